@@ -1,0 +1,109 @@
+// Many hosts as one thing that can be asked to do something: the seam between commands and the network.
+// fleet.h has the real one; tests use a fake that records what it was asked.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ssh/host.h"
+
+namespace dtool::ssh {
+
+/// A command line for the host's login shell, and all bytes of its standard input.
+struct Command {
+  std::string line;
+  std::string input = {};
+};
+
+/// A program on this machine that reaches the host through dtool's own connection, as rsync does with its
+/// remote shell. Its working folder is this process's.
+struct LocalProgram {
+  std::vector<std::string> arguments;  ///< program first; the word kRemoteShell stands for the remote shell
+  std::string input = {};
+};
+
+/// Stands for the remote-shell command line in LocalProgram::arguments.
+inline constexpr std::string_view kRemoteShell = "{remote_shell}";
+
+/// Something for one host to do.
+struct Task {
+  std::size_t host = 0;  ///< index into Remote::hosts()
+  std::variant<Command, LocalProgram> step;
+};
+
+/// Why there is no exit code.
+enum class Failure {
+  none,
+  unreachable,        ///< no connection: refused, no route, name unknown, dropped greeting after all tries
+  connect_timed_out,
+  host_key_unknown,
+  host_key_changed,
+  not_authenticated,
+  timed_out,          ///< the command took longer than allowed
+  connection_lost,    ///< in the middle
+  not_started,        ///< the user interrupted dtool before this host's turn
+  local_program,      ///< the program on this machine could not be run
+};
+
+/// The failure's name as `--json` prints it: `host_key_unknown`.
+std::string_view to_string(Failure failure);
+
+/// What a host answered. A failing host is data, never an exception.
+struct HostResult {
+  Host host;
+  int exit_code = -1;   ///< of the command; 128 + signal where a signal ended it; -1 without an answer
+  std::string out;      ///< standard output, where it was asked to be kept
+  std::string err;      ///< standard error, likewise
+  Failure failure = Failure::none;
+  std::string error;    ///< one sentence about `failure`
+  std::string hint;     ///< what the user can do about it, or empty
+  std::chrono::milliseconds elapsed{0};  ///< from this host's turn to its answer, connecting included
+
+  bool ok() const { return failure == Failure::none && exit_code == 0; }
+};
+
+enum class Stream { out, err };
+
+/// Is told what happens while it happens, on the thread that called Remote::run.
+struct Listener {
+  virtual ~Listener() = default;
+  /// Bytes as they came; not cut at lines.
+  virtual void on_output(std::size_t /*host*/, Stream /*stream*/, std::string_view /*bytes*/) {}
+  virtual void on_result(std::size_t /*host*/, const HostResult& /*result*/) {}
+  /// The first SIGINT or SIGTERM came; `running` hosts have not answered.
+  virtual void on_interrupt(const std::vector<std::size_t>& /*running*/) {}
+};
+
+enum class KeepOutput { no, yes };
+
+/// What the first SIGINT does to hosts whose turn has come: wait for their answer, or leave them.
+enum class OnInterrupt { finish, leave };
+
+/// How one call of Remote::run behaves.
+struct RunOptions {
+  std::optional<std::chrono::milliseconds> timeout = {};  ///< for the task, connecting not included
+  KeepOutput keep_output = KeepOutput::yes;
+  OnInterrupt on_interrupt = OnInterrupt::finish;
+};
+
+/// Many hosts. Connections open with a host's first task and stay for the next ones.
+struct Remote {
+  virtual ~Remote() = default;
+
+  virtual const std::vector<Host>& hosts() const = 0;
+
+  /// Does all tasks, at most one a host, at once up to the width; returns their results in the tasks' order.
+  /// A second SIGINT ends the wait: hosts that have not answered get Failure::connection_lost.
+  virtual std::vector<HostResult> run(std::vector<Task> tasks, Listener& listener,
+                                      const RunOptions& options) = 0;
+
+  /// Whether SIGINT or SIGTERM came since the start; later tasks are not begun.
+  virtual bool interrupted() const = 0;
+};
+
+}  // namespace dtool::ssh
