@@ -1,33 +1,37 @@
 // The user's SSH client configuration, read once per command and asked once per host.
 //
-// libssh has a reader of its own, but it asks the password database for the home folder, keeps ConnectTimeout
-// to itself and turns ProxyJump into a call of the ssh program, with that program's own idea of host keys.
+// libssh has a reader of its own, but it asks the password database for the home folder, keeps
+// ConnectTimeout to itself and turns ProxyJump into a call of the ssh program, with that program's
+// own idea of host keys.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ssh/config_block.h"
 #include "ssh/host.h"
 
 namespace dtool::ssh {
 
 /// How one host is reached, all settings resolved.
 struct Endpoint {
-  std::string address;       ///< name or address to connect to (HostName)
-  std::string key_name;      ///< name to look up in known_hosts (HostKeyAlias, else address)
+  std::string address;   ///< name or address to connect to (HostName)
+  std::string key_name;  ///< name to look up in known_hosts (HostKeyAlias, else address)
   std::string user;
   std::uint16_t port = 22;
-  std::vector<std::filesystem::path> identity_files;  ///< named by the user, in order; may not exist
-  bool only_named_identities = false;                 ///< IdentitiesOnly
-  std::filesystem::path known_hosts;         ///< first of UserKnownHostsFile; new keys are added here
+  std::vector<std::filesystem::path>
+      identity_files;                  ///< named by the user, in order; may not exist
+  bool only_named_identities = false;  ///< IdentitiesOnly
+  std::filesystem::path known_hosts;   ///< first of UserKnownHostsFile; new keys are added here
   std::filesystem::path global_known_hosts;  ///< GlobalKnownHostsFile
-  std::vector<std::string> jumps;            ///< ProxyJump, nearest first, each `[user@]host[:port]`
+  std::vector<std::string> jumps;  ///< ProxyJump, nearest first, each `[user@]host[:port]`
   std::optional<std::string> proxy_command;  ///< ProxyCommand, which dtool does not run
-  std::string identity_agent;                ///< socket path (IdentityAgent, else $SSH_AUTH_SOCK); empty: none
+  std::string identity_agent;  ///< socket path (IdentityAgent, else $SSH_AUTH_SOCK); empty: none
   std::optional<std::chrono::milliseconds> connect_timeout;
 };
 
@@ -38,28 +42,34 @@ class ClientConfig {
   using Overrides = std::vector<std::pair<std::string, std::string>>;
 
   /// Reads `user_file` (must exist if given; default `$HOME/.ssh/config`, which may be missing) and
-  /// /etc/ssh/ssh_config, with Include. Throws std::invalid_argument with `file:line:` on a line that cannot
-  /// be read; keywords that dtool does not use are skipped.
-  static ClientConfig read(const std::optional<std::filesystem::path>& user_file, Overrides overrides);
+  /// /etc/ssh/ssh_config, with Include. As with ssh -F, a given file is read alone, and `none`
+  /// stands for no file at all. Throws std::invalid_argument with `file:line:` on a line that
+  /// cannot be read; keywords that dtool does not use are skipped.
+  static ClientConfig read(const std::optional<std::filesystem::path>& user_file,
+                           Overrides overrides);
 
-  /// Resolves `host`: Host and Match (all, host, originalhost, user, localuser) blocks, first value wins,
-  /// `%h %n %p %r %u %d %%` and a leading `~` expanded with $HOME.
+  /// Resolves `host`: Host and Match (all, host, originalhost, user, localuser) blocks, first value
+  /// wins,
+  /// `%h %n %p %r %u %i %d %%`, `${NAME}` and a leading `~` expanded, the latter with $HOME. What
+  /// the host itself says of user and port wins over everything. Blocks of `Match exec`, `final`
+  /// and the like never hold. Jumps end before the host itself, so that `Host *` may name a jump
+  /// host for all.
   Endpoint resolve(const Host& host) const;
 
+  /// As resolve, for a host that is only jumped through: the settings given by hand that are meant
+  /// for the destination (HostName, HostKeyAlias, User, Port, ProxyJump, ProxyCommand) do not
+  /// count.
+  Endpoint resolve_jump(const Host& host) const;
+
  private:
-  struct Setting {
-    std::string keyword;  ///< lower case
-    std::string value;
-  };
-  struct Block {
-    std::string kind;                   ///< "host", "match" or empty for what always applies
-    std::vector<std::string> criteria;  ///< the patterns or the words of Match
-    std::vector<Setting> settings;
-  };
-  std::vector<Block> blocks_;
+  enum class Role { destination, jump };
+  Endpoint resolve_as(const Host& host, Role role) const;
+
+  std::vector<ConfigBlock> blocks_;  ///< in the order in which they are asked
 };
 
-/// $HOME, else the password database's folder. The folder of `~/.ssh` and `~/.dtool`.
+/// $HOME, else the password database's folder; `/` where neither is. The folder of `~/.ssh` and
+/// `~/.dtool`.
 std::filesystem::path home_folder();
 
 }  // namespace dtool::ssh

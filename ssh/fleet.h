@@ -16,19 +16,21 @@ namespace dtool::ssh {
 
 /// How hosts are reached.
 struct ConnectOptions {
-  std::optional<std::filesystem::path> config_file = {};  ///< as ssh -F
+  std::optional<std::filesystem::path> config_file = {};           ///< as ssh -F
   std::vector<std::pair<std::string, std::string>> settings = {};  ///< as ssh -o, keyword and value
   std::chrono::milliseconds connect_timeout{10'000};  ///< where the configuration says nothing
   std::size_t width = 256;                            ///< hosts at work at once, at most
-  int tries = 6;  ///< for a connection that is dropped before its greeting; nothing else is tried again
+  int tries =
+      6;  ///< for a connection that is dropped before its greeting; nothing else is tried again
 };
 
 /// Reaches nobody yet. Throws std::invalid_argument where the SSH configuration cannot be read, and
 /// std::runtime_error where the limit of open files is too low for so many hosts.
 std::unique_ptr<Remote> make_fleet(std::vector<Host> hosts, const ConnectOptions& options);
 
-/// The internal command that rsync runs as its remote shell: passes its standard streams and `words` to the
-/// dtool that started rsync, waits, and returns the remote exit code (255 where there is no such dtool).
+/// The internal command that rsync runs as its remote shell: passes its standard streams and
+/// `words` to the dtool that started rsync, waits, and returns the remote exit code (255 where
+/// there is no such dtool).
 int remote_shell(const std::vector<std::string>& words);
 
 }  // namespace dtool::ssh

@@ -1,5 +1,5 @@
-// A host as the user names it, and how that name is read. Every other file of this folder takes hosts
-// in this form.
+// A host as the user names it, and how that name is read. Every other file of this folder takes
+// hosts in this form.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace dtool::ssh {
 
-/// One machine. What is left out here (user, port, real address) comes from the SSH client configuration.
+/// One machine. What is left out here (user, port, real address) comes from the SSH client
+/// configuration.
 struct Host {
-  std::string name;        ///< host name or address without brackets: `gpu01`, `10.0.0.1`, `fe80::1`
-  std::string user;        ///< empty: the configuration's, else the name of the user who runs dtool
+  std::string name;  ///< host name or address without brackets: `gpu01`, `10.0.0.1`, `fe80::1`
+  std::string user;  ///< empty: the configuration's, else the name of the user who runs dtool
   std::uint16_t port = 0;  ///< 0: the configuration's, else 22
   bool is_local = false;   ///< `local`: this machine, reached without SSH
 
@@ -26,8 +27,8 @@ Host parse_host(std::string_view text);
 /// The shortest text that parse_host reads back to the same host.
 std::string to_string(const Host& host);
 
-/// Throws std::invalid_argument naming the first host that stands in `hosts` twice. Two spellings are the
-/// same host when name, user and port agree.
+/// Throws std::invalid_argument naming the first host that stands in `hosts` twice. Two spellings
+/// are the same host when name, user and port agree.
 void require_distinct(const std::vector<Host>& hosts);
 
 }  // namespace dtool::ssh

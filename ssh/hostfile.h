@@ -1,4 +1,5 @@
-// Hostfiles in Open MPI's and DeepSpeed's form: one host a line, optional slots, comments, blank lines.
+// Hostfiles in Open MPI's and DeepSpeed's form: one host a line, optional slots, comments, blank
+// lines.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +16,9 @@ struct HostfileEntry {
   std::optional<int> slots;  ///< processes on this host, from `slots=N` or `max_slots = N`
 };
 
-/// Reads a hostfile. Throws std::invalid_argument with `file:line:` and the fault: unreadable file, no host
-/// in it, a word that is no host, an unknown key, slots that are not a positive number, a host named twice.
+/// Reads a hostfile. Throws std::invalid_argument with `file:line:` and the fault: unreadable file,
+/// no host in it, a word that is no host, an unknown key, slots that are not a positive number, a
+/// host named twice.
 std::vector<HostfileEntry> read_hostfile(const std::filesystem::path& file);
 
 }  // namespace dtool::ssh

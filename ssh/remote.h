@@ -1,5 +1,5 @@
-// Many hosts as one thing that can be asked to do something: the seam between commands and the network.
-// fleet.h has the real one; tests use a fake that records what it was asked.
+// Many hosts as one thing that can be asked to do something: the seam between commands and the
+// network. fleet.h has the real one; tests use a fake that records what it was asked.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,11 @@ struct Command {
   std::string input = {};
 };
 
-/// A program on this machine that reaches the host through dtool's own connection, as rsync does with its
-/// remote shell. Its working folder is this process's.
+/// A program on this machine that reaches the host through dtool's own connection, as rsync does
+/// with its remote shell. Its working folder is this process's.
 struct LocalProgram {
-  std::vector<std::string> arguments;  ///< program first; the word kRemoteShell stands for the remote shell
+  std::vector<std::string>
+      arguments;  ///< program first; the word kRemoteShell stands for the remote shell
   std::string input = {};
 };
 
@@ -39,15 +40,16 @@ struct Task {
 /// Why there is no exit code.
 enum class Failure {
   none,
-  unreachable,        ///< no connection: refused, no route, name unknown, dropped greeting after all tries
+  unreachable,  ///< no connection: refused, no route, name unknown, dropped greeting after all
+                ///< tries
   connect_timed_out,
   host_key_unknown,
   host_key_changed,
   not_authenticated,
-  timed_out,          ///< the command took longer than allowed
-  connection_lost,    ///< in the middle
-  not_started,        ///< the user interrupted dtool before this host's turn
-  local_program,      ///< the program on this machine could not be run
+  timed_out,        ///< the command took longer than allowed
+  connection_lost,  ///< in the middle
+  not_started,      ///< the user interrupted dtool before this host's turn
+  local_program,    ///< the program on this machine could not be run
 };
 
 /// The failure's name as `--json` prints it: `host_key_unknown`.
@@ -56,13 +58,15 @@ std::string_view to_string(Failure failure);
 /// What a host answered. A failing host is data, never an exception.
 struct HostResult {
   Host host;
-  int exit_code = -1;   ///< of the command; 128 + signal where a signal ended it; -1 without an answer
-  std::string out;      ///< standard output, where it was asked to be kept
-  std::string err;      ///< standard error, likewise
+  int exit_code =
+      -1;           ///< of the command; 128 + signal where a signal ended it; -1 without an answer
+  std::string out;  ///< standard output, where it was asked to be kept
+  std::string err;  ///< standard error, likewise
   Failure failure = Failure::none;
-  std::string error;    ///< one sentence about `failure`
-  std::string hint;     ///< what the user can do about it, or empty
-  std::chrono::milliseconds elapsed{0};  ///< from this host's turn to its answer, connecting included
+  std::string error;  ///< one sentence about `failure`
+  std::string hint;   ///< what the user can do about it, or empty
+  std::chrono::milliseconds elapsed{
+      0};  ///< from this host's turn to its answer, connecting included
 
   bool ok() const { return failure == Failure::none && exit_code == 0; }
 };
@@ -97,8 +101,9 @@ struct Remote {
 
   virtual const std::vector<Host>& hosts() const = 0;
 
-  /// Does all tasks, at most one a host, at once up to the width; returns their results in the tasks' order.
-  /// A second SIGINT ends the wait: hosts that have not answered get Failure::connection_lost.
+  /// Does all tasks, at most one a host, at once up to the width; returns their results in the
+  /// tasks' order. A second SIGINT ends the wait: hosts that have not answered get
+  /// Failure::connection_lost.
   virtual std::vector<HostResult> run(std::vector<Task> tasks, Listener& listener,
                                       const RunOptions& options) = 0;
 

@@ -1,0 +1,41 @@
+// A way to run commands on one host, whether over SSH or on this machine.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "ssh/reactor.h"
+#include "ssh/remote.h"
+#include "ssh/session.h"
+
+namespace dtool::ssh {
+
+/// Where a command's input comes from and its output goes: memory and a callback, or this process's
+/// descriptors (non-blocking; owned by the caller).
+struct CommandStreams {
+  std::string input = {};  ///< used where input_fd is -1
+  int input_fd = -1;
+  std::function<void(Stream, std::string_view)> on_output =
+      {};  ///< standard output only where output_fd is -1
+  int output_fd = -1;
+};
+
+/// One command at a time.
+struct Connection {
+  virtual ~Connection() = default;
+
+  /// Runs `line` in the login shell; returns its exit code, 128 + signal where a signal ended it.
+  /// Throws HostError: timed_out (the command was told to end) or connection_lost.
+  virtual asio::awaitable<int> execute(std::string line, CommandStreams streams,
+                                       Deadline deadline) = 0;
+
+  /// Whether a further execute can succeed.
+  virtual bool is_usable() const = 0;
+};
+
+std::unique_ptr<Connection> make_local_connection(Reactor& reactor);
+std::unique_ptr<Connection> make_ssh_connection(Reactor& reactor, std::unique_ptr<Session> session);
+
+}  // namespace dtool::ssh

@@ -1,0 +1,61 @@
+// Opens sessions: configuration, socket (through jump hosts where the configuration says so),
+// greeting, keys, log-in.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ssh/client_config.h"
+#include "ssh/exchange.h"
+#include "ssh/fleet.h"
+#include "ssh/host.h"
+#include "ssh/identity.h"
+#include "ssh/reactor.h"
+#include "ssh/session.h"
+
+namespace dtool::ssh {
+
+class Connector {
+ public:
+  /// Throws std::invalid_argument where the SSH configuration cannot be read.
+  Connector(Reactor& reactor, const ConnectOptions& options);
+
+  /// A session whose server is known and has let us in. Throws HostError.
+  asio::awaitable<std::unique_ptr<Session>> log_in(Host host);
+
+  /// A session whose keys are exchanged and whose server is neither known nor asked to let us in.
+  asio::awaitable<std::unique_ptr<Session>> greet(Host host);
+
+ private:
+  /// A host that others are reached through: one session for all of them.
+  struct Jump {
+    explicit Jump(Reactor& reactor) : is_decided(reactor.context()) {}
+    std::unique_ptr<Session> session;
+    std::exception_ptr error;
+    asio::steady_timer is_decided;  ///< cancelled when there is a session or an error
+  };
+
+  asio::awaitable<std::unique_ptr<Session>> greet(Endpoint endpoint,
+                                                  std::vector<std::string> jumps);
+  asio::awaitable<OwnedFd> open_socket(Endpoint endpoint, std::vector<std::string> jumps,
+                                       Deadline deadline);
+  asio::awaitable<OwnedFd> open_through(std::vector<std::string> jumps, Endpoint target,
+                                        Deadline deadline);
+  asio::awaitable<Jump*> reach_jump(std::vector<std::string> jumps);
+  asio::awaitable<void> log_in_to_jump(Jump& jump, std::vector<std::string> jumps);
+  asio::awaitable<std::unique_ptr<Session>> log_in(Endpoint endpoint,
+                                                   std::vector<std::string> jumps);
+  Deadline connect_deadline(const Endpoint& endpoint) const;
+
+  Reactor& reactor_;
+  std::chrono::milliseconds connect_timeout_;
+  int tries_;
+  ClientConfig config_;
+  IdentityCache identities_;
+  std::map<std::string, std::unique_ptr<Jump>> jumps_;  ///< by the chain that leads to it
+};
+
+}  // namespace dtool::ssh

@@ -1,0 +1,17 @@
+# dtool_embed(OUTPUT NAMESPACE FILES...): a header that holds each file's text as a constant, `kStart` for start.sh, so
+# that scripts for hosts live in files of their own and still travel inside the program.
+function(dtool_embed output namespace)
+  set(text "// Made by the build from the scripts beside embed.cmake.\n#pragma once\n\n#include <string_view>\n\n")
+  string(APPEND text "namespace ${namespace} {\n")
+  foreach(file ${ARGN})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} content)
+    get_filename_component(name ${file} NAME_WE)
+    string(SUBSTRING ${name} 0 1 first)
+    string(SUBSTRING ${name} 1 -1 rest)
+    string(TOUPPER ${first} first)
+    string(APPEND text "inline constexpr std::string_view k${first}${rest} = R\"--script--(${content})--script--\";\n")
+  endforeach()
+  string(APPEND text "}  // namespace ${namespace}\n")
+  file(CONFIGURE OUTPUT ${output} CONTENT "${text}" @ONLY)
+endfunction()

@@ -1,0 +1,203 @@
+#include "ssh/exchange.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "ssh/host_error.h"
+#include "ssh/relay.h"
+
+namespace dtool::ssh {
+namespace {
+
+/// A background process that keeps the command's output open must not keep dtool waiting for ever,
+/// and output that a busy server sends late must not be lost: this long without a byte after the
+/// exit code ends the wait.
+constexpr auto kSilenceAfterExit = std::chrono::seconds(5);
+constexpr std::size_t kChunk = 32'768;
+/// A host that never stops talking must let the others have their turn.
+constexpr std::size_t kMostAtOnce = 32 * kChunk;
+
+/// RFC 4254 §6.10 names signals without their SIG.
+int signal_number(const std::string& name) {
+  static const std::map<std::string, int> numbers = {
+      {"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ILL", 4},   {"ABRT", 6},
+      {"FPE", 8},   {"KILL", 9},  {"USR1", 10}, {"SEGV", 11}, {"USR2", 12},
+      {"PIPE", 13}, {"ALRM", 14}, {"TERM", 15}};
+  const auto found = numbers.find(name);
+  return found == numbers.end() ? 127 : found->second;
+}
+
+}  // namespace
+
+HostError connection_lost(const Session& session) {
+  const std::string reason = session.last_error();
+  return {Failure::connection_lost,
+          reason.empty() ? "the connection was lost" : "the connection was lost: " + reason};
+}
+
+Channel::Channel(Session& session) : handle_(ssh_channel_new(session.handle())) {
+  if (handle_ == nullptr) throw connection_lost(session);
+  ssh_callbacks_init(&callbacks_);
+  callbacks_.userdata = this;
+  callbacks_.channel_exit_status_function = [](ssh_session, ssh_channel, int status, void* self) {
+    static_cast<Channel*>(self)->exit_code_ = status;
+  };
+  callbacks_.channel_exit_signal_function = [](ssh_session, ssh_channel, const char* signal, int,
+                                               const char*, const char*, void* self) {
+    static_cast<Channel*>(self)->exit_code_ = 128 + signal_number(signal);
+  };
+  ssh_set_channel_callbacks(handle_.get(), &callbacks_);
+}
+
+Channel::~Channel() {
+  ssh_remove_channel_callbacks(handle_.get(), &callbacks_);
+}
+
+Exchange::Exchange(Reactor& reactor, Session& session, CommandStreams streams, EndsWith ends_with,
+                   Deadline deadline)
+    : reactor_(reactor),
+      session_(session),
+      channel_(session),
+      streams_(std::move(streams)),
+      ends_with_(ends_with),
+      deadline_(deadline) {}
+
+asio::awaitable<void> Exchange::send(std::string_view bytes) {
+  ssh_channel channel = channel_.handle();
+  while (!bytes.empty() && !is_over_) {
+    const std::uint32_t window = ssh_channel_window_size(channel);
+    // libssh queues without bound what the socket does not take, so what is queued goes out first.
+    if (window == 0 || session_.has_unsent_bytes()) {
+      const auto outcome = co_await session_.wait(deadline_);
+      if (outcome == Waiter::Outcome::deadline_passed) co_return;
+      if (!session_.is_connected() || ssh_channel_is_closed(channel) != 0) co_return;
+      ssh_channel_poll(channel, 0);  // sends what is queued, takes in a wider window
+      continue;
+    }
+    const std::size_t size = std::min({bytes.size(), kChunk, static_cast<std::size_t>(window)});
+    const int count = ssh_channel_write(channel, bytes.data(), static_cast<std::uint32_t>(size));
+    if (count == SSH_ERROR) co_return;  // the command has ended; receive() tells how
+    bytes.remove_prefix(static_cast<std::size_t>(std::max(count, 0)));
+  }
+}
+
+asio::awaitable<void> Exchange::send_from_fd() {
+  Waiter waiter(reactor_, streams_.input_fd);
+  std::array<char, kChunk> bytes;
+  while (!is_over_) {
+    const ssize_t count = ::read(streams_.input_fd, bytes.data(), bytes.size());
+    if (count > 0) {
+      const std::string_view view(bytes.data(), static_cast<std::size_t>(count));
+      co_await send(view);
+    } else if (count < 0 && errno == EAGAIN) {
+      input_waiter_ = &waiter;
+      const auto outcome = co_await waiter.wait(Waiter::For::readable, deadline_);
+      input_waiter_ = nullptr;
+      if (outcome == Waiter::Outcome::deadline_passed) co_return;
+    } else if (count == 0 || errno != EINTR) {
+      co_return;
+    }
+  }
+}
+
+asio::awaitable<void> Exchange::send_input() {
+  if (streams_.input_fd >= 0) {
+    co_await send_from_fd();
+  } else {
+    const std::string_view view = streams_.input;
+    co_await send(view);
+  }
+  if (!is_over_) ssh_channel_send_eof(channel_.handle());
+}
+
+void Exchange::stop_sending() {
+  is_over_ = true;
+  session_.wake();
+  if (input_waiter_ != nullptr) input_waiter_->wake();
+}
+
+/// Hands on what has come, up to kMostAtOnce; the number of bytes.
+asio::awaitable<std::size_t> Exchange::drain(Stream stream) {
+  std::array<char, kChunk> bytes;
+  std::size_t total = 0;
+  while (total < kMostAtOnce) {
+    const int count = ssh_channel_read_nonblocking(channel_.handle(), bytes.data(), bytes.size(),
+                                                   stream == Stream::err ? 1 : 0);
+    if (count <= 0) break;
+    total += static_cast<std::size_t>(count);
+    const std::string_view view(bytes.data(), static_cast<std::size_t>(count));
+    if (stream == Stream::out && streams_.output_fd >= 0) {
+      co_await write_all(reactor_, streams_.output_fd, view, deadline_);
+    } else if (streams_.on_output) {
+      streams_.on_output(stream, view);
+    }
+  }
+  co_return total;
+}
+
+asio::awaitable<void> Exchange::receive() {
+  ssh_channel channel = channel_.handle();
+  Deadline silence = kNoDeadline;
+  for (;;) {
+    const std::size_t out = co_await drain(Stream::out);
+    const std::size_t err = co_await drain(Stream::err);
+    if (out + err > 0) {
+      silence = kNoDeadline;
+      co_await reactor_.yield();
+      if (Clock::now() < deadline_) continue;  // more may be there already
+    }
+    if (ssh_channel_is_closed(channel) != 0) co_return;
+    if (!session_.is_connected()) throw connection_lost(session_);
+    const bool has_exited = channel_.exit_code() >= 0;
+    const bool has_all_output = ssh_channel_is_eof(channel) != 0;
+    if (has_all_output && (has_exited || ends_with_ == EndsWith::end_of_output)) co_return;
+    if (has_exited && silence == kNoDeadline) silence = after(kSilenceAfterExit);
+    const Deadline deadline = std::min(deadline_, silence);
+    const auto outcome = co_await session_.wait(deadline);
+    if (outcome == Waiter::Outcome::ready) continue;
+    if (has_exited) co_return;
+    throw HostError(Failure::timed_out, "no answer in time",
+                    "--timeout sets how long a command may take");
+  }
+}
+
+/// Tells the command to end. OpenSSH signals its process group.
+asio::awaitable<void> Exchange::end_command() {
+  for (const char* signal : {"TERM", "KILL"}) {
+    if (!session_.is_connected() || channel_.exit_code() >= 0) break;
+    ssh_channel_request_send_signal(channel_.handle(), signal);
+    deadline_ = after(std::chrono::seconds(1));
+    try {
+      co_await receive();
+    } catch (const HostError&) {
+      // Still running: the next signal, or nothing more that can be done from here.
+    }
+  }
+}
+
+asio::awaitable<void> Exchange::run() {
+  TaskGroup sender(reactor_);
+  sender.spawn(send_input());
+  std::exception_ptr failure;
+  bool has_timed_out = false;
+  try {
+    co_await receive();
+  } catch (const HostError& error) {
+    has_timed_out = error.failure() == Failure::timed_out;
+    failure = std::current_exception();
+  }
+  if (has_timed_out) co_await end_command();
+  stop_sending();
+  co_await sender.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,70 @@
+// What goes back and forth over one open SSH channel: input to the server, output from it, until
+// its end.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "ssh/connection.h"
+#include "ssh/host_error.h"
+#include "ssh/libssh.h"
+#include "ssh/reactor.h"
+#include "ssh/session.h"
+
+namespace dtool::ssh {
+
+/// One channel and how its command ended. Not movable: libssh keeps a pointer to it.
+class Channel {
+ public:
+  explicit Channel(Session& session);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  ssh_channel handle() const { return handle_.get(); }
+  /// 128 + signal where a signal ended the command; -1 until the server has told it.
+  int exit_code() const { return exit_code_; }
+
+ private:
+  ChannelHandle handle_;
+  ssh_channel_callbacks_struct callbacks_{};
+  int exit_code_ = -1;
+};
+
+/// When an exchange is complete: a command has an exit code, a forwarded connection has not.
+enum class EndsWith { exit_code, end_of_output };
+
+class Exchange {
+ public:
+  Exchange(Reactor& reactor, Session& session, CommandStreams streams, EndsWith ends_with,
+           Deadline deadline);
+
+  Channel& channel() { return channel_; }
+
+  /// Sends all input and hands on all output. Throws HostError: connection_lost, or timed_out after
+  /// telling the command to end.
+  asio::awaitable<void> run();
+
+ private:
+  asio::awaitable<void> send(std::string_view bytes);
+  asio::awaitable<void> send_input();
+  asio::awaitable<void> send_from_fd();
+  asio::awaitable<std::size_t> drain(Stream stream);
+  asio::awaitable<void> receive();
+  asio::awaitable<void> end_command();
+  void stop_sending();
+
+  Reactor& reactor_;
+  Session& session_;
+  Channel channel_;
+  CommandStreams streams_;
+  EndsWith ends_with_;
+  Deadline deadline_;
+  bool is_over_ = false;            ///< no more input needs to be sent
+  Waiter* input_waiter_ = nullptr;  ///< while send_from_fd waits
+};
+
+/// The connection ended under us, with libssh's reason.
+HostError connection_lost(const Session& session);
+
+}  // namespace dtool::ssh

@@ -1,0 +1,239 @@
+#include "ssh/fleet.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "ssh/connection.h"
+#include "ssh/connector.h"
+#include "ssh/host_error.h"
+#include "ssh/remote_shell.h"
+
+namespace dtool::ssh {
+namespace {
+
+/// One run() in progress: workers pull the next task and write into its slot.
+struct Round {
+  std::vector<Task> tasks;
+  std::vector<HostResult> results;
+  std::vector<bool> is_answered;
+  std::vector<bool> is_begun;
+  std::size_t next = 0;
+  std::size_t workers = 0;
+  Listener* listener = nullptr;
+  RunOptions options;
+  std::exception_ptr failure;
+};
+
+/// Room for a socket, a pipe's worth of descriptors and a little more for each host at work.
+void raise_open_file_limit(std::size_t hosts, std::size_t width) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = 64 + hosts + 8 * std::min(width, hosts);
+  if (limit.rlim_cur >= wanted) return;
+  if (limit.rlim_max < wanted) {
+    throw std::runtime_error(
+        fmt::format("{} hosts need {} open files, and this machine allows {}\n"
+                    "hint: raise the limit with ulimit -Hn, or name fewer hosts",
+                    hosts, wanted, limit.rlim_max));
+  }
+  limit.rlim_cur = wanted;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+class Fleet : public Remote {
+ public:
+  Fleet(std::vector<Host> hosts, const ConnectOptions& options)
+      : connector_(reactor_, options),
+        width_(std::max<std::size_t>(options.width, 1)),
+        hosts_(std::move(hosts)),
+        connections_(hosts_.size()),
+        signals_(reactor_.context(), SIGINT, SIGTERM) {
+    raise_open_file_limit(hosts_.size(), width_);
+    ::signal(SIGPIPE, SIG_IGN);
+    await_signal();
+  }
+
+  ~Fleet() override {
+    signals_.cancel();
+    reactor_.wind_up();
+  }
+
+  const std::vector<Host>& hosts() const override { return hosts_; }
+  bool interrupted() const override { return interrupts_ > 0; }
+  std::vector<HostResult> run(std::vector<Task> tasks, Listener& listener,
+                              const RunOptions& options) override;
+
+ private:
+  void await_signal();
+  void on_signal();
+  void start_workers(Round& round);
+  asio::awaitable<void> work(Round& round);
+  asio::awaitable<void> answer(Round& round, std::size_t index);
+  asio::awaitable<int> attempt(Round& round, std::size_t index);
+  asio::awaitable<Connection*> connect(std::size_t host);
+
+  Reactor reactor_;
+  Connector connector_;
+  std::size_t width_;
+  std::vector<Host> hosts_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  asio::signal_set signals_;
+  int interrupts_ = 0;
+  Round* round_ = nullptr;  ///< while run() runs
+};
+
+void Fleet::await_signal() {
+  signals_.async_wait([this](boost::system::error_code error, int) {
+    if (error) return;
+    ++interrupts_;
+    on_signal();
+    await_signal();
+  });
+}
+
+void Fleet::on_signal() {
+  if (round_ == nullptr) return;
+  std::vector<std::size_t> running;
+  for (std::size_t i = 0; i < round_->tasks.size(); ++i) {
+    if (round_->is_begun[i] && !round_->is_answered[i]) running.push_back(round_->tasks[i].host);
+  }
+  if (interrupts_ == 1) round_->listener->on_interrupt(running);
+  if (interrupts_ > 1 || round_->options.on_interrupt == OnInterrupt::leave) reactor_.abandon();
+}
+
+asio::awaitable<Connection*> Fleet::connect(std::size_t host) {
+  std::unique_ptr<Connection>& connection = connections_[host];
+  if (connection != nullptr && connection->is_usable()) co_return connection.get();
+  if (hosts_[host].is_local) {
+    connection = make_local_connection(reactor_);
+  } else {
+    std::unique_ptr<Session> session = co_await connector_.log_in(hosts_[host]);
+    connection = make_ssh_connection(reactor_, std::move(session));
+  }
+  co_return connection.get();
+}
+
+asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
+  const Task& task = round.tasks[index];
+  HostResult& result = round.results[index];
+  Connection* connection = co_await connect(task.host);
+  if (interrupted()) throw HostError(Failure::not_started, "interrupted before its turn");
+  std::function<void(Stream, std::string_view)> on_output =
+      [&round, &result, &task](Stream stream, std::string_view bytes) {
+        if (round.options.keep_output == KeepOutput::yes)
+          (stream == Stream::out ? result.out : result.err) += bytes;
+        round.listener->on_output(task.host, stream, bytes);
+      };
+  const Deadline deadline = round.options.timeout ? after(*round.options.timeout) : kNoDeadline;
+  if (const auto* program = std::get_if<LocalProgram>(&task.step)) {
+    co_return co_await run_local_program(reactor_, *connection, *program, on_output, deadline);
+  }
+  const Command& command = std::get<Command>(task.step);
+  CommandStreams streams;
+  streams.input = command.input;
+  streams.on_output = on_output;
+  co_return co_await connection->execute(command.line, std::move(streams), deadline);
+}
+
+asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
+  HostResult& result = round.results[index];
+  const auto begin = Clock::now();
+  try {
+    result.exit_code = co_await attempt(round, index);
+  } catch (const HostError& error) {
+    result.failure = error.failure();
+    result.error = error.what();
+    result.hint = error.hint();
+  } catch (const std::invalid_argument& error) {  // a jump host or a setting that cannot be read
+    result.failure = Failure::unreachable;
+    result.error = error.what();
+  }
+  result.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+  // A connection on which something went wrong is not used again.
+  if (result.failure != Failure::none) connections_[round.tasks[index].host].reset();
+}
+
+asio::awaitable<void> Fleet::work(Round& round) {
+  while (round.next < round.tasks.size()) {
+    const std::size_t index = round.next++;
+    if (interrupted()) {
+      round.results[index].failure = Failure::not_started;
+      round.results[index].error = "interrupted before its turn";
+    } else {
+      round.is_begun[index] = true;
+      co_await answer(round, index);
+    }
+    round.is_answered[index] = true;
+    round.listener->on_result(round.tasks[index].host, round.results[index]);
+  }
+}
+
+void Fleet::start_workers(Round& round) {
+  round.workers = std::min(width_, round.tasks.size());
+  for (std::size_t i = round.workers; i > 0; --i) {
+    asio::co_spawn(reactor_.context(), work(round), [this, &round](std::exception_ptr error) {
+      if (error) round.failure = error;
+      if (--round.workers == 0) reactor_.context().stop();
+    });
+  }
+}
+
+std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Listener& listener,
+                                   const RunOptions& options) {
+  Round round;
+  round.results.resize(tasks.size());
+  round.is_answered.resize(tasks.size());
+  round.is_begun.resize(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) round.results[i].host = hosts_.at(tasks[i].host);
+  round.tasks = std::move(tasks);
+  round.listener = &listener;
+  round.options = options;
+  if (round.tasks.empty()) return {};
+
+  round_ = &round;
+  start_workers(round);
+  reactor_.context().restart();
+  reactor_.context().run();
+  round_ = nullptr;
+  if (round.failure) std::rethrow_exception(round.failure);
+  return std::move(round.results);
+}
+
+}  // namespace
+
+std::string_view to_string(Failure failure) {
+  switch (failure) {
+    case Failure::none:
+      return "none";
+    case Failure::unreachable:
+      return "unreachable";
+    case Failure::connect_timed_out:
+      return "connect_timed_out";
+    case Failure::host_key_unknown:
+      return "host_key_unknown";
+    case Failure::host_key_changed:
+      return "host_key_changed";
+    case Failure::not_authenticated:
+      return "not_authenticated";
+    case Failure::timed_out:
+      return "timed_out";
+    case Failure::connection_lost:
+      return "connection_lost";
+    case Failure::not_started:
+      return "not_started";
+    case Failure::local_program:
+      return "local_program";
+  }
+  return "none";
+}
+
+std::unique_ptr<Remote> make_fleet(std::vector<Host> hosts, const ConnectOptions& options) {
+  return std::make_unique<Fleet>(std::move(hosts), options);
+}
+
+}  // namespace dtool::ssh

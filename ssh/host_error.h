@@ -1,0 +1,27 @@
+// How a step on one host fails inside this folder. The worker of that host turns it into a
+// HostResult, so it never leaves the folder.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "ssh/remote.h"
+
+namespace dtool::ssh {
+
+/// what() is the sentence for HostResult::error.
+class HostError : public std::runtime_error {
+ public:
+  HostError(Failure failure, const std::string& sentence, std::string hint = {})
+      : std::runtime_error(sentence), failure_(failure), hint_(std::move(hint)) {}
+
+  Failure failure() const { return failure_; }
+  const std::string& hint() const { return hint_; }
+
+ private:
+  Failure failure_;
+  std::string hint_;
+};
+
+}  // namespace dtool::ssh

@@ -1,0 +1,144 @@
+#include "ssh/process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+#include "ssh/host_error.h"
+
+extern char** environ;  // NOLINT: POSIX's name
+
+namespace dtool::ssh {
+namespace {
+
+constexpr int kExtra = 3;
+
+/// posix_spawn's actions and attributes with an owner.
+struct SpawnPlan {
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  void give(int fd, int as, int open_flags) {
+    if (fd < 0) {
+      ::posix_spawn_file_actions_addopen(&actions, as, "/dev/null", open_flags, 0);
+    } else {
+      ::posix_spawn_file_actions_adddup2(&actions, fd, as);
+    }
+  }
+
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+};
+
+/// The child gets default signals, none blocked: dtool's own handling of SIGPIPE and SIGINT is not
+/// its child's.
+void reset_signals(posix_spawnattr_t& attributes) {
+  sigset_t all;
+  sigset_t none;
+  ::sigfillset(&all);
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(
+      &attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+std::vector<std::string> with_environment(const std::vector<std::string>& added) {
+  std::vector<std::string> all = added;
+  for (char** each = environ; *each != nullptr; ++each) all.emplace_back(*each);
+  return all;
+}
+
+}  // namespace
+
+Process::Process(Reactor& reactor, const Program& program, Descriptors descriptors)
+    : reactor_(reactor) {
+  const std::vector<std::string>& arguments = program.arguments;
+  SpawnPlan plan;
+  plan.give(descriptors.in, STDIN_FILENO, O_RDONLY);
+  plan.give(descriptors.out, STDOUT_FILENO, O_WRONLY);
+  plan.give(descriptors.err, STDERR_FILENO, O_WRONLY);
+  if (descriptors.extra >= 0) plan.give(descriptors.extra, kExtra, 0);
+  if (!program.folder.empty()) {
+    ::posix_spawn_file_actions_addchdir_np(&plan.actions, program.folder.c_str());
+  }
+  reset_signals(plan.attributes);
+
+  const std::vector<std::string> variables = with_environment(program.environment);
+  const int error =
+      ::posix_spawnp(&pid_, arguments.front().c_str(), &plan.actions, &plan.attributes,
+                     pointers(arguments).data(), pointers(variables).data());
+  if (error != 0) {
+    throw HostError(Failure::local_program, fmt::format("cannot run {} on this machine: {}",
+                                                        arguments.front(), std::strerror(error)));
+  }
+  pidfd_ = OwnedFd(::pidfd_open(pid_, 0));  // close-on-exec by itself
+}
+
+Process::~Process() {
+  if (is_reaped_) return;
+  ::kill(-pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+bool Process::reap() {
+  int status = 0;
+  if (is_reaped_ || ::waitpid(pid_, &status, WNOHANG) != pid_) return is_reaped_;
+  is_reaped_ = true;
+  exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return true;
+}
+
+asio::awaitable<bool> Process::ends_before(Deadline deadline) {
+  Waiter waiter(reactor_, pidfd_.get());
+  while (!reap()) {
+    const auto outcome = co_await waiter.wait(Waiter::For::readable, deadline);
+    if (outcome == Waiter::Outcome::deadline_passed) co_return reap();
+  }
+  co_return true;
+}
+
+asio::awaitable<int> Process::wait(Deadline deadline) {
+  if (co_await ends_before(deadline)) co_return exit_code_;
+  ::kill(-pid_, SIGTERM);
+  const Deadline grace = after(std::chrono::seconds(1));
+  if (!co_await ends_before(grace)) ::kill(-pid_, SIGKILL);
+  throw HostError(Failure::timed_out, "no answer in time");
+}
+
+Pipe make_pipe(NonBlocking end) {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) {
+    throw std::runtime_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  Pipe pipe{OwnedFd(fds[0]), OwnedFd(fds[1])};
+  const int fd = end == NonBlocking::reader ? fds[0] : fds[1];
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  return pipe;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,60 @@
+// A program on this machine, run inside the event loop.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "ssh/reactor.h"
+
+namespace dtool::ssh {
+
+/// A child process in a process group of its own. Nothing but what is named here is inherited.
+class Process {
+ public:
+  /// Descriptors for the child; -1 is /dev/null. `extra` appears in the child as descriptor 3.
+  struct Descriptors {
+    int in = -1;
+    int out = -1;
+    int err = -1;
+    int extra = -1;
+  };
+
+  struct Program {
+    std::vector<std::string> arguments;         ///< the program, found by PATH, and its arguments
+    std::vector<std::string> environment = {};  ///< `NAME=value`, added to this process's
+    std::string folder = {};                    ///< to start in; empty: this process's
+  };
+
+  /// Throws HostError(local_program) where it cannot be started.
+  Process(Reactor& reactor, const Program& program, Descriptors descriptors);
+  /// Kills the process group where wait() has not returned.
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  /// The exit code, 128 + signal where a signal ended it. Throws HostError(timed_out) after sending
+  /// the process group TERM and, a second later, KILL.
+  asio::awaitable<int> wait(Deadline deadline);
+
+ private:
+  asio::awaitable<bool> ends_before(Deadline deadline);
+  bool reap();
+
+  Reactor& reactor_;
+  pid_t pid_ = -1;
+  OwnedFd pidfd_;
+  int exit_code_ = -1;
+  bool is_reaped_ = false;
+};
+
+/// A pipe; both ends close-on-exec and the named ends non-blocking.
+struct Pipe {
+  OwnedFd reader;
+  OwnedFd writer;
+};
+enum class NonBlocking { reader, writer };
+Pipe make_pipe(NonBlocking end);
+
+}  // namespace dtool::ssh

@@ -1,0 +1,114 @@
+#include "ssh/reactor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ssh/host_error.h"
+
+namespace dtool::ssh {
+namespace {
+
+void throw_if_abandoned(const Reactor& reactor) {
+  if (reactor.abandoned()) throw HostError(Failure::connection_lost, "left on interrupt");
+}
+
+}  // namespace
+
+Deadline after(std::chrono::milliseconds timeout) {
+  return Clock::now() + timeout;
+}
+
+void Reactor::abandon() {
+  abandoned_ = true;
+  for (Waiter* waiter : waiters_) waiter->wake();
+}
+
+void Reactor::wind_up() {
+  abandon();
+  context_.restart();
+  context_.run();
+}
+
+asio::awaitable<void> Reactor::yield() {
+  co_await asio::post(context_, asio::use_awaitable);
+  throw_if_abandoned(*this);
+}
+
+asio::awaitable<void> Reactor::sleep(std::chrono::milliseconds duration) {
+  // In slices, so that abandon() needs to know of no timer.
+  const Deadline end = after(duration);
+  asio::steady_timer timer(context_);
+  while (Clock::now() < end) {
+    throw_if_abandoned(*this);
+    timer.expires_at(std::min(end, after(std::chrono::milliseconds(200))));
+    boost::system::error_code ignored;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  throw_if_abandoned(*this);
+}
+
+Waiter::Waiter(Reactor& reactor, int fd) : reactor_(reactor), descriptor_(reactor.context(), fd) {
+  reactor_.waiters_.insert(this);
+}
+
+Waiter::~Waiter() {
+  reactor_.waiters_.erase(this);
+  descriptor_.release();
+}
+
+void Waiter::wake() {
+  boost::system::error_code ignored;
+  descriptor_.cancel(ignored);
+}
+
+asio::awaitable<Waiter::Outcome> Waiter::wait(For what, Deadline deadline) {
+  throw_if_abandoned(reactor_);
+  asio::steady_timer timer(reactor_.context());
+  if (deadline != kNoDeadline) {
+    timer.expires_at(deadline);
+    // The timer lives in this frame and its handler runs on this thread: when it is destroyed
+    // first, the handler gets operation_aborted and touches nothing.
+    timer.async_wait([this](boost::system::error_code error) {
+      if (!error) wake();
+    });
+  }
+  const auto direction = what == For::readable ? asio::posix::stream_descriptor::wait_read
+                                               : asio::posix::stream_descriptor::wait_write;
+  boost::system::error_code ignored;
+  co_await descriptor_.async_wait(direction, asio::redirect_error(asio::use_awaitable, ignored));
+  throw_if_abandoned(reactor_);
+  co_return Clock::now() >= deadline ? Outcome::deadline_passed : Outcome::ready;
+}
+
+void TaskGroup::spawn(asio::awaitable<void> task) {
+  ++running_;
+  asio::co_spawn(context_, std::move(task), [this](std::exception_ptr error) {
+    if (error && !first_error_) first_error_ = error;
+    if (--running_ == 0) all_ended_.cancel();
+  });
+}
+
+asio::awaitable<void> TaskGroup::join() {
+  while (running_ > 0) {
+    all_ended_.expires_at(kNoDeadline);
+    boost::system::error_code ignored;
+    co_await all_ended_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  if (first_error_) std::rethrow_exception(first_error_);
+}
+
+OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+void OwnedFd::reset() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,218 @@
+#include "ssh/remote_shell.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "ssh/fleet.h"
+#include "ssh/host_error.h"
+#include "ssh/process.h"
+#include "ssh/relay.h"
+
+namespace dtool::ssh {
+namespace {
+
+/// Descriptor of the socket in the child; the variable tells remote_shell() that it is there.
+constexpr int kSocket = 3;
+constexpr const char* kVariable = "DTOOL_REMOTE_SHELL_SOCKET";
+constexpr std::size_t kLongestCommand = 131'072;
+
+/// What remote_shell() asks for: a command line, and the streams it shall have.
+struct Request {
+  std::string line;
+  OwnedFd in;
+  OwnedFd out;
+};
+
+/// Room for the two descriptors that travel with a request.
+union Ancillary {
+  cmsghdr header;
+  std::array<char, CMSG_SPACE(2 * sizeof(int))> bytes;
+};
+
+void make_non_blocking(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+/// Nothing has come yet, or nothing ever will: the program ended without having started its remote
+/// shell.
+enum class Received { request, nothing, end };
+
+Received receive_request(int socket, Request& request) {
+  std::string line(kLongestCommand, '\0');
+  iovec data{line.data(), line.size()};
+  Ancillary ancillary{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary.bytes.data();
+  message.msg_controllen = ancillary.bytes.size();
+  const ssize_t size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Received::nothing;
+  const cmsghdr* header = size > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return Received::end;
+  std::array<int, 2> fds;
+  std::memcpy(fds.data(), CMSG_DATA(header), sizeof fds);
+  line.resize(static_cast<std::size_t>(size));
+  for (const int fd : fds) make_non_blocking(fd);
+  request = Request{line, OwnedFd(fds[0]), OwnedFd(fds[1])};
+  return Received::request;
+}
+
+bool send_request(int socket, std::string line) {
+  iovec data{line.data(), line.size()};
+  Ancillary ancillary{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary.bytes.data();
+  message.msg_controllen = ancillary.bytes.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+  const std::array<int, 2> fds = {STDIN_FILENO, STDOUT_FILENO};
+  std::memcpy(CMSG_DATA(header), fds.data(), sizeof fds);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
+}
+
+std::string own_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+/// rsync cuts its remote shell at blanks, and knows quotes.
+std::string remote_shell_words() {
+  const std::string program = own_program();
+  const bool has_blank = program.find_first_of(" '") != program.npos;
+  return fmt::format(fmt::runtime(has_blank ? "\"{}\" remote_shell" : "{} remote_shell"), program);
+}
+
+/// One run of a local program: its output, and the remote shell that it may start.
+struct LocalRun {
+  Reactor& reactor;
+  Connection& connection;
+  std::function<void(Stream, std::string_view)> on_output;
+  Deadline deadline;
+  Pipe in, out, err;
+  OwnedFd socket;
+};
+
+asio::awaitable<void> pump(LocalRun& run, Stream stream) {
+  const int fd = stream == Stream::out ? run.out.reader.get() : run.err.reader.get();
+  std::function<void(std::string_view)> on_bytes = [&run, stream](std::string_view bytes) {
+    run.on_output(stream, bytes);
+  };
+  co_await read_all(run.reactor, fd, on_bytes, &run.deadline);
+}
+
+asio::awaitable<void> feed(LocalRun& run, std::string input) {
+  const std::string_view view = input;
+  co_await write_all(run.reactor, run.in.writer.get(), view, run.deadline);
+  run.in.writer.reset();
+}
+
+asio::awaitable<void> serve(LocalRun& run) {
+  std::optional<Request> request{std::in_place};
+  Waiter waiter(run.reactor, run.socket.get());
+  Received received = Received::nothing;
+  while (received == Received::nothing && Clock::now() < run.deadline) {
+    co_await waiter.wait(Waiter::For::readable, run.deadline);
+    received = receive_request(run.socket.get(), *request);
+  }
+  if (received != Received::request) co_return;
+  CommandStreams streams;
+  streams.input_fd = request->in.get();
+  streams.output_fd = request->out.get();
+  streams.on_output = run.on_output;
+  std::int32_t exit_code = 255;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await run.connection.execute(request->line, streams, run.deadline);
+  } catch (const HostError&) {
+    failure = std::current_exception();
+  }
+  request.reset();  // the program sees the end of its streams before the exit code
+  ::send(run.socket.get(), &exit_code, sizeof exit_code, MSG_NOSIGNAL);
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+asio::awaitable<int> run_local_program(Reactor& reactor, Connection& connection,
+                                       LocalProgram program,
+                                       std::function<void(Stream, std::string_view)> on_output,
+                                       Deadline deadline) {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+    throw HostError(Failure::local_program,
+                    fmt::format("cannot make a socket: {}", std::strerror(errno)));
+  }
+  LocalRun run{reactor,
+               connection,
+               std::move(on_output),
+               deadline,
+               make_pipe(NonBlocking::writer),
+               make_pipe(NonBlocking::reader),
+               make_pipe(NonBlocking::reader),
+               OwnedFd(sockets[0])};
+  OwnedFd child_socket(sockets[1]);
+  Process::Program plan{program.arguments, {fmt::format("{}={}", kVariable, kSocket)}, {}};
+  for (std::string& word : plan.arguments) {
+    if (word == kRemoteShell) word = remote_shell_words();
+  }
+  const Process::Descriptors descriptors{run.in.reader.get(), run.out.writer.get(),
+                                         run.err.writer.get(), child_socket.get()};
+  Process process(reactor, plan, descriptors);
+  child_socket.reset();
+  run.in.reader.reset();
+  run.out.writer.reset();
+  run.err.writer.reset();
+
+  TaskGroup group(reactor);
+  group.spawn(feed(run, program.input));
+  group.spawn(pump(run, Stream::out));
+  group.spawn(pump(run, Stream::err));
+  group.spawn(serve(run));
+  int exit_code = -1;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await process.wait(deadline);
+  } catch (const HostError&) {
+    failure = std::current_exception();
+  }
+  run.deadline = after(std::chrono::seconds(1));
+  try {
+    co_await group.join();  // a connection that was lost is the better explanation
+  } catch (const HostError&) {
+    failure = std::current_exception();
+  }
+  if (failure) std::rethrow_exception(failure);
+  co_return exit_code;
+}
+
+int remote_shell(const std::vector<std::string>& words) {
+  constexpr int kNoConnection = 255;
+  if (words.size() < 2 || std::getenv(kVariable) == nullptr) return kNoConnection;
+  std::string line;  // as ssh does: the host, then words that the remote shell reads as one line
+  for (std::size_t i = 1; i < words.size(); ++i) line += (i > 1 ? " " : "") + words[i];
+  if (line.size() > kLongestCommand || !send_request(kSocket, line)) return kNoConnection;
+  // Ours are copies: the reader must see the end when the connection closes its own.
+  ::close(STDIN_FILENO);
+  ::close(STDOUT_FILENO);
+  std::int32_t exit_code = kNoConnection;
+  if (::recv(kSocket, &exit_code, sizeof exit_code, 0) != sizeof exit_code) return kNoConnection;
+  return exit_code;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,20 @@
+// A program on this machine whose remote shell is one of dtool's own connections. rsync starts
+// `dtool remote_shell HOST COMMAND…`; that process hands its standard streams to the dtool that
+// started rsync, over a socket both inherited, and waits for the exit code.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "ssh/connection.h"
+
+namespace dtool::ssh {
+
+/// Runs `program` to its end. Its remote shell, if it starts one, runs on `connection`. What it and
+/// the remote command say goes to `on_output`. Throws HostError.
+asio::awaitable<int> run_local_program(Reactor& reactor, Connection& connection,
+                                       LocalProgram program,
+                                       std::function<void(Stream, std::string_view)> on_output,
+                                       Deadline deadline);
+
+}  // namespace dtool::ssh

@@ -1,0 +1,72 @@
+#include "ssh/screen_job.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "ssh/quote.h"
+#include "ssh/script.h"
+#include "ssh/scripts.h"
+
+namespace dtool::ssh {
+namespace {
+
+std::string words(const std::vector<std::string>& list, std::string (*quoted)(std::string_view)) {
+  std::string text;
+  for (const std::string& word : list) text += (text.empty() ? "" : " ") + quoted(word);
+  return text;
+}
+
+int to_int(const std::string& text) {
+  int value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+Command start_command(const ScreenJob& job, OldLog old_log) {
+  std::string text(answer_function());
+  text += fmt::format("run_id={}\nsession={}\nstate={}\nlog={}\nfresh_log={}\n", quote(job.run_id), quote(job.session),
+                      quote_path(job.state_folder), quote_path(job.log), old_log == OldLog::replace ? "yes" : "no");
+  text += "write_files() {\n";
+  for (const auto& [name, content] : job.files) text += write_file(name, content) + " &&\n";
+  text += write_file("session", scripts::kSession) + " &&\n" + write_file("script", job.script) + "\n}\n";
+  return bash(text.append(scripts::kStart));
+}
+
+std::optional<std::string> read_start(const HostResult& result) {
+  if (result.failure != Failure::none) return result.error;
+  const auto answers = read_answers(result.out);
+  if (const auto error = find_answer(answers, "error")) return error;
+  if (find_answer(answers, "started")) return std::nullopt;
+  if (result.exit_code == 127) return "bash is not installed";
+  return fmt::format("the start script ended with exit code {}: {}", result.exit_code, result.err);
+}
+
+Command follow_command(std::string_view state_folder, std::size_t offset) {
+  std::string text(answer_function());
+  text += fmt::format("state={}\noffset={}\n", quote_path(state_folder), offset);
+  return bash(text.append(scripts::kFollow));
+}
+
+Command kill_command(const KillRequest& request) {
+  std::string text(answer_function());
+  text += fmt::format("run_id={}\nsessions=({})\nstates=({})\ngrace={}\n", quote(request.run_id),
+                      words(request.sessions, quote), words(request.state_folders, quote_path),
+                      request.grace.count() / 100);
+  return bash(text.append(scripts::kKill));
+}
+
+std::optional<KillOutcome> read_kill(const HostResult& result) {
+  const auto answers = read_answers(result.out);
+  if (!find_answer(answers, "looked_again")) return std::nullopt;
+  KillOutcome outcome;
+  outcome.ended = to_int(find_answer(answers, "ended").value_or("0"));
+  outcome.forced = to_int(find_answer(answers, "forced").value_or("0"));
+  const auto [begin, end] = answers.equal_range("left");
+  for (auto each = begin; each != end; ++each) outcome.left.push_back(each->second);
+  return outcome;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,70 @@
+// A job: a bash script that runs on a host in a detached screen session, with a state folder from
+// which anyone with the keys can tell how it is doing, read its log, and end it. `dtool run` and
+// `dtool config` start jobs.
+//
+// State folder: `script` and `session` (what runs), `process` (pid, start time, boot id of the
+// session's leader), `log`, `exit_code` (written last, when the script has ended), `killed`
+// (written first, by kill).
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ssh/remote.h"
+
+namespace dtool::ssh {
+
+/// One job on one host. Paths are on the host, absolute or from `~/`.
+struct ScreenJob {
+  std::string run_id;   ///< in the environment of every process of the job as DTOOL_RUN_ID
+  std::string session;  ///< the screen session's name
+  std::string state_folder;
+  std::string log;  ///< the file that takes standard output and error; the state folder links to it
+  std::string script;  ///< bash; its exit code is the job's
+  std::vector<std::pair<std::string, std::string>> files =
+      {};  ///< name and content, into the state folder first
+};
+
+/// What becomes of a log that is there already.
+enum class OldLog { append, replace };
+
+/// Starts the job, unless kill was there first or it was started before. The answer is read by
+/// read_start.
+Command start_command(const ScreenJob& job, OldLog old_log);
+
+/// Nothing where the job runs; else one sentence on why not.
+std::optional<std::string> read_start(const HostResult& result);
+
+/// Prints the log from byte `offset` on as it grows, until the job has ended; exits with the job's
+/// exit code. The last line on standard error is an answer (script.h) `state=exited|killed|lost`.
+Command follow_command(std::string_view state_folder, std::size_t offset);
+
+/// What to end on one host.
+struct KillRequest {
+  std::string run_id;  ///< empty: sessions alone, as AllenAct's killfiles name them
+  std::vector<std::string> sessions;
+  std::vector<std::string>
+      state_folders;  ///< marked as killed first, so that a start on its way comes to nothing
+  std::chrono::milliseconds grace{5000};  ///< between TERM and KILL
+};
+
+/// Ends every process of this user that bears the run id, descends from one that does, or shares a
+/// job's session, then looks again. Other runs' processes are left alone even there.
+Command kill_command(const KillRequest& request);
+
+/// What kill_command found.
+struct KillOutcome {
+  int ended = 0;                  ///< processes that were there and are gone
+  int forced = 0;                 ///< of them, those that TERM did not end
+  std::vector<std::string> left;  ///< `pid command` of processes that are still there
+};
+
+/// Nothing where the answer cannot be read.
+std::optional<KillOutcome> read_kill(const HostResult& result);
+
+}  // namespace dtool::ssh

@@ -1,0 +1,35 @@
+// Bash scripts for hosts: how one is sent, and how its answers come back through whatever a login
+// shell prints first.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ssh/remote.h"
+
+namespace dtool::ssh {
+
+/// A command that runs `text` in bash. The text travels on standard input, so it may be long and
+/// its quoting meets no login shell; nothing is left for the script to read there.
+Command bash(std::string_view text);
+
+/// Shell text that defines `answer NAME VALUE`, which prints one `NAME=VALUE` line that
+/// read_answers understands; newlines in a value become blanks. Put first in a script.
+std::string_view answer_function();
+
+/// What a script answered, by name; a name may come several times. Lines of others, a talkative
+/// ~/.bashrc's for one, are left out.
+std::multimap<std::string, std::string> read_answers(std::string_view output);
+
+/// The first answer of that name.
+std::optional<std::string> find_answer(const std::multimap<std::string, std::string>& answers,
+                                       const std::string& name);
+
+/// One shell command that writes `content` to the file `name` of the current folder: to a temporary
+/// file, then renamed.
+std::string write_file(std::string_view name, std::string_view content);
+
+}  // namespace dtool::ssh

@@ -1,0 +1,110 @@
+# shellcheck shell=bash disable=SC2154
+# Ends a run on this host. Defined before: answer, run_id, sessions and states (arrays), grace (tenths of a second).
+# A member of the run is a process of this user that bears the run id, that runs in a session (in the kernel's sense) of
+# one of its jobs, that was such before, or whose parent is one. Names of the run alone would miss what rewrote its
+# environment (setproctitle does); parents alone would miss daemons.
+boot=$(< /proc/sys/kernel/random/boot_id)
+for state in "${states[@]}"; do
+  mkdir -p "$state" && (flock -w 30 9; : > "$state/killed") 9>> "$state/lock"
+done
+
+declare -A seen=()    # pid and start time of every member that was met
+declare -A leader=()  # pid and start time of the jobs' session leaders
+for state in "${states[@]}"; do
+  read -r pid start at 2> /dev/null < "$state/process" || continue
+  [ "$at" = "$boot" ] || continue
+  stat=$(cat "/proc/$pid/stat" 2> /dev/null)
+  read -ra fields <<< "${stat##*) }"
+  # Another start time: the pid was given out again, and the session with it.
+  [ -z "$stat" ] || [ "${fields[19]}" = "$start" ] && leader[$pid]=$start
+done
+
+# pids of the screens of the named sessions
+screens() {
+  local name
+  for name in "${sessions[@]}"; do
+    screen -ls "$name" 2> /dev/null |
+      awk -v name="$name" '{ i = index($1, "."); if (i && substr($1, i + 1) == name) print substr($1, 1, i - 1) }'
+  done
+}
+
+bears() { LC_ALL=C grep -qsz "$1" "/proc/$2/environ"; }
+
+# its environment names another run
+is_of_other_run() {
+  [ -n "$run_id" ] && bears '^DTOOL_RUN_ID=' "$1" && ! bears "^DTOOL_RUN_ID=${run_id//./\\.}\$" "$1"
+}
+
+# prints pid and start time of the members that live
+members() {
+  local seeds pid start
+  seeds=$(screens)
+  if [ -n "$run_id" ]; then
+    seeds+=" $(LC_ALL=C grep -lszxF "DTOOL_RUN_ID=$run_id" /proc/[0-9]*/environ | cut -d/ -f3)"
+  fi
+  cat /proc/[0-9]*/stat 2> /dev/null | awk -v seeds="${seeds//$'\n'/ }" -v self=$$ \
+    -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" -v known="${!seen[*]}" -v known_starts="${seen[*]}" '
+    BEGIN {
+      n = split(seeds, a); for (i = 1; i <= n; i++) member[a[i]] = 1
+      n = split(leaders, a); split(leader_starts, b); for (i = 1; i <= n; i++) since[a[i]] = b[i]
+      n = split(known, a); split(known_starts, b); for (i = 1; i <= n; i++) was[a[i]] = b[i]
+    }
+    {
+      pid = $1
+      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X") next
+      parent[pid] = $2; start[pid] = $20
+      if (($4 in since) && $20 + 0 >= since[$4] + 0) member[pid] = 1
+      if ((pid in was) && was[pid] == $20) member[pid] = 1
+    }
+    END {
+      do {
+        grown = 0
+        for (pid in parent) if (!(pid in member) && (parent[pid] in member)) { member[pid] = 1; grown = 1 }
+      } while (grown)
+      for (p = self; p > 1; p = parent[p]) delete member[p]
+      for (pid in member) if ((pid in start) && parent[pid] != self) print pid, start[pid]
+    }' | while read -r pid start; do
+      [ -O "/proc/$pid" ] && ! is_of_other_run "$pid" && echo "$pid $start"
+    done
+}
+
+# sets living, and remembers who was met
+look() {
+  local pid start
+  living=()
+  while read -r pid start; do
+    seen[$pid]=$start
+    living+=("$pid")
+  done < <(members)
+}
+
+wait_for_end() {  # $1: tenths of a second
+  local i
+  for ((i = 0; i < $1; i++)); do
+    look
+    [ ${#living[@]} = 0 ] && return
+    sleep 0.1
+  done
+}
+
+forced=0
+look
+if [ ${#living[@]} != 0 ]; then
+  kill -TERM "${living[@]}" 2> /dev/null
+  wait_for_end "$grace"
+  for name in "${sessions[@]}"; do screen -S "$name" -X quit > /dev/null 2>&1; done
+  look
+  forced=${#living[@]}
+  for ((round = 0; round < 10 && ${#living[@]} != 0; round++)); do
+    kill -KILL "${living[@]}" 2> /dev/null
+    wait_for_end 5
+  done
+  look
+  screen -wipe > /dev/null 2>&1
+fi
+answer ended $((${#seen[@]} - ${#living[@]}))
+answer forced "$forced"
+for pid in "${living[@]}"; do
+  answer left "$pid $(tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | head -c 200)"
+done
+answer looked_again yes

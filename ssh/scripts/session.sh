@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Runs inside a job's screen session, in its state folder, with the log's path as argument: runs `script`, shows its
+# log, records its end. It survives Ctrl-C in an attached session, so that the end is recorded; the script gets the signal.
+log=$1
+stat=$(< /proc/$$/stat)
+read -ra fields <<< "${stat##*) }"
+printf '%s %s %s\n' "$$" "${fields[19]}" "$(< /proc/sys/kernel/random/boot_id)" > process.new
+mv -f process.new process
+trap : INT
+tail -n +1 -f --pid=$$ "$log" &
+viewer=$!
+bash ./script >> "$log" 2>&1
+code=$?
+printf '%s\n' "$code" > exit_code.new && sync exit_code.new && mv -f exit_code.new exit_code
+kill "$viewer" 2> /dev/null
+exit "$code"

@@ -1,0 +1,141 @@
+#include "ssh/session.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "ssh/host_error.h"
+
+namespace dtool::ssh {
+namespace {
+
+constexpr std::array kUsualIdentities = {"id_ed25519", "id_ecdsa", "id_rsa"};
+
+void set_text(ssh_session session, ssh_options_e option, const std::string& value) {
+  if (value.empty()) return;
+  if (ssh_options_set(session, option, value.c_str()) < 0) {
+    throw HostError(Failure::unreachable,
+                    fmt::format("libssh refused {}: {}", value, ssh_get_error(session)));
+  }
+}
+
+/// libssh expands `%` in paths; ours are already final.
+std::string literal(const std::filesystem::path& path) {
+  std::string text;
+  for (const char each : path.string()) text.append(each == '%' ? "%%" : std::string(1, each));
+  return text;
+}
+
+SessionHandle make_handle(const Endpoint& endpoint, int fd) {
+  SessionHandle handle(ssh_new());
+  if (handle == nullptr) throw std::bad_alloc();
+  ssh_session session = handle.get();
+  const int process_config = 0;
+  ssh_options_set(session, SSH_OPTIONS_PROCESS_CONFIG, &process_config);
+  set_text(session, SSH_OPTIONS_SSH_DIR, literal(home_folder() / ".ssh"));
+  set_text(session, SSH_OPTIONS_HOST, endpoint.key_name);
+  set_text(session, SSH_OPTIONS_USER, endpoint.user);
+  set_text(session, SSH_OPTIONS_KNOWNHOSTS, literal(endpoint.known_hosts));
+  set_text(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, literal(endpoint.global_known_hosts));
+  set_text(session, SSH_OPTIONS_IDENTITY_AGENT, endpoint.identity_agent);
+  const unsigned int port = endpoint.port;
+  ssh_options_set(session, SSH_OPTIONS_PORT, &port);
+  ssh_options_set(session, SSH_OPTIONS_FD, &fd);
+  ssh_set_blocking(session, 0);
+  return handle;
+}
+
+}  // namespace
+
+Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket)
+    : reactor_(reactor), endpoint_(endpoint), handle_(make_handle(endpoint, socket.get())) {
+  waiter_ = std::make_unique<Waiter>(reactor_, socket.release());
+}
+
+asio::awaitable<Waiter::Outcome> Session::wait(Deadline deadline) {
+  const auto direction = has_unsent_bytes() ? Waiter::For::writable : Waiter::For::readable;
+  co_return co_await waiter_->wait(direction, deadline);
+}
+
+asio::awaitable<int> Session::repeat(std::function<int()> call, int again, Deadline deadline) {
+  for (;;) {
+    const int rc = call();
+    if (rc != again) co_return rc;
+    const auto outcome = co_await wait(deadline);
+    if (outcome == Waiter::Outcome::deadline_passed) {
+      throw HostError(Failure::timed_out, "no answer in time");
+    }
+  }
+}
+
+asio::awaitable<void> Session::exchange_keys(Deadline deadline) {
+  std::function<int()> call = [this] { return ssh_connect(handle_.get()); };
+  int rc = SSH_ERROR;
+  try {
+    rc = co_await repeat(call, SSH_AGAIN, deadline);
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::timed_out) throw;
+    throw HostError(Failure::connect_timed_out, "the SSH handshake did not end in time",
+                    "--connect_timeout sets how long dtool waits");
+  }
+  if (rc != SSH_OK) {
+    throw HostError(Failure::unreachable,
+                    fmt::format("the SSH handshake failed: {}", last_error()));
+  }
+}
+
+asio::awaitable<bool> Session::try_key(ssh_key key, Deadline deadline) {
+  std::function<int()> call = [this, key] {
+    return ssh_userauth_publickey(handle_.get(), nullptr, key);
+  };
+  const int rc = co_await repeat(call, SSH_AUTH_AGAIN, deadline);
+  co_return rc == SSH_AUTH_SUCCESS;
+}
+
+asio::awaitable<bool> Session::try_agent(Deadline deadline) {
+  std::function<int()> call = [this] { return ssh_userauth_agent(handle_.get(), nullptr); };
+  const int rc = co_await repeat(call, SSH_AUTH_AGAIN, deadline);
+  co_return rc == SSH_AUTH_SUCCESS;
+}
+
+asio::awaitable<void> Session::authenticate(IdentityCache& identities, Deadline deadline) {
+  std::vector<std::filesystem::path> files = endpoint_.identity_files;
+  const std::size_t named = files.size();
+  if (named == 0) {
+    for (const char* usual : kUsualIdentities) files.push_back(home_folder() / ".ssh" / usual);
+  }
+  const bool has_agent = !endpoint_.identity_agent.empty() && !endpoint_.only_named_identities;
+  std::vector<std::string> tried;
+  if (named == 0 && has_agent) {
+    tried.push_back("the agent");
+    if (co_await try_agent(deadline)) co_return;
+  }
+  for (const auto& file : files) {
+    const Identity& identity = identities.load(file);
+    if (identity.key == nullptr) {
+      const bool tell = named > 0 || identity.problem != "not there";
+      if (tell) tried.push_back(fmt::format("{} ({})", file.string(), identity.problem));
+      continue;
+    }
+    tried.push_back(file.string());
+    if (co_await try_key(identity.key.get(), deadline)) co_return;
+    if (!is_connected()) break;
+  }
+  // An encrypted file that the user named is often in the agent, whatever IdentitiesOnly says.
+  const bool agent_is_left = named > 0 && !endpoint_.identity_agent.empty() && is_connected();
+  if (agent_is_left) {
+    tried.push_back("the agent");
+    if (co_await try_agent(deadline)) co_return;
+  }
+  throw HostError(
+      Failure::not_authenticated,
+      fmt::format("user {} was not let in; tried {}", endpoint_.user,
+                  tried.empty() ? std::string("no key, there is none")
+                                : fmt::format("{}", fmt::join(tried, ", "))),
+      "is this the right user, and is your public key in the host's ~/.ssh/authorized_keys?");
+}
+
+}  // namespace dtool::ssh

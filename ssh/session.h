@@ -1,0 +1,61 @@
+// One SSH session over libssh, used by coroutines on one thread: greeting, host key,
+// authentication.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ssh/client_config.h"
+#include "ssh/identity.h"
+#include "ssh/libssh.h"
+#include "ssh/reactor.h"
+
+namespace dtool::ssh {
+
+class Session {
+ public:
+  /// Takes over `socket`, on which the server's greeting is coming. libssh closes it.
+  Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket);
+
+  /// Exchanges keys; the server's is not yet trusted. Throws HostError.
+  asio::awaitable<void> exchange_keys(Deadline deadline);
+
+  /// Throws HostError(host_key_unknown or host_key_changed) unless known_hosts has the server's
+  /// key.
+  void require_known_host() const;
+
+  /// Tries the identity files that the user named, then the agent, then the usual files.
+  /// Throws HostError(not_authenticated) saying what was tried.
+  asio::awaitable<void> authenticate(IdentityCache& identities, Deadline deadline);
+
+  /// Calls `call` until it answers something other than `again`, waiting for the socket in between.
+  /// Throws HostError(timed_out) when `deadline` passes.
+  asio::awaitable<int> repeat(std::function<int()> call, int again, Deadline deadline);
+
+  /// Waits until libssh can go on: readable, or writable where bytes are still to be sent.
+  asio::awaitable<Waiter::Outcome> wait(Deadline deadline);
+
+  /// Wakes whoever waits.
+  void wake() { waiter_->wake(); }
+
+  bool has_unsent_bytes() const {
+    return (ssh_get_poll_flags(handle_.get()) & SSH_WRITE_PENDING) != 0;
+  }
+  bool is_connected() const { return ssh_is_connected(handle_.get()) != 0; }
+  std::string last_error() const { return ssh_get_error(handle_.get()); }
+  ssh_session handle() const { return handle_.get(); }
+  const Endpoint& endpoint() const { return endpoint_; }
+
+ private:
+  asio::awaitable<bool> try_key(ssh_key key, Deadline deadline);
+  asio::awaitable<bool> try_agent(Deadline deadline);
+
+  Reactor& reactor_;
+  Endpoint endpoint_;
+  SessionHandle handle_;
+  std::unique_ptr<Waiter> waiter_;  // after handle_: it lets the socket go before libssh closes it
+};
+
+}  // namespace dtool::ssh

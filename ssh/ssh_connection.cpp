@@ -1,0 +1,62 @@
+// Commands over one libssh session, a channel each.
+#include <fmt/format.h>
+
+#include <functional>
+#include <utility>
+
+#include "ssh/connection.h"
+#include "ssh/exchange.h"
+#include "ssh/host_error.h"
+
+namespace dtool::ssh {
+namespace {
+
+class SshConnection : public Connection {
+ public:
+  SshConnection(Reactor& reactor, std::unique_ptr<Session> session)
+      : reactor_(reactor), session_(std::move(session)) {}
+
+  asio::awaitable<int> execute(std::string line, CommandStreams streams,
+                               Deadline deadline) override;
+  bool is_usable() const override { return session_->is_connected(); }
+
+ private:
+  asio::awaitable<void> start(ssh_channel channel, std::string line, Deadline deadline);
+
+  Reactor& reactor_;
+  std::unique_ptr<Session> session_;
+};
+
+asio::awaitable<void> SshConnection::start(ssh_channel channel, std::string line,
+                                           Deadline deadline) {
+  std::function<int()> open = [channel] { return ssh_channel_open_session(channel); };
+  int rc = co_await session_->repeat(open, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) throw connection_lost(*session_);
+  std::function<int()> request = [channel, &line] {
+    return ssh_channel_request_exec(channel, line.c_str());
+  };
+  rc = co_await session_->repeat(request, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) throw connection_lost(*session_);
+}
+
+asio::awaitable<int> SshConnection::execute(std::string line, CommandStreams streams,
+                                            Deadline deadline) {
+  Exchange exchange(reactor_, *session_, std::move(streams), EndsWith::exit_code, deadline);
+  co_await start(exchange.channel().handle(), line, deadline);
+  co_await exchange.run();
+  const int exit_code = exchange.channel().exit_code();
+  if (exit_code < 0) {
+    throw HostError(Failure::connection_lost,
+                    "the host closed the command without telling its exit code");
+  }
+  co_return exit_code;
+}
+
+}  // namespace
+
+std::unique_ptr<Connection> make_ssh_connection(Reactor& reactor,
+                                                std::unique_ptr<Session> session) {
+  return std::make_unique<SshConnection>(reactor, std::move(session));
+}
+
+}  // namespace dtool::ssh
