@@ -49,11 +49,10 @@ class ClientConfig {
                            Overrides overrides);
 
   /// Resolves `host`: Host and Match (all, host, originalhost, user, localuser) blocks, first value
-  /// wins,
-  /// `%h %n %p %r %u %i %d %%`, `${NAME}` and a leading `~` expanded, the latter with $HOME. What
-  /// the host itself says of user and port wins over everything. Blocks of `Match exec`, `final`
-  /// and the like never hold. Jumps end before the host itself, so that `Host *` may name a jump
-  /// host for all.
+  /// wins; tokens (`%h %n %p %r %u %i %d %%`), `${NAME}` and a leading `~` ($HOME) are expanded.
+  /// What the host itself says of user and port wins over everything. Blocks of `Match exec`,
+  /// `final` and the like never hold. Jumps begin with those that the first jump host itself needs
+  /// and end before the host itself, so that `Host *` may name a jump host for all.
   Endpoint resolve(const Host& host) const;
 
   /// As resolve, for a host that is only jumped through: the settings given by hand that are meant
@@ -63,7 +62,7 @@ class ClientConfig {
 
  private:
   enum class Role { destination, jump };
-  Endpoint resolve_as(const Host& host, Role role) const;
+  Endpoint resolve_as(const Host& host, Role role, int depth) const;
 
   std::vector<ConfigBlock> blocks_;  ///< in the order in which they are asked
 };

@@ -1,0 +1,327 @@
+// Answers how one host is reached, from the blocks that config_block.cpp read.
+#include "ssh/client_config.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "ssh/config_time.h"
+
+namespace dtool::ssh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSystemFolder = "/etc/ssh";
+constexpr int kDeepestJump = 8;  // jump hosts that name each other would never end
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string local_user() {
+  const passwd* entry = getpwuid(getuid());
+  return entry == nullptr ? variable("USER") : entry->pw_name;
+}
+
+// `*` any characters, `?` one.
+bool matches(std::string_view text, std::string_view pattern) {
+  std::size_t t = 0, p = 0, star = std::string_view::npos, after_star = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after_star = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++t, ++p;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++after_star;
+    } else {
+      return false;
+    }
+  }
+  return pattern.substr(p).find_first_not_of('*') == std::string_view::npos;
+}
+
+// A pattern with `!` that matches denies, whatever stands beside it.
+bool matches_any(std::string_view text, const std::vector<std::string>& patterns) {
+  bool found = false;
+  for (const std::string_view pattern : patterns) {
+    if (pattern.starts_with('!')) {
+      if (matches(text, pattern.substr(1))) return false;
+    } else {
+      found = found || matches(text, pattern);
+    }
+  }
+  return found;
+}
+
+using Tokens = std::map<char, std::string>;
+
+// `%h` and its like; one that is not in `tokens` stays.
+std::string expand_tokens(std::string_view text, const Tokens& tokens) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto token =
+        text[i] == '%' && i + 1 < text.size() ? tokens.find(text[i + 1]) : tokens.end();
+    if (token == tokens.end()) {
+      out += text[i];
+    } else {
+      out += token->second;
+      ++i;
+    }
+  }
+  return out;
+}
+
+// `${NAME}`; a variable that is not set stays, so that messages show what is missing.
+std::string expand_variables(std::string_view text) {
+  std::string out;
+  while (true) {
+    const std::size_t begin = text.find("${");
+    const std::size_t end = begin == std::string_view::npos ? begin : text.find('}', begin);
+    if (end == std::string_view::npos) return out.append(text);
+    out += text.substr(0, begin);
+    const std::string name(text.substr(begin + 2, end - begin - 2));
+    const char* value = std::getenv(name.c_str());
+    out += value != nullptr ? std::string_view(value) : text.substr(begin, end + 1 - begin);
+    text.remove_prefix(end + 1);
+  }
+}
+
+fs::path expand_path(std::string_view text, const Tokens& tokens) {
+  std::string path = expand_variables(expand_tokens(text, tokens));
+  if (path == "~") return home_folder();
+  return path.starts_with("~/") ? home_folder() / path.substr(2) : fs::path(path);
+}
+
+// The settings that hold for one host, first value first.
+class Answers {
+ public:
+  explicit Answers(const Host& host) : host_(host) {}
+
+  bool holds(const ConfigBlock& block) const {
+    return std::ranges::all_of(block.conditions, [this](const ConfigCondition& condition) {
+      return condition.kind != "never" &&
+             matches_any(subject(condition.kind), condition.patterns) != condition.negated;
+    });
+  }
+
+  void add(const ConfigSetting& setting) {
+    // Of the two ways through a proxy the first that is named shuts out the other.
+    if (setting.keyword == "proxyjump" && values_.contains("proxycommand")) return;
+    if (setting.keyword == "proxycommand" && values_.contains("proxyjump")) return;
+    if (setting.keyword == "identityfile") {
+      identity_files_.push_back(setting.values.front());
+    } else {
+      values_.try_emplace(setting.keyword, setting.values.front());
+    }
+  }
+
+  std::optional<std::string> get(const std::string& keyword) const {
+    const auto found = values_.find(keyword);
+    return found == values_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  const std::vector<std::string>& identity_files() const { return identity_files_; }
+
+  std::string address() const {
+    return expand_tokens(get("hostname").value_or(host_.name), {{'h', host_.name}, {'%', "%"}});
+  }
+
+  std::string user() const {
+    return host_.user.empty() ? get("user").value_or(local_user()) : host_.user;
+  }
+
+ private:
+  std::string subject(std::string_view kind) const {
+    if (kind == "host") return address();
+    if (kind == "originalhost") return host_.name;
+    return kind == "user" ? user() : local_user();
+  }
+
+  const Host& host_;
+  std::map<std::string, std::string> values_;
+  std::vector<std::string> identity_files_;
+};
+
+bool is_for_destination_only(std::string_view keyword) {
+  static constexpr std::array<std::string_view, 6> kKeywords = {
+      "hostname", "hostkeyalias", "user", "port", "proxyjump", "proxycommand"};
+  return std::ranges::find(kKeywords, keyword) != kKeywords.end();
+}
+
+// Nothing where it is no host: the connection will say what is wrong with it.
+std::optional<Host> read_jump(std::string_view jump) {
+  try {
+    return parse_host(jump);
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<Host> first_jump(const Endpoint& endpoint) {
+  return endpoint.jumps.empty() ? std::nullopt : read_jump(endpoint.jumps.front());
+}
+
+bool is_same_place(std::string_view jump, const Host& host, const Endpoint& endpoint) {
+  const std::optional<Host> place = read_jump(jump);
+  return place && (place->name == host.name || place->name == endpoint.address) &&
+         (place->port == 0 || place->port == endpoint.port);
+}
+
+// `ann@gate1,gate2:2222`, also `ssh://gate1`, cut before the host itself.
+std::vector<std::string> read_jumps(const std::string& list, const Host& host,
+                                    const Endpoint& endpoint) {
+  std::vector<std::string> jumps;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    std::string_view jump = std::string_view(list).substr(begin, end - begin);
+    while (jump.starts_with(' ')) jump.remove_prefix(1);
+    while (jump.ends_with(' ')) jump.remove_suffix(1);
+    if (jump.starts_with("ssh://")) jump.remove_prefix(6);
+    if (jump.ends_with('/')) jump.remove_suffix(1);
+    if (is_same_place(jump, host, endpoint)) break;
+    jumps.emplace_back(jump);
+    begin = end + 1;
+  }
+  return jumps;
+}
+
+bool is_none(std::string_view value) {
+  return value == "none" || value == "NONE";
+}
+
+// `none`, `SSH_AUTH_SOCK`, `$NAME` or a path.
+std::string read_agent(const std::string& value, const Tokens& tokens) {
+  if (is_none(value)) return "";
+  if (value == "SSH_AUTH_SOCK") return variable("SSH_AUTH_SOCK");
+  if (value.starts_with('$') && !value.starts_with("${")) return variable(value.c_str() + 1);
+  return expand_path(value, tokens);
+}
+
+fs::path read_known_hosts(const std::string& value, const Tokens& tokens) {
+  return is_none(value) ? "/dev/null" : expand_path(value, tokens);
+}
+
+ConfigSetting read_override(const std::string& keyword, const std::string& value) {
+  try {
+    return read_config_setting(keyword, value, ValueForm::word);
+  } catch (const std::invalid_argument& fault) {
+    throw std::invalid_argument(fmt::format("SSH setting {}={}: {}", keyword, value, fault.what()));
+  }
+}
+
+}  // namespace
+
+ClientConfig ClientConfig::read(const std::optional<fs::path>& user_file, Overrides overrides) {
+  ClientConfig config;
+  ConfigBlock by_hand;
+  by_hand.by_hand = true;
+  for (const auto& [keyword, value] : overrides) {
+    by_hand.settings.push_back(read_override(keyword, value));
+  }
+  config.blocks_.push_back(std::move(by_hand));
+
+  const fs::path home = home_folder();
+  const auto add_file = [&](const fs::path& file, const fs::path& folder) {
+    std::vector<ConfigBlock> blocks = read_config_blocks(file, folder, home);
+    std::ranges::move(blocks, std::back_inserter(config.blocks_));
+  };
+  try {
+    if (user_file) {
+      if (*user_file != "none") add_file(expand_path(user_file->string(), {}), home / ".ssh");
+      return config;
+    }
+    std::error_code ignored;
+    const fs::path default_file = home / ".ssh" / "config";
+    const fs::path system_file = fs::path(kSystemFolder) / "ssh_config";
+    if (fs::exists(default_file, ignored)) add_file(default_file, home / ".ssh");
+    if (fs::exists(system_file, ignored)) add_file(system_file, kSystemFolder);
+  } catch (const std::system_error& fault) {
+    throw std::invalid_argument(fault.what());
+  }
+  return config;
+}
+
+Endpoint ClientConfig::resolve(const Host& host) const {
+  return resolve_as(host, Role::destination, 0);
+}
+
+Endpoint ClientConfig::resolve_jump(const Host& host) const {
+  return resolve_as(host, Role::jump, 0);
+}
+
+Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const {
+  Answers answers(host);
+  for (const ConfigBlock& block : blocks_) {
+    if (!answers.holds(block)) continue;
+    for (const ConfigSetting& setting : block.settings) {
+      const bool skipped =
+          role == Role::jump && block.by_hand && is_for_destination_only(setting.keyword);
+      if (!skipped) answers.add(setting);
+    }
+  }
+
+  Endpoint endpoint;
+  endpoint.address = answers.address();
+  endpoint.key_name = answers.get("hostkeyalias").value_or(endpoint.address);
+  endpoint.user = answers.user();
+  const std::string port = answers.get("port").value_or("22");
+  endpoint.port = host.port != 0 ? host.port : static_cast<std::uint16_t>(std::stoi(port));
+
+  const Tokens tokens = {{'%', "%"},
+                         {'h', endpoint.address},
+                         {'n', host.name},
+                         {'p', std::to_string(endpoint.port)},
+                         {'r', endpoint.user},
+                         {'u', local_user()},
+                         {'i', std::to_string(getuid())},
+                         {'d', home_folder().string()}};
+  for (const std::string& file : answers.identity_files()) {
+    if (!is_none(file)) endpoint.identity_files.push_back(expand_path(file, tokens));
+  }
+  const std::string only = answers.get("identitiesonly").value_or("no");
+  endpoint.only_named_identities =
+      only.front() == 'y' || only.front() == 'Y' || only.front() == 't' || only.front() == 'T';
+  endpoint.known_hosts =
+      read_known_hosts(answers.get("userknownhostsfile").value_or("~/.ssh/known_hosts"), tokens);
+  endpoint.global_known_hosts = read_known_hosts(
+      answers.get("globalknownhostsfile").value_or("/etc/ssh/ssh_known_hosts"), tokens);
+  endpoint.identity_agent =
+      read_agent(answers.get("identityagent").value_or("SSH_AUTH_SOCK"), tokens);
+
+  if (const auto jumps = answers.get("proxyjump"); jumps && !is_none(*jumps)) {
+    endpoint.jumps = read_jumps(expand_tokens(*jumps, tokens), host, endpoint);
+    if (const auto first = first_jump(endpoint); first && depth < kDeepestJump) {
+      const std::vector<std::string> before = resolve_as(*first, Role::jump, depth + 1).jumps;
+      endpoint.jumps.insert(endpoint.jumps.begin(), before.begin(), before.end());
+    }
+  }
+  if (const auto command = answers.get("proxycommand"); command && !is_none(*command)) {
+    endpoint.proxy_command = command;
+  }
+  if (const auto timeout = read_config_time(answers.get("connecttimeout").value_or("0"));
+      timeout && timeout->count() > 0) {
+    endpoint.connect_timeout = *timeout;
+  }
+  return endpoint;
+}
+
+fs::path home_folder() {
+  if (const std::string home = variable("HOME"); !home.empty()) return home;
+  const passwd* entry = getpwuid(getuid());
+  return entry == nullptr ? "/" : entry->pw_dir;
+}
+
+}  // namespace dtool::ssh

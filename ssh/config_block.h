@@ -1,0 +1,45 @@
+// The text of SSH client configuration files as blocks of settings; client_config.cpp asks them
+// host by host.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtool::ssh {
+
+/// One criterion of a Host or Match line; all of a block's must hold.
+struct ConfigCondition {
+  std::string kind;  ///< "never", or what is compared: host, originalhost, user, localuser
+  std::vector<std::string> patterns;  ///< with `*` and `?`; a leading `!` denies
+  bool negated = false;               ///< `Match !user …`
+};
+
+struct ConfigSetting {
+  std::string keyword;              ///< lower case
+  std::vector<std::string> values;  ///< at least one, quotes taken off
+};
+
+/// Settings that hold together.
+struct ConfigBlock {
+  std::vector<ConfigCondition> conditions;  ///< none: always applies
+  std::vector<ConfigSetting> settings;
+  bool by_hand = false;  ///< from the command line, not from a file
+};
+
+/// Reads `file` and what it includes; relative Include paths stand below `folder`, a leading `~/`
+/// below `home`. Throws std::invalid_argument with `file:line:` on a line that cannot be read, and
+/// std::system_error where `file` cannot.
+std::vector<ConfigBlock> read_config_blocks(const std::filesystem::path& file,
+                                            const std::filesystem::path& folder,
+                                            const std::filesystem::path& home);
+
+/// How the text of a value is read: as in a file, or as one word that needs no quotes around its
+/// blanks.
+enum class ValueForm { file, word };
+
+/// One setting. Throws std::invalid_argument on a value that cannot be.
+ConfigSetting read_config_setting(std::string_view keyword, std::string_view value, ValueForm form);
+
+}  // namespace dtool::ssh

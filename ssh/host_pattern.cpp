@@ -1,0 +1,291 @@
+// Unfolds host patterns to names and folds names to patterns.
+#include "ssh/host_pattern.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace dtool::ssh {
+namespace {
+
+constexpr std::size_t kMostDigits = 18;  // what std::uint64_t holds without overflow
+
+[[noreturn]] void refuse(std::string_view pattern, std::string_view fault) {
+  throw std::invalid_argument(fmt::format("host pattern '{}': {}", pattern, fault));
+}
+
+[[noreturn]] void refuse_size(std::string_view pattern) {
+  refuse(pattern, fmt::format("it names more than {} hosts", kMostHosts));
+}
+
+std::string_view trim(std::string_view text) {
+  const std::string_view::size_type begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_padded(std::string_view digits) {
+  return digits.size() > 1 && digits.front() == '0';
+}
+
+std::uint64_t value_of(std::string_view digits) {
+  std::uint64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+// The digits of `value` in a range that begins with `first`: as wide as `first` where that is
+// padded.
+std::string digits_in_range(std::uint64_t value, std::string_view first) {
+  return fmt::format("{:0{}}", value, is_padded(first) ? first.size() : 1);
+}
+
+// Cuts at the commas outside brackets, and finds brackets that do not pair.
+std::vector<std::string_view> split_list(std::string_view list) {
+  std::vector<std::string_view> elements;
+  std::size_t begin = 0;
+  bool inside = false;
+  for (std::size_t i = 0; i <= list.size(); ++i) {
+    const bool at_end = i == list.size();
+    if (at_end && inside) refuse(trim(list.substr(begin)), "'[' has no partner");
+    if (at_end || (list[i] == ',' && !inside)) {
+      elements.push_back(trim(list.substr(begin, i - begin)));
+      begin = i + 1;
+    } else if (list[i] == '[') {
+      if (inside) refuse(trim(list.substr(begin)), "'[' stands inside '['");
+      inside = true;
+    } else if (list[i] == ']') {
+      if (!inside) refuse(trim(list.substr(begin)), "']' has no partner");
+      inside = false;
+    }
+  }
+  return elements;
+}
+
+void require_number(std::string_view digits, std::string_view range, std::string_view pattern) {
+  if (digits.empty() || !std::ranges::all_of(digits, is_digit)) {
+    refuse(pattern, fmt::format("'{}' is neither a number nor a range such as 01-08", range));
+  }
+  if (digits.size() > kMostDigits) {
+    refuse(pattern, fmt::format("'{}' has more than {} digits", digits, kMostDigits));
+  }
+}
+
+// Appends the numbers of `range`, `5` or `01-08`, as text.
+void unfold_range(std::string_view range, std::string_view pattern, std::vector<std::string>& out) {
+  const std::string_view::size_type dash = range.find('-');
+  const std::string_view first = range.substr(0, dash);
+  const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
+  require_number(first, range, pattern);
+  require_number(last, range, pattern);
+  if (is_padded(last) && first.size() != last.size()) {
+    refuse(pattern, fmt::format("the ends of '{}' are padded to different widths", range));
+  }
+  if (value_of(first) > value_of(last)) {
+    refuse(pattern, fmt::format("the range '{}' runs backwards", range));
+  }
+  if (value_of(last) - value_of(first) >= kMostHosts - std::min(kMostHosts, out.size())) {
+    refuse_size(pattern);
+  }
+  for (std::uint64_t value = value_of(first); value <= value_of(last); ++value) {
+    out.push_back(digits_in_range(value, first));
+  }
+}
+
+// What may stand where a bracket with `content` stands.
+std::vector<std::string> unfold_bracket(std::string_view content, std::string_view pattern) {
+  if (content.find(':') != std::string_view::npos) return {fmt::format("[{}]", content)};  // IPv6
+  std::vector<std::string> numbers;
+  for (std::size_t begin = 0; begin <= content.size();) {
+    const std::size_t end = std::min(content.find(',', begin), content.size());
+    const std::string_view range = trim(content.substr(begin, end - begin));
+    if (range.empty()) refuse(pattern, "a range in brackets is empty");
+    unfold_range(range, pattern, numbers);
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+// The words of one pattern, at most `room`.
+std::vector<std::string> unfold(std::string_view pattern, std::size_t room) {
+  std::vector<std::string> words = {""};
+  std::string_view rest = pattern;
+  while (!rest.empty()) {
+    const std::size_t open = std::min(rest.find('['), rest.size());
+    for (std::string& word : words) word += rest.substr(0, open);
+    rest.remove_prefix(open);
+    if (rest.empty()) break;
+    const std::size_t close = rest.find(']');
+    const std::vector<std::string> choices = unfold_bracket(rest.substr(1, close - 1), pattern);
+    rest.remove_prefix(close + 1);
+    if (choices.size() > room / words.size()) refuse_size(pattern);
+    std::vector<std::string> longer;
+    longer.reserve(words.size() * choices.size());
+    for (const std::string& word : words) {
+      for (const std::string& choice : choices) longer.push_back(word + choice);
+    }
+    words = std::move(longer);
+  }
+  return words;
+}
+
+// Reads lists of hosts with groups in groups.
+class GroupReader {
+ public:
+  explicit GroupReader(const GroupLookup& groups) : groups_(groups) {}
+
+  void read(std::string_view list) {
+    for (const std::string& word : expand(list)) {
+      if (word.starts_with('@')) {
+        read_group(word.substr(1));
+        continue;
+      }
+      if (hosts_.size() == kMostHosts) refuse_size(list);
+      hosts_.push_back(parse_host(word));
+    }
+  }
+
+  std::vector<Host> take() { return std::move(hosts_); }
+
+ private:
+  void read_group(const std::string& name) {
+    if (name.empty()) throw std::invalid_argument("the group name after '@' is empty");
+    if (std::ranges::find(open_, name) != open_.end()) {
+      throw std::invalid_argument(fmt::format("group '@{}' holds itself", name));
+    }
+    if (!groups_) throw std::invalid_argument(fmt::format("there is no group '@{}'", name));
+    const std::string list = groups_(name);
+    open_.push_back(name);
+    try {
+      read(list);
+    } catch (const std::invalid_argument& fault) {
+      throw std::invalid_argument(fmt::format("in group '@{}': {}", name, fault.what()));
+    }
+    open_.pop_back();
+  }
+
+  const GroupLookup& groups_;
+  std::vector<std::string> open_;  // the groups being read, outermost first
+  std::vector<Host> hosts_;
+};
+
+// A run of digits in a name: where a bracket may be put.
+struct Digits {
+  std::size_t begin = 0;
+  std::size_t size = 0;
+};
+
+std::vector<Digits> find_digits(std::string_view name) {
+  std::vector<Digits> all;
+  if (name.find_first_of("[],") != std::string_view::npos) return all;  // an address in brackets
+  for (std::size_t i = 0; i < name.size();) {
+    const std::size_t begin = i;
+    while (i < name.size() && is_digit(name[i])) ++i;
+    if (i > begin && i - begin <= kMostDigits) all.push_back({begin, i - begin});
+    if (i == begin) ++i;
+  }
+  return all;
+}
+
+// A name without one of its runs of digits; names of one frame share a bracket.
+struct Frame {
+  std::string before;
+  std::string after;
+  bool has_bracket = true;
+  auto operator<=>(const Frame&) const = default;
+};
+
+Frame frame_of(const std::string& name, const std::optional<Digits>& digits) {
+  if (!digits) return {name, "", false};
+  return {name.substr(0, digits->begin), name.substr(digits->begin + digits->size)};
+}
+
+// Writes numbers as ranges in brackets, `[01-03,07]`; one number stays bare.
+std::string fold_numbers(std::vector<std::string> numbers) {
+  std::ranges::sort(numbers, {}, [](const std::string& digits) {
+    return std::make_pair(value_of(digits), digits.size());
+  });
+  const auto repeated = std::ranges::unique(numbers);
+  numbers.erase(repeated.begin(), repeated.end());
+  if (numbers.size() == 1) return numbers.front();
+  std::string ranges;
+  for (std::size_t i = 0; i < numbers.size();) {
+    const std::string& first = numbers[i];
+    std::size_t next = i + 1;
+    while (next < numbers.size() &&
+           numbers[next] == digits_in_range(value_of(first) + (next - i), first)) {
+      ++next;
+    }
+    if (!ranges.empty()) ranges += ',';
+    ranges += next == i + 1 ? first : fmt::format("{}-{}", first, numbers[next - 1]);
+    i = next;
+  }
+  return fmt::format("[{}]", ranges);
+}
+
+}  // namespace
+
+std::vector<std::string> expand(std::string_view patterns) {
+  if (trim(patterns).empty()) throw std::invalid_argument("the list of hosts is empty");
+  std::vector<std::string> words;
+  for (const std::string_view pattern : split_list(patterns)) {
+    if (pattern.empty()) {
+      throw std::invalid_argument(
+          fmt::format("the list of hosts '{}' has an empty element", patterns));
+    }
+    if (words.size() == kMostHosts) refuse_size(pattern);
+    std::vector<std::string> more = unfold(pattern, kMostHosts - words.size());
+    words.insert(words.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+  }
+  return words;
+}
+
+std::vector<Host> parse_hosts(std::string_view runs_on, const GroupLookup& groups) {
+  GroupReader reader(groups);
+  reader.read(runs_on);
+  std::vector<Host> hosts = reader.take();
+  require_distinct(hosts);
+  return hosts;
+}
+
+std::string fold(const std::vector<std::string>& names) {
+  // The bracket goes where it takes in most names: `gpu01:22` folds over gpu01, `10.0.0.1:2201`
+  // over its ports where those differ.
+  std::map<Frame, std::size_t> members;
+  for (const std::string& name : names) {
+    for (const Digits& digits : find_digits(name)) ++members[frame_of(name, digits)];
+  }
+  std::vector<std::pair<Frame, std::vector<std::string>>> folded;
+  std::map<Frame, std::size_t> place;
+  for (const std::string& name : names) {
+    std::optional<Digits> best;
+    std::size_t most = 0;
+    for (const Digits& digits : find_digits(name)) {
+      const std::size_t count = members[frame_of(name, digits)];
+      if (count >= most) best = digits, most = count;
+    }
+    const Frame frame = frame_of(name, best);
+    const auto [where, is_new] = place.try_emplace(frame, folded.size());
+    if (is_new) folded.push_back({frame, {}});
+    if (best) folded[where->second].second.push_back(name.substr(best->begin, best->size));
+  }
+  std::string text;
+  for (const auto& [frame, numbers] : folded) {
+    if (!text.empty()) text += ',';
+    text += frame.before + (frame.has_bracket ? fold_numbers(numbers) : "") + frame.after;
+  }
+  return text;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,106 @@
+// Reads hostfiles; `--hostfile` of every command comes here.
+#include "ssh/hostfile.h"
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "ssh/read_file.h"
+
+namespace dtool::ssh {
+namespace {
+
+// The words of a line without its comment; `=` is a word of its own, however it is spaced.
+std::vector<std::string> split_words(std::string_view line) {
+  std::string spaced;
+  for (const char c : line.substr(0, line.find('#')))
+    spaced += c == '=' ? " = " : std::string(1, c);
+  std::istringstream stream(spaced);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+int read_count(const std::string& key, const std::string& digits) {
+  int count = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, count);
+  if (error != std::errc() || stop != end || count < 1) {
+    throw std::invalid_argument(fmt::format("{} '{}' is not a positive number", key, digits));
+  }
+  return count;
+}
+
+// Reads `host`, `host slots=N`, `host slots=N max_slots=M`.
+HostfileEntry read_entry(const std::vector<std::string>& words) {
+  HostfileEntry entry;
+  entry.host = parse_host(words.front());
+  std::optional<int> slots;
+  std::optional<int> most;
+  for (std::size_t i = 1; i < words.size(); i += 3) {
+    const std::string& key = words[i];
+    const bool is_most = key == "max_slots" || key == "max-slots";
+    if (!is_most && key != "slots") {
+      throw std::invalid_argument(
+          fmt::format("unknown key '{}'\nhint: the keys are slots and max_slots", key));
+    }
+    if (i + 2 >= words.size() || words[i + 1] != "=") {
+      throw std::invalid_argument(fmt::format("'{0}' has no value\nhint: write {0}=8", key));
+    }
+    std::optional<int>& target = is_most ? most : slots;
+    if (target) throw std::invalid_argument(fmt::format("'{}' is given twice", key));
+    target = read_count(key, words[i + 2]);
+  }
+  if (slots && most && *slots > *most) {
+    throw std::invalid_argument(fmt::format("slots {} is more than max_slots {}", *slots, *most));
+  }
+  entry.slots = slots ? slots : most;
+  return entry;
+}
+
+std::string read_text(const std::filesystem::path& file) {
+  try {
+    return read_file(file);
+  } catch (const std::system_error& fault) {
+    throw std::invalid_argument(fmt::format("hostfile {}", fault.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<HostfileEntry> read_hostfile(const std::filesystem::path& file) {
+  std::istringstream text(read_text(file));
+  std::vector<HostfileEntry> entries;
+  std::unordered_map<std::string, int> line_of;
+  int number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    const std::vector<std::string> words = split_words(line);
+    if (words.empty()) continue;
+    try {
+      entries.push_back(read_entry(words));
+      const std::string name = to_string(entries.back().host);
+      const auto [first, is_new] = line_of.try_emplace(name, number);
+      if (!is_new) {
+        throw std::invalid_argument(
+            fmt::format("host '{}' is named twice, first in line {}", name, first->second));
+      }
+    } catch (const std::invalid_argument& fault) {
+      throw std::invalid_argument(fmt::format("{}:{}: {}", file.string(), number, fault.what()));
+    }
+  }
+  if (entries.empty()) {
+    throw std::invalid_argument(
+        fmt::format("{}:{}: no host is named", file.string(), std::max(number, 1)));
+  }
+  return entries;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,68 @@
+// Quoting for the remote shell. Everything that dtool puts into a command line passes through here.
+#include "ssh/quote.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace dtool::ssh {
+namespace {
+
+// Words that some shell reads as syntax where a command may stand.
+constexpr std::array<std::string_view, 21> kReserved = {
+    "case",      "coproc", "do",     "done",    "elif",     "else",  "end",
+    "esac",      "fi",     "for",    "foreach", "function", "if",    "in",
+    "nocorrect", "repeat", "select", "then",    "time",     "until", "while"};
+
+bool is_harmless(char c) {
+  // No `%`, which names a job in front; no `~`, `^` or `!`, which expand somewhere.
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("@+:,./-_").find(c) != std::string_view::npos;
+}
+
+bool may_stay_bare(std::string_view word) {
+  if (word.empty() || std::ranges::find(kReserved, word) != kReserved.end()) return false;
+  // `A=b` in front of a command is an assignment, and zsh expands `=b`; `--a=b` is neither.
+  const bool is_option = word.front() == '-';
+  return std::ranges::all_of(word,
+                             [&](char c) { return is_harmless(c) || (c == '=' && is_option); });
+}
+
+}  // namespace
+
+std::string quote(std::string_view word) {
+  if (word.find('\0') != std::string_view::npos) {
+    throw std::invalid_argument(fmt::format("a NUL byte cannot be passed to a command: '{}'",
+                                            word.substr(0, word.find('\0'))));
+  }
+  if (may_stay_bare(word)) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+std::string quote_all(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    line += quote(word);
+  }
+  return line;
+}
+
+std::string quote_path(std::string_view path) {
+  if (path == "~") return "\"$HOME\"";
+  if (!path.starts_with("~/")) return quote(path);
+  const std::string_view rest = path.substr(2);
+  return "\"$HOME\"/" + (rest.empty() ? std::string() : quote(rest));
+}
+
+}  // namespace dtool::ssh
