@@ -1,5 +1,5 @@
-// A killfile: what one run started where, kept under ~/.dtool until the run is ended. Enough to watch and end
-// the run from any machine that has this file and the keys.
+// A killfile: what one run started where, kept under ~/.dtool until the run is ended. Enough to
+// watch and end the run from any machine that has this file and the keys.
 #pragma once
 
 #include <cstdint>
@@ -14,52 +14,66 @@ namespace dtool::killfiles {
 
 /// One machine's part of a run.
 struct Machine {
-  int id = 0;                ///< machine id, from 0 in the hosts' order
-  std::string host;          ///< as ssh::parse_host reads it
-  std::string session;       ///< name of its screen session
-  std::string state_folder;  ///< on the host, absolute or from `~/`: start script, process, exit code
-  std::string log;           ///< on the host, absolute or from `~/`
-  std::string output_folder; ///< likewise; empty where there is none
+  int id = 0;                 ///< machine id, from 0 in the hosts' order
+  std::string host;           ///< as ssh::parse_host reads it
+  std::string session;        ///< name of its screen session
+  std::string state_folder;   ///< start script, process, exit code; on the host, from `/` or `~/`
+  std::string log;            ///< on the host, from `/` or `~/`
+  std::string output_folder;  ///< likewise; empty where there is none
+
+  bool operator==(const Machine&) const = default;
 };
 
 enum class Kind { run, config };
 
 /// Everything recorded about one run. Times are UTC, as `2026-11-21T03:45:12Z`.
 struct Killfile {
-  std::string run_id;  ///< letters, digits, `.`, `_`, `-`; every process of the run carries it as DTOOL_RUN_ID
+  std::string run_id;  ///< every process of the run carries it as DTOOL_RUN_ID; see is_run_id
   Kind kind = Kind::run;
   std::string created;
   std::string launcher;                   ///< user@host that started it
   std::vector<std::string> command_line;  ///< dtool's own arguments
   std::string what;                       ///< the experiment's or the program's name, for lists
   std::optional<std::uint64_t> seed;
-  std::string distributed_ip_and_port;    ///< empty where there is none
-  int nproc_per_node = 0;                 ///< 0: chosen by each machine
+  std::string distributed_ip_and_port;  ///< empty where there is none
+  int nproc_per_node = 0;               ///< 0: chosen by each machine
   std::string code_path;
-  std::string ssh_config_file;            ///< as ssh -F; empty: the default
+  std::string ssh_config_file;                                    ///< as ssh -F; empty: the default
   std::vector<std::pair<std::string, std::string>> ssh_settings;  ///< as ssh -o
   std::vector<Machine> machines;
+
+  bool operator==(const Killfile&) const = default;
 };
 
-/// The killfile's text; parse reads it back to an equal value.
+/// Whether `id` may name a run: letters, digits, `.`, `_`, `-`, the first a letter or digit, 200 at
+/// most. It becomes a file name here and a folder name on every host.
+bool is_run_id(std::string_view id);
+
+/// The killfile's text; parse reads it back to an equal value, and no part of it that was cut off
+/// at the end passes for a whole one. Throws std::invalid_argument on a value that parse would
+/// refuse.
 std::string to_text(const Killfile& killfile);
 
-/// Reads a killfile's text; `name` stands in messages. Throws std::invalid_argument with `name:line:` on TOML
-/// errors, unknown keys (with the nearest known one), missing keys, a run id with other characters, and a file that
-/// was cut short (it says how many machines it should name).
+/// Reads a killfile's text; `name` stands in messages. Throws std::invalid_argument with
+/// `name:line:column:` on TOML errors, unknown keys (with the nearest known one), missing keys, a
+/// run id with other characters, values that no run has (two machines of one id, a folder relative
+/// to nothing), and a file that was cut short (it says how many machines it should name).
 Killfile parse(std::string_view text, const std::string& name);
 
-/// Reads AllenAct's form: lines of `IP screen_name`. The run id is empty: such runs carry none.
+/// Reads AllenAct's form: lines of `IP screen_name`, each with its line end. The run id is empty:
+/// such runs carry none. Throws std::invalid_argument with `name:line:` on another line.
 Killfile parse_allenact(std::string_view text, const std::string& name);
 
-/// Either form, told apart by its content. Throws std::invalid_argument as above, and where `file` cannot be read.
+/// Either form, told apart by its content. Throws std::invalid_argument as above, and where `file`
+/// cannot be read.
 Killfile read(const std::filesystem::path& file);
 
-/// `folder`/`run id`.killfile, where a killfile of that run is kept.
+/// `folder`/`run id`.killfile, where a killfile of that run is kept. Throws std::invalid_argument
+/// on what is no run id.
 std::filesystem::path path_of(const std::filesystem::path& folder, std::string_view run_id);
 
-/// Writes to a temporary file, fsyncs, renames, fsyncs the folder; 0600 in a folder made 0700. Returns the file.
-/// Throws std::runtime_error naming the file.
+/// Writes to a temporary file, fsyncs, renames, fsyncs the folder; 0600 in a folder made 0700.
+/// Returns the file. Throws std::runtime_error naming the file.
 std::filesystem::path write(const std::filesystem::path& folder, const Killfile& killfile);
 
 /// One file of the folder; unreadable ones are listed too, with why.
@@ -72,8 +86,9 @@ struct Listed {
 /// All killfiles in `folder`, newest first; empty where there is no such folder.
 std::vector<Listed> list(const std::filesystem::path& folder);
 
-/// The recorded run whose id is `id_or_prefix` or, alone, begins with it. Throws std::invalid_argument naming the
-/// candidates where several do, and the recorded runs where none does.
+/// The recorded run whose id is `id_or_prefix` or, alone, begins with it; a file that cannot be
+/// read, or holds no run id, goes by its name without `.killfile`. Throws std::invalid_argument
+/// naming the candidates where several do, and the recorded runs where none does.
 Listed find(const std::filesystem::path& folder, std::string_view id_or_prefix);
 
 }  // namespace dtool::killfiles

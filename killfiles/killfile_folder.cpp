@@ -1,0 +1,146 @@
+// Killfiles on disk: the folder ~/.dtool/killfiles of the commands, and any file a user names.
+#include <algorithm>
+#include <ctime>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "killfiles/killfile.h"
+#include "killfiles/whole_file.h"
+
+namespace dtool::killfiles {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kExtension = ".killfile";
+
+// The first line that says something tells the forms apart: AllenAct's is two words, of which
+// TOML's comments, headers and pairs are none.
+bool is_allenact(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string host, session, more;
+    if (!(words >> host)) continue;
+    return words >> session && !(words >> more) && line.find_first_of("=#\"") == std::string::npos;
+  }
+  return false;
+}
+
+std::string time_of_file(const fs::path& file) {
+  struct stat status = {};
+  if (stat(file.c_str(), &status) != 0) return "";
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(status.st_mtime));
+}
+
+Listed read_listed(const fs::path& file) {
+  Listed listed = {file, std::nullopt, ""};
+  try {
+    listed.killfile = read(file);
+  } catch (const std::invalid_argument& fault) {
+    listed.error = fault.what();
+  }
+  return listed;
+}
+
+std::string name_of(const Listed& listed) {
+  const bool has_id = listed.killfile && !listed.killfile->run_id.empty();
+  return has_id ? listed.killfile->run_id : listed.file.stem().string();
+}
+
+std::string join_names(const std::vector<Listed>& runs) {
+  constexpr std::size_t kMost = 10;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(runs.size(), kMost); ++i) {
+    names += (i == 0 ? "" : ", ") + name_of(runs[i]);
+  }
+  if (runs.size() > kMost) names += fmt::format(" and {} more", runs.size() - kMost);
+  return names;
+}
+
+// The only one of `runs`; nothing where there is none.
+std::optional<Listed> require_one(std::vector<Listed> runs, std::string_view wanted) {
+  if (runs.empty()) return std::nullopt;
+  if (runs.size() == 1) return std::move(runs.front());
+  if (name_of(runs[0]) == wanted) {
+    throw std::invalid_argument(fmt::format("run '{}' is recorded twice: {} and {}", wanted,
+                                            runs[0].file.string(), runs[1].file.string()));
+  }
+  throw std::invalid_argument(
+      fmt::format("'{}' begins the id of {} runs: {}", wanted, runs.size(), join_names(runs)));
+}
+
+}  // namespace
+
+Killfile read(const fs::path& file) {
+  std::string text;
+  try {
+    text = read_whole(file);
+  } catch (const std::system_error& fault) {
+    throw std::invalid_argument(fault.what());
+  }
+  return is_allenact(text) ? parse_allenact(text, file.string()) : parse(text, file.string());
+}
+
+fs::path path_of(const fs::path& folder, std::string_view run_id) {
+  if (!is_run_id(run_id)) throw std::invalid_argument(fmt::format("'{}' is no run id", run_id));
+  return folder / fmt::format("{}{}", run_id, kExtension);
+}
+
+fs::path write(const fs::path& folder, const Killfile& killfile) {
+  const fs::path file = path_of(folder, killfile.run_id);
+  write_whole(file, to_text(killfile));
+  return file;
+}
+
+std::vector<Listed> list(const fs::path& folder) {
+  struct Dated {
+    std::string time;
+    Listed listed;
+  };
+  std::error_code error;
+  std::vector<Dated> dated;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path& file = entry->path();
+    // Names that begin with a point are half-written files.
+    if (file.extension() != kExtension || file.filename().string().starts_with('.')) continue;
+    Listed listed = read_listed(file);
+    const bool is_dated = listed.killfile && !listed.killfile->created.empty();
+    std::string time = is_dated ? listed.killfile->created : time_of_file(file);
+    dated.push_back({std::move(time), std::move(listed)});
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw std::system_error(error, folder.string() + ": cannot be read");
+  }
+  std::ranges::sort(dated, [](const Dated& a, const Dated& b) {
+    return std::tie(a.time, a.listed.file) > std::tie(b.time, b.listed.file);
+  });
+  std::vector<Listed> runs;
+  for (Dated& run : dated) runs.push_back(std::move(run.listed));
+  return runs;
+}
+
+Listed find(const fs::path& folder, std::string_view id_or_prefix) {
+  if (id_or_prefix.empty()) throw std::invalid_argument("the run id is empty");
+  const std::vector<Listed> runs = list(folder);
+  std::vector<Listed> exact;
+  std::vector<Listed> begun;
+  for (const Listed& run : runs) {
+    const std::string name = name_of(run);
+    if (name == id_or_prefix) exact.push_back(run);
+    if (name.starts_with(id_or_prefix)) begun.push_back(run);
+  }
+  if (std::optional<Listed> run = require_one(std::move(exact), id_or_prefix)) return *run;
+  if (std::optional<Listed> run = require_one(std::move(begun), id_or_prefix)) return *run;
+  throw std::invalid_argument(
+      fmt::format("no run '{}' is recorded in {}{}", id_or_prefix, folder.string(),
+                  runs.empty() ? "" : "\nhint: recorded are " + join_names(runs)));
+}
+
+}  // namespace dtool::killfiles

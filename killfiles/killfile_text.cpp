@@ -1,0 +1,238 @@
+// A killfile's text: written by hand so that its order is ours, read through StrictTable.
+//
+// The number of machines stands before them and every key is always written, so that a file that
+// was cut short anywhere is told from a whole one.
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "killfiles/killfile.h"
+#include "killfiles/strict_toml.h"
+#include "killfiles/toml_bytes.h"
+
+namespace dtool::killfiles {
+namespace {
+
+constexpr std::int64_t kFormat = 1;
+
+bool is_alphanumeric(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// `2026-11-21T03:45:12Z`, or nothing.
+bool is_time(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
+  return text.empty() || std::ranges::equal(text, kForm, [](char c, char form) {
+           return form == '0' ? c >= '0' && c <= '9' : c == form;
+         });
+}
+
+bool is_anchored(std::string_view path) {
+  return path.empty() || path.starts_with('/') || path.starts_with("~/");
+}
+
+std::string line(std::string_view key, std::string_view value) {
+  return fmt::format("{} = {}\n", key, to_toml(value));
+}
+
+std::string array_line(std::string_view key, const std::vector<std::string>& values) {
+  std::string text = fmt::format("{} = [", key);
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + to_toml(values[i]);
+  return text + "]\n";
+}
+
+// TOML's integers are signed; a seed beyond them is written as a string.
+std::string seed_line(std::uint64_t seed) {
+  const bool fits = seed <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return fits ? fmt::format("seed = {}\n", seed) : fmt::format("seed = \"{}\"\n", seed);
+}
+
+std::vector<std::string> join_settings(const Killfile& killfile) {
+  std::vector<std::string> joined;
+  for (const auto& [keyword, value] : killfile.ssh_settings) {
+    if (keyword.find('=') != std::string::npos) {
+      throw std::invalid_argument(fmt::format("an SSH keyword does not hold '=': '{}'", keyword));
+    }
+    joined.push_back(keyword + "=" + value);
+  }
+  return joined;
+}
+
+std::string require_text(const StrictTable& table, std::string_view key) {
+  const std::optional<std::string> text = table.text(key);
+  if (!text) table.refuse(key, "is missing\nhint: the file was edited or cut short");
+  return from_toml(*text);
+}
+
+std::vector<std::string> require_texts(const StrictTable& table, std::string_view key) {
+  std::optional<std::vector<std::string>> texts = table.texts(key);
+  if (!texts) table.refuse(key, "is missing\nhint: the file was edited or cut short");
+  for (std::string& text : *texts) text = from_toml(text);
+  return *texts;
+}
+
+int require_count(const StrictTable& table, std::string_view key) {
+  const std::optional<std::int64_t> count = table.integer(key);
+  if (!count) table.refuse(key, "is missing\nhint: the file was edited or cut short");
+  if (*count < 0 || *count > std::numeric_limits<int>::max()) {
+    table.refuse(key, fmt::format("{} is out of range", *count));
+  }
+  return static_cast<int>(*count);
+}
+
+std::string require_path(const StrictTable& table, std::string_view key) {
+  std::string path = require_text(table, key);
+  if (!is_anchored(path)) {
+    table.refuse(key, fmt::format("'{}' begins neither with '/' nor with '~/'", path));
+  }
+  return path;
+}
+
+std::optional<std::uint64_t> read_seed(const StrictTable& table) {
+  if (!table.has("seed")) return std::nullopt;
+  std::string digits;
+  try {
+    digits = std::to_string(table.integer("seed").value());
+  } catch (const std::invalid_argument&) {
+    digits = table.text("seed").value();
+  }
+  const bool is_number = !digits.empty() && digits.size() <= 20 &&
+                         std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+  if (is_number && (digits.size() < 20 || digits <= "18446744073709551615")) {
+    return std::stoull(digits);
+  }
+  table.refuse("seed", fmt::format("'{}' is no number from 0 to 18446744073709551615", digits));
+}
+
+Kind read_kind(const StrictTable& table) {
+  const std::string kind = require_text(table, "kind");
+  if (kind != "run" && kind != "config") {
+    table.refuse("kind", fmt::format("'{}' is neither 'run' nor 'config'", kind));
+  }
+  return kind == "run" ? Kind::run : Kind::config;
+}
+
+std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable& table) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const std::string& joined : require_texts(table, "ssh_settings")) {
+    const std::size_t equals = joined.find('=');
+    if (equals == std::string::npos) {
+      table.refuse("ssh_settings", fmt::format("'{}' is not of the form Keyword=value", joined));
+    }
+    settings.emplace_back(joined.substr(0, equals), joined.substr(equals + 1));
+  }
+  return settings;
+}
+
+Machine read_machine(const StrictTable& table) {
+  table.require_known({"id", "host", "session", "state_folder", "log", "output_folder"});
+  Machine machine;
+  machine.id = require_count(table, "id");
+  machine.host = require_text(table, "host");
+  machine.session = require_text(table, "session");
+  machine.state_folder = require_path(table, "state_folder");
+  machine.log = require_path(table, "log");
+  machine.output_folder = require_path(table, "output_folder");
+  return machine;
+}
+
+std::vector<Machine> read_machines(const StrictTable& table) {
+  const std::size_t count = static_cast<std::size_t>(require_count(table, "machine_count"));
+  const std::vector<StrictTable> tables =
+      table.tables("machine").value_or(std::vector<StrictTable>());
+  if (tables.size() != count) {
+    table.refuse("machine_count", fmt::format("the file should name {} machines and names {}\n"
+                                              "hint: the file was edited or cut short",
+                                              count, tables.size()));
+  }
+  std::vector<Machine> machines;
+  std::set<int> ids;
+  for (const StrictTable& entry : tables) {
+    machines.push_back(read_machine(entry));
+    if (!ids.insert(machines.back().id).second) {
+      entry.refuse("id", fmt::format("two machines have the id {}", machines.back().id));
+    }
+  }
+  return machines;
+}
+
+}  // namespace
+
+bool is_run_id(std::string_view id) {
+  return !id.empty() && id.size() <= 200 && is_alphanumeric(id.front()) &&
+         std::ranges::all_of(
+             id, [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+std::string to_text(const Killfile& killfile) {
+  const std::string& id = killfile.run_id;
+  std::string text = fmt::format("# written by dtool; `dtool kill {}` ends this run\n", id);
+  text += fmt::format("format = {}\n", kFormat);
+  text += line("run_id", id);
+  text += line("kind", killfile.kind == Kind::run ? "run" : "config");
+  text += line("created", killfile.created);
+  text += line("launcher", killfile.launcher);
+  text += line("what", killfile.what);
+  text += array_line("command_line", killfile.command_line);
+  if (killfile.seed) text += seed_line(*killfile.seed);
+  text += line("distributed_ip_and_port", killfile.distributed_ip_and_port);
+  text += fmt::format("nproc_per_node = {}\n", killfile.nproc_per_node);
+  text += line("code_path", killfile.code_path);
+  text += line("ssh_config_file", killfile.ssh_config_file);
+  text += array_line("ssh_settings", join_settings(killfile));
+  text += fmt::format("machine_count = {}\n", killfile.machines.size());
+  for (const Machine& machine : killfile.machines) {
+    text += fmt::format("\n[[machine]]\nid = {}\n", machine.id);
+    text += line("host", machine.host);
+    text += line("session", machine.session);
+    text += line("state_folder", machine.state_folder);
+    text += line("log", machine.log);
+    text += line("output_folder", machine.output_folder);
+  }
+  // What cannot be read back must not be written: it is all that is left of a run when things go
+  // wrong.
+  if (parse(text, "killfile of run '" + id + "'") != killfile) {
+    throw std::logic_error(fmt::format("killfile of run '{}': its text does not read back", id));
+  }
+  return text;
+}
+
+Killfile parse(std::string_view text, const std::string& name) {
+  const StrictTable table = StrictTable::parse(text, name);
+  if (const auto format = table.integer("format"); format && *format != kFormat) {
+    table.refuse("format", fmt::format("is {}, and this dtool reads {}\n"
+                                       "hint: the run was started by another version of dtool",
+                                       *format, kFormat));
+  }
+  table.require_known({"format", "run_id", "kind", "created", "launcher", "what", "command_line",
+                       "seed", "distributed_ip_and_port", "nproc_per_node", "code_path",
+                       "ssh_config_file", "ssh_settings", "machine_count", "machine"});
+  require_count(table, "format");
+  Killfile killfile;
+  killfile.run_id = require_text(table, "run_id");
+  if (!is_run_id(killfile.run_id)) {
+    table.refuse("run_id", fmt::format("'{}' is no run id", killfile.run_id));
+  }
+  killfile.kind = read_kind(table);
+  killfile.created = require_text(table, "created");
+  if (!is_time(killfile.created)) {
+    table.refuse("created",
+                 fmt::format("'{}' is no time such as 2026-11-21T03:45:12Z", killfile.created));
+  }
+  killfile.launcher = require_text(table, "launcher");
+  killfile.what = require_text(table, "what");
+  killfile.command_line = require_texts(table, "command_line");
+  killfile.seed = read_seed(table);
+  killfile.distributed_ip_and_port = require_text(table, "distributed_ip_and_port");
+  killfile.nproc_per_node = require_count(table, "nproc_per_node");
+  killfile.code_path = require_text(table, "code_path");
+  killfile.ssh_config_file = require_text(table, "ssh_config_file");
+  killfile.ssh_settings = read_settings(table);
+  killfile.machines = read_machines(table);
+  return killfile;
+}
+
+}  // namespace dtool::killfiles

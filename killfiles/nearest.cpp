@@ -1,0 +1,59 @@
+// Edit distance over short words.
+#include "killfiles/nearest.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace dtool::killfiles {
+namespace {
+
+// Optimal string alignment distance: Levenshtein's with swaps of neighbours. Three rows of the
+// table are kept.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({change, last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::optional<std::string> nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongestWord = 100;  // nobody mistypes more than that
+  if (word.size() > kLongestWord) return std::nullopt;
+  std::optional<std::string> best;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t slips = distance(word, candidate);
+    if (slips < least) {
+      least = slips;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string hint_at(std::string_view word, const std::vector<std::string>& candidates) {
+  if (const auto meant = nearest(word, candidates)) {
+    return fmt::format("\nhint: did you mean '{}'?", *meant);
+  }
+  return fmt::format("\nhint: known are {}", fmt::join(candidates, ", "));
+}
+
+}  // namespace dtool::killfiles

@@ -1,0 +1,47 @@
+// A TOML table that is read strictly: every fault names file, line and column, and unknown keys are
+// faults. Killfiles and configuration files are read through it; the TOML library stays in
+// strict_toml.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtool::killfiles {
+
+/// One table of a document, which it keeps alive. All faults are std::invalid_argument beginning
+/// `name:line:column:`; a key that is absent gives no value, a value of another type is a fault.
+class StrictTable {
+ public:
+  /// The root table of `text`; `name` stands in messages.
+  static StrictTable parse(std::string_view text, const std::string& name);
+
+  /// Throws on the first key, in the file's order, that is not in `known`, naming the nearest that
+  /// is.
+  void require_known(const std::vector<std::string>& known) const;
+
+  std::vector<std::string> keys() const;
+  bool has(std::string_view key) const;
+
+  std::optional<std::string> text(std::string_view key) const;
+  std::optional<std::int64_t> integer(std::string_view key) const;
+  std::optional<double> number(std::string_view key) const;  ///< integers too
+  std::optional<std::vector<std::string>> texts(std::string_view key) const;
+  std::optional<StrictTable> table(std::string_view key) const;
+  std::optional<std::vector<StrictTable>> tables(std::string_view key) const;  ///< `[[key]]`
+
+  /// Throws `name:line:column: key: fault` with the place of `key`, or of the table where it is
+  /// absent.
+  [[noreturn]] void refuse(std::string_view key, std::string_view fault) const;
+
+ private:
+  struct Place;
+  explicit StrictTable(std::shared_ptr<const Place> place);
+
+  std::shared_ptr<const Place> place_;
+};
+
+}  // namespace dtool::killfiles
