@@ -1,0 +1,196 @@
+# What tests do to a lab's hosts: commands run in them, and faults; sourced by tests/lab.
+# shellcheck shell=bash disable=SC2154,SC2034
+
+needs_isolation() { [[ $mode == isolated ]] || fail "$1 needs a lab of namespaces, and this one was started without root"; }
+
+# Sets REPLY to the process whose namespaces are host $1's.
+host_process() {
+  line_of "$folder/host$1/pid"
+  is_alive "$REPLY" || fail "host $1 of lab '$name' is not running"
+  REPLY=${REPLY%%:*}
+}
+
+# Runs a command in host $1, with a login's environment and nothing of ours.
+in_host() {
+  host_process "$1"
+  shift
+  nsenter --target "$REPLY" --mount --uts --ipc --net --pid="/proc/$REPLY/ns/pid_for_children" -- \
+    env -i -C /root HOME=/root USER=root LOGNAME=root SHELL=/bin/bash LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH="$host_path" "$@"
+}
+
+lab_exec() {
+  host_number "${1:-}"
+  shift
+  (($#)) || fail 'exec needs a host and a command'
+  "exec_$mode" "$REPLY" "$@"
+}
+exec_isolated() { in_host "$@"; }
+
+# The launcher's ends of host $1's cables.
+links_of() {
+  links=()
+  [[ -n $inner_network && $1 != 1 ]] || links+=("dtl${network}h$1")
+  [[ -z $inner_network ]] || links+=("dtl${inner_network}h$1")
+}
+
+lab_cut() {
+  needs_isolation cut
+  host_number "${1:-}"
+  links_of "$REPLY"
+  local link
+  for link in "${links[@]}"; do ip link set "$link" down; done
+}
+
+lab_mend() {
+  needs_isolation mend
+  host_number "${1:-}"
+  links_of "$REPLY"
+  local link
+  for link in "${links[@]}"; do
+    ip link set "$link" up
+    ! tc qdisc show dev "$link" | grep -q 'qdisc \(netem\|tbf\)' || tc qdisc del dev "$link" root
+  done
+  in_host "$REPLY" tc qdisc del dev eth0 root 2>/dev/null || true
+}
+
+# Both directions, so that `delay 50ms` adds 100 ms to each round trip.
+lab_slow() {
+  needs_isolation slow
+  (($# > 1)) || fail 'slow needs a host and the arguments of tc netem'
+  host_number "$1"
+  local host=$REPLY link
+  shift
+  local shaper=(netem "$@")
+  # Kernels without netem have tbf, which can do the most wanted thing.
+  if [[ $1 == rate && $# == 2 ]]; then shaper=(tbf rate "$2" burst 32kbit latency 400ms); fi
+  links_of "$host"
+  for link in "${links[@]}"; do
+    tc qdisc replace dev "$link" root "${shaper[@]}" || fail "this kernel cannot do 'tc ${shaper[*]}'"
+  done
+  in_host "$host" tc qdisc replace dev eth0 root "${shaper[@]}"
+}
+
+# Sets `pids` to the processes of host $1, as this machine numbers them.
+processes_of() {
+  local space
+  host_process "$1"
+  space=$(readlink "/proc/$REPLY/ns/pid_for_children")
+  mapfile -t pids < <(find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/ns/pid' -lname "${space//[/\\[}" -printf '%h\n' 2>/dev/null |
+    sed 's,^/proc/\([0-9]*\)/.*,\1,')
+}
+
+lab_freeze() { signal_host freeze STOP "${1:-}"; }
+lab_thaw() { signal_host thaw CONT "${1:-}"; }
+signal_host() {
+  needs_isolation "$1"
+  host_number "$3"
+  processes_of "$REPLY"
+  kill "-$2" "${pids[@]}"
+}
+
+# Which file limits the time, in cgroup v1 or v2, and a folder for the lab beside the others there.
+cgroup_folder() { [[ -d /sys/fs/cgroup/cpu ]] && REPLY=/sys/fs/cgroup/cpu/dtool-lab || REPLY=/sys/fs/cgroup/dtool-lab; }
+
+lab_quota() {
+  needs_isolation quota
+  [[ ${1:-} =~ ^[0-9]*\.?[0-9]+$ ]] || fail "quota needs a number of cores, e.g. 0.2, not '${1:-}'"
+  local i period=20000 microseconds
+  microseconds=$(awk -v cores="$1" -v period=$period 'BEGIN { printf "%d", cores * period }')
+  if [[ -n ${2:-} ]]; then
+    host_number "$2"
+    limit_host "$REPLY" $period "$microseconds"
+  else
+    for ((i = 1; i <= count; i++)); do limit_host "$i" $period "$microseconds"; done
+  fi
+}
+
+limit_host() {
+  local group pid
+  cgroup_folder
+  group=$REPLY
+  mkdir -p "$group/$name"
+  if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
+    { echo +cpu >/sys/fs/cgroup/cgroup.subtree_control && echo +cpu >"$group/cgroup.subtree_control" &&
+      echo +cpu >"$group/$name/cgroup.subtree_control"; } 2>/dev/null || fail 'this machine gives us no cpu controller (cgroup v2)'
+  fi
+  group=$group/$name/host$1
+  mkdir -p "$group"
+  if [[ -e $group/cpu.max ]]; then
+    echo "$3 $2" >"$group/cpu.max"
+  else
+    echo "$2" >"$group/cpu.cfs_period_us" && echo "$3" >"$group/cpu.cfs_quota_us"
+  fi || fail "cpu quota of $3 in $2 microseconds refused"
+  processes_of "$1"
+  for pid in "${pids[@]}"; do echo "$pid" >"$group/cgroup.procs" 2>/dev/null || true; done
+}
+
+remove_quota() {
+  local group
+  cgroup_folder
+  for group in "$REPLY/$name"/host* "$REPLY/$name" "$REPLY"; do
+    [[ ! -d $group ]] || rmdir "$group" 2>/dev/null || true
+  done
+}
+
+lab_hide() { change_hidden hide "$@"; }
+lab_unhide() { change_hidden unhide "$@"; }
+
+# A character device 0,0 in an overlay's upper layer is a file that is not there. An overlay per folder of PATH that has the program.
+change_hidden() {
+  needs_isolation "$1"
+  (($# == 3)) && [[ $3 != */* ]] || fail "$1 needs a host and the name of a program"
+  host_number "$2"
+  local host=$REPLY folders layer each
+  mapfile -t folders < <(tr : '\n' <<<"$host_path" | xargs -n1 readlink -f | sort -u)
+  for each in "${folders[@]}"; do
+    [[ -e $each/$3 ]] || continue
+    layer=$folder/host$host/hidden$each
+    mkdir -p "$layer"
+    rm -f "$layer/$3"
+    [[ $1 == unhide ]] || mknod "$layer/$3" c 0 0
+    chmod 755 "$layer"
+    # One overlay at a time: the kernel allows only two on top of each other.
+    in_host "$host" sh -c 'umount --lazy "$1" 2>/dev/null; mount -t overlay overlay -o "lowerdir=$2:$1" "$1"' sh "$each" "$layer"
+  done
+}
+
+lab_forget() {
+  host_number "${1:-}"
+  local known=$folder/home/.ssh/known_hosts
+  awk -v name="h$REPLY" '{ split($1, names, ","); first = names[1]; gsub(/^\[|\].*$/, "", first); if (first != name) print }' "$known" >"$known.new"
+  mv "$known.new" "$known"
+}
+
+lab_rekey() {
+  host_number "${1:-}"
+  rm -f "$folder/host$REPLY/host_key" "$folder/host$REPLY/host_key.pub"
+  lab_restart_sshd "$1"
+}
+
+# Sessions that are open stay open, as with a real service.
+lab_stop_sshd() {
+  host_number "${1:-}"
+  local pid_file=$folder/host$REPLY/sshd.pid tries
+  line_of "$pid_file"
+  [[ -n $REPLY ]] || return 0
+  host_number "$1"
+  "exec_$mode" "$REPLY" sh -c 'kill "$(cat "$1")"' sh "$pid_file"
+  for ((tries = 0; tries < 200; tries++)); do
+    [[ -e $pid_file ]] || return 0
+    sleep 0.02
+  done
+  fail "sshd of host $1 did not stop"
+}
+
+lab_restart_sshd() {
+  host_number "${1:-}"
+  local host=$REPLY tries
+  shift
+  lab_stop_sshd "$host"
+  "exec_$mode" "$host" "$folder/start_sshd" "$folder/host$host" "$@" || fail "sshd of host $host did not start with: $*"
+  for ((tries = 0; tries < 200; tries++)); do
+    [[ ! -s $folder/host$host/sshd.pid ]] || return 0
+    sleep 0.02
+  done
+  fail "sshd of host $host did not start: see $folder/host$host/sshd.log"
+}

@@ -1,0 +1,271 @@
+# Labs of namespaces (needs root): a bridge, and for each host its own network, processes, mounts and host name; sourced by tests/lab.
+# Killing a host's `unshare` ends its process namespace, with it its network namespace, and with that its link.
+# shellcheck shell=bash disable=SC2154,SC2034
+
+host_path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+choose_mode() {
+  [[ $mode == auto ]] || return 0
+  if can_isolate; then
+    mode=isolated
+    return
+  fi
+  mode=plain
+  warn 'no right to make namespaces: hosts are sshd processes on 127.x addresses; see "Without root" in docs/lab.md'
+}
+
+can_isolate() {
+  ((EUID == 0)) && unshare --net --mount --uts --pid --ipc --fork --mount-proc \
+    ip link add dtltry type veth peer name dtltry2 2>/dev/null
+}
+
+# Network k of 128 is a /22 of 198.18.0.0/15, the space set apart for measuring network devices, that routes lead nowhere.
+prefix_of() { REPLY=198.$((18 + $1 / 64)).$(($1 % 64 * 4)); }
+
+# Sets REPLY to host $2's address in network $1: 250 hosts for each value of the third octet, none ending in .0 or .255.
+address_of() {
+  local block=$((($2 - 1) / 250)) last=$((($2 - 1) % 250 + 1))
+  prefix_of "$1"
+  REPLY=${REPLY%.*}.$((${REPLY##*.} + block)).$last
+}
+
+reserve_isolated() {
+  reserve_network && network=$REPLY || return 1
+  prefix_of "$network"
+  dead=$REPLY.253
+  ip -batch - <<END || return 1
+addr add $REPLY.254/22 dev dtl$network
+neigh replace $dead lladdr 02:00:00:00:de:ad dev dtl$network nud permanent
+END
+  inner_network=''
+  if [[ $behind == yes ]]; then
+    reserve_network && inner_network=$REPLY || return 1
+    prefix_of "$inner_network"
+    ip route add unreachable "$REPLY.0/22" || return 1
+  fi
+  write_lab
+}
+
+# Takes the first network whose bridge is not there and that no route of this machine touches; sets REPLY to its number.
+reserve_network() {
+  local k
+  for ((k = 0; k < 128; k++)); do
+    [[ ! -e /sys/class/net/dtl$k ]] || continue
+    prefix_of "$k"
+    [[ -z $(ip -4 route show table all root "$REPLY.0/22"; ip -4 route show match "$REPLY.0/22" | grep -v ^default) ]] || continue
+    ip link add "dtl$k" type bridge || continue
+    ip link set "dtl$k" alias "dtool-lab $folder" up || return 1
+    REPLY=$k
+    return 0
+  done
+  warn 'no free network left in 198.18.0.0/15'
+  return 1
+}
+
+start_isolated() {
+  local i
+  # Where the hosts' mounts go.
+  mkdir -p /run/screen /run/sshd
+  cp "$parts/host_init" "$parts/start_sshd" "$folder/"
+  choose_addresses
+  make_host_folders
+  for ((i = 1; i <= count; i++)); do
+    start_host "$i"
+  done
+  wait_for_sshd
+  join_bridges
+}
+
+choose_addresses() {
+  local i outer
+  addresses=('')
+  for ((i = 1; i <= count; i++)); do
+    address_of "$network" "$i"
+    [[ -z $inner_network || $i == 1 ]] || address_of "$inner_network" "$i"
+    addresses+=("$REPLY")
+  done
+  prefix_of "$network"
+  range_of "$REPLY" 1 "$count"
+  range=$REPLY
+  [[ -n $inner_network && $count -gt 1 ]] || return 0
+  outer=${addresses[1]}
+  prefix_of "$inner_network"
+  range_of "$REPLY" 2 "$count"
+  range=$outer,$REPLY
+}
+
+# Every host's files: its home with the launcher's key, /etc/hosts, the mounts and the network that host_init asks for.
+make_host_folders() {
+  local i names public_key hosts=() homes=() short=${name//_/-}
+  short=${short:0:40}
+  public_key=$(<"$folder/home/.ssh/id_ed25519.pub")
+  hosts=("${addresses[@]}")
+  for ((i = 1; i <= count; i++)); do
+    homes+=("$folder/host$i/root/.ssh")
+    hosts[i]+=" h$i lab-$short-$i"
+  done
+  [[ $private_tmp == no ]] || mkdir -p "${homes[@]/%root\/.ssh/tmp}"
+  mkdir -p "${homes[@]}"
+  names=$(printf '%s\n' '127.0.0.1 localhost' '::1 localhost' "${hosts[@]:1}")
+  unlock_root
+  for ((i = 1; i <= count; i++)); do
+    echo "$public_key" >"$folder/host$i/root/.ssh/authorized_keys"
+    # As Debian's installer writes it; the trap that it is for programs that ask for their own address is wanted.
+    printf '%s\n' "127.0.1.1 lab-$short-$i" "$names" >"$folder/host$i/etc_hosts"
+    : >"$folder/host$i/sshd_config"
+    mounts_of "$i" >"$folder/host$i/fstab"
+    network_of "$i" >"$folder/host$i/network"
+  done
+  chmod 644 "$folder"/host*/etc_hosts
+}
+
+# Without PAM, sshd refuses an account that is locked, as root's is on some systems: the hosts see it unlocked, still without a password.
+unlock_root() {
+  grep -q '^root:!' /etc/shadow 2>/dev/null || return 0
+  sed 's/^root:[^:]*:/root:*:/' /etc/shadow >"$folder/shadow"
+}
+
+mounts_of() {
+  local here=$folder/host$1 shared record
+  for shared in ${shares[@]+"${shares[@]}"}; do
+    [[ $shared == /root/* ]] || continue
+    mkdir -p "$here$shared"
+    echo "$shared $here$shared none bind 0 0"
+  done
+  echo "$here/root /root none rbind 0 0"
+  echo "$here/etc_hosts /etc/hosts none bind 0 0"
+  echo "tmpfs /run/screen tmpfs mode=1777 0 0"
+  echo "tmpfs /dev/shm tmpfs mode=1777 0 0"
+  [[ $private_tmp == no ]] || echo "$here/tmp /tmp none bind 0 0"
+  [[ ! -e $folder/shadow ]] || echo "$folder/shadow /etc/shadow none bind 0 0"
+  # Logins of the lab are not this machine's.
+  for record in /run/utmp /var/log/wtmp /var/log/btmp /var/log/lastlog; do
+    [[ ! -e $record ]] || echo "/dev/null $record none bind 0 0"
+  done
+}
+
+network_of() {
+  echo 'link set lo up'
+  if [[ -z $inner_network || $1 == 1 ]]; then
+    link_lines eth0 "dtl${network}h$1" "${addresses[$1]}"
+  fi
+  if [[ -n $inner_network ]]; then
+    address_of "$inner_network" "$1"
+    if (($1 == 1)); then link_lines eth1 "dtl${inner_network}h1" "$REPLY"; else link_lines eth0 "dtl${inner_network}h$1" "$REPLY"; fi
+  fi
+}
+
+link_lines() {
+  printf '%s\n' "link add $1 type veth peer name $2 netns /proc/self/fd/7" "addr add $3/22 dev $1" "link set $1 up"
+}
+
+# The pid is on disk before the process becomes a host, so that a builder killed at any instant leaves nothing unfindable.
+start_host() {
+  local here=$folder/host$1 short=${name//_/-}
+  (
+    identity_of "$BASHPID"
+    echo "$REPLY" >"$here/pid"
+    exec env -i PATH="$host_path" HOME=/root LANG=C.UTF-8 setsid unshare --net --mount --uts --pid --ipc --fork --kill-child --mount-proc \
+      /bin/sh "$folder/host_init" "$here" "lab-${short:0:40}-$1" 7</proc/self/ns/net
+  ) </dev/null >"$here/init.log" 2>&1 &
+}
+
+wait_for_sshd() {
+  local i tries
+  for ((i = 1; i <= count; i++)); do
+    for ((tries = 0; ; tries++)); do
+      [[ ! -s $folder/host$i/sshd.pid ]] || break
+      line_of "$folder/host$i/pid"
+      # The pid file is written by the child itself, so it can be missing for a moment.
+      if ((tries > 50)) && ! is_alive "$REPLY" || ((tries > 1500)); then
+        cat "$folder/host$i/init.log" "$folder/host$i/sshd.log" >&2 2>/dev/null || true
+        fail "host $i of lab '$name' did not start"
+      fi
+      sleep 0.02
+    done
+  done
+}
+
+join_bridges() {
+  local i
+  for ((i = 1; i <= count; i++)); do
+    [[ -n $inner_network && $i != 1 ]] || echo "link set dev dtl${network}h$i master dtl$network up"
+    [[ -z $inner_network ]] || echo "link set dev dtl${inner_network}h$i master dtl$inner_network up"
+  done | ip -batch -
+}
+
+end_isolated() {
+  local pids=() spaces=() i
+  for ((i = 1; i <= count; i++)); do
+    line_of "$folder/host$i/pid"
+    ! is_alive "$REPLY" || pids+=("${REPLY%%:*}")
+  done
+  if ((${#pids[@]})); then
+    # What runs in a host's network, however it came there, is the lab's.
+    mapfile -t spaces < <(find "${pids[@]/#//proc/}" -mindepth 2 -maxdepth 2 -path '*/ns/net' -printf '%l\n' 2>/dev/null | grep -vxF "$(readlink /proc/self/ns/net)")
+    printf '%s\n' "${spaces[@]}" >"$folder/network_spaces"
+    kill -KILL "${pids[@]}" 2>/dev/null || true
+  fi
+  end_processes_in_lab
+  remove_links
+  remove_quota
+  nothing_is_left
+}
+
+# Sets `strays` to the processes in the lab's network namespaces.
+find_strays() {
+  strays=()
+  [[ -s $folder/network_spaces ]] || return 0
+  mapfile -t strays < <(find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/ns/net' -printf '%h %l\n' 2>/dev/null |
+    grep -F -f "$folder/network_spaces" | sed 's,^/proc/\([0-9]*\)/.*,\1,')
+}
+
+end_processes_in_lab() {
+  local tries
+  for ((tries = 0; tries < 100; tries++)); do
+    find_strays
+    ((${#strays[@]})) || return 0
+    ((tries < 5)) || kill -KILL "${strays[@]}" 2>/dev/null || true
+    sleep 0.05
+  done
+}
+
+remove_links() {
+  local k link
+  for k in $network $inner_network; do
+    for link in /sys/class/net/dtl"$k"h*; do
+      [[ ! -e $link ]] || echo "link del ${link##*/}"
+    done
+    [[ ! -e /sys/class/net/dtl$k ]] || echo "link del dtl$k"
+  done | ip -force -batch - 2>/dev/null || true
+  [[ -z $inner_network ]] || { prefix_of "$inner_network"; ip route del unreachable "$REPLY.0/22" 2>/dev/null || true; }
+}
+
+# Says what is left of the lab, and is false if anything is.
+nothing_is_left() {
+  local k link left=0
+  find_strays
+  ((${#strays[@]} == 0)) || { warn "still running: processes ${strays[*]}"; left=1; }
+  for k in $network $inner_network; do
+    for link in /sys/class/net/dtl"$k" /sys/class/net/dtl"$k"h*; do
+      [[ ! -e $link ]] || { warn "still there: link ${link##*/}"; left=1; }
+    done
+    prefix_of "$k"
+    [[ -z $(ip -4 route show table all root "$REPLY.0/22") ]] || { warn "still there: a route to $REPLY.0/22"; left=1; }
+  done
+  ! grep -F " $folder/" /proc/self/mountinfo >&2 || { warn 'still mounted: the above'; left=1; }
+  ((left == 0))
+}
+
+# Bridges whose lab's folder is gone, as after `rm -r /run/dtool-lab`.
+clear_stale_links() {
+  local alias network inner_network=''
+  for alias in /sys/class/net/dtl*/ifalias; do
+    line_of "$alias"
+    [[ $REPLY == "dtool-lab "* && ! -d ${REPLY#dtool-lab } ]] || continue
+    network=${alias#/sys/class/net/dtl} network=${network%/ifalias}
+    remove_links
+    prefix_of "$network"
+    ip route del unreachable "$REPLY.0/22" 2>/dev/null || true
+  done
+}

@@ -1,0 +1,143 @@
+# Where labs are kept, who owns each, and which are stale; sourced by tests/lab.
+# shellcheck shell=bash disable=SC2154,SC2034
+
+# One folder a lab, below this one. Root's place is fixed, so that all of root's labs see each other.
+if [[ -n ${DTOOL_LAB_ROOT:-} ]]; then labs=$DTOOL_LAB_ROOT
+elif ((EUID == 0)); then labs=/run/dtool-lab
+elif [[ -n ${XDG_RUNTIME_DIR:-} ]]; then labs=$XDG_RUNTIME_DIR/dtool-lab
+else labs=/tmp/dtool-lab-$EUID
+fi
+
+warn() { printf 'lab: %s\n' "$*" >&2; }
+fail() { warn "$*"; exit 2; }
+
+# Seconds since $1, a value of EPOCHREALTIME.
+elapsed() {
+  local now=${EPOCHREALTIME/[.,]/} then=${1/[.,]/}
+  printf '%d.%06d' $(((now - then) / 1000000)) $(((now - then) % 1000000))
+}
+
+# Sets REPLY to PID:START, which no later process of the same number has; false when there is no such process.
+identity_of() {
+  local stat='' fields
+  IFS= read -rd '' stat 2>/dev/null <"/proc/$1/stat" || [[ -n $stat ]] || return 1
+  read -ra fields <<<"${stat##*) }"
+  [[ ${fields[0]} != Z ]] || return 1
+  REPLY=$1:${fields[19]}
+}
+
+is_alive() { [[ -n $1 ]] && identity_of "${1%%:*}" && [[ $REPLY == "$1" ]]; }
+
+# The first line of a file, or nothing.
+line_of() { REPLY=''; [[ ! -r $1 ]] || IFS= read -r REPLY <"$1" || true; }
+
+# Runs "$@" while holding the lock that covers claiming a name, taking a subnet and clearing stale labs.
+locked() {
+  local lock
+  exec {lock}>"$labs/.lock"
+  flock "$lock"
+  "$@"
+  exec {lock}>&-
+}
+
+# Makes the lab's folder ours, and owned by this process until finish_claim, so that half a lab is stale once we are gone.
+claim_lab() {
+  mkdir -p -m 755 "$labs"
+  [[ -O $labs ]] || fail "$labs belongs to another user: set DTOOL_LAB_ROOT"
+  locked claim_folder
+}
+
+claim_folder() {
+  clear_stale
+  mkdir -m 755 "$folder" 2>/dev/null || fail "lab '$name' is already up: tests/lab down --name $name"
+  identity_of $$
+  echo "$REPLY" >"$folder/owner"
+  umask 077
+  if ! "reserve_$mode"; then
+    end_lab || true
+    fail "lab '$name' could not be given a network"
+  fi
+}
+
+# Hands the lab from its builder to its owner, and starts what ends it when the owner ends.
+finish_claim() {
+  echo "${owner:-nobody}" >"$folder/owner"
+  [[ -n $owner ]] || return 0
+  setsid "$parts/../lab" reap "$name" "$owner" </dev/null >"$folder/reaper.log" 2>&1 &
+  identity_of $!
+  echo "$REPLY" >"$folder/reaper"
+}
+
+# Waits until the owner is gone, then ends the lab if it is still this owner's.
+reap() {
+  trap '' HUP INT
+  while is_alive "$1"; do sleep 1; done
+  line_of "$folder/owner"
+  [[ $REPLY != "$1" ]] || end_lab
+}
+
+# A lab is stale when its owner is gone, or when it has no owner and its hosts are gone (a reboot).
+is_stale() {
+  line_of "$1/owner"
+  if [[ $REPLY != nobody ]]; then
+    ! is_alive "$REPLY"
+  else
+    line_of "$1/host1/pid"
+    ! is_alive "$REPLY"
+  fi
+}
+
+clear_stale() {
+  local each
+  for each in "$labs"/*/; do
+    [[ -d $each ]] && is_stale "${each%/}" || continue
+    (
+      folder=${each%/} name=$(basename "$each")
+      end_lab && warn "cleared stale lab '$name'"
+    ) || warn "stale lab $each could not be cleared"
+  done
+  clear_stale_links
+}
+
+# Ends the lab in $folder, whole or half built. Two may try at once: the second waits and finds it gone.
+end_lab() {
+  local lock
+  exec {lock}<"$folder" || return 0
+  flock "$lock"
+  if [[ -e $folder/owner ]]; then
+    line_of "$folder/reaper"
+    if [[ ${REPLY%%:*} != "$$" ]] && is_alive "$REPLY"; then kill "${REPLY%%:*}" 2>/dev/null || true; fi
+    read_lab "$folder"
+    [[ -z ${mode:-} ]] || "end_$mode" || { exec {lock}<&-; return 1; }
+    rm -rf --one-file-system "$folder"
+  fi
+  exec {lock}<&-
+}
+
+# Reads what write_lab wrote: mode, count, range, subnet numbers.
+read_lab() {
+  mode='' count=0 range='' network='' inner_network='' dead='' port=22
+  # shellcheck disable=SC1091
+  [[ ! -e $1/lab.conf ]] || source "$1/lab.conf"
+}
+
+write_lab() {
+  printf '%s=%q\n' mode "$mode" count "$count" range "$range" network "$network" inner_network "$inner_network" \
+    dead "$dead" port "$port" behind "$behind" >"$folder/lab.conf"
+}
+
+open_lab() {
+  [[ -e $folder/hosts ]] || fail "no lab '$name' is up: tests/lab up 3 --name $name"
+  read_lab "$folder"
+}
+
+# Sets REPLY to the number of the host that $1 names: 3, h3 or its address.
+host_number() {
+  local number=${1#h} line
+  if [[ ! $number =~ ^[1-9][0-9]*$ ]]; then
+    line=$(grep -nxF -- "${1:-}" "$folder/hosts") || fail "lab '$name' has no host '${1:-}'"
+    number=${line%%:*}
+  fi
+  ((number <= count)) || fail "lab '$name' has $count hosts, no host '$1'"
+  REPLY=$number
+}
