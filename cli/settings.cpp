@@ -58,11 +58,11 @@ void read_ssh(Settings& settings, const StrictTable& table) {
 // A positive number or `auto`.
 std::string read_nproc_per_node(const StrictTable& table) {
   constexpr std::string_view kKey = "nproc_per_node";
-  try {
+  if (table.holds_text(kKey)) {
+    if (table.text(kKey) == "auto") return "auto";
+  } else {
     const std::int64_t count = table.integer(kKey).value();
     if (count >= 1 && count <= 10'000) return std::to_string(count);
-  } catch (const std::invalid_argument&) {
-    if (table.text(kKey) == "auto") return "auto";
   }
   table.refuse(kKey, "is neither a positive number nor 'auto'");
 }

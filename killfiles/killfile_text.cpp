@@ -93,12 +93,9 @@ std::string require_path(const StrictTable& table, std::string_view key) {
 
 std::optional<std::uint64_t> read_seed(const StrictTable& table) {
   if (!table.has("seed")) return std::nullopt;
-  std::string digits;
-  try {
-    digits = std::to_string(table.integer("seed").value());
-  } catch (const std::invalid_argument&) {
-    digits = table.text("seed").value();
-  }
+  const std::string digits = table.holds_text("seed")
+                                 ? table.text("seed").value()
+                                 : std::to_string(table.integer("seed").value());
   const bool is_number = !digits.empty() && digits.size() <= 20 &&
                          std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
   if (is_number && (digits.size() < 20 || digits <= "18446744073709551615")) {

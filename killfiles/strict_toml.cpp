@@ -92,6 +92,11 @@ bool StrictTable::has(std::string_view key) const {
   return place_->table->contains(key);
 }
 
+bool StrictTable::holds_text(std::string_view key) const {
+  const toml::node* node = place_->table->get(key);
+  return node != nullptr && node->is_string();
+}
+
 std::optional<std::string> StrictTable::text(std::string_view key) const {
   const toml::node* node = place_->table->get(key);
   if (node == nullptr) return std::nullopt;

@@ -25,6 +25,7 @@ class StrictTable {
 
   std::vector<std::string> keys() const;
   bool has(std::string_view key) const;
+  bool holds_text(std::string_view key) const;  ///< for keys that may be a string or something else
 
   std::optional<std::string> text(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;

@@ -1,0 +1,233 @@
+// Patterns unfolded and folded.
+#include "ssh/host_pattern.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <stdexcept>
+
+#include "tests/unit/fault.h"
+
+namespace dtool::ssh {
+namespace {
+
+using tests::fault_of;
+using Words = std::vector<std::string>;
+
+std::string joined(const std::string& patterns) {
+  return fmt::format("{}", fmt::join(expand(patterns), " "));
+}
+
+std::string fault(const std::string& patterns) {
+  return fault_of([&] { expand(patterns); });
+}
+
+TEST(Expand, TakesListsInOrder) {
+  EXPECT_EQ(joined("b,a,c"), "b a c");
+  EXPECT_EQ(joined(" b , a\n"), "b a");
+  EXPECT_EQ(joined("ann@gpu01:22,[fe80::1]:22"), "ann@gpu01:22 [fe80::1]:22");
+}
+
+TEST(Expand, UnfoldsRanges) {
+  EXPECT_EQ(joined("a[1-2,5]b"), "a1b a2b a5b");
+  EXPECT_EQ(joined("a[1-2, 5]b"), "a1b a2b a5b");
+  EXPECT_EQ(joined("10.0.0.[1-4]"), "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4");
+  EXPECT_EQ(joined("n[7]"), "n7");
+  EXPECT_EQ(joined("me@n[1-2]:22,x"), "me@n1:22 me@n2:22 x");
+  EXPECT_EQ(joined("@rack[1-2]"), "@rack1 @rack2");
+}
+
+TEST(Expand, KeepsTheWidthOfZerosInFront) {
+  EXPECT_EQ(joined("gpu[08-11]"), "gpu08 gpu09 gpu10 gpu11");
+  EXPECT_EQ(joined("gpu[098-101]"), "gpu098 gpu099 gpu100 gpu101");
+  EXPECT_NE(fault("gpu[09-010]"), "");
+}
+
+TEST(Expand, MultipliesSeveralBrackets) {
+  EXPECT_EQ(joined("r[1-2]n[01-02]"), "r1n01 r1n02 r2n01 r2n02");
+}
+
+TEST(Expand, LeavesBracketsOfIpv6AddressesAlone) {
+  EXPECT_EQ(joined("[fe80::1],ann@[::1]:22"), "[fe80::1] ann@[::1]:22");
+}
+
+TEST(Expand, RefusesEmptyListsAndElements) {
+  EXPECT_EQ(fault(""), "the list of hosts is empty");
+  EXPECT_EQ(fault("  "), "the list of hosts is empty");
+  for (const std::string list : {",", "a,", ",a", "a,,b", "a, ,b"}) {
+    EXPECT_EQ(fault(list), "the list of hosts '" + list + "' has an empty element");
+  }
+}
+
+TEST(Expand, RefusesBracketsWithoutPartner) {
+  EXPECT_EQ(fault("a,n[1-"), "host pattern 'n[1-': '[' has no partner");
+  EXPECT_EQ(fault("n[1-2"), "host pattern 'n[1-2': '[' has no partner");
+  EXPECT_EQ(fault("n[1-2,m"), "host pattern 'n[1-2,m': '[' has no partner");
+  EXPECT_EQ(fault("n]"), "host pattern 'n]': ']' has no partner");
+  EXPECT_EQ(fault("n[1]]"), "host pattern 'n[1]]': ']' has no partner");
+  EXPECT_EQ(fault("n[[1]]"), "host pattern 'n[[1]]': '[' stands inside '['");
+  EXPECT_EQ(fault("[fe80::1"), "host pattern '[fe80::1': '[' has no partner");
+}
+
+TEST(Expand, RefusesRangesThatAreNone) {
+  EXPECT_EQ(fault("n[5-1]"), "host pattern 'n[5-1]': the range '5-1' runs backwards");
+  EXPECT_EQ(fault("n[]"), "host pattern 'n[]': a range in brackets is empty");
+  EXPECT_EQ(fault("n[1,]"), "host pattern 'n[1,]': a range in brackets is empty");
+  for (const std::string range : {"1-", "-1", "a-b", "1-2-3", "-", "0x1", "1.5", "+1"}) {
+    EXPECT_NE(fault("n[" + range + "]").find("is neither a number nor a range"), std::string::npos)
+        << range;
+  }
+  EXPECT_EQ(fault("n[1-08]"),
+            "host pattern 'n[1-08]': the ends of '1-08' are padded to different widths");
+}
+
+TEST(Expand, RefusesMoreHostsThanAnybodyHasWithoutMakingThem) {
+  const std::string sentence = ": it names more than 100000 hosts";
+  for (const std::string pattern :
+       {"n[1-1000000]", "n[0-999999999999999999]", "n[1-1000]m[1-1000]",
+        "n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]"
+        "n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]",
+        "n[1-60000,1-60000]"}) {
+    EXPECT_EQ(fault(pattern), "host pattern '" + pattern + "'" + sentence);
+  }
+  EXPECT_EQ(fault("n[1-60000],m[1-60000]"), "host pattern 'm[1-60000]'" + sentence);
+  EXPECT_NE(fault("n[1-99999999999999999999]").find("has more than 18 digits"), std::string::npos);
+  EXPECT_EQ(expand("n[1-100000]").size(), kMostHosts);
+  EXPECT_EQ(fault("x,n[1-100000]"), "host pattern 'n[1-100000]'" + sentence);
+}
+
+TEST(ParseHosts, ReadsEachWordAsAHost) {
+  const std::vector<Host> hosts = parse_hosts("ann@gpu[1-2]:22,local", nullptr);
+  ASSERT_EQ(hosts.size(), 3u);
+  EXPECT_EQ(to_string(hosts[1]), "ann@gpu2:22");
+  EXPECT_TRUE(hosts[2].is_local);
+  EXPECT_NE(fault_of([] { parse_hosts("gpu[1-2]:0", nullptr); }).find("port '0'"),
+            std::string::npos);
+  EXPECT_NE(fault_of([] { parse_hosts("gpu01,user@", nullptr); }).find("'user@'"),
+            std::string::npos);
+}
+
+TEST(ParseHosts, RefusesAHostNamedTwice) {
+  EXPECT_EQ(fault_of([] { parse_hosts("gpu[1-3],gpu2", nullptr); }), "host 'gpu2' is named twice");
+  EXPECT_EQ(fault_of([] { parse_hosts("local,local", nullptr); }), "host 'local' is named twice");
+}
+
+std::string lookup(std::string_view group) {
+  const std::map<std::string, std::string, std::less<>> groups = {
+      {"rack1", "gpu[1-2]"}, {"rack2", "gpu[3-4]"}, {"all", "@rack[1-2],login"},
+      {"self", "a,@self"},   {"ping", "@pong"},     {"pong", "x,@ping"},
+      {"bad", "n[1-"},       {"empty", ""}};
+  const auto found = groups.find(group);
+  if (found == groups.end())
+    throw std::invalid_argument(fmt::format("there is no group '@{}'", group));
+  return found->second;
+}
+
+std::string group_fault(const std::string& list) {
+  return fault_of([&] { parse_hosts(list, lookup); });
+}
+
+TEST(ParseHosts, LooksGroupsUpEvenInGroups) {
+  Words names;
+  for (const Host& host : parse_hosts("first,@all", lookup)) names.push_back(to_string(host));
+  EXPECT_EQ(names, Words({"first", "gpu1", "gpu2", "gpu3", "gpu4", "login"}));
+}
+
+TEST(ParseHosts, RefusesGroupsThatAreNotThereOrHoldThemselves) {
+  EXPECT_EQ(group_fault("@rack3"), "there is no group '@rack3'");
+  EXPECT_EQ(group_fault("a,@"), "the group name after '@' is empty");
+  EXPECT_EQ(group_fault("@self"), "in group '@self': group '@self' holds itself");
+  EXPECT_EQ(group_fault("@ping"), "in group '@ping': in group '@pong': group '@ping' holds itself");
+  EXPECT_EQ(fault_of([] { parse_hosts("@x", nullptr); }), "there is no group '@x'");
+}
+
+TEST(ParseHosts, NamesTheGroupInWhichAFaultStands) {
+  EXPECT_EQ(group_fault("@bad"), "in group '@bad': host pattern 'n[1-': '[' has no partner");
+  EXPECT_EQ(group_fault("@empty"), "in group '@empty': the list of hosts is empty");
+}
+
+TEST(ParseHosts, TakesAGroupNamedTwiceForHostsNamedTwice) {
+  EXPECT_EQ(group_fault("@rack1,@all"), "host 'gpu1' is named twice");
+}
+
+TEST(Fold, WritesRanges) {
+  EXPECT_EQ(fold({"gpu01", "gpu02", "gpu03", "gpu07", "login"}), "gpu[01-03,07],login");
+  EXPECT_EQ(fold({"gpu9", "gpu10", "gpu11"}), "gpu[9-11]");
+  EXPECT_EQ(fold({"gpu09", "gpu10"}), "gpu[09-10]");
+  EXPECT_EQ(fold({"10.0.0.1", "10.0.0.2"}), "10.0.0.[1-2]");
+  EXPECT_EQ(fold({"gpu1.lab2.org", "gpu2.lab2.org"}), "gpu[1-2].lab2.org");
+  EXPECT_EQ(fold({"n1", "n3"}), "n[1,3]");
+}
+
+TEST(Fold, PutsTheBracketWhereItTakesInMostNames) {
+  EXPECT_EQ(fold({"gpu01:22", "gpu02:22"}), "gpu[01-02]:22");
+  EXPECT_EQ(fold({"10.0.0.1:2201", "10.0.0.1:2202"}), "10.0.0.1:[2201-2202]");
+}
+
+TEST(Fold, KeepsTheOrderOfFirstAppearance) {
+  EXPECT_EQ(fold({"z2", "a1", "z1", "login", "a2"}), "z[1-2],a[1-2],login");
+}
+
+TEST(Fold, LeavesSingleNamesAndAddressesInBracketsAlone) {
+  EXPECT_EQ(fold({}), "");
+  EXPECT_EQ(fold({"gpu01"}), "gpu01");
+  EXPECT_EQ(fold({"gpu", "gpu1"}), "gpu,gpu1");
+  EXPECT_EQ(fold({"[fe80::1]:22", "[fe80::2]:22"}), "[fe80::1]:22,[fe80::2]:22");
+  EXPECT_EQ(fold({"n1", "n01"}), "n[1,01]");
+  EXPECT_EQ(fold({"n1", "n1"}), "n1");
+}
+
+std::string random_name(std::mt19937& random) {
+  static const std::vector<std::string> kParts = {"gpu", "n", "-",  ".",   "a",     "1",     "2",
+                                                  "3",   "9", "10", "01",  "09",    "001",   "99",
+                                                  "100", "0", "00", ":22", ":2201", "login", "x"};
+  std::string name;
+  for (unsigned parts = 1 + random() % 4; parts > 0; --parts)
+    name += kParts[random() % kParts.size()];
+  return name;
+}
+
+TEST(Fold, IsUndoneByExpandWhateverTheNames) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    Words names;
+    for (unsigned count = 1 + random() % 30; count > 0; --count)
+      names.push_back(random_name(random));
+    const Words back = expand(fold(names));
+    const std::set<std::string> distinct(names.begin(), names.end());
+    EXPECT_EQ(std::set<std::string>(back.begin(), back.end()), distinct) << fold(names);
+    EXPECT_EQ(back.size(), distinct.size()) << fold(names);
+  }
+}
+
+TEST(Fold, KeepsAThousandHostsShort) {
+  EXPECT_EQ(fold(expand("gpu[0001-1000]")), "gpu[0001-1000]");
+  EXPECT_EQ(fold(expand("r[1-2]n[01-03]")), "r1n[01-03],r2n[01-03]");
+}
+
+TEST(Expand, SurvivesAnyText) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 20000; ++round) {
+    std::string text;
+    for (unsigned length = random() % 12; length > 0; --length) {
+      text += "[]-,019n:@ \x80"[random() % 12];
+    }
+    try {
+      for (const std::string& word : expand(text)) {
+        const std::size_t open = word.find('[');
+        if (open != std::string::npos) {
+          EXPECT_NE(word.find(':', open), std::string::npos) << text;
+        }
+      }
+    } catch (const std::invalid_argument&) {  // a refusal is an answer; a crash is not
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dtool::ssh

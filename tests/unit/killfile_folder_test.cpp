@@ -1,0 +1,141 @@
+// Killfiles on disk: written, listed, found.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "killfiles/killfile.h"
+#include "tests/unit/fault.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::killfiles {
+namespace {
+
+using tests::fault_of;
+
+class KillfileFolderTest : public testing::Test {
+ protected:
+  std::filesystem::path record(const std::string& run_id, const std::string& created) {
+    Killfile killfile;
+    killfile.run_id = run_id;
+    killfile.created = created;
+    killfile.machines = {{0, "gpu01", "dtool_" + run_id, "~/.dtool/runs/" + run_id, "", ""}};
+    return write(folder(), killfile);
+  }
+
+  std::filesystem::path folder() const { return folder_.path() / ".dtool"; }
+
+  std::string find_fault(const std::string& id) {
+    return fault_of([&] { find(folder(), id); });
+  }
+
+  tests::TemporaryFolder folder_;
+};
+
+TEST_F(KillfileFolderTest, WritesAFileForItsOwnerAloneThatReadsBack) {
+  const std::filesystem::path file = record("run1", "2026-11-21T03:45:12Z");
+  EXPECT_EQ(file, folder() / "run1.killfile");
+  EXPECT_EQ(path_of(folder(), "run1"), file);
+  EXPECT_EQ(read(file).machines.at(0).session, "dtool_run1");
+  struct stat status = {};
+  ASSERT_EQ(stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  ASSERT_EQ(stat(folder().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+}
+
+TEST_F(KillfileFolderTest, RefusesAPathForWhatIsNoRunId) {
+  EXPECT_EQ(fault_of([&] { path_of(folder(), "../x"); }), "'../x' is no run id");
+}
+
+TEST_F(KillfileFolderTest, ReadsEitherForm) {
+  EXPECT_EQ(read(folder_.write("a", "\n10.0.0.1 allenact_x\n")).machines.at(0).session,
+            "allenact_x");
+  EXPECT_EQ(read(record("run1", "")).run_id, "run1");
+}
+
+TEST_F(KillfileFolderTest, RefusesFilesOfNeitherForm) {
+  const auto fault = [&](const std::string& text) {
+    return fault_of([&] { read(folder_.write("f", text)); });
+  };
+  for (const std::string text :
+       {"", "\n\n", "one\n", "a b c\n", "[ssh] #x\n", "# dtool\n", "a=b c\n"}) {
+    EXPECT_NE(fault(text), "") << text;
+  }
+  EXPECT_NE(fault("10.0.0.1 allenact_x\n\nodd\n").find("f:3: the line is not"), std::string::npos);
+  EXPECT_NE(fault_of([&] { read(folder_.path() / "none"); }).find("cannot be read"),
+            std::string::npos);
+  EXPECT_NE(fault_of([&] { read(folder_.path()); }).find("cannot be read"), std::string::npos);
+}
+
+TEST_F(KillfileFolderTest, CutShortAnywhereIsRefusedByReadToo) {
+  const std::string text = tests::read_text(record("run1", ""));
+  for (std::size_t length = 0; length + 1 < text.size(); ++length) {
+    EXPECT_NE(fault_of([&] { read(folder_.write("cut", text.substr(0, length))); }), "") << length;
+  }
+}
+
+TEST_F(KillfileFolderTest, ListsNewestFirst) {
+  record("b", "2026-11-20T00:00:00Z");
+  record("c", "2026-11-22T00:00:00Z");
+  record("a", "2026-11-21T00:00:00Z");
+  std::string ids;
+  for (const Listed& run : list(folder())) ids += run.killfile.value().run_id;
+  EXPECT_EQ(ids, "cab");
+}
+
+TEST_F(KillfileFolderTest, ListsUnreadableFilesWithWhyAndPassesOthersOver) {
+  record("good", "2026-11-20T00:00:00Z");
+  folder_.write(".dtool/bad.killfile", "run_id = 3\n");
+  folder_.write(".dtool/config.toml", "");
+  folder_.write(".dtool/.good.killfile.Xy12Zw", "half");
+  folder_.write(".dtool/.hidden.killfile", "half");
+  folder_.write(".dtool/folder.killfile/x", "");
+  const std::vector<Listed> runs = list(folder());
+  ASSERT_EQ(runs.size(), 3u);
+  for (const Listed& run : runs) {
+    const bool is_good = run.file.stem() == "good";
+    EXPECT_EQ(run.killfile.has_value(), is_good);
+    EXPECT_EQ(run.error.empty(), is_good);
+  }
+}
+
+TEST_F(KillfileFolderTest, ListsNothingWhereThereIsNoFolder) {
+  EXPECT_TRUE(list(folder()).empty());
+}
+
+TEST_F(KillfileFolderTest, FindsARunByItsIdOrTheBeginningOfOne) {
+  record("20261121-a", "");
+  record("20261121-ab", "");
+  record("20261122-c", "");
+  EXPECT_EQ(find(folder(), "20261122").killfile.value().run_id, "20261122-c");
+  EXPECT_EQ(find(folder(), "20261121-a").killfile.value().run_id, "20261121-a") << "a whole id";
+  EXPECT_EQ(find(folder(), "20261121-ab").killfile.value().run_id, "20261121-ab");
+}
+
+TEST_F(KillfileFolderTest, NamesTheCandidatesOrTheRecordedRuns) {
+  record("20261121-a", "2026-11-21T00:00:00Z");
+  record("20261121-b", "2026-11-22T00:00:00Z");
+  EXPECT_EQ(find_fault("2026"), "'2026' begins the id of 2 runs: 20261121-b, 20261121-a");
+  EXPECT_EQ(find_fault("x"), "no run 'x' is recorded in " + folder().string() +
+                                 "\nhint: recorded are 20261121-b, 20261121-a");
+  EXPECT_EQ(find_fault(""), "the run id is empty");
+}
+
+TEST_F(KillfileFolderTest, SaysSoWhereNothingIsRecorded) {
+  EXPECT_EQ(find_fault("x"), "no run 'x' is recorded in " + folder().string());
+}
+
+TEST_F(KillfileFolderTest, FindsFilesWithoutARunIdByTheirName) {
+  folder_.write(".dtool/2021_AB12.killfile", "10.0.0.1 allenact_x\n");
+  folder_.write(".dtool/broken.killfile", "run_id = \n");
+  EXPECT_EQ(find(folder(), "2021").killfile.value().machines.size(), 1u);
+  EXPECT_NE(find(folder(), "broken").error, "");
+}
+
+TEST_F(KillfileFolderTest, RefusesARunRecordedTwice) {
+  const std::filesystem::path file = record("run1", "");
+  std::filesystem::copy(file, folder() / "copy.killfile");
+  EXPECT_NE(find_fault("run1").find("run 'run1' is recorded twice: "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dtool::killfiles

@@ -1,0 +1,158 @@
+// The configuration files.
+#include "cli/settings.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/fault.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using Variables = std::map<std::string, std::string>;
+
+class SettingsTest : public testing::Test {
+ protected:
+  Settings read(std::string_view user, std::string_view project = "") {
+    return read_settings(folder_.write("config.toml", user), folder_.write("dtool.toml", project));
+  }
+
+  std::string fault(std::string_view user, std::string_view project = "") {
+    const std::string message = tests::fault_of([&] { read(user, project); });
+    const std::string folder = folder_.path().string() + "/";
+    return message.starts_with(folder) ? message.substr(folder.size()) : message;
+  }
+
+  tests::TemporaryFolder folder_;
+};
+
+TEST_F(SettingsTest, SayNothingWhereNoFileDoes) {
+  const Settings settings = read_settings(folder_.path() / "a", folder_.path() / "b");
+  EXPECT_EQ(settings.runs_on, std::nullopt);
+  EXPECT_TRUE(settings.groups.empty());
+  EXPECT_EQ(settings.connect_timeout, std::nullopt);
+  EXPECT_EQ(settings.nproc_per_node, std::nullopt);
+  EXPECT_TRUE(settings.exclude.empty());
+}
+
+TEST_F(SettingsTest, TakeEveryKey) {
+  const Settings settings = read(
+      "runs_on = \"@lab\"\n"
+      "[groups]\nlab = \"gpu[01-08]\"\n\"big.machines\" = \"n1\"\n"
+      "[ssh]\nconnect_timeout = 2.5\nwidth = 64\nconfig_file = \"~/.ssh/lab\"\n"
+      "[run]\ncode_path = \"~/code\"\nenv_activate_path = \"~/venv/bin/activate\"\n"
+      "output_dir = \"out\"\nnproc_per_node = 4\nexclude = [\"*.ckpt\", \"data\"]\n"
+      "[environment]\nNCCL_DEBUG = \"INFO\"\n_X1 = \"a b'c\"\n");
+  EXPECT_EQ(settings.runs_on, "@lab");
+  EXPECT_EQ(settings.groups, (Variables{{"lab", "gpu[01-08]"}, {"big.machines", "n1"}}));
+  EXPECT_EQ(settings.connect_timeout, milliseconds(2500));
+  EXPECT_EQ(settings.width, 64u);
+  EXPECT_EQ(settings.ssh_config_file, "~/.ssh/lab");
+  EXPECT_EQ(settings.code_path, "~/code");
+  EXPECT_EQ(settings.env_activate_path, "~/venv/bin/activate");
+  EXPECT_EQ(settings.output_dir, "out");
+  EXPECT_EQ(settings.nproc_per_node, "4");
+  EXPECT_EQ(settings.exclude, (std::vector<std::string>{"*.ckpt", "data"}));
+  EXPECT_EQ(settings.environment, (Variables{{"NCCL_DEBUG", "INFO"}, {"_X1", "a b'c"}}));
+}
+
+TEST_F(SettingsTest, OfTheProjectWinOverTheUsersKeyByKey) {
+  const Settings settings = read(
+      "runs_on = \"a\"\n[groups]\nx = \"x1\"\ny = \"y1\"\n[ssh]\nwidth = 1\nconnect_timeout = 1\n"
+      "[run]\nexclude = [\"old\"]\nnproc_per_node = \"auto\"\n[environment]\nA = \"1\"\nB = "
+      "\"1\"\n",
+      "runs_on = \"b\"\n[groups]\nx = \"x2\"\n[ssh]\nwidth = 2\n"
+      "[run]\nexclude = []\n[environment]\nB = \"2\"\n");
+  EXPECT_EQ(settings.runs_on, "b");
+  EXPECT_EQ(settings.groups, (Variables{{"x", "x2"}, {"y", "y1"}}));
+  EXPECT_EQ(settings.width, 2u);
+  EXPECT_EQ(settings.connect_timeout, milliseconds(1000));
+  EXPECT_TRUE(settings.exclude.empty());
+  EXPECT_EQ(settings.nproc_per_node, "auto");
+  EXPECT_EQ(settings.environment, (Variables{{"A", "1"}, {"B", "2"}}));
+}
+
+TEST_F(SettingsTest, WithAnUnknownKeyNameTheNearest) {
+  EXPECT_EQ(fault("\nrun_on = \"a\"\n"),
+            "config.toml:2:1: unknown key 'run_on'\nhint: did you mean 'runs_on'?");
+  EXPECT_EQ(fault("", "[shs]\n"), "dtool.toml:1:2: unknown key 'shs'\nhint: did you mean 'ssh'?");
+  EXPECT_EQ(fault("[ssh]\ntimeout = 3\n"),
+            "config.toml:2:1: unknown key 'ssh.timeout'\n"
+            "hint: known are connect_timeout, width, config_file");
+  EXPECT_EQ(fault("[run]\nexlude = []\n"),
+            "config.toml:2:1: unknown key 'run.exlude'\nhint: did you mean 'exclude'?");
+}
+
+TEST_F(SettingsTest, OfAWrongTypeAreRefused) {
+  EXPECT_EQ(fault("runs_on = [\"a\"]\n"), "config.toml:1:11: runs_on: is an array, not a string");
+  EXPECT_EQ(fault("[groups]\na = 1\n"), "config.toml:2:5: groups.a: is an integer, not a string");
+  EXPECT_EQ(fault("groups = \"a\"\n"), "config.toml:1:10: groups: is a string, not a table");
+  EXPECT_EQ(fault("[ssh]\nwidth = 1.5\n"),
+            "config.toml:2:9: ssh.width: is a number with a fraction, not an integer");
+  EXPECT_EQ(fault("[ssh]\nconnect_timeout = \"5s\"\n"),
+            "config.toml:2:19: ssh.connect_timeout: is a string, not a number");
+  EXPECT_EQ(fault("[run]\nexclude = \"a\"\n"),
+            "config.toml:2:11: run.exclude: is a string, not an array");
+  EXPECT_EQ(fault("[run]\nnproc_per_node = 1.5\n"),
+            "config.toml:2:18: run.nproc_per_node: is a number with a fraction, not an integer");
+  EXPECT_EQ(fault("[environment]\nA = 1\n"),
+            "config.toml:2:5: environment.A: is an integer, not a string");
+}
+
+TEST_F(SettingsTest, WithValuesThatCannotBeAreRefused) {
+  for (const std::string timeout : {"0", "-1", "nan", "inf", "-inf", "1e9", "0.0001"}) {
+    EXPECT_NE(fault("[ssh]\nconnect_timeout = " + timeout).find("is no number of seconds"),
+              std::string::npos)
+        << timeout;
+  }
+  EXPECT_NE(fault("[ssh]\nwidth = 0\n").find("ssh.width: 0 is not a positive number"),
+            std::string::npos);
+  for (const std::string count : {"0", "-1", "\"many\"", "\"4\"", "99999999999"}) {
+    EXPECT_NE(fault("[run]\nnproc_per_node = " + count)
+                  .find("nproc_per_node: is neither a positive number nor 'auto'"),
+              std::string::npos)
+        << count;
+  }
+  for (const std::string key :
+       {"runs_on = \"\"", "[groups]\na = \"\"", "[run]\ncode_path = \"\""}) {
+    EXPECT_NE(fault(key).find(": is empty"), std::string::npos) << key;
+  }
+  for (const std::string name : {"\"a b\"", "\"@a\"", "\"a,b\"", "\"a[1]\"", "\"\""}) {
+    EXPECT_NE(fault("[groups]\n" + name + " = \"x\"\n").find("a group's name"), std::string::npos);
+  }
+}
+
+TEST_F(SettingsTest, OfTheEnvironmentMustBeVariables) {
+  for (const std::string name : {"\"A B\"", "1A", "\"A=B\"", "\"\"", "A-B"}) {
+    EXPECT_NE(fault("[environment]\n" + name + " = \"x\"\n").find("is no name of a variable"),
+              std::string::npos)
+        << name;
+  }
+  EXPECT_NE(fault("[environment]\nDTOOL_RUN_ID = \"x\"\n").find("is set by dtool itself"),
+            std::string::npos);
+  EXPECT_NE(fault("[environment]\nA = \"x\\u0000y\"\n").find("holds a NUL character"),
+            std::string::npos);
+}
+
+TEST_F(SettingsTest, ThatAreNoTomlAreRefusedWithTheirPlace) {
+  EXPECT_EQ(fault("runs_on = \"a\"\nruns_on = \n").substr(0, 14), "config.toml:2:");
+  EXPECT_NE(tests::fault_of([&] {
+              read_settings(folder_.path(), folder_.path() / "x");
+            }).find("cannot be read"),
+            std::string::npos);
+}
+
+TEST_F(SettingsTest, OfTheDocumentedExampleAreRead) {
+  const Settings settings = read(tests::example_in("configuration.md"));
+  EXPECT_EQ(settings.runs_on, "@lab");
+  EXPECT_EQ(settings.groups.size(), 2u);
+  EXPECT_EQ(settings.connect_timeout, milliseconds(5000));
+  EXPECT_EQ(settings.width, 256u);
+  EXPECT_EQ(settings.nproc_per_node, "auto");
+  EXPECT_EQ(settings.exclude.size(), 2u);
+  EXPECT_EQ(settings.environment.size(), 2u);
+}
+
+}  // namespace
+}  // namespace dtool::cli

@@ -1,0 +1,80 @@
+// Tables that are read strictly.
+#include "killfiles/strict_toml.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/unit/fault.h"
+
+namespace dtool::killfiles {
+namespace {
+
+using tests::fault_of;
+
+StrictTable table(std::string_view text) {
+  return StrictTable::parse(text, "f.toml");
+}
+
+TEST(StrictTable, GivesValuesOfTheirTypeAndNothingForAbsentKeys) {
+  const StrictTable root = table(
+      "a = \"x\"\nb = 3\nc = 1.5\nd = [\"p\", \"q\"]\n[e]\nf = \"y\"\n[[g]]\nh = 1\n[[g]]\nh = "
+      "2\n");
+  EXPECT_EQ(root.text("a"), "x");
+  EXPECT_EQ(root.integer("b"), 3);
+  EXPECT_EQ(root.number("b"), 3.0);
+  EXPECT_EQ(root.number("c"), 1.5);
+  EXPECT_EQ(root.texts("d"), (std::vector<std::string>{"p", "q"}));
+  EXPECT_EQ(root.table("e").value().text("f"), "y");
+  EXPECT_EQ(root.tables("g").value().at(1).integer("h"), 2);
+  EXPECT_FALSE(root.text("z") || root.integer("z") || root.number("z") || root.texts("z"));
+  EXPECT_FALSE(root.table("z") || root.tables("z") || root.has("z"));
+}
+
+TEST(StrictTable, OutlivesTheTableItCameFrom) {
+  const StrictTable inner = table("[a]\nb = \"x\"\n").table("a").value();
+  EXPECT_EQ(inner.text("b"), "x");
+}
+
+TEST(StrictTable, NamesLineAndColumnOfAWrongType) {
+  const StrictTable root = table("a = 3\nb = \"x\"\n\n  c = [1]\nd = true\n[e]\nf = 1.5\n");
+  EXPECT_EQ(fault_of([&] { root.text("a"); }), "f.toml:1:5: a: is an integer, not a string");
+  EXPECT_EQ(fault_of([&] { root.integer("b"); }), "f.toml:2:5: b: is a string, not an integer");
+  EXPECT_EQ(fault_of([&] { root.texts("c"); }),
+            "f.toml:4:8: c: holds an integer, not only strings");
+  EXPECT_EQ(fault_of([&] { root.number("d"); }), "f.toml:5:5: d: is a boolean, not a number");
+  EXPECT_EQ(fault_of([&] { root.table("a"); }), "f.toml:1:5: a: is an integer, not a table");
+  EXPECT_EQ(fault_of([&] { root.tables("a"); }), "f.toml:1:5: a: is an integer, not tables");
+  EXPECT_EQ(fault_of([&] { root.table("e").value().integer("f"); }),
+            "f.toml:7:5: e.f: is a number with a fraction, not an integer");
+}
+
+TEST(StrictTable, NamesTheFirstUnknownKeyOfTheFileAndTheNearestKnownOne) {
+  const StrictTable root = table("known = 1\nzunknown = 2\nknwon = 3\n");
+  EXPECT_EQ(fault_of([&] {
+              root.require_known({"known", "zunknown"});
+            }),
+            "f.toml:3:1: unknown key 'knwon'\nhint: did you mean 'known'?");
+  EXPECT_EQ(fault_of([&] { root.require_known({"known"}); }),
+            "f.toml:2:1: unknown key 'zunknown'\nhint: known are known");
+  EXPECT_EQ(fault_of([&] { root.require_known({"knwon", "known", "zunknown"}); }), "");
+}
+
+TEST(StrictTable, NamesTheLineOfTextThatIsNoToml) {
+  EXPECT_EQ(fault_of([] { table("a = 1\nb = \n"); }).substr(0, 9), "f.toml:2:");
+  EXPECT_EQ(fault_of([] { table("a = 1\na = 2\n"); }).substr(0, 9), "f.toml:2:");
+}
+
+TEST(StrictTable, SurvivesAnyText) {
+  std::mt19937 random(13);
+  for (int round = 0; round < 5000; ++round) {
+    std::string text;
+    for (unsigned length = random() % 30; length > 0; --length) {
+      text += "ab=[]{}\"'\n.,#1-T:\\\xc3\x80 \t"[random() % 24];
+    }
+    fault_of([&] { table(text); });
+  }
+}
+
+}  // namespace
+}  // namespace dtool::killfiles
