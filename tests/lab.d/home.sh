@@ -20,7 +20,6 @@ wrap() {
 # The files that name the hosts; `addresses` holds one address a host.
 write_home() {
   local i key ssh=$folder/home/.ssh
-  : >"$ssh/known_hosts"
   for ((i = 1; i <= count; i++)); do
     line_of "$folder/host$i/host_key.pub"
     key=${REPLY% *}
@@ -54,6 +53,7 @@ print_environment() {
   printf 'export %s=%q\n' HOME "$folder/home" PATH "$folder/home/bin:$outer_path" \
     DTOOL_LAB "$name" DTOOL_LAB_FOLDER "$folder" DTOOL_LAB_MODE "$mode" DTOOL_LAB_HOSTS "$hosts" DTOOL_LAB_RANGE "$range" \
     DTOOL_LAB_HOSTFILE "$folder/hostfile" DTOOL_LAB_DEAD "$dead"
+  # Without this, tests could use the keys that the user's own agent holds.
   echo 'unset SSH_AUTH_SOCK SSH_AGENT_PID'
 }
 
