@@ -1,0 +1,29 @@
+// The files of a run's checkpoints: written whole or not at all, found again, and thinned out.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace dtool::trainer {
+
+/// Writes `content` to `file` so that at every instant the file is absent, the former one, or
+/// complete: a temporary file beside it, fsync, rename, fsync of the folder. Throws
+/// std::system_error.
+void write_whole(const std::filesystem::path& file, const std::string& content);
+
+/// Throws std::runtime_error when the file cannot be read.
+std::string read_whole(const std::filesystem::path& file);
+
+/// `folder/epoch_00012.pt`.
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t epoch);
+
+/// The checkpoint of `folder` that was written last; absent when there is none.
+std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
+
+/// Removes the checkpoints of epochs up to `epoch` except the newest `keep` of them, and the
+/// temporary files of writers that were killed.
+void thin_out(const std::filesystem::path& folder, std::int64_t epoch, std::int64_t keep);
+
+}  // namespace dtool::trainer

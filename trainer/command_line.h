@@ -1,0 +1,36 @@
+// dtool-trainer's flags. Called by main for the machine's process and again by every worker, which
+// is started with the same arguments.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "trainer/endpoint.h"
+
+namespace dtool::trainer {
+
+enum class Action { train, help, version };
+
+struct Options {
+  Action action = Action::train;
+  std::filesystem::path experiment;
+  std::optional<int> machine_id;         ///< absent: 0
+  std::optional<int> distributed_nodes;  ///< absent: 1
+  std::optional<int> nproc_per_node;     ///< absent: `auto`, this machine's GPUs, else 1
+  std::optional<Endpoint> listener;      ///< where rank 0 listens; absent: a free port of 127.0.0.1
+  std::uint64_t seed = 0;
+  std::filesystem::path output_dir = "experiment_output";
+  std::optional<std::string> checkpoint;  ///< a path, or `latest`
+  std::chrono::seconds rendezvous_timeout{300};
+};
+
+/// Reads the flags, in their underscored or hyphenated spelling. Throws UsageError.
+Options parse_command_line(int argc, char** argv);
+
+/// What `--help` prints.
+std::string usage_text();
+
+}  // namespace dtool::trainer

@@ -1,0 +1,62 @@
+// The same steps as torch/nn/parallel/distributed.py takes around its reducer.
+#include "trainer/data_parallel.h"
+
+#include <ATen/ATen.h>
+
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+namespace dtool::trainer {
+namespace {
+
+std::unique_ptr<c10d::Reducer> make_reducer(const Group& group,
+                                            const std::vector<at::Tensor>& parameters) {
+  // A small first bucket, so that the exchange begins early in the backward pass.
+  const std::vector<size_t> limits = {c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap};
+  const std::vector<bool> sparse(parameters.size(), false);
+  auto [buckets, bucket_limits] =
+      c10d::compute_bucket_assignment_by_size(parameters, limits, sparse);
+  // The backward pass finishes the last parameters first.
+  std::reverse(buckets.begin(), buckets.end());
+  std::reverse(bucket_limits.begin(), bucket_limits.end());
+  return std::make_unique<c10d::Reducer>(
+      parameters, std::move(buckets), std::move(bucket_limits), group.process_group, sparse,
+      c10d::kDefaultBucketBytesCap, /*find_unused_parameters=*/false,
+      /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{},
+      c10d::kDefaultFirstBucketBytes);
+}
+
+}  // namespace
+
+DataParallel::DataParallel(Group group, std::vector<at::Tensor> parameters)
+    : group_(std::move(group)), parameters_(std::move(parameters)) {
+  if (group_.size == 1) return;
+  for (const at::Tensor& each : parameters_) broadcast(group_, each.detach());
+  collectively([&] { reducer_ = make_reducer(group_, parameters_); });
+}
+
+DataParallel::~DataParallel() = default;
+
+void DataParallel::backward(const at::Tensor& loss) {
+  if (!reducer_) {
+    // Without a gradient to add to, autograd hands its own over instead of copying.
+    for (const at::Tensor& each : parameters_) each.mutable_grad().reset();
+    loss.backward();
+    return;
+  }
+  // The gradients are views of the reducer's buckets: zeroed in place, never replaced.
+  for (const at::Tensor& each : parameters_) {
+    if (each.grad().defined()) each.grad().zero_();
+  }
+  collectively([&] {
+    reducer_->prepare_for_backward({});
+    loss.backward();
+  });
+}
+
+void DataParallel::settle(const std::function<at::Tensor()>& loss) {
+  if (!reducer_) return;
+  backward(loss());
+  collectively([&] { reducer_->rebuild_buckets(); });
+}
+
+}  // namespace dtool::trainer

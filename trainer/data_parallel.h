@@ -1,0 +1,42 @@
+// Data parallelism, the whole of it: equal parameters on every rank, and gradients averaged while
+// the backward pass computes them. The averaging is PyTorch's own c10d::Reducer.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "trainer/process_group.h"
+
+namespace c10d {
+class Reducer;
+}
+
+namespace dtool::trainer {
+
+/// Lives as long as the training of `parameters`.
+class DataParallel {
+ public:
+  /// Copies rank 0's parameters to all ranks. The parameters are leaves that require gradients.
+  DataParallel(Group group, std::vector<at::Tensor> parameters);
+  ~DataParallel();
+
+  /// Leaves in each parameter's gradient the average over the ranks of the gradients of `loss` (a
+  /// scalar, each rank's own). What was in the gradients before is gone. Every parameter must take
+  /// part in `loss`.
+  void backward(const at::Tensor& loss);
+
+  /// One backward pass whose gradients are thrown away. The reducer sorts its buckets anew after
+  /// its first pass, and with three or more ranks the order of addition follows the buckets;
+  /// settled beforehand, a resumed run adds up exactly as the run that was not interrupted.
+  void settle(const std::function<at::Tensor()>& loss);
+
+ private:
+  Group group_;
+  std::vector<at::Tensor> parameters_;
+  std::unique_ptr<c10d::Reducer> reducer_;  ///< null when there is one rank
+};
+
+}  // namespace dtool::trainer

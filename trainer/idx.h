@@ -1,0 +1,38 @@
+// Reads IDX files, the format of MNIST and its relatives: http://yann.lecun.com/exdb/mnist/.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace dtool::trainer {
+
+/// An array of bytes: `shape` is [count, rows, columns] for images and [count] for labels; the last
+/// dimension runs fastest in `values`.
+struct IdxArray {
+  std::vector<std::int64_t> shape;
+  std::vector<std::uint8_t> values;
+};
+
+/// Reads a plain or gzip file. Throws UsageError naming the file when it is missing, has another
+/// magic number, or holds fewer or more bytes than its header says.
+IdxArray read_idx(const std::filesystem::path& file);
+
+/// Grey images with their labels.
+struct LabelledImages {
+  std::int64_t count = 0;
+  std::int64_t pixels = 0;           ///< rows times columns of one image
+  std::vector<std::uint8_t> images;  ///< [count, pixels], 0 black to 255 white
+  std::vector<std::uint8_t> labels;  ///< [count]
+};
+
+struct TrainAndTest {
+  LabelledImages train;
+  LabelledImages test;
+};
+
+/// Reads the four files of `folder`, plain or with `.gz`. Throws UsageError when one is missing
+/// (naming all four) or when images and labels do not fit together.
+TrainAndTest read_mnist_folder(const std::filesystem::path& folder);
+
+}  // namespace dtool::trainer

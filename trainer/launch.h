@@ -1,0 +1,53 @@
+// Which rank a process is, and who started it: the machine's own process (RANK and its fellows, as
+// torchrun sets them too), srun or mpirun.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/command_line.h"
+#include "trainer/endpoint.h"
+
+namespace dtool::trainer {
+
+/// A worker's place in the run.
+struct Place {
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;        ///< among the workers of this machine
+  int local_world_size = 1;  ///< workers of this machine
+  int machine = 0;           ///< this machine's number; 0 where the launcher does not tell
+  Endpoint listener;         ///< where rank 0 listens
+
+  bool operator==(const Place&) const = default;
+};
+
+/// Looks up an environment variable.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+
+/// The real environment.
+std::optional<std::string> process_environment(const std::string& name);
+
+/// The place that a launcher gave this process; absent when it is the machine's own process and has
+/// to start the workers. RANK comes first; srun's and mpirun's variables count unless the flags say
+/// --machine_id or --distributed_nodes. Throws UsageError when the variables contradict each other.
+std::optional<Place> place_from(const Environment& environment, const Options& options);
+
+/// A worker's environment, as NAME=VALUE: what `place_from` reads `place` from, and OMP_NUM_THREADS
+/// so that the machine's workers share its `cores`, unless the user set that.
+std::vector<std::string> worker_variables(const Place& place, const Environment& environment,
+                                          int cores);
+
+/// The first host of a Slurm node list: `red[01-03,7],blue` gives `red01`.
+std::string first_of_node_list(const std::string& list);
+
+/// GPUs that this process may use: CUDA_VISIBLE_DEVICES, else the NVIDIA devices of the machine.
+/// Asks no driver, so it costs nothing.
+int count_gpus(const Environment& environment);
+
+/// Processor cores that this process may use.
+int count_cores();
+
+}  // namespace dtool::trainer

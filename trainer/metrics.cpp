@@ -1,0 +1,66 @@
+// Few keys and numbers: a JSON library would cost more to compile than it saves.
+#include "trainer/metrics.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <system_error>
+
+namespace dtool::trainer {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string json = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') json += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      json += fmt::format("\\u{:04x}", static_cast<int>(c));
+    } else {
+      json += c;
+    }
+  }
+  return json + '"';
+}
+
+struct ToJson {
+  std::string operator()(const std::string& text) const { return quoted(text); }
+  std::string operator()(double number) const {
+    return std::isfinite(number) ? fmt::format("{}", number) : "null";
+  }
+  std::string operator()(auto number) const { return fmt::format("{}", number); }
+};
+
+}  // namespace
+
+std::string to_json(const MetricsLine& line) {
+  std::string json = "{";
+  for (const auto& [key, value] : line) {
+    json +=
+        fmt::format("{}\"{}\": {}", json.size() > 1 ? ", " : "", key, std::visit(ToJson{}, value));
+  }
+  return json + "}";
+}
+
+MetricsFile::MetricsFile(const std::filesystem::path& file)
+    : name_(file.string()),
+      descriptor_(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (descriptor_ < 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot write " + name_);
+  }
+}
+
+MetricsFile::~MetricsFile() {
+  close(descriptor_);
+}
+
+void MetricsFile::append(const MetricsLine& line) {
+  const std::string text = to_json(line) + "\n";
+  if (write(descriptor_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw std::system_error(errno, std::generic_category(), "cannot write " + name_);
+  }
+}
+
+}  // namespace dtool::trainer

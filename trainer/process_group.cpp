@@ -1,0 +1,158 @@
+// Written for LibTorch 1.13, where a backend is a process group, and for 2.x, where a process group
+// has one backend per kind of device.
+#include "trainer/process_group.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#ifdef DTOOL_TRAINER_NCCL
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
+
+#include "trainer/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+using std::chrono::milliseconds;
+
+auto make_gloo(const Meeting& meeting, milliseconds timeout) {
+  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  options->devices = {interface != nullptr
+                          ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                          : c10d::ProcessGroupGloo::createDeviceForHostname(
+                                reachable_address(meeting.me(), meeting.members))};
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(meeting.store, meeting.place.rank,
+                                                     meeting.place.world_size, options);
+}
+
+#ifdef DTOOL_TRAINER_NCCL
+auto make_nccl(const Meeting& meeting, milliseconds timeout) {
+  const auto interface = interface_of(reachable_address(meeting.me(), meeting.members));
+  if (!interface.empty()) setenv("NCCL_SOCKET_IFNAME", interface.c_str(), 0);
+  auto options = c10d::ProcessGroupNCCL::Options::create();
+  options->timeout = timeout;
+  return c10::make_intrusive<c10d::ProcessGroupNCCL>(meeting.store, meeting.place.rank,
+                                                     meeting.place.world_size, options);
+}
+#endif
+
+#if TORCH_VERSION_MAJOR >= 2
+template <class Made>
+c10::intrusive_ptr<c10d::ProcessGroup> as_process_group(const Meeting& meeting,
+                                                        at::DeviceType device,
+                                                        c10d::ProcessGroup::BackendType type,
+                                                        Made made) {
+  using c10d::ProcessGroup;
+  c10::intrusive_ptr<ProcessGroup> group;
+  // 2.6 dropped the options from the constructor.
+  if constexpr (std::is_constructible_v<ProcessGroup, const c10::intrusive_ptr<c10d::Store>&, int,
+                                        int>) {
+    group = c10::make_intrusive<ProcessGroup>(meeting.store, meeting.place.rank,
+                                              meeting.place.world_size);
+    group->setDefaultBackend(type);
+  } else {
+    group = c10::make_intrusive<ProcessGroup>(
+        meeting.store, meeting.place.rank, meeting.place.world_size,
+        c10::make_intrusive<ProcessGroup::Options>("undefined"));
+  }
+  group->setBackend(device, type, made);
+  return group;
+}
+#endif
+
+c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const Meeting& meeting,
+                                                          [[maybe_unused]] Backend backend,
+                                                          milliseconds timeout) {
+#if TORCH_VERSION_MAJOR >= 2
+  using Type = c10d::ProcessGroup::BackendType;
+#ifdef DTOOL_TRAINER_NCCL
+  if (backend == Backend::nccl) {
+    return as_process_group(meeting, at::kCUDA, Type::NCCL, make_nccl(meeting, timeout));
+  }
+#endif
+  return as_process_group(meeting, at::kCPU, Type::GLOO, make_gloo(meeting, timeout));
+#else
+#ifdef DTOOL_TRAINER_NCCL
+  if (backend == Backend::nccl) return make_nccl(meeting, timeout);
+#endif
+  return make_gloo(meeting, timeout);
+#endif
+}
+
+}  // namespace
+
+Backend choose_backend(Backend wanted) {
+#ifdef DTOOL_TRAINER_NCCL
+  const bool there = c10::cuda::device_count() > 0;
+#else
+  const bool there = false;
+#endif
+  if (wanted == Backend::nccl && !there) {
+    throw UsageError("distributed.backend is nccl, but this program or machine has no CUDA",
+                     "use \"gloo\" or \"auto\"");
+  }
+  return wanted == Backend::gloo || !there ? Backend::gloo : Backend::nccl;
+}
+
+at::Device choose_device(Backend backend, int local_rank) {
+  if (backend == Backend::gloo) return at::kCPU;
+#ifdef DTOOL_TRAINER_NCCL
+  const int gpus = c10::cuda::device_count();
+  if (local_rank >= gpus) {
+    throw UsageError(fmt::format("local rank {} has no GPU: this machine has {}", local_rank, gpus),
+                     "--nproc_per_node must not exceed the number of GPUs");
+  }
+  c10::cuda::set_device(static_cast<c10::DeviceIndex>(local_rank));
+#endif
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(local_rank)};
+}
+
+Group make_group(const Meeting& meeting, Backend backend, milliseconds timeout) {
+  Group group{meeting.place.rank,
+              meeting.place.world_size,
+              choose_device(backend, meeting.place.local_rank),
+              {}};
+  if (group.size > 1) {
+    collectively([&] { group.process_group = make_process_group(meeting, backend, timeout); });
+  }
+  return group;
+}
+
+std::vector<double> sum_over_ranks(const Group& group, const std::vector<double>& values) {
+  if (group.size == 1) return values;
+  at::Tensor tensor = at::tensor(values, at::kDouble).to(group.device);
+  std::vector<at::Tensor> tensors = {tensor};
+  collectively([&] { group.process_group->allreduce(tensors)->wait(); });
+  tensor = tensor.cpu();
+  return {tensor.data_ptr<double>(), tensor.data_ptr<double>() + tensor.numel()};
+}
+
+void broadcast(const Group& group, at::Tensor tensor) {
+  if (group.size == 1) return;
+  std::vector<at::Tensor> tensors = {std::move(tensor)};
+  collectively([&] { group.process_group->broadcast(tensors)->wait(); });
+}
+
+std::string broadcast_text(const Group& group, const std::string& text) {
+  if (group.size == 1) return text;
+  const auto on_device = at::TensorOptions().device(group.device);
+  at::Tensor size =
+      at::full({1}, static_cast<std::int64_t>(text.size()), on_device.dtype(at::kLong));
+  broadcast(group, size);
+  at::Tensor content = at::empty({size.item<std::int64_t>()}, at::kByte);
+  if (group.rank == 0) std::memcpy(content.data_ptr(), text.data(), text.size());
+  content = content.to(group.device);
+  broadcast(group, content);
+  content = content.cpu();
+  return {static_cast<const char*>(content.data_ptr()), static_cast<std::size_t>(content.numel())};
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,72 @@
+// Reads the keys of a TOML file one by one, with their defaults and limits, remembering each for
+// the settings table, and at the end refuses every key that nobody asked for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dtool::trainer {
+
+enum class Origin { given, by_default };
+
+/// One row of the settings table.
+struct Setting {
+  std::string key;
+  std::string value;
+  Origin origin = Origin::given;
+};
+
+template <class Number>
+struct Limits {
+  Number least;
+  Number most;
+};
+
+/// A key is written as in TOML, `table.key`. Each function returns the file's value or the default,
+/// and throws UsageError naming file, line and key when the value has the wrong type or is out of
+/// its limits.
+class TomlReader {
+ public:
+  /// Throws UsageError when the file cannot be read or is not TOML.
+  explicit TomlReader(const std::filesystem::path& file);
+  ~TomlReader();
+
+  std::int64_t integer(const std::string& key, std::int64_t standard, Limits<std::int64_t> limits);
+  double number(const std::string& key, double standard, Limits<double> limits);
+  std::string text(const std::string& key, const std::string& standard);
+  std::vector<std::int64_t> integers(const std::string& key, std::vector<std::int64_t> standard,
+                                     Limits<std::int64_t> limits);
+  /// One word of `choices`; without a default the key is required.
+  std::string word(const std::string& key, const std::vector<std::string>& choices,
+                   std::optional<std::string> standard = std::nullopt);
+  /// Absent when the file does not give it, and then not in the settings table.
+  std::optional<std::int64_t> integer_if_given(const std::string& key, Limits<std::int64_t> limits);
+
+  /// For a key that other settings rule out: UsageError "`key` `why`" when the file gives it.
+  void refuse_if_given(const std::string& key, const std::string& why) const;
+
+  /// Throws UsageError for the first key that was never asked for, with the nearest one that was.
+  void refuse_unknown_keys() const;
+
+  const std::vector<Setting>& settings() const { return settings_; }
+
+ private:
+  struct Node;  // hides toml++, which costs seconds to compile
+  std::optional<Node> find(const std::string& key);
+  void remember(const std::string& key, std::string value, Origin origin);
+
+  struct Document;
+  std::unique_ptr<Document> document_;
+  std::string file_;
+  std::vector<std::string> known_;
+  std::vector<Setting> settings_;
+};
+
+/// The word of `known` that takes the fewest edits to become `word`; empty when none is near.
+std::string nearest(const std::string& word, const std::vector<std::string>& known);
+
+}  // namespace dtool::trainer

@@ -1,0 +1,17 @@
+// The one exception for a mistake that the user can mend: a flag, an experiment, a data file.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace dtool::trainer {
+
+/// A mistake in what the trainer was given. `what()` is one line naming the thing and its value;
+/// `hint` says how to mend it, or is empty. The process ends with exit code 2.
+struct UsageError : std::runtime_error {
+  explicit UsageError(const std::string& message, std::string hint_text = "")
+      : std::runtime_error(message), hint(std::move(hint_text)) {}
+  std::string hint;
+};
+
+}  // namespace dtool::trainer

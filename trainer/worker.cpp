@@ -1,0 +1,122 @@
+// dtool-trainer-worker: one rank. dtool-trainer starts it with the same arguments and its place in
+// the environment.
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <torch/utils.h>
+#include <torch/version.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "trainer/classifier.h"
+#include "trainer/command_line.h"
+#include "trainer/experiment.h"
+#include "trainer/failure_watch.h"
+#include "trainer/last_words.h"
+#include "trainer/process_group.h"
+#include "trainer/rendezvous.h"
+#include "trainer/settings_table.h"
+#include "trainer/training.h"
+#include "trainer/usage_error.h"
+
+namespace {
+
+using namespace dtool::trainer;
+
+/// Ends this process because another rank failed. At once: destructors would wait for peers that
+/// are gone.
+[[noreturn]] void stop_for_others(const std::string& reason) {
+  say_last_words(reason);
+  std::_Exit(kOthersFailed);
+}
+
+void print_settings(const Experiment& experiment, const Options& options, const Meeting& meeting,
+                    Backend backend) {
+  std::set<std::pair<int, std::string>> machines;
+  for (const Member& each : meeting.members) machines.emplace(each.machine, each.host);
+  const auto given = [](bool is_given) { return is_given ? Origin::given : Origin::by_default; };
+  std::vector<Setting> settings = experiment.settings;
+  settings.push_back({"seed", fmt::format("{}", options.seed), given(options.seed != 0)});
+  settings.push_back({"output_dir", options.output_dir.string(),
+                      given(options.output_dir != Options{}.output_dir)});
+  if (options.checkpoint) settings.push_back({"checkpoint", *options.checkpoint, Origin::given});
+  settings.push_back(
+      {"learning rate after scaling",
+       fmt::format("{}", scaled_learning_rate(experiment.optimizer, meeting.place.world_size)),
+       Origin::given});
+  fmt::print(
+      "dtool-trainer {} (LibTorch {}): {} rank{} on {} machine{}, {}, {} thread{} a rank\n{}",
+      DTOOL_VERSION, TORCH_VERSION, meeting.place.world_size,
+      meeting.place.world_size == 1 ? "" : "s", machines.size(), machines.size() == 1 ? "" : "s",
+      backend == Backend::nccl ? "NCCL on GPUs" : "gloo on CPUs", at::get_num_threads(),
+      at::get_num_threads() == 1 ? "" : "s", settings_table(settings));
+  std::fflush(stdout);
+}
+
+void train_workload(const Experiment& experiment, const Options& options, const Group& group) {
+  torch::manual_seed(options.seed);
+  Classifier workload(load_data(experiment.data, group.device), experiment.model, group.device);
+  train(experiment, options, group, workload);
+}
+
+/// Trains, and tells the other ranks if that fails. `group` outlives it, since a group's destructor
+/// waits for operations that may never end.
+int train_and_tell(const Experiment& experiment, const Options& options, const Meeting& meeting,
+                   std::optional<FailureWatch>& watch, std::optional<Group>& group) {
+  try {
+    const Backend backend = choose_backend(experiment.distributed.backend);
+    group = make_group(meeting, backend, experiment.distributed.collective_timeout);
+    if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
+    train_workload(experiment, options, *group);
+    if (watch) watch->leave();
+    return kTrained;
+  } catch (const UsageError& mistake) {
+    say_last_words(mistake.what(), mistake.hint);
+    if (watch) watch->announce(mistake.what());
+    return kMistake;
+  } catch (const CollectiveFailed& problem) {
+    if (!watch) throw;
+    stop_for_others(watch->find_cause(problem.what()));
+  } catch (const std::exception& problem) {
+    const auto reason = first_line(problem);
+    say_last_words(reason);
+    if (watch) watch->announce(reason);
+    return kFailed;
+  }
+}
+
+int run(int argc, char** argv) {
+  const Options options = parse_command_line(argc, argv);
+  const Experiment experiment = read_experiment(options.experiment);
+  const auto place = place_from(process_environment, options);
+  if (!place) throw UsageError("dtool-trainer-worker is started by dtool-trainer, not by hand");
+  const Meeting meeting = meet(*place, options.rendezvous_timeout);
+  std::optional<Group> group;
+  std::optional<FailureWatch> watch;
+  if (place->world_size > 1) {
+    watch.emplace(meeting, experiment.distributed.collective_timeout, stop_for_others);
+  }
+  const int code = train_and_tell(experiment, options, meeting, watch, group);
+  if (code != kTrained) std::_Exit(code);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const UsageError& mistake) {
+    say_last_words(mistake.what(), mistake.hint);
+    return kMistake;
+  } catch (const OtherRankFailed& problem) {
+    say_last_words(problem.what());
+    return kOthersFailed;
+  } catch (const std::exception& problem) {
+    say_last_words(first_line(problem));
+    return kFailed;
+  }
+}
