@@ -1,0 +1,161 @@
+# Sourced by the behaviour tests: a lab of its own for each, the dtool under test, and expectations that tell what happened.
+#
+#   lab N [options]             hosts of this test's own (options of tests/lab up); HOME and DTOOL_LAB_* become the lab's
+#   dtool ARGS...               the program under test
+#   on HOST COMMAND...          a command on a host, without SSH (HOST is 1, h1 or an address)
+#   expect_exit CODE COMMAND... runs it with stdin empty, its output into the files $out and $err
+#   expect_output PATTERN       the last command's stdout has a line that matches (grep -E); likewise
+#   expect_no_output, expect_error, expect_no_error
+#   expect_equal WANTED GOT     and expect_file PATH, expect_no_file PATH
+#   expect_process_with RUN_ID, expect_no_process_with RUN_ID    DTOOL_RUN_ID in any process's environment, on any host
+#   eventually SECONDS COMMAND...  repeats COMMAND until it succeeds
+#   needs_isolation, needs_program P, needs_file PATH, skip REASON
+#
+# Each test starts in an empty folder, $work, with an empty HOME in it. A command that fails unasked fails the test.
+# shellcheck shell=bash
+
+set -Eeuo pipefail
+
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+# shellcheck disable=SC2034
+source_folder=$(readlink -f "$here/../..")
+test_name=$(basename "$0" .sh)
+work=$(mktemp -d "${TMPDIR:-/tmp}/dtool-test-XXXXXX")
+out=$work/stdout err=$work/stderr
+last_command='' last_code=''
+: "${DTOOL:=}"
+[[ -z $DTOOL ]] || DTOOL=$(readlink -f "$DTOOL")
+
+# Nothing of the user's: neither ~/.ssh, ~/.dtool nor an agent.
+export HOME=$work/home
+unset SSH_AUTH_SOCK SSH_AGENT_PID DTOOL_LAB DTOOL_RUN_ID NO_COLOR
+mkdir -m 700 "$HOME"
+mkdir "$work/here"
+cd "$work/here"
+
+dtool() {
+  [[ -x $DTOOL ]] || fail "DTOOL does not name the program under test: '$DTOOL'"
+  "$DTOOL" "$@"
+}
+
+lab() {
+  local hosts=$1 environment shared=()
+  shift
+  [[ ! -x ${DTOOL_TRAINER:-} ]] || shared=(--share "$(dirname "$DTOOL_TRAINER")")
+  lab_name=$test_name-$$
+  "$here/../lab" up "$hosts" --name "$lab_name" --owner $$ "${shared[@]}" "$@" >"$work/lab.log" 2>&1 || fail "no lab: $(cat "$work/lab.log")"
+  environment=$("$here/../lab" env --name "$lab_name")
+  eval "$environment"
+}
+
+# The commands of tests/lab on this test's lab: `fault cut h2`.
+fault() { "$here/../lab" "$@"; }
+on() { "$here/../lab" exec "$@"; }
+
+# Says what failed, where, and what the last command did, and ends the test.
+fail() {
+  local frame=1
+  while [[ ${BASH_SOURCE[frame]:-} == "${BASH_SOURCE[0]}" ]]; do ((frame += 1)); done
+  {
+    echo "FAILED $test_name, line ${BASH_LINENO[frame - 1]}: $*"
+    if [[ -n $last_command ]]; then
+      printf '  last command: %s\n  its exit code: %s\n' "$last_command" "$last_code"
+      show stdout "$out"
+      show stderr "$err"
+    fi
+  } >&2
+  failed=yes
+  exit 1
+}
+
+show() {
+  [[ -s $2 ]] || { echo "  its $1: empty"; return; }
+  echo "  its $1:"
+  tail -n 60 "$2" | sed 's/^/    | /'
+}
+
+skip() {
+  echo "SKIPPED $test_name: $*"
+  exit 77
+}
+
+needs_isolation() {
+  [[ $("$here/../lab" mode) == isolated ]] || skip 'needs a lab of namespaces, and so root'
+}
+
+# What tests/dependencies installs may not be missing in continuous integration.
+needs_program() {
+  ! command -v "$1" >/dev/null || return 0
+  [[ -z ${CI:-} ]] || fail "$1 is not installed, and CI could have it: tests/dependencies"
+  skip "needs $1"
+}
+
+needs_file() { [[ -e $1 ]] || skip "needs $1"; }
+
+# Runs a command as expect_exit does, without judging it: `code` says how it ended.
+run() {
+  last_command=$(printf '%q ' "$@")
+  last_code=0
+  "$@" >"$out" 2>"$err" </dev/null || last_code=$?
+  # shellcheck disable=SC2034
+  code=$last_code
+}
+
+expect_exit() {
+  local wanted=$1
+  shift
+  run "$@"
+  [[ $last_code == "$wanted" ]] || fail "exit code $last_code, not $wanted"
+}
+
+expect_output() { grep -Eq -e "$1" "$out" || fail "no line of stdout matches: $1"; }
+expect_no_output() { ! grep -Eq -e "$1" "$out" || fail "a line of stdout matches: $1"; }
+expect_error() { grep -Eq -e "$1" "$err" || fail "no line of stderr matches: $1"; }
+expect_no_error() { ! grep -Eq -e "$1" "$err" || fail "a line of stderr matches: $1"; }
+expect_file() { [[ -e $1 ]] || fail "no file $1"; }
+expect_no_file() { [[ ! -e $1 ]] || fail "there is a file $1"; }
+
+expect_equal() {
+  [[ $1 == "$2" ]] || fail "$(printf 'not equal\n  wanted: %s\n  got:    %s' "$1" "$2")"
+}
+
+# The processes of a run on all hosts, one a line: a lab's processes are processes of this machine.
+processes_with() {
+  { grep -lzx "DTOOL_RUN_ID=$1" /proc/[0-9]*/environ 2>/dev/null || true; } | sed 's,^/proc/\([0-9]*\)/.*,\1,'
+}
+
+expect_no_process_with() {
+  local pids
+  pids=$(processes_with "$1" | xargs)
+  [[ -z $pids ]] || fail "$(printf 'processes of run %s are left:\n' "$1"; ps -o pid,ppid,stat,args -p "${pids// /,}")"
+}
+
+expect_process_with() { [[ -n $(processes_with "$1") ]] || fail "no process of run $1"; }
+
+eventually() {
+  local seconds=$1 began=$SECONDS
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS - began < seconds)) || fail "not within $seconds seconds: $*"
+    sleep 0.1
+  done
+}
+
+# The lab ends with the test, whichever way that ends; a SIGKILL leaves it to the lab's own reaper.
+leave() {
+  local status=$?
+  trap - ERR
+  cd /
+  if [[ -n ${lab_name:-} ]] && ! "$here/../lab" down --name "$lab_name" >"$work/lab.log" 2>&1; then
+    cat "$work/lab.log" >&2
+    ((status)) || status=1
+  fi
+  if [[ -n ${DTOOL_KEEP:-} ]]; then echo "kept: $work" >&2; else rm -rf "$work"; fi
+  exit "$status"
+}
+unexpected() {
+  [[ -n ${failed:-} ]] || fail "this failed: $1"
+}
+trap leave EXIT
+trap 'unexpected "$BASH_COMMAND"' ERR
+trap 'exit 130' INT TERM HUP
