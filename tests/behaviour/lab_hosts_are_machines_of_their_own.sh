@@ -29,6 +29,13 @@ expect_exit 0 ssh h1 true
 expect_exit 255 ssh -o ConnectTimeout=1 "$DTOOL_LAB_DEAD" true
 expect_error 'timed out'
 
+# 30 ms each way: two round trips at least until the server's greeting is here.
+fault slow h1 delay 30ms
+before=${EPOCHREALTIME/[.,]/}
+expect_exit 0 ssh h1 true
+((${EPOCHREALTIME/[.,]/} - before > 120000)) || fail 'slow is not slow'
+fault mend h1
+
 fault rekey h3
 expect_exit 255 ssh h3 true
 expect_error 'IDENTIFICATION HAS CHANGED'

@@ -44,13 +44,23 @@ lab_cut() {
 lab_mend() {
   needs_isolation mend
   host_number "${1:-}"
-  links_of "$REPLY"
   local link
+  full_speed "$REPLY"
+  host_number "$1"
+  links_of "$REPLY"
+  for link in "${links[@]}"; do ip link set "$link" up; done
+}
+
+# Undoes `slow`.
+full_speed() {
+  local link
+  links_of "$1"
+  end_delays "$1"
   for link in "${links[@]}"; do
-    ip link set "$link" up
+    ip link set "$link" master "${link%h*}"
     ! tc qdisc show dev "$link" | grep -q 'qdisc \(netem\|tbf\)' || tc qdisc del dev "$link" root
   done
-  in_host "$REPLY" tc qdisc del dev eth0 root 2>/dev/null || true
+  in_host "$1" tc qdisc del dev eth0 root 2>/dev/null || true
 }
 
 # Both directions, so that `delay 50ms` adds 100 ms to each round trip.
@@ -58,16 +68,67 @@ lab_slow() {
   needs_isolation slow
   (($# > 1)) || fail 'slow needs a host and the arguments of tc netem'
   host_number "$1"
-  local host=$REPLY link
+  local host=$REPLY
   shift
-  local shaper=(netem "$@")
-  # Kernels without netem have tbf, which can do the most wanted thing.
-  if [[ $1 == rate && $# == 2 ]]; then shaper=(tbf rate "$2" burst 32kbit latency 400ms); fi
+  full_speed "$host"
+  if [[ $1 == rate && $# == 2 ]]; then
+    shape_links "$host" tbf rate "$2" burst 32kbit latency 400ms || fail "tc could not set 'rate $2'"
+  elif ! shape_links "$host" netem "$@" 2>/dev/null; then
+    delay_links "$host" "$@"
+  fi
+}
+
+shape_links() {
+  local host=$1 link
+  shift
   links_of "$host"
-  for link in "${links[@]}"; do
-    tc qdisc replace dev "$link" root "${shaper[@]}" || fail "this kernel cannot do 'tc ${shaper[*]}'"
+  for link in "${links[@]}"; do tc qdisc replace dev "$link" root "$@" || return 1; done
+  in_host "$host" tc qdisc replace dev eth0 root "$@"
+}
+
+# Not every kernel has netem: `delay` and `loss` can be had from a process that carries the frames.
+delay_links() {
+  local host=$1 milliseconds=0 loss=0 arguments="${*:2}" link
+  shift
+  while (($#)); do
+    case "$1 ${2:-}" in
+      'delay '*[0-9]ms) milliseconds=${2%ms} ;;
+      'loss '*[0-9]%) loss=${2%\%} ;;
+      *) fail "this kernel has no netem, without which only 'rate 1mbit', 'delay 50ms' and 'loss 1%' are understood, not '$arguments'" ;;
+    esac
+    shift 2
   done
-  in_host "$host" tc qdisc replace dev eth0 root "${shaper[@]}"
+  links_of "$host"
+  for link in "${links[@]}"; do delay_link "$host" "$link" "$milliseconds" "$loss"; done
+}
+
+delay_link() {
+  local log=$folder/host$1/delay.log tries
+  ip link set "$2" nomaster
+  # The link has no address, but would answer for all of this machine's.
+  echo 8 >"/proc/sys/net/ipv4/conf/$2/arp_ignore"
+  setsid "$parts/delay_link" "$2" "$2d" "$3" "$4" </dev/null >"$log" 2>&1 &
+  identity_of $!
+  echo "$REPLY" >>"$folder/host$1/delays"
+  for ((tries = 0; tries < 250; tries++)); do
+    if grep -qs ready "$log"; then
+      ip link set "$2d" master "${2%h*}" up
+      return
+    fi
+    sleep 0.02
+  done
+  cat "$log" >&2
+  fail "no delay on $2"
+}
+
+# Ends the processes of delay_link for host $1; their taps go with them.
+end_delays() {
+  local file=$folder/host$1/delays identity
+  [[ -e $file ]] || return 0
+  while read -r identity; do
+    ! is_alive "$identity" || kill "${identity%%:*}"
+  done <"$file"
+  rm "$file"
 }
 
 # Sets `pids` to the processes of host $1, as this machine numbers them.

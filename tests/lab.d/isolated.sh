@@ -199,6 +199,7 @@ end_isolated() {
   for ((i = 1; i <= count; i++)); do
     line_of "$folder/host$i/pid"
     ! is_alive "$REPLY" || pids+=("${REPLY%%:*}")
+    end_delays "$i"
   done
   if ((${#pids[@]})); then
     # What runs in a host's network, however it came there, is the lab's.
