@@ -1,6 +1,7 @@
 // Answers how one host is reached, from the blocks that config_block.cpp read.
 #include "ssh/client_config.h"
 
+#include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -11,8 +12,6 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "ssh/config_time.h"
 
@@ -121,6 +120,8 @@ class Answers {
     // Of the two ways through a proxy the first that is named shuts out the other.
     if (setting.keyword == "proxyjump" && values_.contains("proxycommand")) return;
     if (setting.keyword == "proxycommand" && values_.contains("proxyjump")) return;
+    // ssh takes this for nothing said, so that a later value counts.
+    if (setting.keyword == "connecttimeout" && setting.values.front() == "none") return;
     if (setting.keyword == "identityfile") {
       identity_files_.push_back(setting.values.front());
     } else {
@@ -236,6 +237,9 @@ ClientConfig ClientConfig::read(const std::optional<fs::path>& user_file, Overri
   const fs::path home = home_folder();
   const auto add_file = [&](const fs::path& file, const fs::path& folder) {
     std::vector<ConfigBlock> blocks = read_config_blocks(file, folder, home);
+    for (ConfigBlock& block : blocks) {
+      if (block.parent) *block.parent += config.blocks_.size();
+    }
     std::ranges::move(blocks, std::back_inserter(config.blocks_));
   };
   try {
@@ -264,8 +268,10 @@ Endpoint ClientConfig::resolve_jump(const Host& host) const {
 
 Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const {
   Answers answers(host);
+  std::vector<bool> held;
   for (const ConfigBlock& block : blocks_) {
-    if (!answers.holds(block)) continue;
+    held.push_back((!block.parent || held[*block.parent]) && answers.holds(block));
+    if (!held.back()) continue;
     for (const ConfigSetting& setting : block.settings) {
       const bool skipped =
           role == Role::jump && block.by_hand && is_for_destination_only(setting.keyword);

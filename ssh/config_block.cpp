@@ -3,6 +3,7 @@
 // begins.
 #include "ssh/config_block.h"
 
+#include <fmt/format.h>
 #include <glob.h>
 
 #include <algorithm>
@@ -13,8 +14,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "ssh/config_time.h"
 #include "ssh/host.h"
@@ -119,7 +118,7 @@ void require_value(const std::string& keyword, const std::string& value) {
 }
 
 // The words of a Match line: `all`, `user ann,bob`, `!host=*.org`.
-std::vector<ConfigCondition> read_match(std::vector<std::string> words) {
+std::vector<ConfigCondition> read_match(const std::vector<std::string>& words) {
   static constexpr std::array<std::string_view, 4> kCompared = {"host", "originalhost", "user",
                                                                 "localuser"};
   // What a second pass, a program or the local network decides never holds for dtool.
@@ -190,10 +189,10 @@ class ConfigReader {
   ConfigReader(fs::path folder, fs::path home)
       : folder_(std::move(folder)), home_(std::move(home)) {}
 
-  // Reads a file whose every line is subject to `outer`, the conditions around its Include line.
-  void read(const fs::path& file, const std::vector<ConfigCondition>& outer, int depth) {
+  // Reads a file whose every line is subject to `outer`, the block around its Include line.
+  void read(const fs::path& file, std::optional<std::size_t> outer, int depth) {
     std::istringstream text(read_file(file));
-    blocks_.push_back({outer, {}, false});
+    blocks_.push_back({outer, {}, {}, false});
     int number = 0;
     for (std::string line; std::getline(text, line);) {
       ++number;
@@ -217,7 +216,7 @@ class ConfigReader {
     using std::invalid_argument::invalid_argument;
   };
 
-  void read_line(std::string_view line, const std::vector<ConfigCondition>& outer, int depth) {
+  void read_line(std::string_view line, std::optional<std::size_t> outer, int depth) {
     line = trim(line);
     if (line.empty() || line.front() == '#') return;
     const std::size_t end = std::min(line.find_first_of(" \t\r\f\v="), line.size());
@@ -228,15 +227,13 @@ class ConfigReader {
       include(require_words("Include", rest), depth);
     } else if (keyword == "host" || keyword == "match") {
       std::vector<std::string> words = require_words(keyword == "host" ? "Host" : "Match", rest);
-      std::vector<ConfigCondition> conditions = outer;
-      if (keyword == "host") {
-        conditions.push_back({"originalhost", std::move(words), false});
+      std::vector<ConfigCondition> conditions;
+      if (keyword == "match") {
+        conditions = read_match(words);
       } else {
-        for (ConfigCondition& condition : read_match(std::move(words))) {
-          conditions.push_back(std::move(condition));
-        }
+        conditions.push_back({"originalhost", std::move(words), false});
       }
-      blocks_.push_back({std::move(conditions), {}, false});
+      blocks_.push_back({outer, std::move(conditions), {}, false});
     } else if (std::ranges::find(kUsed, keyword) != kUsed.end()) {
       blocks_.back().settings.push_back(
           read_config_setting(line.substr(0, end), rest, ValueForm::file));
@@ -247,13 +244,13 @@ class ConfigReader {
     if (depth == kDeepestInclude) {
       throw std::invalid_argument(fmt::format("Include is nested more than {} deep", depth));
     }
-    const std::vector<ConfigCondition> conditions = blocks_.back().conditions;
+    const std::size_t around = blocks_.size() - 1;
     for (const std::string& word : words) {
       for (const fs::path& file : find_included(word, folder_, home_)) {
-        read(file, conditions, depth + 1);
+        read(file, around, depth + 1);
       }
     }
-    blocks_.push_back({conditions, {}, false});  // the block around the Include line goes on
+    blocks_.push_back({around, {}, {}, false});  // the block around the Include line goes on
   }
 
   static std::vector<std::string> require_words(std::string_view keyword, std::string_view text) {
@@ -296,7 +293,7 @@ ConfigSetting read_config_setting(std::string_view keyword, std::string_view val
 std::vector<ConfigBlock> read_config_blocks(const fs::path& file, const fs::path& folder,
                                             const fs::path& home) {
   ConfigReader reader(folder, home);
-  reader.read(file, {}, 0);
+  reader.read(file, std::nullopt, 0);
   return reader.take();
 }
 

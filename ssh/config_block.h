@@ -2,7 +2,9 @@
 // host by host.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +13,7 @@ namespace dtool::ssh {
 
 /// One criterion of a Host or Match line; all of a block's must hold.
 struct ConfigCondition {
-  std::string kind;  ///< "never", or what is compared: host, originalhost, user, localuser
+  std::string kind;  ///< host, originalhost, user or localuser: what is compared; else "never"
   std::vector<std::string> patterns;  ///< with `*` and `?`; a leading `!` denies
   bool negated = false;               ///< `Match !user …`
 };
@@ -21,9 +23,11 @@ struct ConfigSetting {
   std::vector<std::string> values;  ///< at least one, quotes taken off
 };
 
-/// Settings that hold together.
+/// Settings that hold together. Whether they do is asked once, where the block begins: `User` in a
+/// block of `Match user` does not end it.
 struct ConfigBlock {
-  std::vector<ConfigCondition> conditions;  ///< none: always applies
+  std::optional<std::size_t> parent;  ///< an earlier block that must hold too: that of the Include
+  std::vector<ConfigCondition> conditions;  ///< none: holds where its parent does
   std::vector<ConfigSetting> settings;
   bool by_hand = false;  ///< from the command line, not from a file
 };

@@ -49,7 +49,14 @@ Deadline Connector::connect_deadline(const Endpoint& endpoint) const {
 
 asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Host host) {
   const Endpoint endpoint = config_.resolve(host);
-  co_return co_await log_in(endpoint, endpoint.jumps);
+  try {
+    co_return co_await log_in(endpoint, endpoint.jumps);
+  } catch (const HostError& error) {
+    if (endpoint.address == host.name || error.failure() == Failure::not_started) throw;
+    // The configuration sends dtool elsewhere than the name says.
+    throw HostError(error.failure(), fmt::format("{} (address {})", error.what(), endpoint.address),
+                    error.hint());
+  }
 }
 
 asio::awaitable<std::unique_ptr<Session>> Connector::greet(Host host) {

@@ -156,8 +156,10 @@ asio::awaitable<void> Exchange::receive() {
     }
     if (ssh_channel_is_closed(channel) != 0) co_return;
     if (!session_.is_connected()) throw connection_lost(session_);
-    const bool has_exited = channel_.exit_code() >= 0;
     const bool has_all_output = ssh_channel_is_eof(channel) != 0;
+    // After the end of output libssh reads no further packets by itself, and the exit code comes last.
+    if (has_all_output) ssh_channel_get_exit_status(channel);
+    const bool has_exited = channel_.exit_code() >= 0;
     if (has_all_output && (has_exited || ends_with_ == EndsWith::end_of_output)) co_return;
     if (has_exited && silence == kNoDeadline) silence = after(kSilenceAfterExit);
     const Deadline deadline = std::min(deadline_, silence);

@@ -2,13 +2,12 @@
 #include "ssh/host.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <unordered_set>
-
-#include <fmt/format.h>
 
 namespace dtool::ssh {
 namespace {

@@ -95,21 +95,23 @@ void append(const std::filesystem::path& file, const std::string& lines) {
 void Session::require_known_host() const {
   const HostKeyState state = state_of(handle_.get());
   if (state == HostKeyState::known) return;
+  if (state == HostKeyState::unknown) {
+    throw HostError(
+        Failure::host_key_unknown,
+        fmt::format("the host key is not in {}", endpoint_.known_hosts.string()),
+        fmt::format("look at it and accept it with: dtool trust --runs_on {}", kHostsInHint));
+  }
   HostKey presented;
   describe_key(handle_.get(), presented);
-  const std::string key = fmt::format("{} {}", presented.type, presented.fingerprint);
-  if (state == HostKeyState::unknown) {
-    throw HostError(Failure::host_key_unknown,
-                    fmt::format("host key {} is not in {}", key, endpoint_.known_hosts.string()),
-                    "look at the key and accept it with: dtool trust --runs_on HOST");
-  }
+  const bool usual_port = endpoint_.port == 22;
   throw HostError(
       Failure::host_key_changed,
-      fmt::format("host key {} is not the one in {}", key, endpoint_.known_hosts.string()),
+      fmt::format("the host key {} {} is not the one in {}", presented.type, presented.fingerprint,
+                  endpoint_.known_hosts.string()),
       fmt::format("someone may be listening in; if you know that the host was set up anew: "
                   "ssh-keygen -R {} -f {}",
-                  endpoint_.port == 22 ? endpoint_.key_name
-                                       : fmt::format("[{}]:{}", endpoint_.key_name, endpoint_.port),
+                  usual_port ? endpoint_.key_name
+                             : fmt::format("'[{}]:{}'", endpoint_.key_name, endpoint_.port),
                   endpoint_.known_hosts.string()));
 }
 

@@ -1,6 +1,8 @@
 // Unfolds host patterns to names and folds names to patterns.
 #include "ssh/host_pattern.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -8,8 +10,6 @@
 #include <optional>
 #include <stdexcept>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace dtool::ssh {
 namespace {

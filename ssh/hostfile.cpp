@@ -1,6 +1,8 @@
 // Reads hostfiles; `--hostfile` of every command comes here.
 #include "ssh/hostfile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -9,8 +11,6 @@
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "ssh/read_file.h"
 

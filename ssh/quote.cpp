@@ -1,11 +1,11 @@
 // Quoting for the remote shell. Everything that dtool puts into a command line passes through here.
 #include "ssh/quote.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <stdexcept>
-
-#include <fmt/format.h>
 
 namespace dtool::ssh {
 namespace {

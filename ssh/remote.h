@@ -71,6 +71,9 @@ struct HostResult {
   bool ok() const { return failure == Failure::none && exit_code == 0; }
 };
 
+/// Stands in HostResult::hint for the hosts that share it, as --runs_on takes them.
+inline constexpr std::string_view kHostsInHint = "{hosts}";
+
 enum class Stream { out, err };
 
 /// Is told what happens while it happens, on the thread that called Remote::run.

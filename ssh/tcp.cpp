@@ -117,16 +117,16 @@ bool peer_has_ended(int fd) {
   return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-HostError connect_error(const std::string& address, std::uint16_t port, int error) {
+/// Names no address: the same error of many hosts is shown once.
+HostError connect_error(std::uint16_t port, int error) {
   if (error == ETIMEDOUT) {
-    return {Failure::connect_timed_out, fmt::format("no answer from {} port {}", address, port),
+    return {Failure::connect_timed_out, fmt::format("no answer from port {} in time", port),
             "is the host up and its SSH port open? --connect_timeout sets how long dtool waits"};
   }
   const std::string hint =
       error == ECONNREFUSED ? "is an SSH server running there, on this port?" : "";
   return {Failure::unreachable,
-          fmt::format("cannot connect to {} port {}: {}", address, port, std::strerror(error)),
-          hint};
+          fmt::format("cannot connect to port {}: {}", port, std::strerror(error)), hint};
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ asio::awaitable<OwnedFd> connect_tcp(Reactor& reactor, std::string address, std:
     error = co_await try_connect(reactor, each, fd.get(), share);
     if (error == 0) co_return fd;
   }
-  throw connect_error(address, port, error);
+  throw connect_error(port, error);
 }
 
 asio::awaitable<Greeting> await_greeting(Reactor& reactor, int fd, Deadline deadline) {

@@ -1,0 +1,53 @@
+// A subcommand: its flags, and what it does. One file each; main.cpp has the table of them.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "cli/settings.h"
+
+namespace CLI {
+class App;
+}
+
+namespace dtool::cli {
+
+/// dtool's exit codes.
+inline constexpr int kAllWell = 0;
+inline constexpr int kSomeFailed = 1;  ///< hosts or processes, each of them named
+inline constexpr int kNotDone = 2;     ///< nothing was started
+inline constexpr int kInterrupted = 130;
+
+/// dtool cannot do its job: what() is one sentence naming the thing; the exit code is kNotDone.
+class UsageError : public std::runtime_error {
+ public:
+  explicit UsageError(const std::string& sentence, std::string hint = {})
+      : std::runtime_error(hint.empty() ? sentence : sentence + "\nhint: " + hint) {}
+};
+
+/// What an action gets from main.
+struct Invocation {
+  Console& console;
+  const Settings& settings;
+  std::vector<std::string> command_line;  ///< all of dtool's arguments, program first
+  std::vector<std::string> program;       ///< the words after `--`
+};
+
+struct Action {
+  virtual ~Action() = default;
+  virtual void add_options(CLI::App& app) = 0;
+  /// Returns the exit code. Throws UsageError and std::invalid_argument for what the user can mend.
+  virtual int run(Invocation& invocation) = 0;
+};
+
+std::unique_ptr<Action> make_command();
+std::unique_ptr<Action> make_config();
+std::unique_ptr<Action> make_kill();
+std::unique_ptr<Action> make_list();
+std::unique_ptr<Action> make_run();
+std::unique_ptr<Action> make_trust();
+
+}  // namespace dtool::cli

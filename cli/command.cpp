@@ -1,0 +1,118 @@
+// `dtool command`: runs a command on all hosts at once.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/host_options.h"
+#include "cli/host_output.h"
+#include "cli/recorded.h"
+#include "ssh/fleet.h"
+
+namespace dtool::cli {
+namespace {
+
+class CommandAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  Targets targets(Invocation& invocation) const;
+  int run_streamed(Console& console, ssh::Remote& remote) const;
+  int run_folded(Console& console, ssh::Remote& remote) const;
+  int run_json(Console& console, ssh::Remote& remote) const;
+  std::vector<ssh::HostResult> run_all(ssh::Remote& remote, ssh::Listener& listener,
+                                       ssh::KeepOutput keep) const;
+
+  HostOptions hosts_;
+  std::string command_ = "nvidia-smi | head -n 35";
+  double timeout_ = 0;
+  bool fold_ = false;
+  bool yes_ = false;
+};
+
+void CommandAction::add_options(CLI::App& app) {
+  add_host_options(app, hosts_);
+  app.add_option("--command", command_, "for each host's login shell")
+      ->type_name("TEXT")
+      ->capture_default_str();
+  app.add_option("--timeout", timeout_, "seconds the command may take; then it is told to end")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+  app.add_flag("--fold", fold_, "show identical outputs once, under their hosts");
+  app.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
+}
+
+Targets CommandAction::targets(Invocation& invocation) const {
+  if (auto chosen = choose_targets(hosts_, invocation.settings)) return *chosen;
+  const killfiles::Killfile run = recorded_run("");
+  Targets recorded = recorded_targets(run, hosts_, invocation.settings);
+  const std::string hosts = fold_hosts(recorded.hosts);
+  const std::string question = fmt::format("run it on the hosts of {}: {}?", run.run_id, hosts);
+  const std::optional<bool> answer = yes_ ? true : invocation.console.ask(question);
+  if (!answer)
+    throw UsageError("no hosts were named",
+                     fmt::format("--runs_on names them; --yes takes those of {}", run.run_id));
+  if (!*answer) throw UsageError("nothing was run", "--runs_on names other hosts");
+  return recorded;
+}
+
+std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Listener& listener,
+                                                    ssh::KeepOutput keep) const {
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < remote.hosts().size(); ++i)
+    tasks.push_back({i, ssh::Command{command_}});
+  ssh::RunOptions options;
+  options.keep_output = keep;
+  if (timeout_ > 0) options.timeout = std::chrono::milliseconds(static_cast<long>(timeout_ * 1000));
+  return remote.run(std::move(tasks), listener, options);
+}
+
+int CommandAction::run_streamed(Console& console, ssh::Remote& remote) const {
+  StreamedOutput output(console, remote.hosts(), "answered");
+  const auto results = run_all(remote, output, ssh::KeepOutput::no);
+  report_failures(console, results, command_);
+  return exit_code_of(results, remote);
+}
+
+int CommandAction::run_folded(Console& console, ssh::Remote& remote) const {
+  FoldedOutput output(console, remote.hosts(), "answered");
+  const auto results = run_all(remote, output, ssh::KeepOutput::no);
+  output.print();
+  report_failures(console, results, command_);
+  return exit_code_of(results, remote);
+}
+
+int CommandAction::run_json(Console& console, ssh::Remote& remote) const {
+  ssh::Listener nobody;
+  const auto results = run_all(remote, nobody, ssh::KeepOutput::yes);
+  nlohmann::json hosts = nlohmann::json::array();
+  for (const ssh::HostResult& result : results) {
+    nlohmann::json host = to_json(result);
+    host["stdout"] = result.out;
+    host["stderr"] = result.err;
+    hosts.push_back(std::move(host));
+  }
+  const int exit_code = exit_code_of(results, remote);
+  console.document({{"command", command_}, {"exit_code", exit_code}, {"hosts", hosts}});
+  return exit_code;
+}
+
+int CommandAction::run(Invocation& invocation) {
+  const Targets chosen = targets(invocation);
+  const auto remote = ssh::make_fleet(chosen.hosts, chosen.connect);
+  if (invocation.console.json()) return run_json(invocation.console, *remote);
+  return fold_ ? run_folded(invocation.console, *remote)
+               : run_streamed(invocation.console, *remote);
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_command() {
+  return std::make_unique<CommandAction>();
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,137 @@
+#include "cli/console.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+namespace dtool::cli {
+namespace {
+
+bool wants_color(Color color, int fd) {
+  if (color != Color::automatic) return color == Color::always;
+  const char* no_color =
+      std::getenv("NO_COLOR");  // https://no-color.org: any value but the empty one
+  const char* terminal = std::getenv("TERM");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  return ::isatty(fd) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
+std::string paint(Style style, std::string_view text) {
+  switch (style) {
+    case Style::plain:
+      return std::string(text);
+    case Style::bold:
+      return fmt::format("\x1b[1m{}\x1b[0m", text);
+    case Style::dim:
+      return fmt::format("\x1b[2m{}\x1b[0m", text);
+    case Style::red:
+      return fmt::format("\x1b[31m{}\x1b[0m", text);
+    case Style::green:
+      return fmt::format("\x1b[32m{}\x1b[0m", text);
+    case Style::yellow:
+      return fmt::format("\x1b[33m{}\x1b[0m", text);
+    case Style::blue:
+      return fmt::format("\x1b[34m{}\x1b[0m", text);
+  }
+  return std::string(text);
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+/// All of it, or an exception: output that was lost must not look like success.
+void write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      throw std::system_error(errno, std::generic_category(), "cannot write the output");
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace
+
+void Console::configure(const ConsoleOptions& options) {
+  options_ = options;
+  color_out_ = wants_color(options.color, STDOUT_FILENO);
+  color_err_ = wants_color(options.color, STDERR_FILENO);
+  err_is_terminal_ = ::isatty(STDERR_FILENO) == 1;
+}
+
+void Console::write(std::string_view bytes) {
+  clear_progress();
+  write_all(STDOUT_FILENO, bytes);
+}
+
+void Console::say(std::string_view line) {
+  write(fmt::format("{}\n", line));
+}
+
+void Console::document(const nlohmann::json& json) {
+  // Output of hosts may be any bytes; JSON holds UTF-8 alone.
+  write(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void Console::note(std::string_view line) {
+  if (options_.quiet) return;
+  clear_progress();
+  write_all(STDERR_FILENO, fmt::format("{}\n", line));
+}
+
+void Console::fail(std::string_view line, std::string_view hint) {
+  clear_progress();
+  std::string text = fmt::format("{} {}\n", styled_error(Style::red, "dtool:"), line);
+  if (!hint.empty()) text += fmt::format("{} {}\n", styled_error(Style::yellow, "hint:"), hint);
+  write_all(STDERR_FILENO, text);
+}
+
+void Console::complain(std::string_view lines) {
+  clear_progress();
+  write_all(STDERR_FILENO, fmt::format("{}\n", lines));
+}
+
+void Console::progress(std::string_view line) {
+  if (!err_is_terminal_ || options_.quiet) return;
+  clear_progress();
+  if (line.empty()) return;
+  write_all(STDERR_FILENO, line.substr(0, terminal_width() - 1));
+  has_progress_ = true;
+}
+
+void Console::clear_progress() {
+  if (has_progress_) write_all(STDERR_FILENO, "\r\x1b[K");
+  has_progress_ = false;
+}
+
+std::optional<bool> Console::ask(std::string_view question) {
+  if (::isatty(STDIN_FILENO) != 1) return std::nullopt;
+  clear_progress();
+  write_all(STDERR_FILENO, fmt::format("{} [y/N] ", question));
+  std::string line;
+  if (!std::getline(std::cin, line)) {
+    write_all(STDERR_FILENO, "\n");
+    return false;
+  }
+  return line == "y" || line == "Y" || line == "yes" || line == "Yes";
+}
+
+std::string Console::styled(Style style, std::string_view text) const {
+  return paint(color_out_ ? style : Style::plain, text);
+}
+
+std::string Console::styled_error(Style style, std::string_view text) const {
+  return paint(color_err_ ? style : Style::plain, text);
+}
+
+}  // namespace dtool::cli

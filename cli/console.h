@@ -1,0 +1,65 @@
+// The only way to the terminal: answers on standard output, everything about the work itself on
+// standard error.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dtool::cli {
+
+enum class Color { automatic, always, never };
+enum class Style { plain, bold, dim, red, green, yellow, blue };
+
+/// What the flags that every command has asked for.
+struct ConsoleOptions {
+  Color color = Color::automatic;
+  bool json = false;   ///< one JSON document on standard output, nothing else there
+  bool quiet = false;  ///< no progress and no summaries; answers and failures stay
+};
+
+class Console {
+ public:
+  void configure(const ConsoleOptions& options);
+
+  bool json() const { return options_.json; }
+  bool quiet() const { return options_.quiet; }
+
+  /// A line of the answer, on standard output. Not called with --json.
+  void say(std::string_view line);
+  /// Bytes of the answer as they are.
+  void write(std::string_view bytes);
+  /// The one document of --json.
+  void document(const nlohmann::json& json);
+
+  /// A line about the work, on standard error; left out with --quiet.
+  void note(std::string_view line);
+  /// `dtool: line`, on standard error, always; with a `hint:` line where there is one.
+  void fail(std::string_view line, std::string_view hint = {});
+
+  /// Lines that belong to a failure, on standard error, always.
+  void complain(std::string_view lines);
+
+  /// Replaces the line before it on a terminal (standard error); nothing elsewhere, nor with
+  /// --quiet. Empty: clears it.
+  void progress(std::string_view line);
+
+  /// Asks on the terminal. Nothing where standard input is none, so that nobody answers.
+  std::optional<bool> ask(std::string_view question);
+
+  /// `text` in that style where the stream takes colours.
+  std::string styled(Style style, std::string_view text) const;
+  std::string styled_error(Style style, std::string_view text) const;
+
+ private:
+  void clear_progress();
+
+  ConsoleOptions options_;
+  bool color_out_ = false;
+  bool color_err_ = false;
+  bool err_is_terminal_ = false;
+  bool has_progress_ = false;
+};
+
+}  // namespace dtool::cli

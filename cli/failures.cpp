@@ -1,0 +1,86 @@
+#include "cli/failures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/action.h"
+#include "ssh/host_pattern.h"
+
+namespace dtool::cli {
+namespace {
+
+std::string with_hosts(std::string hint, const std::string& hosts) {
+  const std::size_t at = hint.find(ssh::kHostsInHint);
+  if (at != hint.npos) hint.replace(at, ssh::kHostsInHint.size(), hosts);
+  return hint;
+}
+
+}  // namespace
+
+std::string describe(const ssh::HostResult& result) {
+  if (result.failure != ssh::Failure::none) return result.error;
+  constexpr int kSignalBase = 128;
+  if (result.exit_code > kSignalBase && result.exit_code < kSignalBase + 65) {
+    return fmt::format("exit code {} (signal {})", result.exit_code,
+                       result.exit_code - kSignalBase);
+  }
+  return fmt::format("exit code {}", result.exit_code);
+}
+
+std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>& results,
+                            std::string_view doing) {
+  std::vector<std::pair<std::string, std::string>>
+      order;  // description and hint, as they first appear
+  std::map<std::pair<std::string, std::string>, std::vector<ssh::Host>> befallen;
+  std::size_t count = 0;
+  for (const ssh::HostResult& result : results) {
+    if (result.ok()) continue;
+    ++count;
+    const auto key = std::make_pair(describe(result), result.hint);
+    if (!befallen.contains(key)) order.push_back(key);
+    befallen[key].push_back(result.host);
+  }
+  if (count == 0) return 0;
+  console.fail(fmt::format("{} of {} host{} failed: {}", count, results.size(),
+                           results.size() == 1 ? "" : "s", doing));
+  for (const auto& key : order) {
+    const std::string hosts = fold_hosts(befallen.at(key));
+    std::string text = fmt::format("  {}: {}", console.styled_error(Style::bold, hosts), key.first);
+    if (!key.second.empty()) {
+      text += fmt::format("\n    {} {}", console.styled_error(Style::yellow, "hint:"),
+                          with_hosts(key.second, hosts));
+    }
+    console.complain(text);
+  }
+  return count;
+}
+
+nlohmann::json to_json(const ssh::HostResult& result) {
+  nlohmann::json json = {
+      {"host", ssh::to_string(result.host)},
+      {"exit_code", result.exit_code < 0 ? nlohmann::json() : nlohmann::json(result.exit_code)},
+      {"failure", std::string(ssh::to_string(result.failure))},
+      {"elapsed_s", static_cast<double>(result.elapsed.count()) / 1000.0}};
+  if (!result.error.empty()) json["error"] = result.error;
+  if (!result.hint.empty()) json["hint"] = with_hosts(result.hint, ssh::to_string(result.host));
+  return json;
+}
+
+std::string fold_hosts(const std::vector<ssh::Host>& hosts) {
+  std::vector<std::string> names;
+  for (const ssh::Host& host : hosts) names.push_back(ssh::to_string(host));
+  return ssh::fold(names);
+}
+
+int exit_code_of(const std::vector<ssh::HostResult>& results, const ssh::Remote& remote) {
+  if (remote.interrupted()) return kInterrupted;
+  const bool all_well =
+      std::all_of(results.begin(), results.end(), [](const auto& result) { return result.ok(); });
+  return all_well ? kAllWell : kSomeFailed;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,160 @@
+#include "cli/host_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <stdexcept>
+
+#include "cli/shell_words.h"
+#include "ssh/client_config.h"
+#include "ssh/host_pattern.h"
+#include "ssh/hostfile.h"
+
+namespace dtool::cli {
+namespace {
+
+/// Flags of ssh that stand for a setting of its configuration.
+const std::map<char, std::string> kSettingOfFlag = {
+    {'i', "IdentityFile"}, {'p', "Port"}, {'l', "User"}, {'J', "ProxyJump"}};
+
+std::pair<std::string, std::string> split_setting(const std::string& text) {
+  const std::size_t at = text.find_first_of("= ");
+  if (at == text.npos || at == 0) {
+    throw std::invalid_argument(fmt::format("--ssh_cmd: -o wants Keyword=value, not {}", text));
+  }
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::string expand_home(const std::string& path) {
+  if (path == "~") return ssh::home_folder();
+  return path.starts_with("~/") ? (ssh::home_folder() / path.substr(2)).string() : path;
+}
+
+ssh::GroupLookup group_lookup(const Settings& settings) {
+  return [&settings](std::string_view name) {
+    const auto found = settings.groups.find(std::string(name));
+    if (found != settings.groups.end()) return found->second;
+    std::string known;
+    for (const auto& [group, hosts] : settings.groups) known += (known.empty() ? "" : ", ") + group;
+    throw std::invalid_argument(
+        fmt::format("there is no group @{} in the configuration\nhint: {}", name,
+                    known.empty() ? "groups stand under [groups] in ~/.dtool/config.toml"
+                                  : "known groups: " + known));
+  };
+}
+
+ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& settings) {
+  ssh::ConnectOptions connect;
+  if (settings.connect_timeout) connect.connect_timeout = *settings.connect_timeout;
+  if (settings.width) connect.width = *settings.width;
+  if (settings.ssh_config_file) connect.config_file = expand_home(*settings.ssh_config_file);
+  if (options.connect_timeout > 0) {
+    // What is typed wins over the SSH configuration's ConnectTimeout as well.
+    connect.connect_timeout =
+        std::chrono::milliseconds(static_cast<long>(options.connect_timeout * 1000));
+    connect.settings.emplace_back("ConnectTimeout", fmt::format("{}", options.connect_timeout));
+  }
+  if (options.width > 0) connect.width = options.width;
+  if (!options.ssh_cmd.empty()) {
+    const SshCommand command = parse_ssh_cmd(options.ssh_cmd);
+    if (command.config_file) connect.config_file = expand_home(*command.config_file);
+    connect.settings.insert(connect.settings.end(), command.settings.begin(),
+                            command.settings.end());
+  }
+  return connect;
+}
+
+}  // namespace
+
+void add_connect_options(CLI::App& app, HostOptions& options) {
+  app.add_option("--connect_timeout", options.connect_timeout,
+                 "seconds to wait for a connection (10)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+  app.add_option("--width", options.width, "hosts at work at once, at most (256)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--ssh_cmd", options.ssh_cmd,
+                 "how ssh would be called: -i -p -l -F -J -o and user@{addr}")
+      ->type_name("TEXT");
+}
+
+void add_host_options(CLI::App& app, HostOptions& options) {
+  app.add_option("--runs_on", options.runs_on,
+                 "hosts: a,b  [user@]host[:port]  gpu[01-08,12]  @group  local")
+      ->type_name("HOSTS");
+  app.add_option("--hostfile", options.hostfile,
+                 "a file of hosts, as Open MPI and DeepSpeed have it")
+      ->type_name("FILE");
+  add_connect_options(app, options);
+}
+
+std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings) {
+  Targets targets;
+  targets.connect = connect_options(options, settings);
+  if (!options.runs_on.empty() && !options.hostfile.empty()) {
+    throw std::invalid_argument("--runs_on and --hostfile both name hosts\nhint: give one of them");
+  }
+  if (!options.hostfile.empty()) {
+    for (const ssh::HostfileEntry& entry : ssh::read_hostfile(options.hostfile)) {
+      targets.hosts.push_back(entry.host);
+      targets.slots.push_back(entry.slots);
+    }
+    return targets;
+  }
+  if (options.runs_on.empty() && !settings.runs_on) return std::nullopt;
+  const std::string& patterns = options.runs_on.empty() ? *settings.runs_on : options.runs_on;
+  targets.hosts = ssh::parse_hosts(patterns, group_lookup(settings));
+  targets.slots.resize(targets.hosts.size());
+  return targets;
+}
+
+Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions& options,
+                         const Settings& settings) {
+  Targets targets;
+  targets.connect = connect_options(options, settings);
+  if (!killfile.ssh_config_file.empty() && options.ssh_cmd.empty()) {
+    targets.connect.config_file = killfile.ssh_config_file;
+  }
+  targets.connect.settings.insert(targets.connect.settings.end(), killfile.ssh_settings.begin(),
+                                  killfile.ssh_settings.end());
+  for (const killfiles::Machine& machine : killfile.machines)
+    targets.hosts.push_back(ssh::parse_host(machine.host));
+  targets.slots.resize(targets.hosts.size());
+  return targets;
+}
+
+SshCommand parse_ssh_cmd(const std::string& text) {
+  SshCommand command;
+  std::vector<std::string> words = split_words(text);
+  if (!words.empty() && words.front() == "ssh") words.erase(words.begin());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.ends_with("{addr}") && (word == "{addr}" || word.ends_with("@{addr}"))) {
+      const std::string user = word.substr(0, word.size() - std::string("{addr}").size());
+      if (user.size() > 1) command.settings.emplace_back("User", user.substr(0, user.size() - 1));
+      continue;
+    }
+    const char flag = word.size() >= 2 && word[0] == '-' ? word[1] : '\0';
+    const bool is_known = flag == 'F' || flag == 'o' || kSettingOfFlag.contains(flag);
+    if (!is_known) {
+      throw std::invalid_argument(fmt::format(
+          "--ssh_cmd: {} is not understood\nhint: -i, -p, -l, -F, -J, -o and user@{{addr}} are",
+          word));
+    }
+    if (word.size() == 2 && i + 1 == words.size()) {
+      throw std::invalid_argument(fmt::format("--ssh_cmd: {} wants a value", word));
+    }
+    const std::string value = word.size() > 2 ? word.substr(2) : words[++i];
+    if (flag == 'F') {
+      command.config_file = value;
+    } else if (flag == 'o') {
+      command.settings.push_back(split_setting(value));
+    } else {
+      command.settings.emplace_back(kSettingOfFlag.at(flag), value);
+    }
+  }
+  return command;
+}
+
+}  // namespace dtool::cli

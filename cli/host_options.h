@@ -1,0 +1,56 @@
+// The flags with which every command that reaches hosts is told which, and how.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/settings.h"
+#include "killfiles/killfile.h"
+#include "ssh/fleet.h"
+#include "ssh/host.h"
+
+namespace CLI {
+class App;
+}
+
+namespace dtool::cli {
+
+/// As typed.
+struct HostOptions {
+  std::string runs_on;
+  std::string hostfile;
+  double connect_timeout = 0;  ///< seconds; 0: the settings', else ConnectOptions'
+  std::size_t width = 0;       ///< likewise
+  std::string ssh_cmd;
+};
+
+/// Hosts and how to reach them.
+struct Targets {
+  std::vector<ssh::Host> hosts;
+  std::vector<std::optional<int>> slots;  ///< one for each host; from a hostfile
+  ssh::ConnectOptions connect;
+};
+
+void add_host_options(CLI::App& app, HostOptions& options);
+/// The flags without --runs_on and --hostfile, for commands that act on recorded hosts.
+void add_connect_options(CLI::App& app, HostOptions& options);
+
+/// Hosts from the flags, else from the settings' runs_on; nothing where neither names any.
+/// Throws std::invalid_argument on what cannot be read, and where both flags are given.
+std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings);
+
+/// The hosts of a recorded run, reached as they were then.
+Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions& options,
+                         const Settings& settings);
+
+/// `--ssh_cmd` as the seed has it, `ssh -i KEY -p 2222 user@{addr}`: understood are -i, -p, -l, -F,
+/// -J, -o and `user@{addr}`. Throws std::invalid_argument naming anything else.
+struct SshCommand {
+  std::optional<std::string> config_file;
+  std::vector<std::pair<std::string, std::string>> settings;
+};
+SshCommand parse_ssh_cmd(const std::string& text);
+
+}  // namespace dtool::cli

@@ -1,0 +1,113 @@
+#include "cli/host_output.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "cli/failures.h"
+
+namespace dtool::cli {
+namespace {
+
+/// A line longer than this is shown in pieces, so that a host cannot fill the memory with one.
+constexpr std::size_t kLongestLine = 1 << 20;
+
+}  // namespace
+
+void ProgressListener::on_result(std::size_t, const ssh::HostResult&) {
+  ++answered_;
+  console_.progress(answered_ < hosts_.size()
+                        ? fmt::format("{}: {} of {} hosts", doing_, answered_, hosts_.size())
+                        : std::string());
+}
+
+void ProgressListener::on_interrupt(const std::vector<std::size_t>& running) {
+  std::vector<ssh::Host> hosts;
+  for (const std::size_t host : running) hosts.push_back(hosts_[host]);
+  console_.note(hosts.empty() ? std::string("interrupted")
+                              : fmt::format("interrupted: nothing more is started; waiting for {} "
+                                            "(Ctrl-C again leaves them)",
+                                            fold_hosts(hosts)));
+}
+
+StreamedOutput::StreamedOutput(Console& console, const std::vector<ssh::Host>& hosts,
+                               std::string doing, std::vector<std::string> prefixes)
+    : ProgressListener(console, hosts, std::move(doing)),
+      prefixes_(std::move(prefixes)),
+      unfinished_(2 * hosts.size()) {
+  if (!prefixes_.empty()) return;
+  for (const ssh::Host& host : hosts) prefixes_.push_back(ssh::to_string(host));
+}
+
+std::string& StreamedOutput::unfinished(std::size_t host, ssh::Stream stream) {
+  return unfinished_[2 * host + (stream == ssh::Stream::out ? 0 : 1)];
+}
+
+void StreamedOutput::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
+  std::string& line = unfinished(host, stream);
+  const std::size_t end = bytes.rfind('\n');
+  if (end == bytes.npos) {
+    line += bytes;
+    if (line.size() < kLongestLine) return;
+    print(host, stream, std::exchange(line, {}) + "\n");
+    return;
+  }
+  line += bytes.substr(0, end + 1);
+  print(host, stream, line);
+  line = bytes.substr(end + 1);
+}
+
+void StreamedOutput::on_result(std::size_t host, const ssh::HostResult& result) {
+  for (const ssh::Stream stream : {ssh::Stream::out, ssh::Stream::err}) {
+    std::string& line = unfinished(host, stream);
+    if (!line.empty()) print(host, stream, std::exchange(line, {}) + "\n");
+  }
+  ProgressListener::on_result(host, result);
+}
+
+void StreamedOutput::print(std::size_t host, ssh::Stream stream, std::string_view lines) {
+  const bool is_out = stream == ssh::Stream::out;
+  const std::string label = prefixes_[host] + ":";
+  const std::string prefix =
+      (is_out ? console_.styled(Style::blue, label) : console_.styled_error(Style::blue, label)) +
+      " ";
+  std::string text;
+  text.reserve(lines.size() + 64);
+  while (!lines.empty()) {
+    const std::size_t end = lines.find('\n') + 1;
+    text.append(prefix).append(lines.substr(0, end));
+    lines.remove_prefix(end);
+  }
+  if (is_out) {
+    console_.write(text);
+  } else {
+    text.pop_back();
+    console_.complain(text);
+  }
+}
+
+void FoldedOutput::on_output(std::size_t host, ssh::Stream, std::string_view bytes) {
+  outputs_[host] += bytes;
+}
+
+void FoldedOutput::print() {
+  std::vector<std::string> order;
+  std::map<std::string_view, std::vector<ssh::Host>> said_by;
+  for (std::size_t host = 0; host < outputs_.size(); ++host) {
+    if (outputs_[host].empty()) continue;
+    if (!said_by.contains(outputs_[host])) order.push_back(outputs_[host]);
+    said_by[outputs_[host]].push_back(hosts_[host]);
+  }
+  for (const std::string& output : order) {
+    const std::vector<ssh::Host>& hosts = said_by.at(output);
+    const std::string rule(20, '-');
+    console_.say(console_.styled(
+        Style::bold, hosts.size() == 1 ? fmt::format("{}\n{}\n{}", rule, fold_hosts(hosts), rule)
+                                       : fmt::format("{}\n{} ({})\n{}", rule, fold_hosts(hosts),
+                                                     hosts.size(), rule)));
+    console_.write(output.ends_with('\n') ? output : output + "\n");
+  }
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,43 @@
+#include "cli/shell_words.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace dtool::cli {
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  bool is_in_word = false;
+  char quote = '\0';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char each = text[i];
+    const bool escapes = each == '\\' && quote != '\'' && i + 1 < text.size();
+    if (escapes) {
+      word += text[++i];
+      is_in_word = true;
+    } else if (quote != '\0') {
+      if (each == quote) {
+        quote = '\0';
+      } else {
+        word += each;
+      }
+    } else if (each == '\'' || each == '"') {
+      quote = each;
+      is_in_word = true;
+    } else if (each == ' ' || each == '\t' || each == '\n') {
+      if (is_in_word) words.push_back(std::exchange(word, {}));
+      is_in_word = false;
+    } else {
+      word += each;
+      is_in_word = true;
+    }
+  }
+  if (quote != '\0') throw std::invalid_argument(fmt::format("a quote does not end in: {}", text));
+  if (is_in_word) words.push_back(word);
+  return words;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,14 @@
+// A line a user typed, cut into words as a shell would cut it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtool::cli {
+
+/// Blanks part words; single and double quotes and backslashes keep them together; nothing is
+/// expanded. Throws std::invalid_argument where a quote does not end.
+std::vector<std::string> split_words(std::string_view text);
+
+}  // namespace dtool::cli
