@@ -1,12 +1,12 @@
 // Reads the configuration files: docs/configuration.md describes them.
 #include "cli/settings.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"

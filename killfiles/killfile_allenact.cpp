@@ -1,9 +1,9 @@
 // AllenAct's killfiles, `~/.allenact/*.killfile`, which its dmain.py writes line by line while it
 // starts machines.
+#include <fmt/format.h>
+
 #include <sstream>
 #include <stdexcept>
-
-#include <fmt/format.h>
 
 #include "killfiles/killfile.h"
 

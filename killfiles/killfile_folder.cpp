@@ -1,13 +1,13 @@
-// Killfiles on disk: the folder ~/.dtool/killfiles of the commands, and any file a user names.
+// Killfiles on disk: in the folder where runs are recorded, or any file that a user names.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <ctime>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
-
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "killfiles/killfile.h"
 #include "killfiles/whole_file.h"

@@ -2,12 +2,12 @@
 //
 // The number of machines stands before them and every key is always written, so that a file that
 // was cut short anywhere is told from a whole one.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <set>
 #include <stdexcept>
-
-#include <fmt/format.h>
 
 #include "killfiles/killfile.h"
 #include "killfiles/strict_toml.h"

@@ -1,10 +1,10 @@
 // Edit distance over short words.
 #include "killfiles/nearest.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <algorithm>
 
 namespace dtool::killfiles {
 namespace {

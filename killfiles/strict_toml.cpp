@@ -1,13 +1,13 @@
 // The only file outside the trainer that sees toml++.
 #include "killfiles/strict_toml.h"
 
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <cctype>
 #include <stdexcept>
 #include <utility>
-
-#include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include "killfiles/nearest.h"
 

@@ -263,6 +263,15 @@ TEST_F(ClientConfigTest, AnIncludeInABlockHoldsForThatBlockOnly) {
   EXPECT_EQ(resolve(text, "b1").port, 22);
 }
 
+TEST_F(ClientConfigTest, ABlockIsAskedOnceWhereItBegins) {
+  folder_.write(".ssh/inner", "Port 23\nHost gpu*\nHostKeyAlias x\n");
+  const Endpoint endpoint = resolve("Match !user ann\nUser ann\nInclude inner\nConnectTimeout 7\n");
+  EXPECT_EQ(endpoint.user, "ann");
+  EXPECT_EQ(endpoint.port, 23);
+  EXPECT_EQ(endpoint.key_name, "x");
+  EXPECT_EQ(endpoint.connect_timeout, std::chrono::seconds(7));
+}
+
 TEST_F(ClientConfigTest, ALineThatCannotBeReadIsNamed) {
   EXPECT_EQ(tests::fault_of([&] { config("Host *\nPort x\n"); }),
             home("given").string() + ":2: Port 'x' is not a number from 1 to 65535");

@@ -100,10 +100,13 @@ TEST_F(ConfigBlockTest, SubjectsIncludedFilesToTheBlockAroundTheirLine) {
   folder_.write("inner", "User inner\nHost b*\nPort 23\n");
   const std::vector<ConfigBlock> blocks = read("Host a*\nInclude inner\nHostName x\nHost *\n");
   ASSERT_EQ(blocks.size(), 6u);
-  EXPECT_EQ(blocks[2].conditions.size(), 1u);  // the start of inner
-  EXPECT_EQ(blocks[3].conditions.size(), 2u);  // its own block
-  EXPECT_EQ(blocks[4].conditions.size(), 1u);  // the outer block goes on
+  EXPECT_EQ(blocks[2].parent, 1u) << "the start of inner";
+  EXPECT_EQ(blocks[2].conditions.size(), 0u);
+  EXPECT_EQ(blocks[3].parent, 1u) << "its own block";
+  EXPECT_EQ(blocks[3].conditions.size(), 1u);
+  EXPECT_EQ(blocks[4].parent, 1u) << "the outer block goes on";
   EXPECT_EQ(blocks[4].settings.at(0).keyword, "hostname");
+  EXPECT_EQ(blocks[5].parent, std::nullopt);
   EXPECT_EQ(blocks[5].conditions.at(0).patterns.at(0), "*");
 }
 
