@@ -59,11 +59,12 @@ print_environment() {
 
 # Sets `range` to the addresses $1, a prefix of three octets, blocks of 250 hosts, numbers $2 to $3, as pdsh and dtool write ranges.
 range_of() {
-  local first=$2 last=$3 octets=$1 block low high pieces=()
+  local first=$2 last=$3 octets=$1 block low high numbers pieces=()
   for ((block = (first - 1) / 250; block <= (last - 1) / 250; block++)); do
     low=$((block == (first - 1) / 250 ? (first - 1) % 250 + 1 : 1))
     high=$((block == (last - 1) / 250 ? (last - 1) % 250 + 1 : 250))
-    pieces+=("${octets%.*}.$((${octets##*.} + block)).[$low-$high]")
+    ((low == high)) && numbers=$low || numbers="[$low-$high]"
+    pieces+=("${octets%.*}.$((${octets##*.} + block)).$numbers")
   done
   REPLY=$(IFS=,; echo "${pieces[*]}")
 }

@@ -54,7 +54,7 @@ reserve_network() {
     prefix_of "$k"
     [[ -z $(ip -4 route show table all root "$REPLY.0/22"; ip -4 route show match "$REPLY.0/22" | grep -v ^default) ]] || continue
     ip link add "dtl$k" type bridge || continue
-    ip link set "dtl$k" alias "dtool-lab $folder" up || return 1
+    ip link set "dtl$k" alias "$(link_mark)$folder" up || return 1
     REPLY=$k
     return 0
   done
@@ -258,12 +258,16 @@ nothing_is_left() {
   ((left == 0))
 }
 
-# Bridges whose lab's folder is gone, as after `rm -r /run/dtool-lab`.
+# What a bridge of ours is marked with, before its lab's folder: a container or chroot that shares our network has other folders.
+link_mark() { echo "dtool-lab $(stat --format %d:%i "$labs") "; }
+
+# Bridges whose lab's folder is gone, as after `rm -r /run/dtool-lab/NAME`.
 clear_stale_links() {
-  local alias network inner_network=''
+  local alias mark network inner_network=''
+  mark=$(link_mark)
   for alias in /sys/class/net/dtl*/ifalias; do
     line_of "$alias"
-    [[ $REPLY == "dtool-lab "* && ! -d ${REPLY#dtool-lab } ]] || continue
+    [[ $REPLY == "$mark"* && ! -d ${REPLY#"$mark"} ]] || continue
     network=${alias#/sys/class/net/dtl} network=${network%/ifalias}
     remove_links
     prefix_of "$network"
