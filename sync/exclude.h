@@ -1,0 +1,37 @@
+// Patterns of `--exclude`: which files of a tree are left out.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtool::tree_sync {
+
+/// Shell patterns (`*`, `?`, `[…]`), matched against names relative to the tree's root. One without
+/// a slash matches any component of a name; one with a slash matches from the root, and its `*`
+/// stops at slashes; a slash at the end matches folders only. A folder that matches takes all below
+/// it along.
+class Excludes {
+ public:
+  /// Throws std::invalid_argument on a pattern that can match nothing, such as an empty one.
+  explicit Excludes(const std::vector<std::string>& patterns);
+
+  /// Whether the file `name` or a folder above it matches.
+  bool match_file(std::string_view name) const;
+  /// Whether the folder `name` or one above it matches.
+  bool match_folder(std::string_view name) const;
+
+ private:
+  enum class Kind { file, folder };
+  struct Pattern {
+    std::string text;
+    bool is_rooted = false;
+    bool is_folder = false;
+  };
+
+  bool match(std::string_view name, Kind kind) const;
+
+  std::vector<Pattern> patterns_;
+};
+
+}  // namespace dtool::tree_sync

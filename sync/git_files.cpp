@@ -1,0 +1,175 @@
+#include "sync/git_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+
+extern char** environ;  // NOLINT: POSIX's name
+
+namespace dtool::tree_sync {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file in memory that takes a program's output, however much that is: no pipe to be emptied
+/// meanwhile.
+class Output {
+ public:
+  Output() : fd_(::memfd_create("output", MFD_CLOEXEC)) {
+    if (fd_ < 0) {
+      throw std::runtime_error(fmt::format("cannot make a file: {}", std::strerror(errno)));
+    }
+  }
+  ~Output() { ::close(fd_); }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  int fd() const { return fd_; }
+  std::string text() const {
+    std::string all;
+    std::array<char, 65'536> bytes;
+    ssize_t count = 0;
+    while ((count = ::pread(fd_, bytes.data(), bytes.size(), static_cast<off_t>(all.size()))) > 0) {
+      all.append(bytes.data(), static_cast<std::size_t>(count));
+    }
+    return all;
+  }
+
+ private:
+  int fd_;
+};
+
+struct Answer {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+/// Git is asked about `folder` alone: a hook that calls dtool points elsewhere with variables.
+std::vector<std::string> environment() {
+  constexpr std::array kLeftOut = {"GIT_DIR=",
+                                   "GIT_WORK_TREE=",
+                                   "GIT_INDEX_FILE=",
+                                   "GIT_COMMON_DIR=",
+                                   "GIT_OBJECT_DIRECTORY=",
+                                   "GIT_PREFIX=",
+                                   "GIT_INTERNAL_",
+                                   "LC_ALL=",
+                                   "LANGUAGE=",
+                                   "GIT_IMPLICIT_WORK_TREE=",
+                                   "GIT_LITERAL_PATHSPECS="};
+  std::vector<std::string> variables = {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0"};
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view variable = *each;
+    const auto leaves_out = [&](const char* name) { return variable.starts_with(name); };
+    if (std::ranges::none_of(kLeftOut, leaves_out)) variables.emplace_back(variable);
+  }
+  return variables;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+/// Nothing where git is not installed.
+std::optional<Answer> run_git(const std::vector<std::string>& arguments) {
+  const Output out;
+  const Output err;
+  const std::vector<std::string> variables = environment();
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, out.fd(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, err.fd(), STDERR_FILENO);
+  pid_t pid = -1;
+  const int error = ::posix_spawnp(&pid, "git", &actions, nullptr, pointers(arguments).data(),
+                                   pointers(variables).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error == ENOENT) return std::nullopt;
+  if (error != 0) throw std::runtime_error(fmt::format("cannot run git: {}", std::strerror(error)));
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  const int exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return Answer{exit_code, out.text(), err.text()};
+}
+
+/// The line of git's complaints that says most: the first `fatal:`, else the first.
+std::string complaint(std::string_view err) {
+  const std::size_t fatal = err.find("fatal: ");
+  if (fatal != err.npos) err.remove_prefix(fatal + std::strlen("fatal: "));
+  return std::string(err.substr(0, err.find('\n')));
+}
+
+[[noreturn]] void refuse(const fs::path& folder, const Answer& answer) {
+  std::string hint = fmt::format("see what `git -C '{}' status` says", folder.native());
+  if (answer.err.find("dubious ownership") != std::string::npos) {
+    hint = fmt::format("if you trust it: git config --global --add safe.directory '{}'",
+                       find_checkout(folder).value_or(folder).native());
+  }
+  std::string reason = complaint(answer.err);
+  if (reason.empty()) reason = fmt::format("exit code {}", answer.exit_code);
+  throw std::runtime_error(
+      fmt::format("git cannot list the files of {}: {}\nhint: {}", folder.native(), reason, hint));
+}
+
+}  // namespace
+
+std::optional<fs::path> find_checkout(const fs::path& folder) {
+  struct stat here {};
+  if (::stat(folder.c_str(), &here) != 0) return std::nullopt;
+  const dev_t device = here.st_dev;
+  for (fs::path path = folder;; path = path.parent_path()) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || status.st_dev != device) return std::nullopt;
+    if (::lstat((path / ".git").c_str(), &status) == 0) return path;
+    if (path == path.parent_path()) return std::nullopt;
+  }
+}
+
+std::vector<std::string> git_files(const fs::path& folder) {
+  const auto answer = run_git({"git", "-C", folder.native(), "ls-files", "-z", "--cached",
+                               "--others", "--exclude-standard", "--", "."});
+  if (!answer) {
+    throw std::runtime_error(
+        fmt::format("git is not installed, and {} is a git checkout: only git knows which of its "
+                    "files belong to it\nhint: apt-get install git",
+                    folder.native()));
+  }
+  if (answer->exit_code != 0) refuse(folder, *answer);
+  // Git warns and goes on; a tree that lacks files is worse than none.
+  const std::size_t unreadable = answer->err.find("could not open directory");
+  if (unreadable != std::string::npos) {
+    throw std::runtime_error(fmt::format("git cannot read a folder in {}: {}", folder.native(),
+                                         complaint(answer->err.substr(unreadable))));
+  }
+
+  std::vector<std::string> names;
+  std::string_view rest = answer->out;
+  while (!rest.empty()) {
+    std::string_view name = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    if (name.ends_with('/')) name.remove_suffix(1);  // an untracked repository
+    names.emplace_back(name);
+  }
+  std::ranges::sort(names);
+  const auto repeated = std::ranges::unique(names);  // a conflict lists a file once for each side
+  names.erase(repeated.begin(), repeated.end());
+  return names;
+}
+
+}  // namespace dtool::tree_sync

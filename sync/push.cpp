@@ -1,0 +1,243 @@
+#include "sync/push.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <charconv>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "ssh/quote.h"
+#include "ssh/read_file.h"
+#include "ssh/script.h"
+#include "sync/scripts.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+/// What both scripts start with.
+std::string preamble(const Tree& tree, const std::string& folder) {
+  std::string text(ssh::answer_function());
+  text += fmt::format("destination={}\nnames() {{ printf '%s\\0'", ssh::quote_path(folder));
+  for (const std::string& file : tree.files) text += " " + ssh::quote(file);
+  text += "; }\n";
+  return text.append(scripts::kManifest);
+}
+
+std::string boot_id() {
+  const std::string text = ssh::read_file("/proc/sys/kernel/random/boot_id");
+  return text.substr(0, text.find('\n'));
+}
+
+/// By what prepare.sh knows the tree's own folder.
+std::string identity(const Tree& tree) {
+  struct stat root {};
+  struct statfs file_system {};
+  struct stat first {};
+  ::stat(tree.root.c_str(), &root);
+  ::statfs(tree.root.c_str(), &file_system);
+  ::lstat((tree.root / tree.files.front()).c_str(), &first);
+  return fmt::format(
+      "root_boot={}\nroot_device={}\nroot_inode={}\nroot_type={:x}\nfirst={}\n"
+      "first_identity='{} {} {}.{:09}'\n",
+      ssh::quote(boot_id()), root.st_dev, root.st_ino,
+      static_cast<std::uint32_t>(file_system.f_type), ssh::quote(tree.files.front()), first.st_ino,
+      first.st_size, first.st_ctim.tv_sec, first.st_ctim.tv_nsec);
+}
+
+/// The answers of a script that succeeded.
+std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResult& result) {
+  if (result.failure != ssh::Failure::none) return std::nullopt;
+  auto answers = ssh::read_answers(result.out);
+  const auto error = ssh::find_answer(answers, "error");
+  if (!error && result.exit_code == 0) return answers;
+  if (result.exit_code == 0) result.exit_code = 1;
+  if (error) {
+    result.error = *error;
+    result.hint = ssh::find_answer(answers, "hint").value_or("");
+  } else if (result.exit_code == 127) {
+    result.error = "bash is not installed";
+    result.hint = "apt-get install bash";
+  } else {
+    result.error =
+        fmt::format("the script ended with exit code {}: {}", result.exit_code, result.err);
+  }
+  return std::nullopt;
+}
+
+enum class Step { prepare, send, prune, done };
+
+/// One host on its way through the steps.
+struct Slot {
+  Destination destination;
+  Step step = Step::prepare;
+  bool is_to_prune = false;
+  ssh::HostResult result = {};
+  Pushed pushed = {};
+  SentSoFar so_far = {};
+  std::string out_tail = {};  ///< of rsync, whose progress on a large tree would fill the memory
+  std::string err = {};
+};
+
+/// One call of push().
+class Push : private ssh::Listener {
+ public:
+  Push(ssh::Remote& remote, const Tree& tree, const std::vector<Destination>& destinations,
+       PushListener& listener);
+
+  std::vector<ssh::HostResult> run(const ssh::RunOptions& options);
+
+ private:
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
+  void on_result(std::size_t host, const ssh::HostResult& result) override;
+  void on_interrupt(const std::vector<std::size_t>& running) override;
+
+  void do_step(Step step, ssh::RunOptions options);
+  ssh::Task task(const Slot& slot) const;
+  Step next_step(Slot& slot) const;
+
+  ssh::Remote& remote_;
+  const Tree& tree_;
+  PushListener& listener_;
+  std::vector<Slot> slots_;
+  std::map<std::size_t, Slot*> by_host_;
+};
+
+Push::Push(ssh::Remote& remote, const Tree& tree, const std::vector<Destination>& destinations,
+           PushListener& listener)
+    : remote_(remote), tree_(tree), listener_(listener) {
+  for (const Destination& destination : destinations) {
+    const std::string& folder = destination.folder;
+    if (!folder.starts_with('/') && !folder.starts_with("~/") && folder != "~") {
+      throw std::invalid_argument(
+          fmt::format("the folder '{}' on the hosts must start with / or ~/", folder));
+    }
+    slots_.push_back({destination});
+  }
+  for (Slot& slot : slots_) {
+    if (!by_host_.emplace(slot.destination.host, &slot).second) {
+      throw std::invalid_argument(fmt::format(
+          "two destinations on {}", ssh::to_string(remote.hosts().at(slot.destination.host))));
+    }
+  }
+}
+
+std::vector<ssh::HostResult> Push::run(const ssh::RunOptions& options) {
+  for (const Step step : {Step::prepare, Step::send, Step::prune}) do_step(step, options);
+  std::vector<ssh::HostResult> results;
+  for (Slot& slot : slots_) results.push_back(std::move(slot.result));
+  return results;
+}
+
+void Push::do_step(Step step, ssh::RunOptions options) {
+  std::vector<ssh::Task> tasks;
+  for (const Slot& slot : slots_) {
+    if (slot.step == step) tasks.push_back(task(slot));
+  }
+  if (tasks.empty()) return;
+  options.keep_output = step == Step::send ? ssh::KeepOutput::no : ssh::KeepOutput::yes;
+  remote_.run(std::move(tasks), *this, options);
+}
+
+ssh::Task Push::task(const Slot& slot) const {
+  const auto& [host, folder] = slot.destination;
+  switch (slot.step) {
+    case Step::prepare:
+      return {host, prepare_command(tree_, folder)};
+    case Step::send: {
+      const bool is_local = remote_.hosts().at(host).is_local;
+      return {host, push_program(tree_, folder, is_local ? Link::local : Link::network)};
+    }
+    case Step::prune:
+    case Step::done:
+      break;
+  }
+  return {host, prune_command(tree_, folder)};
+}
+
+void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
+  Slot& slot = *by_host_.at(host);
+  if (slot.step != Step::send) return;
+  if (stream == ssh::Stream::err) {
+    slot.err += bytes;
+    return;
+  }
+  constexpr std::size_t kTail = 4096;  // rsync's figures at the end take 700 bytes
+  slot.out_tail += bytes;
+  if (slot.out_tail.size() > 2 * kTail) slot.out_tail.erase(0, slot.out_tail.size() - kTail);
+  listener_.on_bytes(host, slot.so_far.add(bytes));
+}
+
+void Push::on_result(std::size_t host, const ssh::HostResult& result) {
+  Slot& slot = *by_host_.at(host);
+  const auto before = slot.result.elapsed;
+  slot.result = result;
+  slot.result.elapsed += before;
+  if (slot.step == Step::send) slot.result.err = slot.err;
+  slot.step = next_step(slot);
+  slot.result.out.clear();
+  if (slot.step == Step::done) listener_.on_result(host, slot.result, slot.pushed);
+}
+
+void Push::on_interrupt(const std::vector<std::size_t>& running) {
+  listener_.on_interrupt(running);
+}
+
+Step Push::next_step(Slot& slot) const {
+  if (slot.step == Step::prepare) {
+    const auto prepared = read_prepared(slot.result);
+    slot.pushed.is_the_tree = prepared == Prepared::same_folder;
+    slot.is_to_prune = prepared == Prepared::to_prune;
+    return !prepared || slot.pushed.is_the_tree ? Step::done : Step::send;
+  }
+  if (slot.step == Step::send) {
+    explain(slot.result);
+    slot.pushed.sent = read_sent(slot.out_tail);
+    return slot.result.ok() && slot.is_to_prune ? Step::prune : Step::done;
+  }
+  slot.pushed.removed = read_pruned(slot.result).value_or(0);
+  return Step::done;
+}
+
+}  // namespace
+
+ssh::Command prepare_command(const Tree& tree, const std::string& folder) {
+  return ssh::bash(preamble(tree, folder) + identity(tree).append(scripts::kPrepare));
+}
+
+std::optional<Prepared> read_prepared(ssh::HostResult& result) {
+  const auto answers = answers_of(result);
+  if (!answers) return std::nullopt;
+  if (ssh::find_answer(*answers, "folder") == "same") return Prepared::same_folder;
+  const auto prune = ssh::find_answer(*answers, "prune");
+  if (prune) return *prune == "no" ? Prepared::nothing_to_prune : Prepared::to_prune;
+  result.exit_code = 1;
+  result.error = "the script's answer did not come: " + result.err;
+  return std::nullopt;
+}
+
+ssh::Command prune_command(const Tree& tree, const std::string& folder) {
+  return ssh::bash(preamble(tree, folder).append(scripts::kPrune));
+}
+
+std::optional<std::size_t> read_pruned(ssh::HostResult& result) {
+  const auto answers = answers_of(result);
+  if (!answers) return std::nullopt;
+  const std::string removed = ssh::find_answer(*answers, "removed").value_or("");
+  std::size_t number = 0;
+  const auto read = std::from_chars(removed.data(), removed.data() + removed.size(), number);
+  if (read.ec == std::errc()) return number;
+  result.exit_code = 1;
+  result.error = "the script's answer did not come: " + result.err;
+  return std::nullopt;
+}
+
+std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
+                                  const std::vector<Destination>& destinations,
+                                  PushListener& listener, const ssh::RunOptions& options) {
+  return Push(remote, tree, destinations, listener).run(options);
+}
+
+}  // namespace dtool::tree_sync

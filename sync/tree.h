@@ -1,0 +1,26 @@
+// The code tree: which files of a folder go to the hosts.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dtool::tree_sync {
+
+/// The files of one folder. Folders are there because files are in them; an empty one is not sent.
+struct Tree {
+  std::filesystem::path root;        ///< absolute, without symbolic links
+  std::vector<std::string> files;    ///< relative to root; regular files and links; sorted bytewise
+  std::uint64_t bytes = 0;           ///< of the regular files
+  std::vector<std::string> skipped;  ///< sockets, pipes and devices, which cannot be sent
+};
+
+/// The files of `root`: what git tracks or would add, where it lies in a checkout (repositories
+/// inside are asked likewise), else all but `.git`. Symbolic links are names of their own and never
+/// followed. `excludes` are patterns (exclude.h). Throws std::runtime_error with a sentence that
+/// names the folder or file at fault: missing, unreadable, refused by git, or nothing to send;
+/// std::invalid_argument on a pattern.
+Tree read_tree(const std::filesystem::path& root, const std::vector<std::string>& excludes);
+
+}  // namespace dtool::tree_sync

@@ -1,0 +1,17 @@
+// The sync folder's tests, which rsync also runs as its remote shell: `sync_tests remote_shell
+// HOST COMMAND…`, as it runs dtool.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ssh/fleet.h"
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "remote_shell") {
+    return dtool::ssh::remote_shell(std::vector<std::string>(argv + 2, argv + argc));
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
