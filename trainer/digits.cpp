@@ -60,10 +60,10 @@ struct Placement {
 };
 
 Placement random_placement(Random& random) {
-  const double width = random.between(5.0, 9.0);
-  const double height = random.between(7.0, 10.0);
-  const double slant = random.between(-0.35, 0.35);
-  const double turn = random.between(-0.3, 0.3);  // radians: 17 degrees either way
+  const double width = random.between(5.5, 8.5);
+  const double height = random.between(8.0, 10.0);
+  const double slant = random.between(-0.25, 0.25);
+  const double turn = random.between(-0.2, 0.2);  // radians: 11 degrees either way
   const double cosine = std::cos(turn);
   const double sine = std::sin(turn);
   // turn * slant * scale
@@ -71,7 +71,7 @@ Placement random_placement(Random& random) {
           .xy = (cosine * slant - sine) * height,
           .yx = sine * width,
           .yy = (sine * slant + cosine) * height,
-          .centre = {13.5 + random.between(-2.5, 2.5), 13.5 + random.between(-2.5, 2.5)}};
+          .centre = {13.5 + random.between(-2, 2), 13.5 + random.between(-2, 2)}};
 }
 
 double distance(Point p, Point a, Point b) {
@@ -104,7 +104,7 @@ void draw(int digit, Random& random, std::uint8_t* pixels) {
   const Placement place = random_placement(random);
   const double half_width = random.between(0.3, 1.5);
   const double ink = random.between(0.6, 1.0);
-  const double noise = random.between(0.0, 0.35);
+  const double noise = random.between(0.0, 0.3);
   Canvas canvas{};
   for (const Stroke& stroke : shapes()[static_cast<std::size_t>(digit)]) {
     // A hand never meets the same point twice: each end of a line wanders a little.

@@ -34,7 +34,7 @@ DataSettings read_data(TomlReader& reader) {
   } else {
     data.source = DataSource::digits;
     reader.refuse_if_given("data.path", "is only for data.source = \"mnist\"");
-    data.train_samples = reader.integer("data.train_samples", 12000, {1, 10'000'000});
+    data.train_samples = reader.integer("data.train_samples", 20000, {1, 10'000'000});
     data.test_samples = reader.integer("data.test_samples", 2000, {1, 10'000'000});
     data.drawing_seed =
         static_cast<std::uint64_t>(reader.integer("data.drawing_seed", 0, {0, kMany}));
@@ -99,6 +99,16 @@ Experiment read_experiment(const std::filesystem::path& file) {
   reader.refuse_unknown_keys();
   experiment.settings = reader.settings();
   return experiment;
+}
+
+std::int64_t multiply_adds_per_step(const Experiment& experiment) {
+  std::int64_t weights = 0;
+  std::int64_t inputs = 28 * 28;
+  for (const auto width : experiment.model.hidden) {
+    weights += inputs * width;
+    inputs = width;
+  }
+  return (weights + inputs * 10) * experiment.train.batch_size;
 }
 
 double scaled_learning_rate(const OptimizerSettings& optimizer, int world_size) {

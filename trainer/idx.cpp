@@ -90,10 +90,10 @@ IdxArray read_idx(const std::filesystem::path& file) {
     std::uint8_t bytes[4];
     read_exactly(stream.get(), file, bytes, 4, "a dimension");
     array.shape.push_back(big_endian(bytes));
-    size *= std::min(array.shape.back(), kMostBytes);
-    if (size > kMostBytes) {
+    if (array.shape.back() > kMostBytes / std::max<std::int64_t>(size, 1)) {
       throw UsageError(fmt::format("{}: its header says more than 16 GiB", file.string()));
     }
+    size *= array.shape.back();
   }
   array.values.resize(static_cast<std::size_t>(size));
   read_exactly(stream.get(), file, array.values.data(), size, "its content");
@@ -119,10 +119,18 @@ TrainAndTest read_mnist_folder(const std::filesystem::path& folder) {
             "or DTOOL_MNIST_DIR",
             names[0], names[1], names[2], names[3]));
   }
-  TrainAndTest data{read_pair(files[0], files[1]), read_pair(files[2], files[3])};
+  TrainAndTest data{read_pair(files[0], files[1]), read_pair(files[2], files[3]), 0};
   if (data.train.pixels != data.test.pixels) {
     throw UsageError(fmt::format("{} has images of {} pixels, {} of {}", files[0].string(),
                                  data.train.pixels, files[2].string(), data.test.pixels));
+  }
+  const auto highest = [](const LabelledImages& set) {
+    return *std::ranges::max_element(set.labels);
+  };
+  data.classes = highest(data.train) + 1;
+  if (highest(data.test) >= data.classes) {
+    throw UsageError(fmt::format("{} has a label {}, {} none above {}", files[3].string(),
+                                 highest(data.test), files[1].string(), data.classes - 1));
   }
   return data;
 }

@@ -29,6 +29,7 @@ struct LabelledImages {
 struct TrainAndTest {
   LabelledImages train;
   LabelledImages test;
+  std::int64_t classes = 0;  ///< the highest training label + 1; no test label is higher
 };
 
 /// Reads the four files of `folder`, plain or with `.gz`. Throws UsageError when one is missing

@@ -40,7 +40,7 @@ std::optional<Endpoint> listener_of(const Environment& environment, const Option
   const auto address = environment("MASTER_ADDR");
   const Variables read{environment};
   if (address) {
-    const int port = read.required("MASTER_PORT", 1);
+    const int port = read.required("MASTER_PORT", 0);
     if (port > 65535) throw UsageError(fmt::format("MASTER_PORT is {}, above 65535", port));
     return Endpoint{*address, static_cast<std::uint16_t>(port)};
   }
@@ -121,7 +121,7 @@ std::optional<Place> place_from(const Environment& environment, const Options& o
     throw UsageError(
         fmt::format("rank {} does not exist among {} ranks", place->rank, place->world_size));
   }
-  if (!listener && place->world_size > 1) {
+  if ((!listener || listener->port == 0) && place->world_size > 1) {
     throw UsageError(
         "no address for rank 0 to listen on",
         "set MASTER_ADDR and MASTER_PORT (mpirun: -x MASTER_ADDR=... -x MASTER_PORT=...) "
@@ -131,8 +131,17 @@ std::optional<Place> place_from(const Environment& environment, const Options& o
   return place;
 }
 
+int useful_threads(int cores, int local_world_size, std::int64_t multiply_adds_per_step) {
+  // Below this, waking a second thread costs more than it saves: the seed's network (2.5 million)
+  // is faster on one thread, two hidden layers of 2048 (370 million) on two.
+  constexpr std::int64_t kWorthAThread = 10'000'000;
+  const std::int64_t share = cores / local_world_size;
+  return static_cast<int>(
+      std::max<std::int64_t>(1, std::min(share, multiply_adds_per_step / kWorthAThread)));
+}
+
 std::vector<std::string> worker_variables(const Place& place, const Environment& environment,
-                                          int cores) {
+                                          int threads) {
   std::vector<std::string> variables = {
       fmt::format("RANK={}", place.rank),
       fmt::format("WORLD_SIZE={}", place.world_size),
@@ -142,9 +151,13 @@ std::vector<std::string> worker_variables(const Place& place, const Environment&
       fmt::format("MASTER_ADDR={}", place.listener.host),
       fmt::format("MASTER_PORT={}", place.listener.port),
   };
-  if (!environment("OMP_NUM_THREADS")) {
-    variables.push_back(
-        fmt::format("OMP_NUM_THREADS={}", std::max(1, cores / place.local_world_size)));
+  const std::pair<const char*, std::string> standards[] = {
+      {"OMP_NUM_THREADS", std::to_string(threads)},
+      {"OMP_WAIT_POLICY", "PASSIVE"},
+      {"OPENBLAS_THREAD_TIMEOUT", "4"},  // 2^4 processor cycles, its least
+  };
+  for (const auto& [name, value] : standards) {
+    if (!environment(name)) variables.push_back(fmt::format("{}={}", name, value));
   }
   return variables;
 }

@@ -2,6 +2,7 @@
 // torchrun sets them too), srun or mpirun.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,10 +36,15 @@ std::optional<std::string> process_environment(const std::string& name);
 /// --machine_id or --distributed_nodes. Throws UsageError when the variables contradict each other.
 std::optional<Place> place_from(const Environment& environment, const Options& options);
 
-/// A worker's environment, as NAME=VALUE: what `place_from` reads `place` from, and OMP_NUM_THREADS
-/// so that the machine's workers share its `cores`, unless the user set that.
+/// How many threads a worker gains by: its share of the machine's `cores`, but no more than the
+/// work of a step (forward multiply-adds) can keep busy, and at least 1.
+int useful_threads(int cores, int local_world_size, std::int64_t multiply_adds_per_step);
+
+/// A worker's environment, as NAME=VALUE: what `place_from` reads `place` from, and unless the user
+/// set them OMP_NUM_THREADS and settings that let idle threads sleep. (Spinning ones slow a small
+/// network down thirtyfold where other processes want the cores too.)
 std::vector<std::string> worker_variables(const Place& place, const Environment& environment,
-                                          int cores);
+                                          int threads);
 
 /// The first host of a Slurm node list: `red[01-03,7],blue` gives `red01`.
 std::string first_of_node_list(const std::string& list);

@@ -56,8 +56,8 @@ void check_machines(const Experiment& experiment, const Options& options) {
 
 /// Under another launcher: this process goes on as the worker that the launcher meant it to be.
 [[noreturn]] void become_worker(const Place& place, const std::filesystem::path& program,
-                                char** argv) {
-  for (const auto& each : worker_variables(place, process_environment, count_cores())) {
+                                int threads, char** argv) {
+  for (const auto& each : worker_variables(place, process_environment, threads)) {
     const auto equals = each.find('=');
     setenv(each.substr(0, equals).c_str(), each.c_str() + equals + 1, 1);
   }
@@ -76,14 +76,16 @@ Place place_of_first_worker(const Options& options, const Endpoint& listener) {
   return first;
 }
 
-int start_workers(const Options& options, const std::filesystem::path& program, int argc,
-                  char** argv) {
+int start_workers(const Options& options, const Experiment& experiment,
+                  const std::filesystem::path& program, int argc, char** argv) {
   std::optional<ReservedPort> port;
   if (!options.listener) port.emplace();
   const Place first = place_of_first_worker(
       options, options.listener ? *options.listener : Endpoint{"127.0.0.1", port->number()});
   const std::vector<std::string> arguments(argv, argv + argc);
-  return supervise(plan_workers(first, program, arguments, process_environment, count_cores()),
+  const int threads =
+      useful_threads(count_cores(), first.local_world_size, multiply_adds_per_step(experiment));
+  return supervise(plan_workers(first, program, arguments, process_environment, threads),
                    first.machine);
 }
 
@@ -91,9 +93,13 @@ int train(const Options& options, const std::optional<Place>& place, int argc, c
   const Experiment experiment = read_experiment(options.experiment);
   const auto program = worker_program();
   setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // c10d warns of every retry while machines gather
-  if (place) become_worker(*place, program, argv);
+  if (place) {
+    const int threads =
+        useful_threads(count_cores(), place->local_world_size, multiply_adds_per_step(experiment));
+    become_worker(*place, program, threads, argv);
+  }
   check_machines(experiment, options);
-  return start_workers(options, program, argc, argv);
+  return start_workers(options, experiment, program, argc, argv);
 }
 
 int run(int argc, char** argv) {

@@ -187,14 +187,14 @@ std::optional<Failure> first_failure(std::vector<Worker>& workers, int& interrup
 
 std::vector<WorkerCommand> plan_workers(const Place& first, const std::filesystem::path& program,
                                         const std::vector<std::string>& arguments,
-                                        const Environment& environment, int cores) {
+                                        const Environment& environment, int threads) {
   std::vector<WorkerCommand> workers;
   for (int local = 0; local < first.local_world_size; ++local) {
     Place place = first;
     place.rank += local;
     place.local_rank = local;
     workers.push_back(
-        {program, arguments, worker_variables(place, environment, cores), place.rank});
+        {program, arguments, worker_variables(place, environment, threads), place.rank});
   }
   return workers;
 }

@@ -22,7 +22,7 @@ struct WorkerCommand {
 /// The workers of this machine, one a local rank; `first` is the place of the first of them.
 std::vector<WorkerCommand> plan_workers(const Place& first, const std::filesystem::path& program,
                                         const std::vector<std::string>& arguments,
-                                        const Environment& environment, int cores);
+                                        const Environment& environment, int threads);
 
 /// Starts the workers and waits for all of them. They die with this process (PR_SET_PDEATHSIG).
 /// When one fails, the others get TERM, `grace` later KILL, and one line on stderr names machine,

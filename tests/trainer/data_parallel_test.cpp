@@ -1,0 +1,96 @@
+// Several ranks as threads of one process, each with its own connection; the expected values are
+// arithmetic on rank and size.
+#include "trainer/data_parallel.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "trainer/rendezvous.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+constexpr int kRanks = 3;
+
+/// Runs `body` on every rank of a group.
+void on_every_rank(const std::function<void(const Group&)>& body) {
+  const ReservedPort port;
+  std::vector<std::thread> threads;
+  std::vector<std::string> errors(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        const Place place{rank, kRanks, rank, kRanks, 0, {"127.0.0.1", port.number()}};
+        const Meeting meeting = meet(place, std::chrono::seconds(60));
+        const Group group = make_group(meeting, Backend::gloo, std::chrono::seconds(60));
+        body(group);
+        sum_over_ranks(group, {1});  // nobody leaves before the others are done
+      } catch (const std::exception& problem) {
+        errors[static_cast<std::size_t>(rank)] = problem.what();
+      }
+    });
+  }
+  for (auto& each : threads) each.join();
+  for (const auto& error : errors) EXPECT_EQ(error, "");
+}
+
+at::Tensor parameter(double value) {
+  return at::full({4}, value).requires_grad_(true);
+}
+
+}  // namespace
+
+TEST(DataParallel, EveryRankBeginsWithTheParametersOfRank0) {
+  on_every_rank([](const Group& group) {
+    at::Tensor weight = parameter(10.0 + group.rank);
+    const DataParallel parallel(group, {weight});
+    EXPECT_TRUE(weight.detach().equal(at::full({4}, 10.0)));
+  });
+}
+
+TEST(DataParallel, GradientsAreAveragedAndFormerOnesForgotten) {
+  on_every_rank([](const Group& group) {
+    at::Tensor first = parameter(1);
+    at::Tensor second = parameter(2);
+    DataParallel parallel(group, {first, second});
+    parallel.settle([&] { return (first * second).sum(); });
+    for (int step = 1; step <= 3; ++step) {
+      // d/dfirst = step (rank + 1), d/dsecond = 2 step (rank + 1); the ranks' mean of rank + 1
+      // is 2.
+      const double factor = step * (group.rank + 1);
+      parallel.backward((first * factor + second * (2 * factor)).sum());
+      EXPECT_TRUE(first.grad().allclose(at::full({4}, 2.0 * step))) << first.grad();
+      EXPECT_TRUE(second.grad().allclose(at::full({4}, 4.0 * step))) << second.grad();
+    }
+  });
+}
+
+TEST(DataParallel, OneRankNeedsNobody) {
+  at::Tensor weight = parameter(1);
+  DataParallel parallel(Group{}, {weight});
+  for (int step = 1; step <= 2; ++step) {
+    parallel.backward((weight * 5).sum());
+    EXPECT_TRUE(weight.grad().equal(at::full({4}, 5.0)));
+  }
+}
+
+TEST(ProcessGroup, SumsAndTextsGoRound) {
+  on_every_rank([](const Group& group) {
+    const auto sums = sum_over_ranks(group, {1.0, static_cast<double>(group.rank)});
+    EXPECT_EQ(sums, (std::vector<double>{3.0, 3.0}));
+    const std::string text = group.rank == 0 ? std::string("a\0b", 3) : "not read";
+    EXPECT_EQ(broadcast_text(group, text), std::string("a\0b", 3));
+    EXPECT_EQ(broadcast_text(group, ""), "");
+  });
+}
+
+TEST(Rendezvous, ALoopbackAddressGivesWayWhereOthersComeFromOutside) {
+  const Member here{0, 0, 1, "red", "127.0.1.1"};
+  EXPECT_EQ(reachable_address(here, {here}), "127.0.1.1");
+  const Member outside{1, 1, 1, "blue", "192.0.2.7"};
+  EXPECT_EQ(reachable_address(outside, {here, outside}), "192.0.2.7");
+}

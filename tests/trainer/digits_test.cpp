@@ -1,0 +1,33 @@
+#include "trainer/digits.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+using namespace dtool::trainer;
+
+TEST(Digits, AreTheSameForTheSameSeed) {
+  const auto drawn = draw_digits(50, 3);
+  EXPECT_EQ(drawn.images, draw_digits(50, 3).images);
+  EXPECT_EQ(drawn.labels, draw_digits(50, 3).labels);
+  EXPECT_NE(drawn.images, draw_digits(50, 4).images);
+}
+
+TEST(Digits, BeginAlikeHoweverManyAreDrawn) {
+  const auto few = draw_digits(10, 3);
+  const auto many = draw_digits(20, 3);
+  EXPECT_TRUE(std::equal(few.images.begin(), few.images.end(), many.images.begin()));
+}
+
+TEST(Digits, HaveInkAndEveryLabel) {
+  const auto drawn = draw_digits(300, 0);
+  EXPECT_EQ(drawn.pixels, 28 * 28);
+  EXPECT_EQ(drawn.images.size(), 300u * 28 * 28);
+  EXPECT_EQ(std::set<std::uint8_t>(drawn.labels.begin(), drawn.labels.end()).size(), 10u);
+  for (int i = 0; i < 300; ++i) {
+    const auto image = drawn.images.begin() + i * 28 * 28;
+    EXPECT_GE(std::count_if(image, image + 28 * 28, [](auto grey) { return grey > 128; }), 15)
+        << "image " << i << " is empty";
+  }
+}

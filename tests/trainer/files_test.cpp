@@ -1,0 +1,118 @@
+// checkpoint_folder, idx, metrics and endpoint: what does not need LibTorch and touches files or
+// the network.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "trainer/checkpoint_folder.h"
+#include "trainer/endpoint.h"
+#include "trainer/idx.h"
+#include "trainer/metrics.h"
+#include "trainer/usage_error.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace
+
+TEST_F(Files, ACheckpointIsWrittenWholeAndNothingElseStays) {
+  const auto file = checkpoint_file(folder_, 3);
+  write_whole(file, "first");
+  write_whole(file, std::string("se\0cond", 7));
+  EXPECT_EQ(read_whole(file), std::string("se\0cond", 7));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(Files, AFolderThatIsNotThereHasNoCheckpointAndTakesNone) {
+  EXPECT_FALSE(latest_checkpoint(folder_ / "nowhere"));
+  EXPECT_ANY_THROW(write_whole(folder_ / "nowhere/epoch_00001.pt", "x"));
+}
+
+TEST_F(Files, TheLatestCheckpointIsTheOneWrittenLast) {
+  using namespace std::chrono_literals;
+  write_whole(checkpoint_file(folder_, 9), "of a run before");
+  write_whole(checkpoint_file(folder_, 1), "of this run");
+  std::ofstream(folder_ / "epoch_00010.pt.partial") << "half";
+  std::ofstream(folder_ / "notes.txt") << "mine";
+  const auto now = std::filesystem::last_write_time(checkpoint_file(folder_, 1));
+  std::filesystem::last_write_time(checkpoint_file(folder_, 9), now - 60s);
+  EXPECT_EQ(latest_checkpoint(folder_), checkpoint_file(folder_, 1));
+}
+
+TEST_F(Files, ThinningOutKeepsTheNewestAndOtherPeoplesFiles) {
+  for (const int epoch : {1, 2, 3, 4, 9}) write_whole(checkpoint_file(folder_, epoch), "x");
+  std::ofstream(folder_ / "epoch_00004.pt.partial") << "half";
+  std::ofstream(folder_ / "notes.txt") << "mine";
+  thin_out(folder_, 4, 2);
+  for (const int epoch : {1, 2}) EXPECT_FALSE(exists(checkpoint_file(folder_, epoch))) << epoch;
+  for (const int epoch : {3, 4, 9}) EXPECT_TRUE(exists(checkpoint_file(folder_, epoch))) << epoch;
+  EXPECT_FALSE(exists(folder_ / "epoch_00004.pt.partial"));
+  EXPECT_TRUE(exists(folder_ / "notes.txt"));
+}
+
+TEST_F(Files, AnIdxHeaderThatPromisesTooMuchIsRefusedBeforeMemoryIsTaken) {
+  const auto file = folder_ / "huge";
+  std::ofstream(file, std::ios::binary)
+      << std::string("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\x02", 16);
+  EXPECT_THROW(read_idx(file), UsageError);
+}
+
+TEST_F(Files, AnIdxFileIsReadAsItIs) {
+  const auto file = folder_ / "images";
+  std::ofstream(file, std::ios::binary) << std::string(
+      "\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x02"
+      "abcd",
+      20);
+  const auto array = read_idx(file);
+  EXPECT_EQ(array.shape, (std::vector<std::int64_t>{2, 1, 2}));
+  EXPECT_EQ(array.values, (std::vector<std::uint8_t>{'a', 'b', 'c', 'd'}));
+}
+
+TEST(Metrics, ALineIsJson) {
+  EXPECT_EQ(
+      to_json(
+          {{"epoch", std::int64_t{3}}, {"loss", 0.25}, {"bad", std::nan("")}, {"text", "a\"b\n"}}),
+      R"({"epoch": 3, "loss": 0.25, "bad": null, "text": "a\"b\u000a"})");
+}
+
+TEST(Endpoint, IsReadInEveryForm) {
+  EXPECT_EQ(parse_endpoint("10.0.0.1:29500"), (Endpoint{"10.0.0.1", 29500}));
+  EXPECT_EQ(parse_endpoint("node1:80"), (Endpoint{"node1", 80}));
+  EXPECT_EQ(parse_endpoint("[fd00::1]:29500"), (Endpoint{"fd00::1", 29500}));
+  for (const char* text : {"[fd00::1]:29500", "node1:80"})
+    EXPECT_EQ(to_string(parse_endpoint(text)), text);
+  for (const char* text :
+       {"", "node1", "node1:", ":80", "node1:0", "node1:65536", "node1:8o", "fd00::1:80"}) {
+    EXPECT_THROW(parse_endpoint(text), UsageError) << text;
+  }
+}
+
+TEST(Endpoint, TheRouteToLoopbackIsLoopback) {
+  EXPECT_EQ(local_address_towards("127.0.0.1"), "127.0.0.1");
+  EXPECT_EQ(interface_of("127.0.0.1"), "lo");
+  EXPECT_TRUE(is_loopback("127.0.1.1"));
+  EXPECT_FALSE(is_loopback("10.0.0.1"));
+  EXPECT_THROW(local_address_towards("no-such-host.invalid"), std::runtime_error);
+}
+
+TEST(Endpoint, NobodyListensOnAReservedPort) {
+  const ReservedPort port;
+  EXPECT_NE(port.number(), 0);
+  EXPECT_FALSE(wait_for_listener({"127.0.0.1", port.number()}, std::chrono::milliseconds(1)));
+}

@@ -1,0 +1,131 @@
+#include "trainer/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "trainer/supervisor.h"
+#include "trainer/usage_error.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+Environment given(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+Environment given(const std::vector<std::string>& assignments) {
+  std::map<std::string, std::string> variables;
+  for (const auto& each : assignments) {
+    variables[each.substr(0, each.find('='))] = each.substr(each.find('=') + 1);
+  }
+  return given(std::move(variables));
+}
+
+const std::map<std::string, std::string> kSlurmTask = {
+    {"SLURM_PROCID", "3"},          {"SLURM_NTASKS", "4"},
+    {"SLURM_LOCALID", "1"},         {"SLURM_NODEID", "1"},
+    {"SLURM_JOB_ID", "12345"},      {"SLURM_STEP_ID", "0"},
+    {"SLURM_NTASKS_PER_NODE", "2"}, {"SLURM_STEP_NODELIST", "red[08-09]"}};
+
+}  // namespace
+
+TEST(Launch, AProcessWithoutALaunchersVariablesIsNoWorker) {
+  EXPECT_FALSE(place_from(given(std::map<std::string, std::string>{}), Options{}));
+}
+
+TEST(Launch, AWorkerReadsTheVariablesItWasStartedWith) {
+  const Place place{3, 8, 1, 2, 1, {"fd00::1", 29500}};
+  EXPECT_EQ(
+      place_from(given(worker_variables(place, given(std::vector<std::string>{}), 1)), Options{}),
+      place);
+}
+
+TEST(Launch, SlurmsTasksMeetOnTheFirstNode) {
+  EXPECT_EQ(place_from(given(kSlurmTask), Options{}), (Place{3, 4, 1, 2, 1, {"red08", 17345}}));
+}
+
+TEST(Launch, MasterAddressGoesBeforeSlurmsNodes) {
+  auto variables = kSlurmTask;
+  variables["MASTER_ADDR"] = "blue";
+  variables["MASTER_PORT"] = "4000";
+  EXPECT_EQ(place_from(given(variables), Options{})->listener, (Endpoint{"blue", 4000}));
+}
+
+TEST(Launch, TheBodyOfASbatchScriptIsNoTask) {
+  auto variables = kSlurmTask;
+  variables.erase("SLURM_STEP_ID");
+  EXPECT_FALSE(place_from(given(variables), Options{}));
+}
+
+TEST(Launch, FlagsThatSayWhichMachineThisIsGoBeforeSlurm) {
+  Options options;
+  options.machine_id = 0;
+  EXPECT_FALSE(place_from(given(kSlurmTask), options));
+}
+
+TEST(Launch, OpenMpiNeedsAnAddress) {
+  const auto task = given(std::map<std::string, std::string>{{"OMPI_COMM_WORLD_RANK", "1"},
+                                                             {"OMPI_COMM_WORLD_SIZE", "2"},
+                                                             {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}});
+  EXPECT_THROW(place_from(task, Options{}), UsageError);
+  Options options;
+  options.listener = Endpoint{"red01", 29500};
+  EXPECT_EQ(place_from(task, options), (Place{1, 2, 0, 1, 0, {"red01", 29500}}));
+}
+
+TEST(Launch, RefusesVariablesThatContradictEachOther) {
+  using Variables = std::map<std::string, std::string>;
+  EXPECT_THROW(place_from(given(Variables{{"RANK", "2"}, {"WORLD_SIZE", "2"}}), Options{}),
+               UsageError);
+  EXPECT_THROW(place_from(given(Variables{{"RANK", "0"}}), Options{}), UsageError);
+  EXPECT_THROW(place_from(given(Variables{{"RANK", "x"}, {"WORLD_SIZE", "2"}}), Options{}),
+               UsageError);
+}
+
+TEST(Launch, TheFirstHostOfANodeList) {
+  EXPECT_EQ(first_of_node_list("red"), "red");
+  EXPECT_EQ(first_of_node_list("red,blue"), "red");
+  EXPECT_EQ(first_of_node_list("red[01-03,7],blue"), "red01");
+  EXPECT_EQ(first_of_node_list("red[7,9]"), "red7");
+  EXPECT_EQ(first_of_node_list("rack[1-2]-gpu,x"), "rack1-gpu");
+}
+
+TEST(Launch, GpusAreThoseThatCudaIsAllowedToSee) {
+  using Variables = std::map<std::string, std::string>;
+  EXPECT_EQ(count_gpus(given(Variables{{"CUDA_VISIBLE_DEVICES", "0,2,3"}})), 3);
+  EXPECT_EQ(count_gpus(given(Variables{{"CUDA_VISIBLE_DEVICES", ""}})), 0);
+  EXPECT_EQ(count_gpus(given(Variables{{"CUDA_VISIBLE_DEVICES", "-1"}})), 0);
+}
+
+TEST(Launch, ThreadsFollowTheWorkAndTheCores) {
+  EXPECT_EQ(useful_threads(64, 1, 1'000'000), 1);
+  EXPECT_EQ(useful_threads(64, 4, 10'000'000'000), 16);
+  EXPECT_EQ(useful_threads(2, 4, 10'000'000'000), 1);
+}
+
+TEST(Launch, TheUsersThreadsAreLeftAlone) {
+  const auto user = given(std::map<std::string, std::string>{{"OMP_NUM_THREADS", "7"}});
+  for (const auto& each : worker_variables(Place{}, user, 2)) {
+    EXPECT_FALSE(each.starts_with("OMP_NUM_THREADS")) << each;
+  }
+}
+
+TEST(Supervisor, PlansOneWorkerALocalRank) {
+  Place first;
+  first.machine = 1;
+  first.rank = 2;
+  first.local_world_size = 2;
+  first.world_size = 6;
+  first.listener = {"red01", 29500};
+  const auto workers = plan_workers(first, "/bin/worker", {"dtool-trainer", "e.toml"},
+                                    given(std::vector<std::string>{}), 1);
+  ASSERT_EQ(workers.size(), 2u);
+  EXPECT_EQ(workers[1].rank, 3);
+  EXPECT_EQ(place_from(given(workers[1].environment), Options{})->local_rank, 1);
+}
