@@ -98,13 +98,20 @@ void FailureWatch::watch() {
     do {
       lock.unlock();
       store->add(beat_key(place.rank), 1);
-      if (const auto reason = known_failure(*store)) stop_process_(*reason);
+      if (const auto reason = known_failure(*store)) {
+        let_others_read();
+        stop_process_(*reason);
+      }
       if (place.rank == 0) look_for_silence(*store);
       lock.lock();
     } while (!stopping_.wait_for(lock, kBeat, [this] { return stopped_; }));
   } catch (const std::exception&) {
     stop_process_(lost_listener());
   }
+}
+
+void FailureWatch::let_others_read() const {
+  if (meeting_.place.rank == 0) std::this_thread::sleep_for(2 * kBeat);
 }
 
 std::string FailureWatch::lost_listener() const {
@@ -127,13 +134,17 @@ void FailureWatch::look_for_silence(c10d::Store& store) {
     if (Clock::now() - last_changes_[i] > silence_) silent.push_back(meeting_.members[i]);
   }
   last_beats_ = beats;
-  if (!silent.empty()) stop_process_(first_reason(store, no_sign_of_life(silent)));
+  if (silent.empty()) return;
+  const auto reason = first_reason(store, no_sign_of_life(silent));
+  let_others_read();
+  stop_process_(reason);
 }
 
 void FailureWatch::announce(const std::string& reason) {
   const Deadline deadline(stop_process_, reason);
   try {
     first_reason(*meeting_.store, fmt::format("{} failed: {}", to_string(meeting_.me()), reason));
+    let_others_read();
   } catch (const std::exception&) {
     // The store is gone, so the others are ending already; `reason` is told by the caller.
   }
@@ -152,9 +163,11 @@ std::string FailureWatch::find_cause(const std::string& error) {
     for (std::size_t i = 0; i < after.size(); ++i) {
       if (before[i] == after[i]) silent.push_back(meeting_.members[i]);
     }
-    return first_reason(store, silent.empty()
-                                   ? fmt::format("{}: {}", to_string(meeting_.me()), error)
-                                   : no_sign_of_life(silent));
+    const auto reason =
+        first_reason(store, silent.empty() ? fmt::format("{}: {}", to_string(meeting_.me()), error)
+                                           : no_sign_of_life(silent));
+    let_others_read();
+    return reason;
   } catch (const std::exception&) {
     return lost_listener();
   }

@@ -31,7 +31,7 @@ class FailureWatch {
   void announce(const std::string& reason);
 
   /// After a collective operation failed with `error`: why the run failed, in a sentence that names
-  /// the first rank known to have failed, or `error` itself. Takes about 3 s, as long as it takes
+  /// the first rank known to have failed, or `error` itself. Takes 3 to 5 s, as long as it takes
   /// to notice whose signs of life have stopped; calls `stop_process` if the store itself gives no
   /// answer in 10 s.
   std::string find_cause(const std::string& error);
@@ -44,6 +44,7 @@ class FailureWatch {
   void stop();
   std::vector<std::int64_t> read_beats(c10d::Store& store);
   void look_for_silence(c10d::Store& store);
+  void let_others_read() const;  ///< the store ends with rank 0, so rank 0 stays a little
   std::string lost_listener() const;
 
   Meeting meeting_;

@@ -45,23 +45,21 @@ auto make_nccl(const Meeting& meeting, milliseconds timeout) {
 #endif
 
 #if TORCH_VERSION_MAJOR >= 2
-template <class Made>
-c10::intrusive_ptr<c10d::ProcessGroup> as_process_group(const Meeting& meeting,
-                                                        at::DeviceType device,
-                                                        c10d::ProcessGroup::BackendType type,
-                                                        Made made) {
-  using c10d::ProcessGroup;
+/// A template, so that a version's compiler passes over what only other versions have.
+template <class ProcessGroup, class Made>
+c10::intrusive_ptr<ProcessGroup> as_process_group(const Meeting& meeting, at::DeviceType device,
+                                                  typename ProcessGroup::BackendType type,
+                                                  Made made) {
+  using Store = c10::intrusive_ptr<c10d::Store>;
+  const Place& place = meeting.place;
   c10::intrusive_ptr<ProcessGroup> group;
   // 2.6 dropped the options from the constructor.
-  if constexpr (std::is_constructible_v<ProcessGroup, const c10::intrusive_ptr<c10d::Store>&, int,
-                                        int>) {
-    group = c10::make_intrusive<ProcessGroup>(meeting.store, meeting.place.rank,
-                                              meeting.place.world_size);
+  if constexpr (std::is_constructible_v<ProcessGroup, const Store&, int, int>) {
+    group = c10::make_intrusive<ProcessGroup>(meeting.store, place.rank, place.world_size);
     group->setDefaultBackend(type);
   } else {
-    group = c10::make_intrusive<ProcessGroup>(
-        meeting.store, meeting.place.rank, meeting.place.world_size,
-        c10::make_intrusive<ProcessGroup::Options>("undefined"));
+    auto options = c10::make_intrusive<typename ProcessGroup::Options>("undefined");
+    group = c10::make_intrusive<ProcessGroup>(meeting.store, place.rank, place.world_size, options);
   }
   group->setBackend(device, type, made);
   return group;
@@ -72,13 +70,15 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const Meeting& meeting
                                                           [[maybe_unused]] Backend backend,
                                                           milliseconds timeout) {
 #if TORCH_VERSION_MAJOR >= 2
-  using Type = c10d::ProcessGroup::BackendType;
+  using c10d::ProcessGroup;
+  using Type = ProcessGroup::BackendType;
 #ifdef DTOOL_TRAINER_NCCL
   if (backend == Backend::nccl) {
-    return as_process_group(meeting, at::kCUDA, Type::NCCL, make_nccl(meeting, timeout));
+    return as_process_group<ProcessGroup>(meeting, at::kCUDA, Type::NCCL,
+                                          make_nccl(meeting, timeout));
   }
 #endif
-  return as_process_group(meeting, at::kCPU, Type::GLOO, make_gloo(meeting, timeout));
+  return as_process_group<ProcessGroup>(meeting, at::kCPU, Type::GLOO, make_gloo(meeting, timeout));
 #else
 #ifdef DTOOL_TRAINER_NCCL
   if (backend == Backend::nccl) return make_nccl(meeting, timeout);

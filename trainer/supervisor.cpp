@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 /// How long a worker that failed because of another one is given for that other one's own end to be
 /// seen.
-constexpr auto kCauseIsOnItsWay = std::chrono::seconds(2);
+constexpr auto kCauseIsOnItsWay = std::chrono::seconds(4);
 
 struct Worker {
   pid_t process = -1;
