@@ -1,5 +1,6 @@
-// The keys in the store: `member/<rank>` signs a rank in, `everyone` says that all have, `failure`
-// says why the run is over (see failure_watch.cpp).
+// The keys in the store: `world_size` and `taken/<rank>` find contradictions, `member/<rank>` signs a rank
+// in, `everyone` says that all have or that the run is called off, `failure` says why (see
+// failure_watch.cpp).
 #include "trainer/rendezvous.h"
 
 #include <c10/util/Exception.h>
@@ -9,6 +10,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -56,20 +58,17 @@ std::string member_key(int rank) {
 Member this_member(const Place& place) {
   char host[256] = {};
   gethostname(host, sizeof host - 1);
-  return {place.rank, place.machine, place.local_world_size, host,
-          local_address_towards(place.listener.host)};
+  return {place.rank, place.machine, host, local_address_towards(place.listener.host)};
 }
 
 std::string write_member(const Member& member) {
-  return fmt::format("{} {} {} {}", member.machine, member.local_world_size, member.address,
-                     member.host);
+  return fmt::format("{} {} {}", member.machine, member.address, member.host);
 }
 
 Member read_member(int rank, const std::string& text) {
   Member member;
   member.rank = rank;
-  std::istringstream(text) >> member.machine >> member.local_world_size >> member.address >>
-      member.host;
+  std::istringstream(text) >> member.machine >> member.address >> member.host;
   return member;
 }
 
@@ -84,6 +83,32 @@ std::string describe_missing(const std::vector<int>& ranks, int local_world_size
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// Ends the rendezvous for everybody.
+void call_off(c10d::Store& store, const std::string& reason) {
+  store.set("failure", bytes(reason));
+  store.set("everyone", bytes("no"));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // so that the others can read it
+}
+
+/// Machines that were given other numbers of workers count other ranks, and some rank comes twice.
+void check_agreement(c10d::Store& store, const Place& place) {
+  const auto size = std::to_string(place.world_size);
+  const auto winner = store.compareSet("world_size", {}, bytes(size));
+  std::string mistake;
+  if (winner != bytes(size)) {
+    mistake = fmt::format("machine {} counts {} ranks, another machine {}", place.machine, size,
+                          std::string(winner.begin(), winner.end()));
+  } else if (store.add(fmt::format("taken/{}", place.rank), 1) > 1) {
+    mistake = fmt::format("two processes say that they are rank {}", place.rank);
+  }
+  if (mistake.empty()) return;
+  call_off(store, mistake);
+  throw UsageError(
+      mistake,
+      "every machine needs the same --distributed_nodes and --nproc_per_node, and its own "
+      "--machine_id");
+}
+
 /// Rank 0: waits until all have signed in; else leaves the reason in the store for those that have.
 void gather_everyone(c10d::Store& store, const Place& place, std::chrono::seconds timeout) {
   const auto deadline = Clock::now() + timeout;
@@ -92,13 +117,12 @@ void gather_everyone(c10d::Store& store, const Place& place, std::chrono::second
     for (int rank = 0; rank < place.world_size; ++rank) {
       if (!store.check({member_key(rank)})) missing.push_back(rank);
     }
+    if (store.check({"failure"})) throw OtherRankFailed(read(store, "failure"));
     if (missing.empty()) break;
     if (Clock::now() >= deadline) {
       const auto reason = fmt::format("no word within {} s from {}", timeout.count(),
                                       describe_missing(missing, place.local_world_size));
-      store.set("failure", bytes(reason));
-      store.set("everyone", bytes("no"));
-      std::this_thread::sleep_for(std::chrono::seconds(1));  // so that the others can read it
+      call_off(store, reason);
       throw OtherRankFailed(reason);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -143,11 +167,12 @@ std::string to_string(const Member& member) {
 Meeting meet(const Place& place, std::chrono::seconds timeout) {
   Meeting meeting{place, {}, {}};
   if (place.world_size == 1) {
-    meeting.members = {{0, place.machine, 1, "", "127.0.0.1"}};
+    meeting.members = {{0, place.machine, "", "127.0.0.1"}};
     return meeting;
   }
   meeting.store = sign_in(place, timeout);
   c10d::Store& store = *meeting.store;
+  check_agreement(store, place);
   store.set(member_key(place.rank), bytes(write_member(this_member(place))));
   if (place.rank == 0) {
     gather_everyone(store, place, timeout);
@@ -163,6 +188,12 @@ Meeting meet(const Place& place, std::chrono::seconds timeout) {
 c10::intrusive_ptr<c10d::Store> connect_store(const Endpoint& listener,
                                               std::chrono::milliseconds timeout) {
   return open_store(listener, false, timeout);
+}
+
+int count_machines(const std::vector<Member>& members) {
+  std::set<std::pair<int, std::string>> machines;
+  for (const Member& each : members) machines.emplace(each.machine, each.host);
+  return static_cast<int>(machines.size());
 }
 
 std::string reachable_address(const Member& me, const std::vector<Member>& members) {

@@ -17,7 +17,6 @@ namespace dtool::trainer {
 struct Member {
   int rank = 0;
   int machine = 0;
-  int local_world_size = 1;
   std::string host;     ///< the machine's own name, for messages
   std::string address;  ///< its address on the route to rank 0
 };
@@ -47,6 +46,9 @@ Meeting meet(const Place& place, std::chrono::seconds timeout);
 /// A connection of its own to the store of `listener`, for another thread.
 c10::intrusive_ptr<c10d::Store> connect_store(const Endpoint& listener,
                                               std::chrono::milliseconds timeout);
+
+/// How many machines the members are on.
+int count_machines(const std::vector<Member>& members);
 
 /// The address that this rank's peers can reach it at: the one on the route to rank 0, unless that
 /// is a loopback address (rank 0's name often means 127.0.1.1 on its own machine) while other

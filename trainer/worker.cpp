@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "trainer/classifier.h"
 #include "trainer/command_line.h"
@@ -35,8 +34,7 @@ using namespace dtool::trainer;
 
 void print_settings(const Experiment& experiment, const Options& options, const Meeting& meeting,
                     Backend backend) {
-  std::set<std::pair<int, std::string>> machines;
-  for (const Member& each : meeting.members) machines.emplace(each.machine, each.host);
+  const int machines = count_machines(meeting.members);
   const auto given = [](bool is_given) { return is_given ? Origin::given : Origin::by_default; };
   std::vector<Setting> settings = experiment.settings;
   settings.push_back({"seed", fmt::format("{}", options.seed), given(options.seed != 0)});
@@ -50,10 +48,18 @@ void print_settings(const Experiment& experiment, const Options& options, const 
   fmt::print(
       "dtool-trainer {} (LibTorch {}): {} rank{} on {} machine{}, {}, {} thread{} a rank\n{}",
       DTOOL_VERSION, TORCH_VERSION, meeting.place.world_size,
-      meeting.place.world_size == 1 ? "" : "s", machines.size(), machines.size() == 1 ? "" : "s",
+      meeting.place.world_size == 1 ? "" : "s", machines, machines == 1 ? "" : "s",
       backend == Backend::nccl ? "NCCL on GPUs" : "gloo on CPUs", at::get_num_threads(),
       at::get_num_threads() == 1 ? "" : "s", settings_table(settings));
   std::fflush(stdout);
+}
+
+/// dtool-trainer has checked it before, unless another launcher chose the machines.
+void check_machines(const Experiment& experiment, const Meeting& meeting) {
+  const int machines = count_machines(meeting.members);
+  if (experiment.distributed_nodes.value_or(machines) == machines) return;
+  throw UsageError(fmt::format("distributed_nodes is {} in the experiment, but this run has {}",
+                               *experiment.distributed_nodes, machines));
 }
 
 void train_workload(const Experiment& experiment, const Options& options, const Group& group) {
@@ -67,6 +73,7 @@ void train_workload(const Experiment& experiment, const Options& options, const 
 int train_and_tell(const Experiment& experiment, const Options& options, const Meeting& meeting,
                    std::optional<FailureWatch>& watch, std::optional<Group>& group) {
   try {
+    check_machines(experiment, meeting);
     const Backend backend = choose_backend(experiment.distributed.backend);
     group = make_group(meeting, backend, experiment.distributed.collective_timeout);
     if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);

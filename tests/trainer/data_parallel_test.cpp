@@ -89,8 +89,8 @@ TEST(ProcessGroup, SumsAndTextsGoRound) {
 }
 
 TEST(Rendezvous, ALoopbackAddressGivesWayWhereOthersComeFromOutside) {
-  const Member here{0, 0, 1, "red", "127.0.1.1"};
+  const Member here{0, 0, "red", "127.0.1.1"};
   EXPECT_EQ(reachable_address(here, {here}), "127.0.1.1");
-  const Member outside{1, 1, 1, "blue", "192.0.2.7"};
+  const Member outside{1, 1, "blue", "192.0.2.7"};
   EXPECT_EQ(reachable_address(outside, {here, outside}), "192.0.2.7");
 }
