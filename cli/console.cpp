@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -43,10 +44,16 @@ std::string paint(Style style, std::string_view text) {
   return std::string(text);
 }
 
-std::size_t terminal_width() {
+struct TerminalSize {
+  std::size_t rows = 24;
+  std::size_t columns = 80;
+};
+
+TerminalSize terminal_size() {
   winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : 80;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row < 4)
+    return {};
+  return {size.ws_row, size.ws_col};
 }
 
 /// All of it, or an exception: output that was lost must not look like success.
@@ -70,7 +77,7 @@ void Console::configure(const ConsoleOptions& options) {
 }
 
 void Console::write(std::string_view bytes) {
-  clear_progress();
+  clear_live();
   write_all(STDOUT_FILENO, bytes);
 }
 
@@ -85,38 +92,56 @@ void Console::document(const nlohmann::json& json) {
 
 void Console::note(std::string_view line) {
   if (options_.quiet) return;
-  clear_progress();
+  clear_live();
   write_all(STDERR_FILENO, fmt::format("{}\n", line));
 }
 
 void Console::fail(std::string_view line, std::string_view hint) {
-  clear_progress();
+  clear_live();
   std::string text = fmt::format("{} {}\n", styled_error(Style::red, "dtool:"), line);
   if (!hint.empty()) text += fmt::format("{} {}\n", styled_error(Style::yellow, "hint:"), hint);
   write_all(STDERR_FILENO, text);
 }
 
 void Console::complain(std::string_view lines) {
-  clear_progress();
+  clear_live();
   write_all(STDERR_FILENO, fmt::format("{}\n", lines));
 }
 
 void Console::progress(std::string_view line) {
-  if (!err_is_terminal_ || options_.quiet) return;
-  clear_progress();
-  if (line.empty()) return;
-  write_all(STDERR_FILENO, line.substr(0, terminal_width() - 1));
-  has_progress_ = true;
+  if (line.empty()) {
+    live({});
+  } else {
+    live({std::string(line)});
+  }
 }
 
-void Console::clear_progress() {
-  if (has_progress_) write_all(STDERR_FILENO, "\r\x1b[K");
-  has_progress_ = false;
+void Console::live(const std::vector<std::string>& rows) {
+  if (!err_is_terminal_ || options_.quiet) return;
+  clear_live();
+  const TerminalSize size = terminal_size();
+  const std::size_t most = std::max<std::size_t>(size.rows - 2, 1);
+  std::string text;
+  for (std::size_t i = 0; i < rows.size() && i < most; ++i) {
+    const bool is_last = i + 1 == most && rows.size() > most;
+    const std::string row = is_last ? fmt::format("… and {} more", rows.size() - i) : rows[i];
+    text += (i > 0 ? "\n" : "") + row.substr(0, size.columns - 1);
+  }
+  write_all(STDERR_FILENO, text);
+  live_rows_ = std::min(rows.size(), most);
+}
+
+void Console::clear_live() {
+  if (live_rows_ == 0) return;
+  std::string text = "\r";
+  if (live_rows_ > 1) text += fmt::format("\x1b[{}A", live_rows_ - 1);
+  write_all(STDERR_FILENO, text + "\x1b[J");
+  live_rows_ = 0;
 }
 
 std::optional<bool> Console::ask(std::string_view question) {
   if (::isatty(STDIN_FILENO) != 1) return std::nullopt;
-  clear_progress();
+  clear_live();
   write_all(STDERR_FILENO, fmt::format("{} [y/N] ", question));
   std::string line;
   if (!std::getline(std::cin, line)) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dtool::cli {
 
@@ -41,8 +42,10 @@ class Console {
   /// Lines that belong to a failure, on standard error, always.
   void complain(std::string_view lines);
 
-  /// Replaces the line before it on a terminal (standard error); nothing elsewhere, nor with
-  /// --quiet. Empty: clears it.
+  /// Replaces what it showed before on a terminal (standard error); nothing elsewhere, nor with
+  /// --quiet. Rows beyond the terminal's height are counted in the last one. Empty: clears it.
+  void live(const std::vector<std::string>& rows);
+  /// One row of it.
   void progress(std::string_view line);
 
   /// Asks on the terminal. Nothing where standard input is none, so that nobody answers.
@@ -53,13 +56,13 @@ class Console {
   std::string styled_error(Style style, std::string_view text) const;
 
  private:
-  void clear_progress();
+  void clear_live();
 
   ConsoleOptions options_;
   bool color_out_ = false;
   bool color_err_ = false;
   bool err_is_terminal_ = false;
-  bool has_progress_ = false;
+  std::size_t live_rows_ = 0;  ///< on the terminal now
 };
 
 }  // namespace dtool::cli

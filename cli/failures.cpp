@@ -22,7 +22,7 @@ std::string with_hosts(std::string hint, const std::string& hosts) {
 }  // namespace
 
 std::string describe(const ssh::HostResult& result) {
-  if (result.failure != ssh::Failure::none) return result.error;
+  if (!result.error.empty()) return result.error;
   constexpr int kSignalBase = 128;
   if (result.exit_code > kSignalBase && result.exit_code < kSignalBase + 65) {
     return fmt::format("exit code {} (signal {})", result.exit_code,

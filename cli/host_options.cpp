@@ -124,6 +124,14 @@ Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions&
   return targets;
 }
 
+void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile) {
+  if (connect.config_file)
+    killfile.ssh_config_file = std::filesystem::absolute(*connect.config_file);
+  for (const auto& setting : connect.settings) {
+    if (setting.first != "ConnectTimeout") killfile.ssh_settings.push_back(setting);
+  }
+}
+
 SshCommand parse_ssh_cmd(const std::string& text) {
   SshCommand command;
   std::vector<std::string> words = split_words(text);

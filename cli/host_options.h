@@ -45,6 +45,9 @@ std::optional<Targets> choose_targets(const HostOptions& options, const Settings
 Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions& options,
                          const Settings& settings);
 
+/// Writes into the killfile how its hosts are reached, for recorded_targets.
+void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile);
+
 /// `--ssh_cmd` as the seed has it, `ssh -i KEY -p 2222 user@{addr}`: understood are -i, -p, -l, -F,
 /// -J, -o and `user@{addr}`. Throws std::invalid_argument naming anything else.
 struct SshCommand {

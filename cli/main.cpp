@@ -29,7 +29,13 @@ struct Row {
 };
 
 constexpr std::array kSubcommands = {
+    Row{"config", "push a set-up script to every host and run it there in a screen session",
+        make_config},
     Row{"command", "run a command on all hosts at once", make_command},
+    Row{"run", "start a training run, or any program, across machines", make_run},
+    Row{"kill", "end every process of a run on every machine, and prove that none is left",
+        make_kill},
+    Row{"list", "recorded runs, newest first", make_list},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
 };
 

@@ -159,7 +159,7 @@ asio::awaitable<Connector::Jump*> Connector::reach_jump(std::vector<std::string>
 asio::awaitable<void> Connector::log_in_to_jump(Jump& jump, std::vector<std::string> jumps) {
   std::vector<std::string> before(jumps.begin(), jumps.end() - 1);
   try {
-    const Endpoint endpoint = config_.resolve(parse_host(jumps.back()));
+    const Endpoint endpoint = config_.resolve_jump(parse_host(jumps.back()));
     jump.session = co_await log_in(endpoint, before);
   } catch (const HostError& error) {
     jump.error = std::make_exception_ptr(

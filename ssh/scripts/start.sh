@@ -5,7 +5,9 @@ export DTOOL_RUN_ID=$run_id
 own_umask=$(umask)
 umask 077
 fail() { answer error "$1"; exit 1; }
-mkdir -p "$state" || fail "cannot make the folder $state"
+# The run's folder was made when the host was looked at; kill --delete takes it away, and with it the leave to start.
+[ -d "${state%/*}" ] || fail "dtool kill came first"
+mkdir "$state" 2> /dev/null || [ -d "$state" ] || fail "cannot make the folder $state"
 mkdir -p "$(dirname "$log")" || fail "cannot make the folder of $log"
 cd "$state" || fail "cannot enter $state"
 exec 9> lock

@@ -1,0 +1,84 @@
+#include "cli/code_tree.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "ssh/client_config.h"
+#include "sync/push.h"
+
+namespace dtool::cli {
+namespace {
+
+std::filesystem::path home() {
+  return std::filesystem::weakly_canonical(ssh::home_folder());
+}
+
+class PushProgress : public tree_sync::PushListener {
+ public:
+  PushProgress(Console& console, std::size_t hosts) : console_(console), bytes_(hosts) {}
+
+  void on_bytes(std::size_t host, std::uint64_t bytes) override {
+    bytes_[host] = bytes;
+    show();
+  }
+  void on_result(std::size_t, const ssh::HostResult&, const tree_sync::Pushed&) override {
+    ++done_;
+    show();
+  }
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    console_.note("interrupted: nothing is started");
+  }
+
+ private:
+  void show() {
+    std::uint64_t total = 0;
+    for (const std::uint64_t bytes : bytes_) total += bytes;
+    console_.progress(fmt::format("sending the code: {} of {} hosts, {:.1f} MB", done_,
+                                  bytes_.size(), static_cast<double>(total) / 1e6));
+  }
+
+  Console& console_;
+  std::vector<std::uint64_t> bytes_;
+  std::size_t done_ = 0;
+};
+
+}  // namespace
+
+std::string code_folder(const ssh::Host& host, const std::string& code_path) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  if (!code_path.empty()) {
+    const bool is_anchored = code_path.starts_with('/') || code_path.starts_with("~/");
+    return is_anchored ? code_path : "~/" + code_path;
+  }
+  if (host.is_local) return here;
+  const std::filesystem::path inside = here.lexically_relative(home());
+  const bool is_inside = !inside.empty() && inside != "." && *inside.begin() != "..";
+  return "~/" + (is_inside ? inside : here.filename()).string();
+}
+
+tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  if (here == home() || here == here.root_path()) {
+    throw UsageError(fmt::format("the current folder {} is no code tree to send", here.string()),
+                     "change into the tree's folder, or give --no_sync");
+  }
+  const bool is_inside = !output_dir.starts_with('/') && !output_dir.starts_with("~/");
+  if (is_inside)
+    excludes.push_back(std::filesystem::path(output_dir).lexically_normal().string() + "/");
+  return tree_sync::read_tree(here, excludes);
+}
+
+bool send_code_tree(Console& console, ssh::Remote& remote, const tree_sync::Tree& tree,
+                    const std::vector<std::string>& folders) {
+  std::vector<tree_sync::Destination> destinations;
+  for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
+  PushProgress progress(console, destinations.size());
+  const auto results = tree_sync::push(remote, tree, destinations, progress, {});
+  console.progress("");
+  return report_failures(console, results, "sending the code") == 0;
+}
+
+}  // namespace dtool::cli

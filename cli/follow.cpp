@@ -1,0 +1,138 @@
+#include "cli/follow.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+
+#include "cli/host_output.h"
+#include "ssh/screen_job.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+constexpr std::size_t kLastLines = 10;
+
+/// Keeps the last lines of each host, and shows the very last ones.
+class LastLines : public ssh::Listener {
+ public:
+  LastLines(Console& console, const std::vector<ssh::Host>& hosts,
+            const std::vector<std::size_t>& which)
+      : console_(console), which_(which), machines_(hosts.size()) {
+    for (std::size_t i = 0; i < hosts.size(); ++i) machines_[i].name = ssh::to_string(hosts[i]);
+  }
+
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
+    if (stream == ssh::Stream::err) return;
+    for (const char each : bytes) add(machines_[host], each);
+    show();
+  }
+
+  void on_result(std::size_t host, const ssh::HostResult& result) override {
+    machines_[host].has_ended = true;
+    machines_[host].is_well = result.ok();
+    show();
+  }
+
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    console_.note("interrupted: the jobs go on by themselves");
+  }
+
+  std::string last_lines(std::size_t host) const {
+    std::string text;
+    for (const std::string& line : machines_[host].lines) text += "\n      " + line;
+    return text;
+  }
+
+ private:
+  struct Machine {
+    std::string name;
+    std::deque<std::string> lines;
+    bool line_is_open = false;
+    bool has_ended = false;
+    bool is_well = false;
+  };
+
+  static void add(Machine& machine, char each) {
+    if (each == '\n' ||
+        each == '\r') {  // a progress bar draws its line again after a carriage return
+      machine.line_is_open = false;
+      return;
+    }
+    if (!machine.line_is_open) machine.lines.emplace_back();
+    machine.line_is_open = true;
+    machine.lines.back() += each;
+    if (machine.lines.size() > kLastLines) machine.lines.pop_front();
+  }
+
+  void show() {
+    std::vector<std::string> rows;
+    for (const std::size_t host : which_) {
+      const Machine& machine = machines_[host];
+      const char* state = !machine.has_ended ? "     " : machine.is_well ? "done " : "fail ";
+      rows.push_back(fmt::format("{}{}: {}", state, machine.name,
+                                 machine.lines.empty() ? "" : machine.lines.back()));
+    }
+    console_.live(rows);
+  }
+
+  Console& console_;
+  const std::vector<std::size_t>& which_;
+  std::vector<Machine> machines_;
+};
+
+std::vector<ssh::HostResult> follow(ssh::Remote& remote, const killfiles::Killfile& killfile,
+                                    const std::vector<std::size_t>& which,
+                                    ssh::Listener& listener) {
+  std::vector<ssh::Task> tasks;
+  for (const std::size_t i : which)
+    tasks.push_back({i, ssh::follow_command(killfile.machines[i].state_folder, 0)});
+  ssh::RunOptions options;
+  options.keep_output = ssh::KeepOutput::no;
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  return remote.run(std::move(tasks), listener, options);
+}
+
+/// Prints logs, and keeps to itself the answer that ends each.
+class LogOutput : public StreamedOutput {
+ public:
+  using StreamedOutput::StreamedOutput;
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
+    if (stream == ssh::Stream::out) StreamedOutput::on_output(host, stream, bytes);
+  }
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    console_.note("interrupted: the run goes on by itself");
+  }
+};
+
+}  // namespace
+
+std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& remote,
+                                               const killfiles::Killfile& killfile,
+                                               const std::vector<std::size_t>& which) {
+  LastLines listener(console, remote.hosts(), which);
+  auto results = follow(remote, killfile, which, listener);
+  console.live({});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    ssh::HostResult& result = results[i];
+    if (result.failure == ssh::Failure::none && result.exit_code != 0) {
+      result.error = fmt::format("exit code {}; its last lines:{}", result.exit_code,
+                                 listener.last_lines(which[i]));
+    }
+  }
+  return results;
+}
+
+std::vector<ssh::HostResult> follow_logs(Console& console, ssh::Remote& remote,
+                                         const killfiles::Killfile& killfile) {
+  std::vector<std::string> prefixes;
+  std::vector<std::size_t> all;
+  for (const killfiles::Machine& machine : killfile.machines) {
+    prefixes.push_back(fmt::format("machine{}", machine.id));
+    all.push_back(all.size());
+  }
+  LogOutput listener(console, remote.hosts(), "ended", prefixes);
+  return follow(remote, killfile, all, listener);
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,26 @@
+// Watching jobs until they end: their logs as they grow, or each one's last line.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "killfiles/killfile.h"
+#include "ssh/remote.h"
+
+namespace dtool::cli {
+
+/// Waits for the jobs of the machines `which` and returns their exit codes. On a terminal one line
+/// a machine shows its last line; elsewhere each machine's end is a line. What failed carries its
+/// last lines as its error. Ctrl-C leaves the jobs running.
+std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& remote,
+                                               const killfiles::Killfile& killfile,
+                                               const std::vector<std::size_t>& which);
+
+/// Prints the logs of all machines as they grow, each line behind its machine, and returns the
+/// jobs' exit codes. Ctrl-C leaves the jobs running.
+std::vector<ssh::HostResult> follow_logs(Console& console, ssh::Remote& remote,
+                                         const killfiles::Killfile& killfile);
+
+}  // namespace dtool::cli

@@ -1,0 +1,150 @@
+#include "cli/jobs.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <ctime>
+#include <random>
+
+#include "cli/host_output.h"
+#include "ssh/quote.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+std::tm utc() {
+  return fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+}
+
+/// Why ending failed on a host that answered.
+std::string describe_left(const ssh::KillOutcome& outcome) {
+  std::string text = fmt::format("{} process{} still there", outcome.left.size(),
+                                 outcome.left.size() == 1 ? " is" : "es are");
+  for (const std::string& process : outcome.left) text += fmt::format("\n      {}", process);
+  return text;
+}
+
+void judge(ssh::HostResult& result, KillReport& report) {
+  if (result.failure != ssh::Failure::none) return;
+  const auto outcome = ssh::read_kill(result);
+  if (!outcome) {
+    result.failure = ssh::Failure::connection_lost;
+    result.error =
+        fmt::format("the answer cannot be read (exit code {}): {}", result.exit_code, result.err);
+    return;
+  }
+  report.ended += outcome->ended;
+  report.forced += outcome->forced;
+  if (outcome->left.empty()) return;
+  result.failure = ssh::Failure::timed_out;
+  result.error = describe_left(*outcome);
+  result.hint =
+      "a process in state D waits for a disk or a driver and ends when that answers; run dtool "
+      "kill again";
+}
+
+}  // namespace
+
+std::string make_run_id(const std::string& name) {
+  std::string safe;
+  for (const char each : name) {
+    const bool is_harmless =
+        std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '-' || each == '.';
+    safe += is_harmless ? each : '_';
+  }
+  constexpr std::size_t kLongest =
+      40;  // a screen session's name has a limit, and the id stands in it
+  safe = safe.substr(0, kLongest);
+  const std::size_t begin = safe.find_first_not_of(".-");
+  safe = begin == safe.npos ? "run" : safe.substr(begin);
+  std::random_device random;
+  return fmt::format("{}_{:%Y%m%d-%H%M%S}-{:06x}", safe, utc(), random() & 0xffffffU);
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc());
+}
+
+std::string launcher_name() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const passwd* entry = ::getpwuid(::getuid());
+  return fmt::format("{}@{}", entry != nullptr ? entry->pw_name : "?", host.data());
+}
+
+std::string run_folder(const std::string& run_id) {
+  return "~/.dtool/runs/" + run_id;
+}
+
+std::string state_folder(const std::string& run_id, int id) {
+  return fmt::format("{}/machine{}", run_folder(run_id), id);
+}
+
+std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
+                                        const std::vector<ssh::ScreenJob>& jobs,
+                                        const std::vector<std::size_t>& on, ssh::OldLog old_log) {
+  std::vector<ssh::Task> tasks;
+  for (const std::size_t host : on)
+    tasks.push_back({host, ssh::start_command(jobs[host], old_log)});
+  ProgressListener progress(console, remote.hosts(), "started");
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(60);
+  auto results = remote.run(std::move(tasks), progress, options);
+  for (ssh::HostResult& result : results) {
+    const auto error = ssh::read_start(result);
+    if (!error || result.failure != ssh::Failure::none) continue;
+    result.failure = ssh::Failure::not_started;
+    result.error = *error;
+  }
+  return results;
+}
+
+KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
+                   std::chrono::milliseconds grace) {
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < killfile.machines.size(); ++i) {
+    const killfiles::Machine& machine = killfile.machines[i];
+    ssh::KillRequest request{killfile.run_id, {machine.session}, {}, grace};
+    if (!machine.state_folder.empty()) request.state_folders.push_back(machine.state_folder);
+    tasks.push_back({i, ssh::kill_command(request)});
+  }
+  ProgressListener progress(console, remote.hosts(), "ended");
+  ssh::RunOptions options;
+  options.timeout = grace + std::chrono::seconds(90);
+  KillReport report;
+  report.results = remote.run(std::move(tasks), progress, options);
+  for (ssh::HostResult& result : report.results) judge(result, report);
+  report.none_left =
+      std::all_of(report.results.begin(), report.results.end(),
+                  [](const auto& result) { return result.failure == ssh::Failure::none; });
+  return report;
+}
+
+void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
+  if (remote.interrupted()) return;
+  const std::string text =
+      fmt::format("rmdir -- {} 2> /dev/null\n", ssh::quote_path(run_folder(run_id)));
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
+  ssh::Listener nobody;
+  remote.run(std::move(tasks), nobody, {});
+}
+
+void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile) {
+  if (killfile.run_id.empty()) return;
+  const std::string text =
+      fmt::format("rm -rf -- {}\n", ssh::quote_path(run_folder(killfile.run_id)));
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < killfile.machines.size(); ++i) tasks.push_back({i, ssh::bash(text)});
+  ssh::Listener nobody;
+  remote.run(std::move(tasks), nobody, {});
+}
+
+}  // namespace dtool::cli

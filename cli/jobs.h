@@ -1,0 +1,60 @@
+// Jobs of one run on their hosts: started together, followed together, ended together. Shared by
+// run, config and kill.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "killfiles/killfile.h"
+#include "ssh/remote.h"
+#include "ssh/screen_job.h"
+
+namespace dtool::cli {
+
+/// A name for a run that no other has: `<name>_20261121-034512-3fa91c`, name made of harmless
+/// characters.
+std::string make_run_id(const std::string& name);
+
+/// Now, in UTC, as a killfile has it.
+std::string utc_now();
+
+/// `user@host` of this launcher.
+std::string launcher_name();
+
+/// ~/.dtool/runs/<run id>, on a host: the folder that the start of a job needs and that kill
+/// --delete takes away.
+std::string run_folder(const std::string& run_id);
+
+/// The state folder of machine `id` in it.
+std::string state_folder(const std::string& run_id, int id);
+
+/// Starts jobs[i] on the remote's host i for each i in `on`; the results carry why a job did not
+/// start.
+std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
+                                        const std::vector<ssh::ScreenJob>& jobs,
+                                        const std::vector<std::size_t>& on, ssh::OldLog old_log);
+
+/// What became of the machines of a run that were ended.
+struct KillReport {
+  std::vector<ssh::HostResult>
+      results;             ///< a host where something is left has a failure's exit code and error
+  int ended = 0;           ///< processes, over all hosts
+  int forced = 0;          ///< of them, those that needed KILL
+  bool none_left = false;  ///< every host looked again and found none
+};
+
+/// Ends all processes of the run on the remote's hosts, which are the killfile's machines in their
+/// order.
+KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
+                   std::chrono::milliseconds grace);
+
+/// Takes the run's folders away from the hosts. Logs and outputs stand elsewhere and stay.
+void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile);
+
+/// Takes away the run's folder, still empty, from hosts that were looked at but where nothing was
+/// started.
+void discard_run_folders(ssh::Remote& remote, const std::string& run_id);
+
+}  // namespace dtool::cli

@@ -1,0 +1,170 @@
+// `dtool kill`: ends every process of a run on every machine, looks again, then asks whether to
+// forget the run.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/host_options.h"
+#include "cli/jobs.h"
+#include "cli/recorded.h"
+#include "ssh/fleet.h"
+
+namespace dtool::cli {
+namespace {
+
+/// A run to end, and the file it is recorded in.
+struct Chosen {
+  killfiles::Killfile killfile;
+  std::filesystem::path file;
+};
+
+class KillAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  std::vector<Chosen> choose(Console& console) const;
+  std::vector<Chosen> choose_all() const;
+  std::vector<Chosen> ask_for_each(Console& console) const;
+  int end(Invocation& invocation, const Chosen& chosen, nlohmann::json& report) const;
+  bool forget(Console& console, ssh::Remote& remote, const Chosen& chosen) const;
+
+  HostOptions hosts_;
+  std::vector<std::string> runs_;
+  std::string screen_ids_file_;
+  double grace_ = 5;
+  bool all_ = false;
+  bool yes_ = false;
+  bool delete_ = false;
+};
+
+void KillAction::add_options(CLI::App& app) {
+  app.add_option("RUN", runs_,
+                 "run ids, or the beginnings of them; none: asks for each recorded run");
+  app.add_flag("--all", all_, "every recorded run");
+  app.add_option("--screen_ids_file", screen_ids_file_, "a killfile somewhere else, AllenAct's too")
+      ->type_name("FILE");
+  app.add_option("--grace", grace_, "seconds between TERM and KILL (5)")
+      ->check(CLI::Range(0.0, 3600.0));
+  app.add_flag("--yes", yes_, "answer every question with yes");
+  app.add_flag("--delete", delete_, "delete the killfile when nothing is left, without asking");
+  add_connect_options(app, hosts_);
+}
+
+std::string title(const killfiles::Killfile& killfile, const std::filesystem::path& file) {
+  return killfile.run_id.empty() ? file.filename().string() : killfile.run_id;
+}
+
+std::vector<Chosen> KillAction::choose_all() const {
+  std::vector<Chosen> chosen;
+  for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
+    if (!each.killfile)
+      throw UsageError(each.error, "name the runs to end, or mend or remove that file");
+    chosen.push_back({*each.killfile, each.file});
+  }
+  if (chosen.empty())
+    throw UsageError(fmt::format("no run is recorded in {}", killfile_folder().string()));
+  return chosen;
+}
+
+std::vector<Chosen> KillAction::ask_for_each(Console& console) const {
+  std::vector<Chosen> all = choose_all();
+  if (all.size() == 1 && yes_) return all;
+  if (yes_)
+    throw UsageError(fmt::format("{} runs are recorded", all.size()),
+                     "name one (dtool list shows them), or give --all");
+  std::vector<Chosen> chosen;
+  for (const Chosen& each : all) {
+    const auto answer = console.ask(
+        fmt::format("end {} ({} machine{}, started {})?", title(each.killfile, each.file),
+                    each.killfile.machines.size(), each.killfile.machines.size() == 1 ? "" : "s",
+                    each.killfile.created));
+    if (!answer)
+      throw UsageError("no run was named", "name one (dtool list shows them), or give --all");
+    if (*answer) chosen.push_back(each);
+  }
+  return chosen;
+}
+
+std::vector<Chosen> KillAction::choose(Console& console) const {
+  if (static_cast<int>(all_) + static_cast<int>(!runs_.empty()) +
+          static_cast<int>(!screen_ids_file_.empty()) >
+      1) {
+    throw UsageError("RUN, --all and --screen_ids_file each say what to end", "give one of them");
+  }
+  if (!screen_ids_file_.empty()) return {{killfiles::read(screen_ids_file_), screen_ids_file_}};
+  if (all_) return choose_all();
+  if (runs_.empty()) return ask_for_each(console);
+  std::vector<Chosen> chosen;
+  for (const std::string& id : runs_) {
+    const killfiles::Listed found = killfiles::find(killfile_folder(), id);
+    if (!found.killfile) throw UsageError(found.error, "--screen_ids_file takes a mended copy");
+    chosen.push_back({*found.killfile, found.file});
+  }
+  return chosen;
+}
+
+bool KillAction::forget(Console& console, ssh::Remote& remote, const Chosen& chosen) const {
+  const bool wanted =
+      delete_ || yes_ ||
+      (!console.json() &&
+       console.ask(fmt::format("delete {}?", chosen.file.string())).value_or(false));
+  if (!wanted) return false;
+  remove_state(remote, chosen.killfile);
+  std::filesystem::remove(chosen.file);
+  return true;
+}
+
+int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json& report) const {
+  Console& console = invocation.console;
+  const Targets targets = recorded_targets(chosen.killfile, hosts_, invocation.settings);
+  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  const auto grace = std::chrono::milliseconds(static_cast<long>(grace_ * 1000));
+  const KillReport ended = end_run(console, *remote, chosen.killfile, grace);
+
+  const std::string name = title(chosen.killfile, chosen.file);
+  report_failures(console, ended.results, fmt::format("ending {}", name));
+  const std::string forced =
+      ended.forced > 0 ? fmt::format(", {} of them by KILL", ended.forced) : "";
+  const std::string left = ended.none_left ? "none is left" : "the killfile is kept";
+  console.note(fmt::format("{}: {} process{} ended on {}{}; {}",
+                           console.styled_error(Style::bold, name), ended.ended,
+                           ended.ended == 1 ? "" : "es", fold_hosts(targets.hosts), forced, left));
+  const bool deleted = ended.none_left && forget(console, *remote, chosen);
+  if (deleted) console.note(fmt::format("deleted {}", chosen.file.string()));
+
+  nlohmann::json hosts = nlohmann::json::array();
+  for (const ssh::HostResult& result : ended.results) hosts.push_back(to_json(result));
+  report.push_back({{"run_id", chosen.killfile.run_id},
+                    {"ended", ended.ended},
+                    {"forced", ended.forced},
+                    {"none_left", ended.none_left},
+                    {"deleted", deleted},
+                    {"hosts", hosts}});
+  if (remote->interrupted()) return kInterrupted;
+  return ended.none_left ? kAllWell : kSomeFailed;
+}
+
+int KillAction::run(Invocation& invocation) {
+  nlohmann::json report = nlohmann::json::array();
+  int exit_code = kAllWell;
+  for (const Chosen& chosen : choose(invocation.console)) {
+    exit_code = std::max(exit_code, end(invocation, chosen, report));
+    if (exit_code == kInterrupted) break;
+  }
+  if (invocation.console.json())
+    invocation.console.document({{"exit_code", exit_code}, {"runs", report}});
+  return exit_code;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_kill() {
+  return std::make_unique<KillAction>();
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,24 @@
+// Numbers and addresses of a run that a person types: where rank 0 listens, processes a machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/host_options.h"
+
+namespace dtool::cli {
+
+struct ListenerAddress {
+  std::string address;
+  std::uint16_t port = 0;
+};
+
+/// `--distributed_ip_and_port IP:PORT` ([v6]:PORT). The host must be the first of the targets,
+/// where rank 0 runs, by its name or by the address that the SSH configuration gives it. Throws
+/// UsageError.
+ListenerAddress parse_listener(const std::string& text, const Targets& targets);
+
+/// `--nproc_per_node N`. Throws UsageError.
+int parse_processes(const std::string& text);
+
+}  // namespace dtool::cli

@@ -1,0 +1,145 @@
+#include "cli/run_check.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+#include "cli/host_output.h"
+#include "cli/jobs.h"
+#include "cli/scripts.h"
+#include "ssh/quote.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+using Answers = std::multimap<std::string, std::string>;
+
+/// Debian's package for a program that a host lacks.
+std::string package_of(const std::string& program) {
+  static const std::map<std::string, std::string> packages = {
+      {"flock", "util-linux"}, {"tail", "coreutils"}, {"awk", "mawk"}};
+  const auto found = packages.find(program);
+  return found == packages.end() ? program : found->second;
+}
+
+/// The trainer that was installed or built with this dtool; hosts that share its file system have
+/// it too.
+std::string trainer_beside() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "dtool-trainer";
+}
+
+std::string check_script(const Needs& needs, std::size_t host, const std::string& peer) {
+  std::string text(ssh::answer_function());
+  text += fmt::format("folder={}\ncode={}\n", ssh::quote_path(run_folder(needs.run_id)),
+                      needs.code_must_exist ? ssh::quote_path(needs.code_folders[host]) : "''");
+  text +=
+      fmt::format("activate={}\n", needs.activate.empty() ? "''" : ssh::quote_path(needs.activate));
+  text += fmt::format("trainer_beside={}\n", needs.trainer ? ssh::quote(trainer_beside()) : "''");
+  text += fmt::format("wants_rsync={}\npeer={}\n", needs.rsync ? "yes" : "no", ssh::quote(peer));
+  text += fmt::format("port={}\n", host > 0          ? "''"
+                                   : needs.port == 0 ? "auto"
+                                                     : std::to_string(needs.port));
+  return text.append(scripts::kCheck);
+}
+
+void set_lack(ssh::HostResult& result, std::string error, std::string hint) {
+  if (result.failure != ssh::Failure::none) {
+    result.error += "; " + error;
+    return;
+  }
+  result.failure = ssh::Failure::not_started;
+  result.error = std::move(error);
+  result.hint = std::move(hint);
+}
+
+void judge_programs(const Answers& answers, ssh::HostResult& result) {
+  std::string missing;
+  std::string packages;
+  const auto [begin, end] = answers.equal_range("lack");
+  for (auto each = begin; each != end; ++each) {
+    missing += (missing.empty() ? "" : ", ") + each->second;
+    packages += " " + package_of(each->second);
+  }
+  if (missing.empty()) return;
+  set_lack(
+      result, fmt::format("{} is not there", missing),
+      fmt::format("on Debian: dtool command --command 'sudo apt-get install -y{}' --runs_on {}",
+                  packages, ssh::kHostsInHint));
+}
+
+void judge_trainer(const Answers& answers, ssh::HostResult& result, Checked& checked) {
+  checked.trainer = ssh::find_answer(answers, "trainer").value_or("");
+  if (checked.trainer.empty()) {
+    set_lack(
+        result, "dtool-trainer is not there",
+        "install dtool on the host (cmake --install), or put dtool-trainer into its ~/.dtool/bin");
+    return;
+  }
+  const std::string version = ssh::find_answer(answers, "trainer_version").value_or("");
+  if (version.starts_with("dtool-trainer " DTOOL_VERSION " ") ||
+      version == "dtool-trainer " DTOOL_VERSION)
+    return;
+  set_lack(
+      result,
+      fmt::format("{} is not of version {}: it says {}", checked.trainer, DTOOL_VERSION, version),
+      "install the same dtool everywhere; LibTorch belongs to it (apt-get install libtorch1.13 "
+      "libgloo0)");
+}
+
+void judge(Checked& checked, const Needs& needs) {
+  ssh::HostResult& result = checked.result;
+  if (result.failure != ssh::Failure::none) return;
+  const Answers answers = ssh::read_answers(result.out);
+  const auto find = [&answers](const char* name) { return ssh::find_answer(answers, name); };
+  if (!find("checked")) {
+    const bool has_no_bash = result.exit_code == 127;
+    set_lack(result,
+             has_no_bash ? "bash is not there"
+                         : fmt::format("the host cannot be looked at: {}", result.err),
+             has_no_bash ? "install bash on the host" : "");
+    return;
+  }
+  judge_programs(answers, result);
+  if (const auto file = find("no_activate")) {
+    set_lack(result, fmt::format("--env_activate_path: there is no file {}", *file),
+             "dtool config runs a script that makes it");
+  }
+  if (const auto folder = find("no_code")) {
+    set_lack(result, fmt::format("there is no folder {}, and --no_sync sends none", *folder), "");
+  }
+  if (needs.trainer) judge_trainer(answers, result, checked);
+  if (const auto port = find("port_taken")) {
+    set_lack(result, fmt::format("something listens on port {} already", *port),
+             "--distributed_ip_and_port auto takes a free one");
+  }
+  checked.gpus = std::stoi(find("gpus").value_or("0"));
+  checked.address = find("address").value_or("");
+  checked.port =
+      static_cast<std::uint16_t>(std::stoi(find("port").value_or(std::to_string(needs.port))));
+  checked.logout_kills = find("logout_kills").has_value();
+}
+
+}  // namespace
+
+std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs) {
+  const auto& hosts = remote.hosts();
+  // A local machine 0 finds out by which of its addresses it reaches the next machine.
+  const std::string peer = hosts.size() > 1 ? hosts[1].name : "";
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    tasks.push_back({i, ssh::bash(check_script(needs, i, peer))});
+  ProgressListener progress(console, hosts, "looked at");
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(60);
+  std::vector<Checked> checked(hosts.size());
+  auto results = remote.run(std::move(tasks), progress, options);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    checked[i].result = std::move(results[i]);
+    judge(checked[i], needs);
+  }
+  return checked;
+}
+
+}  // namespace dtool::cli

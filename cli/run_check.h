@@ -1,0 +1,38 @@
+// Looks whether every host can run its part, in one round trip a host, before anything is sent or
+// started.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "ssh/remote.h"
+
+namespace dtool::cli {
+
+/// What the run will need.
+struct Needs {
+  std::string run_id;
+  std::vector<std::string> code_folders;  ///< one a host
+  bool code_must_exist = false;           ///< it is not going to be sent
+  std::string activate;                   ///< may be empty
+  bool trainer = false;                   ///< the bundled one
+  bool rsync = false;
+  std::uint16_t port = 0;  ///< on machine 0; 0: any that is free
+};
+
+/// What one host answered; meaningful where its result is ok.
+struct Checked {
+  ssh::HostResult result;  ///< a lack is a failure, with how to mend it
+  int gpus = 0;
+  std::string trainer;        ///< path of the bundled trainer there
+  std::string address;        ///< of machine 0, as others reach it
+  std::uint16_t port = 0;     ///< of machine 0
+  bool logout_kills = false;  ///< the system ends what users leave running at logout
+};
+
+/// Asks all hosts. Each that lacks nothing has the run's folder afterwards.
+std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs);
+
+}  // namespace dtool::cli

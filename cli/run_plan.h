@@ -1,0 +1,53 @@
+// What runs where: a run's machines, ranks and variables, and the script each machine runs. Pure:
+// nothing is reached.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ssh/host.h"
+#include "ssh/screen_job.h"
+
+namespace dtool::cli {
+
+/// One machine's part. Paths are on the host, absolute or from `~/`.
+struct MachinePlan {
+  int id = 0;
+  ssh::Host host;
+  std::string code_folder;
+  int processes = 1;    ///< of the user's program; the trainer starts its own, as many
+  int first_rank = 0;   ///< of its local rank 0
+  std::string trainer;  ///< the bundled trainer there; empty: the user's program is run
+};
+
+struct RunPlan {
+  std::string run_id;
+  std::uint64_t seed = 0;
+  std::string listener;  ///< address of machine 0 that the others reach
+  std::uint16_t port = 0;
+  int world_size = 1;
+  std::vector<std::string>
+      program;  ///< the user's program and its arguments; empty: the bundled trainer
+  std::string experiment_toml;  ///< empty: none
+  std::string activate;         ///< sourced before; empty: nothing
+  std::string output_dir;       ///< relative to the code folder, absolute, or from `~/`
+  std::vector<std::pair<std::string, std::string>> variables;  ///< from the settings and --export
+  std::vector<MachinePlan> machines;
+};
+
+/// Gives each machine its first rank, and the run its world size.
+void number_ranks(RunPlan& plan);
+
+/// The run's own folder under the output folder, on that machine.
+std::string output_folder(const RunPlan& plan, const MachinePlan& machine);
+
+/// The machine's script, state folder, log and files, ready to be started.
+ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine);
+
+/// `NAME` or `NAME=value` as --export takes it; a value left out is this process's. Throws
+/// UsageError on a name that no variable can have, and where this process has no such variable.
+std::pair<std::string, std::string> parse_export(const std::string& text);
+
+}  // namespace dtool::cli

@@ -1,0 +1,80 @@
+#include "cli/run_report.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/recorded.h"
+#include "ssh/quote.h"
+
+namespace dtool::cli {
+namespace {
+
+nlohmann::json plan_as_json(const RunPlan& plan, const OpenQuestions& open) {
+  nlohmann::json machines = nlohmann::json::array();
+  for (const MachinePlan& machine : plan.machines) {
+    machines.push_back({{"id", machine.id},
+                        {"host", ssh::to_string(machine.host)},
+                        {"code_folder", machine.code_folder},
+                        {"output_folder", output_folder(plan, machine)},
+                        {"script", make_job(plan, machine).script}});
+  }
+  return {{"run_id", plan.run_id},
+          {"seed", plan.seed},
+          {"distributed_ip_and_port", open.listener},
+          {"sends_code", open.sends_code},
+          {"machines", machines}};
+}
+
+}  // namespace
+
+void show_plan(Console& console, const RunPlan& plan, const OpenQuestions& open) {
+  if (console.json()) {
+    console.document(plan_as_json(plan, open));
+    return;
+  }
+  const bool is_trainer = plan.program.empty();
+  const auto row = [&console](std::string_view name, std::string_view value) {
+    console.say(
+        fmt::format("{}  {}", console.styled(Style::bold, fmt::format("{:<10}", name)), value));
+  };
+  row("run id", plan.run_id + "  (a new one each time)");
+  row("runs",
+      is_trainer ? "dtool-trainer with the experiment " + open.what : ssh::quote_all(plan.program));
+  row("seed", std::to_string(plan.seed));
+  row("listener",
+      open.listener == "auto" ? "the first machine, a port that is free there" : open.listener);
+  row("processes", open.nproc_per_node == "auto" ? "a machine's GPUs, else 1"
+                                                 : open.nproc_per_node + " a machine");
+  if (open.sends_code) row("sends", std::filesystem::current_path().string());
+  for (const auto& [name, value] : plan.variables)
+    row("exports", fmt::format("{}={}", name, value));
+  for (const MachinePlan& machine : plan.machines) {
+    row(fmt::format("machine {}", machine.id),
+        fmt::format("{}: code in {}, output in {}", ssh::to_string(machine.host),
+                    machine.code_folder, output_folder(plan, machine)));
+  }
+}
+
+nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& killfile) {
+  nlohmann::json machines = nlohmann::json::array();
+  for (std::size_t i = 0; i < killfile.machines.size(); ++i) {
+    const killfiles::Machine& machine = killfile.machines[i];
+    machines.push_back({{"id", machine.id},
+                        {"host", machine.host},
+                        {"session", machine.session},
+                        {"log", machine.log},
+                        {"output_folder", machine.output_folder},
+                        {"processes", plan.machines[i].processes},
+                        {"first_rank", plan.machines[i].first_rank}});
+  }
+  return {{"run_id", killfile.run_id},
+          {"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
+          {"seed", plan.seed},
+          {"distributed_ip_and_port", killfile.distributed_ip_and_port},
+          {"world_size", plan.world_size},
+          {"machines", machines}};
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,60 @@
+# shellcheck shell=bash disable=SC2154
+# Looks whether a host can run a machine's part of a run. Defined before: answer, folder (the run's), code (if it
+# must be there, or empty), activate (or empty), trainer_beside (the launcher's trainer, or empty: none wanted), wants_rsync (yes or no), port (to look
+# at, `auto`, or empty on machines that do not listen), peer (an address of another machine, or empty).
+lack() { answer lack "$1"; }
+answer home "$HOME"
+for program in screen flock tail awk; do
+  command -v "$program" > /dev/null || lack "$program"
+done
+[ "$wants_rsync" = no ] || command -v rsync > /dev/null || lack rsync
+
+if [ -n "$activate" ]; then
+  # shellcheck source=/dev/null
+  if [ -f "$activate" ]; then . "$activate" > /dev/null 2>&1 < /dev/null; else answer no_activate "$activate"; fi
+fi
+[ -z "$code" ] || [ -d "$code" ] || answer no_code "$code"
+if [ -n "$trainer_beside" ]; then
+  for trainer in "$trainer_beside" "$HOME/.dtool/bin/dtool-trainer" "$(command -v dtool-trainer)"; do
+    [ -x "$trainer" ] || continue
+    answer trainer "$trainer"
+    answer trainer_version "$("$trainer" --version 2>&1 < /dev/null | head -n 1)"
+    break
+  done
+fi
+gpus=$(nvidia-smi -L 2> /dev/null | grep -c '^GPU ')
+answer gpus "${gpus:-0}"
+
+# ports that something listens on, in hexadecimal, then in decimal
+listening() {
+  cat /proc/net/tcp /proc/net/tcp6 2> /dev/null | awk '$4 == "0A" { n = split($2, a, ":"); print a[n] }' |
+    while read -r hex; do echo $((16#$hex)); done
+}
+if [ -n "$port" ]; then
+  taken=" $(listening | tr '\n' ' ') "
+  if [ "$port" = auto ]; then
+    # below the kernel's own range for outgoing connections, so that none of those takes it meanwhile
+    for ((try = 0; try < 200; try++)); do
+      port=$((20000 + RANDOM % 12000))
+      [[ $taken == *" $port "* ]] || break
+    done
+    answer port "$port"
+  elif [[ $taken == *" $port "* ]]; then
+    answer port_taken "$port"
+  fi
+  read -r _ _ address _ <<< "${SSH_CONNECTION-}"
+  if [ -z "$address" ] && [ -n "$peer" ]; then
+    address=$(ip -o route get "$peer" 2> /dev/null | sed -n 's/.* src \([^ ]*\).*/\1/p')
+  fi
+  answer address "${address:-127.0.0.1}"
+fi
+
+# systemd may end what a user leaves running at logout
+if grep -qsE '^ *KillUserProcesses *= *(yes|true|1)' /etc/systemd/logind.conf /etc/systemd/logind.conf.d/*.conf &&
+  [ ! -e "/var/lib/systemd/linger/$(id -un)" ]; then
+  answer logout_kills yes
+fi
+free=$(df -Pk "$HOME" 2> /dev/null | awk 'NR == 2 { print $4 }')
+answer free_kib "${free:-0}"
+(umask 077; mkdir -p "$folder") || lack "a home folder that can be written"
+answer checked yes

@@ -1,0 +1,65 @@
+# shellcheck shell=bash disable=SC2154
+# One machine's part of a run; runs in the job's state folder. Defined before: code, activate, output (paths; activate may
+# be empty), listener, port, machine_id, machines, processes, first_rank, world_size, seed, export_variables (a function),
+# trainer (empty: a program of the user's), command (array).
+state=$PWD
+cd "$code" || exit 1
+mkdir -p "$output" || exit 1
+if [ -n "$activate" ]; then
+  # shellcheck source=/dev/null
+  . "$activate" || { echo "dtool: $activate failed" >&2; exit 1; }
+fi
+export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output
+[ ! -e "$state/experiment.toml" ] || export DTOOL_EXPERIMENT=$state/experiment.toml
+export PYTHONUNBUFFERED=1  # a log that lags behind is no log
+
+# The interface by which this machine reaches the listener. On the listener's own machine that is the one that has its
+# address: the route to oneself is lo, and peers told lo's address would reach themselves.
+interface() {
+  local address
+  address=$(getent ahosts "$listener" 2> /dev/null | awk 'NR == 1 { print $1 }')
+  if ((machine_id == 0)); then
+    ip -o addr show 2> /dev/null | awk -v prefix="${address:-$listener}/" 'index($4, prefix) == 1 { print $2; exit }'
+  else
+    ip -o route get "${address:-$listener}" 2> /dev/null | sed -n 's/.* dev \([^ ]*\).*/\1/p'
+  fi
+}
+if [ "$machines" -gt 1 ]; then
+  found=$(interface)
+  if [ -n "$found" ] && [ "$found" != lo ]; then export NCCL_SOCKET_IFNAME=$found GLOO_SOCKET_IFNAME=$found; fi
+fi
+export_variables  # what the user gave wins
+
+if [ -n "$trainer" ]; then
+  exec "${command[@]}"
+fi
+export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORLD_SIZE=$processes GROUP_RANK=$machine_id
+if [ "$processes" = 1 ]; then
+  RANK=$first_rank LOCAL_RANK=0 exec "${command[@]}"
+fi
+
+pids=()
+for ((i = 0; i < processes; i++)); do
+  RANK=$((first_rank + i)) LOCAL_RANK=$i "${command[@]}" < /dev/null &
+  pids+=("$!")
+done
+end_all() { kill -TERM "${pids[@]}" 2> /dev/null; }
+trap end_all TERM INT
+code=0
+for ((left = processes; left > 0; left--)); do
+  wait -n
+  ended=$?
+  [ "$ended" = 127 ] && break  # no child is left to wait for
+  if [ "$ended" != 0 ] && [ "$code" = 0 ]; then
+    code=$ended
+    for ((i = 0; i < processes; i++)); do
+      kill -0 "${pids[i]}" 2> /dev/null && continue
+      wait "${pids[i]}"
+      [ $? = "$code" ] && echo "dtool: rank $((first_rank + i)) on machine $machine_id ended with exit code $code;" \
+        "the others of this machine are ended too" >&2
+    done
+    end_all
+    (sleep 5; kill -KILL "${pids[@]}" 2> /dev/null) &
+  fi
+done
+exit "$code"
