@@ -1,4 +1,4 @@
-// The `classifier` workload: a multilayer perceptron on images, as the seed's MNIST network.
+// The `classifier` workload: a multilayer perceptron on images.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -98,7 +98,8 @@ void FailureWatch::watch() {
     do {
       lock.unlock();
       store->add(beat_key(place.rank), 1);
-      if (const auto reason = known_failure(*store)) {
+      const auto reason = known_failure(*store);
+      if (reason && !failing_) {
         let_others_read();
         stop_process_(*reason);
       }
@@ -141,6 +142,7 @@ void FailureWatch::look_for_silence(c10d::Store& store) {
 }
 
 void FailureWatch::announce(const std::string& reason) {
+  failing_ = true;
   const Deadline deadline(stop_process_, reason);
   try {
     first_reason(*meeting_.store, fmt::format("{} failed: {}", to_string(meeting_.me()), reason));

@@ -3,6 +3,7 @@
 // everybody.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -52,6 +53,8 @@ class FailureWatch {
   std::function<void(const std::string&)> stop_process_;
   std::vector<std::int64_t> last_beats_;                             ///< rank 0 only, by rank
   std::vector<std::chrono::steady_clock::time_point> last_changes_;  ///< rank 0 only, by rank
+  std::atomic<bool> failing_ =
+      false;  ///< this rank is ending by itself, with an exit code of its own
   std::mutex mutex_;
   std::condition_variable stopping_;
   bool stopped_ = false;

@@ -132,7 +132,7 @@ std::optional<Place> place_from(const Environment& environment, const Options& o
 }
 
 int useful_threads(int cores, int local_world_size, std::int64_t multiply_adds_per_step) {
-  // Below this, waking a second thread costs more than it saves: the seed's network (2.5 million)
+  // Below this, waking a second thread costs more than it saves: a 784-50-10 network (2.5 million)
   // is faster on one thread, two hidden layers of 2048 (370 million) on two.
   constexpr std::int64_t kWorthAThread = 10'000'000;
   const std::int64_t share = cores / local_world_size;

@@ -1,5 +1,5 @@
-// The keys in the store: `world_size` and `taken/<rank>` find contradictions, `member/<rank>` signs a rank
-// in, `everyone` says that all have or that the run is called off, `failure` says why (see
+// The keys in the store: `world_size` and `taken/<rank>` find contradictions, `member/<rank>` signs
+// a rank in, `everyone` says that all have or that the run is called off, `failure` says why (see
 // failure_watch.cpp).
 #include "trainer/rendezvous.h"
 

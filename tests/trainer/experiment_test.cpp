@@ -29,7 +29,7 @@ const std::filesystem::path kSource = DTOOL_SOURCE_DIR;
 
 }  // namespace
 
-TEST(Experiment, TheShippedOnesAreTheSeedsNetwork) {
+TEST(Experiment, TheShippedOnesTrainTheSmallNetwork) {
   for (const char* name : {"digits.toml", "mnist.toml"}) {
     const auto experiment = read_experiment(kSource / "trainer/experiments" / name);
     EXPECT_EQ(experiment.workload, "classifier");

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The seed's network reaches the seed's accuracy, 96.4 %, with 64 samples a rank on three ranks.
+# Three ranks of 64 samples, with the learning rate scaled, learn MNIST as well as one: 96.4 % and more.
 . "$(dirname "$0")/harness.sh"
 if [ -z "${DTOOL_MNIST_DIR:-}" ]; then
   echo "SKIPPED: DTOOL_MNIST_DIR does not name a folder with MNIST's four files"
