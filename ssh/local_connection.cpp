@@ -1,4 +1,5 @@
 // Commands on this machine, run as an SSH server would: `local` among the hosts.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -18,6 +19,12 @@ std::string login_shell() {
   const passwd* entry = ::getpwuid(::getuid());
   const bool has_shell = entry != nullptr && entry->pw_shell != nullptr && *entry->pw_shell != '\0';
   return has_shell ? entry->pw_shell : "/bin/sh";
+}
+
+/// The caller's descriptors are non-blocking, which a command's standard streams never are: head,
+/// cat and shells take EAGAIN for an error.
+void make_blocking(int fd) {
+  if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 }
 
 class LocalConnection : public Connection {
@@ -68,6 +75,8 @@ asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams s
   Exchange exchange;
   exchange.streams = std::move(streams);
   exchange.deadline = deadline;
+  make_blocking(exchange.streams.input_fd);
+  make_blocking(exchange.streams.output_fd);
   Process::Descriptors descriptors;
   descriptors.in = exchange.streams.input_fd;
   descriptors.out = exchange.streams.output_fd;

@@ -32,6 +32,7 @@ std::string complaint(std::string_view err) {
   constexpr std::array kConsequences = {"rsync error: ", "connection unexpectedly closed",
                                         "Broken pipe", "Connection reset by peer"};
   std::string_view cause;
+  bool is_cause_rsyncs = false;
   std::string_view last;
   while (!err.empty()) {
     std::string_view line = err.substr(0, err.find('\n'));
@@ -43,9 +44,12 @@ std::string complaint(std::string_view err) {
     for (const char* sign : kConsequences) {
       is_consequence = is_consequence || line.find(sign) != line.npos;
     }
-    // The first complaint is the cause of the others, but what a shell prints comes before it.
-    const bool is_rsyncs = line.starts_with("rsync: ") || line.starts_with("could not ");
-    if (!is_consequence && (cause.empty() || is_rsyncs)) cause = line;
+    // rsync's first complaint is the cause of the others; what a shell prints comes before it.
+    const bool is_rsyncs = line.starts_with("rsync: ") || line.starts_with("could not ") ||
+                           line.starts_with("protocol version mismatch");
+    if (is_consequence || is_cause_rsyncs || (!cause.empty() && !is_rsyncs)) continue;
+    cause = line;
+    is_cause_rsyncs = is_rsyncs;
   }
   std::string_view chosen = cause.empty() ? last : cause;
   for (const std::string_view prefix : {"rsync: ", "rsync error: "}) {
@@ -60,9 +64,6 @@ struct Mend {
   std::string_view hint;
 };
 constexpr std::array kMends = {
-    Mend{"is your shell clean",
-         "the login shell there prints something even without a terminal; "
-         "let ~/.bashrc and its like be silent then"},
     Mend{"protocol version mismatch",
          "the login shell there prints something even without a terminal; let ~/.bashrc and its "
          "like be silent then"},
@@ -70,17 +71,21 @@ constexpr std::array kMends = {
     Mend{"Disk quota exceeded", "free some space there"},
     Mend{"could not make way for",
          "something that dtool did not send is in the way there; move it"},
-    Mend{"[sender]", "the tree changed while it was being sent; do it again"},
+    Mend{"[sender] link_stat", "the tree changed while it was being sent; do it again"},
+    Mend{"[sender] send_files", "the tree changed while it was being sent; do it again"},
     Mend{"vanished", "the tree changed while it was being sent; do it again"},
     Mend{"Permission denied", "the user there must be able to write into the folder"},
     Mend{"Read-only file system", "name a folder on a file system that can be written"},
 };
 
-std::string hint_for(std::string_view sentence) {
+std::string hint_for(int exit_code, std::string_view sentence) {
+  if (exit_code == 127) return "apt-get install rsync";
   for (const Mend& mend : kMends) {
     if (sentence.find(mend.words) != sentence.npos) return std::string(mend.hint);
   }
-  return {};
+  // The codes of broken sockets, streams and pipes.
+  const bool broke_off = exit_code == 10 || exit_code == 12 || exit_code == 13 || exit_code == 30;
+  return broke_off ? "the transfer broke off; the next push takes it up again" : "";
 }
 
 }  // namespace
@@ -152,8 +157,7 @@ void explain(ssh::HostResult& result) {
   const std::string reason = complaint(result.err);
   result.error = fmt::format("rsync failed with exit code {}{}{}", result.exit_code,
                              reason.empty() ? "" : ": ", reason);
-  result.hint = hint_for(result.exit_code == 24 ? "vanished" : reason);
-  if (result.exit_code == 127) result.hint = "apt-get install rsync";
+  result.hint = hint_for(result.exit_code, reason);
 }
 
 }  // namespace dtool::tree_sync

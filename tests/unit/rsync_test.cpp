@@ -94,7 +94,7 @@ TEST(Rsync, AFullDiskIsNamedAndNotWhatFollowsFromIt) {
 TEST(Rsync, ATalkativeLoginShellIsExplained) {
   const auto result =
       failed(2,
-             "protocol version mismatch -- is your shell clean?\n"
+             "Welcome!\nprotocol version mismatch -- is your shell clean?\n"
              "(see the rsync manpage for an explanation)\n"
              "rsync error: protocol incompatibility (code 2) at compat.c(622) [sender=3.2.7]\n");
   EXPECT_NE(result.error.find("is your shell clean?"), std::string::npos) << result.error;
