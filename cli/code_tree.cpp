@@ -50,7 +50,8 @@ class PushProgress : public tree_sync::PushListener {
 std::string code_folder(const ssh::Host& host, const std::string& code_path) {
   const std::filesystem::path here = std::filesystem::current_path();
   if (!code_path.empty()) {
-    const bool is_anchored = code_path.starts_with('/') || code_path.starts_with("~/");
+    const bool is_anchored =
+        code_path.starts_with('/') || code_path.starts_with("~/") || code_path == "~";
     return is_anchored ? code_path : "~/" + code_path;
   }
   if (host.is_local) return here;

@@ -9,13 +9,14 @@
 
 #include "cli/action.h"
 #include "ssh/host_pattern.h"
+#include "ssh/quote.h"
 
 namespace dtool::cli {
 namespace {
 
 std::string with_hosts(std::string hint, const std::string& hosts) {
   const std::size_t at = hint.find(ssh::kHostsInHint);
-  if (at != hint.npos) hint.replace(at, ssh::kHostsInHint.size(), hosts);
+  if (at != hint.npos) hint.replace(at, ssh::kHostsInHint.size(), ssh::quote(hosts));
   return hint;
 }
 

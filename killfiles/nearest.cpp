@@ -53,6 +53,7 @@ std::string hint_at(std::string_view word, const std::vector<std::string>& candi
   if (const auto meant = nearest(word, candidates)) {
     return fmt::format("\nhint: did you mean '{}'?", *meant);
   }
+  if (candidates.empty()) return "";
   return fmt::format("\nhint: known are {}", fmt::join(candidates, ", "));
 }
 

@@ -15,7 +15,7 @@ std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 
 /// A second line for a message about an unknown word: `\nhint: did you mean 'x'?`, else all
-/// candidates.
+/// candidates; nothing where there are none.
 std::string hint_at(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace dtool::killfiles

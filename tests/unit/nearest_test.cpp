@@ -31,6 +31,7 @@ TEST(Nearest, IsNothingWhereNothingIsNear) {
 TEST(HintAt, AsksOrListsWhatIsKnown) {
   EXPECT_EQ(hint_at("shs", kKeys), "\nhint: did you mean 'ssh'?");
   EXPECT_EQ(hint_at("hosts", {"a", "b"}), "\nhint: known are a, b");
+  EXPECT_EQ(hint_at("hosts", {}), "");
 }
 
 }  // namespace
