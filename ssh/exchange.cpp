@@ -70,6 +70,13 @@ Exchange::Exchange(Reactor& reactor, Session& session, CommandStreams streams, E
       ends_with_(ends_with),
       deadline_(deadline) {}
 
+/// Sends what libssh has queued and takes in what has come. Its reading calls do neither while
+/// output that came earlier is still to be read, nor after the end of output; this one does, as
+/// long as the exit code is unknown.
+void Exchange::take_in_packets() {
+  ssh_channel_get_exit_status(channel_.handle());
+}
+
 asio::awaitable<void> Exchange::send(std::string_view bytes) {
   ssh_channel channel = channel_.handle();
   while (!bytes.empty() && !is_over_) {
@@ -79,7 +86,7 @@ asio::awaitable<void> Exchange::send(std::string_view bytes) {
       const auto outcome = co_await session_.wait(deadline_);
       if (outcome == Waiter::Outcome::deadline_passed) co_return;
       if (!session_.is_connected() || ssh_channel_is_closed(channel) != 0) co_return;
-      ssh_channel_poll(channel, 0);  // sends what is queued, takes in a wider window
+      take_in_packets();
       continue;
     }
     const std::size_t size = std::min({bytes.size(), kChunk, static_cast<std::size_t>(window)});
@@ -157,8 +164,7 @@ asio::awaitable<void> Exchange::receive() {
     if (ssh_channel_is_closed(channel) != 0) co_return;
     if (!session_.is_connected()) throw connection_lost(session_);
     const bool has_all_output = ssh_channel_is_eof(channel) != 0;
-    // After the end of output libssh reads no further packets by itself, and the exit code comes last.
-    if (has_all_output) ssh_channel_get_exit_status(channel);
+    if (has_all_output) take_in_packets();  // the exit code comes last
     const bool has_exited = channel_.exit_code() >= 0;
     if (has_all_output && (has_exited || ends_with_ == EndsWith::end_of_output)) co_return;
     if (has_exited && silence == kNoDeadline) silence = after(kSilenceAfterExit);

@@ -52,6 +52,7 @@ class Exchange {
   asio::awaitable<std::size_t> drain(Stream stream);
   asio::awaitable<void> receive();
   asio::awaitable<void> end_command();
+  void take_in_packets();
   void stop_sending();
 
   Reactor& reactor_;
