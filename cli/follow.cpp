@@ -93,12 +93,13 @@ std::vector<ssh::HostResult> follow(ssh::Remote& remote, const killfiles::Killfi
   return remote.run(std::move(tasks), listener, options);
 }
 
-/// Prints logs, and keeps to itself the answer that ends each.
+/// Prints logs, on standard error with --json, and keeps to itself the answer that ends each.
 class LogOutput : public StreamedOutput {
  public:
   using StreamedOutput::StreamedOutput;
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
-    if (stream == ssh::Stream::out) StreamedOutput::on_output(host, stream, bytes);
+    if (stream == ssh::Stream::err) return;
+    StreamedOutput::on_output(host, console_.json() ? ssh::Stream::err : stream, bytes);
   }
   void on_interrupt(const std::vector<std::size_t>&) override {
     console_.note("interrupted: the run goes on by itself");

@@ -297,7 +297,12 @@ int RunAction::follow(Console& console, ssh::Remote& remote,
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
     return kInterrupted;
   }
-  report_failures(console, results, killfile.run_id);
+  if (report_failures(console, results, killfile.run_id) == 0)
+    console.note(fmt::format("{}: ended well on {}",
+                             console.styled_error(Style::bold, killfile.run_id),
+                             fold_hosts(remote.hosts())));
+  console.note(fmt::format("outputs: {} on each\nforget:  dtool kill {} --delete",
+                           killfile.machines.front().output_folder, killfile.run_id));
   return exit_code_of(results, remote);
 }
 

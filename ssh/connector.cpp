@@ -52,7 +52,9 @@ asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Host host) {
   try {
     co_return co_await log_in(endpoint, endpoint.jumps);
   } catch (const HostError& error) {
-    if (endpoint.address == host.name || error.failure() == Failure::not_started) throw;
+    const bool is_of_address =
+        error.failure() == Failure::unreachable || error.failure() == Failure::connect_timed_out;
+    if (endpoint.address == host.name || !is_of_address) throw;
     // The configuration sends dtool elsewhere than the name says.
     throw HostError(error.failure(), fmt::format("{} (address {})", error.what(), endpoint.address),
                     error.hint());
