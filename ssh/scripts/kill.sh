@@ -1,8 +1,9 @@
 # shellcheck shell=bash disable=SC2154
 # Ends a run on this host. Defined before: answer, run_id, sessions and states (arrays), grace (tenths of a second).
 # A member of the run is a process of this user that bears the run id, that runs in a session (in the kernel's sense) of
-# one of its jobs, that was such before, or whose parent is one. Names of the run alone would miss what rewrote its
-# environment (setproctitle does); parents alone would miss daemons.
+# one of its jobs, that was such before, or whose parent or session leader is one. Names of the run alone would miss what
+# rewrote its environment (setproctitle does); parents alone would miss daemons. What bears another run's id is that
+# run's, and so are its children, wherever it was started.
 boot=$(< /proc/sys/kernel/random/boot_id)
 for state in "${states[@]}"; do
   mkdir -p "$state" && (flock -w 30 9; : > "$state/killed") 9>> "$state/lock"
@@ -19,52 +20,62 @@ for state in "${states[@]}"; do
   [ -z "$stat" ] || [ "${fields[19]}" = "$start" ] && leader[$pid]=$start
 done
 
-# pids of the screens of the named sessions
+# PID.NAME of the screens of the named sessions; `screen -S` alone takes any name that begins alike
 screens() {
   local name
   for name in "${sessions[@]}"; do
-    screen -ls "$name" 2> /dev/null |
-      awk -v name="$name" '{ i = index($1, "."); if (i && substr($1, i + 1) == name) print substr($1, 1, i - 1) }'
+    screen -ls "$name" 2> /dev/null | awk -v name="$name" '{ i = index($1, "."); if (i && substr($1, i + 1) == name) print $1 }'
   done
 }
 
-bears() { LC_ALL=C grep -qsz "$1" "/proc/$2/environ"; }
+# pids of the processes whose environment has what grep is asked for
+bearers() { LC_ALL=C grep -lsz "$@" /proc/[0-9]*/environ | cut -d/ -f3; }
 
-# its environment names another run
-is_of_other_run() {
-  [ -n "$run_id" ] && bears '^DTOOL_RUN_ID=' "$1" && ! bears "^DTOOL_RUN_ID=${run_id//./\\.}\$" "$1"
+# the user who started it; /proc/PID itself is root's where a program may not be traced
+is_mine() {
+  local name uid
+  while read -r name uid _; do
+    [ "$name" = Uid: ] && break
+  done 2> /dev/null < "/proc/$1/status"
+  [ "$uid" = "$EUID" ]
 }
 
 # prints pid and start time of the members that live
 members() {
-  local seeds pid start
-  seeds=$(screens)
+  local bearing='' seeds pid start
+  seeds=$(screens | cut -d. -f1)
   if [ -n "$run_id" ]; then
-    seeds+=" $(LC_ALL=C grep -lszxF "DTOOL_RUN_ID=$run_id" /proc/[0-9]*/environ | cut -d/ -f3)"
+    bearing=$(bearers '^DTOOL_RUN_ID=')  # before the next line, so that a child born meanwhile counts as ours
+    seeds+=" $(bearers -xF "DTOOL_RUN_ID=$run_id")"
   fi
-  cat /proc/[0-9]*/stat 2> /dev/null | awk -v seeds="${seeds//$'\n'/ }" -v self=$$ \
+  cat /proc/[0-9]*/stat 2> /dev/null | awk -v seeds="${seeds//$'\n'/ }" -v bearing="${bearing//$'\n'/ }" -v self=$$ \
     -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" -v known="${!seen[*]}" -v known_starts="${seen[*]}" '
     BEGIN {
-      n = split(seeds, a); for (i = 1; i <= n; i++) member[a[i]] = 1
+      n = split(bearing, a); for (i = 1; i <= n; i++) foreign[a[i]] = 1
+      n = split(seeds, a); for (i = 1; i <= n; i++) { member[a[i]] = 1; delete foreign[a[i]] }
       n = split(leaders, a); split(leader_starts, b); for (i = 1; i <= n; i++) since[a[i]] = b[i]
       n = split(known, a); split(known_starts, b); for (i = 1; i <= n; i++) was[a[i]] = b[i]
     }
+    { $0 = rest $0; rest = "" }
+    NF < 44 { rest = $0 " "; next }  # a line end in the name of a process
     {
       pid = $1
-      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X") next
-      parent[pid] = $2; start[pid] = $20
+      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X" || (pid in foreign)) next
+      parent[pid] = $2; session[pid] = $4; start[pid] = $20
       if (($4 in since) && $20 + 0 >= since[$4] + 0) member[pid] = 1
       if ((pid in was) && was[pid] == $20) member[pid] = 1
     }
     END {
       do {
         grown = 0
-        for (pid in parent) if (!(pid in member) && (parent[pid] in member)) { member[pid] = 1; grown = 1 }
+        for (pid in parent) {
+          if (!(pid in member) && ((parent[pid] in member) || (session[pid] in member))) { member[pid] = 1; grown = 1 }
+        }
       } while (grown)
       for (p = self; p > 1; p = parent[p]) delete member[p]
       for (pid in member) if ((pid in start) && parent[pid] != self) print pid, start[pid]
     }' | while read -r pid start; do
-      [ -O "/proc/$pid" ] && ! is_of_other_run "$pid" && echo "$pid $start"
+      is_mine "$pid" && echo "$pid $start"
     done
 }
 
@@ -92,7 +103,7 @@ look
 if [ ${#living[@]} != 0 ]; then
   kill -TERM "${living[@]}" 2> /dev/null
   wait_for_end "$grace"
-  for name in "${sessions[@]}"; do screen -S "$name" -X quit > /dev/null 2>&1; done
+  for screen in $(screens); do screen -S "$screen" -X quit > /dev/null 2>&1; done
   look
   forced=${#living[@]}
   for ((round = 0; round < 10 && ${#living[@]} != 0; round++)); do

@@ -8,6 +8,7 @@
 #   expect_no_output, expect_error, expect_no_error
 #   expect_equal WANTED GOT     and expect_file PATH, expect_no_file PATH
 #   expect_process_with RUN_ID, expect_no_process_with RUN_ID    DTOOL_RUN_ID in any process's environment, on any host
+#   json EXPRESSION             a Python expression on `d`, the JSON document in the last command's stdout
 #   eventually SECONDS COMMAND...  repeats COMMAND until it succeeds
 #   needs_isolation, needs_program P, needs_file PATH, skip REASON
 #
@@ -117,6 +118,12 @@ expect_no_file() { [[ ! -e $1 ]] || fail "there is a file $1"; }
 
 expect_equal() {
   [[ $1 == "$2" ]] || fail "$(printf 'not equal\n  wanted: %s\n  got:    %s' "$1" "$2")"
+}
+
+# Fails where stdout is anything but one JSON document.
+json() {
+  /usr/bin/python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$out" "$1" ||
+    fail "stdout is no JSON document that has $1"
 }
 
 # The processes of a run on all hosts, one a line: a lab's processes are processes of this machine.

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# `dtool kill` ends what a run leaves behind to live on: daemons, processes that ignore TERM and HUP, that cleared or
+# overwrote their environment, that are stopped, or that answer TERM with a child; and counts zombies as ended.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+needs_file /usr/bin/python3
+lab 2
+
+# Each of these is told from all other processes by its argument.
+tag=918273$$
+cat >hide.sh <<'END'
+tag=$1
+(setsid bash -c "sleep $tag.1 &")                                     # a daemon: double fork, a session of its own
+(trap '' TERM HUP INT; sleep $tag.2) &                                # deaf
+(trap '' TERM HUP INT; setsid bash -c "sleep $tag.3 &")               # a deaf daemon
+env -i sleep $tag.4 &                                                 # without environment, a child
+env -i bash -c "sleep $tag.5 &"                                       # without environment, an orphan
+setsid env -i sleep $tag.6 &                                          # without environment, in a session of its own
+(setsid bash -c "trap 'setsid sleep $tag.7 &' TERM; while :; do sleep 0.1; done" &) # answers TERM with a child
+(cp "$(command -v sleep)" "$DTOOL_OUTPUT_DIR/a
+) R 1"; setsid "$DTOOL_OUTPUT_DIR/a
+) R 1" $tag.11 &)                                                     # a name that /proc/PID/stat does not quote
+(setsid bash -c "kill -STOP \$\$; exec sleep $tag.8" &)               # stopped
+/usr/bin/python3 retitle.py $tag.9 &                                  # its environment is overwritten, its parent gone
+/usr/bin/python3 zombie.py $tag.10 &                                  # its child is a zombie
+wait
+END
+# What setproctitle does: the title runs over into the environment.
+cat >retitle.py <<'END'
+import ctypes, os, sys, time
+if os.fork():
+    os._exit(0)
+fields = open('/proc/self/stat').read().rsplit(')', 1)[1].split()
+begin, end = int(fields[47]), int(fields[48])
+ctypes.memset(begin, ord('x'), end - begin)
+open(os.environ['DTOOL_OUTPUT_DIR'] + '/retitled', 'w')
+while True:
+    time.sleep(1)
+END
+cat >zombie.py <<'END'
+import os, time
+if os.fork() == 0:
+    os._exit(0)
+while True:
+    time.sleep(1)
+END
+
+expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash hide.sh "$tag"
+run_id=$(json 'd["run_id"]')
+all_are_there() {
+  local host kind
+  for host in 1 2; do
+    on "$host" test -e "/root/here/experiment_output/$run_id/retitled" || return 1
+    for kind in 1 2 3 4 5 6 9 10 11; do on "$host" pgrep -f " $tag\.$kind\$" || return 1; done
+  done
+}
+eventually 20 all_are_there
+retitled=$(pgrep -f "retitle.py $tag.9" | head -n 1)
+[[ -z $(tr -d x <"/proc/$retitled/environ") ]] || fail 'the test does not test: the environment is still there'
+
+expect_exit 0 dtool kill --json --grace 1 --yes "$run_id"
+expect_equal True "$(json 'd["runs"][0]["none_left"]')"
+((0 < $(json 'd["runs"][0]["forced"]'))) || fail 'what ignored TERM was not counted as forced'
+((30 < $(json 'd["runs"][0]["ended"]'))) || fail 'too few processes were counted'
+expect_no_process_with "$run_id"
+expect_equal '' "$(pgrep -af "$tag" || true)"
+expect_equal '' "$(on 1 screen -ls | grep Detached || true)"
+for host in 1 2; do expect_equal '' "$(on "$host" ls .dtool/runs)"; done
+expect_equal '' "$(ls "$HOME/.dtool/killfiles")"

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# `dtool kill` takes the beginning of an id, every run, those that are agreed to, or a killfile by its path, AllenAct's
+# too; asks before it forgets one; and keeps the killfile of a run that it could not end everywhere.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+needs_program script
+lab 2
+touch code
+tag=736455$$
+
+start() { expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag "$1" -- sleep "$tag"; json 'd["run_id"]'; }
+killfile() { echo "$HOME/.dtool/killfiles/$1.killfile"; }
+# dtool kill on a terminal of its own, with these answers
+answer() {
+  local answers=$1
+  shift
+  last_command="dtool $* with the answers ${answers//$'\n'/ }" last_code=0
+  script -qec "$(printf '%q ' "$DTOOL" "$@")" /dev/null <<<"$answers" >"$out" 2>"$err" || last_code=$?
+}
+
+expect_exit 2 dtool kill --all
+expect_error 'dtool: no run is recorded in '
+
+one=$(start one) another=$(start another) third=$(start third)
+expect_exit 2 dtool kill sleep_
+expect_error "'sleep_' begins the id of 3 runs: "
+expect_exit 2 dtool kill nothing
+expect_error "no run 'nothing' is recorded"
+expect_exit 2 dtool kill ''
+expect_exit 2 dtool kill --all "$one"
+expect_error 'each say what to end'
+expect_exit 2 dtool kill
+expect_error 'no run was named'
+expect_exit 2 dtool kill --yes
+expect_error '3 runs are recorded'
+
+# Without an answer the killfile stays, and with it the folders on the hosts.
+expect_exit 0 dtool kill sleep_on
+expect_no_process_with "$one"
+expect_process_with "$another"
+expect_file "$(killfile "$one")"
+expect_equal "$one" "$(on 1 ls .dtool/runs | grep _one_)"
+# A second time there is nothing to end, and nothing wrong with that.
+expect_exit 0 dtool kill --delete "$one"
+expect_error "$one: 0 processes ended on .*; none is left"
+expect_no_file "$(killfile "$one")"
+expect_equal '' "$(on 1 ls .dtool/runs | grep _one_ || true)"
+
+# The newest is asked about first; then whether to delete.
+answer $'n\ny\nn' kill
+expect_equal 0 "$last_code"
+expect_output "end $third \(2 machines, started 20.*Z\)\? \[y/N\]"
+expect_no_process_with "$another"
+expect_process_with "$third"
+expect_file "$(killfile "$another")"
+
+# A host that cannot be reached keeps the killfile.
+fault cut h2
+expect_exit 1 dtool kill --connect_timeout 1 --yes "$third"
+expect_error "$third: [0-9]+ processes ended on .*; the killfile is kept"
+expect_error "$(sed -n 2p "$DTOOL_LAB_FOLDER/hosts"): "
+expect_file "$(killfile "$third")"
+expect_process_with "$third"
+expect_equal '' "$(on 1 pgrep -f "sleep $tag" || true)"
+fault mend h2
+expect_exit 0 dtool kill --all --yes
+expect_no_process_with "$third"
+expect_equal '' "$(ls "$HOME/.dtool/killfiles")"
+
+# A killfile that was cut short ends nothing and says so; a whole copy of it works from anywhere.
+fourth=$(start fourth)
+cp "$(killfile "$fourth")" copy
+head -c 500 copy >"$(killfile "$fourth")"
+expect_exit 2 dtool kill --all --yes
+expect_error "$(killfile "$fourth"):[0-9]+"
+expect_exit 2 dtool kill "$fourth"
+expect_error 'hint: '
+expect_process_with "$fourth"
+expect_exit 1 dtool list
+expect_exit 0 dtool kill --screen_ids_file copy
+expect_no_process_with "$fourth"
+expect_file copy
+rm "$(killfile "$fourth")"
+
+# AllenAct's own
+hosts=("$(sed -n 1p "$DTOOL_LAB_FOLDER/hosts")" "$(sed -n 2p "$DTOOL_LAB_FOLDER/hosts")")
+for host in 1 2; do
+  on "$host" screen -dmS "abc_machine$((host - 1))" bash -c "sleep $tag.1 & (sleep $tag.1 &); sleep $tag.1"
+  on "$host" screen -dmS "abc_machine$((host - 1))2" sleep "$tag.2"
+done
+printf '%s abc_machine0\n%s abc_machi' "${hosts[@]}" >ids.killfile
+expect_exit 2 dtool kill --screen_ids_file ids.killfile --yes
+expect_error 'ids.killfile:2: the line has no end'
+printf '%s abc_machine0\n%s abc_machine1\n' "${hosts[@]}" >ids.killfile
+expect_exit 0 dtool kill --screen_ids_file ids.killfile
+expect_error 'ids.killfile: [0-9]+ processes ended on .*; none is left'
+expect_file ids.killfile
+expect_equal 2 "$(pgrep -fc "^sleep $tag.2")"
+expect_equal '' "$(pgrep -f "^sleep $tag.1" || true)"
