@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# docs/cli.md has every command, flag and --json field that dtool has, and no flag that it has not.
+source "$(dirname "$0")/harness.sh"
+page=$source_folder/docs/cli.md
+
+section() { sed -n "/^## $1\$/,/^## /p" "$page"; }
+flags_of_help() { grep -Eo '^ +(-[a-z],)?--[a-z_,-]+|^ +-[a-z], --[a-z_,-]+' "$out" | tr -s ' ,' '\n' | { grep '^--' || true; }; }
+flags_of_page() { { grep -Eo '`--[a-z_]+' || true; } | tr -d '`' | sort -u; }
+
+expect_exit 0 dtool --help
+mapfile -t commands < <(sed -n '/^[A-Za-z]*ommands:/,$p' "$out" | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
+expect_equal 'command config kill list run trust' "$(printf '%s\n' "${commands[@]}" | sort | xargs)"
+
+common=$(section 'Flags of every command'; section 'Flags for hosts')
+all=$work/all
+flags_of_help >"$all"
+for command in "${commands[@]}"; do
+  expect_exit 0 dtool "$command" --help
+  own=$(section "dtool $command")
+  flags=$(flags_of_help)
+  [[ -n $flags ]] || fail "no flag was found in this help"
+  echo "$flags" >>"$all"
+  while read -r flag; do
+    grep -qE -- "\`$flag( |\`|\[)" <<<"$own$common" || fail "docs/cli.md, dtool $command: $flag is not there"
+  done <<<"$flags"
+  while read -r flag; do
+    grep -qxF -- "$flag" <<<"$flags" || fail "docs/cli.md, dtool $command: there is no $flag"
+  done < <(sed -n '/^| /p' <<<"$own" | sed 's/|[^|]*|$//' | flags_of_page)
+done
+while read -r flag; do
+  grep -qxF -- "$flag" "$all" || fail "docs/cli.md: no command has $flag"
+done < <(flags_of_page <"$page")
+
+expect_documented_fields() {
+  local field
+  while read -r field; do
+    grep -qF "\`$field\`" "$page" || fail "docs/cli.md: the field $field is not there"
+  done < <(sed -n 's/^ *"\([a-z_]*\)":.*/\1/p' "$out" | sort -u)
+}
+mkdir code
+echo true >code/train.sh
+cd code
+expect_exit 0 dtool run --dry_run --json -- bash train.sh
+expect_documented_fields
+expect_exit 0 dtool run --json --follow -- bash train.sh
+expect_documented_fields
+expect_exit 1 dtool command --json --runs_on 'local,nobody@127.0.0.1:1' --command true
+expect_documented_fields
+expect_exit 0 dtool trust --json --runs_on local
+expect_documented_fields
+expect_exit 0 dtool list --json
+expect_documented_fields
+expect_exit 0 dtool kill --all --delete --json
+expect_documented_fields
