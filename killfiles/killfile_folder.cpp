@@ -101,6 +101,7 @@ fs::path write(const fs::path& folder, const Killfile& killfile) {
 std::vector<Listed> list(const fs::path& folder) {
   struct Dated {
     std::string time;
+    fs::file_time_type written;  // parts what was started in the same second
     Listed listed;
   };
   std::error_code error;
@@ -113,13 +114,15 @@ std::vector<Listed> list(const fs::path& folder) {
     Listed listed = read_listed(file);
     const bool is_dated = listed.killfile && !listed.killfile->created.empty();
     std::string time = is_dated ? listed.killfile->created : time_of_file(file);
-    dated.push_back({std::move(time), std::move(listed)});
+    std::error_code ignored;
+    const auto written = fs::last_write_time(file, ignored);
+    dated.push_back({std::move(time), written, std::move(listed)});
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     throw std::system_error(error, folder.string() + ": cannot be read");
   }
   std::ranges::sort(dated, [](const Dated& a, const Dated& b) {
-    return std::tie(a.time, a.listed.file) > std::tie(b.time, b.listed.file);
+    return std::tie(a.time, a.written, a.listed.file) > std::tie(b.time, b.written, b.listed.file);
   });
   std::vector<Listed> runs;
   for (Dated& run : dated) runs.push_back(std::move(run.listed));

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
+
 #include "killfiles/killfile.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
@@ -80,6 +82,16 @@ TEST_F(KillfileFolderTest, ListsNewestFirst) {
   std::string ids;
   for (const Listed& run : list(folder())) ids += run.killfile.value().run_id;
   EXPECT_EQ(ids, "cab");
+}
+
+TEST_F(KillfileFolderTest, ListsRunsOfTheSameSecondByWhenTheyWereWritten) {
+  const auto first = record("run_b", "2026-11-21T03:45:12Z");
+  const auto second = record("run_a", "2026-11-21T03:45:12Z");
+  std::filesystem::last_write_time(
+      first, std::filesystem::last_write_time(second) - std::chrono::milliseconds(1));
+  const auto runs = list(folder());
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].killfile->run_id, "run_a");
 }
 
 TEST_F(KillfileFolderTest, ListsUnreadableFilesWithWhyAndPassesOthersOver) {
