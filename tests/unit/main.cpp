@@ -1,5 +1,5 @@
-// The sync folder's tests, which rsync also runs as its remote shell: `sync_tests remote_shell
-// HOST COMMAND…`, as it runs dtool.
+// The unit tests' main: each program of tests is its own remote shell, `unit_tests remote_shell
+// HOST COMMAND…`, as dtool is its own.
 #include <gtest/gtest.h>
 
 #include <string>
