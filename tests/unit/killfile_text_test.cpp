@@ -212,7 +212,7 @@ TEST(RunId, HoldsLettersDigitsAndThreeSigns) {
 
 TEST(KillfileText, TheDocumentedExampleIsOne) {
   const Killfile killfile = parse(tests::example_in("killfile.md"), "killfile.md");
-  EXPECT_EQ(killfile.run_id, "20261121-034512-x7qa");
+  EXPECT_EQ(killfile.run_id, "mnist_20261121-034512-3fa91c");
   EXPECT_EQ(killfile.machines.size(), 2u);
   EXPECT_EQ(to_text(killfile), tests::example_in("killfile.md")) << "as dtool writes it";
 }
