@@ -11,12 +11,17 @@ namespace {
 
 constexpr std::string_view kMark = "dtool-answer ";
 
+/// Ends each script. Without it the launcher died while it sent, and half a script may do something
+/// else: half of `rm -rf ~/.dtool/runs/x`, say.
+constexpr std::string_view kWhole = "\n#whole";
+
 }  // namespace
 
 Command bash(std::string_view text) {
   // `bash -s` would read its script a byte at a time. Nothing here needs more quoting than any
   // shell has.
-  return {"exec bash -c 'eval \"$(cat)\"' dtool", std::string(text)};
+  return {"exec bash -c 't=$(cat); [ \"${t: -6}\" = \"#whole\" ] && eval \"$t\"' dtool",
+          std::string(text).append(kWhole)};
 }
 
 std::string_view answer_function() {

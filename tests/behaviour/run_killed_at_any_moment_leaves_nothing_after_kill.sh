@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Nothing starts that is not recorded: the launcher is killed with SIGKILL at moments spread over the whole of
+# `dtool run`, of a program that daemonises. Where there is a killfile, `dtool kill` then leaves no process; where there
+# is none, nothing was started.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+lab 3
+moments=${MOMENTS:-25}
+
+cat >program.sh <<'END'
+(setsid bash -c 'trap "" TERM HUP; sleep 600 & sleep 600' &)
+sleep 600
+END
+for ((i = 0; i < 200; i++)); do echo "$i" >"file$i"; done
+
+# Ids that any process of this test's hosts bears; other labs' hosts have other addresses.
+bridge=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
+bridge=${bridge%.*}
+ids() {
+  local environ
+  { grep -lsz "^SSH_CONNECTION=${bridge//./\\.}\." /proc/[0-9]*/environ || true; } |
+    while read -r environ; do { cat "$environ" 2>/dev/null || true; } | tr '\0' '\n' | sed -n 's/^DTOOL_RUN_ID=//p'; done |
+    sort -u
+}
+recorded() { find "$HOME/.dtool/killfiles" -name '[!.]*.killfile' -printf '%f\n' 2>/dev/null | sed 's/\.killfile$//'; }
+start() { dtool run --quiet --runs_on "$DTOOL_LAB_HOSTS" -- bash program.sh; }
+
+# How long it takes, at the second time: the first sends the tree.
+start
+began=${EPOCHREALTIME/./}
+start
+whole=$((${EPOCHREALTIME/./} - began))
+[[ -n $(ids) ]] || fail 'the test does not test: no process bears an id'
+expect_exit 0 dtool kill --all --yes --grace 0.2
+
+with_killfile=0 with_processes=0
+for ((i = 0; i < moments; i++)); do
+  start >"$work/start.log" 2>&1 &
+  launcher=$!
+  moment=$((whole * (i + 1) * 11 / (moments * 10)))
+  sleep "$(printf '%d.%06d' $((moment / 1000000)) $((moment % 1000000)))"
+  # The subshell's child is dtool itself.
+  pkill -KILL -P "$launcher" || true
+  wait "$launcher" || true
+  # Every second time without a breath in between: what is on its way meets the kill.
+  if ((i % 2)); then sleep 0.5; fi
+  before=$(ids)
+  [[ -z $before ]] || ((with_processes += 1))
+  if [[ -n $(recorded) ]]; then
+    ((with_killfile += 1))
+    expect_exit 0 dtool kill --all --yes --grace 0.2
+  else
+    expect_equal '' "$before"
+  fi
+  sleep 0.3  # a start that slipped past the kill would show itself
+  expect_equal '' "$(ids)"
+  for host in 1 2 3; do expect_equal '' "$(on "$host" ls /run/screen/S-root 2>/dev/null || true)"; done
+done
+((with_killfile > 0 && with_killfile < moments)) ||
+  fail "the moments missed what they were to hit: a killfile was there at $with_killfile of $moments"
+((with_processes > 0)) || fail 'at no moment was anything running'
+echo "$moments moments over $((whole / 1000)) ms: $with_killfile with a killfile, $with_processes with processes"
