@@ -54,6 +54,8 @@ class ConfigAction : public Action {
 };
 
 std::string read_text(const std::filesystem::path& file, std::string_view flag) {
+  if (!std::filesystem::exists(file))
+    throw UsageError(fmt::format("{}: there is no file {}", flag, file.string()));
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   if (std::filesystem::is_directory(file) || !stream || !(text << stream.rdbuf())) {

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kLastLines = 10;
 
-/// Keeps the last lines of each host, and shows the very last ones.
+/// Keeps the last lines of each host, and shows the very last ones: of those that still run on a
+/// terminal, and of each that has ended well for good.
 class LastLines : public ssh::Listener {
  public:
   LastLines(Console& console, const std::vector<ssh::Host>& hosts,
@@ -29,8 +30,9 @@ class LastLines : public ssh::Listener {
   }
 
   void on_result(std::size_t host, const ssh::HostResult& result) override {
-    machines_[host].has_ended = true;
-    machines_[host].is_well = result.ok();
+    Machine& machine = machines_[host];
+    machine.has_ended = true;
+    if (result.ok()) console_.note(last_line(machine));
     show();
   }
 
@@ -50,7 +52,6 @@ class LastLines : public ssh::Listener {
     std::deque<std::string> lines;
     bool line_is_open = false;
     bool has_ended = false;
-    bool is_well = false;
   };
 
   static void add(Machine& machine, char each) {
@@ -65,13 +66,14 @@ class LastLines : public ssh::Listener {
     if (machine.lines.size() > kLastLines) machine.lines.pop_front();
   }
 
+  static std::string last_line(const Machine& machine) {
+    return fmt::format("{}: {}", machine.name, machine.lines.empty() ? "" : machine.lines.back());
+  }
+
   void show() {
     std::vector<std::string> rows;
     for (const std::size_t host : which_) {
-      const Machine& machine = machines_[host];
-      const char* state = !machine.has_ended ? "     " : machine.is_well ? "done " : "fail ";
-      rows.push_back(fmt::format("{}{}: {}", state, machine.name,
-                                 machine.lines.empty() ? "" : machine.lines.back()));
+      if (!machines_[host].has_ended) rows.push_back(last_line(machines_[host]));
     }
     console_.live(rows);
   }

@@ -12,8 +12,8 @@
 namespace dtool::cli {
 
 /// Waits for the jobs of the machines `which` and returns their exit codes. On a terminal one line
-/// a machine shows its last line; elsewhere each machine's end is a line. What failed carries its
-/// last lines as its error. Ctrl-C leaves the jobs running.
+/// a machine shows its last line; the last line of a machine that has ended well stays. What failed
+/// carries its last lines as its error. Ctrl-C leaves the jobs running.
 std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& remote,
                                                const killfiles::Killfile& killfile,
                                                const std::vector<std::size_t>& which);
