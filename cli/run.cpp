@@ -45,6 +45,12 @@ struct RunFlags {
   bool dry_run = false;
 };
 
+/// A check for CLI11, which takes -1 for the largest number.
+std::string must_be_seed(const std::string& text) {
+  const bool is_whole = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  return is_whole ? "" : fmt::format("a seed is a whole number from 0, not '{}'", text);
+}
+
 class RunAction : public Action {
  public:
   void add_options(CLI::App& app) override;
@@ -88,7 +94,8 @@ void RunAction::add_options(CLI::App& app) {
   app.add_option("--config_kwargs", flags_.config_kwargs,
                  R"(merged into the experiment: '{"train":{"epochs":3}}')")
       ->type_name("JSON");
-  app.add_option("-s,--seed", flags_.seed, "the same on every machine (random, and recorded)");
+  app.add_option("-s,--seed", flags_.seed, "the same on every machine (random, and recorded)")
+      ->check(must_be_seed);
   app.add_option("--env_activate_path", flags_.env_activate_path,
                  "a file on the hosts to source first")
       ->type_name("PATH");

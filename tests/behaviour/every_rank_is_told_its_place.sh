@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# What `dtool run` gives a program on every rank: env:// variables, one seed, the interface that reaches the listener;
+# over one SSH connection a host, through a talkative and slow shell start-up file; and what it leaves on the hosts.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+lab 3
+mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
+
+logins() { grep -c '^Accepted' "$DTOOL_LAB_FOLDER/host$1/sshd.log" || true; }
+# shellcheck disable=SC2016
+show='echo "seen: $RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $GROUP_RANK $DTOOL_MACHINE_ID $MASTER_ADDR $MASTER_PORT $DTOOL_SEED $GLOO_SOCKET_IFNAME $NCCL_SOCKET_IFNAME $DTOOL_RUN_ID $EXTRA"'
+# The seen lines, sorted by rank, without the two last words
+seen() { grep -o 'seen: .*' "$1" | sort -n -k2 | cut -d' ' -f2-12; }
+
+printf 'echo beware >&2\nsleep 1\n' >"$DTOOL_LAB_FOLDER/host2/root/.bashrc"
+before=$(logins 1)
+touch code
+expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --seed 7 --nproc_per_node 2 --distributed_ip_and_port "${address[0]}:29511" --export EXTRA=more -- bash -c "$show"
+expect_equal 1 $(($(logins 1) - before))
+expect_equal 1 "$(logins 2)"
+run_id=$(ls "$HOME/.dtool/killfiles")
+run_id=${run_id%.killfile}
+wanted=$(for rank in 0 1 2 3 4 5; do
+  echo "$rank $((rank % 2)) 6 2 $((rank / 2)) $((rank / 2)) ${address[0]} 29511 7 eth0 eth0"
+done)
+expect_equal "$wanted" "$(seen "$out")"
+expect_equal 6 "$(grep -c "$run_id more\$" "$out")"
+expect_error "$run_id: started on .*; 6 processes, seed 7, rank 0 listens on ${address[0]}:29511"
+
+# What is left on a host tells how the run did
+state=.dtool/runs/$run_id/machine2
+expect_equal 0 "$(on 3 cat "$state/exit_code")"
+expect_equal "$(on 3 cat /proc/sys/kernel/random/boot_id)" "$(on 3 cut -d' ' -f3 "$state/process")"
+expect_equal 2 "$(on 3 grep -c '^seen: ' "$state/log")"
+expect_equal "/root/here/experiment_output/$run_id/machine2.log" "$(on 3 readlink -f "$state/log")"
+on 3 test -e "$state/script"
+expect_equal 'drwx------' "$(on 3 stat -c %A "$state")"
+expect_exit 0 dtool list --json
+expect_equal "$run_id 3" "$(json '"%s %d" % (d["runs"][0]["run_id"], d["runs"][0]["machines"])')"
+expect_exit 0 dtool list
+expect_output "^$run_id +20.*Z +3  "
+
+# A shell that prints where nobody reads: rsync cannot live with it and says so; everything else can.
+printf 'echo welcome\nprintf "no line end"\n' >>"$DTOOL_LAB_FOLDER/host2/root/.bashrc"
+expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- true
+expect_error "^  ${address[1]}: rsync failed"
+expect_error 'hint: the login shell there prints something'
+expect_error '^nothing was started$'
+expect_exit 0 dtool run --follow --no_sync --runs_on "${address[1]},${address[2]}" -- bash -c "$show"
+expect_equal 2 "$(seen "$out" | wc -l)"
+
+rm "$DTOOL_LAB_FOLDER/host2/root/.bashrc"
+
+# Slots of a hostfile; a port that is free; a seed drawn once for all
+printf '%s slots=1\n# none\n\n%s slots=3\n' "${address[0]}" "${address[1]}" >hosts
+expect_exit 0 dtool run --follow --json --hostfile hosts -- bash -c "$show"
+for machine in 0 1; do on $((machine + 1)) cat "here/experiment_output/$(json 'd["run_id"]')/machine$machine.log"; done >"$work/logs"
+listener=$(json 'd["distributed_ip_and_port"]') seed=$(json 'd["seed"]')
+[[ $listener == "${address[0]}":* ]] || fail "the listener is $listener"
+expect_equal 4 "$(json 'd["world_size"]')"
+expect_equal 0 "$(json 'd["exit_code"]')"
+wanted=$(echo "0 0 4 1 0 0 ${listener/:/ } $seed eth0 eth0"
+  for rank in 1 2 3; do echo "$rank $((rank - 1)) 4 3 1 1 ${listener/:/ } $seed eth0 eth0"; done)
+expect_equal "$wanted" "$(seen "$work/logs")"
+
+# This machine, without SSH and without --runs_on
+expect_exit 0 dtool run --follow --no_sync -s 3 -- bash -c "$show"
+expect_output '^machine0: seen: 0 0 1 1 0 0 127\.0\.0\.1 [0-9]+ 3  '
+expect_exit 0 dtool kill --all --yes
