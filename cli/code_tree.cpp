@@ -66,20 +66,21 @@ tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::str
     throw UsageError(fmt::format("the current folder {} is no code tree to send", here.string()),
                      "change into the tree's folder, or give --no_sync");
   }
-  const bool is_inside = !output_dir.starts_with('/') && !output_dir.starts_with("~/");
-  if (is_inside)
-    excludes.push_back(std::filesystem::path(output_dir).lexically_normal().string() + "/");
+  const std::filesystem::path output = std::filesystem::path(output_dir + "/").lexically_normal();
+  const bool is_inside = output.is_relative() && *output.begin() != ".." && *output.begin() != "~";
+  if (is_inside) excludes.push_back("/" + output.string());
   return tree_sync::read_tree(here, excludes);
 }
 
-bool send_code_tree(Console& console, ssh::Remote& remote, const tree_sync::Tree& tree,
-                    const std::vector<std::string>& folders) {
+std::vector<ssh::HostResult> send_code_tree(Console& console, ssh::Remote& remote,
+                                            const tree_sync::Tree& tree,
+                                            const std::vector<std::string>& folders) {
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
   PushProgress progress(console, destinations.size());
-  const auto results = tree_sync::push(remote, tree, destinations, progress, {});
+  auto results = tree_sync::push(remote, tree, destinations, progress, {});
   console.progress("");
-  return report_failures(console, results, "sending the code") == 0;
+  return results;
 }
 
 }  // namespace dtool::cli

@@ -19,8 +19,9 @@ std::string code_folder(const ssh::Host& host, const std::string& code_path);
 /// UsageError where the current folder is the home folder or `/`.
 tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir);
 
-/// Sends it into `folders`, one a host; tells progress and failures. Whether all hosts have it.
-bool send_code_tree(Console& console, ssh::Remote& remote, const tree_sync::Tree& tree,
-                    const std::vector<std::string>& folders);
+/// Sends it into `folders`, one a host, and tells the progress.
+std::vector<ssh::HostResult> send_code_tree(Console& console, ssh::Remote& remote,
+                                            const tree_sync::Tree& tree,
+                                            const std::vector<std::string>& folders);
 
 }  // namespace dtool::cli

@@ -67,9 +67,12 @@ class RunAction : public Action {
   void set_processes(const Targets& targets, const std::vector<Checked>& checked);
   bool check(Console& console, ssh::Remote& remote, const Targets& targets);
   killfiles::Killfile record(const Invocation& invocation, const Targets& targets) const;
-  int start(Invocation& invocation, ssh::Remote& remote, const killfiles::Killfile& killfile) const;
-  int give_up(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile) const;
-  int follow(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile) const;
+  int start(Invocation& invocation, ssh::Remote& remote, const killfiles::Killfile& killfile);
+  int give_up(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
+  int follow(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
+  bool all_well(Console& console, const std::vector<ssh::HostResult>& results,
+                std::string_view doing);
+  int tell_end(Console& console, nlohmann::json document, int exit_code) const;
   void tell_started(Console& console, const killfiles::Killfile& killfile) const;
 
   RunFlags flags_;
@@ -77,6 +80,7 @@ class RunAction : public Action {
   RunPlan plan_;
   std::string what_;  ///< the experiment's or the program's name
   bool experiment_is_shipped_ = false;
+  nlohmann::json failures_ = nlohmann::json::array();  ///< every host's that were told
 };
 
 void RunAction::add_options(CLI::App& app) {
@@ -227,6 +231,22 @@ std::vector<std::string> RunAction::code_folders() const {
   return folders;
 }
 
+/// Tells the failures among `results`, and remembers them for --json.
+bool RunAction::all_well(Console& console, const std::vector<ssh::HostResult>& results,
+                         std::string_view doing) {
+  for (const ssh::HostResult& result : results) {
+    if (!result.ok()) failures_.push_back(to_json(result));
+  }
+  return report_failures(console, results, doing) == 0;
+}
+
+/// The document that --json wants, whatever came of the run.
+int RunAction::tell_end(Console& console, nlohmann::json document, int exit_code) const {
+  document.update({{"run_id", plan_.run_id}, {"exit_code", exit_code}, {"failures", failures_}});
+  if (console.json()) console.document(document);
+  return exit_code;
+}
+
 bool RunAction::check(Console& console, ssh::Remote& remote, const Targets& targets) {
   Needs needs;
   needs.run_id = plan_.run_id;
@@ -248,7 +268,7 @@ bool RunAction::check(Console& console, ssh::Remote& remote, const Targets& targ
         "{}: the system ends what you leave running at logout; to keep it: loginctl enable-linger",
         fold_hosts(at_risk)));
   }
-  return report_failures(console, results, "looking at the hosts") == 0 &&
+  return all_well(console, results, "looking at the hosts") &&
          complete_plan(console, targets, checked);
 }
 
@@ -260,7 +280,7 @@ killfiles::Killfile RunAction::record(const Invocation& invocation, const Target
   killfile.command_line = invocation.command_line;
   killfile.what = what_;
   killfile.seed = plan_.seed;
-  killfile.distributed_ip_and_port = fmt::format("{}:{}", plan_.listener, plan_.port);
+  killfile.distributed_ip_and_port = listener_of(plan_);
   killfile.nproc_per_node = plan_.machines.front().processes;
   killfile.code_path = plan_.machines.front().code_folder;
   record_connection(targets.connect, killfile);
@@ -274,8 +294,7 @@ killfiles::Killfile RunAction::record(const Invocation& invocation, const Target
 }
 
 /// Some machine did not start: a distributed run cannot go on without it, so the others are ended.
-int RunAction::give_up(Console& console, ssh::Remote& remote,
-                       const killfiles::Killfile& killfile) const {
+int RunAction::give_up(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile) {
   const KillReport ended = end_run(console, remote, killfile, std::chrono::seconds(5));
   if (ended.none_left) {
     remove_state(remote, killfile);
@@ -283,7 +302,7 @@ int RunAction::give_up(Console& console, ssh::Remote& remote,
     console.note("what had been started was ended again");
     return kSomeFailed;
   }
-  report_failures(console, ended.results, "ending what had been started");
+  all_well(console, ended.results, "ending what had been started");
   console.fail("something may still run", fmt::format("dtool kill {}", killfile.run_id));
   return kSomeFailed;
 }
@@ -297,14 +316,13 @@ void RunAction::tell_started(Console& console, const killfiles::Killfile& killfi
                            killfile.distributed_ip_and_port));
 }
 
-int RunAction::follow(Console& console, ssh::Remote& remote,
-                      const killfiles::Killfile& killfile) const {
+int RunAction::follow(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile) {
   const auto results = follow_logs(console, remote, killfile);
   if (remote.interrupted()) {
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
     return kInterrupted;
   }
-  if (report_failures(console, results, killfile.run_id) == 0)
+  if (all_well(console, results, killfile.run_id))
     console.note(fmt::format("{}: ended well on {}",
                              console.styled_error(Style::bold, killfile.run_id),
                              fold_hosts(remote.hosts())));
@@ -314,7 +332,7 @@ int RunAction::follow(Console& console, ssh::Remote& remote,
 }
 
 int RunAction::start(Invocation& invocation, ssh::Remote& remote,
-                     const killfiles::Killfile& killfile) const {
+                     const killfiles::Killfile& killfile) {
   Console& console = invocation.console;
   std::vector<ssh::ScreenJob> jobs;
   std::vector<std::size_t> all;
@@ -328,14 +346,12 @@ int RunAction::start(Invocation& invocation, ssh::Remote& remote,
                  fmt::format("dtool kill {} ends what was started", killfile.run_id));
     return kInterrupted;
   }
-  if (report_failures(console, results, "starting") > 0) return give_up(console, remote, killfile);
+  if (!all_well(console, results, "starting"))
+    return tell_end(console, nlohmann::json::object(), give_up(console, remote, killfile));
   tell_started(console, killfile);
   if (console.json()) {
-    nlohmann::json document = describe_run(plan_, killfile);
     const int exit_code = flags_.follow ? follow(console, remote, killfile) : kAllWell;
-    if (flags_.follow) document["exit_code"] = exit_code;
-    console.document(document);
-    return exit_code;
+    return tell_end(console, describe_run(plan_, killfile), exit_code);
   }
   if (flags_.follow) return follow(console, remote, killfile);
   console.note(fmt::format(
@@ -364,13 +380,14 @@ int RunAction::run(Invocation& invocation) {
   if (wants_sync()) tree = read_code_tree(flags_.excludes, flags_.output_dir);
 
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const bool is_ready = check(console, *remote, targets) &&
-                        (!tree || send_code_tree(console, *remote, *tree, code_folders()));
+  const auto send = [&] { return send_code_tree(console, *remote, *tree, code_folders()); };
+  const bool is_ready =
+      check(console, *remote, targets) && (!tree || all_well(console, send(), "sending the code"));
   if (!is_ready || remote->interrupted()) {
     discard_run_folders(*remote, plan_.run_id);
     if (remote->interrupted()) return kInterrupted;
     console.note("nothing was started");
-    return kNotDone;
+    return tell_end(console, nlohmann::json::object(), kNotDone);
   }
   const killfiles::Killfile killfile = record(invocation, targets);
   return start(invocation, *remote, killfile);

@@ -24,9 +24,6 @@ std::string assign_path(std::string_view name, std::string_view path) {
 /// The trainer's command line, or the user's; shell text for an array.
 std::string command_words(const RunPlan& plan, const MachinePlan& machine) {
   if (machine.trainer.empty()) return ssh::quote_all(plan.program);
-  const bool is_v6 = plan.listener.find(':') != std::string::npos;
-  const std::string listener = is_v6 ? fmt::format("[{}]:{}", plan.listener, plan.port)
-                                     : fmt::format("{}:{}", plan.listener, plan.port);
   const std::vector<std::string> flags = {"--machine_id",
                                           std::to_string(machine.id),
                                           "--distributed_nodes",
@@ -34,7 +31,7 @@ std::string command_words(const RunPlan& plan, const MachinePlan& machine) {
                                           "--nproc_per_node",
                                           std::to_string(machine.processes),
                                           "--distributed_ip_and_port",
-                                          listener,
+                                          listener_of(plan),
                                           "--seed",
                                           std::to_string(plan.seed)};
   return fmt::format("{} \"$PWD/experiment.toml\" {} --output_dir \"$output\"",
@@ -57,6 +54,11 @@ void number_ranks(RunPlan& plan) {
     machine.first_rank = plan.world_size;
     plan.world_size += machine.processes;
   }
+}
+
+std::string listener_of(const RunPlan& plan) {
+  const bool is_v6 = plan.listener.find(':') != std::string::npos;
+  return fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), plan.listener, plan.port);
 }
 
 std::string output_folder(const RunPlan& plan, const MachinePlan& machine) {

@@ -40,6 +40,9 @@ struct RunPlan {
 /// Gives each machine its first rank, and the run its world size.
 void number_ranks(RunPlan& plan);
 
+/// `IP:PORT` of rank 0, `[v6::addr]:PORT` for IPv6.
+std::string listener_of(const RunPlan& plan);
+
 /// The run's own folder under the output folder, on that machine.
 std::string output_folder(const RunPlan& plan, const MachinePlan& machine);
 

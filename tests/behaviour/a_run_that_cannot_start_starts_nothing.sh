@@ -88,6 +88,7 @@ expect_error '^nothing was started'
 fault mend h2
 untouched
 expect_exit 2 timeout 60 "$DTOOL" run --json --runs_on "$DTOOL_LAB_HOSTS" --env_activate_path '~/absent' -- true
+expect_equal "2 3 not_started" "$(json '"%d %d %s" % (d["exit_code"], len(d["failures"]), d["failures"][0]["failure"])')"
 
 # A disk that is full from the start, and one that cannot take the log
 on 2 mkdir -p .dtool/runs
@@ -100,6 +101,7 @@ untouched
 expect_equal '' "$(on 1 pgrep -f 'sleep 1000' || true)"
 on 2 touch /root/file
 expect_exit 1 timeout 60 "$DTOOL" run --json --output_dir '~/file/out' --runs_on "$DTOOL_LAB_HOSTS" -- sleep 1000
+expect_equal "1 ${address[1]}" "$(json '"%d %s" % (d["exit_code"], d["failures"][0]["host"])')"
 expect_error '1 of 3 hosts failed: starting'
 expect_error "^  ${address[1]}: cannot make the folder of /root/file/out/"
 expect_error '^what had been started was ended again'
