@@ -13,3 +13,8 @@ eval "expect_exit 1 dtool $hint"
 expect_error 'there is no terminal to ask on'
 eval "expect_exit 0 dtool $hint --yes"
 expect_exit 0 dtool command --runs_on 'h[1-3]' --command true
+
+# Also where the key is known by the host's address alone, as trust has written it.
+fault forget h2
+expect_exit 1 dtool command --runs_on 'h[1-3]' --command true
+expect_error '^  h2: the host key is not in '

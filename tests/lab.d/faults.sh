@@ -215,10 +215,19 @@ change_hidden() {
   done
 }
 
+# By its name or its address: dtool and ssh add new keys under the one that they connected to.
 lab_forget() {
   host_number "${1:-}"
-  local known=$folder/home/.ssh/known_hosts
-  awk -v name="h$REPLY" '{ split($1, names, ","); first = names[1]; gsub(/^\[|\].*$/, "", first); if (first != name) print }' "$known" >"$known.new"
+  local known=$folder/home/.ssh/known_hosts address
+  address=$(sed -n "${REPLY}p" "$folder/hosts")
+  awk -v name="h$REPLY" -v address="$address" '{
+    count = split($1, names, ",")
+    for (i = 1; i <= count; i++) {
+      gsub(/^\[|\].*$/, "", names[i])
+      if (names[i] == name || names[i] == address) next
+    }
+    print
+  }' "$known" >"$known.new"
   mv "$known.new" "$known"
 }
 
