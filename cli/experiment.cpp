@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -59,16 +61,23 @@ toml::table parse_toml(const std::filesystem::path& file) {
   }
 }
 
+/// What is put into tables is walked by functions that call themselves.
+bool refuse_depth(int depth, Json::parse_event_t, const Json&) {
+  constexpr int kDeepest = 64;
+  if (depth <= kDeepest) return true;
+  throw UsageError(fmt::format("--config_kwargs: it is nested more than {} deep", kDeepest));
+}
+
 Json parse_json(const std::string& text) {
   if (text.empty()) return Json::object();
   try {
-    Json json = Json::parse(text);
+    Json json = Json::parse(text, refuse_depth);
     if (!json.is_object()) {
       throw UsageError(fmt::format("--config_kwargs wants a JSON object, not {}", text),
                        R"(for example --config_kwargs '{"train":{"epochs":3}}')");
     }
     return json;
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {
     const std::string what =
         error.what();  // "[json.exception.parse_error.101] parse error at line 1, column 9: …"
     const std::size_t at = what.find("] ");
@@ -99,6 +108,10 @@ struct Place {
 void put(const Place& place, const Json& value, const std::string& path) {
   if (value.is_boolean()) {
     place.put(value.get<bool>());
+  } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
+    throw UsageError(fmt::format("--config_kwargs: {} is {}, and TOML's integers end at {}", path,
+                                 value.get<std::uint64_t>(),
+                                 std::numeric_limits<std::int64_t>::max()));
   } else if (value.is_number_integer()) {
     place.put(value.get<std::int64_t>());
   } else if (value.is_number_float()) {
@@ -176,8 +189,11 @@ Experiment read_experiment(const std::string& file, const std::string& config_kw
   merge(table, kwargs, "");
   if (const auto nodes = table["distributed_nodes"].value<std::int64_t>())
     check_nodes(*nodes, machines, path.string());
+  // toml++ 3.3 writes control characters into literal strings and cannot read them back.
+  constexpr auto kFlags =
+      toml::toml_formatter::default_flags & ~toml::format_flags::allow_literal_strings;
   std::ostringstream text;
-  text << table << "\n";
+  text << toml::toml_formatter(table, kFlags) << "\n";
   experiment.toml = text.str();
   return experiment;
 }

@@ -1,10 +1,15 @@
 #include "cli/host_options.h"
 
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <filesystem>
 #include <map>
 #include <stdexcept>
+#include <string_view>
 
 #include "cli/shell_words.h"
 #include "ssh/client_config.h"
@@ -19,11 +24,14 @@ const std::map<char, std::string> kSettingOfFlag = {
     {'i', "IdentityFile"}, {'p', "Port"}, {'l', "User"}, {'J', "ProxyJump"}};
 
 std::pair<std::string, std::string> split_setting(const std::string& text) {
-  const std::size_t at = text.find_first_of("= ");
-  if (at == text.npos || at == 0) {
+  const std::size_t at = std::min(text.find_first_of("= \t"), text.size());
+  std::size_t value = std::min(text.find_first_not_of(" \t", at), text.size());
+  if (value < text.size() && text[value] == '=') ++value;
+  value = std::min(text.find_first_not_of(" \t", value), text.size());
+  if (at == 0 || value == text.size()) {
     throw std::invalid_argument(fmt::format("--ssh_cmd: -o wants Keyword=value, not {}", text));
   }
-  return {text.substr(0, at), text.substr(at + 1)};
+  return {text.substr(0, at), text.substr(value)};
 }
 
 std::string expand_home(const std::string& path) {
@@ -34,6 +42,20 @@ std::string expand_home(const std::string& path) {
 ssh::GroupLookup group_lookup(const Settings& settings) {
   return [&settings](std::string_view name) {
     const auto found = settings.groups.find(std::string(name));
+/// Whether it is a setting of a file, which ssh looks for from the folder it is called in.
+bool names_file(const std::string& keyword) {
+  constexpr std::array kKeywords = {"IdentityFile", "UserKnownHostsFile", "GlobalKnownHostsFile"};
+  return std::ranges::any_of(
+      kKeywords, [&keyword](const char* each) { return ::strcasecmp(each, keyword.c_str()) == 0; });
+}
+
+/// A path that holds in every folder. What `~`, `%d` or `${NAME}` stand for is settled at its use,
+/// and `none` is no file.
+std::string anchored(const std::string& path) {
+  const bool is_anchored = path.find_first_of("/~%$") == 0 || path == "none" || path == "NONE";
+  return is_anchored ? path : std::filesystem::absolute(path).string();
+}
+
     if (found != settings.groups.end()) return found->second;
     std::string known;
     for (const auto& [group, hosts] : settings.groups) known += (known.empty() ? "" : ", ") + group;
@@ -125,10 +147,10 @@ Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions&
 }
 
 void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile) {
-  if (connect.config_file)
-    killfile.ssh_config_file = std::filesystem::absolute(*connect.config_file);
-  for (const auto& setting : connect.settings) {
-    if (setting.first != "ConnectTimeout") killfile.ssh_settings.push_back(setting);
+  if (connect.config_file) killfile.ssh_config_file = anchored(*connect.config_file);
+  for (const auto& [keyword, value] : connect.settings) {
+    if (keyword == "ConnectTimeout") continue;
+    killfile.ssh_settings.emplace_back(keyword, names_file(keyword) ? anchored(value) : value);
   }
 }
 
@@ -138,9 +160,10 @@ SshCommand parse_ssh_cmd(const std::string& text) {
   if (!words.empty() && words.front() == "ssh") words.erase(words.begin());
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    if (word.ends_with("{addr}") && (word == "{addr}" || word.ends_with("@{addr}"))) {
-      const std::string user = word.substr(0, word.size() - std::string("{addr}").size());
-      if (user.size() > 1) command.settings.emplace_back("User", user.substr(0, user.size() - 1));
+    if (word == "{addr}") continue;
+    constexpr std::string_view kAddress = "@{addr}";
+    if (word.ends_with(kAddress) && word.size() > kAddress.size()) {
+      command.settings.emplace_back("User", word.substr(0, word.size() - kAddress.size()));
       continue;
     }
     const char flag = word.size() >= 2 && word[0] == '-' ? word[1] : '\0';

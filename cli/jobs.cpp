@@ -62,7 +62,7 @@ std::string make_run_id(const std::string& name) {
   constexpr std::size_t kLongest =
       40;  // a screen session's name has a limit, and the id stands in it
   safe = safe.substr(0, kLongest);
-  const std::size_t begin = safe.find_first_not_of(".-");
+  const std::size_t begin = safe.find_first_not_of("._-");
   safe = begin == safe.npos ? "run" : safe.substr(begin);
   std::random_device random;
   return fmt::format("{}_{:%Y%m%d-%H%M%S}-{:06x}", safe, utc(), random() & 0xffffffU);

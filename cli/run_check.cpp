@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <filesystem>
 #include <map>
 
@@ -88,6 +89,21 @@ void judge_trainer(const Answers& answers, ssh::HostResult& result, Checked& che
       "libgloo0)");
 }
 
+/// The number that the host answered; 0 where it said nothing. What is none is a failure of that
+/// host.
+int read_number(const Answers& answers, const std::string& name, int most,
+                ssh::HostResult& result) {
+  const auto text = ssh::find_answer(answers, name);
+  if (!text) return 0;
+  int value = 0;
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, value);
+  if (error == std::errc() && stop == end && value >= 0 && value <= most) return value;
+  set_lack(result, fmt::format("its answer {}={} is no number from 0 to {}", name, *text, most),
+           "");
+  return 0;
+}
+
 void judge(Checked& checked, const Needs& needs) {
   ssh::HostResult& result = checked.result;
   if (result.failure != ssh::Failure::none) return;
@@ -114,10 +130,10 @@ void judge(Checked& checked, const Needs& needs) {
     set_lack(result, fmt::format("something listens on port {} already", *port),
              "--distributed_ip_and_port auto takes a free one");
   }
-  checked.gpus = std::stoi(find("gpus").value_or("0"));
+  checked.gpus = read_number(answers, "gpus", 1024, result);
   checked.address = find("address").value_or("");
-  checked.port =
-      static_cast<std::uint16_t>(std::stoi(find("port").value_or(std::to_string(needs.port))));
+  const int port = read_number(answers, "port", 65535, result);
+  checked.port = port == 0 ? needs.port : static_cast<std::uint16_t>(port);
   checked.logout_kills = find("logout_kills").has_value();
 }
 

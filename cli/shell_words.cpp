@@ -6,6 +6,15 @@
 #include <utility>
 
 namespace dtool::cli {
+namespace {
+
+/// Whether a backslash before `each` is no character of its own, inside that quote.
+bool is_escaped(char each, char quote) {
+  if (quote == '\'') return false;
+  return quote == '\0' || std::string_view("\"\\$`\n").find(each) != std::string_view::npos;
+}
+
+}  // namespace
 
 std::vector<std::string> split_words(std::string_view text) {
   std::vector<std::string> words;
@@ -14,9 +23,10 @@ std::vector<std::string> split_words(std::string_view text) {
   char quote = '\0';
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char each = text[i];
-    const bool escapes = each == '\\' && quote != '\'' && i + 1 < text.size();
-    if (escapes) {
-      word += text[++i];
+    if (each == '\\' && i + 1 < text.size() && is_escaped(text[i + 1], quote)) {
+      ++i;
+      if (text[i] == '\n') continue;  // a line that goes on
+      word += text[i];
       is_in_word = true;
     } else if (quote != '\0') {
       if (each == quote) {

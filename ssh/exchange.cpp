@@ -35,6 +35,18 @@ int signal_number(const std::string& name) {
   return found == numbers.end() ? 127 : found->second;
 }
 
+/// Makes a waiter known to others for as long as this lives, however that ends.
+class Named {
+ public:
+  Named(Waiter*& name, Waiter& waiter) : name_(name) { name_ = &waiter; }
+  ~Named() { name_ = nullptr; }
+  Named(const Named&) = delete;
+  Named& operator=(const Named&) = delete;
+
+ private:
+  Waiter*& name_;
+};
+
 }  // namespace
 
 HostError connection_lost(const Session& session) {
@@ -98,6 +110,7 @@ asio::awaitable<void> Exchange::send(std::string_view bytes) {
 
 asio::awaitable<void> Exchange::send_from_fd() {
   Waiter waiter(reactor_, streams_.input_fd);
+  const Named named(input_waiter_, waiter);
   std::array<char, kChunk> bytes;
   while (!is_over_) {
     const ssize_t count = ::read(streams_.input_fd, bytes.data(), bytes.size());
@@ -105,9 +118,7 @@ asio::awaitable<void> Exchange::send_from_fd() {
       const std::string_view view(bytes.data(), static_cast<std::size_t>(count));
       co_await send(view);
     } else if (count < 0 && errno == EAGAIN) {
-      input_waiter_ = &waiter;
       const auto outcome = co_await waiter.wait(Waiter::For::readable, deadline_);
-      input_waiter_ = nullptr;
       if (outcome == Waiter::Outcome::deadline_passed) co_return;
     } else if (count == 0 || errno != EINTR) {
       co_return;
@@ -185,7 +196,7 @@ asio::awaitable<void> Exchange::end_command() {
     deadline_ = after(std::chrono::seconds(1));
     try {
       co_await receive();
-    } catch (const HostError&) {
+    } catch (...) {
       // Still running: the next signal, or nothing more that can be done from here.
     }
   }
@@ -200,6 +211,8 @@ asio::awaitable<void> Exchange::run() {
     co_await receive();
   } catch (const HostError& error) {
     has_timed_out = error.failure() == Failure::timed_out;
+  } catch (...) {  // a listener's, whose terminal has gone; the sender must end first all the same
+    failure = std::current_exception();
     failure = std::current_exception();
   }
   if (has_timed_out) co_await end_command();

@@ -62,7 +62,7 @@ class Exchange {
   EndsWith ends_with_;
   Deadline deadline_;
   bool is_over_ = false;            ///< no more input needs to be sent
-  Waiter* input_waiter_ = nullptr;  ///< while send_from_fd waits
+  Waiter* input_waiter_ = nullptr;  ///< while send_from_fd runs
 };
 
 /// The connection ended under us, with libssh's reason.

@@ -57,11 +57,12 @@ asio::awaitable<void> LocalConnection::pump_input(Exchange& exchange) {
 }
 
 asio::awaitable<void> LocalConnection::pump_output(Exchange& exchange, Stream stream) {
-  const int fd = stream == Stream::out ? exchange.out.reader.get() : exchange.err.reader.get();
+  // Closed at the end of this, whatever that is: a command whose output nobody takes must not wait.
+  const OwnedFd fd = std::move(stream == Stream::out ? exchange.out.reader : exchange.err.reader);
   std::function<void(std::string_view)> on_bytes = [&exchange, stream](std::string_view bytes) {
     if (exchange.streams.on_output) exchange.streams.on_output(stream, bytes);
   };
-  co_await read_all(reactor_, fd, on_bytes, &exchange.deadline);
+  co_await read_all(reactor_, fd.get(), on_bytes, &exchange.deadline);
 }
 
 void LocalConnection::start_pumps(TaskGroup& pumps, Exchange& exchange) {

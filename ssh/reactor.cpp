@@ -67,10 +67,10 @@ asio::awaitable<Waiter::Outcome> Waiter::wait(For what, Deadline deadline) {
   asio::steady_timer timer(reactor_.context());
   if (deadline != kNoDeadline) {
     timer.expires_at(deadline);
-    // The timer lives in this frame and its handler runs on this thread: when it is destroyed
-    // first, the handler gets operation_aborted and touches nothing.
-    timer.async_wait([this](boost::system::error_code error) {
-      if (!error) wake();
+    // A timer that is ready in the same turn as the descriptor runs its handler after this wait,
+    // and perhaps this Waiter, have ended.
+    timer.async_wait([&reactor = reactor_, waiter = this](boost::system::error_code error) {
+      if (!error && reactor.waiters_.contains(waiter)) waiter->wake();
     });
   }
   const auto direction = what == For::readable ? asio::posix::stream_descriptor::wait_read

@@ -7,6 +7,12 @@
 #include <cerrno>
 
 namespace dtool::ssh {
+namespace {
+
+/// What a pipe holds at most, unless someone widened it: so much may have come before the deadline.
+constexpr std::size_t kPipe = 65'536;
+
+}  // namespace
 
 asio::awaitable<bool> write_all(Reactor& reactor, int fd, std::string_view bytes,
                                 Deadline deadline) {
@@ -30,9 +36,12 @@ asio::awaitable<void> read_all(Reactor& reactor, int fd,
                                const Deadline* deadline) {
   Waiter waiter(reactor, fd);
   std::array<char, 32'768> bytes;
+  std::size_t late = 0;
   for (;;) {
     const ssize_t count = ::read(fd, bytes.data(), bytes.size());
     if (count > 0) {
+      if (Clock::now() >= *deadline) late += static_cast<std::size_t>(count);
+      if (late > kPipe) co_return;
       co_await reactor.yield();
       on_bytes(std::string_view(bytes.data(), static_cast<std::size_t>(count)));
       continue;

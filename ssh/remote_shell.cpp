@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -109,11 +110,12 @@ struct LocalRun {
 };
 
 asio::awaitable<void> pump(LocalRun& run, Stream stream) {
-  const int fd = stream == Stream::out ? run.out.reader.get() : run.err.reader.get();
+  // Closed at the end of this, whatever that is: a program whose output nobody takes must not wait.
+  const OwnedFd fd = std::move(stream == Stream::out ? run.out.reader : run.err.reader);
   std::function<void(std::string_view)> on_bytes = [&run, stream](std::string_view bytes) {
     run.on_output(stream, bytes);
   };
-  co_await read_all(run.reactor, fd, on_bytes, &run.deadline);
+  co_await read_all(run.reactor, fd.get(), on_bytes, &run.deadline);
 }
 
 asio::awaitable<void> feed(LocalRun& run, std::string input) {
@@ -126,8 +128,11 @@ asio::awaitable<void> serve(LocalRun& run) {
   std::optional<Request> request{std::in_place};
   Waiter waiter(run.reactor, run.socket.get());
   Received received = Received::nothing;
+  // In slices: the deadline moves when the program has ended, and what it left running may hold the
+  // socket.
   while (received == Received::nothing && Clock::now() < run.deadline) {
-    co_await waiter.wait(Waiter::For::readable, run.deadline);
+    const Deadline soon = std::min(run.deadline, after(std::chrono::milliseconds(200)));
+    co_await waiter.wait(Waiter::For::readable, soon);
     received = receive_request(run.socket.get(), *request);
   }
   if (received != Received::request) co_return;

@@ -17,21 +17,26 @@ std::string words(const std::vector<std::string>& list, std::string (*quoted)(st
   return text;
 }
 
-int to_int(const std::string& text) {
+std::optional<int> find_number(const std::multimap<std::string, std::string>& answers,
+                               const std::string& name) {
+  const std::string text = find_answer(answers, name).value_or("");
   int value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
 
 Command start_command(const ScreenJob& job, OldLog old_log) {
   std::string text(answer_function());
-  text += fmt::format("run_id={}\nsession={}\nstate={}\nlog={}\nfresh_log={}\n", quote(job.run_id), quote(job.session),
-                      quote_path(job.state_folder), quote_path(job.log), old_log == OldLog::replace ? "yes" : "no");
+  text += fmt::format("run_id={}\nsession={}\nstate={}\nlog={}\nfresh_log={}\n", quote(job.run_id),
+                      quote(job.session), quote_path(job.state_folder), quote_path(job.log),
+                      old_log == OldLog::replace ? "yes" : "no");
   text += "write_files() {\n";
   for (const auto& [name, content] : job.files) text += write_file(name, content) + " &&\n";
-  text += write_file("session", scripts::kSession) + " &&\n" + write_file("script", job.script) + "\n}\n";
+  text += write_file("session", scripts::kSession) + " &&\n" + write_file("script", job.script) +
+          "\n}\n";
   return bash(text.append(scripts::kStart));
 }
 
@@ -60,10 +65,10 @@ Command kill_command(const KillRequest& request) {
 
 std::optional<KillOutcome> read_kill(const HostResult& result) {
   const auto answers = read_answers(result.out);
-  if (!find_answer(answers, "looked_again")) return std::nullopt;
-  KillOutcome outcome;
-  outcome.ended = to_int(find_answer(answers, "ended").value_or("0"));
-  outcome.forced = to_int(find_answer(answers, "forced").value_or("0"));
+  const auto ended = find_number(answers, "ended");
+  const auto forced = find_number(answers, "forced");
+  if (!ended || !forced || !find_answer(answers, "looked_again")) return std::nullopt;
+  KillOutcome outcome{*ended, *forced, {}};
   const auto [begin, end] = answers.equal_range("left");
   for (auto each = begin; each != end; ++each) outcome.left.push_back(each->second);
   return outcome;

@@ -41,6 +41,7 @@ std::multimap<std::string, std::string> read_answers(std::string_view output) {
     line.remove_prefix(mark + kMark.size());
     const std::size_t equals = line.find('=');
     if (equals == line.npos) continue;
+    if (line.ends_with('\r')) line.remove_suffix(1);  // a log-in that goes through a terminal
     answers.emplace(line.substr(0, equals), line.substr(equals + 1));
   }
   return answers;

@@ -1,0 +1,165 @@
+// Jobs are named, started and ended together, and what became of each host is told.
+#include "cli/jobs.h"
+
+#include <gtest/gtest.h>
+
+#include "killfiles/killfile.h"
+#include "tests/unit/fake_remote.h"
+#include "tests/unit/syntax.h"
+
+namespace dtool::cli {
+namespace {
+
+using ssh::Failure;
+using tests::answered;
+using tests::FakeRemote;
+
+TEST(RunId, IsOneWhateverTheNameHolds) {
+  for (const std::string name : {"mnist", "", ".", "..", "-rf", "../../etc", "a b", "ü", "it's",
+                                 "$(id)", "a/b", "...x", "____", "\n", "%s", "*"}) {
+    const std::string id = make_run_id(name);
+    EXPECT_TRUE(killfiles::is_run_id(id)) << name << " gives " << id;
+  }
+  EXPECT_TRUE(killfiles::is_run_id(make_run_id(std::string(1000, 'x'))));
+  EXPECT_TRUE(make_run_id("mnist").starts_with("mnist_2"));
+}
+
+TEST(RunId, IsAnotherEachTime) {
+  EXPECT_NE(make_run_id("x"), make_run_id("x"));
+}
+
+TEST(RunId, LeavesRoomInASessionsName) {
+  EXPECT_LT(make_run_id(std::string(1000, 'x')).size(), 70U);
+}
+
+killfiles::Killfile run_on(std::size_t machines) {
+  killfiles::Killfile killfile;
+  killfile.run_id = "x_1";
+  for (std::size_t i = 0; i < machines; ++i) {
+    const int id = static_cast<int>(i);
+    killfile.machines.push_back({id, "h" + std::to_string(i), "session" + std::to_string(i),
+                                 state_folder("x_1", id), "/log", ""});
+  }
+  return killfile;
+}
+
+std::string kill_answer(int ended, int forced, const std::vector<std::string>& left = {}) {
+  std::string text = "dtool-answer ended=" + std::to_string(ended) + "\n";
+  text += "dtool-answer forced=" + std::to_string(forced) + "\n";
+  for (const std::string& process : left) text += "dtool-answer left=" + process + "\n";
+  return text + "dtool-answer looked_again=yes\n";
+}
+
+KillReport end(FakeRemote& remote) {
+  Console console;
+  return end_run(console, remote, run_on(remote.names.size()), std::chrono::seconds(1));
+}
+
+TEST(EndRun, CountsOverAllHosts) {
+  FakeRemote remote("h[1-3]");
+  remote.answers[0] = answered(kill_answer(3, 0));
+  remote.answers[1] = answered(kill_answer(4, 2));
+  remote.answers[2] = answered(kill_answer(0, 0));
+  const KillReport report = end(remote);
+  EXPECT_EQ(report.ended, 7);
+  EXPECT_EQ(report.forced, 2);
+  EXPECT_TRUE(report.none_left);
+  for (const auto& result : report.results) EXPECT_TRUE(result.ok());
+}
+
+TEST(EndRun, ProcessesThatAreLeftAreNamedAndNobodySaysNoneIs) {
+  FakeRemote remote("h[1-2]");
+  remote.answers[0] = answered(kill_answer(1, 1, {"77 python train.py", "78 sh"}));
+  remote.answers[1] = answered(kill_answer(1, 0));
+  const KillReport report = end(remote);
+  EXPECT_FALSE(report.none_left);
+  EXPECT_EQ(report.ended, 2);
+  EXPECT_EQ(report.results[0].error,
+            "2 processes are still there\n      77 python train.py\n      78 sh");
+  EXPECT_TRUE(report.results[1].ok());
+}
+
+TEST(EndRun, AnAnswerThatCannotBeReadIsNotTakenForNone) {
+  for (const std::string out : {"", "dtool-answer ended=3\n", "ended=0\nlooked_again=yes\n"}) {
+    FakeRemote remote("h[1-2]");
+    remote.answers[0] = answered(out, 0, "what?");
+    remote.answers[1] = answered(kill_answer(0, 0));
+    const KillReport report = end(remote);
+    EXPECT_FALSE(report.none_left) << out;
+    EXPECT_FALSE(report.results[0].ok());
+    EXPECT_NE(report.results[0].error.find("what?"), std::string::npos);
+  }
+}
+
+TEST(EndRun, NumbersThatCannotBeReadAreNotTakenForNone) {
+  for (const std::string bad : {"ended=many", "ended=", "forced=-", "ended=3x"}) {
+    FakeRemote remote("h1");
+    remote.answers[0] = answered("dtool-answer " + bad + "\n" + kill_answer(0, 0));
+    EXPECT_FALSE(end(remote).none_left) << bad;
+  }
+}
+
+TEST(EndRun, AHostThatCannotBeReachedKeepsItsFailure) {
+  FakeRemote remote("h[1-2]");
+  remote.answers[0] = answered(kill_answer(5, 0));
+  remote.answers[1] = tests::failed(Failure::connect_timed_out, "no answer");
+  const KillReport report = end(remote);
+  EXPECT_FALSE(report.none_left);
+  EXPECT_EQ(report.ended, 5);
+  EXPECT_EQ(report.results[1].failure, Failure::connect_timed_out);
+}
+
+TEST(EndRun, AnInterruptLeavesHostsThatAreNotTakenForDone) {
+  FakeRemote remote("h[1-2]");
+  remote.answers[0] = remote.answers[1] = answered(kill_answer(1, 0));
+  remote.interrupt_before = 1;
+  testing::internal::CaptureStderr();
+  const KillReport report = end(remote);
+  testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(report.none_left);
+  EXPECT_EQ(report.results[1].failure, Failure::not_started);
+}
+
+TEST(EndRun, EveryMachineIsAskedForItsOwnSession) {
+  FakeRemote remote("h[1-2]");
+  end(remote);
+  EXPECT_NE(remote.input_of(1).find("sessions=(session1)"), std::string::npos);
+  EXPECT_NE(remote.input_of(1).find("/.dtool/runs/x_1/machine1"), std::string::npos);
+  EXPECT_EQ(remote.input_of(1).find("session0"), std::string::npos);
+}
+
+TEST(StartJobs, TellsWhyAJobDidNotStart) {
+  FakeRemote remote("h[1-4]");
+  remote.answers[0] = answered("dtool-answer started=1 2 boot\n");
+  remote.answers[1] = answered("dtool-answer error=screen is not installed\n", 1);
+  remote.answers[3] = answered("", 127);
+  std::vector<ssh::ScreenJob> jobs(4);
+  Console console;
+  const auto results = start_jobs(console, remote, jobs, {0, 1, 3}, ssh::OldLog::append);
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_TRUE(results[0].ok());
+  EXPECT_EQ(results[1].error, "screen is not installed");
+  EXPECT_EQ(results[1].failure, Failure::not_started);
+  EXPECT_EQ(results[2].error, "bash is not installed");
+  EXPECT_EQ(results[2].host.name, "h4");
+}
+
+TEST(RemoveState, TakesTheRunsFolderAloneAndNothingWithoutAnId) {
+  FakeRemote remote("h[1-2]");
+  remove_state(remote, run_on(2));
+  EXPECT_TRUE(remote.input_of(0).starts_with("rm -rf -- \"$HOME\"/.dtool/runs/x_1\n"));
+  killfiles::Killfile nameless = run_on(2);
+  nameless.run_id = "";
+  remove_state(remote, nameless);
+  EXPECT_EQ(remote.rounds.size(), 1U);
+}
+
+TEST(DiscardRunFolders, AsksNobodyAfterAnInterrupt) {
+  FakeRemote remote("h1");
+  remote.is_interrupted = true;
+  discard_run_folders(remote, "x_1");
+  EXPECT_TRUE(remote.rounds.empty());
+}
+
+}  // namespace
+}  // namespace dtool::cli

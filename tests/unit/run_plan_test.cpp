@@ -1,0 +1,192 @@
+// A run's plan: ranks, folders, and a script for each machine.
+#include "cli/run_plan.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "cli/action.h"
+#include "tests/unit/syntax.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::cli {
+namespace {
+
+using tests::syntax_fault;
+
+RunPlan plan_of(const std::vector<int>& processes) {
+  RunPlan plan;
+  plan.run_id = "mnist_20260101-000000-abc123";
+  plan.seed = 18446744073709551615U;
+  plan.listener = "10.0.0.1";
+  plan.port = 29500;
+  plan.output_dir = "experiment_output";
+  for (const int count : processes) {
+    MachinePlan machine;
+    machine.id = static_cast<int>(plan.machines.size());
+    machine.host = ssh::parse_host("h" + std::to_string(machine.id));
+    machine.code_folder = "~/code";
+    machine.processes = count;
+    plan.machines.push_back(machine);
+  }
+  number_ranks(plan);
+  return plan;
+}
+
+TEST(RunPlan, RanksGoOnFromMachineToMachineHoweverUnevenTheyAre) {
+  const RunPlan plan = plan_of({3, 1, 4, 2});
+  std::vector<int> first;
+  for (const MachinePlan& machine : plan.machines) first.push_back(machine.first_rank);
+  EXPECT_EQ(first, (std::vector<int>{0, 3, 4, 8}));
+  EXPECT_EQ(plan.world_size, 10);
+}
+
+TEST(RunPlan, NumberingAgainGivesTheSame) {
+  RunPlan plan = plan_of({2, 2});
+  number_ranks(plan);
+  EXPECT_EQ(plan.world_size, 4);
+  EXPECT_EQ(plan.machines[1].first_rank, 2);
+}
+
+TEST(RunPlan, TheOutputFolderIsInTheCodeFolderUnlessItIsAnchored) {
+  RunPlan plan = plan_of({1});
+  const std::string& id = plan.run_id;
+  EXPECT_EQ(output_folder(plan, plan.machines[0]), "~/code/experiment_output/" + id);
+  plan.output_dir = "/data/out";
+  EXPECT_EQ(output_folder(plan, plan.machines[0]), "/data/out/" + id);
+  plan.output_dir = "~/out";
+  EXPECT_EQ(output_folder(plan, plan.machines[0]), "~/out/" + id);
+}
+
+TEST(MakeJob, NamesSessionStateAndLogAfterRunAndMachine) {
+  const RunPlan plan = plan_of({1, 1});
+  const ssh::ScreenJob job = make_job(plan, plan.machines[1]);
+  EXPECT_EQ(job.run_id, plan.run_id);
+  EXPECT_EQ(job.session, "dtool_" + plan.run_id + "_machine1");
+  EXPECT_EQ(job.state_folder, "~/.dtool/runs/" + plan.run_id + "/machine1");
+  EXPECT_EQ(job.log, "~/code/experiment_output/" + plan.run_id + "/machine1.log");
+}
+
+TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
+  for (const std::string awkward :
+       {"it's", "a b", "$(id)", "\"", "-x", "a\nb", ";", "}", "ü", "`", "\\", "#", "((", "EOF"}) {
+    RunPlan plan = plan_of({2, 1});
+    plan.program = {awkward, awkward};
+    plan.activate = "~/" + awkward;
+    plan.output_dir = awkward;
+    plan.listener = awkward;
+    plan.variables = {{"A", awkward}, {"B", ""}};
+    plan.experiment_toml = "x = '''" + awkward + "'''";
+    for (MachinePlan& machine : plan.machines) {
+      machine.code_folder = "~/" + awkward;
+      EXPECT_EQ(syntax_fault(make_job(plan, machine).script), "") << awkward;
+      machine.trainer = "/opt/" + awkward;
+      const ssh::ScreenJob job = make_job(plan, machine);
+      EXPECT_EQ(syntax_fault(job.script), "") << awkward;
+      EXPECT_EQ(syntax_fault(ssh::start_command(job, ssh::OldLog::append).input), "") << awkward;
+    }
+  }
+}
+
+/// The script of machine 0, run here in an empty folder.
+std::string run_job(RunPlan plan, std::size_t machine = 0) {
+  const tests::TemporaryFolder folder;
+  for (MachinePlan& each : plan.machines) each.code_folder = folder.path().string();
+  plan.output_dir = (folder.path() / "out put's").string();
+  return tests::run_bash(make_job(plan, plan.machines[machine]).script);
+}
+
+TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
+  RunPlan plan = plan_of({1, 2});
+  plan.machines[0].processes = 3;
+  number_ranks(plan);
+  plan.program = {"bash", "-c",
+                  "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK "
+                  "$MASTER_ADDR:$MASTER_PORT $DTOOL_SEED \"$1\" \"$V\"",
+                  "x", "a  'b'\n$c"};
+  plan.variables = {{"V", "q\"'$x  y"}};
+  const std::string tail = " 1 10.0.0.1:29500 18446744073709551615 a  'b'\n$c q\"'$x  y\n";
+  const std::string said = run_job(plan, 1);
+  for (const std::string rank : {"3/5 0/2", "4/5 1/2"})
+    EXPECT_NE(said.find(rank + tail), std::string::npos) << said;
+}
+
+TEST(MakeJob, ASingleProcessReplacesTheScriptAndItsExitCodeCounts) {
+  RunPlan plan = plan_of({1});
+  plan.program = {"sh", "-c", "echo rank $RANK; exit 7"};
+  EXPECT_EQ(run_job(plan), "rank 0\nexit code 7\n");
+}
+
+TEST(MakeJob, TheFirstProcessThatFailsIsNamedAndEndsTheOthers) {
+  RunPlan plan = plan_of({3});
+  plan.program = {"sh", "-c", "[ $RANK = 1 ] && exit 9; exec sleep 60"};
+  const std::string said = run_job(plan);
+  EXPECT_NE(said.find("dtool: rank 1 on machine 0 ended with exit code 9"), std::string::npos)
+      << said;
+  EXPECT_TRUE(said.ends_with("exit code 9\n")) << said;
+}
+
+TEST(MakeJob, WhereActivatingFailsNothingIsRun) {
+  const tests::TemporaryFolder folder;
+  RunPlan plan = plan_of({1});
+  plan.activate = folder.write("activate", "return 3\n").string();
+  plan.program = {"echo", "ran"};
+  const std::string said = run_job(plan);
+  EXPECT_EQ(said, "dtool: " + plan.activate + " failed\nexit code 1\n");
+}
+
+TEST(MakeJob, TheTrainerGetsItsFlags) {
+  const tests::TemporaryFolder folder;
+  RunPlan plan = plan_of({2});
+  const std::filesystem::path trainer =
+      folder.write("train er", "#!/bin/sh\nprintf '<%s>' \"$@\"\n");
+  std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  plan.machines[0].trainer = trainer.string();
+  plan.listener = "fe80::1";
+  const std::string said = run_job(plan);
+  EXPECT_NE(said.find("<--machine_id><0><--distributed_nodes><1><--nproc_per_node><2>"
+                      "<--distributed_ip_and_port><[fe80::1]:29500><--seed>"
+                      "<18446744073709551615><--output_dir>"),
+            std::string::npos)
+      << said;
+}
+
+std::string fault(const std::string& text) {
+  try {
+    parse_export(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ParseExport, TakesTheValueAsItIs) {
+  using Variable = std::pair<std::string, std::string>;
+  EXPECT_EQ(parse_export("A=b"), (Variable{"A", "b"}));
+  EXPECT_EQ(parse_export("_a1="), (Variable{"_a1", ""}));
+  EXPECT_EQ(parse_export("A=b=c 'd'\n"), (Variable{"A", "b=c 'd'\n"}));
+}
+
+TEST(ParseExport, AValueLeftOutIsThatOfThisProcess) {
+  const tests::TemporaryVariable variable("DTOOLTEST_X", "a b");
+  EXPECT_EQ(parse_export("DTOOLTEST_X").second, "a b");
+  ::unsetenv("DTOOLTEST_Y");
+  EXPECT_TRUE(fault("DTOOLTEST_Y").starts_with("--export: DTOOLTEST_Y is not set here\nhint: "));
+}
+
+TEST(ParseExport, WhatNoVariableIsCalledIsRefused) {
+  for (const std::string text : {"", "=x", "1A=x", "A-B=x", "A B=x", "ü=x", "A.B"}) {
+    EXPECT_NE(fault(text).find("is not the name of a variable"), std::string::npos) << text;
+  }
+}
+
+TEST(ParseExport, DtoolsOwnVariablesAreRefused) {
+  for (const std::string text : {"DTOOL_RUN_ID=x", "DTOOL_SEED", "DTOOL_=1"}) {
+    EXPECT_NE(fault(text).find("is dtool's own to set"), std::string::npos) << text;
+  }
+  EXPECT_EQ(fault("DTOOL_MNIST_DIR=/data"), "");
+}
+
+}  // namespace
+}  // namespace dtool::cli

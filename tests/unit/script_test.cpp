@@ -1,0 +1,90 @@
+// Scripts travel on standard input, and their answers come back through whatever else is printed.
+#include "ssh/script.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/syntax.h"
+
+namespace dtool::ssh {
+namespace {
+
+using Answers = std::multimap<std::string, std::string>;
+
+TEST(ReadAnswers, KeepsNamesValuesAndRepetitions) {
+  EXPECT_EQ(read_answers("dtool-answer a=1\ndtool-answer b=x = y\ndtool-answer a=\n"),
+            (Answers{{"a", "1"}, {"a", ""}, {"b", "x = y"}}));
+}
+
+TEST(ReadAnswers, LeavesOutTheLinesOfOthers) {
+  EXPECT_EQ(read_answers("Welcome to gpu01!\na=1\n\n dtool-answers c=2\ndtool-answer d=4\n= \n"),
+            (Answers{{"d", "4"}}));
+}
+
+TEST(ReadAnswers, SeesAnAnswerBehindAPromptWithoutItsLineEnd) {
+  EXPECT_EQ(read_answers("(base) $ dtool-answer a=1\n\x1b]0;title\adtool-answer b=2\n"),
+            (Answers{{"a", "1"}, {"b", "2"}}));
+}
+
+TEST(ReadAnswers, TakesLineEndsOfEitherKind) {
+  EXPECT_EQ(read_answers("hello\r\ndtool-answer a=1\r\ndtool-answer b=\r\n"),
+            (Answers{{"a", "1"}, {"b", ""}}));
+}
+
+TEST(ReadAnswers, ReadsALastLineWithoutItsEnd) {
+  EXPECT_EQ(read_answers("dtool-answer a=1"), (Answers{{"a", "1"}}));
+}
+
+TEST(ReadAnswers, WithoutAnEqualsSignIsNone) {
+  EXPECT_EQ(read_answers("dtool-answer a\ndtool-answer \ndtool-answer"), Answers{});
+  EXPECT_EQ(read_answers(""), Answers{});
+}
+
+TEST(ReadAnswers, BytesOfAnyKindPass) {
+  const std::string binary("\0\xff\xfe", 3);
+  EXPECT_EQ(read_answers(binary + "\n" + binary + "dtool-answer a=" + binary + "\n"),
+            (Answers{{"a", binary}}));
+}
+
+TEST(FindAnswer, IsTheFirstOfItsName) {
+  const Answers answers = read_answers("dtool-answer a=1\ndtool-answer a=2\n");
+  EXPECT_EQ(find_answer(answers, "a"), "1");
+  EXPECT_EQ(find_answer(answers, "b"), std::nullopt);
+}
+
+TEST(AnswerFunction, IsReadBack) {
+  const std::string said =
+      tests::run_bash(std::string(answer_function()) +
+                      "answer a 'x y'\nanswer b $'two\\nlines'\nanswer c '%s\\n'\nanswer d ''\n");
+  EXPECT_EQ(read_answers(said),
+            (Answers{{"a", "x y"}, {"b", "two lines"}, {"c", "%s\\n"}, {"d", ""}}));
+}
+
+/// What bash(text) prints, run by `shell` as a login shell would.
+std::string run_in(const std::string& shell, const std::string& text) {
+  const Command command = bash(text);
+  const tests::TemporaryFolder folder;
+  const std::string input = folder.write("input", command.input).string();
+  const std::string line = folder.write("line", command.line).string();
+  return tests::output_of(shell + " -c \"$(cat " + line + ")\" < " + input);
+}
+
+TEST(Bash, RunsTheTextWhateverItHolds) {
+  EXPECT_EQ(run_in("sh", "echo \"it's\" '$x' `echo y`\nfalse\n"), "it's $x y\nexit code 1\n");
+  EXPECT_EQ(run_in("bash", "echo $BASH_VERSINFO | grep -c .\nexit 7"), "1\nexit code 7\n");
+}
+
+TEST(Bash, LeavesNothingToReadOnStandardInput) {
+  EXPECT_EQ(run_in("sh", "read -r line || echo nothing\necho \"$line\"\n"), "nothing\n\n");
+}
+
+TEST(WriteFile, BringsEveryByteButNulAcross) {
+  std::string all;
+  for (int byte = 1; byte < 256; ++byte) all += static_cast<char>(byte);
+  const tests::TemporaryFolder folder;
+  const std::string name = "it's a -file";
+  EXPECT_EQ(tests::run_bash("cd " + folder.path().string() + "\n" + write_file(name, all)), "");
+  EXPECT_EQ(tests::read_text(folder.path() / name), all);
+}
+
+}  // namespace
+}  // namespace dtool::ssh
