@@ -39,9 +39,6 @@ std::string expand_home(const std::string& path) {
   return path.starts_with("~/") ? (ssh::home_folder() / path.substr(2)).string() : path;
 }
 
-ssh::GroupLookup group_lookup(const Settings& settings) {
-  return [&settings](std::string_view name) {
-    const auto found = settings.groups.find(std::string(name));
 /// Whether it is a setting of a file, which ssh looks for from the folder it is called in.
 bool names_file(const std::string& keyword) {
   constexpr std::array kKeywords = {"IdentityFile", "UserKnownHostsFile", "GlobalKnownHostsFile"};
@@ -56,6 +53,9 @@ std::string anchored(const std::string& path) {
   return is_anchored ? path : std::filesystem::absolute(path).string();
 }
 
+ssh::GroupLookup group_lookup(const Settings& settings) {
+  return [&settings](std::string_view name) {
+    const auto found = settings.groups.find(std::string(name));
     if (found != settings.groups.end()) return found->second;
     std::string known;
     for (const auto& [group, hosts] : settings.groups) known += (known.empty() ? "" : ", ") + group;
