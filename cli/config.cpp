@@ -16,6 +16,7 @@
 #include "cli/host_output.h"
 #include "cli/jobs.h"
 #include "cli/recorded.h"
+#include "cli/run_check.h"
 #include "cli/scripts.h"
 #include "ssh/client_config.h"
 #include "ssh/fleet.h"
@@ -129,9 +130,8 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
     keys_[i] = ssh::find_answer(answers, "key").value_or("");
     if (!ssh::find_answer(answers, "ready")) {
       result.failure = ssh::Failure::not_started;
-      result.error = result.exit_code == 127
-                         ? "bash is not installed"
-                         : fmt::format("the host cannot be readied: {}", result.err);
+      result.error = result.exit_code == 127 ? "bash is not installed"
+                                             : "the host cannot be readied: " + words_of(result);
     } else if (ssh::find_answer(answers, "lacks") && !script_file_.empty()) {
       result.failure = ssh::Failure::not_started;
       result.error = "screen is not installed";

@@ -111,10 +111,10 @@ void judge(Checked& checked, const Needs& needs) {
   const auto find = [&answers](const char* name) { return ssh::find_answer(answers, name); };
   if (!find("checked")) {
     const bool has_no_bash = result.exit_code == 127;
-    set_lack(result,
-             has_no_bash ? "bash is not there"
-                         : fmt::format("the host cannot be looked at: {}", result.err),
-             has_no_bash ? "install bash on the host" : "");
+    set_lack(
+        result,
+        has_no_bash ? "bash is not there" : "the host cannot be looked at: " + words_of(result),
+        has_no_bash ? "install bash on the host" : "");
     return;
   }
   judge_programs(answers, result);
@@ -138,6 +138,12 @@ void judge(Checked& checked, const Needs& needs) {
 }
 
 }  // namespace
+
+std::string words_of(const ssh::HostResult& result) {
+  std::string words = result.err.empty() ? result.out : result.err;
+  words.erase(words.find_last_not_of(" \r\n") + 1);
+  return words.empty() ? fmt::format("exit code {}", result.exit_code) : words;
+}
 
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs) {
   const auto& hosts = remote.hosts();

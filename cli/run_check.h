@@ -35,4 +35,8 @@ struct Checked {
 /// Asks all hosts. Each that lacks nothing has the run's folder afterwards.
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs);
 
+/// What a host said that did not answer a script: its complaint, else its output (nologin's), else
+/// its exit code.
+std::string words_of(const ssh::HostResult& result);
+
 }  // namespace dtool::cli

@@ -111,6 +111,12 @@ TEST(RunCheck, AnAnswerThatWasCutShortIsAFailure) {
   remote.answers[0] = answered(kWell, 2, "bash: eval: line 7: syntax error");
   EXPECT_EQ(look(remote, some_needs())[0].result.error,
             "the host cannot be looked at: bash: eval: line 7: syntax error");
+  remote.answers[0] = answered("This account is currently not available.\n", 1, "");
+  EXPECT_EQ(look(remote, some_needs())[0].result.error,
+            "the host cannot be looked at: This account is currently not available.");
+  remote.answers[0] = answered("", 9, "");
+  EXPECT_EQ(look(remote, some_needs())[0].result.error,
+            "the host cannot be looked at: exit code 9");
   remote.answers[0] = answered("", 127, "sh: exec: bash: not found");
   EXPECT_EQ(look(remote, some_needs())[0].result.error, "bash is not there");
 }
