@@ -1,5 +1,6 @@
 # Sourced by every test here: $trainer is the program under test, $work an empty folder that goes at the
 # end, and a test ends with a sentence on stderr where it fails.
+# shellcheck shell=bash disable=SC2034
 set -euo pipefail
 trainer=${1:-${DTOOL_TRAINER:?give the trainer\'s path as argument or in DTOOL_TRAINER}}
 work=$(mktemp -d)

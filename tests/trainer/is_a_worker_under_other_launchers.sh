@@ -2,10 +2,10 @@
 # torchrun's, srun's and mpirun's variables make the process a worker of their run.
 . "$(dirname "$0")/harness.sh"
 digits_experiment e.toml data.train_samples=1000 data.test_samples=200 train.epochs=1
-torchrun() { echo RANK=$1 WORLD_SIZE=2 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=2; }
-srun() { echo SLURM_PROCID=$1 SLURM_NTASKS=2 SLURM_LOCALID=$1 SLURM_NODEID=0; }
+torchrun() { echo "RANK=$1" WORLD_SIZE=2 "LOCAL_RANK=$1" LOCAL_WORLD_SIZE=2; }
+srun() { echo "SLURM_PROCID=$1" SLURM_NTASKS=2 "SLURM_LOCALID=$1" SLURM_NODEID=0; }
 mpirun() {
-  echo OMPI_COMM_WORLD_RANK=$1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=$1 \
+  echo "OMPI_COMM_WORLD_RANK=$1" OMPI_COMM_WORLD_SIZE=2 "OMPI_COMM_WORLD_LOCAL_RANK=$1" \
     OMPI_COMM_WORLD_LOCAL_SIZE=2
 }
 for launcher in torchrun srun mpirun; do

@@ -61,8 +61,8 @@ refused 'noise.pt is no checkpoint' '' good.toml --checkpoint noise.pt
 
 # Data: a folder of tiny but right files, then each of them spoilt in turn.
 unset DTOOL_MNIST_DIR
-images() { printf '\0\0\x08\x03\0\0\0\x0'"$1"'\0\0\0\x02\0\0\0\x02'; head -c $(($1 * 4)) /dev/zero; }
-labels() { printf '\0\0\x08\x01\0\0\0\x0'"$1"; head -c "$1" /dev/zero; }
+images() { printf '%b' '\0\0\x08\x03\0\0\0\x0'"$1"'\0\0\0\x02\0\0\0\x02'; head -c $(($1 * 4)) /dev/zero; }
+labels() { printf '%b' '\0\0\x08\x01\0\0\0\x0'"$1"; head -c "$1" /dev/zero; }
 right_data() {
   rm -rf data && mkdir data
   images 3 > data/train-images-idx3-ubyte

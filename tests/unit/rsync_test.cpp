@@ -11,7 +11,7 @@ using namespace std::string_literals;
 
 Tree tree_of(std::vector<std::string> files) {
   Tree tree;
-  tree.root = "/work/my code";
+  tree.root = "/home/ann/my code";
   tree.files = std::move(files);
   return tree;
 }
@@ -24,7 +24,7 @@ TEST(Rsync, SendsTheListedFilesOverDtoolsConnection) {
   const auto program = push_program(tree_of({"a", "b/c"}), "~/code", Link::network);
   EXPECT_EQ(program.arguments.front(), "rsync");
   EXPECT_TRUE(has(program, std::string(ssh::kRemoteShell)));
-  EXPECT_EQ(program.arguments[program.arguments.size() - 2], "/work/my code/");
+  EXPECT_EQ(program.arguments[program.arguments.size() - 2], "/home/ann/my code/");
   EXPECT_EQ(program.arguments.back(), "dtool:.");
   EXPECT_EQ(program.input, "/a\0/b/c\0"s);
 }
