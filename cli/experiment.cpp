@@ -189,9 +189,11 @@ Experiment read_experiment(const std::string& file, const std::string& config_kw
   merge(table, kwargs, "");
   if (const auto nodes = table["distributed_nodes"].value<std::int64_t>())
     check_nodes(*nodes, machines, path.string());
-  // toml++ 3.3 writes control characters into literal strings and cannot read them back.
+  // toml++ 3.3 cannot read back the control characters that it writes into literal strings, nor the
+  // line end with which a multi-line string of its begins.
   constexpr auto kFlags =
-      toml::toml_formatter::default_flags & ~toml::format_flags::allow_literal_strings;
+      toml::toml_formatter::default_flags &
+      ~(toml::format_flags::allow_literal_strings | toml::format_flags::allow_multi_line_strings);
   std::ostringstream text;
   text << toml::toml_formatter(table, kFlags) << "\n";
   experiment.toml = text.str();

@@ -80,6 +80,7 @@ TEST_F(ExperimentTest, KeysAndStringsOfAnyCharactersArrive) {
   const auto table = merged(R"({"a b.c\"\n":"x\"'\n\t\\\u0001\u007f ü","":{"#":""}})");
   EXPECT_EQ(table["a b.c\"\n"].value<std::string>(), "x\"'\n\t\\\x01\x7f ü");
   EXPECT_EQ(table[""]["#"].value<std::string>(), "");
+  EXPECT_EQ(merged(R"({"a":"\n\nx\r\n"})")["a"].value<std::string>(), "\n\nx\r\n");
 }
 
 TEST_F(ExperimentTest, ATableIsNotReplacedByAValue) {

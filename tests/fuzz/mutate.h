@@ -1,0 +1,97 @@
+// Spoils texts at random, the same way on every run: what the fuzz tests feed to the parsers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace dtool::fuzz {
+
+class Mutator {
+ public:
+  /// `seeds` are right texts; `tokens` are pieces that mean something to the parser.
+  Mutator(std::vector<std::string> seeds, std::vector<std::string> tokens)
+      : seeds_(std::move(seeds)), tokens_(std::move(tokens)) {}
+
+  /// A seed with up to eight faults in it.
+  std::string next() {
+    std::string text = one_of(seeds_);
+    for (std::size_t left = below(9); left > 0; --left) spoil(text);
+    constexpr std::size_t kLongest = 4096;
+    return text.substr(0, kLongest);
+  }
+
+ private:
+  std::size_t below(std::size_t end) { return end == 0 ? 0 : random_() % end; }
+  const std::string& one_of(const std::vector<std::string>& texts) {
+    return texts[below(texts.size())];
+  }
+
+  void spoil(std::string& text) {
+    const std::size_t at = below(text.size() + 1);
+    const std::size_t size = below(std::min<std::size_t>(text.size() - at, 32) + 1);
+    switch (below(7)) {
+      case 0:
+        text.insert(at, one_of(tokens_));
+        break;
+      case 1:
+        text.replace(at, size, one_of(tokens_));
+        break;
+      case 2:
+        text.erase(at, size);
+        break;
+      case 3:
+        text.insert(below(text.size() + 1), text.substr(at, size));
+        break;
+      case 4:
+        text.insert(at, 1, static_cast<char>(below(256)));
+        break;
+      case 5:
+        text.resize(at);
+        break;
+      default:
+        splice(text, at, one_of(seeds_));
+    }
+  }
+
+  void splice(std::string& text, std::size_t at, const std::string& other) {
+    text.replace(at, std::string::npos, other.substr(below(other.size() + 1)));
+  }
+
+  std::vector<std::string> seeds_;
+  std::vector<std::string> tokens_;
+  std::mt19937 random_{20'261'121};
+};
+
+/// How many texts a parser took and how many it refused: a test in which either is 0 tests nothing.
+struct Tally {
+  int taken = 0;
+  int refused = 0;
+};
+
+/// Feeds `count` texts to `parse`, which checks what it must; a std::exception of the type
+/// `Refusal` is a refusal, and everything else fails the test.
+template <typename Refusal, typename Parse>
+Tally feed(Mutator& mutator, int count, Parse&& parse) {
+  Tally tally;
+  for (int i = 0; i < count; ++i) {
+    const std::string text = mutator.next();
+    try {
+      parse(text);
+      ++tally.taken;
+    } catch (const Refusal&) {
+      ++tally.refused;
+    } catch (const std::exception& error) {
+      throw std::runtime_error("an exception of another kind (" + std::string(error.what()) +
+                               ") for: " + text);
+    }
+  }
+  return tally;
+}
+
+}  // namespace dtool::fuzz
