@@ -10,11 +10,11 @@ host_process() {
   REPLY=${REPLY%%:*}
 }
 
-# Runs a command in host $1, with a login's environment and nothing of ours.
+# Runs a command in host $1, with a login's environment and nothing of ours. --root is for labs that were started in a chroot.
 in_host() {
   host_process "$1"
   shift
-  nsenter --target "$REPLY" --mount --uts --ipc --net --pid="/proc/$REPLY/ns/pid_for_children" -- \
+  nsenter --target "$REPLY" --mount --uts --ipc --net --pid="/proc/$REPLY/ns/pid_for_children" --root -- \
     env -i -C /root HOME=/root USER=root LOGNAME=root SHELL=/bin/bash LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH="$host_path" "$@"
 }
 
