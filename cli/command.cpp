@@ -6,6 +6,7 @@
 
 #include "cli/action.h"
 #include "cli/failures.h"
+#include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/recorded.h"
@@ -37,10 +38,10 @@ class CommandAction : public Action {
 void CommandAction::add_options(CLI::App& app) {
   add_host_options(app, hosts_);
   app.add_option("--command", command_, "for each host's login shell")
-      ->type_name("TEXT")
+      ->check(must_not_be_empty)
       ->capture_default_str();
   app.add_option("--timeout", timeout_, "seconds the command may take; then it is told to end")
-      ->check(CLI::PositiveNumber)
+      ->check(must_be_seconds)
       ->type_name("SECONDS");
   app.add_flag("--fold", fold_, "show identical outputs once, under their hosts");
   app.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");

@@ -1,6 +1,7 @@
 #include "cli/console.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -10,7 +11,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 namespace dtool::cli {
 namespace {
@@ -56,15 +56,25 @@ TerminalSize terminal_size() {
   return {size.ws_row, size.ws_col};
 }
 
-/// All of it, or an exception: output that was lost must not look like success.
-void write_all(int fd, std::string_view bytes) {
+/// Whatever `fd` does, a terminal or pipe that another program made non-blocking included. Returns
+/// the errno value that ended it, else 0.
+int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      throw std::system_error(errno, std::generic_category(), "cannot write the output");
-    bytes.remove_prefix(static_cast<std::size_t>(count));
+    if (count >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EAGAIN) {
+      pollfd room{fd, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
   }
+  return 0;
+}
+
+void write_error(std::string_view bytes) {
+  write_all(STDERR_FILENO, bytes);
 }
 
 }  // namespace
@@ -78,7 +88,7 @@ void Console::configure(const ConsoleOptions& options) {
 
 void Console::write(std::string_view bytes) {
   clear_live();
-  write_all(STDOUT_FILENO, bytes);
+  if (const int error = write_all(STDOUT_FILENO, bytes); error != 0) throw OutputLost(error);
 }
 
 void Console::say(std::string_view line) {
@@ -93,19 +103,19 @@ void Console::document(const nlohmann::json& json) {
 void Console::note(std::string_view line) {
   if (options_.quiet) return;
   clear_live();
-  write_all(STDERR_FILENO, fmt::format("{}\n", line));
+  write_error(fmt::format("{}\n", line));
 }
 
 void Console::fail(std::string_view line, std::string_view hint) {
   clear_live();
   std::string text = fmt::format("{} {}\n", styled_error(Style::red, "dtool:"), line);
   if (!hint.empty()) text += fmt::format("{} {}\n", styled_error(Style::yellow, "hint:"), hint);
-  write_all(STDERR_FILENO, text);
+  write_error(text);
 }
 
 void Console::complain(std::string_view lines) {
   clear_live();
-  write_all(STDERR_FILENO, fmt::format("{}\n", lines));
+  write_error(fmt::format("{}\n", lines));
 }
 
 void Console::progress(std::string_view line) {
@@ -127,7 +137,7 @@ void Console::live(const std::vector<std::string>& rows) {
     const std::string row = is_last ? fmt::format("… and {} more", rows.size() - i) : rows[i];
     text += (i > 0 ? "\n" : "") + row.substr(0, size.columns - 1);
   }
-  write_all(STDERR_FILENO, text);
+  write_error(text);
   live_rows_ = std::min(rows.size(), most);
 }
 
@@ -135,17 +145,17 @@ void Console::clear_live() {
   if (live_rows_ == 0) return;
   std::string text = "\r";
   if (live_rows_ > 1) text += fmt::format("\x1b[{}A", live_rows_ - 1);
-  write_all(STDERR_FILENO, text + "\x1b[J");
+  write_error(text + "\x1b[J");
   live_rows_ = 0;
 }
 
 std::optional<bool> Console::ask(std::string_view question) {
   if (::isatty(STDIN_FILENO) != 1) return std::nullopt;
   clear_live();
-  write_all(STDERR_FILENO, fmt::format("{} [y/N] ", question));
+  write_error(fmt::format("{} [y/N] ", question));
   std::string line;
   if (!std::getline(std::cin, line)) {
-    write_all(STDERR_FILENO, "\n");
+    write_error("\n");
     return false;
   }
   return line == "y" || line == "Y" || line == "yes" || line == "Yes";

@@ -1,11 +1,13 @@
 // The only way to the terminal: answers on standard output, everything about the work itself on
-// standard error.
+// standard error. An answer that cannot be written is an OutputLost; what standard error does not
+// take is dropped.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace dtool::cli {
@@ -18,6 +20,15 @@ struct ConsoleOptions {
   Color color = Color::automatic;
   bool json = false;   ///< one JSON document on standard output, nothing else there
   bool quiet = false;  ///< no progress and no summaries; answers and failures stay
+};
+
+/// An answer that could not be written, so that the loss does not look like success.
+class OutputLost : public std::system_error {
+ public:
+  explicit OutputLost(int error)
+      : std::system_error(error, std::generic_category(), "cannot write the output") {}
+  /// As `head` does when it has seen enough; no news for the user.
+  bool reader_left() const { return code() == std::errc::broken_pipe; }
 };
 
 class Console {

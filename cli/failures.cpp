@@ -37,6 +37,7 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
   std::vector<std::pair<std::string, std::string>>
       order;  // description and hint, as they first appear
   std::map<std::pair<std::string, std::string>, std::vector<ssh::Host>> befallen;
+  std::map<std::pair<std::string, std::string>, std::string> address;  // the last one's
   std::size_t count = 0;
   for (const ssh::HostResult& result : results) {
     if (result.ok()) continue;
@@ -44,6 +45,7 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
     const auto key = std::make_pair(describe(result), result.hint);
     if (!befallen.contains(key)) order.push_back(key);
     befallen[key].push_back(result.host);
+    address[key] = result.address;
   }
   if (count == 0) return 0;
   console.fail(fmt::format("{} of {} host{} failed: {}", count, results.size(),
@@ -51,6 +53,8 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
   for (const auto& key : order) {
     const std::string hosts = fold_hosts(befallen.at(key));
     std::string text = fmt::format("  {}: {}", console.styled_error(Style::bold, hosts), key.first);
+    if (befallen.at(key).size() == 1 && !address.at(key).empty())
+      text += fmt::format(" (address {})", address.at(key));
     if (!key.second.empty()) {
       text += fmt::format("\n    {} {}", console.styled_error(Style::yellow, "hint:"),
                           with_hosts(key.second, hosts));

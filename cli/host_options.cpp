@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "cli/flag_values.h"
 #include "cli/shell_words.h"
 #include "ssh/client_config.h"
 #include "ssh/host_pattern.h"
@@ -18,6 +19,8 @@
 
 namespace dtool::cli {
 namespace {
+
+constexpr const char* kGroup = "Hosts";  ///< the flags' heading in --help
 
 /// Flags of ssh that stand for a setting of its configuration.
 const std::map<char, std::string> kSettingOfFlag = {
@@ -72,10 +75,8 @@ ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& 
   if (settings.width) connect.width = *settings.width;
   if (settings.ssh_config_file) connect.config_file = expand_home(*settings.ssh_config_file);
   if (options.connect_timeout > 0) {
-    // What is typed wins over the SSH configuration's ConnectTimeout as well.
-    connect.connect_timeout =
+    connect.forced_connect_timeout =
         std::chrono::milliseconds(static_cast<long>(options.connect_timeout * 1000));
-    connect.settings.emplace_back("ConnectTimeout", fmt::format("{}", options.connect_timeout));
   }
   if (options.width > 0) connect.width = options.width;
   if (!options.ssh_cmd.empty()) {
@@ -92,22 +93,29 @@ ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& 
 void add_connect_options(CLI::App& app, HostOptions& options) {
   app.add_option("--connect_timeout", options.connect_timeout,
                  "seconds to wait for a connection (10)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("SECONDS");
+      ->check(must_be_seconds)
+      ->type_name("SECONDS")
+      ->group(kGroup);
   app.add_option("--width", options.width, "hosts at work at once, at most (256)")
-      ->check(CLI::PositiveNumber);
+      ->check(must_be_count)
+      ->group(kGroup);
   app.add_option("--ssh_cmd", options.ssh_cmd,
                  "how ssh would be called: -i -p -l -F -J -o and user@{addr}")
-      ->type_name("TEXT");
+      ->check(must_not_be_empty)
+      ->group(kGroup);
 }
 
 void add_host_options(CLI::App& app, HostOptions& options) {
   app.add_option("--runs_on", options.runs_on,
                  "hosts: a,b  [user@]host[:port]  gpu[01-08,12]  @group  local")
-      ->type_name("HOSTS");
+      ->check(must_not_be_empty)
+      ->type_name("HOSTS")
+      ->group(kGroup);
   app.add_option("--hostfile", options.hostfile,
                  "a file of hosts, as Open MPI and DeepSpeed have it")
-      ->type_name("FILE");
+      ->check(must_not_be_empty)
+      ->type_name("FILE")
+      ->group(kGroup);
   add_connect_options(app, options);
 }
 

@@ -1,9 +1,10 @@
 // dtool's entry: finds the subcommand, reads flags and settings, runs it, turns exceptions into
 // messages.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <exception>
@@ -13,63 +14,49 @@
 #include <vector>
 
 #include "cli/action.h"
+#include "cli/command_line.h"
 #include "cli/console.h"
 #include "cli/settings.h"
-#include "killfiles/nearest.h"
 #include "ssh/client_config.h"
 #include "ssh/fleet.h"
 
 namespace dtool::cli {
 namespace {
 
+/// Whether words after `--` mean something.
+enum class TakesProgram { no, yes };
+
 struct Row {
   const char* name;
   const char* summary;
   std::unique_ptr<Action> (*make)();
+  TakesProgram takes_program = TakesProgram::no;
 };
 
 constexpr std::array kSubcommands = {
     Row{"config", "push a set-up script to every host and run it there in a screen session",
         make_config},
     Row{"command", "run a command on all hosts at once", make_command},
-    Row{"run", "start a training run, or any program, across machines", make_run},
+    Row{"run", "start a training run, or any program, across machines", make_run,
+        TakesProgram::yes},
     Row{"kill", "end every process of a run on every machine, and prove that none is left",
         make_kill},
     Row{"list", "recorded runs, newest first", make_list},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
 };
 
-struct Arguments {
-  std::vector<std::string> own;      ///< dtool's, program name left out
-  std::vector<std::string> program;  ///< after `--`
-};
-
-/// Cuts at `--`, and reads `--runs-on` as `--runs_on`: each flag has both spellings.
-Arguments split_arguments(int argc, char** argv) {
-  Arguments arguments;
-  const auto end = argv + argc;
-  const auto dashes =
-      std::find_if(argv + 1, end, [](const char* word) { return std::strcmp(word, "--") == 0; });
-  arguments.own.assign(argv + 1, dashes);
-  if (dashes != end) arguments.program.assign(dashes + 1, end);
-  for (std::string& word : arguments.own) {
-    if (!word.starts_with("--")) continue;
-    const auto name_end = std::find(word.begin(), word.end(), '=');
-    std::replace(word.begin() + 2, name_end, '-', '_');
-  }
-  return arguments;
-}
-
 void add_console_options(CLI::App& app, ConsoleOptions& options) {
   static const std::map<std::string, Color> colors = {
       {"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}};
-  app.add_flag("--json", options.json, "one JSON document on standard output, nothing else there");
-  app.add_flag("--quiet", options.quiet, "no progress and no summaries");
+  app.add_flag("--json", options.json, "one JSON document on standard output, nothing else there")
+      ->group("Output");
+  app.add_flag("--quiet", options.quiet, "no progress and no summaries")->group("Output");
   app.add_option_function<std::string>(
          "--color", [&options](const std::string& text) { options.color = colors.at(text); },
-         "auto, always or never")
+         "auto, always or never (auto)")
       ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN");
+      ->type_name("WHEN")
+      ->group("Output");
 }
 
 /// what() of our exceptions: a sentence, then perhaps a line `hint: …`.
@@ -83,61 +70,68 @@ void report(Console& console, const std::string& text) {
   }
 }
 
-int usage_error(Console& console, const CLI::App& app, const CLI::ParseError& error) {
-  const auto chosen = app.get_subcommands();
-  const std::string name =
-      chosen.empty() ? "dtool" : fmt::format("dtool {}", chosen.front()->get_name());
-  std::string sentence = error.what();
-  std::replace(sentence.begin(), sentence.end(), '\n', ' ');
-  console.fail(fmt::format("{}: {}", name, sentence),
-               fmt::format("{} --help lists every flag", name));
-  return kNotDone;
-}
-
-int run_action(Console& console, Action& action, Arguments arguments, int argc, char** argv) {
+int run_action(Console& console, Action& action, Words words, int argc, char** argv) {
   const Settings settings =
       read_settings(ssh::home_folder() / ".dtool" / "config.toml", "dtool.toml");
   Invocation invocation{console, settings, std::vector<std::string>(argv, argv + argc),
-                        std::move(arguments.program)};
+                        std::move(words.program)};
   return action.run(invocation);
 }
 
 int run(Console& console, int argc, char** argv) {
-  Arguments arguments = split_arguments(argc, argv);
   ConsoleOptions console_options;
   CLI::App app("dtool: push set-up, code and training runs to machines reached over SSH");
   app.name("dtool");
-  app.set_version_flag("--version", "dtool " DTOOL_VERSION);
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", "dtool " DTOOL_VERSION, "print the version");
   app.require_subcommand(0, 1);
-  app.get_formatter()->column_width(34);
+  app.formatter(make_help_formatter());
   std::map<const CLI::App*, std::unique_ptr<Action>> actions;
+  std::map<const CLI::App*, TakesProgram> takes_program;
   for (const Row& row : kSubcommands) {
-    CLI::App* subcommand = app.add_subcommand(row.name, row.summary);
+    CLI::App* subcommand = app.add_subcommand(row.name, row.summary)->group("Commands");
+    takes_program[subcommand] = row.takes_program;
     std::unique_ptr<Action>& action = actions[subcommand] = row.make();
     action->add_options(*subcommand);
     add_console_options(*subcommand, console_options);
   }
+  app.footer("`dtool COMMAND --help` tells a command's flags.");  // here, since commands inherit it
+  Words words = read_words(app, argc, argv);
   try {
-    std::vector<std::string> reversed(arguments.own.rbegin(), arguments.own.rend());
+    std::vector<std::string> reversed(words.own.rbegin(), words.own.rend());
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    console.write(chosen.empty() ? app.help() : chosen.front()->help());
+    if (!app.remaining().empty()) throw explain(app, CLI::ExtrasError(app.remaining()));
+    console.write(chosen.empty() ? app.help() : chosen.front()->help("dtool"));
     return kAllWell;
   } catch (const CLI::CallForVersion&) {
     console.say("dtool " DTOOL_VERSION);
     return kAllWell;
   } catch (const CLI::ParseError& error) {
     console.configure(console_options);
-    return usage_error(console, app, error);
+    throw explain(app, error);
   }
   console.configure(console_options);
   if (app.get_subcommands().empty()) {
     console.write(app.help());
     return kAllWell;
   }
-  return run_action(console, *actions.at(app.get_subcommands().front()), std::move(arguments), argc,
-                    argv);
+  const CLI::App* chosen = app.get_subcommands().front();
+  if (!words.program.empty() && takes_program.at(chosen) == TakesProgram::no) {
+    throw UsageError(fmt::format("dtool {} takes no words after --", chosen->get_name()),
+                     "only dtool run does; a command for the hosts is one word: --command 'ls -l'");
+  }
+  return run_action(console, *actions.at(chosen), std::move(words), argc, argv);
+}
+
+/// A standard stream that was closed (`>&-`) would be the number of the next socket, and what is
+/// meant for it would go to a host. In its place comes one on which every use fails.
+void occupy_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) != -1) continue;
+    ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // takes the lowest free number
+  }
 }
 
 }  // namespace
@@ -148,9 +142,13 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "remote_shell") == 0) {
     return dtool::ssh::remote_shell(std::vector<std::string>(argv + 2, argv + argc));
   }
+  occupy_standard_streams();
   Console console;
   try {
     return run(console, argc, argv);
+  } catch (const OutputLost& error) {
+    if (!error.reader_left()) report(console, error.what());
+    return kSomeFailed;  // not kNotDone: hosts may have begun
   } catch (const std::exception& error) {
     report(console, error.what());
     return kNotDone;

@@ -56,13 +56,6 @@ void TrustAction::show(Console& console, const std::vector<ssh::HostKey>& keys) 
                                      key.fingerprint));
         break;
       case ssh::HostKeyState::changed:
-        console.fail(
-            fmt::format("{}: its key {} {} is not the one in {}", host, key.type, key.fingerprint,
-                        key.known_hosts.string()),
-            fmt::format(
-                "someone may be listening in; if you know why it changed: ssh-keygen -R {} -f {}",
-                key.host.name, key.known_hosts.string()));
-        break;
       case ssh::HostKeyState::unreachable:
         console.fail(fmt::format("{}: {}", host, key.error), key.hint);
         break;

@@ -13,7 +13,7 @@
 namespace dtool::ssh {
 
 /// Where a command's input comes from and its output goes: memory and a callback, or this process's
-/// descriptors (non-blocking; owned by the caller).
+/// descriptors (non-blocking; two numbers, even for one socket; owned by the caller).
 struct CommandStreams {
   std::string input = {};  ///< used where input_fd is -1
   int input_fd = -1;

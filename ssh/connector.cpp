@@ -1,5 +1,6 @@
 #include "ssh/connector.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/socket.h>
@@ -26,13 +27,14 @@ std::chrono::milliseconds pause_before(int next) {
 }
 
 /// One forwarded connection, from open channel to its end. Owns what it carries between.
-asio::awaitable<void> carry(std::unique_ptr<Exchange> exchange, OwnedFd socket) {
+asio::awaitable<void> carry(std::unique_ptr<Exchange> exchange, OwnedFd input, OwnedFd output) {
   try {
     co_await exchange->run();
   } catch (const HostError&) {
-    // The session on the other end of `socket` sees its connection close, and tells.
+    // The session on the other end of the socket sees its connection close, and tells.
   }
-  socket.reset();
+  input.reset();
+  output.reset();
 }
 
 }  // namespace
@@ -40,25 +42,22 @@ asio::awaitable<void> carry(std::unique_ptr<Exchange> exchange, OwnedFd socket) 
 Connector::Connector(Reactor& reactor, const ConnectOptions& options)
     : reactor_(reactor),
       connect_timeout_(options.connect_timeout),
+      forced_connect_timeout_(options.forced_connect_timeout),
       tries_(options.tries),
       config_(ClientConfig::read(options.config_file, options.settings)) {}
 
 Deadline Connector::connect_deadline(const Endpoint& endpoint) const {
-  return after(endpoint.connect_timeout.value_or(connect_timeout_));
+  const auto configured = endpoint.connect_timeout.value_or(connect_timeout_);
+  return after(forced_connect_timeout_.value_or(configured));
 }
 
 asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Host host) {
   const Endpoint endpoint = config_.resolve(host);
-  try {
-    co_return co_await log_in(endpoint, endpoint.jumps);
-  } catch (const HostError& error) {
-    const bool is_of_address =
-        error.failure() == Failure::unreachable || error.failure() == Failure::connect_timed_out;
-    if (endpoint.address == host.name || !is_of_address) throw;
-    // The configuration sends dtool elsewhere than the name says.
-    throw HostError(error.failure(), fmt::format("{} (address {})", error.what(), endpoint.address),
-                    error.hint());
-  }
+  co_return co_await log_in(endpoint, endpoint.jumps);
+}
+
+std::string Connector::address_of(const Host& host) const {
+  return config_.resolve(host).address;
 }
 
 asio::awaitable<std::unique_ptr<Session>> Connector::greet(Host host) {
@@ -123,9 +122,11 @@ asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps,
   }
   OwnedFd near(sockets[0]);
   OwnedFd far(sockets[1]);
+  // Two numbers, since the event loop waits for each by its own.
+  OwnedFd far_output(::fcntl(far.get(), F_DUPFD_CLOEXEC, 0));
   CommandStreams streams;
   streams.input_fd = far.get();
-  streams.output_fd = far.get();
+  streams.output_fd = far_output.get();
   auto exchange = std::make_unique<Exchange>(reactor_, session, std::move(streams),
                                              EndsWith::end_of_output, kNoDeadline);
   ssh_channel channel = exchange->channel().handle();
@@ -138,7 +139,8 @@ asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps,
                     fmt::format("jump host {} cannot reach {} port {}: {}", jumps.back(),
                                 target.address, target.port, session.last_error()));
   }
-  asio::co_spawn(reactor_.context(), carry(std::move(exchange), std::move(far)), asio::detached);
+  asio::co_spawn(reactor_.context(),
+                 carry(std::move(exchange), std::move(far), std::move(far_output)), asio::detached);
   co_return near;
 }
 
@@ -164,9 +166,12 @@ asio::awaitable<void> Connector::log_in_to_jump(Jump& jump, std::vector<std::str
     const Endpoint endpoint = config_.resolve_jump(parse_host(jumps.back()));
     jump.session = co_await log_in(endpoint, before);
   } catch (const HostError& error) {
+    std::string hint = error.hint();  // about the jump host, not about the hosts behind it
+    const std::size_t at = hint.find(kHostsInHint);
+    if (at != hint.npos) hint.replace(at, kHostsInHint.size(), jumps.back());
     jump.error = std::make_exception_ptr(
         HostError(error.failure(), fmt::format("jump host {}: {}", jumps.back(), error.what()),
-                  error.hint()));
+                  std::move(hint)));
   } catch (...) {
     jump.error = std::current_exception();
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ class Connector {
 
   /// A session whose server is known and has let us in. Throws HostError.
   asio::awaitable<std::unique_ptr<Session>> log_in(Host host);
+
+  /// Where the configuration sends dtool for that host.
+  std::string address_of(const Host& host) const;
 
   /// A session whose keys are exchanged and whose server is neither known nor asked to let us in.
   asio::awaitable<std::unique_ptr<Session>> greet(Host host);
@@ -52,6 +56,7 @@ class Connector {
 
   Reactor& reactor_;
   std::chrono::milliseconds connect_timeout_;
+  std::optional<std::chrono::milliseconds> forced_connect_timeout_;
   int tries_;
   ClientConfig config_;
   IdentityCache identities_;

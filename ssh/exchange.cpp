@@ -87,6 +87,7 @@ Exchange::Exchange(Reactor& reactor, Session& session, CommandStreams streams, E
 /// long as the exit code is unknown.
 void Exchange::take_in_packets() {
   ssh_channel_get_exit_status(channel_.handle());
+  session_.share_packets();
 }
 
 asio::awaitable<void> Exchange::send(std::string_view bytes) {
@@ -103,6 +104,7 @@ asio::awaitable<void> Exchange::send(std::string_view bytes) {
     }
     const std::size_t size = std::min({bytes.size(), kChunk, static_cast<std::size_t>(window)});
     const int count = ssh_channel_write(channel, bytes.data(), static_cast<std::uint32_t>(size));
+    session_.share_packets();
     if (count == SSH_ERROR) co_return;  // the command has ended; receive() tells how
     bytes.remove_prefix(static_cast<std::size_t>(std::max(count, 0)));
   }
@@ -149,6 +151,7 @@ asio::awaitable<std::size_t> Exchange::drain(Stream stream) {
   while (total < kMostAtOnce) {
     const int count = ssh_channel_read_nonblocking(channel_.handle(), bytes.data(), bytes.size(),
                                                    stream == Stream::err ? 1 : 0);
+    session_.share_packets();
     if (count <= 0) break;
     total += static_cast<std::size_t>(count);
     const std::string_view view(bytes.data(), static_cast<std::size_t>(count));
@@ -165,17 +168,21 @@ asio::awaitable<void> Exchange::receive() {
   ssh_channel channel = channel_.handle();
   Deadline silence = kNoDeadline;
   for (;;) {
+    const std::uint64_t packets = session_.packets();
     const std::size_t out = co_await drain(Stream::out);
     const std::size_t err = co_await drain(Stream::err);
     if (out + err > 0) {
       silence = kNoDeadline;
       co_await reactor_.yield();
       if (Clock::now() < deadline_) continue;  // more may be there already
+    } else {
+      if (ssh_channel_is_eof(channel) != 0) take_in_packets();  // the exit code comes last
+      // Reading one stream takes in what came for the other, too, up to the end of all.
+      if (session_.packets() != packets) continue;
     }
     if (ssh_channel_is_closed(channel) != 0) co_return;
     if (!session_.is_connected()) throw connection_lost(session_);
     const bool has_all_output = ssh_channel_is_eof(channel) != 0;
-    if (has_all_output) take_in_packets();  // the exit code comes last
     const bool has_exited = channel_.exit_code() >= 0;
     if (has_all_output && (has_exited || ends_with_ == EndsWith::end_of_output)) co_return;
     if (has_exited && silence == kNoDeadline) silence = after(kSilenceAfterExit);
@@ -183,39 +190,29 @@ asio::awaitable<void> Exchange::receive() {
     const auto outcome = co_await session_.wait(deadline);
     if (outcome == Waiter::Outcome::ready) continue;
     if (has_exited) co_return;
-    throw HostError(Failure::timed_out, "no answer in time",
-                    "--timeout sets how long a command may take");
+    throw command_timed_out();
   }
 }
 
-/// Tells the command to end. OpenSSH signals its process group.
-asio::awaitable<void> Exchange::end_command() {
-  for (const char* signal : {"TERM", "KILL"}) {
-    if (!session_.is_connected() || channel_.exit_code() >= 0) break;
-    ssh_channel_request_send_signal(channel_.handle(), signal);
-    deadline_ = after(std::chrono::seconds(1));
-    try {
-      co_await receive();
-    } catch (...) {
-      // Still running: the next signal, or nothing more that can be done from here.
-    }
-  }
+void Exchange::signal(const char* name) {
+  if (session_.is_connected() && channel_.exit_code() < 0)
+    ssh_channel_request_send_signal(channel_.handle(), name);
+}
+
+asio::awaitable<void> Exchange::take_last_words(Deadline deadline) {
+  deadline_ = deadline;
+  co_await receive();
 }
 
 asio::awaitable<void> Exchange::run() {
   TaskGroup sender(reactor_);
   sender.spawn(send_input());
   std::exception_ptr failure;
-  bool has_timed_out = false;
   try {
     co_await receive();
-  } catch (const HostError& error) {
-    has_timed_out = error.failure() == Failure::timed_out;
-  } catch (...) {  // a listener's, whose terminal has gone; the sender must end first all the same
-    failure = std::current_exception();
+  } catch (...) {  // whatever it is, the sender must end first
     failure = std::current_exception();
   }
-  if (has_timed_out) co_await end_command();
   stop_sending();
   co_await sender.join();
   if (failure) std::rethrow_exception(failure);

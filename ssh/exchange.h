@@ -41,9 +41,14 @@ class Exchange {
 
   Channel& channel() { return channel_; }
 
-  /// Sends all input and hands on all output. Throws HostError: connection_lost, or timed_out after
-  /// telling the command to end.
+  /// Sends all input and hands on all output. Throws HostError: connection_lost, or timed_out with
+  /// the command still running.
   asio::awaitable<void> run();
+
+  /// Asks the server to signal the command (`TERM`). OpenSSH does not where the user is root.
+  void signal(const char* name);
+  /// After run() threw timed_out: hands on what still comes, as run() does.
+  asio::awaitable<void> take_last_words(Deadline deadline);
 
  private:
   asio::awaitable<void> send(std::string_view bytes);
@@ -51,7 +56,6 @@ class Exchange {
   asio::awaitable<void> send_from_fd();
   asio::awaitable<std::size_t> drain(Stream stream);
   asio::awaitable<void> receive();
-  asio::awaitable<void> end_command();
   void take_in_packets();
   void stop_sending();
 

@@ -5,7 +5,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstring>
+#include <exception>
+#include <functional>
 #include <stdexcept>
 
 #include "ssh/connection.h"
@@ -71,6 +72,8 @@ class Fleet : public Remote {
  private:
   void await_signal();
   void on_signal();
+  void give_up(Round& round, std::exception_ptr error);
+  void tell(Round& round, const std::function<void(Listener&)>& what);
   void start_workers(Round& round);
   asio::awaitable<void> work(Round& round);
   asio::awaitable<void> answer(Round& round, std::size_t index);
@@ -94,6 +97,22 @@ void Fleet::await_signal() {
     on_signal();
     await_signal();
   });
+}
+
+/// What a listener throws (the disk is full, the reader of a pipe has left) is run()'s to throw:
+/// coroutines unwind as after an interrupt, and nobody waits for the other hosts' answers.
+void Fleet::give_up(Round& round, std::exception_ptr error) {
+  if (!round.failure) round.failure = error;
+  reactor_.abandon();
+}
+
+void Fleet::tell(Round& round, const std::function<void(Listener&)>& what) {
+  if (round.failure) return;
+  try {
+    what(*round.listener);
+  } catch (...) {
+    give_up(round, std::current_exception());
+  }
 }
 
 void Fleet::on_signal() {
@@ -124,10 +143,10 @@ asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
   Connection* connection = co_await connect(task.host);
   if (interrupted()) throw HostError(Failure::not_started, "interrupted before its turn");
   std::function<void(Stream, std::string_view)> on_output =
-      [&round, &result, &task](Stream stream, std::string_view bytes) {
+      [this, &round, &result, &task](Stream stream, std::string_view bytes) {
         if (round.options.keep_output == KeepOutput::yes)
           (stream == Stream::out ? result.out : result.err) += bytes;
-        round.listener->on_output(task.host, stream, bytes);
+        tell(round, [&](Listener& listener) { listener.on_output(task.host, stream, bytes); });
       };
   const Deadline deadline = round.options.timeout ? after(*round.options.timeout) : kNoDeadline;
   if (const auto* program = std::get_if<LocalProgram>(&task.step)) {
@@ -149,6 +168,10 @@ asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
     result.failure = error.failure();
     result.error = error.what();
     result.hint = error.hint();
+    const bool is_of_address =
+        error.failure() == Failure::unreachable || error.failure() == Failure::connect_timed_out;
+    const std::string address = is_of_address ? connector_.address_of(result.host) : "";
+    if (address != result.host.name) result.address = address;
   } catch (const std::invalid_argument& error) {  // a jump host or a setting that cannot be read
     result.failure = Failure::unreachable;
     result.error = error.what();
@@ -169,7 +192,9 @@ asio::awaitable<void> Fleet::work(Round& round) {
       co_await answer(round, index);
     }
     round.is_answered[index] = true;
-    round.listener->on_result(round.tasks[index].host, round.results[index]);
+    tell(round, [&round, index](Listener& listener) {
+      listener.on_result(round.tasks[index].host, round.results[index]);
+    });
   }
 }
 
@@ -177,7 +202,7 @@ void Fleet::start_workers(Round& round) {
   round.workers = std::min(width_, round.tasks.size());
   for (std::size_t i = round.workers; i > 0; --i) {
     asio::co_spawn(reactor_.context(), work(round), [this, &round](std::exception_ptr error) {
-      if (error) round.failure = error;
+      if (error) give_up(round, error);
       if (--round.workers == 0) reactor_.context().stop();
     });
   }

@@ -19,7 +19,8 @@ struct ConnectOptions {
   std::optional<std::filesystem::path> config_file = {};           ///< as ssh -F
   std::vector<std::pair<std::string, std::string>> settings = {};  ///< as ssh -o, keyword and value
   std::chrono::milliseconds connect_timeout{10'000};  ///< where the configuration says nothing
-  std::size_t width = 256;                            ///< hosts at work at once, at most
+  std::optional<std::chrono::milliseconds> forced_connect_timeout = {};  ///< whatever it says
+  std::size_t width = 256;  ///< hosts at work at once, at most
   int tries =
       6;  ///< for a connection that is dropped before its greeting; nothing else is tried again
 };

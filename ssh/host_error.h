@@ -24,4 +24,10 @@ class HostError : public std::runtime_error {
   std::string hint_;
 };
 
+/// A command that was told to end.
+inline HostError command_timed_out() {
+  return {Failure::timed_out, "the command did not end in time",
+          "--timeout sets how long a command may take"};
+}
+
 }  // namespace dtool::ssh

@@ -52,6 +52,18 @@ void describe_key(ssh_session session, HostKey& report) {
   }
 }
 
+HostError changed_key(const Endpoint& endpoint, const HostKey& presented) {
+  const std::string name = endpoint.port == 22
+                               ? endpoint.key_name
+                               : fmt::format("'[{}]:{}'", endpoint.key_name, endpoint.port);
+  return {Failure::host_key_changed,
+          fmt::format("the host key {} {} is not the one in {}", presented.type,
+                      presented.fingerprint, endpoint.known_hosts.string()),
+          fmt::format("someone may be listening in; if you know that the host was set up anew: "
+                      "ssh-keygen -R {} -f {}",
+                      name, endpoint.known_hosts.string())};
+}
+
 asio::awaitable<void> scan(Connector& connector, std::vector<HostKey>& reports, std::size_t& next) {
   while (next < reports.size()) {
     HostKey& report = reports[next++];
@@ -64,6 +76,7 @@ asio::awaitable<void> scan(Connector& connector, std::vector<HostKey>& reports, 
       report.known_hosts = session->endpoint().known_hosts;
       report.state = state_of(session->handle());
       describe_key(session->handle(), report);
+      if (report.state == HostKeyState::changed) throw changed_key(session->endpoint(), report);
     } catch (const HostError& error) {
       report.error = error.what();
       report.hint = error.hint();
@@ -103,16 +116,7 @@ void Session::require_known_host() const {
   }
   HostKey presented;
   describe_key(handle_.get(), presented);
-  const bool usual_port = endpoint_.port == 22;
-  throw HostError(
-      Failure::host_key_changed,
-      fmt::format("the host key {} {} is not the one in {}", presented.type, presented.fingerprint,
-                  endpoint_.known_hosts.string()),
-      fmt::format("someone may be listening in; if you know that the host was set up anew: "
-                  "ssh-keygen -R {} -f {}",
-                  usual_port ? endpoint_.key_name
-                             : fmt::format("'[{}]:{}'", endpoint_.key_name, endpoint_.port),
-                  endpoint_.known_hosts.string()));
+  throw changed_key(endpoint_, presented);
 }
 
 std::vector<HostKey> scan_host_keys(const std::vector<Host>& hosts, const ConnectOptions& options) {

@@ -21,7 +21,7 @@ struct HostKey {
   std::string fingerprint;            ///< `SHA256:…`, as ssh-keygen -l prints it
   std::string line;                   ///< the line for known_hosts
   std::filesystem::path known_hosts;  ///< the file that was asked, and that `trust` writes to
-  std::string error;                  ///< why the host could not be asked
+  std::string error;                  ///< why the host could not be asked, or what changed
   std::string hint;
 };
 

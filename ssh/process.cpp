@@ -128,7 +128,7 @@ asio::awaitable<int> Process::wait(Deadline deadline) {
   ::kill(-pid_, SIGTERM);
   const Deadline grace = after(std::chrono::seconds(1));
   if (!co_await ends_before(grace)) ::kill(-pid_, SIGKILL);
-  throw HostError(Failure::timed_out, "no answer in time");
+  throw command_timed_out();
 }
 
 Pipe make_pipe(NonBlocking end) {

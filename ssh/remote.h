@@ -65,6 +65,8 @@ struct HostResult {
   Failure failure = Failure::none;
   std::string error;  ///< one sentence about `failure`
   std::string hint;   ///< what the user can do about it, or empty
+  std::string address =
+      {};  ///< of a host out of reach whose name the configuration maps to another
   std::chrono::milliseconds elapsed{
       0};  ///< from this host's turn to its answer, connecting included
 

@@ -52,7 +52,12 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
 
 Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket)
     : reactor_(reactor), endpoint_(endpoint), handle_(make_handle(endpoint, socket.get())) {
+  ssh_set_counters(handle_.get(), nullptr, &received_);
   waiter_ = std::make_unique<Waiter>(reactor_, socket.release());
+}
+
+void Session::share_packets() {
+  if (std::exchange(shared_packets_, packets()) != packets()) wake();
 }
 
 asio::awaitable<Waiter::Outcome> Session::wait(Deadline deadline) {
@@ -63,6 +68,7 @@ asio::awaitable<Waiter::Outcome> Session::wait(Deadline deadline) {
 asio::awaitable<int> Session::repeat(std::function<int()> call, int again, Deadline deadline) {
   for (;;) {
     const int rc = call();
+    share_packets();
     if (rc != again) co_return rc;
     const auto outcome = co_await wait(deadline);
     if (outcome == Waiter::Outcome::deadline_passed) {

@@ -2,6 +2,7 @@
 // authentication.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -40,6 +41,12 @@ class Session {
   /// Wakes whoever waits.
   void wake() { waiter_->wake(); }
 
+  /// Packets that came so far.
+  std::uint64_t packets() const { return received_.in_packets; }
+  /// To be called after each libssh call that may read: what it took in may be what another
+  /// coroutine waits for, and the socket will not tell of it again.
+  void share_packets();
+
   bool has_unsent_bytes() const {
     return (ssh_get_poll_flags(handle_.get()) & SSH_WRITE_PENDING) != 0;
   }
@@ -54,6 +61,8 @@ class Session {
 
   Reactor& reactor_;
   Endpoint endpoint_;
+  ssh_counter_struct received_{};
+  std::uint64_t shared_packets_ = 0;
   SessionHandle handle_;
   std::unique_ptr<Waiter> waiter_;  // after handle_: it lets the socket go before libssh closes it
 };

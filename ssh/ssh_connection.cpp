@@ -1,12 +1,15 @@
 // Commands over one libssh session, a channel each.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <functional>
 #include <utility>
 
 #include "ssh/connection.h"
 #include "ssh/exchange.h"
 #include "ssh/host_error.h"
+#include "ssh/script.h"
+#include "ssh/scripts.h"
 
 namespace dtool::ssh {
 namespace {
@@ -22,6 +25,7 @@ class SshConnection : public Connection {
 
  private:
   asio::awaitable<void> start(ssh_channel channel, std::string line, Deadline deadline);
+  asio::awaitable<void> end_command(Exchange& exchange);
 
   Reactor& reactor_;
   std::unique_ptr<Session> session_;
@@ -39,12 +43,42 @@ asio::awaitable<void> SshConnection::start(ssh_channel channel, std::string line
   if (rc != SSH_OK) throw connection_lost(*session_);
 }
 
+/// TERM, a second of grace, KILL: by signals through the server, and by a script beside the
+/// command.
+asio::awaitable<void> SshConnection::end_command(Exchange& exchange) {
+  const Deadline deadline = after(std::chrono::seconds(5));
+  exchange.signal("TERM");
+  try {
+    const Command command = bash(scripts::kEnd_commands);
+    CommandStreams streams;
+    streams.input = command.input;
+    Exchange script(reactor_, *session_, std::move(streams), EndsWith::exit_code, deadline);
+    co_await start(script.channel().handle(), command.line, deadline);
+    co_await script.run();
+    co_await exchange.take_last_words(deadline);
+  } catch (const HostError&) {
+    // A server that allows one command at a time, or does not answer any more: the signals remain.
+  }
+  exchange.signal("KILL");
+}
+
 asio::awaitable<int> SshConnection::execute(std::string line, CommandStreams streams,
                                             Deadline deadline) {
   Exchange exchange(reactor_, *session_, std::move(streams), EndsWith::exit_code, deadline);
   co_await start(exchange.channel().handle(), line, deadline);
-  co_await exchange.run();
+  bool has_timed_out = false;
+  try {
+    co_await exchange.run();
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::timed_out) throw;
+    has_timed_out = true;
+  }
+  if (has_timed_out) {
+    co_await end_command(exchange);
+    throw command_timed_out();
+  }
   const int exit_code = exchange.channel().exit_code();
+  if (exit_code < 0 && !session_->is_connected()) throw connection_lost(*session_);
   if (exit_code < 0) {
     throw HostError(Failure::connection_lost,
                     "the host closed the command without telling its exit code");

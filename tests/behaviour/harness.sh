@@ -72,7 +72,7 @@ fail() {
 show() {
   [[ -s $2 ]] || { echo "  its $1: empty"; return; }
   echo "  its $1:"
-  tail -n 60 "$2" | sed 's/^/    | /'
+  tail -n 60 "$2" | cut -c 1-500 | sed 's/^/    | /'
 }
 
 skip() {

@@ -1,0 +1,166 @@
+#include "cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "killfiles/nearest.h"
+
+namespace dtool::cli {
+namespace {
+
+std::string with_known_spelling(std::string word) {
+  if (!word.starts_with("--")) return word;
+  const auto name_end = std::find(word.begin(), word.end(), '=');
+  std::replace(word.begin() + 2, name_end, '-', '_');
+  return word;
+}
+
+/// The subcommand that was chosen, else the whole program.
+const CLI::App& chosen_in(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : *chosen.front();
+}
+
+std::string name_in_full(const CLI::App& app) {
+  return app.get_parent() == nullptr
+             ? app.get_name()
+             : fmt::format("{} {}", app.get_parent()->get_name(), app.get_name());
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> subcommands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
+  return names;
+}
+
+UsageError unknown_word(const CLI::App& app, const std::string& word,
+                        const std::vector<std::string>& known, const std::string& kind) {
+  const auto meant = killfiles::nearest(word, known);
+  const std::string all = fmt::format("{} --help lists all", name_in_full(app));
+  return UsageError(fmt::format("{} is not a {} of {}", word, kind, name_in_full(app)),
+                    meant ? fmt::format("did you mean {}? {}", *meant, all) : all);
+}
+
+/// For words that nothing was waiting for. CLI11 collects all of them; the first flag among them is
+/// the likely mistake, and a word after it its value.
+UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::vector<std::string> subcommands = subcommands_of(app);
+  const CLI::App& chosen = chosen_in(app);
+  if (!subcommands.empty() && &chosen == &app && !words.front().starts_with('-'))
+    return unknown_word(app, words.front(), subcommands, "command");
+  const auto flag =
+      std::ranges::find_if(words, [](const auto& word) { return word.starts_with('-'); });
+  if (flag == words.end()) {
+    return UsageError(
+        fmt::format("{} does not expect the word {}", name_in_full(app), words.front()),
+        fmt::format("a value with spaces wants quotes; {} --help lists all flags",
+                    name_in_full(chosen)));
+  }
+  const std::string name = flag->substr(0, flag->find('='));
+  if (&chosen != &app && chosen.get_option_no_throw(name) != nullptr) {
+    return UsageError(fmt::format("{} stands before the command", name),
+                      fmt::format("flags follow it: {} {}", name_in_full(chosen), name));
+  }
+  return unknown_word(app, name, flags_of(app), "flag");
+}
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    const std::string help = CLI::Formatter::make_help(app, name, mode);
+    std::string text = CLI::detail::find_and_replace(help, "\n\n\n", "\n\n");
+    if (text.ends_with("\n\n")) text.pop_back();
+    return text;
+  }
+
+  // CLI11 puts the checks' names into the type: `UINT:POSITIVE`, `WHEN:{auto,always,never}`.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    const std::string type = option->get_type_name();
+    const std::string name = type.substr(0, type.find(':'));
+    const bool is_number = name == "UINT" || name == "INT" || name == "FLOAT";
+    if (option->get_positional() && name == "TEXT") return "";
+    return " " + (is_number ? "N" : name);
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string& value = option->get_default_str();
+    return value.empty() ? option->get_description()
+                         : fmt::format("{} ({})", option->get_description(), value);
+  }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, name);
+    const std::string theirs = "[SUBCOMMAND]";
+    const std::size_t at = usage.find(theirs);
+    return at == usage.npos ? usage : usage.replace(at, theirs.size(), "COMMAND");
+  }
+};
+
+}  // namespace
+
+Words read_words(const CLI::App& app, int argc, char** argv) {
+  Words words;
+  const auto end = argv + argc;
+  const auto dashes =
+      std::find_if(argv + 1, end, [](const char* word) { return std::strcmp(word, "--") == 0; });
+  std::vector<std::string> own(argv + 1, dashes);
+  if (dashes != end) words.program.assign(dashes + 1, end);
+  if (!own.empty() && own.front() == "help") {
+    own.erase(own.begin());
+    own.emplace_back("--help");
+  }
+  const CLI::App* reader = &app;
+  const CLI::Option* waiting = nullptr;  // the flag whose value comes next
+  for (const std::string& word : own) {
+    const bool is_value = std::exchange(waiting, nullptr) != nullptr;
+    words.own.push_back(is_value ? word : with_known_spelling(word));
+    if (is_value) continue;
+    const auto is_named = [&word](const CLI::App* each) { return each->get_name() == word; };
+    if (const auto found = app.get_subcommands(is_named); reader == &app && !found.empty()) {
+      reader = found.front();
+    } else if (word.starts_with('-')) {
+      const CLI::Option* option = reader->get_option_no_throw(words.own.back());
+      if (option != nullptr && option->get_items_expected_min() > 0) waiting = option;
+    }
+  }
+  return words;
+}
+
+UsageError explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& chosen = chosen_in(app);
+  if (const auto before = app.remaining(); !before.empty()) return unexpected(app, before);
+  if (const auto words = chosen.remaining(); !words.empty()) return unexpected(chosen, words);
+  std::string sentence = error.what();
+  std::ranges::replace(sentence, '\n', ' ');
+  if (const std::size_t at = sentence.find(": 1 required "); at != sentence.npos) {
+    sentence = fmt::format("{} wants a value", sentence.substr(0, at));
+  } else if (const std::size_t end = sentence.find(": At Most 1 required"); end != sentence.npos) {
+    sentence = fmt::format("{} is given more than once", sentence.substr(0, end));
+  }
+  sentence.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(sentence.front())));
+  return UsageError(
+      sentence, fmt::format("{} --help lists all flags and their values", name_in_full(chosen)));
+}
+
+std::shared_ptr<CLI::FormatterBase> make_help_formatter() {
+  auto formatter = std::make_shared<HelpFormatter>();
+  formatter->label("Usage", "usage");
+  formatter->column_width(30);
+  return formatter;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,34 @@
+// The words of the command line before and after CLI11 has read them: both spellings of a flag,
+// help, and what was probably meant by a word that is unknown. main.cpp calls it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/action.h"
+
+namespace CLI {
+class App;
+class FormatterBase;
+class ParseError;
+}  // namespace CLI
+
+namespace dtool::cli {
+
+struct Words {
+  std::vector<std::string> own;      ///< dtool's, program name left out
+  std::vector<std::string> program;  ///< after `--`
+};
+
+/// Cuts at `--`. Reads `--runs-on` as `--runs_on`, since each flag has both spellings, and
+/// `help run` as `run --help`; values of flags stay as they are.
+Words read_words(const CLI::App& app, int argc, char** argv);
+
+/// What is wrong with the command line, and the nearest known word.
+UsageError explain(const CLI::App& app, const CLI::ParseError& error);
+
+/// Help as dtool writes it: `--width N`, and the default after the description.
+std::shared_ptr<CLI::FormatterBase> make_help_formatter();
+
+}  // namespace dtool::cli

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The first SIGINT starts nothing more and waits for those at work; the second leaves at once; both end with 130.
+source "$(dirname "$0")/harness.sh"
+needs_program jq
+lab 4
+
+# In the background a shell ignores SIGINT for its children; env undoes that.
+begin() {
+  env --default-signal=INT "$DTOOL" "$@" >"$out" 2>"$err" &
+  pid=$!
+}
+ends_with() {
+  local code=0
+  wait "$pid" || code=$?
+  expect_equal "$1" "$code"
+}
+
+# One at a time: the second has begun, the third and fourth never do.
+begin command --width 1 --runs_on 'h[1-4]' --command 'echo begun; touch begun; case $(hostname) in *-2) sleep 1.5 ;; esac; echo ended'
+eventually 10 grep -q '^h2: begun' "$out"
+kill -INT "$pid"
+ends_with 130
+expect_output '^h2: ended$'
+expect_no_output '^h[34]'
+expect_error 'interrupted: nothing more is started; waiting for h2 \(Ctrl-C again leaves them\)'
+expect_error '^dtool: 2 of 4 hosts failed'
+expect_error '^  h\[3-4\]: interrupted before its turn$'
+on h2 test -e begun || fail 'h2 did not begin'
+expect_exit 1 on h3 test -e begun
+
+# As a document.
+begin command --json --width 1 --runs_on 'h[1-3]' --command 'touch second; sleep 1'
+eventually 10 on h1 test -e second
+kill -INT "$pid"
+ends_with 130
+expect_equal 'none not_started not_started' "$(jq -r '.hosts[].failure' "$out" | xargs)"
+expect_equal 130 "$(jq .exit_code "$out")"
+
+# All at work, on a host, here and on the way to one.
+for signal in INT TERM; do
+  began=$SECONDS
+  begin command --connect_timeout 60 --runs_on "h1,local,${DTOOL_LAB_DEAD:-h2}" --command 'echo begun; sleep 3081'
+  eventually 10 grep -q '^h1: begun' "$out"
+  eventually 10 grep -q '^local: begun' "$out"
+  kill -$signal "$pid"
+  eventually 10 grep -q 'Ctrl-C again' "$err"
+  kill -0 "$pid" || fail 'it did not wait'
+  kill -$signal "$pid"
+  ends_with 130
+  ((SECONDS - began < 30)) || fail "leaving took $((SECONDS - began)) s"
+  expect_error 'left on interrupt'
+  # What ran here is dtool's own child.
+  eventually 5 bash -c '! pgrep -fP 1 "sleep 308[1]"'
+done
+
+# Waiting for a key to be shown is no work that could be lost.
+if [[ -n ${DTOOL_LAB_DEAD:-} ]]; then
+  begin trust --connect_timeout 60 --runs_on "$DTOOL_LAB_DEAD"
+  sleep 0.5
+  kill -INT "$pid"
+  ends_with 130
+fi

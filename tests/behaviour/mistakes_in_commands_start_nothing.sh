@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Flags, host lists and files that cannot be right end with 2, a message that names them and what was meant; no host is contacted.
+source "$(dirname "$0")/harness.sh"
+lab 1
+
+fault restart-sshd h1 -o LogLevel=VERBOSE
+host=$DTOOL_LAB_HOSTS
+
+# $1: what the message must have; the rest: dtool's words.
+refused() {
+  local pattern=$1
+  shift
+  expect_exit 2 timeout 20 "$DTOOL" "$@"
+  expect_error "$pattern"
+  expect_error '^dtool: [^A-Z]*'
+  expect_equal '' "$(cat "$out")"
+}
+refuses_hosts() { refused "$1" command --command 'touch started' --runs_on "$2"; }
+
+# Host lists.
+refuses_hosts '^dtool: --runs_on: the value is empty$' ''
+refuses_hosts 'list of hosts is empty' ' '
+refuses_hosts "'$host,,h2' has an empty element" "$host,,h2"
+refuses_hosts 'empty element' ",$host"
+refuses_hosts "'n\[1-': '\[' has no partner" "$host,n[1-"
+refuses_hosts "'n\[1-\]': '1-' is neither a number nor a range" "$host,n[1-]"
+refuses_hosts "'\]' has no partner" "$host,n1]"
+refuses_hosts "runs backwards" "$host,n[8-1]"
+refuses_hosts "is neither a number nor a range" "$host,n[a-b]"
+refuses_hosts "'n\[1-1000000\]': it names more than [0-9]+ hosts" "$host,n[1-1000000]"
+refuses_hosts "more than [0-9]+ hosts" "$host,n[1-1000][1-1000]"
+refuses_hosts 'more than 18 digits' 'n[1-99999999999999999999]'
+refuses_hosts "host '$host' is named twice" "$host,h2,$host"
+refuses_hosts "host 'n2' is named twice" "$host,n[1-3],n2"
+refuses_hosts "host 'local' is named twice" "local,$host,local"
+for port in 0 65536 -1 abc '' 99999999999; do
+  refuses_hosts "port '$port' is not a number from 1 to 65535" "$host,h2:$port"
+done
+refuses_hosts "'ann@' is not a host: the host name is empty" "$host,ann@"
+refuses_hosts "group name after '@' is empty" "$host,@"
+refuses_hosts "does not begin with '-'" "$host,-oProxyCommand=x"
+refuses_hosts "does not hold ';'" "$host;touch x"
+refuses_hosts "does not hold ' '" "$host h2"
+refuses_hosts 'no group @gpus' "$host,@gpus"
+refuses_hosts "'local' is this machine" 'ann@local'
+printf 'runs_on = "@gpus"\n[groups]\ngpu = "h[1-2]"\ncpu = "@more"\nmore = "@cpu"\n' >dtool.toml
+refused 'no group @gpus' command
+expect_error 'hint: .*gpu'
+refuses_hosts 'holds itself' '@cpu'
+rm dtool.toml
+
+# Hostfiles.
+refused "hostfile .*no_such_file.*No such file" command --hostfile no_such_file
+refused '--hostfile.*--runs_on|--runs_on.*--hostfile' command --runs_on "$host" --hostfile no_such_file
+printf '# none\n' >hosts
+refused '^dtool: hosts:1: no host is named' command --hostfile hosts
+printf '%s slots=2\n\nh2 slot=3\n' "$host" >hosts
+refused "^dtool: hosts:3: unknown key 'slot'" command --hostfile hosts
+printf '%s\n%s\n' "$host" "$host" >hosts
+refused '^dtool: hosts:2: .*twice' command --hostfile hosts
+refused 'hostfile' command --hostfile .
+refused '^dtool: --hostfile: the value is empty' command --hostfile ''
+
+# Flags and their values.
+for value in 0 abc -1 1e999 nan 3s; do
+  refused "^dtool: --timeout: '$value' is not a positive number of seconds" command --runs_on "$host" --timeout "$value"
+  refused "^dtool: --connect_timeout: '$value' is not a positive number of seconds" command --runs_on "$host" "--connect-timeout=$value"
+done
+for value in 0 abc -1 1.5 '' 99999999999999999999; do
+  refused "^dtool: --width: '$value' is not a positive number" command --runs_on "$host" --width "$value"
+done
+refused "^dtool: --timeout: '' is not" command --runs_on "$host" --timeout ''
+refused '^dtool: --timeout wants a value' command --runs_on "$host" --timeout=
+refused '^dtool: --command: the value is empty' command --runs_on "$host" --command ''
+refused '^dtool: --runs_on wants a value' command --runs_on
+refused '^dtool: --timeout is given more than once' command --runs_on "$host" --timeout 3 --timeout 4
+refused '--color' command --runs_on "$host" --color sometimes
+refused '^dtool: --runs_an is not a flag of dtool command$' command --runs_an "$host"
+expect_error 'hint: did you mean --runs_on\?'
+refused '^dtool: --time_out is not a flag' command --runs_on "$host" --time-out=3
+expect_error 'hint: did you mean --timeout\?'
+refused '^dtool: --zzzzzzz is not a flag' command --zzzzzzz
+expect_error 'hint: dtool command --help lists all'
+refused '^dtool: -n is not a flag' command -n 3
+refused '^dtool: comand is not a command of dtool$' comand --runs_on "$host"
+expect_error 'hint: did you mean command\?'
+refused 'is not a command of dtool' comand --help
+refused 'is not a command of dtool' help comand
+refused '^dtool: --json stands before the command' --json command --runs_on "$host"
+refused 'does not expect the word uptime' command --runs_on "$host" uptime
+refused 'takes no words after --' command --runs_on "$host" -- uptime
+expect_error "hint: .*--command"
+refused 'takes no words after --' trust --runs_on "$host" -- uptime
+refused '^dtool: no hosts were named$' trust
+
+# --ssh_cmd.
+for words in '-A' 'ssh -v' 'scp' 'ssh -L 1:2:3' "ssh -o StrictHostKeyChecking" '-p' 'ssh -p 70000' 'ssh -o Port=no' 'ssh "-i x' \
+  'ssh {addr} uptime' 'ssh -F no_such_file'; do
+  refused '^dtool: ' command --runs_on "$host" --command 'touch started' --ssh_cmd "$words"
+done
+refused '^dtool: --ssh_cmd: -v is not understood$' command --runs_on "$host" --ssh_cmd 'ssh -v'
+refused '^dtool: --ssh_cmd: -p wants a value$' command --runs_on "$host" --ssh_cmd 'ssh -p'
+refused '^dtool: --ssh_cmd: the value is empty$' command --runs_on "$host" --ssh_cmd ''
+
+# Configuration files.
+mkdir -p "$HOME/.dtool"
+configured() {
+  printf '%b' "$2" >"$HOME/.dtool/config.toml"
+  refused "^dtool: $HOME/.dtool/config.toml:$1" command --runs_on "$host" --command 'touch started'
+}
+configured '2:[0-9]+: .*run_on' '# mine\nrun_on = "h1"\n'
+expect_error "hint: did you mean 'runs_on'\?"
+configured 2: '[ssh]\nwidht = 3\n'
+expect_error "hint: did you mean 'width'\?"
+configured 2: '[ssh]\nwidth = "3"\n'
+configured 2: '[ssh]\nwidth = 0\n'
+configured 1: 'runs_on = \n'
+configured 1: '[ssh\n'
+rm "$HOME/.dtool/config.toml"
+mkdir "$HOME/.dtool/config.toml"
+refused "$HOME/.dtool/config.toml" command --runs_on "$host" --command true
+rmdir "$HOME/.dtool/config.toml"
+
+# None of it reached the host.
+expect_no_file "$DTOOL_LAB_FOLDER/host1/root/started"
+expect_exit 1 grep 'Connection from' "$DTOOL_LAB_FOLDER/host1/sshd.log"
+expect_exit 0 dtool command --runs_on "$host" --command true
+expect_exit 0 grep 'Connection from' "$DTOOL_LAB_FOLDER/host1/sshd.log"
