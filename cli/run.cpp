@@ -254,6 +254,7 @@ bool RunAction::check(Console& console, ssh::Remote& remote, const Targets& targ
   needs.code_must_exist = flags_.no_sync && !plan_.program.empty();
   needs.activate = plan_.activate;
   needs.trainer = plan_.program.empty();
+  if (needs.trainer) needs.experiment_toml = plan_.experiment_toml;
   needs.rsync = wants_sync();
   needs.port = given_port_.value_or(0);
   const std::vector<Checked> checked = check_hosts(console, remote, needs);
@@ -268,8 +269,12 @@ bool RunAction::check(Console& console, ssh::Remote& remote, const Targets& targ
         "{}: the system ends what you leave running at logout; to keep it: loginctl enable-linger",
         fold_hosts(at_risk)));
   }
-  return all_well(console, results, "looking at the hosts") &&
-         complete_plan(console, targets, checked);
+  if (!all_well(console, results, "looking at the hosts")) return false;
+  if (!checked.front().experiment_fault.empty()) {
+    discard_run_folders(remote, plan_.run_id);
+    throw UsageError(fmt::format("experiment {}: {}", what_, checked.front().experiment_fault));
+  }
+  return complete_plan(console, targets, checked);
 }
 
 killfiles::Killfile RunAction::record(const Invocation& invocation, const Targets& targets) const {

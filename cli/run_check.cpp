@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <regex>
 
 #include "cli/host_output.h"
 #include "cli/jobs.h"
@@ -38,6 +39,8 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
   text +=
       fmt::format("activate={}\n", needs.activate.empty() ? "''" : ssh::quote_path(needs.activate));
   text += fmt::format("trainer_beside={}\n", needs.trainer ? ssh::quote(trainer_beside()) : "''");
+  text += fmt::format("experiment={}\nmachines={}\n",
+                      ssh::quote(host > 0 ? "" : needs.experiment_toml), needs.code_folders.size());
   text += fmt::format("wants_rsync={}\npeer={}\n", needs.rsync ? "yes" : "no", ssh::quote(peer));
   text += fmt::format("port={}\n", host > 0          ? "''"
                                    : needs.port == 0 ? "auto"
@@ -104,6 +107,17 @@ int read_number(const Answers& answers, const std::string& name, int most,
   return 0;
 }
 
+/// `dtool-trainer: experiment:3:1: SENTENCE hint: HINT`, as it came through a one-line answer, as a
+/// sentence and a line of its own for the hint. The place is that in the merged text, which nobody
+/// has seen.
+std::string readable_fault(std::string text) {
+  static const std::regex kPlace("^dtool-trainer: (experiment:[0-9:]+ )?");
+  text = std::regex_replace(text, kPlace, "");
+  const std::size_t hint = text.rfind(" hint: ");
+  if (hint != text.npos) text.replace(hint, 1, "\n");
+  return text;
+}
+
 void judge(Checked& checked, const Needs& needs) {
   ssh::HostResult& result = checked.result;
   if (result.failure != ssh::Failure::none) return;
@@ -126,6 +140,7 @@ void judge(Checked& checked, const Needs& needs) {
     set_lack(result, fmt::format("there is no folder {}, and --no_sync sends none", *folder), "");
   }
   if (needs.trainer) judge_trainer(answers, result, checked);
+  checked.experiment_fault = readable_fault(find("bad_experiment").value_or(""));
   if (const auto port = find("port_taken")) {
     set_lack(result, fmt::format("something listens on port {} already", *port),
              "--distributed_ip_and_port auto takes a free one");

@@ -18,6 +18,7 @@ struct Needs {
   bool code_must_exist = false;           ///< it is not going to be sent
   std::string activate;                   ///< may be empty
   bool trainer = false;                   ///< the bundled one
+  std::string experiment_toml;            ///< for machine 0's trainer to check; empty: none
   bool rsync = false;
   std::uint16_t port = 0;  ///< on machine 0; 0: any that is free
 };
@@ -26,6 +27,7 @@ struct Needs {
 struct Checked {
   ssh::HostResult result;  ///< a lack is a failure, with how to mend it
   int gpus = 0;
+  std::string experiment_fault;  ///< what machine 0's trainer says of the experiment; empty: well
   std::string trainer;        ///< path of the bundled trainer there
   std::string address;        ///< of machine 0, as others reach it
   std::uint16_t port = 0;     ///< of machine 0

@@ -67,6 +67,8 @@ const Flag kFlags[] = {
      [](Options& o, const char* v) {
        o.rendezvous_timeout = std::chrono::seconds(number_of("rendezvous_timeout", v, 1, 86400));
      }},
+    {"check", nullptr, "read the experiment, say what is wrong with it, and exit",
+     [](Options& o, const char*) { o.action = Action::check; }},
     {"help", nullptr, "print this and exit",
      [](Options& o, const char*) { o.action = Action::help; }},
     {"version", nullptr, "print the version and exit",
@@ -131,7 +133,7 @@ void check(const Options& options) {
 Options parse_command_line(int argc, char** argv) {
   Options options;
   const auto rest = read_flags(argc, argv, options);
-  if (options.action != Action::train) return options;
+  if (options.action == Action::help || options.action == Action::version) return options;
   if (rest.empty()) {
     throw UsageError("no experiment given", "dtool-trainer EXPERIMENT.toml [flags]");
   }

@@ -12,7 +12,7 @@
 
 namespace dtool::trainer {
 
-enum class Action { train, help, version };
+enum class Action { train, check, help, version };
 
 struct Options {
   Action action = Action::train;

@@ -113,6 +113,10 @@ int run(int argc, char** argv) {
                kBackends);
     return kTrained;
   }
+  if (options.action == Action::check) {
+    check_machines(read_experiment(options.experiment), options);
+    return kTrained;
+  }
   const auto place = place_from(process_environment, options);
   try {
     return train(options, place, argc, argv);

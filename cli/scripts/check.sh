@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # Looks whether a host can run a machine's part of a run. Defined before: answer, folder (the run's), code (if it
-# must be there, or empty), activate (or empty), trainer_beside (the launcher's trainer, or empty: none wanted), wants_rsync (yes or no), port (to look
+# must be there, or empty), activate (or empty), trainer_beside (the launcher's trainer, or
+# empty: none wanted), experiment (for the trainer to check, or empty), machines (their number), wants_rsync (yes or no), port (to look
 # at, `auto`, or empty on machines that do not listen), peer (an address of another machine, or empty).
 lack() { answer lack "$1"; }
 answer home "$HOME"
@@ -19,6 +20,12 @@ if [ -n "$trainer_beside" ]; then
     [ -x "$trainer" ] || continue
     answer trainer "$trainer"
     answer trainer_version "$("$trainer" --version 2>&1 < /dev/null | head -n 1)"
+    if [ -n "$experiment" ]; then
+      file=$(mktemp) && printf '%s\n' "$experiment" > "$file"
+      said=$("$trainer" --check "$file" --distributed_nodes "$machines" --distributed_ip_and_port 127.0.0.1:1 2>&1) ||
+        answer bad_experiment "${said//"$file"/experiment}"
+      rm -f "$file"
+    fi
     break
   done
 fi

@@ -66,6 +66,10 @@ on 1 touch activate
 on 3 touch activate
 refuses '1 of 3 hosts failed: looking at the hosts' --env_activate_path '~/activate' -- true
 expect_error "^  ${address[1]}: --env_activate_path: there is no file /root/activate"
+if [[ -x ${DTOOL_TRAINER:-} ]]; then
+  refuses 'experiment digits: unknown key train.epoch$' --config_kwargs '{"train":{"epoch":3}}' digits
+  expect_error '^hint: did you mean train.epochs'
+fi
 on 2 mkdir elsewhere
 refuses '2 of 3 hosts failed' --no_sync --code_path '~/elsewhere' -- true
 expect_error '^  .*\[1,3\]: there is no folder /root/elsewhere, and --no_sync sends none'
