@@ -9,7 +9,7 @@
 #   expect_equal WANTED GOT     and expect_file PATH, expect_no_file PATH
 #   expect_process_with RUN_ID, expect_no_process_with RUN_ID    DTOOL_RUN_ID in any process's environment, on any host
 #   json EXPRESSION             a Python expression on `d`, the JSON document in the last command's stdout
-#   eventually SECONDS COMMAND...  repeats COMMAND until it succeeds
+#   eventually SECONDS COMMAND...  repeats COMMAND, or an expectation, until it succeeds
 #   needs_isolation, needs_program P, needs_file PATH, skip REASON
 #
 # Each test starts in an empty folder, $work, with an empty HOME in it. A command that fails unasked fails the test.
@@ -142,8 +142,13 @@ expect_process_with() { [[ -n $(processes_with "$1") ]] || fail "no process of r
 eventually() {
   local seconds=$1 began=$SECONDS
   shift
-  until "$@" >/dev/null 2>&1; do
-    ((SECONDS - began < seconds)) || fail "not within $seconds seconds: $*"
+  # In a shell of its own, since an expectation ends the one that it fails in.
+  until ("$@") >/dev/null 2>&1; do
+    if ((SECONDS - began >= seconds)); then
+      # Once more, aloud: an expectation says itself what is wrong, and ends its shell.
+      ("$@" || true) || exit 1
+      fail "not within $seconds seconds: $*"
+    fi
     sleep 0.1
   done
 }

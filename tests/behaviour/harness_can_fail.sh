@@ -20,8 +20,8 @@ expect_error 'its exit code: 3'
 expect_error '[|] some words'
 for failing in 'expect_exit 0 echo a; expect_output b' 'expect_exit 0 echo a; expect_no_output a' 'expect_exit 0 echo a; expect_error a' \
   'expect_exit 0 sh -c "echo a >&2"; expect_no_error a' 'expect_equal a b' 'expect_file none' 'expect_no_file "$work"' \
-  'DTOOL_RUN_ID=harness-$$ sleep 5 & expect_no_process_with harness-$$' 'expect_process_with none-such' \
-  'eventually 0 false' 'DTOOL=/none; dtool --version'; do
+  'DTOOL_RUN_ID=harness-$$ sleep 5 & eventually 20 expect_process_with harness-$$; expect_no_process_with harness-$$' 'expect_process_with none-such' \
+  'eventually 0 false' 'eventually 0 expect_equal a b' 'DTOOL=/none; dtool --version'; do
   expect_exit 1 a_test_of "$failing"
   expect_error 'FAILED inner, line 2'
 done
