@@ -28,10 +28,10 @@ struct Checked {
   ssh::HostResult result;  ///< a lack is a failure, with how to mend it
   int gpus = 0;
   std::string experiment_fault;  ///< what machine 0's trainer says of the experiment; empty: well
-  std::string trainer;        ///< path of the bundled trainer there
-  std::string address;        ///< of machine 0, as others reach it
-  std::uint16_t port = 0;     ///< of machine 0
-  bool logout_kills = false;  ///< the system ends what users leave running at logout
+  std::string trainer;           ///< path of the bundled trainer there
+  std::string address;           ///< of machine 0, as others reach it
+  std::uint16_t port = 0;        ///< of machine 0
+  bool logout_kills = false;     ///< the system ends what users leave running at logout
 };
 
 /// Asks all hosts. Each that lacks nothing has the run's folder afterwards.
