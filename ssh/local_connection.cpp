@@ -105,7 +105,7 @@ asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams s
   std::exception_ptr failure;
   try {
     exit_code = co_await process.wait(deadline);
-  } catch (const HostError&) {
+  } catch (...) {  // whatever it is, the pumps must end first
     failure = std::current_exception();
   }
   // A background process may keep the output open: what it has not said five seconds later is not

@@ -20,6 +20,7 @@ namespace dtool::ssh {
 namespace {
 
 constexpr int kExtra = 3;
+constexpr std::chrono::milliseconds kLookAgain{10};
 
 /// posix_spawn's actions and attributes with an owner.
 struct SpawnPlan {
@@ -118,6 +119,10 @@ bool Process::reap() {
 }
 
 asio::awaitable<bool> Process::ends_before(Deadline deadline) {
+  if (!pidfd_) {  // Linux before 5.3 has none, RHEL 8's among them
+    while (!reap() && Clock::now() < deadline) co_await reactor_.sleep(kLookAgain);
+    co_return reap();
+  }
   Waiter waiter(reactor_, pidfd_.get());
   while (!reap()) {
     const auto outcome = co_await waiter.wait(Waiter::For::readable, deadline);

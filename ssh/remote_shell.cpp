@@ -193,7 +193,7 @@ asio::awaitable<int> run_local_program(Reactor& reactor, Connection& connection,
   std::exception_ptr failure;
   try {
     exit_code = co_await process.wait(deadline);
-  } catch (const HostError&) {
+  } catch (...) {  // whatever it is, the group must end first
     failure = std::current_exception();
   }
   run.deadline = after(std::chrono::seconds(1));
