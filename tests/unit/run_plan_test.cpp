@@ -103,10 +103,11 @@ TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
   number_ranks(plan);
   plan.program = {"bash", "-c",
                   "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK "
-                  "$MASTER_ADDR:$MASTER_PORT $DTOOL_SEED \"$1\" \"$V\"",
+                  "$MASTER_ADDR:$MASTER_PORT $DTOOL_SEED \"$(printf %q \"$1\")\" \"$V\"",
                   "x", "a  'b'\n$c"};
   plan.variables = {{"V", "q\"'$x  y"}};
-  const std::string tail = " 1 10.0.0.1:29500 18446744073709551615 a  'b'\n$c q\"'$x  y\n";
+  // On one line, since bash writes line by line and the processes write at once.
+  const std::string tail = " 1 10.0.0.1:29500 18446744073709551615 $'a  \\'b\\'\\n$c' q\"'$x  y\n";
   const std::string said = run_job(plan, 1);
   for (const std::string rank : {"3/5 0/2", "4/5 1/2"})
     EXPECT_NE(said.find(rank + tail), std::string::npos) << said;
