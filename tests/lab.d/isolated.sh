@@ -208,9 +208,23 @@ end_isolated() {
     kill -KILL "${pids[@]}" 2>/dev/null || true
   fi
   end_processes_in_lab
-  remove_links
   remove_quota
+  locked give_network_back
+}
+
+# Under the lock, so that no new lab takes the network between its going and the look at what is left; and only what bears
+# this lab's mark, since a lab that could not be ended at first may meet another's network on its second end.
+give_network_back() {
+  is_ours "$network" || network=''
+  is_ours "$inner_network" || inner_network=''
+  remove_links
   nothing_is_left
+}
+
+is_ours() {
+  [[ -n $1 ]] || return 1
+  line_of "/sys/class/net/dtl$1/ifalias"
+  [[ $REPLY == "$(link_mark)$folder" ]]
 }
 
 # Sets `strays` to the processes in the lab's network namespaces.

@@ -31,13 +31,21 @@ is_alive() { [[ -n $1 ]] && identity_of "${1%%:*}" && [[ $REPLY == "$1" ]]; }
 # The first line of a file, or nothing.
 line_of() { REPLY=''; [[ ! -r $1 ]] || IFS= read -r REPLY <"$1" || true; }
 
-# Runs "$@" while holding the lock that covers claiming a name, taking a subnet and clearing stale labs.
+# Runs "$@" while holding the lock that covers claiming a name, taking and giving back a subnet and clearing stale labs.
 locked() {
-  local lock
+  local lock status
+  if [[ ${holds_lock:-no} == yes ]]; then
+    "$@"
+    return
+  fi
   exec {lock}>"$labs/.lock"
   flock "$lock"
+  holds_lock=yes
   "$@"
+  status=$?
+  holds_lock=no
   exec {lock}>&-
+  return "$status"
 }
 
 # Makes the lab's folder ours, and owned by this process until finish_claim, so that half a lab is stale once we are gone.
@@ -103,7 +111,8 @@ clear_stale() {
 end_lab() {
   local lock
   exec {lock}<"$folder" || return 0
-  flock "$lock"
+  # Who holds the lock of all labs must not wait for one whose end may wait for that lock: it is being ended anyway.
+  if [[ ${holds_lock:-no} == yes ]]; then flock --nonblock "$lock" || { exec {lock}<&-; return 0; }; else flock "$lock"; fi
   if [[ -e $folder/owner ]]; then
     line_of "$folder/reaper"
     if [[ ${REPLY%%:*} != "$$" ]] && is_alive "$REPLY"; then kill "${REPLY%%:*}" 2>/dev/null || true; fi
