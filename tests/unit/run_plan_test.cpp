@@ -101,13 +101,15 @@ TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
   RunPlan plan = plan_of({1, 2});
   plan.machines[0].processes = 3;
   number_ranks(plan);
-  plan.program = {"bash", "-c",
-                  "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK "
-                  "$MASTER_ADDR:$MASTER_PORT $DTOOL_SEED \"$(printf %q \"$1\")\" \"$V\"",
-                  "x", "a  'b'\n$c"};
+  // One line a process, so that those of two are not mixed: %q writes the line end as $'\n'.
+  plan.program = {
+      "bash", "-c",
+      "printf '%s %q %q\\n' \"$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK "
+      "$MASTER_ADDR:$MASTER_PORT $DTOOL_SEED\" \"$1\" \"$V\"",
+      "x", "a  'b'\n$c"};
   plan.variables = {{"V", "q\"'$x  y"}};
-  // On one line, since bash writes line by line and the processes write at once.
-  const std::string tail = " 1 10.0.0.1:29500 18446744073709551615 $'a  \\'b\\'\\n$c' q\"'$x  y\n";
+  const std::string tail = R"( 1 10.0.0.1:29500 18446744073709551615 $'a  \'b\'\n$c' q\"\'\$x\ \ y)"
+                           "\n";
   const std::string said = run_job(plan, 1);
   for (const std::string rank : {"3/5 0/2", "4/5 1/2"})
     EXPECT_NE(said.find(rank + tail), std::string::npos) << said;
