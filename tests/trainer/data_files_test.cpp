@@ -1,0 +1,311 @@
+// checksum, expand_path, folder_lock, curl, download, data_files and transfer_progress: all that
+// needs no server (tests/trainer/*download*.sh have one).
+#include "trainer/data_files.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "trainer/curl.h"
+#include "trainer/expand_path.h"
+#include "trainer/usage_error.h"
+
+using namespace dtool::trainer;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kSumOfAbc =  // the example of FIPS 180-2
+    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+class DataFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path write(const std::string& name, const std::string& content) const {
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+    return folder_ / name;
+  }
+
+  fs::path write_gzip(const std::string& name, const std::string& content,
+                      const char* mode = "wb9") const {
+    gzFile stream = gzopen((folder_ / name).c_str(), mode);
+    gzwrite(stream, content.data(), static_cast<unsigned>(content.size()));
+    gzclose(stream);
+    return folder_ / name;
+  }
+
+  std::vector<fs::path> provide(const std::vector<DataFile>& files, const DataPlace& place) {
+    return provide_files(files, place, process_environment, Waits::told, progress_);
+  }
+
+  fs::path folder_;
+  TransferProgress progress_{"", TransferProgress::Style::lines};
+};
+
+std::string read(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string mistake(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UsageError& problem) {
+    return problem.what();
+  }
+  return "no mistake";
+}
+
+Environment environment(const std::map<std::string, std::string>& values) {
+  return [values](const std::string& name) -> std::optional<std::string> {
+    const auto found = values.find(name);
+    if (found == values.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+std::string expand(const std::string& text) {
+  return expand_path("data.path", text,
+                     environment({{"HOME", "/home/me"}, {"TMPDIR", "/tmp/job 7"}, {"EMPTY", ""}}));
+}
+
+}  // namespace
+
+TEST_F(DataFiles, AChecksumIsOfTheBytesOrOfWhatTheyUnpackTo) {
+  const auto plain = write("plain", "abc");
+  const auto packed = write_gzip("packed.gz", "abc");
+  const auto packed_otherwise = write_gzip("other.gz", "abc", "wb0");
+  EXPECT_EQ(sha256_of(plain, Counted::bytes), kSumOfAbc);
+  EXPECT_EQ(sha256_of(plain, Counted::content), kSumOfAbc);
+  EXPECT_EQ(sha256_of(packed, Counted::content), kSumOfAbc);
+  EXPECT_EQ(sha256_of(packed_otherwise, Counted::content), kSumOfAbc);
+  EXPECT_NE(sha256_of(packed, Counted::bytes), kSumOfAbc);
+  EXPECT_TRUE(is_sha256(kSumOfAbc));
+  EXPECT_FALSE(is_sha256("abc"));
+}
+
+TEST_F(DataFiles, AChecksumOfManyPiecesIsTheWholes) {
+  // A million times `a`, from the same standard, is less than a buffer; three buffers and a bit are
+  // not: their sum is sha256sum's.
+  EXPECT_EQ(sha256_of(write("million", std::string(1'000'000, 'a')), Counted::bytes),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  const std::string content(3 * (1 << 20) + 17, 'b');
+  const auto plain = write("big", content);
+  EXPECT_EQ(sha256_of(plain, Counted::bytes), sha256_of(plain, Counted::content));
+  EXPECT_EQ(sha256_of(plain, Counted::bytes),
+            sha256_of(write_gzip("big.gz", content), Counted::content));
+}
+
+TEST_F(DataFiles, AGzipFileThatIsCutShortOrDamagedHasNoContent) {
+  std::string noise;
+  for (int i = 0; i < 50'000; ++i) noise += static_cast<char>(i * i >> 3);
+  const auto file = write_gzip("a.gz", noise);
+  const std::string whole = read(file);
+  for (const std::size_t size : {whole.size() / 2, whole.size() - 1, whole.size() - 8}) {
+    EXPECT_ANY_THROW(sha256_of(write("cut.gz", whole.substr(0, size)), Counted::content)) << size;
+  }
+  std::string damaged = whole;
+  damaged[whole.size() / 2] ^= 1;
+  EXPECT_ANY_THROW(sha256_of(write("damaged.gz", damaged), Counted::content));
+  EXPECT_ANY_THROW(sha256_of(folder_ / "nowhere", Counted::content));
+  EXPECT_ANY_THROW(sha256_of(folder_ / "nowhere", Counted::bytes));
+}
+
+TEST(ExpandPath, HomeAndVariablesAreReplaced) {
+  EXPECT_EQ(expand("~"), "/home/me");
+  EXPECT_EQ(expand("~/data"), "/home/me/data");
+  EXPECT_EQ(expand("$TMPDIR/mnist"), "/tmp/job 7/mnist");
+  EXPECT_EQ(expand("/a/${TMPDIR}b"), "/a//tmp/job 7b");
+  EXPECT_EQ(expand("/a~/b"), "/a~/b");
+  EXPECT_EQ(expand("/cost$$5"), "/cost$5");
+  EXPECT_EQ(expand("plain/path"), "plain/path");
+}
+
+TEST(ExpandPath, AVariableThatIsNotSetIsNamed) {
+  EXPECT_EQ(mistake([] { expand("$SLURM_TMPDIR/x"); }),
+            "data.path '$SLURM_TMPDIR/x': the environment variable SLURM_TMPDIR is not set");
+  EXPECT_EQ(mistake([] { expand("${EMPTY}/x"); }),
+            "data.path '${EMPTY}/x': the environment variable EMPTY is empty");
+  for (const char* text : {"$", "a/$/b", "${}", "${TMPDIR", "${TMP-x}", "~other/x"}) {
+    EXPECT_THROW(expand(text), UsageError) << text;
+  }
+}
+
+TEST_F(DataFiles, ALockIsHeldUntilItsHolderIsGoneHoweverItEnds) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const FolderLock lock(folder_, [](const std::string&) {});
+    [[maybe_unused]] const auto written = ::write(ready[1], "x", 1);
+    pause();
+    _exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  std::string holder;
+  const FolderLock lock(folder_, [&](const std::string& who) {
+    holder = who;
+    kill(child, SIGKILL);
+  });
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(holder.starts_with("process " + std::to_string(child) + " on ")) << holder;
+}
+
+TEST_F(DataFiles, AHolderThatGivesNoSignOfLifeIsNotWaitedForForEver) {
+  using namespace std::chrono_literals;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const FolderLock lock(folder_, [](const std::string&) {}, {1min, 10ms});
+    [[maybe_unused]] const auto written = ::write(ready[1], "x", 1);
+    pause();
+    _exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  const auto said = mistake([&] {
+    FolderLock(folder_, [&](auto) { kill(child, SIGSTOP); }, {300ms, 1s});
+  });
+  EXPECT_NE(said.find("has given no sign of life"), std::string::npos) << said;
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+TEST_F(DataFiles, AFolderThatCannotBeWrittenIsNamed) {
+  EXPECT_EQ(
+      mistake([&] { FolderLock(folder_ / "nowhere", [](auto) {}); }),
+      "cannot write into '" + (folder_ / "nowhere").string() + "': No such file or directory");
+}
+
+TEST(Curl, ItsOutputIsReadAnswerByAnswer) {
+  const auto redirected = parse_curl_output(
+      "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 5\r\n\r\n"
+      "HTTP/2 206 \r\ncontent-length: 123\r\n\r\n");
+  EXPECT_EQ(redirected.http_status, 206);
+  EXPECT_EQ(redirected.length, 123);
+  EXPECT_EQ(redirected.error, "");
+  const auto failed = parse_curl_output(
+      "HTTP/1.1 200 Connection established\r\n\r\ncurl: (56) Recv failure: Connection reset by "
+      "peer\n");
+  EXPECT_EQ(failed.error, "Recv failure: Connection reset by peer");
+  EXPECT_FALSE(failed.length);
+  EXPECT_EQ(parse_curl_output("").http_status, 0);
+}
+
+TEST(Curl, IsLookedForInPath) {
+  EXPECT_FALSE(find_curl("/nowhere:/proc"));
+  EXPECT_TRUE(find_curl(process_environment("PATH")));
+}
+
+TEST(Download, WhatAnAttemptMeansDependsOnCurlAndServer) {
+  EXPECT_EQ(judge_attempt(0, 200), Verdict::sent);
+  for (const int status : {404, 403, 410, 401}) {
+    EXPECT_EQ(judge_attempt(22, status), Verdict::next_mirror) << status;
+  }
+  for (const int status : {500, 502, 503, 429, 408}) {
+    EXPECT_EQ(judge_attempt(22, status), Verdict::try_again) << status;
+  }
+  EXPECT_EQ(judge_attempt(22, 416), Verdict::from_the_start);
+  EXPECT_EQ(judge_attempt(33, 200), Verdict::from_the_start);
+  EXPECT_EQ(judge_attempt(23, 200), Verdict::cannot_write);
+  for (const int code : {6, 7, 18, 28, 52, 56}) {
+    EXPECT_EQ(judge_attempt(code, 0), Verdict::try_again) << code;
+  }
+  for (const int code : {1, 3, 60, 127, -1}) {
+    EXPECT_EQ(judge_attempt(code, 0), Verdict::next_mirror) << code;
+  }
+}
+
+TEST(Download, AnAddressIsTheMirrorsAndTheNameQuoted) {
+  EXPECT_EQ(address_of("http://a/b", "x.gz"), "http://a/b/x.gz");
+  EXPECT_EQ(address_of("http://a/b/", "my file#1?.csv"), "http://a/b/my%20file%231%3F.csv");
+}
+
+TEST_F(DataFiles, ADownloadThatEndedJustBeforeItsFileWasNamedIsNotFetchedAgain) {
+  write("a.part", "abc");
+  const FolderLock lock(folder_, [](auto) {});
+  download({"a", kSumOfAbc}, {{"http://127.0.0.1:1"}}, folder_, lock, progress_);
+  EXPECT_EQ(read(folder_ / "a"), "abc");
+  EXPECT_FALSE(fs::exists(folder_ / "a.part"));
+}
+
+TEST_F(DataFiles, FilesAreTakenPackedOrUnpacked) {
+  write("a", "abc");
+  write_gzip("b.gz", "abc");
+  const std::vector<DataFile> files = {{{"a.gz", kSumOfAbc, Counted::content}},
+                                       {{"b.gz", kSumOfAbc, Counted::content}}};
+  EXPECT_EQ(provide(files, {.path = folder_}),
+            (std::vector<fs::path>{folder_ / "a", folder_ / "b.gz"}));
+}
+
+TEST_F(DataFiles, AFileThatIsNotTheOneMeantIsNamedAndStays) {
+  write("a", "mine");
+  const std::vector<DataFile> files = {{{"a", kSumOfAbc}}};
+  EXPECT_NE(mistake([&] { provide(files, {.path = folder_}); }).find("a is another file than was"),
+            std::string::npos);
+  EXPECT_EQ(read(folder_ / "a"), "mine");
+}
+
+TEST_F(DataFiles, AWholeFolderOfAnotherSetIsTakenAndABrokenOneNotFilled) {
+  const std::vector<DataFile> files = {
+      {{"a", kSumOfAbc, Counted::content}, Compared::when_others_are_missing},
+      {{"b", kSumOfAbc, Counted::content}, Compared::when_others_are_missing}};
+  write("a", "mine");
+  const DataPlace place{.path = folder_, .mirrors = {{"http://127.0.0.1:1"}}};
+  EXPECT_NE(mistake([&] { provide(files, place); }).find("is not downloaded"), std::string::npos);
+  EXPECT_FALSE(fs::exists(folder_ / "b"));
+  write("b", "mine");
+  EXPECT_EQ(provide(files, place).size(), 2u);
+}
+
+TEST_F(DataFiles, WhatIsMissingIsNamed) {
+  EXPECT_EQ(mistake([&] {
+              provide({{{"a", ""}}}, {.path = folder_});
+            }),
+            "no a in '" + folder_.string() + "'");
+}
+
+TEST_F(DataFiles, ACopyIsMadeOnceAndAgainWhenTheOriginalChanges) {
+  using namespace std::chrono_literals;
+  write("a", "abc");
+  const std::vector<DataFile> files = {{{"a", ""}}};
+  const DataPlace place{.path = folder_, .copy_to = folder_ / "near/by"};
+  EXPECT_EQ(provide(files, place), (std::vector<fs::path>{folder_ / "near/by/a"}));
+  EXPECT_EQ(read(folder_ / "near/by/a"), "abc");
+
+  // A copy that is left alone shows by what only the copy holds.
+  const auto time = fs::last_write_time(folder_ / "a");
+  write("near/by/a", "xyz");
+  fs::last_write_time(folder_ / "near/by/a", time);
+  provide(files, place);
+  EXPECT_EQ(read(folder_ / "near/by/a"), "xyz");
+
+  write("a", "def");
+  fs::last_write_time(folder_ / "a", time + 10s);
+  provide(files, place);
+  EXPECT_EQ(read(folder_ / "near/by/a"), "def");
+  EXPECT_FALSE(fs::exists(folder_ / "near/by/a.part"));
+}
+
+TEST(TransferProgress, BytesAreWrittenForPeople) {
+  EXPECT_EQ(human_bytes(0), "0 bytes");
+  EXPECT_EQ(human_bytes(999), "999 bytes");
+  EXPECT_EQ(human_bytes(1000), "1.0 kB");
+  EXPECT_EQ(human_bytes(9'630'610), "9.6 MB");
+  EXPECT_EQ(human_bytes(999'999), "1.0 MB");
+  EXPECT_EQ(human_bytes(5'000'000'000'000), "5.0 TB");
+}

@@ -1,0 +1,47 @@
+// What a download or copy shows while it lasts: a bar on a terminal, now and then a line in a log.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace dtool::trainer {
+
+/// `9.6 MB`, in powers of ten.
+std::string human_bytes(std::int64_t bytes);
+
+/// Writes to stdout.
+class TransferProgress {
+ public:
+  enum class Style { bar, lines };
+
+  /// `prefix` goes before each line, such as `red02: `.
+  TransferProgress(std::string prefix, Style style);
+  /// A bar if stdout is a terminal.
+  static Style fitting_style();
+
+  /// A new file, of which `done` bytes are here.
+  void begin(const std::string& name, std::int64_t done);
+  /// Shows where things stand if it is time to.
+  void update(std::int64_t done, std::optional<std::int64_t> total);
+  /// The file is here: one line with its size, `source` and time.
+  void finish(std::int64_t size, const std::string& source);
+  /// A line of its own.
+  void say(const std::string& text);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string status(std::int64_t done, std::optional<std::int64_t> total) const;
+  void clear_bar();
+
+  std::string prefix_;
+  Style style_;
+  std::string name_;
+  std::int64_t begun_with_ = 0;
+  Clock::time_point begin_{};
+  Clock::time_point shown_{};
+  bool bar_shown_ = false;
+};
+
+}  // namespace dtool::trainer
