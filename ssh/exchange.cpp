@@ -86,7 +86,12 @@ Exchange::Exchange(Reactor& reactor, Session& session, CommandStreams streams, E
 /// output that came earlier is still to be read, nor after the end of output; this one does, as
 /// long as the exit code is unknown.
 void Exchange::take_in_packets() {
-  ssh_channel_get_exit_status(channel_.handle());
+#if LIBSSH_VERSION_INT >= SSH_VERSION_INT(0, 11, 0)
+  std::uint32_t not_read = 0;  // the exit code itself comes by callback
+  ssh_channel_get_exit_state(channel_.handle(), &not_read, nullptr, nullptr);
+#else
+  ssh_channel_get_exit_status(channel_.handle());  // 0.11 calls it deprecated
+#endif
   session_.share_packets();
 }
 

@@ -49,7 +49,10 @@ class Deadline {
 
 /// Puts `reason` in the store unless one is there; returns the one that is there then.
 std::string first_reason(c10d::Store& store, const std::string& reason) {
-  const auto winner = store.compareSet("failure", {}, {reason.begin(), reason.end()});
+  // Named, since from LibTorch 2.x on there is a compareSet of strings as well.
+  const std::vector<std::uint8_t> absent;
+  const std::vector<std::uint8_t> mine(reason.begin(), reason.end());
+  const auto winner = store.compareSet("failure", absent, mine);
   return {winner.begin(), winner.end()};
 }
 

@@ -29,6 +29,13 @@ bool launcher_listens() {
   return process_environment("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True";
 }
 
+/// LibTorch 2.x has a second kind of store's server and asks for it by default, but Debian builds
+/// without libuv, which it needs. A template, so that 1.13's compiler passes over it.
+template <class StoreOptions>
+void ask_for_plain_server(StoreOptions& options) {
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
+}
+
 c10::intrusive_ptr<c10d::Store> open_store(const Endpoint& listener, bool listen,
                                            std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;
@@ -36,6 +43,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const Endpoint& listener, bool listen
   options.isServer = listen;
   options.waitWorkers = false;
   options.timeout = timeout;
+  ask_for_plain_server(options);
   // torchrun starts the same processes again after a failure, in the same store.
   const auto attempt = process_environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
   return c10::make_intrusive<c10d::PrefixStore>(
