@@ -96,6 +96,7 @@ Experiment read_experiment(const std::filesystem::path& file) {
   experiment.checkpoint = read_checkpoint(reader);
   experiment.distributed = read_distributed(reader);
   experiment.log_every_steps = reader.integer("logging.every_steps", 100, {1, kMany});
+  experiment.log_tensorboard = reader.boolean("logging.tensorboard", true);
   reader.refuse_unknown_keys();
   experiment.settings = reader.settings();
   return experiment;

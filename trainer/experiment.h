@@ -65,6 +65,7 @@ struct Experiment {
   CheckpointSettings checkpoint;
   DistributedSettings distributed;
   std::int64_t log_every_steps{};
+  bool log_tensorboard{};
   std::vector<Setting> settings;  ///< every key above as the settings table shows it
 };
 

@@ -1,13 +1,9 @@
 // Few keys and numbers: a JSON library would cost more to compile than it saves.
 #include "trainer/metrics.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
-#include <system_error>
 
 namespace dtool::trainer {
 namespace {
@@ -44,23 +40,10 @@ std::string to_json(const MetricsLine& line) {
   return json + "}";
 }
 
-MetricsFile::MetricsFile(const std::filesystem::path& file)
-    : name_(file.string()),
-      descriptor_(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
-  if (descriptor_ < 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot write " + name_);
-  }
-}
-
-MetricsFile::~MetricsFile() {
-  close(descriptor_);
-}
+MetricsFile::MetricsFile(const std::filesystem::path& file) : file_(file, HalfLine::cut) {}
 
 void MetricsFile::append(const MetricsLine& line) {
-  const std::string text = to_json(line) + "\n";
-  if (write(descriptor_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    throw std::system_error(errno, std::generic_category(), "cannot write " + name_);
-  }
+  file_.append(to_json(line) + "\n");
 }
 
 }  // namespace dtool::trainer

@@ -8,12 +8,14 @@
 #include <variant>
 #include <vector>
 
+#include "trainer/append_file.h"
+
 namespace dtool::trainer {
 
 using Metric = std::variant<std::int64_t, std::uint64_t, double, std::string>;
 
 /// One line's keys and values, in order. Keys need no escaping.
-using MetricsLine = std::vector<std::pair<const char*, Metric>>;
+using MetricsLine = std::vector<std::pair<std::string, Metric>>;
 
 /// The line as JSON, without a line break; nan and infinities become null.
 std::string to_json(const MetricsLine& line);
@@ -23,15 +25,10 @@ std::string to_json(const MetricsLine& line);
 class MetricsFile {
  public:
   explicit MetricsFile(const std::filesystem::path& file);  ///< throws std::system_error
-  ~MetricsFile();
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
-
-  void append(const MetricsLine& line);  ///< throws std::system_error
+  void append(const MetricsLine& line);                     ///< throws std::system_error
 
  private:
-  std::string name_;
-  int descriptor_ = -1;
+  AppendFile file_;
 };
 
 }  // namespace dtool::trainer

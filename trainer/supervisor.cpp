@@ -16,6 +16,7 @@
 #include <optional>
 #include <system_error>
 
+#include "trainer/console.h"
 #include "trainer/last_words.h"
 
 namespace dtool::trainer {
@@ -152,7 +153,7 @@ std::string describe(const Failure& failure, int machine) {
 }
 
 int tell(const Failure& failure, int machine) {
-  fmt::print(stderr, "dtool-trainer: {}", describe(failure, machine));
+  fmt::print(stderr, "{}dtool-trainer: {}", over_the_bar(), describe(failure, machine));
   const bool mistake = WIFEXITED(failure.status) && WEXITSTATUS(failure.status) == kMistake;
   return mistake ? kMistake : kFailed;
 }
@@ -212,8 +213,8 @@ int supervise(const std::vector<WorkerCommand>& commands, int machine,
   const auto failure = first_failure(workers, interrupted);
   end_all(workers, grace);
   if (interrupted != 0) {
-    fmt::print(stderr, "dtool-trainer: machine {}: ended by signal {} ({})\n", machine, interrupted,
-               strsignal(interrupted));
+    fmt::print(stderr, "{}dtool-trainer: machine {}: ended by signal {} ({})\n", over_the_bar(),
+               machine, interrupted, strsignal(interrupted));
     return 128 + interrupted;
   }
   return failure ? tell(*failure, machine) : kTrained;

@@ -171,6 +171,18 @@ std::string TomlReader::text(const std::string& key, const std::string& standard
   return value;
 }
 
+bool TomlReader::boolean(const std::string& key, bool standard) {
+  const auto found = find(key);
+  bool value = standard;
+  if (found) {
+    const toml::node& node = *found->node;
+    if (!node.is_boolean()) throw wrong_type(place(file_, node), key, "true or false", node);
+    value = *node.value<bool>();
+  }
+  remember(key, fmt::format("{}", value), found ? Origin::given : Origin::by_default);
+  return value;
+}
+
 std::vector<std::int64_t> TomlReader::integers(const std::string& key,
                                                std::vector<std::int64_t> standard,
                                                Limits<std::int64_t> limits) {

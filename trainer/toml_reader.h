@@ -38,6 +38,7 @@ class TomlReader {
   std::int64_t integer(const std::string& key, std::int64_t standard, Limits<std::int64_t> limits);
   double number(const std::string& key, double standard, Limits<double> limits);
   std::string text(const std::string& key, const std::string& standard);
+  bool boolean(const std::string& key, bool standard);
   std::vector<std::int64_t> integers(const std::string& key, std::vector<std::int64_t> standard,
                                      Limits<std::int64_t> limits);
   /// One word of `choices`; without a default the key is required.

@@ -87,8 +87,9 @@ class Training {
   void settle();
   void train_epoch(std::int64_t epoch);
   Window::Sums train_steps(std::int64_t epoch);
-  Report report(std::int64_t epoch, const Window::Sums& sums) const;
-  double evaluate();
+  Position position(std::int64_t epochs_done, double part_of_next) const;
+  Report report(const Position& position, const Window::Sums& sums) const;
+  Scores evaluate();
   void write_checkpoint(std::int64_t epochs);
   std::filesystem::path checkpoints() const { return options_.output_dir / "checkpoints"; }
 
@@ -103,7 +104,7 @@ class Training {
   Window window_;
   Progress progress_;
   std::string resumed_from_;
-  double test_accuracy_ = 0;
+  Scores scores_;
 };
 
 void Training::run() {
@@ -113,15 +114,17 @@ void Training::run() {
   parallel_.emplace(group_, workload_.model().parameters());
   settle();
   open_log();
-  if (progress_.epochs >= experiment_.train.epochs) test_accuracy_ = evaluate();
+  if (progress_.epochs >= experiment_.train.epochs) scores_ = evaluate();
   while (progress_.epochs < experiment_.train.epochs) train_epoch(progress_.epochs + 1);
-  if (log_) log_->finish(test_accuracy_);
+  if (log_) log_->finish(scores_);
 }
 
 void Training::open_log() {
   if (group_.rank != 0) return;
-  log_.emplace(options_.output_dir);
-  log_->start(options_.seed, group_.size, resumed_from_);
+  const auto tensorboard = experiment_.log_tensorboard ? TensorBoard::on : TensorBoard::off;
+  const double done = position(progress_.epochs, 0).done;
+  log_.emplace(options_.output_dir, tensorboard,
+               RunStart{options_.seed, group_.size, resumed_from_, progress_.steps, done});
   if (resumed_from_.empty()) return;
   log_->note(fmt::format("resumed from {} after epoch {}", resumed_from_, progress_.epochs));
 }
@@ -166,11 +169,11 @@ void Training::settle() {
 
 void Training::train_epoch(std::int64_t epoch) {
   const Window::Sums sums = train_steps(epoch);
+  Report done = report(position(epoch, 0), sums);
   progress_.epochs = epoch;
-  Report done = report(epoch, sums);
   const auto every = experiment_.train.evaluate_every;
   const bool last = epoch == experiment_.train.epochs;
-  if (last || (every > 0 && epoch % every == 0)) done.test_accuracy = test_accuracy_ = evaluate();
+  if (last || (every > 0 && epoch % every == 0)) done.scores = scores_ = evaluate();
   if (log_) log_->epoch(done);
   const auto save_every = experiment_.checkpoint.every_epochs;
   if (log_ && save_every > 0 && (last || epoch % save_every == 0)) write_checkpoint(epoch);
@@ -194,6 +197,9 @@ Window::Sums Training::train_steps(std::int64_t epoch) {
     ++progress_.steps;
 
     const bool last = begin + batch_size >= share;
+    const auto done_samples = static_cast<double>(std::min(begin + batch_size, share));
+    const Position here = position(epoch - 1, done_samples / static_cast<double>(share));
+    if (log_) log_->tick(here);
     if (!last && progress_.steps % experiment_.log_every_steps != 0) continue;
     const Window::Sums sums = window_.take(group_);
     if (!std::isfinite(sums.loss)) {
@@ -201,21 +207,27 @@ Window::Sums Training::train_steps(std::int64_t epoch) {
                                            epoch, progress_.steps));
     }
     epoch_sums += sums;
-    if (log_ && progress_.steps % experiment_.log_every_steps == 0) log_->step(report(epoch, sums));
+    if (log_ && progress_.steps % experiment_.log_every_steps == 0) log_->step(report(here, sums));
   }
   return epoch_sums;
 }
 
-Report Training::report(std::int64_t epoch, const Window::Sums& sums) const {
-  return {epoch,          experiment_.train.epochs,    progress_.steps, sums.loss / sums.samples,
-          learning_rate_, sums.samples / sums.seconds, std::nullopt};
+Position Training::position(std::int64_t epochs_done, double part_of_next) const {
+  const auto epochs = experiment_.train.epochs;
+  const double done =
+      (static_cast<double>(epochs_done) + part_of_next) / static_cast<double>(epochs);
+  return {progress_.epochs + 1, epochs, progress_.steps, done};
 }
 
-double Training::evaluate() {
+Report Training::report(const Position& position, const Window::Sums& sums) const {
+  return {position, sums.loss / sums.samples, learning_rate_, sums.samples / sums.seconds, {}};
+}
+
+Scores Training::evaluate() {
   const std::int64_t samples = workload_.test_samples();
   const auto correct = workload_.count_correct(evaluation_range(samples, group_.rank, group_.size));
   const auto sums = sum_over_ranks(group_, {static_cast<double>(correct)});
-  return sums[0] / static_cast<double>(samples);
+  return {{"test_accuracy", sums[0] / static_cast<double>(samples)}};
 }
 
 void Training::write_checkpoint(std::int64_t epochs) {
