@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,8 @@
 #include <memory>
 #include <stdexcept>
 #include <vector>
+
+#include "trainer/packed_file.h"
 
 namespace dtool::trainer {
 namespace {
@@ -39,23 +40,11 @@ void each_of_bytes(const std::filesystem::path& file, Buffer& buffer,
   if (std::ferror(stream.get()) != 0) fail(file, std::strerror(errno));
 }
 
-/// The same for what they unpack to; zlib hands on a file that is not gzip as it is.
+/// The same for what they unpack to.
 void each_of_content(const std::filesystem::path& file, Buffer& buffer,
                      const std::function<void(std::size_t)>& take) {
-  const std::unique_ptr<gzFile_s, decltype(&gzclose_r)> stream(gzopen(file.c_str(), "rbe"),
-                                                               gzclose_r);
-  if (!stream) fail(file, std::strerror(errno));
-  gzbuffer(stream.get(), 1 << 18);
-  for (;;) {
-    const int size = gzread(stream.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
-    if (size > 0) take(static_cast<std::size_t>(size));
-    if (size == static_cast<int>(buffer.size())) continue;
-    int error = Z_OK;
-    const char* reason = gzerror(stream.get(), &error);
-    if (error == Z_BUF_ERROR) fail(file, "its gzip data is cut short");
-    if (error != Z_OK && error != Z_STREAM_END) fail(file, reason);
-    if (size <= 0) return;
-  }
+  PackedFile stream(file);
+  while (const auto size = stream.read(buffer.data(), buffer.size())) take(size);
 }
 
 }  // namespace

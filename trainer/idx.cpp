@@ -1,40 +1,70 @@
-// zlib's gz functions read plain files too, so one path serves both.
+// From bytes to shapes; what does not fit is refused before memory is taken for it.
 #include "trainer/idx.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <memory>
 
+#include "trainer/packed_file.h"
 #include "trainer/usage_error.h"
 
 namespace dtool::trainer {
 namespace {
 
-using GzFile = std::unique_ptr<gzFile_s, decltype(&gzclose_r)>;
-
-constexpr unsigned kUnsignedBytes = 0x08;  // the third byte of the magic number: the element type
 constexpr std::int64_t kMostBytes = 1LL << 34;  // a header that says more is damaged
 
-/// Reads exactly `size` bytes or throws.
-void read_exactly(gzFile_s* stream, const std::filesystem::path& file, std::uint8_t* into,
-                  std::int64_t size, const char* what) {
-  for (std::int64_t done = 0; done < size;) {
-    const auto part = static_cast<unsigned>(std::min<std::int64_t>(size - done, 1 << 30));
-    const int got = gzread(stream, into + done, part);
-    int error = Z_OK;
-    const char* reason = gzerror(stream, &error);
-    if (got < 0 || (error != Z_OK && error != Z_STREAM_END && error != Z_BUF_ERROR)) {
-      throw UsageError(fmt::format("{}: damaged gzip data: {}", file.string(), reason));
-    }
-    if (got == 0) {
-      throw UsageError(fmt::format("{}: truncated: {} should take {} bytes, {} are there",
-                                   file.string(), what, size, done));
-    }
-    done += got;
+/// The third byte of the magic number, in words.
+const char* element_type(int code) {
+  switch (code) {
+    case 0x08:
+      return "unsigned bytes";
+    case 0x09:
+      return "signed bytes";
+    case 0x0b:
+      return "16-bit whole numbers";
+    case 0x0c:
+      return "32-bit whole numbers";
+    case 0x0d:
+      return "32-bit floats";
+    case 0x0e:
+      return "64-bit floats";
+    default:
+      return nullptr;
   }
 }
+
+/// A file that is being read.
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& file) : file_(file), stream_(file) {}
+
+  /// Reads exactly `size` bytes.
+  void read(std::uint8_t* into, std::size_t size, const char* what) {
+    const std::size_t got = stream_.read(into, size);
+    if (got == size) return;
+    fail(fmt::format("truncated: {} should take {} bytes, {} are there", what, size, got));
+  }
+
+  /// Refuses a size that the file cannot unpack to: DEFLATE makes 1032 bytes of one at the most.
+  void expect(std::int64_t size) {
+    const auto packed = static_cast<std::int64_t>(std::filesystem::file_size(file_));
+    if (size / 1032 <= packed) return;
+    fail(fmt::format("truncated: its content should take {} bytes, the file has {}", size, packed));
+  }
+
+  bool at_end() {
+    std::uint8_t more = 0;
+    return stream_.read(&more, 1) == 0;
+  }
+
+  [[noreturn]] void fail(const std::string& why, const std::string& hint = "") const {
+    throw UsageError(fmt::format("{}: {}", file_.string(), why), hint);
+  }
+
+ private:
+  std::filesystem::path file_;
+  PackedFile stream_;
+};
 
 std::int64_t big_endian(const std::uint8_t* bytes) {
   return std::int64_t{bytes[0]} << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
@@ -73,34 +103,31 @@ LabelledImages read_pair(const std::filesystem::path& image_file,
 }  // namespace
 
 IdxArray read_idx(const std::filesystem::path& file) {
-  const GzFile stream(gzopen(file.c_str(), "rb"), gzclose_r);
-  if (!stream) throw UsageError(fmt::format("cannot read {}", file.string()));
-  gzbuffer(stream.get(), 1 << 18);
-
+  Reader reader(file);
   std::uint8_t magic[4];
-  read_exactly(stream.get(), file, magic, 4, "the magic number");
-  if (magic[0] != 0 || magic[1] != 0 || magic[2] != kUnsignedBytes || magic[3] == 0) {
-    throw UsageError(fmt::format("{}: not an IDX file of bytes: magic number 0x{:08x}",
-                                 file.string(), big_endian(magic)),
-                     "images begin with 0x00000803, labels with 0x00000801");
+  reader.read(magic, 4, "the magic number");
+  const char* type = element_type(magic[2]);
+  if (magic[0] != 0 || magic[1] != 0 || type == nullptr || magic[3] == 0) {
+    reader.fail(fmt::format("not an IDX file: magic number 0x{:08x}", big_endian(magic)),
+                "images begin with 0x00000803, labels with 0x00000801");
   }
+  if (magic[2] != 0x08) reader.fail(fmt::format("holds {}, not unsigned bytes", type));
   IdxArray array;
   std::int64_t size = 1;
   for (int i = 0; i < magic[3]; ++i) {
     std::uint8_t bytes[4];
-    read_exactly(stream.get(), file, bytes, 4, "a dimension");
+    reader.read(bytes, 4, "a dimension");
     array.shape.push_back(big_endian(bytes));
     if (array.shape.back() > kMostBytes / std::max<std::int64_t>(size, 1)) {
-      throw UsageError(fmt::format("{}: its header says more than 16 GiB", file.string()));
+      reader.fail("its header says more than 16 GiB");
     }
     size *= array.shape.back();
   }
+  reader.expect(size);
   array.values.resize(static_cast<std::size_t>(size));
-  read_exactly(stream.get(), file, array.values.data(), size, "its content");
-  std::uint8_t more = 0;
-  if (gzread(stream.get(), &more, 1) == 1) {
-    throw UsageError(
-        fmt::format("{}: longer than the {} bytes that its header says", file.string(), size));
+  reader.read(array.values.data(), array.values.size(), "its content");
+  if (!reader.at_end()) {
+    reader.fail(fmt::format("longer than the {} bytes that its header says", size));
   }
   return array;
 }

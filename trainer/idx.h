@@ -14,8 +14,8 @@ struct IdxArray {
   std::vector<std::uint8_t> values;
 };
 
-/// Reads a plain or gzip file. Throws UsageError naming the file when it is missing, has another
-/// magic number, or holds fewer or more bytes than its header says.
+/// Reads a plain or gzip file. Throws UsageError naming the file when it is missing, is of another
+/// format, holds other elements than unsigned bytes, or fewer or more of them than its header says.
 IdxArray read_idx(const std::filesystem::path& file);
 
 /// Grey images with their labels.

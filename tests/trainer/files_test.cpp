@@ -29,6 +29,17 @@ class Files : public testing::Test {
   std::filesystem::path folder_;
 };
 
+/// An IDX file's mistake when its content is `content`.
+std::string idx_mistake(const std::filesystem::path& file, const std::string& content) {
+  std::ofstream(file, std::ios::binary) << content;
+  try {
+    read_idx(file);
+  } catch (const UsageError& problem) {
+    return std::string(problem.what()).substr(file.string().size());
+  }
+  return "no mistake";
+}
+
 }  // namespace
 
 TEST_F(Files, ACheckpointIsWrittenWholeAndNothingElseStays) {
@@ -67,10 +78,33 @@ TEST_F(Files, ThinningOutKeepsTheNewestAndOtherPeoplesFiles) {
 }
 
 TEST_F(Files, AnIdxHeaderThatPromisesTooMuchIsRefusedBeforeMemoryIsTaken) {
-  const auto file = folder_ / "huge";
-  std::ofstream(file, std::ios::binary)
-      << std::string("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\x02", 16);
-  EXPECT_THROW(read_idx(file), UsageError);
+  using namespace std::string_literals;
+  const std::string images = "\0\0\x08\x03"s;
+  EXPECT_EQ(idx_mistake(folder_ / "huge", images + "\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\x02"s),
+            ": its header says more than 16 GiB");
+  EXPECT_EQ(idx_mistake(folder_ / "large", images + "\0\0\xff\xff\0\0\x40\0\0\0\0\x0f"s),
+            ": truncated: its content should take 16105881600 bytes, the file has 16");
+}
+
+TEST_F(Files, AnIdxFileOfAnotherKindIsRefusedWithWhatItHolds) {
+  using namespace std::string_literals;
+  const auto refused = [&](const std::string& content) {
+    return idx_mistake(folder_ / "data", content);
+  };
+  EXPECT_EQ(refused("\0\0\x0d\x01\0\0\0\1\0\0\0\0"s), ": holds 32-bit floats, not unsigned bytes");
+  EXPECT_EQ(refused("\0\0\x09\x01\0\0\0\1\0"s), ": holds signed bytes, not unsigned bytes");
+  EXPECT_EQ(refused("\0\0\x0b\x01\0\0\0\0"s), ": holds 16-bit whole numbers, not unsigned bytes");
+  EXPECT_EQ(refused("\0\0\x0c\x01\0\0\0\0"s), ": holds 32-bit whole numbers, not unsigned bytes");
+  EXPECT_EQ(refused("\0\0\x0e\x01\0\0\0\0"s), ": holds 64-bit floats, not unsigned bytes");
+  EXPECT_EQ(refused("\0\0\x0a\x01\0\0\0\0"s), ": not an IDX file: magic number 0x00000a01");
+  EXPECT_EQ(refused("\0\0\x08\0"s), ": not an IDX file: magic number 0x00000800");
+  EXPECT_EQ(refused("<html>not found</html>"), ": not an IDX file: magic number 0x3c68746d");
+  EXPECT_EQ(refused(""), ": truncated: the magic number should take 4 bytes, 0 are there");
+  EXPECT_EQ(refused("\0\0\x08\x02\0\0\0\1\0"s),
+            ": truncated: a dimension should take 4 bytes, 1 are there");
+  EXPECT_EQ(refused("\0\0\x08\x01\0\0\0\3ab"s),
+            ": truncated: its content should take 3 bytes, 2 are there");
+  EXPECT_EQ(refused("\0\0\x08\x01\0\0\0\3abcd"s), ": longer than the 3 bytes that its header says");
 }
 
 TEST_F(Files, AnIdxFileIsReadAsItIs) {

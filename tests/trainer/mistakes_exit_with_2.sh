@@ -79,7 +79,7 @@ refused "no t10k-labels-idx1-ubyte in 'data'" 'put train-images-idx3-ubyte, .*DT
 right_data; labels 3 > data/train-images-idx3-ubyte
 refused 'train-images-idx3-ubyte: holds 1 dimensions, images have 3' '' mnist.toml
 right_data; echo 'not data at all' > data/train-labels-idx1-ubyte
-refused 'train-labels-idx1-ubyte: not an IDX file of bytes: magic number 0x6e6f7420' '' mnist.toml
+refused 'train-labels-idx1-ubyte: not an IDX file: magic number 0x6e6f7420' '' mnist.toml
 right_data; labels 2 > data/train-labels-idx1-ubyte
 refused 'holds 3 images, but .*train-labels-idx1-ubyte holds 2 labels' '' mnist.toml
 right_data; truncate -s -1 data/train-images-idx3-ubyte

@@ -1,0 +1,72 @@
+// CSV text and IDX files of any content are read whole or refused with the file's name.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/fuzz/mutate.h"
+#include "tests/unit/temporary_folder.h"
+#include "trainer/csv.h"
+#include "trainer/idx.h"
+#include "trainer/usage_error.h"
+
+namespace dtool::fuzz {
+namespace {
+
+using trainer::UsageError;
+
+TEST(Fuzz, CsvIsReadOrRefusedWithItsPlace) {
+  Mutator mutator({"a,b,c\n1,2,3\n4,5,6\n", "1;2\r\n3;4\r\n", "\"x y\",\"z\"\n\"1\",-2e3\n\n5,+6\n",
+                   "\xef\xbb\xbf"
+                   "1\t2\t3\n4\t5\t6"},
+                  {",", ";", "\t", "\n", "\r", "\r\n", "\"", "\"\"", " ", "nan", "inf", "1e999",
+                   "-", "+", ".", "0", "1.5e-3", "NA", "\xef\xbb\xbf"});
+  const Tally tally = feed<UsageError>(mutator, 20'000, [&](const std::string& text) {
+    try {
+      const trainer::CsvTable table = trainer::parse_csv("t.csv", text, {});
+      EXPECT_GT(table.rows(), 0) << text;
+      EXPECT_EQ(table.values.size(), table.lines.size() * table.columns.size()) << text;
+      for (const double value : table.values) EXPECT_TRUE(std::isfinite(value)) << text;
+      for (std::size_t i = 1; i < table.lines.size(); ++i) {
+        EXPECT_LT(table.lines[i - 1], table.lines[i]) << text;
+      }
+    } catch (const UsageError& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with("t.csv:")) << error.what();
+      throw;
+    }
+  });
+  EXPECT_GT(tally.taken, 1'000);
+  EXPECT_GT(tally.refused, 1'000);
+}
+
+TEST(Fuzz, IdxFilesAreReadOrRefusedWithTheirName) {
+  using namespace std::string_literals;
+  const std::string images =
+      "\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x02"
+      "abcdefgh"s;
+  const std::string labels = "\0\0\x08\x01\0\0\0\x05\1\2\3\4\5"s;
+  const std::string packed =  // `labels`, by gzip
+      "\x1f\x8b\x08\0\0\0\0\0\2\3\x63\x60\xe0\x60\x64\x60\x60\x60\x65\x64\x62\x66\x61\x05\0"
+      "\xa3\x33\x91\x8b\x0d\0\0\0"s;
+  Mutator mutator({images, labels, packed},
+                  {"\0\0\x08\x01"s, "\0\0\x0d\x02"s, "\xff\xff\xff\xff"s, "\0\0\0\0"s, "\0"s,
+                   "\x1f\x8b\x08"s, "\x7f\xff\xff\xff"s, "\0\0\0\1"s});
+  const tests::TemporaryFolder folder;
+  const Tally tally = feed<UsageError>(mutator, 10'000, [&](const std::string& text) {
+    std::filesystem::remove(folder.path() / "data");  // ext4 waits for the disk on overwriting
+    const std::filesystem::path file = folder.write("data", text);
+    try {
+      const trainer::IdxArray array = trainer::read_idx(file);
+      std::int64_t size = 1;
+      for (const auto each : array.shape) size *= each;
+      EXPECT_EQ(static_cast<std::int64_t>(array.values.size()), size);
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find(file.string()), std::string::npos) << error.what();
+      throw;
+    }
+  });
+  EXPECT_GT(tally.taken, 200);
+  EXPECT_GT(tally.refused, 1'000);
+}
+
+}  // namespace
+}  // namespace dtool::fuzz

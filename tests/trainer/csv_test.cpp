@@ -1,0 +1,274 @@
+// CSV files as numbers, and the sets made of them.
+#include "trainer/csv.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <clocale>
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "trainer/csv_data.h"
+#include "trainer/usage_error.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+using Values = std::vector<double>;
+using Names = std::vector<std::string>;
+using Classes = std::vector<std::int64_t>;
+
+CsvTable parse(const std::string& text, const CsvFormat& format = {}) {
+  return parse_csv("t.csv", text, format);
+}
+
+/// The mistake's message and hint.
+template <class Action>
+std::string mistake(Action action) {
+  try {
+    action();
+  } catch (const UsageError& problem) {
+    return problem.what() + (problem.hint.empty() ? "" : " | " + problem.hint);
+  }
+  return "no mistake";
+}
+
+std::string mistake_in(const std::string& text, const CsvFormat& format = {}) {
+  return mistake([&] { parse(text, format); });
+}
+
+CsvSets sets_of(const std::string& text, const CsvSettings& settings, TargetKind kind) {
+  return make_csv_sets(parse(text), std::nullopt, settings, kind);
+}
+
+/// 100 rows `i,2i,i % 3`.
+std::string hundred_rows() {
+  std::string text = "a,b,c\n";
+  for (int i = 0; i < 100; ++i) {
+    text += std::to_string(i) + "," + std::to_string(2 * i) + "," + std::to_string(i % 3) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST(Csv, ATableWithoutAHeaderHasNumberedColumns) {
+  const auto table = parse("1,2.5,-3e2\n4,.5,+6\n");
+  EXPECT_EQ(table.columns, (Names{"1", "2", "3"}));
+  EXPECT_EQ(table.values, (Values{1, 2.5, -300, 4, .5, 6}));
+  EXPECT_EQ(table.rows(), 2);
+  EXPECT_EQ(table.at(1, 1), .5);
+}
+
+TEST(Csv, AHeaderNamesTheColumns) {
+  const auto table = parse("height,\"the \"\"weight\"\"\", age \n1,2,3\n");
+  EXPECT_EQ(table.columns, (Names{"height", "the \"weight\"", "age"}));
+  EXPECT_EQ(table.values, (Values{1, 2, 3}));
+}
+
+TEST(Csv, AnUnnamedFirstColumnAsDataFramesWriteItIsNamedByItsPlace) {
+  EXPECT_EQ(parse(",a,b\n0,1,2\n").columns, (Names{"column 1", "a", "b"}));
+}
+
+TEST(Csv, ManyHandsWriteTheSameTable) {
+  const Values expected = {1, 2, 3, 4};
+  for (const char* text :
+       {"1,2\n3,4\n", "1,2\n3,4", "1,2\r\n3,4\r\n",
+        "\xef\xbb\xbf"
+        "1,2\n3,4\n",
+        "1;2\n3;4\n", "1\t2\n3\t4\n", "\n\n1,2\n\n \r\n3,4\n\n", " 1 , 2 \n3,\t4\t\n",
+        "\"1\",\"2\"\n3,\"4\"\r\n", "\"1\" ,2\n 3,4", "1.0,2e0\n+3,0.4E1\n", "1,2\r\n3,4\r"}) {
+    EXPECT_EQ(parse(text).values, expected) << text;
+  }
+}
+
+TEST(Csv, ASeparatorIsFoundOrGiven) {
+  EXPECT_EQ(parse("\"a,b\";c\n1;2\n").columns, (Names{"a,b", "c"}));
+  EXPECT_EQ(parse("a;b,c\n1,2\n", {Separator::comma, Header::automatic}).columns,
+            (Names{"a;b", "c"}));
+  EXPECT_EQ(parse("1\n2\n").columns, Names{"1"});
+}
+
+TEST(Csv, AHeaderOfNumbersIsOneWhenTheUserSaysSo) {
+  EXPECT_EQ(parse("1990,1991\n5,6\n", {Separator::automatic, Header::present}).columns,
+            (Names{"1990", "1991"}));
+  EXPECT_EQ(parse("1990,1991\n5,6\n").rows(), 2);
+  EXPECT_EQ(mistake_in("id,1990\n5,6\n"),
+            "t.csv:1: '1990' is a number and 'id' is none, so this may be a header or not | say "
+            "data.header = \"yes\" or \"no\"");
+}
+
+TEST(Csv, QuotedCellsMaySpanLinesAndLinesAreStillCounted) {
+  const auto table = parse("\"a\nname\",b\n1,2\n\n3,4\n");
+  EXPECT_EQ(table.columns, (Names{"a\nname", "b"}));
+  EXPECT_EQ(table.values, (Values{1, 2, 3, 4}));
+  EXPECT_EQ(table.lines, (std::vector<std::int64_t>{3, 5}));
+}
+
+TEST(Csv, EveryMistakeIsNamedWithItsPlace) {
+  EXPECT_EQ(mistake_in("a,b\n1,2\n3,x\n"), "t.csv:3: column 'b': 'x' is not a number");
+  EXPECT_EQ(mistake_in("a,b\n1,2\n\n,4\n"), "t.csv:4: column 'a' is empty");
+  EXPECT_EQ(mistake_in("a,b\n1,\n"), "t.csv:2: column 'b' is empty");
+  EXPECT_EQ(mistake_in("1,2\n3,nan\n"), "t.csv:2: column '2': 'nan' is no finite number");
+  EXPECT_EQ(mistake_in("1,2\n3,-INF\n"), "t.csv:2: column '2': '-INF' is no finite number");
+  EXPECT_EQ(mistake_in("1,2\n3,1e999\n"),
+            "t.csv:2: column '2': '1e999' is beyond the range of numbers");
+  EXPECT_EQ(mistake_in("1,2\n3\n"), "t.csv:2: has 1 cell, the first row has 2");
+  EXPECT_EQ(mistake_in("1,2\n3,4,5,6\n"), "t.csv:2: has 4 cells, the first row has 2");
+  EXPECT_EQ(mistake_in("1,2\n3,4,\n"), "t.csv:2: has 3 cells, the first row has 2");
+  EXPECT_EQ(mistake_in("1;2\n3,5;4\n"),
+            "t.csv:2: column '1': '3,5' is not a number | decimals are written with a point");
+  EXPECT_EQ(mistake_in("1,2\n\"3,4\n"), "t.csv:2: a quote that is never closed");
+  EXPECT_EQ(mistake_in("1,2\n\"3\"x,4\n"),
+            "t.csv:2: after the closing quote of '3' comes more text");
+  EXPECT_EQ(mistake_in("a,b,a\n1,2,3\n"), "t.csv:1: two columns are called 'a'");
+  EXPECT_EQ(mistake_in("a,b\n"), "t.csv: holds a header and no rows");
+  EXPECT_EQ(mistake_in(""), "t.csv: holds no rows");
+  EXPECT_EQ(mistake_in("\n \n"), "t.csv: holds no rows");
+  EXPECT_EQ(mistake_in(std::string("\xff\xfe"
+                                   "1\0,\0",
+                                   6)),
+            "t.csv: is in UTF-16 | save it as UTF-8");
+  EXPECT_EQ(mistake_in(std::string("1,\0", 3)), "t.csv: is not text");
+  for (const char* cell : {"0x10", "1_000", "1 000", "1e", "--1", "+-1", "1d3", "\"1\"\"\"", "€"}) {
+    EXPECT_NE(mistake_in(std::string("1,2\n3,") + cell + "\n").find("is not a number"),
+              std::string::npos)
+        << cell;
+  }
+}
+
+TEST(Csv, NumbersAreReadToTheLastBitInAnyLocale) {
+  std::setlocale(LC_ALL, "de_DE.UTF-8");
+  const auto table = parse("0.1,1e-300,123456789.123456789,2.2250738585072014e-308\n");
+  std::setlocale(LC_ALL, "C");
+  EXPECT_EQ(table.values, (Values{0.1, 1e-300, 123456789.123456789, 2.2250738585072014e-308}));
+}
+
+TEST(Csv, FilesArePlainOrGzip) {
+  const std::string plain = testing::TempDir() + "/plain.csv";
+  const std::string packed = testing::TempDir() + "/packed.csv.gz";
+  const std::string text = hundred_rows();
+  std::ofstream(plain) << text;
+  gzFile stream = gzopen(packed.c_str(), "wb");
+  gzwrite(stream, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(stream);
+  EXPECT_EQ(read_csv(plain, {}).values, read_csv(packed, {}).values);
+  EXPECT_EQ(read_csv(plain, {}).rows(), 100);
+  std::filesystem::resize_file(packed, 40);
+  EXPECT_EQ(mistake([&] { read_csv(packed, {}); }), packed + ": truncated gzip data");
+  EXPECT_THROW(read_csv("nowhere.csv", {}), UsageError);
+  EXPECT_THROW(read_csv(testing::TempDir(), {}), UsageError);
+}
+
+TEST(CsvData, TheLastColumnIsTheTargetUnlessOthersAreNamed) {
+  const auto last = sets_of("a,b,c\n1,2,3\n4,5,6\n", {.test_share = .5}, TargetKind::values);
+  EXPECT_EQ(last.inputs, (Names{"a", "b"}));
+  EXPECT_EQ(last.targets, Names{"c"});
+  const auto named =
+      sets_of("a,b,c\n1,2,3\n4,5,6\n", {.inputs = {"b"}, .targets = {"c", "a"}, .test_share = .5},
+              TargetKind::values);
+  EXPECT_EQ(named.inputs, Names{"b"});
+  EXPECT_EQ(named.targets, (Names{"c", "a"}));
+  EXPECT_EQ(named.train.values.size(), 2u);
+  EXPECT_EQ(named.train.values[0], named.train.values[1] + 2);
+  const auto none = sets_of("a,b\n1,2\n4,5\n", {.test_share = .5}, TargetKind::none);
+  EXPECT_EQ(none.inputs, (Names{"a", "b"}));
+  EXPECT_TRUE(none.targets.empty());
+}
+
+TEST(CsvData, ColumnsThatAreNotThereAreNamed) {
+  const auto refused = [](const CsvSettings& settings, TargetKind kind = TargetKind::values) {
+    return mistake([&] { sets_of("height,weight,age\n1,2,3\n4,5,6\n", settings, kind); });
+  };
+  EXPECT_EQ(refused({.targets = {"hight"}}),
+            "data.targets: t.csv has no column 'hight' | its columns are height, weight, age");
+  EXPECT_EQ(refused({.inputs = {"zebra"}}),
+            "data.inputs: t.csv has no column 'zebra' | its columns are height, weight, age");
+  EXPECT_EQ(refused({.inputs = {"age"}}), "data.inputs: column 'age' is a target");
+  EXPECT_EQ(refused({.inputs = {"height", "height"}}),
+            "data.inputs: column 'height' is named twice");
+  EXPECT_EQ(refused({.targets = {"height", "age"}}, TargetKind::classes),
+            "data.targets: a class is one column");
+  EXPECT_EQ(refused({.targets = {"height", "age", "weight"}}),
+            "t.csv: has 3 columns, which leaves no input");
+}
+
+TEST(CsvData, ClassesAreWholeNumbersFromZero) {
+  const auto sets = sets_of(hundred_rows(), {.test_share = .1}, TargetKind::classes);
+  EXPECT_EQ(sets.classes, 3);
+  for (std::size_t i = 0; i < sets.train.classes.size(); ++i) {
+    EXPECT_EQ(sets.train.classes[i], static_cast<std::int64_t>(sets.train.inputs[2 * i]) % 3);
+  }
+  for (const char* wrong : {"-1", "0.5", "1e9"}) {
+    const std::string text = std::string("a,b\n1,0\n2,") + wrong + "\n";
+    EXPECT_NE(mistake([&] {
+                sets_of(text, {.test_share = .5}, TargetKind::classes);
+              }).find("t.csv:3: column 'b': "),
+              std::string::npos)
+        << wrong;
+  }
+}
+
+TEST(CsvData, ATestRowOfAClassThatTrainingNeverSawIsNamed) {
+  const auto train = parse("a,b\n1,0\n2,1\n");
+  const auto test = parse_csv("test.csv", "a,b\n1,0\n2,2\n", {});
+  EXPECT_EQ(mistake([&] { make_csv_sets(train, test, {}, TargetKind::classes); }),
+            "test.csv:3: column 'b': class 2 is in the test, but no training row is above 1");
+}
+
+TEST(CsvData, TheTestsColumnsAreFoundByName) {
+  const auto train = parse("a,b,c\n1,2,3\n");
+  const auto test = parse_csv("test.csv", "c,extra,b,a\n30,0,20,10\n", {});
+  const auto sets = make_csv_sets(train, test, {}, TargetKind::values);
+  EXPECT_EQ(sets.test.inputs, (std::vector<float>{10, 20}));
+  EXPECT_EQ(sets.test.values, (std::vector<float>{30}));
+  EXPECT_EQ(sets.train.rows, 1);
+  const auto other = parse_csv("test.csv", "a,b\n1,2\n", {});
+  EXPECT_EQ(mistake([&] { make_csv_sets(train, other, {}, TargetKind::values); }),
+            "data.test_file: test.csv has no column 'c' | its columns are a, b");
+}
+
+TEST(CsvData, TheDrawnTestIsItsShareEachRowOnceAndTheSameForASeed) {
+  const auto draw = [](std::uint64_t seed) {
+    return sets_of(hundred_rows(), {.test_share = .2, .split_seed = seed}, TargetKind::classes);
+  };
+  const auto sets = draw(7);
+  EXPECT_EQ(sets.test.rows, 20);
+  EXPECT_EQ(sets.train.rows, 80);
+  std::set<float> seen;
+  for (const auto* set : {&sets.train, &sets.test}) {
+    for (std::size_t i = 0; i < set->inputs.size(); i += 2) seen.insert(set->inputs[i]);
+  }
+  EXPECT_EQ(seen.size(), 100u);
+  EXPECT_EQ(draw(7).test.inputs, sets.test.inputs);
+  EXPECT_NE(draw(8).test.inputs, sets.test.inputs);
+  EXPECT_EQ(sets_of("1,2\n3,4\n", {.test_share = .01}, TargetKind::values).test.rows, 1);
+  EXPECT_EQ(sets_of("1,2\n3,4\n", {.test_share = .99}, TargetKind::values).train.rows, 1);
+  EXPECT_EQ(mistake([] { sets_of("1,2\n", {.test_share = .5}, TargetKind::values); }),
+            "t.csv: has one row, too few to train and to test");
+}
+
+TEST(CsvData, StandardisedInputsHaveMeanZeroAndDeviationOneOverTheTrainingRows) {
+  const auto train = parse("a,b,c\n1000000001,7,1\n1000000002,7,2\n1000000006,7,3\n");
+  const auto test = parse_csv("test.csv", "a,b,c\n1000000003,9,1\n", {});
+  const auto sets =
+      make_csv_sets(train, test, {.standardise = Standardise::yes}, TargetKind::values);
+  const double deviation = std::sqrt(14.0 / 3);
+  EXPECT_NEAR(sets.means[0], 1000000003, 1e-6);
+  EXPECT_NEAR(sets.deviations[0], deviation, 1e-6);
+  EXPECT_EQ(sets.deviations[1], 1);
+  EXPECT_NEAR(sets.train.inputs[0], -2 / deviation, 1e-5);
+  EXPECT_NEAR(sets.train.inputs[4], 3 / deviation, 1e-5);
+  EXPECT_EQ(sets.train.inputs[1], 0);
+  EXPECT_NEAR(sets.test.inputs[0], 0, 1e-5);
+  EXPECT_EQ(sets.test.inputs[1], 2);
+  EXPECT_EQ(sets.train.values, (std::vector<float>{1, 2, 3}));
+}
+
+TEST(CsvData, ANumberTooLargeForAFloatIsNamed) {
+  EXPECT_EQ(
+      mistake([] { sets_of("a,b\n1,2\n1e300,4\n2,3\n", {.test_share = .3}, TargetKind::values); }),
+      "t.csv:3: column 'a': 1e+300 is too large to compute with");
+}
