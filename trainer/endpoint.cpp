@@ -40,9 +40,10 @@ AddressList resolve(const std::string& host, std::uint16_t port, int socket_type
   return {error == 0 ? found : nullptr, freeaddrinfo};
 }
 
-bool answers(const addrinfo& address, std::chrono::milliseconds patience) {
+/// A connected socket, or -1.
+int try_to_connect(const addrinfo& address, std::chrono::milliseconds patience) {
   const int probe = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (probe < 0) return false;
+  if (probe < 0) return -1;
   bool connected = connect(probe, address.ai_addr, address.ai_addrlen) == 0;
   if (!connected && errno == EINPROGRESS) {
     pollfd writable{probe, POLLOUT, 0};
@@ -51,8 +52,9 @@ bool answers(const addrinfo& address, std::chrono::milliseconds patience) {
     connected = poll(&writable, 1, static_cast<int>(patience.count())) == 1 &&
                 getsockopt(probe, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
   }
+  if (connected) return probe;
   close(probe);
-  return connected;
+  return -1;
 }
 
 }  // namespace
@@ -86,11 +88,11 @@ std::string to_string(const Endpoint& endpoint) {
                   : fmt::format("{}:{}", endpoint.host, endpoint.port);
 }
 
-ReservedPort::ReservedPort() {
+ReservedPort::ReservedPort(For whom) {
   socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(whom == For::this_machine ? INADDR_LOOPBACK : INADDR_ANY);
   socklen_t length = sizeof address;
   const int on = 1;
   if (socket_ < 0 || setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
@@ -98,7 +100,7 @@ ReservedPort::ReservedPort() {
       getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     const int error = errno;
     if (socket_ >= 0) close(socket_);
-    throw std::system_error(error, std::generic_category(), "no free port on 127.0.0.1");
+    throw std::system_error(error, std::generic_category(), "no free port");
   }
   number_ = ntohs(address.sin_port);
 }
@@ -107,18 +109,25 @@ ReservedPort::~ReservedPort() {
   close(socket_);
 }
 
-bool wait_for_listener(const Endpoint& endpoint, std::chrono::milliseconds patience) {
+int connect_within(const Endpoint& endpoint, std::chrono::milliseconds patience) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + patience;
   for (;;) {
     int error = 0;
     const auto found = resolve(endpoint.host, endpoint.port, SOCK_STREAM, error);
     for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-      if (answers(*each, std::chrono::seconds(2))) return true;
+      const int connected = try_to_connect(*each, std::chrono::seconds(2));
+      if (connected >= 0) return connected;
     }
-    if (Clock::now() >= deadline) return false;
+    if (Clock::now() >= deadline) return -1;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
+}
+
+bool wait_for_listener(const Endpoint& endpoint, std::chrono::milliseconds patience) {
+  const int connected = connect_within(endpoint, patience);
+  if (connected >= 0) close(connected);
+  return connected >= 0;
 }
 
 std::string local_address_towards(const std::string& host) {

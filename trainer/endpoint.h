@@ -22,12 +22,12 @@ Endpoint parse_endpoint(std::string_view text);
 /// The form that `parse_endpoint` reads.
 std::string to_string(const Endpoint& endpoint);
 
-/// Keeps a free TCP port of the loopback address reserved for as long as it lives: no other program
-/// is given the port by the kernel, yet a listener that sets SO_REUSEADDR (as TCPStore does) can
-/// take it.
+/// Keeps a free TCP port reserved for as long as it lives: no other program is given the port by
+/// the kernel, yet a listener that sets SO_REUSEADDR (as TCPStore does) can take it.
 class ReservedPort {
  public:
-  ReservedPort();  ///< throws std::system_error
+  enum class For { this_machine, all_machines };  ///< the loopback address only, or every address
+  explicit ReservedPort(For whom);                ///< throws std::system_error
   ~ReservedPort();
   ReservedPort(const ReservedPort&) = delete;
   ReservedPort& operator=(const ReservedPort&) = delete;
@@ -38,6 +38,10 @@ class ReservedPort {
   int socket_ = -1;
   std::uint16_t number_ = 0;
 };
+
+/// Tries to connect until it works or `patience` is over: the connected socket, non-blocking, or
+/// -1.
+int connect_within(const Endpoint& endpoint, std::chrono::milliseconds patience);
 
 /// Tries to connect until a listener answers or `patience` is over; true when one answered.
 bool wait_for_listener(const Endpoint& endpoint, std::chrono::milliseconds patience);

@@ -12,6 +12,7 @@ enum ExitCode : int {
   kFailed = 1,
   kMistake = 2,       ///< UsageError
   kOthersFailed = 3,  ///< this worker was well, and stopped because another rank had failed
+  kRunFailed = 4,     ///< every rank knows of the failure and says the same words
 };
 
 /// Names the pipe's file descriptor in the worker's environment.

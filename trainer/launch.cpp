@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -182,6 +183,14 @@ int count_gpus(const Environment& environment) {
   int gpus = 0;
   while (std::filesystem::exists(fmt::format("/dev/nvidia{}", gpus))) ++gpus;
   return gpus;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  std::string text = name;
+  std::replace(text.begin(), text.end(), ' ', '_');
+  return text.empty() ? "unnamed" : text;
 }
 
 int count_cores() {

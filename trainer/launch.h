@@ -53,6 +53,9 @@ std::string first_of_node_list(const std::string& list);
 /// Asks no driver, so it costs nothing.
 int count_gpus(const Environment& environment);
 
+/// This machine's name, without blanks, for messages.
+std::string host_name();
+
 /// Processor cores that this process may use.
 int count_cores();
 

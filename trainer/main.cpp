@@ -11,10 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "trainer/cause_exchange.h"
 #include "trainer/command_line.h"
 #include "trainer/experiment.h"
 #include "trainer/last_words.h"
@@ -65,28 +67,61 @@ void check_machines(const Experiment& experiment, const Options& options) {
   throw UsageError(fmt::format("cannot start {}: {}", program.string(), std::strerror(errno)));
 }
 
-Place place_of_first_worker(const Options& options, const Endpoint& listener) {
+MachineInRun machine_in_run(const Options& options) {
   const int gpus = kUsesGpus ? count_gpus(process_environment) : 0;
+  MachineInRun self;
+  self.machine = options.machine_id.value_or(0);
+  self.machines = options.distributed_nodes.value_or(1);
+  self.workers = options.nproc_per_node.value_or(std::max(1, gpus));
+  self.host = host_name();
+  self.listener = options.listener.value_or(Endpoint{"127.0.0.1", 0});
+  self.rendezvous_timeout = options.rendezvous_timeout;
+  return self;
+}
+
+Place place_of_first_worker(const MachineInRun& self, const CauseExchange& exchange) {
   Place first;
-  first.local_world_size = options.nproc_per_node.value_or(std::max(1, gpus));
-  first.machine = options.machine_id.value_or(0);
-  first.world_size = first.local_world_size * options.distributed_nodes.value_or(1);
-  first.rank = first.local_world_size * first.machine;
-  first.listener = listener;
+  first.local_world_size = self.workers;
+  first.machine = self.machine;
+  first.world_size = self.workers * self.machines;
+  first.rank = self.workers * self.machine;
+  first.listener = self.listener;
+  // With several machines, the machines' processes themselves meet at the address that was given.
+  if (self.machines > 1 || first.listener.port == 0) first.listener.port = exchange.store_port();
   return first;
 }
 
 int start_workers(const Options& options, const Experiment& experiment,
                   const std::filesystem::path& program, int argc, char** argv) {
-  std::optional<ReservedPort> port;
-  if (!options.listener) port.emplace();
-  const Place first = place_of_first_worker(
-      options, options.listener ? *options.listener : Endpoint{"127.0.0.1", port->number()});
+  MachineInRun self = machine_in_run(options);
+  self.silence = experiment.distributed.collective_timeout;
+  const auto exchange = join_exchange(self);
   const std::vector<std::string> arguments(argv, argv + argc);
   const int threads =
-      useful_threads(count_cores(), first.local_world_size, multiply_adds_per_step(experiment));
-  return supervise(plan_workers(first, program, arguments, process_environment, threads),
-                   first.machine);
+      useful_threads(count_cores(), self.workers, multiply_adds_per_step(experiment));
+  const Place first = place_of_first_worker(self, *exchange);
+  return supervise(plan_workers(first, program, arguments, process_environment, threads), self,
+                   *exchange);
+}
+
+/// A mistake that this machine found before its workers started: the other machines would wait for
+/// it. Returns the exit code; throws where there is nobody to tell.
+int tell_other_machines(const Options& options, const UsageError& mistake) {
+  MachineInRun self = machine_in_run(options);
+  if (self.machines == 1) throw mistake;
+  self.rendezvous_timeout = std::min(self.rendezvous_timeout, std::chrono::seconds(10));
+  std::unique_ptr<CauseExchange> exchange;
+  try {
+    exchange = join_exchange(self);
+  } catch (const std::exception&) {
+    throw mistake;
+  }
+  Cause cause;
+  cause.exit_code = kMistake;
+  cause.text = fmt::format("{}: {}", machine_name(self.machine, self.host), mistake.what());
+  cause.hint = mistake.hint;
+  exchange->report(cause);
+  return supervise({}, self, *exchange);
 }
 
 int train(const Options& options, const std::optional<Place>& place, int argc, char** argv) {
@@ -120,9 +155,10 @@ int run(int argc, char** argv) {
   const auto place = place_from(process_environment, options);
   try {
     return train(options, place, argc, argv);
-  } catch (const UsageError&) {
+  } catch (const UsageError& mistake) {
+    if (!place) return tell_other_machines(options, mistake);
     // The other workers of this machine read the same file and would say the same.
-    if (place && place->local_rank != 0) return kMistake;
+    if (place->local_rank != 0) return kMistake;
     throw;
   }
 }

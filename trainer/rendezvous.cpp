@@ -5,17 +5,15 @@
 
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "trainer/cause.h"
 #include "trainer/usage_error.h"
 
 namespace dtool::trainer {
@@ -64,9 +62,7 @@ std::string member_key(int rank) {
 }
 
 Member this_member(const Place& place) {
-  char host[256] = {};
-  gethostname(host, sizeof host - 1);
-  return {place.rank, place.machine, host, local_address_towards(place.listener.host)};
+  return {place.rank, place.machine, host_name(), local_address_towards(place.listener.host)};
 }
 
 std::string write_member(const Member& member) {
@@ -78,17 +74,6 @@ Member read_member(int rank, const std::string& text) {
   member.rank = rank;
   std::istringstream(text) >> member.machine >> member.address >> member.host;
   return member;
-}
-
-/// `machine 1 (rank 2, 3), machine 2 (rank 4, 5)`: machines have equally many ranks, in order.
-std::string describe_missing(const std::vector<int>& ranks, int local_world_size) {
-  std::map<int, std::vector<int>> machines;
-  for (const int rank : ranks) machines[rank / local_world_size].push_back(rank);
-  std::vector<std::string> parts;
-  for (const auto& [machine, its_ranks] : machines) {
-    parts.push_back(fmt::format("machine {} (rank {})", machine, fmt::join(its_ranks, ", ")));
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 /// Ends the rendezvous for everybody.
@@ -129,7 +114,7 @@ void gather_everyone(c10d::Store& store, const Place& place, std::chrono::second
     if (missing.empty()) break;
     if (Clock::now() >= deadline) {
       const auto reason = fmt::format("no word within {} s from {}", timeout.count(),
-                                      describe_missing(missing, place.local_world_size));
+                                      name_missing_ranks(missing, place.local_world_size));
       call_off(store, reason);
       throw OtherRankFailed(reason);
     }
@@ -172,13 +157,11 @@ std::string to_string(const Member& member) {
   return fmt::format("rank {} on machine {} ({})", member.rank, member.machine, member.host);
 }
 
-Meeting meet(const Place& place, std::chrono::seconds timeout) {
-  Meeting meeting{place, {}, {}};
-  if (place.world_size == 1) {
-    meeting.members = {{0, place.machine, "", "127.0.0.1"}};
-    return meeting;
-  }
-  meeting.store = sign_in(place, timeout);
+namespace {
+
+/// All that `meet` does once this rank has the store.
+void gather(Meeting& meeting, std::chrono::seconds timeout) {
+  const Place& place = meeting.place;
   c10d::Store& store = *meeting.store;
   check_agreement(store, place);
   store.set(member_key(place.rank), bytes(write_member(this_member(place))));
@@ -189,6 +172,26 @@ Meeting meet(const Place& place, std::chrono::seconds timeout) {
   }
   for (int rank = 0; rank < place.world_size; ++rank) {
     meeting.members.push_back(read_member(rank, read(store, member_key(rank))));
+  }
+}
+
+}  // namespace
+
+Meeting meet(const Place& place, std::chrono::seconds timeout) {
+  Meeting meeting{place, {}, {}};
+  if (place.world_size == 1) {
+    meeting.members = {{0, place.machine, host_name(), "127.0.0.1"}};
+    return meeting;
+  }
+  meeting.store = sign_in(place, timeout);
+  try {
+    gather(meeting, timeout);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const OtherRankFailed&) {
+    throw;
+  } catch (const std::exception& problem) {
+    throw OtherRankFailed("lost rank 0 while the ranks met: " + first_line(problem));
   }
   return meeting;
 }

@@ -1,45 +1,28 @@
-// fork, exec, sigtimedwait: one thread, no library, so that the machine's process stays small.
+// One thread and one poll: signals, the other machines, and what the workers write.
 #include "trainer/supervisor.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <optional>
-#include <system_error>
 
 #include "trainer/console.h"
-#include "trainer/last_words.h"
+#include "trainer/out_of_memory.h"
 
 namespace dtool::trainer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
 
-/// How long a worker that failed because of another one is given for that other one's own end to be
-/// seen.
-constexpr auto kCauseIsOnItsWay = std::chrono::seconds(4);
-
-struct Worker {
-  pid_t process = -1;
-  int rank = 0;
-  int last_words = -1;  ///< read end of its pipe
-  bool running = false;
-};
-
-struct Failure {
-  int rank = 0;
-  int status = 0;  ///< as waitpid gives it
-  std::string words;
-};
+/// A cause that was reported comes back as everybody's, or another does; where machine 0 does not
+/// answer in time, this machine's own has to do. (A suspicion, machine 0 keeps for 3 s.)
+constexpr auto kAnswerToCertain = std::chrono::seconds(2);
+constexpr auto kAnswerToSuspicion = std::chrono::seconds(5);
 
 sigset_t watched_signals() {
   sigset_t signals;
@@ -48,140 +31,121 @@ sigset_t watched_signals() {
   return signals;
 }
 
-[[noreturn]] void become_worker(const WorkerCommand& command, pid_t parent, int pipe,
-                                const sigset_t& former_mask) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kFailed);  // it died before the line above
-  sigprocmask(SIG_SETMASK, &former_mask, nullptr);
-  fcntl(pipe, F_SETFD, 0);
-  setenv(kLastWordsVariable, fmt::format("{}", pipe).c_str(), 1);
-  for (const auto& each : command.environment) {
-    const auto equals = each.find('=');
-    setenv(each.substr(0, equals).c_str(), each.c_str() + equals + 1, 1);
+class Supervisor {
+ public:
+  Supervisor(const std::vector<WorkerCommand>& commands, const MachineInRun& self,
+             CauseExchange& exchange)
+      : self_(self),
+        exchange_(exchange),
+        former_mask_(block_signals()),
+        workers_(commands, former_mask_) {
+    const auto signals = watched_signals();
+    signals_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   }
-  std::vector<char*> arguments;
-  for (const auto& each : command.arguments) arguments.push_back(const_cast<char*>(each.c_str()));
-  arguments.push_back(nullptr);
-  execv(command.program.c_str(), arguments.data());
-  say_last_words(
-      fmt::format("cannot start {}: {}", command.program.string(), std::strerror(errno)));
-  _exit(kFailed);
-}
-
-Worker start(const WorkerCommand& command, const sigset_t& former_mask) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
+  ~Supervisor() {
+    close(signals_);
+    sigprocmask(SIG_SETMASK, &former_mask_, nullptr);
   }
-  std::fflush(nullptr);
-  const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "cannot start a worker");
-  if (child == 0) become_worker(command, parent, ends[1], former_mask);
-  close(ends[1]);
-  return {child, command.rank, ends[0], true};
-}
 
-std::string read_last_words(const Worker& worker) {
-  char buffer[4096];
-  const auto size = read(worker.last_words, buffer, sizeof buffer);
-  return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : "";
-}
+  /// Until the run is over, here and elsewhere.
+  std::optional<Cause> watch();
 
-/// Waits for whichever worker has ended; absent when none has.
-std::optional<Failure> reap_one(std::vector<Worker>& workers) {
-  for (Worker& each : workers) {
-    int status = 0;
-    if (!each.running || waitpid(each.process, &status, WNOHANG) != each.process) continue;
-    each.running = false;
-    Failure end{each.rank, status, read_last_words(each)};
-    close(each.last_words);
-    return end;
+  /// Ends the workers and stays until the other machines have been told.
+  void end_workers(milliseconds grace);
+
+  int interrupted_by() const { return interrupted_by_; }
+
+ private:
+  static sigset_t block_signals() {
+    const auto signals = watched_signals();
+    sigset_t former;
+    sigprocmask(SIG_BLOCK, &signals, &former);
+    return former;
   }
-  return std::nullopt;
+  void wait(milliseconds patience);
+  void read_signals();
+  void look_at_workers();
+  void report(const Cause& cause);
+
+  MachineInRun self_;
+  CauseExchange& exchange_;
+  sigset_t former_mask_;
+  WorkerProcesses workers_;
+  OutOfMemoryWatch out_of_memory_;
+  int signals_ = -1;
+  int interrupted_by_ = 0;
+  bool has_finished_ = false;
+  std::optional<Cause> own_cause_;
+  Clock::time_point answer_due_;
+};
+
+void Supervisor::wait(milliseconds patience) {
+  std::vector<pollfd> waiting = {{signals_, POLLIN, 0}};
+  if (!exchange_.may_leave()) waiting.push_back({exchange_.descriptor(), POLLIN, 0});
+  workers_.add_to(waiting);
+  const int ready = poll(waiting.data(), waiting.size(), static_cast<int>(patience.count()));
+  if (ready == 0) out_of_memory_.nothing_happened();
 }
 
-void send_all(const std::vector<Worker>& workers, int signal) {
-  for (const Worker& each : workers) {
-    if (each.running) kill(each.process, signal);
+void Supervisor::read_signals() {
+  signalfd_siginfo info;
+  while (read(signals_, &info, sizeof info) == sizeof info) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD || interrupted_by_ != 0) continue;
+    interrupted_by_ = signal;
+    Cause cause;
+    cause.text = fmt::format("dtool-trainer on {} was ended by signal {} ({})",
+                             machine_name(self_.machine, self_.host), signal, strsignal(signal));
+    report(cause);
   }
 }
 
-bool any_running(const std::vector<Worker>& workers) {
-  return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return w.running; });
+void Supervisor::report(const Cause& cause) {
+  const bool is_certain = cause.certainty == Cause::Certainty::certain;
+  if (!own_cause_ || (is_certain && own_cause_->certainty != cause.certainty)) {
+    own_cause_ = cause;
+    answer_due_ = Clock::now() + (is_certain ? kAnswerToCertain : kAnswerToSuspicion);
+  }
+  exchange_.report(cause);
 }
 
-bool caused_by_another(const Failure& failure) {
-  return WIFEXITED(failure.status) && WEXITSTATUS(failure.status) == kOthersFailed;
+void Supervisor::look_at_workers() {
+  workers_.relay();
+  while (auto end = workers_.reap()) {
+    if (end->status == 0) continue;
+    end->out_of_memory = out_of_memory_.has_happened();
+    report(cause_of(*end, self_.machine, self_.host));
+  }
+  if (workers_.any_running() || own_cause_ || has_finished_) return;
+  has_finished_ = true;
+  exchange_.finish();
 }
 
-/// A signal that came, or 0 after `patience`.
-int next_signal(Clock::duration patience) {
-  const auto signals = watched_signals();
-  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::max(patience, Clock::duration::zero()));
-  const timespec wait{static_cast<time_t>(nanoseconds.count() / 1'000'000'000),
-                      static_cast<long>(nanoseconds.count() % 1'000'000'000)};
-  return std::max(0, sigtimedwait(&signals, nullptr, &wait));
+std::optional<Cause> Supervisor::watch() {
+  for (;;) {
+    read_signals();
+    look_at_workers();
+    exchange_.work();
+    if (exchange_.outcome()) return exchange_.outcome()->cause;
+    if (own_cause_ && Clock::now() >= answer_due_) return own_cause_;
+    wait(own_cause_ ? milliseconds(100) : milliseconds(kSignOfLife));
+  }
 }
 
-void end_all(std::vector<Worker>& workers, std::chrono::milliseconds grace) {
-  send_all(workers, SIGTERM);
+void Supervisor::end_workers(milliseconds grace) {
+  workers_.signal(SIGTERM);
   const auto deadline = Clock::now() + grace;
-  while (any_running(workers)) {
-    while (reap_one(workers)) {
+  for (;;) {
+    read_signals();
+    workers_.relay();
+    while (workers_.reap()) {
     }
-    if (!any_running(workers)) break;
-    if (Clock::now() >= deadline) send_all(workers, SIGKILL);
-    next_signal(std::chrono::milliseconds(100));
+    exchange_.work();
+    const bool is_told = exchange_.may_leave() || !exchange_.outcome();
+    if (is_told && !workers_.any_running()) return;
+    if (Clock::now() >= deadline) workers_.signal(SIGKILL);
+    wait(milliseconds(100));
   }
-}
-
-std::string describe(const Failure& failure, int machine) {
-  if (WIFSIGNALED(failure.status)) {
-    const int signal = WTERMSIG(failure.status);
-    return fmt::format("machine {}: rank {} was killed by signal {} ({})\n", machine, failure.rank,
-                       signal, strsignal(signal));
-  }
-  const int code = WEXITSTATUS(failure.status);
-  if (code == kMistake && !failure.words.empty()) return failure.words;
-  if (caused_by_another(failure)) {
-    return fmt::format("machine {}: rank {} stopped: {}", machine, failure.rank, failure.words);
-  }
-  return fmt::format("machine {}: rank {} failed with exit code {}{}", machine, failure.rank, code,
-                     failure.words.empty() ? "\n" : ": " + failure.words);
-}
-
-int tell(const Failure& failure, int machine) {
-  fmt::print(stderr, "{}dtool-trainer: {}", over_the_bar(), describe(failure, machine));
-  const bool mistake = WIFEXITED(failure.status) && WEXITSTATUS(failure.status) == kMistake;
-  return mistake ? kMistake : kFailed;
-}
-
-/// Until all are well and done (absent), a signal comes (its number is put in `interrupted`), or
-/// one fails. A worker that stopped because of another is only blamed if that other one is not of
-/// this machine.
-std::optional<Failure> first_failure(std::vector<Worker>& workers, int& interrupted) {
-  std::optional<Failure> first;
-  auto deadline = Clock::time_point::max();
-  while (any_running(workers)) {
-    while (auto end = reap_one(workers)) {
-      if (end->status == 0) continue;
-      if (!caused_by_another(*end)) return end;
-      if (first) continue;
-      first = std::move(end);
-      deadline = Clock::now() + kCauseIsOnItsWay;
-    }
-    if (!any_running(workers) || Clock::now() >= deadline) break;
-    const auto patience =
-        std::min<Clock::duration>(deadline - Clock::now(), std::chrono::seconds(3600));
-    const int signal = next_signal(patience);
-    if (signal != 0 && signal != SIGCHLD) {
-      interrupted = signal;
-      return std::nullopt;
-    }
-  }
-  return first;
 }
 
 }  // namespace
@@ -200,24 +164,14 @@ std::vector<WorkerCommand> plan_workers(const Place& first, const std::filesyste
   return workers;
 }
 
-int supervise(const std::vector<WorkerCommand>& commands, int machine,
-              std::chrono::milliseconds grace) {
-  const auto signals = watched_signals();
-  sigset_t former_mask;
-  sigprocmask(SIG_BLOCK, &signals, &former_mask);
-
-  std::vector<Worker> workers;
-  for (const auto& each : commands) workers.push_back(start(each, former_mask));
-
-  int interrupted = 0;
-  const auto failure = first_failure(workers, interrupted);
-  end_all(workers, grace);
-  if (interrupted != 0) {
-    fmt::print(stderr, "{}dtool-trainer: machine {}: ended by signal {} ({})\n", over_the_bar(),
-               machine, interrupted, strsignal(interrupted));
-    return 128 + interrupted;
-  }
-  return failure ? tell(*failure, machine) : kTrained;
+int supervise(const std::vector<WorkerCommand>& commands, const MachineInRun& self,
+              CauseExchange& exchange, milliseconds grace) {
+  Supervisor supervisor(commands, self, exchange);
+  const auto cause = supervisor.watch();
+  supervisor.end_workers(grace);
+  if (cause) fmt::print(stderr, "{}{}", over_the_bar(), last_line(*cause, self.machines));
+  if (supervisor.interrupted_by() != 0) return 128 + supervisor.interrupted_by();
+  return cause ? cause->exit_code : kTrained;
 }
 
 }  // namespace dtool::trainer

@@ -78,7 +78,7 @@ int train_and_tell(const Experiment& experiment, const Options& options, const M
     group = make_group(meeting, backend, experiment.distributed.collective_timeout);
     if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
     train_workload(experiment, options, *group);
-    if (watch) watch->leave();
+    if (watch) collectively([&] { watch->leave(); });
     return kTrained;
   } catch (const UsageError& mistake) {
     say_last_words(mistake.what(), mistake.hint);

@@ -1,5 +1,6 @@
 #!/bin/bash
-# One machine lacks the data, or machine 0 the checkpoint: it exits with 2, the other stops and says why.
+# One machine lacks the data, has a mistake in its experiment, or machine 0 lacks the checkpoint: both machines stop, exit
+# with 2, and say the same.
 . "$(dirname "$0")/harness.sh"
 images() { printf '\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x02'; head -c 8 /dev/zero; }
 labels() { printf '\0\0\x08\x01\0\0\0\x02\0\0'; }
@@ -16,7 +17,7 @@ run() {
   shift 2
   listener=127.0.0.1:$(free_port)
   for machine in 0 1; do
-    DTOOL_MNIST_DIR=${folders[machine]} "$trainer" e.toml --machine_id $machine --distributed_nodes 2 \
+    DTOOL_MNIST_DIR=${folders[machine]} "$trainer" "${experiments[machine]}" --machine_id $machine --distributed_nodes 2 \
       --distributed_ip_and_port "$listener" "$@" > machine$machine.log 2>&1 &
     pids[machine]=$!
     started+=($!)
@@ -28,13 +29,23 @@ run() {
   done
 }
 
-run data nowhere
-[ "${codes[*]}" = '1 2' ] || fail "exit codes ${codes[*]}"
-grep -q "^dtool-trainer: no train-images-idx3-ubyte in 'nowhere'" machine1.log || fail "machine 1 does not say it"
-grep -q "machine 0: rank 0 stopped: rank 1 on machine 1 (.*) failed: no train-images-idx3-ubyte in 'nowhere'" \
-  machine0.log || fail "machine 0 was not told"
+# both_say PATTERN: it is the last line of both logs, word for word.
+both_say() {
+  [ "${codes[*]}" = '2 2' ] || fail "exit codes ${codes[*]}"
+  tail -n 1 machine0.log | grep -q "^dtool-trainer: $1" || fail "machine 0 does not say: $1"
+  [ "$(tail -n 1 machine0.log)" = "$(tail -n 1 machine1.log)" ] || fail "the machines do not agree: $1"
+}
 
+experiments=(e.toml e.toml)
+run data nowhere
+both_say "rank 1 on machine 1 (.*) failed with exit code 2: no train-images-idx3-ubyte in 'nowhere' (hint: put "
 run data data --checkpoint nowhere.pt
-[ "${codes[*]}" = '2 1' ] || fail "exit codes ${codes[*]}"
-grep -q "machine 1: rank 1 stopped: rank 0 on machine 0 (.*) failed: no checkpoint at nowhere.pt" machine1.log ||
-  fail "machine 1 was not told"
+both_say 'rank 0 on machine 0 (.*) failed with exit code 2: no checkpoint at nowhere.pt'
+
+{ cat e.toml; echo train.epoch = 3; } > wrong.toml
+for mistaken in 0 1; do
+  experiments=(e.toml e.toml)
+  experiments[mistaken]=wrong.toml
+  run data data
+  both_say "machine $mistaken (.*): wrong.toml:3: unknown key train.epoch (hint: did you mean train.epochs?)"
+done

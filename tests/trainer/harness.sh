@@ -47,7 +47,7 @@ await() {
   done
 }
 
-children() { cat "/proc/$1/task/$1/children"; }
+children() { cat "/proc/$1/task/$1/children" 2> /dev/null; }
 has_children() { [ "$(children "$1" | wc -w)" -eq "$2" ]; }
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 is_training() { grep -q samples/s "$1"; }

@@ -20,8 +20,8 @@ await_exit "${started[0]}"
 await_exit "${started[1]}"
 [ $code = 1 ] || fail "machine 1 did not exit with 1"
 for pid in $survivors; do is_gone "$pid" || fail "worker $pid is still there"; done
-[ "$(grep dtool-trainer: machine1.log)" = \
-  "dtool-trainer: machine 1: rank 3 was killed by signal 9 (Killed)" ] || fail "machine 1 does not name rank 3"
-[ "$(grep -c dtool-trainer: machine0.log)" = 1 ] || fail "machine 0 says more than one line"
-grep -q 'dtool-trainer: machine 0: .*no sign of life from.* rank 3 on machine 1' machine0.log ||
-  fail "machine 0 does not name rank 3"
+for machine in 0 1; do
+  [ "$(grep dtool-trainer: machine$machine.log)" = \
+    "dtool-trainer: rank 3 on machine 1 ($(hostname)) was killed by signal 9 (Killed)" ] ||
+    fail "machine $machine does not name rank 3"
+done

@@ -15,4 +15,8 @@ await_exit "${started[0]}"
 [ $code = 1 ] || fail "machine 0 did not exit with 1"
 await_exit "${started[1]}"
 [ $code = 1 ] || fail "machine 1 did not exit with 1"
-grep -q 'machine 1: rank 1 stopped: lost rank 0 on machine 0' machine1.log || fail "machine 1 does not name rank 0"
+for machine in 0 1; do
+  [ "$(tail -n 1 machine$machine.log)" = \
+    "dtool-trainer: rank 0 on machine 0 ($(hostname)) was killed by signal 9 (Killed)" ] ||
+    fail "machine $machine does not name rank 0"
+done
