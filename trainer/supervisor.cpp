@@ -94,8 +94,8 @@ void Supervisor::read_signals() {
     if (signal == SIGCHLD || interrupted_by_ != 0) continue;
     interrupted_by_ = signal;
     Cause cause;
-    cause.text = fmt::format("dtool-trainer on {} was ended by signal {} ({})",
-                             machine_name(self_.machine, self_.host), signal, strsignal(signal));
+    cause.text = fmt::format("{}: ended by signal {} ({})", machine_name(self_.machine, self_.host),
+                             signal, strsignal(signal));
     report(cause);
   }
 }

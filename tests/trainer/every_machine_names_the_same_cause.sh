@@ -102,7 +102,7 @@ train; kill -KILL "${pids[0]}"
 ended "machine 0's dtool-trainer is killed" '- 1 1' "machine 0 \($host\) was lost: its dtool-trainer ended without a word"
 train; kill -TERM "${pids[2]}"
 ended "a machine's dtool-trainer is terminated" '1 1 143' \
-  "dtool-trainer on machine 2 \($host\) was ended by signal 15 \(Terminated\)"
+  "machine 2 \($host\): ended by signal 15 \(Terminated\)"
 
 # Phases: before the ranks have met, while they load data, during the test, and after the last step.
 digits_experiment e.toml "${common[@]}" "${small[@]}"
