@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <map>
+#include <utility>
 
 #include "cli/host_output.h"
 #include "ssh/screen_job.h"
@@ -12,6 +14,10 @@ namespace dtool::cli {
 namespace {
 
 constexpr std::size_t kLastLines = 10;
+
+/// How the trainer begins what it says of the whole run.
+constexpr std::string_view kCausePrefix = "dtool-trainer: ";
+constexpr std::size_t kLongestCause = 4096;
 
 /// Keeps the last lines of each host, and shows the very last ones: of those that still run on a
 /// terminal, and of each that has ended well for good.
@@ -95,17 +101,58 @@ std::vector<ssh::HostResult> follow(ssh::Remote& remote, const killfiles::Killfi
   return remote.run(std::move(tasks), listener, options);
 }
 
-/// Prints logs, on standard error with --json, and keeps to itself the answer that ends each.
+/// Prints logs, on standard error with --json, and keeps to itself the answer that ends each. What
+/// the trainer says of the whole run it says on every machine, word for word: shown once.
 class LogOutput : public StreamedOutput {
  public:
-  using StreamedOutput::StreamedOutput;
+  LogOutput(Console& console, const std::vector<ssh::Host>& hosts,
+            std::vector<std::string> prefixes)
+      : StreamedOutput(console, hosts, "ended", std::move(prefixes)),
+        unfinished_lines_(hosts.size()) {}
+
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
     if (stream == ssh::Stream::err) return;
-    StreamedOutput::on_output(host, console_.json() ? ssh::Stream::err : stream, bytes);
+    std::string& line = unfinished_lines_[host];
+    line += bytes;
+    const std::size_t end = line.rfind('\n') + 1;
+    if (end == 0 && line.size() < kLongestCause) return;
+    pass_on(host, end == 0 ? line : line.substr(0, end));
+    line.erase(0, end == 0 ? line.size() : end);
+  }
+  void on_result(std::size_t host, const ssh::HostResult& result) override {
+    pass_on(host, std::exchange(unfinished_lines_[host], {}));
+    StreamedOutput::on_result(host, result);
   }
   void on_interrupt(const std::vector<std::size_t>&) override {
     console_.note("interrupted: the run goes on by itself");
   }
+
+  /// The first that the trainer said of the whole run, or nothing.
+  const std::string& cause() const { return cause_; }
+
+ private:
+  /// Whole lines, less those that another machine has said.
+  void pass_on(std::size_t host, std::string_view lines) {
+    std::string text;
+    while (!lines.empty()) {
+      const std::string_view line = lines.substr(0, lines.find('\n') + 1);
+      const std::string_view rest = line.empty() ? lines : line;
+      lines.remove_prefix(rest.size());
+      if (rest.starts_with(kCausePrefix)) {
+        const std::string cause(rest.substr(0, rest.find('\n')));
+        if (cause_.empty()) cause_ = cause.substr(kCausePrefix.size());
+        const auto [at, is_new] = said_by_.try_emplace(cause, host);
+        if (!is_new && at->second != host) continue;
+      }
+      text += rest;
+    }
+    if (!text.empty())
+      StreamedOutput::on_output(host, console_.json() ? ssh::Stream::err : ssh::Stream::out, text);
+  }
+
+  std::string cause_;
+  std::vector<std::string> unfinished_lines_;
+  std::map<std::string, std::size_t> said_by_;
 };
 
 }  // namespace
@@ -126,16 +173,17 @@ std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& re
   return results;
 }
 
-std::vector<ssh::HostResult> follow_logs(Console& console, ssh::Remote& remote,
-                                         const killfiles::Killfile& killfile) {
+FollowedRun follow_logs(Console& console, ssh::Remote& remote,
+                        const killfiles::Killfile& killfile) {
   std::vector<std::string> prefixes;
   std::vector<std::size_t> all;
   for (const killfiles::Machine& machine : killfile.machines) {
     prefixes.push_back(fmt::format("machine{}", machine.id));
     all.push_back(all.size());
   }
-  LogOutput listener(console, remote.hosts(), "ended", prefixes);
-  return follow(remote, killfile, all, listener);
+  LogOutput listener(console, remote.hosts(), prefixes);
+  auto results = follow(remote, killfile, all, listener);
+  return {std::move(results), listener.cause()};
 }
 
 }  // namespace dtool::cli

@@ -18,9 +18,14 @@ std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& re
                                                const killfiles::Killfile& killfile,
                                                const std::vector<std::size_t>& which);
 
-/// Prints the logs of all machines as they grow, each line behind its machine, and returns the
-/// jobs' exit codes. Ctrl-C leaves the jobs running.
-std::vector<ssh::HostResult> follow_logs(Console& console, ssh::Remote& remote,
-                                         const killfiles::Killfile& killfile);
+/// How a run ended.
+struct FollowedRun {
+  std::vector<ssh::HostResult> results;  ///< the jobs' exit codes, one a machine
+  std::string cause;                     ///< why the bundled trainer failed, or empty
+};
+
+/// Prints the logs of all machines as they grow, each line behind its machine; the cause, which
+/// every machine's trainer tells, only once. Ctrl-C leaves the jobs running.
+FollowedRun follow_logs(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
 
 }  // namespace dtool::cli

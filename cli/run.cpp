@@ -81,6 +81,7 @@ class RunAction : public Action {
   std::string what_;  ///< the experiment's or the program's name
   bool experiment_is_shipped_ = false;
   nlohmann::json failures_ = nlohmann::json::array();  ///< every host's that were told
+  std::string cause_;                                  ///< the bundled trainer's, or empty
 };
 
 void RunAction::add_options(CLI::App& app) {
@@ -243,6 +244,7 @@ bool RunAction::all_well(Console& console, const std::vector<ssh::HostResult>& r
 /// The document that --json wants, whatever came of the run.
 int RunAction::tell_end(Console& console, nlohmann::json document, int exit_code) const {
   document.update({{"run_id", plan_.run_id}, {"exit_code", exit_code}, {"failures", failures_}});
+  if (!cause_.empty()) document["cause"] = cause_;
   if (console.json()) console.document(document);
   return exit_code;
 }
@@ -322,7 +324,8 @@ void RunAction::tell_started(Console& console, const killfiles::Killfile& killfi
 }
 
 int RunAction::follow(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile) {
-  const auto results = follow_logs(console, remote, killfile);
+  const auto [results, cause] = follow_logs(console, remote, killfile);
+  cause_ = cause;
   if (remote.interrupted()) {
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
     return kInterrupted;

@@ -11,7 +11,7 @@ machines=3 ranks=1  # so many on each machine
 common=(distributed.collective_timeout_seconds=60)
 small=(data.train_samples=3000 data.test_samples=300 logging.every_steps=20)
 
-# start [FLAG]...: e.toml on three machines; their processes in ${pids[@]}.
+# start: e.toml on three machines; their processes in ${pids[@]}.
 start() {
   local machine listener
   listener=127.0.0.1:$(free_port)
@@ -19,7 +19,7 @@ start() {
   pids=()
   for ((machine = 0; machine < machines; machine++)); do
     LD_PRELOAD=$preload "$trainer" e.toml --machine_id $machine --distributed_nodes 3 --nproc_per_node $ranks \
-      --distributed_ip_and_port "$listener" --output_dir out "$@" > machine$machine.log 2>&1 &
+      --distributed_ip_and_port "$listener" --output_dir out > machine$machine.log 2>&1 &
     pids[machine]=$!
     started+=($!)
   done
@@ -43,7 +43,7 @@ all_workers() {
 # ended FAULT CODES PATTERN: all are gone within 60 s, with these exit codes; the last line of each log is the same and
 # matches. A code '-' is a machine's that was itself killed, and can say nothing.
 ended() {
-  local fault=$1 pattern="dtool-trainer: $3" machine line expected seen='' began=$EPOCHREALTIME
+  local fault=$1 pattern="dtool-trainer: $3" machine line seen='' began=$EPOCHREALTIME
   local -a codes
   read -ra codes <<< "$2"
   await 60 "$fault: the end" is_over

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# A worker dies on one of three hosts, a host is cut off, a file is not there: all hosts stop, every log that can ends with the
+# same line, and `dtool run --follow` shows it once and exits with 1.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+[[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer, which was not built'
+lab 3
+mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
+cat >endless.toml <<'END'
+workload = "classifier"
+data.source = "digits"
+data.train_samples = 3000
+data.test_samples = 300
+train.epochs = 1000000
+checkpoint.every_epochs = 0
+distributed.collective_timeout_seconds = 4
+END
+
+# start_run TAG [FLAG]...: in the background, until it trains.
+start_run() {
+  local tag=$1
+  shift
+  : >"$out"
+  timeout 170 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag "$tag" "$@" endless.toml >"$out" 2>"$err" </dev/null &
+  waiting=$!
+  eventually 60 grep -q samples/s "$out"
+  run_id=$(basename "$(ls "$HOME"/.dtool/killfiles/*"$tag"*)" .killfile)
+}
+
+# Sets REPLY to a worker of host $1, as this machine numbers it.
+worker_on() {
+  local pid name
+  name=$(fault exec "h$1" hostname)
+  for pid in $(pgrep -x dtool-trainer-w); do
+    REPLY=$pid
+    [[ $(nsenter --target "$pid" --uts hostname 2>/dev/null || true) != "$name" ]] || return 0
+  done
+  fail "no worker on host $1"
+}
+
+end_of_run() {
+  last_code=0 last_command="dtool run --follow, $1"
+  wait "$waiting" || last_code=$?
+  expect_equal 1 "$last_code"
+}
+
+last_line_on() { fault exec "h$1" bash -c 'tail -n 1 "$(ls -t ~/.dtool/runs/'"$run_id"'/machine*/log | head -n 1)"'; }
+
+# expect_cause PATTERN HOST...: the last line of each of these hosts' logs, and one line of the followed output.
+expect_cause() {
+  local cause host
+  cause=$(last_line_on "$2")
+  [[ $cause =~ ^dtool-trainer:\ $1$ ]] || fail "the log ends with '$cause', not '$1'"
+  for host in "${@:2}"; do expect_equal "$cause" "$(last_line_on "$host")"; done
+  expect_equal 1 "$(grep -cF "$cause" "$out")"
+}
+
+start_run killed
+name=$(fault exec h2 hostname)
+worker_on 2
+kill -KILL "$REPLY"
+end_of_run 'a worker killed'
+expect_cause "rank 1 on machine 1 \($name\) was killed by signal 9 \(Killed\)" 1 2 3
+expect_error '3 of 3 hosts failed'
+expect_error ': exit code 1$'
+expect_no_process_with "$run_id"
+
+start_run crashed --nproc_per_node 2
+worker_on 3
+kill -SEGV "$REPLY"
+end_of_run 'a worker crashed'
+name=$(fault exec h3 hostname)
+expect_cause "rank [45] on machine 2 \($name\) was killed by signal 11 \(Segmentation fault\)" 1 2 3
+expect_no_process_with "$run_id"
+
+# The host that is cut off finds out as well, and loses machine 0 from its side.
+start_run cut
+fault cut h2
+name=$(fault exec h2 hostname)
+own_end() { [[ $(last_line_on "$1") == 'dtool-trainer: '* ]]; }
+for host in 1 2 3; do eventually 60 own_end "$host"; done
+lost="(machine 1 \($name\) was lost: no sign of life for 4 s|no sign of life from rank 1 on machine 1 \($name\))"
+fault mend h2
+end_of_run 'a host cut off'
+expect_cause "$lost" 1 3
+[[ $(last_line_on 2) =~ no\ sign\ of\ life ]] || fail "the host that was cut off says '$(last_line_on 2)'"
+expect_no_process_with "$run_id"
+
+# A mistake that shows when the workers load their data.
+: >"$out"
+printf '%s\n' 'workload = "classifier"' 'data.source = "mnist"' 'data.path = "/root/nowhere"' >mnist.toml
+expect_exit 1 timeout 100 "$DTOOL" run --json --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag mistake mnist.toml
+[[ $(json 'd["cause"]') =~ ^rank\ [012]\ on\ machine\ [012]\ .*no\ train-images.*/root/nowhere ]] || fail "no cause in the document"
+expect_equal '2 2 2' "$(json '" ".join(str(f["exit_code"]) for f in d["failures"])')"
+expect_exit 0 timeout 60 "$DTOOL" kill --all --yes
