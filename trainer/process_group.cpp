@@ -8,13 +8,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#ifdef DTOOL_TRAINER_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#ifdef DTOOL_TRAINER_NCCL
-#include <c10/cuda/CUDAFunctions.h>
-
-#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 
+#include "trainer/gpu.h"
 #include "trainer/usage_error.h"
 
 namespace dtool::trainer {
@@ -22,7 +20,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-auto make_gloo(const Meeting& meeting, milliseconds timeout) {
+using gpu::CommunicationBackend;
+
+#ifdef DTOOL_TRAINER_GLOO
+c10::intrusive_ptr<CommunicationBackend> connect_gloo(const Meeting& meeting,
+                                                      milliseconds timeout) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
   options->devices = {interface != nullptr
@@ -33,23 +35,20 @@ auto make_gloo(const Meeting& meeting, milliseconds timeout) {
                                                      meeting.place.world_size, options);
 }
 
-#ifdef DTOOL_TRAINER_NCCL
-auto make_nccl(const Meeting& meeting, milliseconds timeout) {
-  const auto interface = interface_of(reachable_address(meeting.me(), meeting.members));
-  if (!interface.empty()) setenv("NCCL_SOCKET_IFNAME", interface.c_str(), 0);
-  auto options = c10d::ProcessGroupNCCL::Options::create();
-  options->timeout = timeout;
-  return c10::make_intrusive<c10d::ProcessGroupNCCL>(meeting.store, meeting.place.rank,
-                                                     meeting.place.world_size, options);
+#else
+// A PyTorch that pip installed has gloo inside, but not its headers.
+c10::intrusive_ptr<CommunicationBackend> connect_gloo(const Meeting&, milliseconds) {
+  throw UsageError("this program is built without gloo, so its ranks need a GPU each",
+                   "build it with Debian's libtorch-dev, or with GLOO_INCLUDE_DIR");
 }
 #endif
 
 #if TORCH_VERSION_MAJOR >= 2
 /// A template, so that a version's compiler passes over what only other versions have.
-template <class ProcessGroup, class Made>
-c10::intrusive_ptr<ProcessGroup> as_process_group(const Meeting& meeting, at::DeviceType device,
-                                                  typename ProcessGroup::BackendType type,
-                                                  Made made) {
+template <class ProcessGroup>
+c10::intrusive_ptr<ProcessGroup> as_process_group(
+    const Meeting& meeting, at::DeviceType device, typename ProcessGroup::BackendType type,
+    const c10::intrusive_ptr<CommunicationBackend>& made) {
   using Store = c10::intrusive_ptr<c10d::Store>;
   const Place& place = meeting.place;
   c10::intrusive_ptr<ProcessGroup> group;
@@ -66,35 +65,24 @@ c10::intrusive_ptr<ProcessGroup> as_process_group(const Meeting& meeting, at::De
 }
 #endif
 
-c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const Meeting& meeting,
-                                                          [[maybe_unused]] Backend backend,
+c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const Meeting& meeting, Backend backend,
                                                           milliseconds timeout) {
+  const bool on_gpus = backend == Backend::nccl;
+  const auto made = on_gpus ? gpu::connect_nccl(meeting, timeout) : connect_gloo(meeting, timeout);
 #if TORCH_VERSION_MAJOR >= 2
   using c10d::ProcessGroup;
-  using Type = ProcessGroup::BackendType;
-#ifdef DTOOL_TRAINER_NCCL
-  if (backend == Backend::nccl) {
-    return as_process_group<ProcessGroup>(meeting, at::kCUDA, Type::NCCL,
-                                          make_nccl(meeting, timeout));
-  }
-#endif
-  return as_process_group<ProcessGroup>(meeting, at::kCPU, Type::GLOO, make_gloo(meeting, timeout));
+  return as_process_group<ProcessGroup>(
+      meeting, on_gpus ? at::kCUDA : at::kCPU,
+      on_gpus ? ProcessGroup::BackendType::NCCL : ProcessGroup::BackendType::GLOO, made);
 #else
-#ifdef DTOOL_TRAINER_NCCL
-  if (backend == Backend::nccl) return make_nccl(meeting, timeout);
-#endif
-  return make_gloo(meeting, timeout);
+  return made;
 #endif
 }
 
 }  // namespace
 
 Backend choose_backend(Backend wanted) {
-#ifdef DTOOL_TRAINER_NCCL
-  const bool there = c10::cuda::device_count() > 0;
-#else
-  const bool there = false;
-#endif
+  const bool there = gpu::count() > 0;
   if (wanted == Backend::nccl && !there) {
     throw UsageError("distributed.backend is nccl, but this program or machine has no CUDA",
                      "use \"gloo\" or \"auto\"");
@@ -104,14 +92,15 @@ Backend choose_backend(Backend wanted) {
 
 at::Device choose_device(Backend backend, int local_rank) {
   if (backend == Backend::gloo) return at::kCPU;
-#ifdef DTOOL_TRAINER_NCCL
-  const int gpus = c10::cuda::device_count();
+  const int gpus = gpu::count();
+  // srun can show each of its tasks a GPU of its own (--gpus-per-task), which is then number 0.
+  if (gpus == 1 && process_environment("SLURM_LOCALID")) local_rank = 0;
   if (local_rank >= gpus) {
-    throw UsageError(fmt::format("local rank {} has no GPU: this machine has {}", local_rank, gpus),
-                     "--nproc_per_node must not exceed the number of GPUs");
+    throw UsageError(
+        fmt::format("local rank {} has no GPU: this process sees {}", local_rank, gpus),
+        "--nproc_per_node must not exceed the number of GPUs");
   }
-  c10::cuda::set_device(static_cast<c10::DeviceIndex>(local_rank));
-#endif
+  gpu::use(local_rank);
   return {at::kCUDA, static_cast<c10::DeviceIndex>(local_rank)};
 }
 

@@ -1,0 +1,62 @@
+// For LibTorch from 2.1 on.
+#include "trainer/gpu.h"
+
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <cstdlib>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+#include "trainer/endpoint.h"
+
+namespace dtool::trainer::gpu {
+namespace {
+
+/// What the user set goes before.
+void set_if_absent(const char* name, const std::string& value) {
+  setenv(name, value.c_str(), 0);
+}
+
+void choose_interface(const Meeting& meeting) {
+  const auto interface = interface_of(reachable_address(meeting.me(), meeting.members));
+  // With "=" the whole name has to match: "eth1" alone stands for eth10, too.
+  if (!interface.empty()) set_if_absent("NCCL_SOCKET_IFNAME", "=" + interface);
+}
+
+/// At once, so that a mistake in the set-up shows before the data is loaded; while a step is being
+/// recorded no connection could be made. A template: LibTorch from 2.4 on can.
+template <class ProcessGroup>
+void connect_now(ProcessGroup& group, at::Device device) {
+  if constexpr (requires { group.eagerConnectSingleDevice(device); }) {
+    group.setBoundDeviceId(device);
+    group.eagerConnectSingleDevice(device);
+  }
+}
+
+}  // namespace
+
+int count() {
+  return c10::cuda::device_count();
+}
+
+void use(int index) {
+  const auto device = static_cast<c10::DeviceIndex>(index);
+  c10::cuda::set_device(device);
+  c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device));
+}
+
+c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting& meeting,
+                                                      std::chrono::milliseconds timeout) {
+  choose_interface(meeting);
+  // 3: on an error NCCL's kernels, which would wait for a lost peer without end, are not waited
+  // for; the thread that watches them throws. LibTorch's default too, but a run relies on it.
+  set_if_absent("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3");
+  auto options = c10d::ProcessGroupNCCL::Options::create();
+  options->timeout = timeout;
+  auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(meeting.store, meeting.place.rank,
+                                                           meeting.place.world_size, options);
+  connect_now(*group, {at::kCUDA, c10::cuda::current_device()});
+  return group;
+}
+
+}  // namespace dtool::trainer::gpu
