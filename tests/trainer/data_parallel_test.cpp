@@ -18,7 +18,7 @@ constexpr int kRanks = 3;
 
 /// Runs `body` on every rank of a group.
 void on_every_rank(const std::function<void(const Group&)>& body) {
-  const ReservedPort port;
+  const ReservedPort port(ReservedPort::For::this_machine);
   std::vector<std::thread> threads;
   std::vector<std::string> errors(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
