@@ -48,15 +48,15 @@ void write_and_flush(const std::filesystem::path& file, const std::string& conte
   if (close(descriptor) != 0 || !flushed) fail(file);
 }
 
-/// The epoch in a checkpoint's name; absent for other files.
-std::optional<std::int64_t> epoch_of(const std::filesystem::path& file) {
+/// The step in a checkpoint's name; absent for other files.
+std::optional<std::int64_t> step_of(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  if (!name.starts_with("epoch_") || !name.ends_with(".pt")) return std::nullopt;
-  std::int64_t epoch = 0;
+  if (!name.starts_with("step_") || !name.ends_with(".pt")) return std::nullopt;
+  std::int64_t step = 0;
   const char* end = name.data() + name.size() - 3;
-  const auto [stop, error] = std::from_chars(name.data() + 6, end, epoch);
+  const auto [stop, error] = std::from_chars(name.data() + 5, end, step);
   if (error != std::errc() || stop != end) return std::nullopt;
-  return epoch;
+  return step;
 }
 
 }  // namespace
@@ -76,8 +76,8 @@ std::string read_whole(const std::filesystem::path& file) {
   return content;
 }
 
-std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t epoch) {
-  return folder / fmt::format("epoch_{:05}.pt", epoch);
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step) {
+  return folder / fmt::format("step_{:09}.pt", step);
 }
 
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder) {
@@ -86,9 +86,9 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
   Age newest{};
   std::error_code error;
   for (const auto& each : std::filesystem::directory_iterator(folder, error)) {
-    const auto epoch = epoch_of(each.path());
-    if (!epoch) continue;
-    const Age age{each.last_write_time(), *epoch};
+    const auto step = step_of(each.path());
+    if (!step) continue;
+    const Age age{each.last_write_time(), *step};
     if (latest && age <= newest) continue;
     newest = age;
     latest = each.path();
@@ -96,17 +96,17 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
   return latest;
 }
 
-void thin_out(const std::filesystem::path& folder, std::int64_t epoch, std::int64_t keep) {
-  std::vector<std::int64_t> epochs;
+void thin_out(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep) {
+  std::vector<std::int64_t> steps;
   for (const auto& each : std::filesystem::directory_iterator(folder)) {
     if (each.path().extension() == kTemporary) std::filesystem::remove(each.path());
-    if (const auto its_epoch = epoch_of(each.path()); its_epoch && *its_epoch <= epoch) {
-      epochs.push_back(*its_epoch);
+    if (const auto its_step = step_of(each.path()); its_step && *its_step <= step) {
+      steps.push_back(*its_step);
     }
   }
-  std::sort(epochs.rbegin(), epochs.rend());
-  for (std::size_t i = static_cast<std::size_t>(keep); i < epochs.size(); ++i) {
-    std::filesystem::remove(checkpoint_file(folder, epochs[i]));
+  std::sort(steps.rbegin(), steps.rend());
+  for (std::size_t i = static_cast<std::size_t>(keep); i < steps.size(); ++i) {
+    std::filesystem::remove(checkpoint_file(folder, steps[i]));
   }
 }
 

@@ -16,14 +16,14 @@ void write_whole(const std::filesystem::path& file, const std::string& content);
 /// Throws std::runtime_error when the file cannot be read.
 std::string read_whole(const std::filesystem::path& file);
 
-/// `folder/epoch_00012.pt`.
-std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t epoch);
+/// `folder/step_000001876.pt`.
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step);
 
 /// The checkpoint of `folder` that was written last; absent when there is none.
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
 
-/// Removes the checkpoints of epochs up to `epoch` except the newest `keep` of them, and the
+/// Removes the checkpoints of steps up to `step` except the newest `keep` of them, and the
 /// temporary files of writers that were killed.
-void thin_out(const std::filesystem::path& folder, std::int64_t epoch, std::int64_t keep);
+void thin_out(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep);
 
 }  // namespace dtool::trainer

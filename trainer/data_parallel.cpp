@@ -36,16 +36,21 @@ DataParallel::DataParallel(Group group, std::vector<at::Tensor> parameters)
 
 DataParallel::~DataParallel() = default;
 
-void DataParallel::backward(const at::Tensor& loss) {
-  if (!reducer_) {
-    // Without a gradient to add to, autograd hands its own over instead of copying.
-    for (const at::Tensor& each : parameters_) each.mutable_grad().reset();
+void DataParallel::begin_step() {
+  for (const at::Tensor& each : parameters_) {
+    if (!reducer_) {
+      // Without a gradient to add to, autograd hands its own over instead of copying.
+      each.mutable_grad().reset();
+    } else if (each.grad().defined()) {
+      each.grad().zero_();  // a view of the reducer's buckets: never replaced
+    }
+  }
+}
+
+void DataParallel::backward(const at::Tensor& loss, Exchange exchange) {
+  if (!reducer_ || exchange == Exchange::no) {
     loss.backward();
     return;
-  }
-  // The gradients are views of the reducer's buckets: zeroed in place, never replaced.
-  for (const at::Tensor& each : parameters_) {
-    if (each.grad().defined()) each.grad().zero_();
   }
   collectively([&] {
     reducer_->prepare_for_backward({});
@@ -55,7 +60,8 @@ void DataParallel::backward(const at::Tensor& loss) {
 
 void DataParallel::settle(const std::function<at::Tensor()>& loss) {
   if (!reducer_) return;
-  backward(loss());
+  begin_step();
+  backward(loss(), Exchange::yes);
   collectively([&] { reducer_->rebuild_buckets(); });
 }
 

@@ -16,6 +16,9 @@ class Reducer;
 
 namespace dtool::trainer {
 
+/// Whether a backward pass ends a step: only then are gradients exchanged.
+enum class Exchange { no, yes };
+
 /// Lives as long as the training of `parameters`.
 class DataParallel {
  public:
@@ -23,10 +26,13 @@ class DataParallel {
   DataParallel(Group group, std::vector<at::Tensor> parameters);
   ~DataParallel();
 
-  /// Leaves in each parameter's gradient the average over the ranks of the gradients of `loss` (a
-  /// scalar, each rank's own). What was in the gradients before is gone. Every parameter must take
-  /// part in `loss`.
-  void backward(const at::Tensor& loss);
+  /// Forgets the gradients of the step before.
+  void begin_step();
+
+  /// Adds the gradients of `loss` (a scalar, each rank's own) to the parameters'; with the
+  /// exchange, leaves there the average over the ranks of all that came since `begin_step`. Every
+  /// parameter must take part in `loss`.
+  void backward(const at::Tensor& loss, Exchange exchange);
 
   /// One backward pass whose gradients are thrown away. The reducer sorts its buckets anew after
   /// its first pass, and with three or more ranks the order of addition follows the buckets;

@@ -1,14 +1,45 @@
 // One function per table of the experiment file.
 #include "trainer/experiment.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+
+#include "trainer/schedule_settings.h"
+#include "trainer/usage_error.h"
 
 namespace dtool::trainer {
 namespace {
 
 constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
+
+/// A word of the file and what it means; the first is the default where there is one.
+template <class Value>
+struct Choice {
+  const char* word;
+  Value value;
+};
+
+enum class Default { first, none };
+
+template <class Value>
+Value choose(TomlReader& reader, const std::string& key, const std::vector<Choice<Value>>& choices,
+             Default standard = Default::first) {
+  std::vector<std::string> words;
+  for (const auto& each : choices) words.emplace_back(each.word);
+  const auto word =
+      standard == Default::first ? reader.word(key, words, words.front()) : reader.word(key, words);
+  return choices[static_cast<std::size_t>(std::find(words.begin(), words.end(), word) -
+                                          words.begin())]
+      .value;
+}
+
+void refuse_all(TomlReader& reader, const std::vector<std::string>& keys, const std::string& why) {
+  for (const auto& key : keys) reader.refuse_if_given(key, why);
+}
 
 std::string standard_mnist_folder() {
   if (const char* folder = std::getenv("DTOOL_MNIST_DIR"); folder != nullptr && *folder != '\0') {
@@ -18,48 +49,210 @@ std::string standard_mnist_folder() {
   return std::string(home == nullptr ? "" : home) + "/.dtool/data/mnist";
 }
 
-ModelSettings read_model(TomlReader& reader) {
-  return {.hidden = reader.integers("model.hidden", {50}, {1, 1 << 20})};
+std::vector<Layer> read_layers(TomlReader& reader, WorkloadKind workload) {
+  std::vector<Layer> layers;
+  if (reader.has("model.layers")) {
+    reader.refuse_if_given("model.hidden", "does not go together with model.layers");
+    for (const auto& words : reader.texts("model.layers", {})) {
+      try {
+        layers.push_back(parse_layer(words));
+      } catch (const UsageError& mistake) {
+        throw UsageError(fmt::format("{}: {}", reader.where("model.layers"), mistake.what()),
+                         mistake.hint);
+      }
+    }
+    return layers;
+  }
+  std::vector<std::int64_t> standard = {50};
+  if (workload == WorkloadKind::regression) standard = {};
+  if (workload == WorkloadKind::autoencoder) standard = {128, 128, 128};
+  for (const auto width : reader.integers("model.hidden", standard, {1, 1 << 24})) {
+    layers.push_back(parse_layer(fmt::format("linear {}", width)));
+    layers.push_back(parse_layer("relu"));
+  }
+  return layers;
 }
 
-DataSettings read_data(TomlReader& reader) {
-  DataSettings data;
-  const auto source = reader.word("data.source", {"mnist", "digits"});
-  if (source == "mnist") {
-    data.source = DataSource::mnist;
-    data.path = reader.text("data.path", standard_mnist_folder());
-    for (const char* key : {"data.train_samples", "data.test_samples", "data.drawing_seed"}) {
-      reader.refuse_if_given(key, "is only for data.source = \"digits\"");
+Loss read_loss(TomlReader& reader, WorkloadKind workload) {
+  const std::vector<Choice<Loss>> distances = {
+      {"mse", Loss::mse}, {"l1", Loss::l1}, {"huber", Loss::huber}};
+  switch (workload) {
+    case WorkloadKind::classifier:
+      reader.refuse_if_given("model.loss", "of a classifier is always cross_entropy");
+      return Loss::cross_entropy;
+    case WorkloadKind::regression:
+      return choose(reader, "model.loss", distances);
+    case WorkloadKind::autoencoder: {
+      auto choices = distances;
+      choices.push_back({"bce", Loss::bce});
+      return choose(reader, "model.loss", choices);
+    }
+    case WorkloadKind::torchscript:
+      break;
+  }
+  auto choices = distances;
+  choices.push_back({"bce", Loss::bce});
+  choices.push_back({"cross_entropy", Loss::cross_entropy});
+  return choose(reader, "model.loss", choices, Default::none);
+}
+
+ModelSettings read_torchscript(TomlReader& reader) {
+  refuse_all(reader,
+             {"model.hidden", "model.layers", "model.output_activation", "model.sync_batch_norm"},
+             "is not for a torchscript model, which brings its own layers");
+  ModelSettings model;
+  model.file = reader.text("model.file", "");
+  if (model.file.empty()) {
+    throw UsageError(fmt::format("{}: model.file is missing", reader.where("model")),
+                     "the file that torch.jit.script(model).save(...) wrote");
+  }
+  model.input_shape = reader.integers("model.input_shape", {}, {1, 1 << 24});
+  model.loss = read_loss(reader, WorkloadKind::torchscript);
+  model.target = choose<Target>(reader, "model.target",
+                                {{"targets", Target::targets}, {"inputs", Target::inputs}});
+  if (model.target == Target::inputs && model.loss == Loss::cross_entropy) {
+    throw UsageError(fmt::format("{}: cross_entropy compares with labels, not with the inputs",
+                                 reader.where("model.target")));
+  }
+  return model;
+}
+
+ModelSettings read_model(TomlReader& reader, WorkloadKind workload) {
+  if (workload == WorkloadKind::torchscript) return read_torchscript(reader);
+  refuse_all(reader, {"model.file", "model.input_shape", "model.target"},
+             "is only for workload = \"torchscript\"");
+  const bool autoencoder = workload == WorkloadKind::autoencoder;
+  ModelSettings model;
+  model.layers = read_layers(reader, workload);
+  model.loss = read_loss(reader, workload);
+  model.target = autoencoder ? Target::inputs : Target::targets;
+  if (autoencoder) {
+    model.output_activation = choose<Activation>(
+        reader, "model.output_activation",
+        {{"relu", Activation::relu}, {"sigmoid", Activation::sigmoid}, {"none", Activation::none}});
+    if (model.loss == Loss::bce && model.output_activation != Activation::none) {
+      throw UsageError(
+          fmt::format("{}: loss bce needs model.output_activation = \"none\"",
+                      reader.where("model.loss")),
+          "it takes the logarithm of a sigmoid of its own, which is exact where two steps are not");
     }
   } else {
-    data.source = DataSource::digits;
+    reader.refuse_if_given("model.output_activation", "is only for workload = \"autoencoder\"");
+  }
+  model.sync_batch_norm =
+      reader.boolean("model.sync_batch_norm", true) ? SyncBatchNorm::yes : SyncBatchNorm::no;
+  return model;
+}
+
+void read_random(TomlReader& reader, DataSettings& data) {
+  data.features = reader.integer("data.features", 10, {1, 1 << 24});
+  data.random_targets =
+      choose<RandomTargets>(reader, "data.random_targets",
+                            {{"noise", RandomTargets::noise}, {"linear", RandomTargets::linear}});
+  data.train_samples = reader.integer("data.train_samples", 10000, {1, 100'000'000});
+  data.test_samples = reader.integer("data.test_samples", 0, {0, 100'000'000});
+}
+
+DataSettings read_data(TomlReader& reader, WorkloadKind workload) {
+  DataSettings data;
+  std::vector<Choice<DataSource>> sources = {
+      {"mnist", DataSource::mnist}, {"digits", DataSource::digits}, {"random", DataSource::random}};
+  if (workload == WorkloadKind::classifier) sources.pop_back();
+  if (workload == WorkloadKind::regression) sources.erase(sources.begin(), sources.begin() + 2);
+  data.source = choose(reader, "data.source", sources, Default::none);
+  if (data.source != DataSource::mnist) {
     reader.refuse_if_given("data.path", "is only for data.source = \"mnist\"");
+  }
+  if (data.source != DataSource::random) {
+    refuse_all(reader, {"data.features", "data.random_targets"},
+               "is only for data.source = \"random\"");
+  }
+  if (data.source == DataSource::mnist) {
+    data.path = reader.text("data.path", standard_mnist_folder());
+    refuse_all(reader, {"data.train_samples", "data.test_samples", "data.drawing_seed"},
+               "is only for data that is drawn");
+  } else if (data.source == DataSource::digits) {
     data.train_samples = reader.integer("data.train_samples", 20000, {1, 10'000'000});
     data.test_samples = reader.integer("data.test_samples", 2000, {1, 10'000'000});
+  } else {
+    read_random(reader, data);
+  }
+  if (data.source != DataSource::mnist) {
     data.drawing_seed =
         static_cast<std::uint64_t>(reader.integer("data.drawing_seed", 0, {0, kMany}));
   }
+  data.prefetch = reader.integer("data.prefetch", 2, {0, 1024});
   return data;
 }
 
 OptimizerSettings read_optimizer(TomlReader& reader) {
   OptimizerSettings optimizer;
-  optimizer.learning_rate = reader.number("optimizer.learning_rate", 1e-3, {1e-12, 1e3});
-  const auto scaling =
-      reader.word("optimizer.scale_learning_rate", {"none", "linear", "sqrt"}, "none");
-  optimizer.scaling = scaling == "linear" ? Scaling::linear
-                      : scaling == "sqrt" ? Scaling::sqrt
-                                          : Scaling::none;
-  optimizer.beta1 = reader.number("optimizer.beta1", 0.9, {0.0, 0.999999});
-  optimizer.beta2 = reader.number("optimizer.beta2", 0.999, {0.0, 0.999999});
-  optimizer.epsilon = reader.number("optimizer.epsilon", 1e-8, {1e-30, 1.0});
+  optimizer.kind = choose<OptimizerKind>(reader, "optimizer.kind",
+                                         {{"adam", OptimizerKind::adam},
+                                          {"adamw", OptimizerKind::adamw},
+                                          {"sgd", OptimizerKind::sgd}});
+  const bool sgd = optimizer.kind == OptimizerKind::sgd;
+  optimizer.learning_rate =
+      reader.number("optimizer.learning_rate", sgd ? 1e-2 : 1e-3, {1e-12, 1e3});
+  optimizer.scaling = choose<Scaling>(
+      reader, "optimizer.scale_learning_rate",
+      {{"none", Scaling::none}, {"linear", Scaling::linear}, {"sqrt", Scaling::sqrt}});
+  if (sgd) {
+    refuse_all(reader, {"optimizer.beta1", "optimizer.beta2", "optimizer.epsilon"},
+               "is only for adam and adamw");
+    optimizer.momentum = reader.number("optimizer.momentum", 0.9, {0.0, 0.999999});
+  } else {
+    reader.refuse_if_given("optimizer.momentum", "is only for sgd");
+    optimizer.beta1 = reader.number("optimizer.beta1", 0.9, {0.0, 0.999999});
+    optimizer.beta2 = reader.number("optimizer.beta2", 0.999, {0.0, 0.999999});
+    optimizer.epsilon = reader.number("optimizer.epsilon", 1e-8, {1e-30, 1.0});
+  }
+  const double decay = optimizer.kind == OptimizerKind::adamw ? 0.01 : 0;
+  optimizer.weight_decay = reader.number("optimizer.weight_decay", decay, {0.0, 1e3});
+  optimizer.clip_norm = reader.number("optimizer.clip_norm", 0, {0.0, 1e12});
   return optimizer;
 }
 
-TrainSettings read_train(TomlReader& reader) {
+Stage read_stage(TomlReader& reader, const std::string& prefix, const Stage& standard) {
+  Stage stage = standard;
+  stage.batch_size = reader.integer(prefix + "batch_size", standard.batch_size, {1, 10'000'000});
+  stage.accumulate = reader.integer(prefix + "accumulate", standard.accumulate, {1, 1'000'000});
+  stage.repeats = reader.integer(prefix + "repeats", standard.repeats, {1, 1'000'000});
+  return stage;
+}
+
+/// Without stages, `train` is the only one; with them, it has what they do not say.
+std::vector<Stage> read_stages(TomlReader& reader, const OptimizerSettings& optimizer) {
+  Stage standard = read_stage(reader, "train.", {0, 0, 64, 1, 1, optimizer.learning_rate});
+  const auto count = reader.count_tables("stage");
+  if (count == 0) {
+    standard.epochs = reader.integer("train.epochs", 5, {1, 1'000'000});
+    return {standard};
+  }
+  reader.refuse_if_given("train.epochs", "does not go together with [[stage]], which has its own");
+  std::vector<Stage> stages;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto prefix = fmt::format("stage[{}].", i);
+    Stage stage = read_stage(reader, prefix, standard);
+    stage.epochs = reader.integer_if_given(prefix + "epochs", {1, 1'000'000}).value_or(0);
+    stage.steps = reader.integer_if_given(prefix + "steps", {1, kMany}).value_or(0);
+    if ((stage.epochs == 0) == (stage.steps == 0)) {
+      throw UsageError(fmt::format("{}: stage[{}] needs a length: epochs or steps, one of them",
+                                   reader.where(fmt::format("stage[{}]", i)), i));
+    }
+    stage.learning_rate =
+        reader.number(prefix + "learning_rate", optimizer.learning_rate, {1e-12, 1e3});
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+TrainSettings read_train(TomlReader& reader, const OptimizerSettings& optimizer) {
   TrainSettings train;
-  train.epochs = reader.integer("train.epochs", 5, {1, 1'000'000});
-  train.batch_size = reader.integer("train.batch_size", 64, {1, 10'000'000});
+  train.stages = read_stages(reader, optimizer);
+  train.batch_per = choose<BatchPer>(
+      reader, "train.batch_size_per",
+      {{"rank", BatchPer::rank}, {"machine", BatchPer::machine}, {"run", BatchPer::run}});
   train.evaluate_every = reader.integer("train.evaluate_every", 1, {0, 1'000'000});
   return train;
 }
@@ -67,16 +260,17 @@ TrainSettings read_train(TomlReader& reader) {
 CheckpointSettings read_checkpoint(TomlReader& reader) {
   CheckpointSettings checkpoint;
   checkpoint.every_epochs = reader.integer("checkpoint.every_epochs", 1, {0, 1'000'000});
+  checkpoint.every_steps = reader.integer("checkpoint.every_steps", 0, {0, kMany});
   checkpoint.keep = reader.integer("checkpoint.keep", 3, {1, 1'000'000});
+  checkpoint.best = reader.boolean("checkpoint.best", true);
   return checkpoint;
 }
 
 DistributedSettings read_distributed(TomlReader& reader) {
   DistributedSettings distributed;
-  const auto backend = reader.word("distributed.backend", {"auto", "gloo", "nccl"}, "auto");
-  distributed.backend = backend == "gloo"   ? Backend::gloo
-                        : backend == "nccl" ? Backend::nccl
-                                            : Backend::automatic;
+  distributed.backend = choose<Backend>(
+      reader, "distributed.backend",
+      {{"auto", Backend::automatic}, {"gloo", Backend::gloo}, {"nccl", Backend::nccl}});
   distributed.collective_timeout = std::chrono::seconds(
       reader.integer("distributed.collective_timeout_seconds", 60, {1, 86400}));
   return distributed;
@@ -87,12 +281,18 @@ DistributedSettings read_distributed(TomlReader& reader) {
 Experiment read_experiment(const std::filesystem::path& file) {
   TomlReader reader(file);
   Experiment experiment;
-  experiment.workload = reader.word("workload", {"classifier"});
+  experiment.workload = choose<WorkloadKind>(reader, "workload",
+                                             {{"regression", WorkloadKind::regression},
+                                              {"classifier", WorkloadKind::classifier},
+                                              {"autoencoder", WorkloadKind::autoencoder},
+                                              {"torchscript", WorkloadKind::torchscript}},
+                                             Default::none);
   experiment.distributed_nodes = reader.integer_if_given("distributed_nodes", {1, 1 << 20});
-  experiment.model = read_model(reader);
-  experiment.data = read_data(reader);
+  experiment.model = read_model(reader, experiment.workload);
+  experiment.data = read_data(reader, experiment.workload);
   experiment.optimizer = read_optimizer(reader);
-  experiment.train = read_train(reader);
+  experiment.train = read_train(reader, experiment.optimizer);
+  experiment.schedule = read_schedule(reader, experiment.train.stages);
   experiment.checkpoint = read_checkpoint(reader);
   experiment.distributed = read_distributed(reader);
   experiment.log_every_steps = reader.integer("logging.every_steps", 100, {1, kMany});
@@ -102,26 +302,43 @@ Experiment read_experiment(const std::filesystem::path& file) {
   return experiment;
 }
 
-std::int64_t multiply_adds_per_step(const Experiment& experiment) {
-  std::int64_t weights = 0;
-  std::int64_t inputs = 28 * 28;
-  for (const auto width : experiment.model.hidden) {
-    weights += inputs * width;
-    inputs = width;
+std::int64_t multiply_adds_per_batch(const Experiment& experiment) {
+  std::int64_t largest = 0;
+  for (const Stage& each : experiment.train.stages) largest = std::max(largest, each.batch_size);
+  Shape shape = {1, 28, 28};
+  if (experiment.data.features > 0) shape = {experiment.data.features};
+  const auto inputs = count_values(shape);
+  std::int64_t sum = 0;
+  for (const Layer& each : experiment.model.layers) {
+    sum += multiply_adds(each, shape);
+    shape = shape_after(each, shape);
   }
-  return (weights + inputs * 10) * experiment.train.batch_size;
+  const auto outputs = experiment.model.target == Target::inputs ? inputs : 10;
+  return (sum + count_values(shape) * outputs) * largest;
 }
 
-double scaled_learning_rate(const OptimizerSettings& optimizer, int world_size) {
-  switch (optimizer.scaling) {
+double scaled_learning_rate(double learning_rate, Scaling scaling, int world_size) {
+  switch (scaling) {
     case Scaling::linear:
-      return optimizer.learning_rate * world_size;
+      return learning_rate * world_size;
     case Scaling::sqrt:
-      return optimizer.learning_rate * std::sqrt(world_size);
+      return learning_rate * std::sqrt(world_size);
     case Scaling::none:
       break;
   }
-  return optimizer.learning_rate;
+  return learning_rate;
+}
+
+std::int64_t batch_of_rank(std::int64_t batch_size, BatchPer per, int local_world_size,
+                           int world_size) {
+  const int parts = per == BatchPer::rank      ? 1
+                    : per == BatchPer::machine ? local_world_size
+                                               : world_size;
+  if (batch_size % parts == 0) return batch_size / parts;
+  throw UsageError(
+      fmt::format("a batch of {} samples a {} cannot be dealt out evenly to {} ranks", batch_size,
+                  per == BatchPer::machine ? "machine" : "run", parts),
+      fmt::format("{} or {} can", batch_size / parts * parts, (batch_size / parts + 1) * parts));
 }
 
 }  // namespace dtool::trainer

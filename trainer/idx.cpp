@@ -96,7 +96,9 @@ LabelledImages read_pair(const std::filesystem::path& image_file,
   }
   if (images.values.empty())
     throw UsageError(fmt::format("{}: holds no image", image_file.string()));
-  return {images.shape[0], images.shape[1] * images.shape[2], std::move(images.values),
+  const auto rows = images.shape[1];
+  const auto columns = images.shape[2];
+  return {images.shape[0],         rows, columns, rows * columns, std::move(images.values),
           std::move(labels.values)};
 }
 

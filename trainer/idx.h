@@ -21,6 +21,8 @@ IdxArray read_idx(const std::filesystem::path& file);
 /// Grey images with their labels.
 struct LabelledImages {
   std::int64_t count = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
   std::int64_t pixels = 0;           ///< rows times columns of one image
   std::vector<std::uint8_t> images;  ///< [count, pixels], 0 black to 255 white
   std::vector<std::uint8_t> labels;  ///< [count]

@@ -98,7 +98,7 @@ int start_workers(const Options& options, const Experiment& experiment,
   const auto exchange = join_exchange(self);
   const std::vector<std::string> arguments(argv, argv + argc);
   const int threads =
-      useful_threads(count_cores(), self.workers, multiply_adds_per_step(experiment));
+      useful_threads(count_cores(), self.workers, multiply_adds_per_batch(experiment));
   const Place first = place_of_first_worker(self, *exchange);
   return supervise(plan_workers(first, program, arguments, process_environment, threads), self,
                    *exchange);
@@ -130,7 +130,7 @@ int train(const Options& options, const std::optional<Place>& place, int argc, c
   setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // c10d warns of every retry while machines gather
   if (place) {
     const int threads =
-        useful_threads(count_cores(), place->local_world_size, multiply_adds_per_step(experiment));
+        useful_threads(count_cores(), place->local_world_size, multiply_adds_per_batch(experiment));
     become_worker(*place, program, threads, argv);
   }
   check_machines(experiment, options);

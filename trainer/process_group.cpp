@@ -107,6 +107,7 @@ at::Device choose_device(Backend backend, int local_rank) {
 Group make_group(const Meeting& meeting, Backend backend, milliseconds timeout) {
   Group group{meeting.place.rank,
               meeting.place.world_size,
+              meeting.place.local_world_size,
               choose_device(backend, meeting.place.local_rank),
               {}};
   if (group.size > 1) {

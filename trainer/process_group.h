@@ -33,6 +33,7 @@ void collectively(Operation operation) {
 struct Group {
   int rank = 0;
   int size = 1;
+  int local_size = 1;                                    ///< ranks of this machine
   at::Device device = at::kCPU;                          ///< where this rank computes
   c10::intrusive_ptr<c10d::ProcessGroup> process_group;  ///< null when `size` is 1
 };

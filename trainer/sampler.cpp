@@ -27,18 +27,19 @@ double Random::between(double least, double most) {
 }
 
 std::vector<std::int64_t> training_order(std::int64_t samples, int rank, int world_size,
-                                         std::uint64_t seed, std::int64_t epoch) {
+                                         std::uint64_t seed, std::int64_t epoch,
+                                         std::int64_t first) {
   std::vector<std::int64_t> permutation(static_cast<std::size_t>(samples));
   std::iota(permutation.begin(), permutation.end(), 0);
   Random random(Random(seed).next() + static_cast<std::uint64_t>(epoch));
   for (std::size_t left = permutation.size(); left > 1; --left) {
     std::swap(permutation[left - 1], permutation[random.below(left)]);
   }
-  const std::int64_t share = samples / world_size;
+  const std::int64_t share = (samples - first) / world_size;
   std::vector<std::int64_t> order(static_cast<std::size_t>(share));
   for (std::int64_t i = 0; i < share; ++i) {
     order[static_cast<std::size_t>(i)] =
-        permutation[static_cast<std::size_t>(i * world_size + rank)];
+        permutation[static_cast<std::size_t>(first + i * world_size + rank)];
   }
   return order;
 }

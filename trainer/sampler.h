@@ -29,12 +29,14 @@ class Random {
 };
 
 /// This rank's samples of one training epoch, in order. All ranks deal out one permutation of
-/// 0..`samples`-1, which depends on (seed, epoch) only, like cards: rank r gets its entries r, r +
-/// world size, and so on. So the ranks' samples are disjoint, equally many (up to world size - 1
-/// samples of the permutation's end are left out, others each epoch), and the ranks' batches of one
-/// step together are the batch that a single rank with the whole batch size would take.
+/// 0..`samples`-1, which depends on (seed, epoch) only, like cards, from its entry `first` on: rank
+/// r gets the entries first + r, first + r + world size, and so on. So the ranks' samples are
+/// disjoint, equally many (up to world size - 1 samples of the permutation's end are left out,
+/// others each epoch), and the ranks' batches of one step together are the batch that a single rank
+/// with the whole batch size would take.
 std::vector<std::int64_t> training_order(std::int64_t samples, int rank, int world_size,
-                                         std::uint64_t seed, std::int64_t epoch);
+                                         std::uint64_t seed, std::int64_t epoch,
+                                         std::int64_t first = 0);
 
 /// This rank's part of an evaluation; over all ranks each sample comes exactly once.
 Range evaluation_range(std::int64_t samples, int rank, int world_size);

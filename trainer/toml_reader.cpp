@@ -6,6 +6,7 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
+#include <functional>
 
 #include "trainer/usage_error.h"
 
@@ -52,7 +53,7 @@ void check_limits(const std::string& where, const std::string& key, Number value
                                limits.most, value));
 }
 
-UsageError wrong_type(const std::string& where, const std::string& key, const char* wanted,
+UsageError wrong_type(const std::string& where, const std::string& key, const std::string& wanted,
                       const toml::node& node) {
   return UsageError(fmt::format("{}: {} must be {}, not {}", where, key, wanted, type_name(node)));
 }
@@ -63,6 +64,30 @@ std::int64_t whole_number(const std::string& file, const std::string& key, const
   if (!value) throw wrong_type(place(file, node), key, "a whole number", node);
   check_limits(place(file, node), key, *value, limits);
   return *value;
+}
+
+double any_number(const std::string& file, const std::string& key, const toml::node& node,
+                  Limits<double> limits) {
+  if (!node.is_number()) throw wrong_type(place(file, node), key, "a number", node);
+  const double value = *node.value<double>();
+  check_limits(place(file, node), key, value, limits);
+  return value;
+}
+
+std::string any_text(const std::string& file, const std::string& key, const toml::node& node) {
+  if (!node.is_string()) throw wrong_type(place(file, node), key, "text", node);
+  return *node.value<std::string>();
+}
+
+/// `read` makes a value of one element.
+template <class Value>
+std::vector<Value> list_of(const std::string& file, const std::string& key, const char* wanted,
+                           const toml::node& node,
+                           const std::function<Value(const toml::node&)>& read) {
+  if (!node.is_array()) throw wrong_type(place(file, node), key, wanted, node);
+  std::vector<Value> values;
+  for (const toml::node& each : *node.as_array()) values.push_back(read(each));
+  return values;
 }
 
 std::size_t edit_distance(const std::string& from, const std::string& to) {
@@ -82,7 +107,15 @@ void refuse_unknown(const toml::table& table, const std::string& prefix, const s
                     const std::vector<std::string>& known) {
   for (const auto& [name, node] : table) {
     const std::string key = prefix + std::string(name.str());
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const bool is_known = std::find(known.begin(), known.end(), key) != known.end();
+    if (is_known && !node.is_array_of_tables()) continue;
+    if (is_known) {
+      const toml::array& tables = *node.as_array();
+      for (std::size_t i = 0; i < tables.size(); ++i) {
+        refuse_unknown(*tables[i].as_table(), fmt::format("{}[{}].", key, i), file, known);
+      }
+      continue;
+    }
     const bool is_table_of_known = std::any_of(
         known.begin(), known.end(), [&](const auto& each) { return each.starts_with(key + "."); });
     if (is_table_of_known && node.is_table()) {
@@ -148,25 +181,22 @@ std::optional<std::int64_t> TomlReader::integer_if_given(const std::string& key,
 
 double TomlReader::number(const std::string& key, double standard, Limits<double> limits) {
   const auto found = find(key);
-  double value = standard;
-  if (found) {
-    const toml::node& node = *found->node;
-    if (!node.is_number()) throw wrong_type(place(file_, node), key, "a number", node);
-    value = *node.value<double>();
-    check_limits(place(file_, node), key, value, limits);
-  }
+  const double value = found ? any_number(file_, key, *found->node, limits) : standard;
   remember(key, fmt::format("{}", value), found ? Origin::given : Origin::by_default);
+  return value;
+}
+
+std::optional<double> TomlReader::number_if_given(const std::string& key, Limits<double> limits) {
+  const auto found = find(key);
+  if (!found) return std::nullopt;
+  const double value = any_number(file_, key, *found->node, limits);
+  remember(key, fmt::format("{}", value), Origin::given);
   return value;
 }
 
 std::string TomlReader::text(const std::string& key, const std::string& standard) {
   const auto found = find(key);
-  std::string value = standard;
-  if (found) {
-    const toml::node& node = *found->node;
-    if (!node.is_string()) throw wrong_type(place(file_, node), key, "text", node);
-    value = *node.value<std::string>();
-  }
+  const std::string value = found ? any_text(file_, key, *found->node) : standard;
   remember(key, value, found ? Origin::given : Origin::by_default);
   return value;
 }
@@ -187,18 +217,58 @@ std::vector<std::int64_t> TomlReader::integers(const std::string& key,
                                                std::vector<std::int64_t> standard,
                                                Limits<std::int64_t> limits) {
   const auto found = find(key);
-  std::vector<std::int64_t> values = std::move(standard);
   if (found) {
-    const toml::node& node = *found->node;
-    if (!node.is_array())
-      throw wrong_type(place(file_, node), key, "a list of whole numbers", node);
-    values.clear();
-    for (const toml::node& each : *node.as_array()) {
-      values.push_back(whole_number(file_, key, each, limits));
-    }
+    standard = list_of<std::int64_t>(
+        file_, key, "a list of whole numbers", *found->node,
+        [&](const toml::node& each) { return whole_number(file_, key, each, limits); });
   }
-  remember(key, fmt::format("{}", values), found ? Origin::given : Origin::by_default);
-  return values;
+  remember(key, fmt::format("{}", standard), found ? Origin::given : Origin::by_default);
+  return standard;
+}
+
+std::vector<double> TomlReader::numbers(const std::string& key, std::vector<double> standard,
+                                        Limits<double> limits) {
+  const auto found = find(key);
+  if (found) {
+    standard = list_of<double>(
+        file_, key, "a list of numbers", *found->node,
+        [&](const toml::node& each) { return any_number(file_, key, each, limits); });
+  }
+  remember(key, fmt::format("{}", standard), found ? Origin::given : Origin::by_default);
+  return standard;
+}
+
+std::vector<std::string> TomlReader::texts(const std::string& key,
+                                           std::vector<std::string> standard) {
+  const auto found = find(key);
+  if (found) {
+    standard =
+        list_of<std::string>(file_, key, "a list of texts", *found->node,
+                             [&](const toml::node& each) { return any_text(file_, key, each); });
+  }
+  remember(key, fmt::format("[{}]", fmt::join(standard, ", ")),
+           found ? Origin::given : Origin::by_default);
+  return standard;
+}
+
+std::size_t TomlReader::count_tables(const std::string& key) {
+  const auto found = find(key);
+  if (!found) return 0;
+  const toml::array* tables = found->node->as_array();
+  if (tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
+    throw wrong_type(place(file_, *found->node), key, fmt::format("a list of tables, [[{}]]", key),
+                     *found->node);
+  }
+  return tables->size();
+}
+
+bool TomlReader::has(const std::string& key) const {
+  return document_->table.at_path(key).node() != nullptr;
+}
+
+std::string TomlReader::where(const std::string& key) const {
+  const toml::node* node = document_->table.at_path(key).node();
+  return node == nullptr ? file_ : place(file_, *node);
 }
 
 std::string TomlReader::word(const std::string& key, const std::vector<std::string>& choices,
@@ -226,8 +296,7 @@ std::string TomlReader::word(const std::string& key, const std::vector<std::stri
 }
 
 void TomlReader::refuse_if_given(const std::string& key, const std::string& why) const {
-  const toml::node* node = document_->table.at_path(key).node();
-  if (node != nullptr) throw UsageError(fmt::format("{}: {} {}", place(file_, *node), key, why));
+  if (has(key)) throw UsageError(fmt::format("{}: {} {}", where(key), key, why));
 }
 
 void TomlReader::refuse_unknown_keys() const {

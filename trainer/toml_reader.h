@@ -41,11 +41,22 @@ class TomlReader {
   bool boolean(const std::string& key, bool standard);
   std::vector<std::int64_t> integers(const std::string& key, std::vector<std::int64_t> standard,
                                      Limits<std::int64_t> limits);
+  std::vector<double> numbers(const std::string& key, std::vector<double> standard,
+                              Limits<double> limits);
+  std::vector<std::string> texts(const std::string& key, std::vector<std::string> standard);
   /// One word of `choices`; without a default the key is required.
   std::string word(const std::string& key, const std::vector<std::string>& choices,
                    std::optional<std::string> standard = std::nullopt);
   /// Absent when the file does not give it, and then not in the settings table.
   std::optional<std::int64_t> integer_if_given(const std::string& key, Limits<std::int64_t> limits);
+  std::optional<double> number_if_given(const std::string& key, Limits<double> limits);
+
+  /// How many tables the list `key` has (`[[key]]`); the first one's keys are `key[0].name`.
+  std::size_t count_tables(const std::string& key);
+
+  bool has(const std::string& key) const;
+  /// `file:line` of a key that the file gives, else `file`: where a message points.
+  std::string where(const std::string& key) const;
 
   /// For a key that other settings rule out: UsageError "`key` `why`" when the file gives it.
   void refuse_if_given(const std::string& key, const std::string& why) const;

@@ -1,68 +1,36 @@
-// Reads from the top: `train` prepares or resumes, then repeats `train_epoch`.
+// Reads from the top: `run` prepares or resumes, then trains epoch by epoch, each step by step.
 #include "trainer/training.h"
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
+#include <torch/utils.h>
 
-#include <chrono>
 #include <cmath>
 
-#include "trainer/adam.h"
+#include "trainer/batch_loader.h"
 #include "trainer/checkpoint_folder.h"
 #include "trainer/data_parallel.h"
+#include "trainer/loss_window.h"
+#include "trainer/optimizer.h"
 #include "trainer/progress_log.h"
 #include "trainer/sampler.h"
 #include "trainer/snapshot.h"
+#include "trainer/stage_plan.h"
 #include "trainer/usage_error.h"
 
 namespace dtool::trainer {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// Sums since they were last taken. The loss stays on the device, so that no step waits for it.
-class Window {
- public:
-  explicit Window(at::Device device)
-      : loss_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {}
-
-  void add(const at::Tensor& mean_loss, std::int64_t samples) {
-    loss_.add_(mean_loss.detach(), samples);
-    samples_ += samples;
+/// The stages with batches of this rank.
+std::vector<Stage> stages_of_rank(const Experiment& experiment, const Group& group) {
+  std::vector<Stage> stages = experiment.train.stages;
+  for (Stage& each : stages) {
+    each.batch_size =
+        batch_of_rank(each.batch_size, experiment.train.batch_per, group.local_size, group.size);
   }
-
-  struct Sums {
-    double loss = 0;
-    double samples = 0;
-    double seconds = 0;  ///< this rank's
-
-    void operator+=(const Sums& other) {
-      loss += other.loss;
-      samples += other.samples;
-      seconds += other.seconds;
-    }
-  };
-
-  /// Over all ranks; begins anew.
-  Sums take(const Group& group) {
-    const auto sums = sum_over_ranks(group, {loss_.item<double>(), static_cast<double>(samples_)});
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
-    begin_again();
-    return {sums[0], sums[1], seconds};
-  }
-
-  void begin_again() {
-    loss_.zero_();
-    samples_ = 0;
-    begin_ = Clock::now();
-  }
-
- private:
-  at::Tensor loss_;
-  std::int64_t samples_ = 0;
-  Clock::time_point begin_ = Clock::now();
-};
+  return stages;
+}
 
 /// One run of the loop, with everything that lives as long as it.
 class Training {
@@ -73,176 +41,339 @@ class Training {
         options_(options),
         group_(group),
         workload_(workload),
-        learning_rate_(scaled_learning_rate(experiment.optimizer, group.size)),
-        optimizer_(workload.model().parameters(),
-                   {learning_rate_, experiment.optimizer.beta1, experiment.optimizer.beta2,
-                    experiment.optimizer.epsilon}),
+        plan_(stages_of_rank(experiment, group), workload.data().train.size() / group.size),
         window_(group.device) {}
 
   void run();
 
  private:
-  void open_log();
+  at::Tensor probe_loss();
+  void choose_parameters();
   void resume();
-  void settle();
-  void train_epoch(std::int64_t epoch);
-  Window::Sums train_steps(std::int64_t epoch);
-  Position position(std::int64_t epochs_done, double part_of_next) const;
-  Report report(const Position& position, const Window::Sums& sums) const;
-  Scores evaluate();
-  void write_checkpoint(std::int64_t epochs);
+  std::filesystem::path checkpoint_to_resume() const;
+  void check_resumed(const Progress& saved) const;
+  void open_log();
+
+  void train_leg();
+  std::vector<Batch> next_batches(BatchLoader& loader);
+  void step(const std::vector<Batch>& batches);
+  double learning_rate() const;
+  bool passed(std::int64_t steps_before, std::int64_t every) const;
+  void close_window_if_due(std::int64_t steps_before, bool is_last);
+  void close_epoch();
+  void next_stage();
+
+  Position position(std::int64_t epoch) const;
+  Report report(std::int64_t epoch, const LossSums& sums) const;
+  void evaluate();
+  void write_checkpoint();
   std::filesystem::path checkpoints() const { return options_.output_dir / "checkpoints"; }
 
   const Experiment& experiment_;
   const Options& options_;
   const Group& group_;
   Workload& workload_;
-  double learning_rate_;
-  Adam optimizer_;
+  StagePlan plan_;
+  std::vector<at::Tensor> parameters_;  ///< those that the loss depends on
+  std::optional<Optimizer> optimizer_;
   std::optional<DataParallel> parallel_;
   std::optional<ProgressLog> log_;  ///< rank 0 only
-  Window window_;
+  LossWindow window_;
+  LossSums epoch_sums_;
   Progress progress_;
   std::string resumed_from_;
-  Scores scores_;
+  Scores scores_;  ///< of the last evaluation
 };
 
 void Training::run() {
   if (group_.rank == 0) std::filesystem::create_directories(checkpoints());
-  progress_ = {0, 0, options_.seed, group_.size};
+  progress_.seed = options_.seed;
+  progress_.world_size = group_.size;
+  progress_.training_samples = workload_.data().train.size();
+  choose_parameters();
+  optimizer_.emplace(parameters_, experiment_.optimizer);
   if (options_.checkpoint) resume();
-  parallel_.emplace(group_, workload_.model().parameters());
-  settle();
+  parallel_.emplace(group_, parameters_);
+  parallel_->settle([this] { return probe_loss(); });
   open_log();
-  if (progress_.epochs >= experiment_.train.epochs) scores_ = evaluate();
-  while (progress_.epochs < experiment_.train.epochs) train_epoch(progress_.epochs + 1);
-  if (log_) log_->finish(scores_);
+  if (plan_.is_over(progress_)) evaluate();
+  while (!plan_.is_over(progress_)) train_leg();
+  if (!log_) return;
+  if (const auto model = workload_.model().exported()) {
+    write_whole(options_.output_dir / "trained_model.pt", *model);
+  }
+  log_->finish(scores_);
+}
+
+/// The loss of two samples; leaves the model's buffers as they were.
+at::Tensor Training::probe_loss() {
+  Model& model = workload_.model();
+  model.set_mode(Mode::training);
+  std::vector<at::Tensor> former;
+  for (const auto& each : model.buffers()) former.push_back(each.tensor.clone());
+  const DataSet& train = workload_.data().train;
+  const at::Tensor loss =
+      workload_.loss(gather(train, Range{0, std::min<std::int64_t>(2, train.size())}));
+  const c10::NoGradGuard no_gradients;
+  const auto buffers = model.buffers();
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(former[i]);
+  return loss;
+}
+
+/// A parameter that the loss does not depend on has no gradient to average or to follow.
+void Training::choose_parameters() {
+  probe_loss().backward();
+  for (const auto& [name, tensor] : workload_.model().parameters()) {
+    if (tensor.grad().defined()) {
+      parameters_.push_back(tensor);
+    } else if (group_.rank == 0) {
+      fmt::print("note: the loss does not depend on {}, which stays as it is\n", name);
+    }
+    tensor.mutable_grad().reset();
+  }
+  if (parameters_.empty()) throw UsageError("the loss does not depend on any parameter");
 }
 
 void Training::open_log() {
   if (group_.rank != 0) return;
   const auto tensorboard = experiment_.log_tensorboard ? TensorBoard::on : TensorBoard::off;
-  const double done = position(progress_.epochs, 0).done;
   log_.emplace(options_.output_dir, tensorboard,
-               RunStart{options_.seed, group_.size, resumed_from_, progress_.steps, done});
+               RunStart{options_.seed, group_.size, resumed_from_, progress_.steps,
+                        plan_.share_done(progress_)});
   if (resumed_from_.empty()) return;
-  log_->note(fmt::format("resumed from {} after epoch {}", resumed_from_, progress_.epochs));
+  log_->note(fmt::format("resumed from {} at epoch {}, step {}", resumed_from_,
+                         progress_.epochs + 1, progress_.steps));
+}
+
+std::filesystem::path Training::checkpoint_to_resume() const {
+  std::filesystem::path file = *options_.checkpoint;
+  if (file == "latest") {
+    const auto latest = latest_checkpoint(checkpoints());
+    if (latest) return *latest;
+    throw UsageError(fmt::format("--checkpoint latest: none in {}", checkpoints().string()));
+  }
+  if (std::filesystem::is_regular_file(file)) return file;
+  throw UsageError(fmt::format("no checkpoint at {}", file.string()));
 }
 
 /// Rank 0 reads the file, which other machines need not have, and sends it round.
 void Training::resume() {
-  std::filesystem::path file = *options_.checkpoint;
   std::string bytes;
   if (group_.rank == 0) {
-    if (file == "latest") {
-      const auto latest = latest_checkpoint(checkpoints());
-      if (!latest) {
-        throw UsageError(fmt::format("--checkpoint latest: none in {}", checkpoints().string()));
-      }
-      file = *latest;
-    } else if (!std::filesystem::is_regular_file(file)) {
-      throw UsageError(fmt::format("no checkpoint at {}", file.string()));
-    }
-    bytes = read_whole(file);
+    resumed_from_ = checkpoint_to_resume().string();
+    bytes = read_whole(resumed_from_);
   }
+  resumed_from_ = broadcast_text(group_, resumed_from_);
   const Progress saved =
-      unpack(broadcast_text(group_, bytes), file.string(), workload_.model(), optimizer_);
-  resumed_from_ = file.string();
+      unpack(broadcast_text(group_, bytes), resumed_from_, workload_.model(), *optimizer_);
+  check_resumed(saved);
+  const Progress mine = progress_;
+  progress_ = saved;
+  progress_.seed = mine.seed;
+  progress_.world_size = mine.world_size;
+  progress_.training_samples = mine.training_samples;
+  if (plan_.stage_is_over(progress_) && !plan_.is_over(progress_)) next_stage();
+}
+
+/// Any number of ranks can deal out the rest of an epoch, but only of the same samples in the same
+/// order.
+void Training::check_resumed(const Progress& saved) const {
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(fmt::format("{} does not fit: {}", resumed_from_, why));
+  };
+  if (saved.stage >= static_cast<std::int64_t>(plan_.size())) {
+    refuse(fmt::format("it was written in stage {} of an experiment, this one has {}",
+                       saved.stage + 1, plan_.size()));
+  }
+  if (saved.training_samples != progress_.training_samples) {
+    refuse(fmt::format("its data had {} training samples, this run's has {}",
+                       saved.training_samples, progress_.training_samples));
+  }
+  if (saved.samples > 0 && saved.seed != options_.seed) {
+    refuse(
+        fmt::format("it was written within an epoch that seed {} had shuffled, this run has "
+                    "seed {}",
+                    saved.seed, options_.seed));
+  }
   if (group_.rank == 0 && (saved.seed != options_.seed || saved.world_size != group_.size)) {
     fmt::print(
         "note: the checkpoint is of a run with seed {} on {} ranks, this one has seed {} on {}\n",
         saved.seed, saved.world_size, options_.seed, group_.size);
   }
-  progress_.epochs = saved.epochs;
-  progress_.steps = saved.steps;
 }
 
-/// Leaves no trace in the random numbers.
-void Training::settle() {
-  auto generator = at::detail::getDefaultCPUGenerator();
-  const at::Tensor random_state = generator.get_state();
-  parallel_->settle([this] {
-    return workload_.loss(at::zeros({1}, at::TensorOptions(group_.device).dtype(at::kLong)));
-  });
-  generator.set_state(random_state);
-}
-
-void Training::train_epoch(std::int64_t epoch) {
-  const Window::Sums sums = train_steps(epoch);
-  Report done = report(position(epoch, 0), sums);
-  progress_.epochs = epoch;
-  const auto every = experiment_.train.evaluate_every;
-  const bool last = epoch == experiment_.train.epochs;
-  if (last || (every > 0 && epoch % every == 0)) done.scores = scores_ = evaluate();
-  if (log_) log_->epoch(done);
-  const auto save_every = experiment_.checkpoint.every_epochs;
-  if (log_ && save_every > 0 && (last || epoch % save_every == 0)) write_checkpoint(epoch);
-}
-
-Window::Sums Training::train_steps(std::int64_t epoch) {
-  auto order =
-      training_order(workload_.training_samples(), group_.rank, group_.size, options_.seed, epoch);
-  const auto share = static_cast<std::int64_t>(order.size());
-  const at::Tensor samples =
-      at::from_blob(order.data(), {share}, at::TensorOptions(at::kLong)).to(group_.device);
-  const auto batch_size = experiment_.train.batch_size;
-  Window::Sums epoch_sums;
+/// Up to the end of the epoch or of the stage, whichever comes first.
+void Training::train_leg() {
+  const Stage& stage = plan_.stage(progress_);
+  BatchLoader loader(workload_.data().train,
+                     training_order(progress_.training_samples, group_.rank, group_.size,
+                                    options_.seed, progress_.epochs + 1, progress_.samples),
+                     stage.batch_size, experiment_.data.prefetch);
+  workload_.model().set_mode(Mode::training);
   window_.begin_again();
-  for (std::int64_t begin = 0; begin < share; begin += batch_size) {
-    const at::Tensor batch = samples.slice(0, begin, std::min(begin + batch_size, share));
-    const at::Tensor loss = workload_.loss(batch);
-    parallel_->backward(loss);
-    optimizer_.step();
-    window_.add(loss, batch.size(0));
-    ++progress_.steps;
-
-    const bool last = begin + batch_size >= share;
-    const auto done_samples = static_cast<double>(std::min(begin + batch_size, share));
-    const Position here = position(epoch - 1, done_samples / static_cast<double>(share));
-    if (log_) log_->tick(here);
-    if (!last && progress_.steps % experiment_.log_every_steps != 0) continue;
-    const Window::Sums sums = window_.take(group_);
-    if (!std::isfinite(sums.loss)) {
-      throw std::runtime_error(fmt::format("the loss is no longer a number at epoch {}, step {}",
-                                           epoch, progress_.steps));
+  auto batches = next_batches(loader);
+  while (!batches.empty()) {
+    const auto steps_before = progress_.steps;
+    for (std::int64_t i = 0; i < stage.repeats && !plan_.stage_is_over(progress_); ++i) {
+      step(batches);
     }
-    epoch_sums += sums;
-    if (log_ && progress_.steps % experiment_.log_every_steps == 0) log_->step(report(here, sums));
+    for (const Batch& each : batches) progress_.samples += each.size() * group_.size;
+    batches = next_batches(loader);
+    const bool is_last = batches.empty() || plan_.stage_is_over(progress_);
+    if (log_) log_->tick(position(progress_.epochs + 1));
+    close_window_if_due(steps_before, is_last);
+    if (is_last) break;
+    if (passed(steps_before, experiment_.checkpoint.every_steps)) write_checkpoint();
   }
-  return epoch_sums;
+  const bool whole_epoch = batches.empty();
+  if (whole_epoch) {
+    ++progress_.epochs;
+    ++progress_.stage_epochs;
+    progress_.samples = 0;
+  }
+  if (whole_epoch || plan_.is_over(progress_)) close_epoch();
+  if (plan_.stage_is_over(progress_) && !plan_.is_over(progress_)) next_stage();
 }
 
-Position Training::position(std::int64_t epochs_done, double part_of_next) const {
-  const auto epochs = experiment_.train.epochs;
-  const double done =
-      (static_cast<double>(epochs_done) + part_of_next) / static_cast<double>(epochs);
-  return {progress_.epochs + 1, epochs, progress_.steps, done};
+std::vector<Batch> Training::next_batches(BatchLoader& loader) {
+  std::vector<Batch> batches;
+  for (std::int64_t i = 0; i < plan_.stage(progress_).accumulate; ++i) {
+    auto batch = loader.next();
+    if (!batch) break;
+    batches.push_back(std::move(*batch));
+  }
+  return batches;
 }
 
-Report Training::report(const Position& position, const Window::Sums& sums) const {
-  return {position, sums.loss / sums.samples, learning_rate_, sums.samples / sums.seconds, {}};
+/// The batches together are one: each counts by its samples.
+void Training::step(const std::vector<Batch>& batches) {
+  if (workload_.model().random_numbers() == RandomNumbers::drawn) {
+    // Depends on nothing that came before, so that a checkpoint need not keep it.
+    torch::manual_seed(Random(Random(options_.seed).next() ^
+                              (static_cast<std::uint64_t>(progress_.steps) << 20) ^
+                              static_cast<std::uint64_t>(group_.rank))
+                           .next());
+  }
+  std::int64_t samples = 0;
+  for (const Batch& each : batches) samples += each.size();
+  parallel_->begin_step();
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const at::Tensor loss = workload_.loss(batches[i]);
+    const double share = static_cast<double>(batches[i].size()) / static_cast<double>(samples);
+    parallel_->backward(share == 1 ? loss : loss * share,
+                        i + 1 == batches.size() ? Exchange::yes : Exchange::no);
+    window_.add(loss, batches[i].size());
+  }
+  optimizer_->step(learning_rate());
+  ++progress_.steps;
+  ++progress_.stage_steps;
 }
 
-Scores Training::evaluate() {
-  const std::int64_t samples = workload_.test_samples();
-  const auto correct = workload_.count_correct(evaluation_range(samples, group_.rank, group_.size));
-  const auto sums = sum_over_ranks(group_, {static_cast<double>(correct)});
-  return {{"test_accuracy", sums[0] / static_cast<double>(samples)}};
+double Training::learning_rate() const {
+  const ScheduleSettings& schedule = experiment_.schedule;
+  const double time = schedule.unit == ScheduleUnit::steps ? static_cast<double>(progress_.steps)
+                                                           : plan_.epochs_done(progress_);
+  return scaled_learning_rate(plan_.stage(progress_).learning_rate, experiment_.optimizer.scaling,
+                              group_.size) *
+         learning_rate_factor(schedule, time);
 }
 
-void Training::write_checkpoint(std::int64_t epochs) {
-  const auto file = checkpoint_file(checkpoints(), epochs);
-  write_whole(file, pack(workload_.model(), optimizer_, progress_));
-  thin_out(checkpoints(), epochs, experiment_.checkpoint.keep);
+/// Whether the steps since `steps_before` passed a multiple of `every`; 0 has none.
+bool Training::passed(std::int64_t steps_before, std::int64_t every) const {
+  return every > 0 && steps_before / every != progress_.steps / every;
+}
+
+void Training::close_window_if_due(std::int64_t steps_before, bool is_last) {
+  const bool due = passed(steps_before, experiment_.log_every_steps);
+  if (!due && !is_last) return;
+  const std::int64_t epoch = progress_.epochs + 1;
+  const LossSums sums = window_.take(group_);
+  if (!std::isfinite(sums.loss)) {
+    throw std::runtime_error(
+        fmt::format("the loss is no longer a number at epoch {}, step {}", epoch, progress_.steps));
+  }
+  epoch_sums_ += sums;
+  if (log_ && due) log_->step(report(epoch, sums));
+}
+
+/// After an epoch, or where the run ends within one.
+void Training::close_epoch() {
+  const bool is_over = plan_.is_over(progress_);
+  const auto due = [&](std::int64_t every) {
+    return is_over || (every > 0 && progress_.samples == 0 && progress_.epochs % every == 0);
+  };
+  Report done = report(progress_.epochs + (progress_.samples == 0 ? 0 : 1), epoch_sums_);
+  epoch_sums_ = {};
+  if (due(experiment_.train.evaluate_every)) {
+    evaluate();
+    done.scores = scores_;
+  }
+  if (log_) log_->epoch(done);
+  const auto& checkpoint = experiment_.checkpoint;
+  if (checkpoint.every_epochs + checkpoint.every_steps > 0 && due(checkpoint.every_epochs)) {
+    write_checkpoint();
+  }
+}
+
+void Training::next_stage() {
+  ++progress_.stage;
+  progress_.stage_epochs = 0;
+  progress_.stage_steps = 0;
+  if (!log_) return;
+  const Stage& stage = plan_.stage(progress_);
+  log_->note(fmt::format("stage {} of {}: batches of {} a rank, {} a step, each step {} times",
+                         progress_.stage + 1, plan_.size(), stage.batch_size, stage.accumulate,
+                         stage.repeats));
+}
+
+Position Training::position(std::int64_t epoch) const {
+  return {epoch, plan_.epochs(), progress_.steps, plan_.share_done(progress_)};
+}
+
+Report Training::report(std::int64_t epoch, const LossSums& sums) const {
+  const auto divided = [](double sum, double by) { return by > 0 ? sum / by : 0; };
+  return {position(epoch),
+          divided(sums.loss, sums.samples),
+          learning_rate(),
+          divided(sums.samples, sums.seconds),
+          {}};
+}
+
+void Training::evaluate() {
+  const auto samples = workload_.data().test.size();
+  for (const auto& each : workload_.model().buffers()) broadcast(group_, each.tensor);
+  const auto sums = sum_over_ranks(
+      group_, workload_.evaluate(evaluation_range(samples, group_.rank, group_.size)));
+  const auto names = workload_.scores();
+  scores_.clear();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    scores_.emplace_back(names[i].name, sums[i] / static_cast<double>(samples));
+  }
+  const double score = scores_.back().second;
+  const double best = progress_.best_score;
+  const bool better = names.back().better == Better::higher ? score > best : score < best;
+  if (!std::isnan(best) && !better) return;
+  progress_.best_score = score;
+  if (log_ && experiment_.checkpoint.best) {
+    write_whole(checkpoints() / "best.pt", pack(workload_.model(), *optimizer_, progress_));
+  }
+}
+
+void Training::write_checkpoint() {
+  if (!log_) return;
+  write_whole(checkpoint_file(checkpoints(), progress_.steps),
+              pack(workload_.model(), *optimizer_, progress_));
+  thin_out(checkpoints(), progress_.steps, experiment_.checkpoint.keep);
 }
 
 }  // namespace
 
 void train(const Experiment& experiment, const Options& options, const Group& group,
            Workload& workload) {
-  if (workload.training_samples() < group.size) {
-    throw UsageError(fmt::format("{} training samples are too few for {} ranks",
-                                 workload.training_samples(), group.size));
+  const auto samples = workload.data().train.size();
+  if (samples < group.size) {
+    throw UsageError(
+        fmt::format("{} training samples are too few for {} ranks", samples, group.size));
   }
   Training(experiment, options, group, workload).run();
 }

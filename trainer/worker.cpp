@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 
-#include "trainer/classifier.h"
 #include "trainer/command_line.h"
 #include "trainer/experiment.h"
 #include "trainer/failure_watch.h"
@@ -20,6 +19,7 @@
 #include "trainer/settings_table.h"
 #include "trainer/training.h"
 #include "trainer/usage_error.h"
+#include "trainer/workload.h"
 
 namespace {
 
@@ -41,10 +41,11 @@ void print_settings(const Experiment& experiment, const Options& options, const 
   settings.push_back({"output_dir", options.output_dir.string(),
                       given(options.output_dir != Options{}.output_dir)});
   if (options.checkpoint) settings.push_back({"checkpoint", *options.checkpoint, Origin::given});
-  settings.push_back(
-      {"learning rate after scaling",
-       fmt::format("{}", scaled_learning_rate(experiment.optimizer, meeting.place.world_size)),
-       Origin::given});
+  settings.push_back({"learning rate after scaling",
+                      fmt::format("{}", scaled_learning_rate(experiment.optimizer.learning_rate,
+                                                             experiment.optimizer.scaling,
+                                                             meeting.place.world_size)),
+                      Origin::given});
   fmt::print(
       "dtool-trainer {} (LibTorch {}): {} rank{} on {} machine{}, {}, {} thread{} a rank\n{}",
       DTOOL_VERSION, TORCH_VERSION, meeting.place.world_size,
@@ -64,7 +65,9 @@ void check_machines(const Experiment& experiment, const Meeting& meeting) {
 
 void train_workload(const Experiment& experiment, const Options& options, const Group& group) {
   torch::manual_seed(options.seed);
-  Classifier workload(load_data(experiment.data, group.device), experiment.model, group.device);
+  DataSets data = load_data(experiment.data, group.device);
+  auto model = make_model(experiment.model, data, group);
+  Workload workload(std::move(model), std::move(data), experiment.model);
   train(experiment, options, group, workload);
 }
 

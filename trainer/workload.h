@@ -1,28 +1,49 @@
-// What the training loop has to know about the thing being trained.
+// A model with its data and its loss: all that the training loop trains.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-#include <torch/nn/module.h>
+#include <memory>
+#include <string>
+#include <vector>
 
-#include <cstdint>
-
-#include "trainer/sampler.h"
+#include "trainer/data_set.h"
+#include "trainer/experiment.h"
+#include "trainer/model.h"
 
 namespace dtool::trainer {
 
-/// A model with its data. All ranks hold the same; the loop deals the samples out.
-struct Workload {
-  virtual ~Workload() = default;
+enum class Better { higher, lower };
 
-  virtual torch::nn::Module& model() = 0;
-  virtual std::int64_t training_samples() const = 0;
-  virtual std::int64_t test_samples() const = 0;
+/// One number of an evaluation.
+struct ScoreName {
+  std::string name;  ///< such as `test_accuracy`
+  Better better{};
+};
 
-  /// The mean loss (a scalar) over the training samples that `samples` ([batch], int64) numbers.
-  virtual at::Tensor loss(const at::Tensor& samples) = 0;
+class Workload {
+ public:
+  /// Throws UsageError when the model does not fit the data: it is tried on two samples.
+  Workload(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings);
 
-  /// How many test samples of `range` the model classifies rightly.
-  virtual std::int64_t count_correct(Range range) = 0;
+  Model& model() { return *model_; }
+  const DataSets& data() const { return data_; }
+
+  /// The mean loss over a batch, a scalar.
+  at::Tensor loss(const Batch& batch);
+
+  /// What `evaluate` tells, the one to choose the best model by last.
+  std::vector<ScoreName> scores() const;
+
+  /// Sums over the test samples of `range`, in the order of `scores`; divided by the number of
+  /// samples they are the scores. Leaves the model in evaluation mode.
+  std::vector<double> evaluate(Range range);
+
+ private:
+  const at::Tensor& targets_of(const Batch& batch) const;
+
+  std::unique_ptr<Model> model_;
+  DataSets data_;
+  Loss loss_;
+  Target target_;
 };
 
 }  // namespace dtool::trainer

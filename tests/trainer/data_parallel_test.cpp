@@ -62,9 +62,26 @@ TEST(DataParallel, GradientsAreAveragedAndFormerOnesForgotten) {
       // d/dfirst = step (rank + 1), d/dsecond = 2 step (rank + 1); the ranks' mean of rank + 1
       // is 2.
       const double factor = step * (group.rank + 1);
-      parallel.backward((first * factor + second * (2 * factor)).sum());
+      parallel.begin_step();
+      parallel.backward((first * factor + second * (2 * factor)).sum(), Exchange::yes);
       EXPECT_TRUE(first.grad().allclose(at::full({4}, 2.0 * step))) << first.grad();
       EXPECT_TRUE(second.grad().allclose(at::full({4}, 4.0 * step))) << second.grad();
+    }
+  });
+}
+
+TEST(DataParallel, GradientsOfAStepAddUpBeforeTheyAreExchanged) {
+  on_every_rank([](const Group& group) {
+    at::Tensor weight = parameter(1);
+    DataParallel parallel(group, {weight});
+    parallel.settle([&] { return weight.sum(); });
+    for (int step = 1; step <= 2; ++step) {
+      parallel.begin_step();
+      parallel.backward((weight * step).sum(), Exchange::no);
+      EXPECT_TRUE(weight.grad().equal(at::full({4}, 1.0 * step)));  // its own
+      // The ranks' mean of rank is 1.
+      parallel.backward((weight * group.rank).sum(), Exchange::yes);
+      EXPECT_TRUE(weight.grad().allclose(at::full({4}, step + 1.0))) << weight.grad();
     }
   });
 }
@@ -73,7 +90,8 @@ TEST(DataParallel, OneRankNeedsNobody) {
   at::Tensor weight = parameter(1);
   DataParallel parallel(Group{}, {weight});
   for (int step = 1; step <= 2; ++step) {
-    parallel.backward((weight * 5).sum());
+    parallel.begin_step();
+    parallel.backward((weight * 5).sum(), Exchange::yes);
     EXPECT_TRUE(weight.grad().equal(at::full({4}, 5.0)));
   }
 }

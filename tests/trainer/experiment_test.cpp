@@ -32,10 +32,12 @@ const std::filesystem::path kSource = DTOOL_SOURCE_DIR;
 TEST(Experiment, TheShippedOnesTrainTheSmallNetwork) {
   for (const char* name : {"digits.toml", "mnist.toml"}) {
     const auto experiment = read_experiment(kSource / "trainer/experiments" / name);
-    EXPECT_EQ(experiment.workload, "classifier");
-    EXPECT_EQ(experiment.model.hidden, std::vector<std::int64_t>{50});
-    EXPECT_EQ(experiment.train.epochs, 5);
-    EXPECT_EQ(experiment.train.batch_size, 64);
+    EXPECT_EQ(experiment.workload, WorkloadKind::classifier);
+    ASSERT_EQ(experiment.model.layers.size(), 2U);
+    EXPECT_EQ(experiment.model.layers[0].words, "linear 50");
+    ASSERT_EQ(experiment.train.stages.size(), 1U);
+    EXPECT_EQ(experiment.train.stages[0].epochs, 5);
+    EXPECT_EQ(experiment.train.stages[0].batch_size, 64);
     EXPECT_DOUBLE_EQ(experiment.optimizer.learning_rate, 1e-3);
   }
 }
@@ -64,7 +66,7 @@ TEST(Experiment, DefaultsAreMarkedInTheSettingsTable) {
       parse("workload = 'classifier'\ndata.source = 'digits'\ntrain.epochs = 7\n");
   const auto table = settings_table(experiment.settings);
   EXPECT_NE(table.find("train.epochs                            7\n"), std::string::npos) << table;
-  EXPECT_NE(table.find("train.batch_size                        64     (default)\n"),
+  EXPECT_NE(table.find("train.batch_size                        64        (default)\n"),
             std::string::npos)
       << table;
 }
@@ -76,12 +78,9 @@ TEST(Experiment, AWholeNumberServesWhereANumberIsMeant) {
 }
 
 TEST(Experiment, TheLearningRateGrowsWithTheRanksAsAsked) {
-  OptimizerSettings optimizer{.learning_rate = 0.1, .scaling = Scaling::none};
-  EXPECT_DOUBLE_EQ(scaled_learning_rate(optimizer, 4), 0.1);
-  optimizer.scaling = Scaling::linear;
-  EXPECT_DOUBLE_EQ(scaled_learning_rate(optimizer, 4), 0.4);
-  optimizer.scaling = Scaling::sqrt;
-  EXPECT_DOUBLE_EQ(scaled_learning_rate(optimizer, 4), 0.2);
+  EXPECT_DOUBLE_EQ(scaled_learning_rate(0.1, Scaling::none, 4), 0.1);
+  EXPECT_DOUBLE_EQ(scaled_learning_rate(0.1, Scaling::linear, 4), 0.4);
+  EXPECT_DOUBLE_EQ(scaled_learning_rate(0.1, Scaling::sqrt, 4), 0.2);
 }
 
 TEST(TomlReader, TheNearestKeyIsSuggestedOnlyWhenNear) {
@@ -89,4 +88,90 @@ TEST(TomlReader, TheNearestKeyIsSuggestedOnlyWhenNear) {
   EXPECT_EQ(nearest("train.epoch", known), "train.epochs");
   EXPECT_EQ(nearest("train.batchsize", known), "train.batch_size");
   EXPECT_EQ(nearest("colour", known), "");
+}
+
+TEST(Experiment, EveryExampleOfTheDocumentationParses) {
+  int examples = 0;
+  for (const char* name : {"docs/experiment.md", "docs/workloads.md"}) {
+    const std::string page = read(kSource / name);
+    for (auto begin = page.find("```toml\n"); begin != std::string::npos;
+         begin = page.find("```toml\n", begin + 8)) {
+      std::string text = page.substr(begin + 8, page.find("```", begin + 8) - begin - 8);
+      // A part of an experiment, such as its stages, is shown alone.
+      if (!text.starts_with("workload")) {
+        text = "workload = 'classifier'\ndata.source = 'digits'\n" + text;
+      }
+      EXPECT_NO_THROW(parse(text)) << name << '\n' << text;
+      ++examples;
+    }
+  }
+  EXPECT_GE(examples, 5);
+}
+
+TEST(Experiment, StagesHaveTheirOwnLengthAndTakeTheRestFromTrain) {
+  const auto experiment = parse(
+      "workload = 'classifier'\ndata.source = 'digits'\ntrain.batch_size = 32\n"
+      "train.accumulate = 2\n[[stage]]\nepochs = 2\n[[stage]]\nsteps = 50\nbatch_size = 8\n"
+      "repeats = 4\nlearning_rate = 0.5\n");
+  const auto& stages = experiment.train.stages;
+  ASSERT_EQ(stages.size(), 2U);
+  EXPECT_EQ(stages[0].epochs, 2);
+  EXPECT_EQ(stages[0].batch_size, 32);
+  EXPECT_EQ(stages[0].accumulate, 2);
+  EXPECT_DOUBLE_EQ(stages[0].learning_rate, 1e-3);
+  EXPECT_EQ(stages[1].steps, 50);
+  EXPECT_EQ(stages[1].epochs, 0);
+  EXPECT_EQ(stages[1].batch_size, 8);
+  EXPECT_EQ(stages[1].repeats, 4);
+  EXPECT_DOUBLE_EQ(stages[1].learning_rate, 0.5);
+}
+
+TEST(Experiment, ABatchOfAMachineOrARunIsDealtOutEvenly) {
+  EXPECT_EQ(batch_of_rank(128, BatchPer::rank, 4, 8), 128);
+  EXPECT_EQ(batch_of_rank(128, BatchPer::machine, 4, 8), 32);
+  EXPECT_EQ(batch_of_rank(128, BatchPer::run, 4, 8), 16);
+  EXPECT_THROW(batch_of_rank(100, BatchPer::run, 4, 8), UsageError);
+}
+
+TEST(Experiment, MistakesNameTheKeyAndItsLine) {
+  const std::string start = "workload = 'classifier'\ndata.source = 'digits'\n";
+  const auto mistake_in = [&](const std::string& rest) -> std::string {
+    try {
+      parse(start + rest);
+    } catch (const UsageError& mistake) {
+      const std::string what = mistake.what();
+      return what.substr(what.find(".toml") + 5);
+    }
+    return "none";
+  };
+  EXPECT_EQ(mistake_in("[[stage]]\nbatch_size = 8\n"),
+            ":3: stage[0] needs a length: epochs or steps, one of them");
+  EXPECT_EQ(mistake_in("[[stage]]\nepochs = 2\nsteps = 5\n"),
+            ":3: stage[0] needs a length: epochs or steps, one of them");
+  EXPECT_EQ(mistake_in("[[stage]]\nepochs = 0\n"),
+            ":4: stage[0].epochs must be from 1 to 1000000, not 0");
+  EXPECT_EQ(mistake_in("[[stage]]\nepochs = 2\nbach_size = 5\n"),
+            ":5: unknown key stage[0].bach_size");
+  EXPECT_EQ(mistake_in("stage = 3\n"),
+            ":3: stage must be a list of tables, [[stage]], not a whole number");
+  EXPECT_EQ(mistake_in("train.epochs = 2\n[[stage]]\nepochs = 2\n"),
+            ":3: train.epochs does not go together with [[stage]], which has its own");
+  EXPECT_EQ(mistake_in("train.batch_size = 0\n"),
+            ":3: train.batch_size must be from 1 to 10000000, not 0");
+  EXPECT_EQ(mistake_in("model.layers = ['conv 8']\n"),
+            ":3: layer 'conv 8': the kernel must be from 1 to 1024, not ''");
+  EXPECT_EQ(mistake_in("model.layers = ['relu']\nmodel.hidden = [5]\n"),
+            ":4: model.hidden does not go together with model.layers");
+  EXPECT_EQ(mistake_in("model.file = 'x'\n"),
+            ":3: model.file is only for workload = \"torchscript\"");
+  EXPECT_EQ(mistake_in("optimizer.momentum = 0.5\n"), ":3: optimizer.momentum is only for sgd");
+  EXPECT_EQ(mistake_in("schedule.gamma = 0.5\n"),
+            ":3: schedule.gamma is only for schedule.kind = \"step\" and \"multi_step\"");
+  EXPECT_EQ(mistake_in("schedule.kind = 'multi_linear'\n"), ":3: schedule.pieces is missing");
+  EXPECT_EQ(mistake_in("schedule.kind = 'cosine'\nschedule.unit = 'steps'\n"),
+            ":3: schedule.length is missing");
+  EXPECT_EQ(mistake_in("schedule.warm_up = -1\n"),
+            ":3: schedule.warm_up must be from 0 to 1000000000, not -1");
+  EXPECT_EQ(mistake_in("data.features = 3\n"),
+            ":3: data.features is only for data.source = \"random\"");
 }

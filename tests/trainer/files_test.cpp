@@ -52,14 +52,14 @@ TEST_F(Files, ACheckpointIsWrittenWholeAndNothingElseStays) {
 
 TEST_F(Files, AFolderThatIsNotThereHasNoCheckpointAndTakesNone) {
   EXPECT_FALSE(latest_checkpoint(folder_ / "nowhere"));
-  EXPECT_ANY_THROW(write_whole(folder_ / "nowhere/epoch_00001.pt", "x"));
+  EXPECT_ANY_THROW(write_whole(folder_ / "nowhere/step_00001.pt", "x"));
 }
 
 TEST_F(Files, TheLatestCheckpointIsTheOneWrittenLast) {
   using namespace std::chrono_literals;
   write_whole(checkpoint_file(folder_, 9), "of a run before");
   write_whole(checkpoint_file(folder_, 1), "of this run");
-  std::ofstream(folder_ / "epoch_00010.pt.partial") << "half";
+  std::ofstream(folder_ / "step_00010.pt.partial") << "half";
   std::ofstream(folder_ / "notes.txt") << "mine";
   const auto now = std::filesystem::last_write_time(checkpoint_file(folder_, 1));
   std::filesystem::last_write_time(checkpoint_file(folder_, 9), now - 60s);
@@ -67,13 +67,13 @@ TEST_F(Files, TheLatestCheckpointIsTheOneWrittenLast) {
 }
 
 TEST_F(Files, ThinningOutKeepsTheNewestAndOtherPeoplesFiles) {
-  for (const int epoch : {1, 2, 3, 4, 9}) write_whole(checkpoint_file(folder_, epoch), "x");
-  std::ofstream(folder_ / "epoch_00004.pt.partial") << "half";
+  for (const int step : {1, 2, 3, 4, 9}) write_whole(checkpoint_file(folder_, step), "x");
+  std::ofstream(folder_ / "step_00004.pt.partial") << "half";
   std::ofstream(folder_ / "notes.txt") << "mine";
   thin_out(folder_, 4, 2);
-  for (const int epoch : {1, 2}) EXPECT_FALSE(exists(checkpoint_file(folder_, epoch))) << epoch;
-  for (const int epoch : {3, 4, 9}) EXPECT_TRUE(exists(checkpoint_file(folder_, epoch))) << epoch;
-  EXPECT_FALSE(exists(folder_ / "epoch_00004.pt.partial"));
+  for (const int step : {1, 2}) EXPECT_FALSE(exists(checkpoint_file(folder_, step))) << step;
+  for (const int step : {3, 4, 9}) EXPECT_TRUE(exists(checkpoint_file(folder_, step))) << step;
+  EXPECT_FALSE(exists(folder_ / "step_00004.pt.partial"));
   EXPECT_TRUE(exists(folder_ / "notes.txt"));
 }
 

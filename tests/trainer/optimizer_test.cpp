@@ -1,0 +1,178 @@
+// Each optimizer against PyTorch's own, and a checkpoint's way there and back.
+#include "trainer/optimizer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include <torch/nn/utils/clip_grad.h>  // needs torch/types.h before it
+
+#include <cmath>
+
+#include "trainer/network.h"
+#include "trainer/snapshot.h"
+#include "trainer/usage_error.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+constexpr double kRate = 1e-2;
+
+OptimizerSettings settings_of(OptimizerKind kind, double decay, double clip = 0) {
+  return {.kind = kind,
+          .learning_rate = kRate,
+          .scaling = {},
+          .beta1 = 0.9,
+          .beta2 = 0.999,
+          .epsilon = 1e-8,
+          .momentum = 0.9,
+          .weight_decay = decay,
+          .clip_norm = clip};
+}
+
+std::unique_ptr<torch::optim::Optimizer> reference_of(OptimizerKind kind, double decay,
+                                                      const std::vector<at::Tensor>& parameters) {
+  using namespace torch::optim;
+  switch (kind) {
+    case OptimizerKind::adam:
+      return std::make_unique<Adam>(parameters, AdamOptions(kRate).weight_decay(decay));
+    case OptimizerKind::adamw:
+      return std::make_unique<AdamW>(parameters, AdamWOptions(kRate).weight_decay(decay));
+    case OptimizerKind::sgd:
+      break;
+  }
+  return std::make_unique<SGD>(parameters, SGDOptions(kRate).momentum(0.9).weight_decay(decay));
+}
+
+void set_gradients(const std::vector<at::Tensor>& parameters,
+                   const std::vector<at::Tensor>& gradients) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i].mutable_grad() = gradients[i].clone();
+  }
+}
+
+/// A chain of layers on samples of six values with two classes.
+Network network(const std::vector<std::string>& layers) {
+  ModelSettings settings;
+  for (const auto& words : layers) settings.layers.push_back(parse_layer(words));
+  DataSets data;
+  data.shape = {6};
+  data.outputs = 2;
+  return Network(settings, data, Group{});
+}
+
+/// A network that has taken one step.
+struct Trained {
+  Trained(const std::vector<std::string>& layers, OptimizerKind kind)
+      : model(network(layers)), optimizer(tensors_of(model.parameters()), settings_of(kind, 0)) {
+    for (const auto& each : model.parameters()) {
+      each.tensor.mutable_grad() = at::randn_like(each.tensor);
+    }
+    optimizer.step(kRate);
+  }
+  Network model;
+  Optimizer optimizer;
+};
+
+}  // namespace
+
+TEST(Optimizer, TakesPyTorchsStepsOnEveryPath) {
+  torch::manual_seed(1);
+  for (const auto kind : {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd}) {
+    for (const double decay : {0.0, 0.1}) {
+      for (const auto type : {at::kFloat, at::kDouble}) {  // one pass, and tensor operations
+        const at::Tensor start = at::randn({37, 5}, at::TensorOptions(type));
+        const at::Tensor ours = start.clone().requires_grad_(true);
+        const at::Tensor theirs = start.clone().requires_grad_(true);
+        Optimizer optimizer({ours}, settings_of(kind, decay));
+        const auto reference = reference_of(kind, decay, {theirs});
+        for (int step = 0; step < 20; ++step) {
+          const at::Tensor gradient = at::randn_like(start);
+          set_gradients({ours, theirs}, {gradient, gradient});
+          optimizer.step(kRate);
+          reference->step();
+        }
+        EXPECT_TRUE(at::allclose(ours.detach(), theirs.detach(), 1e-5, 1e-6))
+            << static_cast<int>(kind) << ' ' << decay << ' ' << (ours - theirs).abs().max();
+        EXPECT_FALSE(at::allclose(ours.detach(), start));
+      }
+    }
+  }
+}
+
+TEST(Optimizer, ClipsAllGradientsTogetherAsPyTorchDoes) {
+  torch::manual_seed(2);
+  for (const double longest : {0.5, 1e6}) {  // shortens, and leaves alone
+    for (const auto type : {at::kFloat, at::kDouble}) {
+      const auto options = at::TensorOptions(type);
+      const std::vector<at::Tensor> start = {at::randn({7}, options), at::randn({3, 4}, options)};
+      std::vector<at::Tensor> ours;
+      std::vector<at::Tensor> theirs;
+      std::vector<at::Tensor> gradients;
+      for (const at::Tensor& each : start) {
+        ours.push_back(each.clone().requires_grad_(true));
+        theirs.push_back(each.clone().requires_grad_(true));
+        gradients.push_back(at::randn_like(each));
+      }
+      set_gradients(ours, gradients);
+      set_gradients(theirs, gradients);
+      Optimizer optimizer(ours, settings_of(OptimizerKind::sgd, 0, longest));
+      optimizer.step(kRate);
+      torch::nn::utils::clip_grad_norm_(theirs, longest);
+      reference_of(OptimizerKind::sgd, 0, theirs)->step();
+      for (std::size_t i = 0; i < ours.size(); ++i) {
+        EXPECT_TRUE(at::allclose(ours[i].detach(), theirs[i].detach(), 1e-5, 1e-7)) << longest;
+      }
+    }
+  }
+}
+
+TEST(Snapshot, PutsEverythingBack) {
+  torch::manual_seed(1);
+  const std::vector<std::string> layers = {"linear 4", "batch_norm", "relu", "linear 3"};
+  for (const auto kind : {OptimizerKind::adam, OptimizerKind::sgd}) {
+    Trained saved(layers, kind);
+    saved.model.forward(at::randn({5, 6}));  // moves the running averages
+    const Progress progress{7, 30, 70, 1, 2, 20, 18446744073709551615u, 3, 1000, 0.5};
+    const std::string bytes = pack(saved.model, saved.optimizer, progress);
+
+    Trained other(layers, kind);
+    const Progress read = unpack(bytes, "x.pt", other.model, other.optimizer);
+    EXPECT_EQ(read.epochs, 7);
+    EXPECT_EQ(read.samples, 30);
+    EXPECT_EQ(read.steps, 70);
+    EXPECT_EQ(read.stage, 1);
+    EXPECT_EQ(read.stage_epochs, 2);
+    EXPECT_EQ(read.stage_steps, 20);
+    EXPECT_EQ(read.seed, 18446744073709551615u);
+    EXPECT_EQ(read.world_size, 3);
+    EXPECT_EQ(read.training_samples, 1000);
+    EXPECT_EQ(read.best_score, 0.5);
+    EXPECT_EQ(other.optimizer.state().steps, 1);
+    EXPECT_EQ(pack(other.model, other.optimizer, read), bytes);
+  }
+}
+
+TEST(Snapshot, RemembersThatThereIsNoBestScoreYet) {
+  Trained trained({"linear 4"}, OptimizerKind::adam);
+  const std::string bytes = pack(trained.model, trained.optimizer, {});
+  EXPECT_TRUE(std::isnan(unpack(bytes, "x.pt", trained.model, trained.optimizer).best_score));
+}
+
+TEST(Snapshot, RefusesOtherModelsOtherOptimizersAndNonsense) {
+  Trained saved({"linear 4"}, OptimizerKind::adam);
+  const std::string bytes = pack(saved.model, saved.optimizer, {});
+  const auto expect_refused = [](const std::string& content, Trained&& other) {
+    EXPECT_THROW(unpack(content, "x.pt", other.model, other.optimizer), UsageError);
+  };
+  expect_refused(bytes, Trained({"linear 5"}, OptimizerKind::adam));
+  expect_refused(bytes, Trained({"linear 4", "linear 4"}, OptimizerKind::adam));
+  expect_refused(bytes, Trained({}, OptimizerKind::adam));
+  expect_refused(bytes, Trained({"linear 4"}, OptimizerKind::sgd));
+  expect_refused(bytes.substr(0, bytes.size() / 2), Trained({"linear 4"}, OptimizerKind::adam));
+}

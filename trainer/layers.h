@@ -1,0 +1,52 @@
+// The layers of a built-in model as an experiment words them, and the shapes between them. Needs no
+// LibTorch, so that `--check` and the launcher can ask.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dtool::trainer {
+
+/// One sample's dimensions: `[features]` or `[channels, rows, columns]`.
+using Shape = std::vector<std::int64_t>;
+
+enum class LayerKind {
+  linear,
+  convolution,
+  batch_norm,
+  dropout,
+  max_pool,
+  average_pool,
+  relu,
+  gelu,
+  tanh,
+  sigmoid,
+};
+
+struct Layer {
+  LayerKind kind{};
+  std::string words;       ///< as the experiment has it, for messages
+  std::int64_t width = 0;  ///< outputs of a linear layer, channels of a convolution
+  std::int64_t kernel = 0;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  double share = 0;  ///< of the values that dropout sets to zero
+};
+
+/// Reads `linear 50`, `conv 8 3 [stride 1] [padding 0]` (8 channels, kernel 3 x 3), `max_pool 2
+/// [stride 2]`, `average_pool 2`, `batch_norm`, `dropout 0.5`, `relu`, `gelu`, `tanh`, `sigmoid`.
+/// Throws UsageError naming the words.
+Layer parse_layer(const std::string& words);
+
+/// What the layer makes of a sample of shape `in`; a linear layer flattens what it gets. Throws
+/// UsageError when such a sample does not fit.
+Shape shape_after(const Layer& layer, const Shape& in);
+
+/// Multiply-adds that one sample of shape `in` costs on the way forward.
+std::int64_t multiply_adds(const Layer& layer, const Shape& in);
+
+/// The number of values in a sample.
+std::int64_t count_values(const Shape& shape);
+
+}  // namespace dtool::trainer

@@ -1,0 +1,22 @@
+// How far a run has come: what a checkpoint keeps beside the model.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace dtool::trainer {
+
+struct Progress {
+  std::int64_t epochs = 0;   ///< finished ones
+  std::int64_t samples = 0;  ///< of the current epoch, over all ranks
+  std::int64_t steps = 0;
+  std::int64_t stage = 0;         ///< the current one, from 0
+  std::int64_t stage_epochs = 0;  ///< finished in it
+  std::int64_t stage_steps = 0;
+  std::uint64_t seed = 0;
+  int world_size = 1;
+  std::int64_t training_samples = 0;                             ///< in the data set
+  double best_score = std::numeric_limits<double>::quiet_NaN();  ///< nan: none yet
+};
+
+}  // namespace dtool::trainer
