@@ -19,11 +19,10 @@ namespace fs = std::filesystem;
 
 /// The file in `folder`, or it unpacked; absent when neither is there.
 std::optional<fs::path> find(const fs::path& folder, const std::string& name) {
-  if (name.ends_with(".gz")) {
-    const auto unpacked = folder / name.substr(0, name.size() - 3);
-    if (fs::exists(unpacked)) return unpacked;
-  }
   if (fs::exists(folder / name)) return folder / name;
+  if (!name.ends_with(".gz")) return std::nullopt;
+  const auto unpacked = folder / name.substr(0, name.size() - 3);
+  if (fs::exists(unpacked)) return unpacked;
   return std::nullopt;
 }
 
@@ -152,7 +151,7 @@ std::vector<fs::path> provide_files(const std::vector<DataFile>& files, const Da
   }
   std::vector<fs::path> paths;
   for (const DataFile& each : files) {
-    paths.push_back(*find(folder, each.wanted.name));
+    paths.push_back(find(folder, each.wanted.name)->lexically_normal());
     if (each.compared == Compared::always && !each.wanted.sha256.empty()) {
       compare(paths.back(), each.wanted, "");
     }

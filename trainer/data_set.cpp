@@ -4,6 +4,9 @@
 
 #include <ATen/ATen.h>
 
+#include <optional>
+
+#include "trainer/csv.h"
 #include "trainer/digits.h"
 #include "trainer/gather_bytes.h"
 #include "trainer/idx.h"
@@ -31,8 +34,8 @@ DataSet to_tensors(LabelledValues& values, at::Device device) {
 
 DataSets load_images(const DataSettings& settings, at::Device device) {
   TrainAndTest bytes;
-  if (settings.source == DataSource::mnist) {
-    bytes = read_mnist_folder(settings.path);
+  if (settings.source != DataSource::digits) {
+    bytes = read_image_files(settings.files.paths);
   } else {
     bytes.train = draw_digits(settings.train_samples, settings.drawing_seed);
     bytes.test = draw_digits(settings.test_samples, ~settings.drawing_seed);
@@ -42,6 +45,35 @@ DataSets load_images(const DataSettings& settings, at::Device device) {
           to_tensors(bytes.test, device),
           {1, bytes.train.rows, bytes.train.columns},
           bytes.classes};
+}
+
+DataSet to_tensors(CsvSet& set, TargetKind kind, at::Device device) {
+  const auto copy = [&](auto& values, at::ScalarType type) {
+    const auto columns = static_cast<std::int64_t>(values.size()) / set.rows;
+    return at::from_blob(values.data(), {set.rows, columns}, at::TensorOptions(type))
+        .clone()
+        .to(device);
+  };
+  DataSet tensors{copy(set.inputs, at::kFloat), {}};
+  tensors.targets = kind == TargetKind::classes  ? copy(set.classes, at::kLong).squeeze(1)
+                    : kind == TargetKind::values ? copy(set.values, at::kFloat)
+                                                 : tensors.inputs;
+  return tensors;
+}
+
+DataSets load_csv(const FileSettings& files, at::Device device) {
+  const CsvTable train = read_csv(files.paths[0], files.csv.format);
+  std::optional<CsvTable> test;
+  if (files.paths.size() > 1) test = read_csv(files.paths[1], files.csv.format);
+  CsvSets sets = make_csv_sets(train, test, files.csv, files.targets);
+  const auto inputs = static_cast<std::int64_t>(sets.inputs.size());
+  const auto outputs = files.targets == TargetKind::classes  ? sets.classes
+                       : files.targets == TargetKind::values ? std::ssize(sets.targets)
+                                                             : inputs;
+  return {to_tensors(sets.train, files.targets, device),
+          to_tensors(sets.test, files.targets, device),
+          {inputs},
+          outputs};
 }
 
 DataSets load_random(const DataSettings& settings, at::Device device) {
@@ -77,6 +109,7 @@ at::Tensor rows(const at::Tensor& inputs, std::span<const std::int64_t> samples)
 }  // namespace
 
 DataSets load_data(const DataSettings& settings, at::Device device) {
+  if (settings.source == DataSource::csv) return load_csv(settings.files, device);
   return settings.source == DataSource::random ? load_random(settings, device)
                                                : load_images(settings, device);
 }

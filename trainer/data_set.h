@@ -35,8 +35,8 @@ struct Batch {
   std::int64_t size() const { return inputs.size(0); }
 };
 
-/// Reads or draws the sets that the experiment asks for. Throws UsageError as idx.h says, and when
-/// a test label is of no training class.
+/// Reads or draws the sets that the experiment asks for, files from where `provide_data` has put
+/// them. Throws UsageError as idx.h and csv.h say, and when a test label is of no training class.
 DataSets load_data(const DataSettings& settings, at::Device device);
 
 /// Copies the samples that `samples` numbers, in this order.

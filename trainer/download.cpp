@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kRounds = 5;
-constexpr std::int64_t kWorthARound = 1 << 16;  // growth in a round that makes it count for nothing
+constexpr std::int64_t kWorthARound = 1 << 16;  // growth in a round that makes it no failure
 
 std::int64_t size_of(const fs::path& file) {
   std::error_code error;
@@ -107,7 +107,7 @@ void Download::run() {
     if (std::none_of(mirrors_.begin(), mirrors_.end(), [](const Mirror& m) { return m.usable; })) {
       break;
     }
-    failed = furthest_ - before >= kWorthARound ? 1 : failed + 1;
+    failed = furthest_ - before >= kWorthARound ? 0 : failed + 1;
   }
   give_up();
 }

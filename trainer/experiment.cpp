@@ -41,14 +41,6 @@ void refuse_all(TomlReader& reader, const std::vector<std::string>& keys, const 
   for (const auto& key : keys) reader.refuse_if_given(key, why);
 }
 
-std::string standard_mnist_folder() {
-  if (const char* folder = std::getenv("DTOOL_MNIST_DIR"); folder != nullptr && *folder != '\0') {
-    return folder;
-  }
-  const char* home = std::getenv("HOME");
-  return std::string(home == nullptr ? "" : home) + "/.dtool/data/mnist";
-}
-
 std::vector<Layer> read_layers(TomlReader& reader, WorkloadKind workload) {
   std::vector<Layer> layers;
   if (reader.has("model.layers")) {
@@ -153,31 +145,44 @@ void read_random(TomlReader& reader, DataSettings& data) {
   data.test_samples = reader.integer("data.test_samples", 0, {0, 100'000'000});
 }
 
+std::vector<Choice<DataSource>> sources_of(WorkloadKind workload) {
+  std::vector<Choice<DataSource>> sources = {{"csv", DataSource::csv}};
+  if (workload != WorkloadKind::regression) {
+    sources.insert(
+        sources.begin(),
+        {{"mnist", DataSource::mnist}, {"digits", DataSource::digits}, {"idx", DataSource::idx}});
+  }
+  if (workload != WorkloadKind::classifier) sources.push_back({"random", DataSource::random});
+  return sources;
+}
+
+/// What a table's columns are to hold for a model.
+TargetKind targets_of(const ModelSettings& model) {
+  if (model.target == Target::inputs) return TargetKind::none;
+  return model.loss == Loss::cross_entropy ? TargetKind::classes : TargetKind::values;
+}
+
 DataSettings read_data(TomlReader& reader, WorkloadKind workload) {
   DataSettings data;
-  std::vector<Choice<DataSource>> sources = {
-      {"mnist", DataSource::mnist}, {"digits", DataSource::digits}, {"random", DataSource::random}};
-  if (workload == WorkloadKind::classifier) sources.pop_back();
-  if (workload == WorkloadKind::regression) sources.erase(sources.begin(), sources.begin() + 2);
-  data.source = choose(reader, "data.source", sources, Default::none);
-  if (data.source != DataSource::mnist) {
-    reader.refuse_if_given("data.path", "is only for data.source = \"mnist\"");
-  }
+  data.source = choose(reader, "data.source", sources_of(workload), Default::none);
   if (data.source != DataSource::random) {
     refuse_all(reader, {"data.features", "data.random_targets"},
                "is only for data.source = \"random\"");
   }
-  if (data.source == DataSource::mnist) {
-    data.path = reader.text("data.path", standard_mnist_folder());
-    refuse_all(reader, {"data.train_samples", "data.test_samples", "data.drawing_seed"},
-               "is only for data that is drawn");
-  } else if (data.source == DataSource::digits) {
+  if (data.source == DataSource::digits) {
     data.train_samples = reader.integer("data.train_samples", 20000, {1, 10'000'000});
     data.test_samples = reader.integer("data.test_samples", 2000, {1, 10'000'000});
-  } else {
+  } else if (data.source == DataSource::random) {
     read_random(reader, data);
+  } else {
+    refuse_all(reader, {"data.train_samples", "data.test_samples", "data.drawing_seed"},
+               "is only for data that is drawn");
+    data.files = read_file_settings(reader, data.source == DataSource::mnist ? FileSource::mnist
+                                            : data.source == DataSource::idx ? FileSource::idx
+                                                                             : FileSource::csv);
   }
-  if (data.source != DataSource::mnist) {
+  if (data.files.files.empty()) {
+    refuse_file_settings(reader);
     data.drawing_seed =
         static_cast<std::uint64_t>(reader.integer("data.drawing_seed", 0, {0, kMany}));
   }
@@ -290,6 +295,7 @@ Experiment read_experiment(const std::filesystem::path& file) {
   experiment.distributed_nodes = reader.integer_if_given("distributed_nodes", {1, 1 << 20});
   experiment.model = read_model(reader, experiment.workload);
   experiment.data = read_data(reader, experiment.workload);
+  experiment.data.files.targets = targets_of(experiment.model);
   experiment.optimizer = read_optimizer(reader);
   experiment.train = read_train(reader, experiment.optimizer);
   experiment.schedule = read_schedule(reader, experiment.train.stages);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/file_settings.h"
 #include "trainer/layers.h"
 #include "trainer/schedule.h"
 #include "trainer/toml_reader.h"
@@ -16,7 +17,7 @@ namespace dtool::trainer {
 
 enum class WorkloadKind { regression, classifier, autoencoder, torchscript };
 
-enum class DataSource { mnist, digits, random };
+enum class DataSource { mnist, idx, csv, digits, random };
 
 /// What the model's outputs are compared with.
 enum class Loss { cross_entropy, mse, l1, huber, bce };
@@ -52,7 +53,7 @@ enum class RandomTargets { noise, linear };
 
 struct DataSettings {
   DataSource source{};
-  std::string path;  ///< folder of the four IDX files
+  FileSettings files;  ///< mnist, idx, csv
   std::int64_t train_samples{};
   std::int64_t test_samples{};
   std::int64_t features{};         ///< random

@@ -70,14 +70,6 @@ std::int64_t big_endian(const std::uint8_t* bytes) {
   return std::int64_t{bytes[0]} << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
 }
 
-/// The file itself or its gzip form; empty when neither is there.
-std::filesystem::path find(const std::filesystem::path& folder, const std::string& name) {
-  for (const auto& each : {folder / name, folder / (name + ".gz")}) {
-    if (std::filesystem::exists(each)) return each;
-  }
-  return {};
-}
-
 LabelledImages read_pair(const std::filesystem::path& image_file,
                          const std::filesystem::path& label_file) {
   IdxArray images = read_idx(image_file);
@@ -134,20 +126,7 @@ IdxArray read_idx(const std::filesystem::path& file) {
   return array;
 }
 
-TrainAndTest read_mnist_folder(const std::filesystem::path& folder) {
-  const std::string names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
-                               "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
-  std::filesystem::path files[4];
-  for (int i = 0; i < 4; ++i) {
-    files[i] = find(folder, names[i]);
-    if (!files[i].empty()) continue;
-    throw UsageError(
-        fmt::format("no {} in '{}'", names[i], folder.string()),
-        fmt::format(
-            "put {}, {}, {} and {} there, plain or as .gz, or name their folder in data.path "
-            "or DTOOL_MNIST_DIR",
-            names[0], names[1], names[2], names[3]));
-  }
+TrainAndTest read_image_files(const std::vector<std::filesystem::path>& files) {
   TrainAndTest data{read_pair(files[0], files[1]), read_pair(files[2], files[3]), 0};
   if (data.train.pixels != data.test.pixels) {
     throw UsageError(fmt::format("{} has images of {} pixels, {} of {}", files[0].string(),

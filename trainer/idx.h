@@ -34,8 +34,8 @@ struct TrainAndTest {
   std::int64_t classes = 0;  ///< the highest training label + 1; no test label is higher
 };
 
-/// Reads the four files of `folder`, plain or with `.gz`. Throws UsageError when one is missing
-/// (naming all four) or when images and labels do not fit together.
-TrainAndTest read_mnist_folder(const std::filesystem::path& folder);
+/// Reads training images, training labels, test images and test labels. Throws UsageError when they
+/// do not fit together.
+TrainAndTest read_image_files(const std::vector<std::filesystem::path>& files);
 
 }  // namespace dtool::trainer

@@ -1,11 +1,9 @@
-// A bar is one line that is written over: "\r", and "\x1b[K" clears what is left of the old one.
+// The bar and the lines say the same.
 #include "trainer/transfer_progress.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace dtool::trainer {
 namespace {
@@ -31,13 +29,6 @@ std::string human_bytes(std::int64_t bytes) {
   return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
-TransferProgress::TransferProgress(std::string prefix, Style style)
-    : prefix_(std::move(prefix)), style_(style) {}
-
-TransferProgress::Style TransferProgress::fitting_style() {
-  return isatty(STDOUT_FILENO) == 1 ? Style::bar : Style::lines;
-}
-
 void TransferProgress::begin(const std::string& name, std::int64_t done) {
   name_ = name;
   begun_with_ = done;
@@ -45,15 +36,13 @@ void TransferProgress::begin(const std::string& name, std::int64_t done) {
 }
 
 void TransferProgress::update(std::int64_t done, std::optional<std::int64_t> total) {
+  console_.draw([&](int columns) {
+    return (prefix_ + status(done, total)).substr(0, static_cast<std::size_t>(columns));
+  });
   const auto now = Clock::now();
-  if (style_ == Style::bar) {
-    fmt::print("\r{}{}\x1b[K", prefix_, status(done, total));
-    std::fflush(stdout);
-    bar_shown_ = true;
-  } else if (now - shown_ >= kBetweenLines) {
-    shown_ = now;
-    say(status(done, total));
-  }
+  if (console_.has_bar() || now - shown_ < kBetweenLines) return;
+  shown_ = now;
+  say(status(done, total));
 }
 
 std::string TransferProgress::status(std::int64_t done, std::optional<std::int64_t> total) const {
@@ -62,7 +51,7 @@ std::string TransferProgress::status(std::int64_t done, std::optional<std::int64
   std::string text = name_;
   if (total && *total > 0) {
     const double part = std::clamp(static_cast<double>(done) / static_cast<double>(*total), 0., 1.);
-    if (style_ == Style::bar) {
+    if (console_.has_bar()) {
       const auto full = static_cast<int>(part * kBarWidth);
       text += fmt::format("  [{}{}]", std::string(full, '#'), std::string(kBarWidth - full, ' '));
     }
@@ -78,15 +67,8 @@ void TransferProgress::finish(std::int64_t size, const std::string& source) {
                   seconds(Clock::now() - begin_)));
 }
 
-void TransferProgress::clear_bar() {
-  if (bar_shown_) fmt::print("\r\x1b[K");
-  bar_shown_ = false;
-}
-
 void TransferProgress::say(const std::string& text) {
-  clear_bar();
-  fmt::print("{}{}\n", prefix_, text);
-  std::fflush(stdout);
+  console_.line(prefix_ + text);
 }
 
 }  // namespace dtool::trainer

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "trainer/console.h"
+
 namespace dtool::trainer {
 
 /// `9.6 MB`, in powers of ten.
@@ -14,12 +16,8 @@ std::string human_bytes(std::int64_t bytes);
 /// Writes to stdout.
 class TransferProgress {
  public:
-  enum class Style { bar, lines };
-
   /// `prefix` goes before each line, such as `red02: `.
-  TransferProgress(std::string prefix, Style style);
-  /// A bar if stdout is a terminal.
-  static Style fitting_style();
+  explicit TransferProgress(std::string prefix) : prefix_(std::move(prefix)) {}
 
   /// A new file, of which `done` bytes are here.
   void begin(const std::string& name, std::int64_t done);
@@ -33,15 +31,13 @@ class TransferProgress {
  private:
   using Clock = std::chrono::steady_clock;
   std::string status(std::int64_t done, std::optional<std::int64_t> total) const;
-  void clear_bar();
 
   std::string prefix_;
-  Style style_;
+  Console console_;
   std::string name_;
   std::int64_t begun_with_ = 0;
   Clock::time_point begin_{};
   Clock::time_point shown_{};
-  bool bar_shown_ = false;
 };
 
 }  // namespace dtool::trainer

@@ -15,6 +15,7 @@
 #include "trainer/failure_watch.h"
 #include "trainer/last_words.h"
 #include "trainer/process_group.h"
+#include "trainer/provide_data.h"
 #include "trainer/rendezvous.h"
 #include "trainer/settings_table.h"
 #include "trainer/training.h"
@@ -73,13 +74,14 @@ void train_workload(const Experiment& experiment, const Options& options, const 
 
 /// Trains, and tells the other ranks if that fails. `group` outlives it, since a group's destructor
 /// waits for operations that may never end.
-int train_and_tell(const Experiment& experiment, const Options& options, const Meeting& meeting,
+int train_and_tell(Experiment& experiment, const Options& options, const Meeting& meeting,
                    std::optional<FailureWatch>& watch, std::optional<Group>& group) {
   try {
     check_machines(experiment, meeting);
     const Backend backend = choose_backend(experiment.distributed.backend);
-    group = make_group(meeting, backend, experiment.distributed.collective_timeout);
     if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
+    provide_data(experiment.data.files, meeting);
+    group = make_group(meeting, backend, experiment.distributed.collective_timeout);
     train_workload(experiment, options, *group);
     if (watch) collectively([&] { watch->leave(); });
     return kTrained;
@@ -100,7 +102,7 @@ int train_and_tell(const Experiment& experiment, const Options& options, const M
 
 int run(int argc, char** argv) {
   const Options options = parse_command_line(argc, argv);
-  const Experiment experiment = read_experiment(options.experiment);
+  Experiment experiment = read_experiment(options.experiment);
   const auto place = place_from(process_environment, options);
   if (!place) throw UsageError("dtool-trainer-worker is started by dtool-trainer, not by hand");
   const Meeting meeting = meet(*place, options.rendezvous_timeout);

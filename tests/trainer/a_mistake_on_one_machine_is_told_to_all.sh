@@ -9,7 +9,7 @@ for part in train t10k; do
   images > data/$part-images-idx3-ubyte
   labels > data/$part-labels-idx1-ubyte
 done
-printf '%s\n' 'workload = "classifier"' 'data.source = "mnist"' > e.toml
+printf '%s\n' 'workload = "classifier"' 'data.source = "mnist"' 'data.download = false' > e.toml
 
 # run FOLDER0 FOLDER1 FLAG...: two machines, each with its data folder; their exit codes in ${codes[@]}.
 run() {
@@ -38,7 +38,7 @@ both_say() {
 
 experiments=(e.toml e.toml)
 run data nowhere
-both_say "rank 1 on machine 1 (.*) failed with exit code 2: no train-images-idx3-ubyte in 'nowhere' (hint: put "
+both_say "rank 1 on machine 1 (.*) failed with exit code 2: no train-images-idx3-ubyte.gz in 'nowhere' (hint: put "
 run data data --checkpoint nowhere.pt
 both_say 'rank 0 on machine 0 (.*) failed with exit code 2: no checkpoint at nowhere.pt'
 
@@ -47,5 +47,5 @@ for mistaken in 0 1; do
   experiments=(e.toml e.toml)
   experiments[mistaken]=wrong.toml
   run data data
-  both_say "machine $mistaken (.*): wrong.toml:3: unknown key train.epoch (hint: did you mean train.epochs?)"
+  both_say "machine $mistaken (.*): wrong.toml:4: unknown key train.epoch (hint: did you mean train.epochs?)"
 done

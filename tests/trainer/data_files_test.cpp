@@ -51,7 +51,7 @@ class DataFiles : public testing::Test {
   }
 
   fs::path folder_;
-  TransferProgress progress_{"", TransferProgress::Style::lines};
+  TransferProgress progress_{""};
 };
 
 std::string read(const fs::path& file) {

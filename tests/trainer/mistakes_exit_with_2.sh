@@ -70,11 +70,12 @@ right_data() {
   images 2 | gzip > data/t10k-images-idx3-ubyte.gz
   labels 2 > data/t10k-labels-idx1-ubyte
 }
-printf '%s\n' 'workload = "classifier"' 'data.source = "mnist"' 'data.path = "data"' > mnist.toml
+printf '%s\n' 'workload = "classifier"' 'data.source = "mnist"' 'data.path = "data"' \
+  'data.download = false' > mnist.toml
 right_data
 "$trainer" mnist.toml --output_dir right > right.log 2>&1 || fail "right data: exit code $?"
 rm data/t10k-labels-idx1-ubyte
-refused "no t10k-labels-idx1-ubyte in 'data'" 'put train-images-idx3-ubyte, .*DTOOL_MNIST_DIR' mnist.toml \
+refused "no t10k-labels-idx1-ubyte.gz in 'data'" 'put train-images-idx3-ubyte, .*DTOOL_MNIST_DIR' mnist.toml \
   --nproc_per_node 2
 right_data; labels 3 > data/train-images-idx3-ubyte
 refused 'train-images-idx3-ubyte: holds 1 dimensions, images have 3' '' mnist.toml
