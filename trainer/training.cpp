@@ -7,6 +7,7 @@
 #include <torch/utils.h>
 
 #include <cmath>
+#include <functional>
 
 #include "trainer/batch_loader.h"
 #include "trainer/checkpoint_folder.h"
@@ -30,6 +31,16 @@ std::vector<Stage> stages_of_rank(const Experiment& experiment, const Group& gro
         batch_of_rank(each.batch_size, experiment.train.batch_per, group.local_size, group.size);
   }
   return stages;
+}
+
+/// Does `action`, then puts the model's buffers back as they were.
+void keeping_buffers(const Model& model, const std::function<void()>& action) {
+  const auto buffers = model.buffers();
+  std::vector<at::Tensor> former;
+  for (const auto& each : buffers) former.push_back(each.tensor.clone());
+  action();
+  const c10::NoGradGuard no_gradients;
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(former[i]);
 }
 
 /// One run of the loop, with everything that lives as long as it.
@@ -81,6 +92,7 @@ class Training {
   LossWindow window_;
   LossSums epoch_sums_;
   Progress progress_;
+  double learning_rate_ = 0;  ///< of the last step
   std::string resumed_from_;
   Scores scores_;  ///< of the last evaluation
 };
@@ -94,7 +106,8 @@ void Training::run() {
   optimizer_.emplace(parameters_, experiment_.optimizer);
   if (options_.checkpoint) resume();
   parallel_.emplace(group_, parameters_);
-  parallel_->settle([this] { return probe_loss(); });
+  keeping_buffers(workload_.model(),
+                  [this] { parallel_->settle([this] { return probe_loss(); }); });
   open_log();
   if (plan_.is_over(progress_)) evaluate();
   while (!plan_.is_over(progress_)) train_leg();
@@ -105,24 +118,16 @@ void Training::run() {
   log_->finish(scores_);
 }
 
-/// The loss of two samples; leaves the model's buffers as they were.
+/// The loss of two samples.
 at::Tensor Training::probe_loss() {
-  Model& model = workload_.model();
-  model.set_mode(Mode::training);
-  std::vector<at::Tensor> former;
-  for (const auto& each : model.buffers()) former.push_back(each.tensor.clone());
+  workload_.model().set_mode(Mode::training);
   const DataSet& train = workload_.data().train;
-  const at::Tensor loss =
-      workload_.loss(gather(train, Range{0, std::min<std::int64_t>(2, train.size())}));
-  const c10::NoGradGuard no_gradients;
-  const auto buffers = model.buffers();
-  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(former[i]);
-  return loss;
+  return workload_.loss(gather(train, Range{0, std::min<std::int64_t>(2, train.size())}));
 }
 
 /// A parameter that the loss does not depend on has no gradient to average or to follow.
 void Training::choose_parameters() {
-  probe_loss().backward();
+  keeping_buffers(workload_.model(), [this] { probe_loss().backward(); });
   for (const auto& [name, tensor] : workload_.model().parameters()) {
     if (tensor.grad().defined()) {
       parameters_.push_back(tensor);
@@ -264,7 +269,8 @@ void Training::step(const std::vector<Batch>& batches) {
                         i + 1 == batches.size() ? Exchange::yes : Exchange::no);
     window_.add(loss, batches[i].size());
   }
-  optimizer_->step(learning_rate());
+  learning_rate_ = learning_rate();
+  optimizer_->step(learning_rate_);
   ++progress_.steps;
   ++progress_.stage_steps;
 }
@@ -334,7 +340,7 @@ Report Training::report(std::int64_t epoch, const LossSums& sums) const {
   const auto divided = [](double sum, double by) { return by > 0 ? sum / by : 0; };
   return {position(epoch),
           divided(sums.loss, sums.samples),
-          learning_rate(),
+          learning_rate_,
           divided(sums.samples, sums.seconds),
           {}};
 }

@@ -1,42 +1,15 @@
-// Several ranks as threads of one process, each with its own connection; the expected values are
-// arithmetic on rank and size.
+// The expected values are arithmetic on rank and size.
 #include "trainer/data_parallel.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <thread>
-
+#include "tests/trainer/ranks.h"
 #include "trainer/rendezvous.h"
 
 using namespace dtool::trainer;
 
 namespace {
-
-constexpr int kRanks = 3;
-
-/// Runs `body` on every rank of a group.
-void on_every_rank(const std::function<void(const Group&)>& body) {
-  const ReservedPort port(ReservedPort::For::this_machine);
-  std::vector<std::thread> threads;
-  std::vector<std::string> errors(kRanks);
-  for (int rank = 0; rank < kRanks; ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        const Place place{rank, kRanks, rank, kRanks, 0, {"127.0.0.1", port.number()}};
-        const Meeting meeting = meet(place, std::chrono::seconds(60));
-        const Group group = make_group(meeting, Backend::gloo, std::chrono::seconds(60));
-        body(group);
-        sum_over_ranks(group, {1});  // nobody leaves before the others are done
-      } catch (const std::exception& problem) {
-        errors[static_cast<std::size_t>(rank)] = problem.what();
-      }
-    });
-  }
-  for (auto& each : threads) each.join();
-  for (const auto& error : errors) EXPECT_EQ(error, "");
-}
 
 at::Tensor parameter(double value) {
   return at::full({4}, value).requires_grad_(true);

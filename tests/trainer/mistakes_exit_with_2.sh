@@ -56,6 +56,46 @@ refused '1 training samples are too few for 2 ranks' '' e.toml --nproc_per_node 
 refused 'no checkpoint at nowhere.pt' '' good.toml --checkpoint nowhere.pt
 rm -rf out
 refused '--checkpoint latest: none in out/checkpoints' '' good.toml --checkpoint latest --nproc_per_node 2
+rm -rf out
+refused_line 'model.layers = ["conv 8"]' "e.toml:3: layer 'conv 8': the kernel must be" ''
+refused_line 'model.layers = ["conv 8 29"]' "layer 'conv 8 29' is too large for images of 28 x 28" ''
+refused_line 'model.layers = ["linear 5", "conv 8 3"]' "layer 'conv 8 3' needs images, but gets 5 values" ''
+refused_line 'train.batch_size_per = "machine"
+train.batch_size = 0' 'e.toml:4: train.batch_size must be from' ''
+refused_line '[[stage]]' 'e.toml:3: stage\[0\] needs a length' ''
+refused_line 'schedule.kind = "cosin"' 'schedule.kind is one of' 'did you mean cosine?'
+digits_experiment e.toml 'train.batch_size_per = "machine"' 'train.batch_size = 63'
+refused 'a batch of 63 samples a machine cannot be dealt out evenly to 2 ranks' '62 or 64' e.toml --nproc_per_node 2
+
+digits_experiment small.toml train.epochs=1 data.train_samples=300 data.test_samples=50
+"$trainer" small.toml --output_dir small > small.log 2>&1 || fail "small: exit code $?"
+checkpoint=small/checkpoints/step_000000005.pt
+digits_experiment e.toml data.train_samples=300 data.test_samples=50 model.hidden='[60]'
+refused "$checkpoint does not fit: fc1.weight has shape \[50, 784\] in the checkpoint, \[60, 784\]" '' e.toml --checkpoint $checkpoint
+digits_experiment e.toml data.train_samples=300 data.test_samples=50 model.hidden='[50, 50]'
+refused "does not fit: it holds a model of 4 tensors, the experiment's has 6" '' e.toml --checkpoint $checkpoint --nproc_per_node 2
+digits_experiment e.toml data.train_samples=300 data.test_samples=50 'optimizer.kind="sgd"'
+refused 'does not fit: it holds the state of adam' '' e.toml --checkpoint $checkpoint
+digits_experiment e.toml data.train_samples=400 data.test_samples=50
+refused "does not fit: its data had 300 training samples, this run's has 400" '' e.toml --checkpoint $checkpoint
+
+torchscript() { printf '%s\n' 'workload = "torchscript"' 'data.source = "digits"' "$@" > e.toml; }
+torchscript 'model.loss = "mse"'
+refused 'model.file is missing' 'torch.jit.script' e.toml
+torchscript 'model.loss = "mse"' 'model.file = "nowhere.pt"'
+refused 'model.file: no file at nowhere.pt' 'torch.jit.script' e.toml
+torchscript 'model.loss = "mse"' 'model.file = "e.toml"'
+refused 'model.file: e.toml is no TorchScript module' 'torch.jit.script' e.toml
+torchscript 'model.loss = "cross_entropy"' 'model.file = "x"' 'model.target = "inputs"'
+refused 'e.toml:5: cross_entropy compares with labels' '' e.toml
+/usr/bin/python3 -c 'import torch; torch.jit.script(torch.nn.Linear(10, 3)).save("ten.pt")'
+torchscript 'model.loss = "cross_entropy"' 'model.file = "ten.pt"' 'model.input_shape = [10]'
+refused 'model.input_shape \[10\] holds 10 values, a sample has 784' '' e.toml
+torchscript 'model.loss = "cross_entropy"' 'model.file = "ten.pt"' 'model.input_shape = [784]'
+refused 'the model does not fit the data: ' '' e.toml --nproc_per_node 2
+torchscript 'model.loss = "mse"' 'model.file = "ten.pt"' 'model.input_shape = [784]'
+refused 'the model does not fit the data: ' '' e.toml
+
 head -c 1000 /dev/urandom > noise.pt
 refused 'noise.pt is no checkpoint' '' good.toml --checkpoint noise.pt
 
