@@ -5,7 +5,6 @@ source "$(dirname "$0")/harness.sh"
 needs_isolation
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer, which was not built'
 lab 3
-mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 cat >endless.toml <<'END'
 workload = "classifier"
 data.source = "digits"
@@ -88,7 +87,7 @@ expect_no_process_with "$run_id"
 
 # A mistake that shows when the workers load their data.
 : >"$out"
-printf '%s\n' 'workload = "classifier"' 'data.source = "mnist"' 'data.path = "/root/nowhere"' >mnist.toml
+printf '%s\n' 'workload = "classifier"' 'data.source = "mnist"' 'data.path = "/root/nowhere"' 'data.download = false' >mnist.toml
 expect_exit 1 timeout 100 "$DTOOL" run --json --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag mistake mnist.toml
 [[ $(json 'd["cause"]') =~ ^rank\ [012]\ on\ machine\ [012]\ .*no\ train-images.*/root/nowhere ]] || fail "no cause in the document"
 expect_equal '2 2 2' "$(json '" ".join(str(f["exit_code"]) for f in d["failures"])')"

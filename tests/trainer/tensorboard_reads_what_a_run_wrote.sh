@@ -71,16 +71,16 @@ events "${first[0]}" > killed-events.log || code=$?
 
 # Resumed: another file, whose beginning makes the steps after the checkpoint void.
 sleep 1
-checkpoints=(killed/checkpoints/epoch_*.pt)
+checkpoints=(killed/checkpoints/step_*.pt)
 checkpoint=${checkpoints[-1]}
-epoch=$((10#${checkpoint//[^0-9]/}))
+steps=$((10#${checkpoint//[^0-9]/}))
+epoch=$((steps / 32))  # of 2000 samples in batches of 64
 digits_experiment rest.toml train.epochs=$((epoch + 1)) "${common[@]}"
 "$trainer" rest.toml --output_dir killed --checkpoint "$checkpoint" > rest.log 2>&1 || fail "resuming: exit code $?"
 files=(killed/tensorboard/events.out.tfevents.*)
 [ ${#files[@]} = 2 ] || fail "not two event files: ${files[*]}"
 [ "${files[0]}" = "${first[0]}" ] || fail "the names do not sort by age: ${files[*]}"
 events "${files[1]}" > rest-events.log || fail "the resumed run's events cannot be read"
-steps=$((epoch * 32))  # of 2000 samples in batches of 64
 [ "$(sed -n 2p rest-events.log)" = "$((steps + 1)) start" ] || fail "the resumed run begins with $(sed -n 2p rest-events.log)"
 [ "$(metric killed start step | paste -sd' ')" = "0 $steps" ] || fail "metrics.jsonl begins at $(metric killed start step)"
 [ "$(metric killed step step | tail -n 1)" -gt "$steps" ] || fail "the resumed run told nothing"
