@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -62,11 +61,6 @@ std::string sha256_of(const std::filesystem::path& file, Counted counted) {
   std::string text;
   for (unsigned i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
   return text;
-}
-
-bool is_sha256(const std::string& text) {
-  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 }  // namespace dtool::trainer

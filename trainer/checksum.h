@@ -14,7 +14,4 @@ enum class Counted { bytes, content };
 /// file cannot be read or, for its content, when its gzip data is damaged or cut short.
 std::string sha256_of(const std::filesystem::path& file, Counted counted);
 
-/// Whether `text` is written as `sha256_of` writes.
-bool is_sha256(const std::string& text);
-
 }  // namespace dtool::trainer

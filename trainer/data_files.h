@@ -42,11 +42,4 @@ std::vector<std::filesystem::path> provide_files(const std::vector<DataFile>& fi
                                                  const Environment& environment, Waits waits,
                                                  TransferProgress& progress);
 
-/// MNIST's four files, as its mirrors call them: training images and labels, test images and
-/// labels.
-std::vector<DataFile> mnist_files();
-
-/// Folders on the network that hold them.
-std::vector<std::string> mnist_mirrors();
-
 }  // namespace dtool::trainer

@@ -122,6 +122,7 @@ bool Download::round() {
 /// True when the file is here. Goes on where the file here ends; when that is what went wrong, once
 /// more from the start.
 bool Download::try_mirror(Mirror& mirror) {
+  const std::string before = mirror.reason;
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto resumed_at = size_of(part_);
     const CurlResult result = run_once(mirror);
@@ -136,7 +137,7 @@ bool Download::try_mirror(Mirror& mirror) {
       if (resumed_at > 0) continue;
     }
     mirror.usable = verdict == Verdict::try_again;
-    progress_.say(fmt::format("{}: {}", mirror.url, mirror.reason));
+    if (mirror.reason != before) progress_.say(fmt::format("{}: {}", mirror.url, mirror.reason));
     return false;
   }
   return false;

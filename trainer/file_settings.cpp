@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "trainer/mnist.h"
 #include "trainer/usage_error.h"
 
 namespace dtool::trainer {
@@ -23,6 +24,12 @@ const std::vector<std::string> kCsvKeys = {"data.train_file", "data.test_file", 
 void refuse_all(const TomlReader& reader, const std::vector<std::string>& keys,
                 const std::string& why) {
   for (const auto& each : keys) reader.refuse_if_given(each, why);
+}
+
+/// Whether `text` is written as `sha256_of` and sha256sum write.
+bool is_sha256(const std::string& text) {
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 std::string standard_mnist_folder() {

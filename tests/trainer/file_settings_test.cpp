@@ -1,0 +1,130 @@
+// The keys of files in [data], and the examples of their page.
+#include "trainer/file_settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "trainer/experiment.h"
+#include "trainer/usage_error.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+Experiment parse(const std::string& text) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "file_settings.toml";
+  std::ofstream(file) << text;
+  return read_experiment(file);
+}
+
+/// The page's examples in its order.
+std::vector<std::string> examples(const char* page) {
+  std::ifstream stream(std::filesystem::path(DTOOL_SOURCE_DIR) / "docs" / page);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  std::vector<std::string> found;
+  const std::string fence = "```toml\n";
+  for (auto at = text.find(fence); at != std::string::npos; at = text.find(fence, at)) {
+    at += fence.size();
+    found.push_back(text.substr(at, text.find("```", at) - at));
+  }
+  return found;
+}
+
+std::string mistake(const std::string& lines) {
+  try {
+    parse("workload = 'classifier'\n" + lines);
+  } catch (const UsageError& problem) {
+    const std::string text = problem.what();
+    return text.substr(text.find("file_settings.toml") + 18);
+  }
+  return "no mistake";
+}
+
+}  // namespace
+
+TEST(FileSettings, TheDocumentationsExamplesSayWhatTheirTextSays) {
+  const auto texts = examples("data.md");
+  ASSERT_EQ(texts.size(), 3U);
+
+  const auto copied = parse(texts[0]).data;
+  EXPECT_EQ(copied.source, DataSource::mnist);
+  EXPECT_EQ(copied.files.place.path, "/shared/data/mnist");
+  EXPECT_EQ(copied.files.place.copy_to, "$TMPDIR/mnist");
+  EXPECT_EQ(copied.files.place.mirrors.urls.size(), 2U);
+  EXPECT_EQ(copied.files.files.size(), 4U);
+
+  const auto images = parse(texts[1]).data;
+  EXPECT_EQ(images.source, DataSource::idx);
+  EXPECT_EQ(images.files.files[2].wanted.name, "t10k-images-idx3-ubyte.gz");
+  EXPECT_EQ(images.files.files[2].wanted.sha256.substr(0, 8), "346e55b9");
+  EXPECT_EQ(images.files.files[2].compared, Compared::always);
+
+  const auto table = parse(texts[2]).data.files;
+  EXPECT_EQ(table.csv.targets, std::vector<std::string>{"price"});
+  EXPECT_EQ(table.csv.standardise, Standardise::yes);
+  EXPECT_EQ(table.csv.test_share, 0.2);
+  EXPECT_EQ(table.csv.split_seed, 7U);
+  EXPECT_EQ(table.targets, TargetKind::values);
+  EXPECT_EQ(table.files.size(), 1U);
+}
+
+TEST(FileSettings, WhatATablesTargetsAreDependsOnTheModel) {
+  const std::string table = "[data]\nsource = 'csv'\ntrain_file = 'a.csv'\n";
+  EXPECT_EQ(parse("workload = 'classifier'\n" + table).data.files.targets, TargetKind::classes);
+  EXPECT_EQ(parse("workload = 'regression'\n" + table).data.files.targets, TargetKind::values);
+  EXPECT_EQ(parse("workload = 'autoencoder'\n" + table).data.files.targets, TargetKind::none);
+}
+
+TEST(FileSettings, WithoutDownloadNobodyIsAsked) {
+  EXPECT_TRUE(parse("workload = 'classifier'\n[data]\nsource = 'mnist'\ndownload = false\n")
+                  .data.files.place.mirrors.urls.empty());
+}
+
+TEST(FileSettings, MnistsFolderIsTheVariablesElseOneOfTheUsers) {
+  const std::string text = "workload = 'classifier'\n[data]\nsource = 'mnist'\n";
+  const char* before = std::getenv("DTOOL_MNIST_DIR");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("DTOOL_MNIST_DIR", "/some/where", 1);
+  EXPECT_EQ(parse(text).data.files.place.path, "/some/where");
+  unsetenv("DTOOL_MNIST_DIR");
+  EXPECT_EQ(parse(text).data.files.place.path, "~/.dtool/data/mnist");
+  if (before != nullptr) setenv("DTOOL_MNIST_DIR", kept.c_str(), 1);
+}
+
+TEST(FileSettings, AKeyOfAnotherSourceIsRefused) {
+  EXPECT_EQ(mistake("[data]\nsource = 'digits'\ncopy_to = 'x'\n"),
+            ":4: data.copy_to is only for data.source = \"mnist\", \"idx\" or \"csv\"");
+  EXPECT_EQ(mistake("[data]\nsource = 'digits'\nsha256 = []\n"),
+            ":4: data.sha256 is only for data.source = \"idx\" or \"csv\"");
+  EXPECT_EQ(mistake("[data]\nsource = 'mnist'\nsha256 = []\n"),
+            ":4: data.sha256 is not for data.source = \"mnist\", which knows its own");
+  EXPECT_EQ(mistake("[data]\nsource = 'mnist'\ntargets = ['a']\n"),
+            ":4: data.targets is only for data.source = \"csv\"");
+  EXPECT_EQ(mistake("[data]\nsource = 'csv'\ntrain_samples = 3\n"),
+            ":4: data.train_samples is only for data that is drawn");
+}
+
+TEST(FileSettings, AFileThatIsFetchedOrCopiedHasAPlainName) {
+  EXPECT_EQ(mistake("[data]\nsource = 'csv'\ntrain_file = '../a.csv'\ncopy_to = 'x'\n"),
+            ": '../a.csv' is no plain name, which a file that is downloaded or copied has");
+  EXPECT_EQ(mistake("[data]\nsource = 'csv'\ntrain_file = '/tables/a.csv'\n"), "no mistake");
+}
+
+TEST(FileSettings, AMirrorIsAnAddressAndNeedsChecksums) {
+  const std::string table = "[data]\nsource = 'csv'\ntrain_file = 'a'\n";
+  EXPECT_EQ(mistake(table + "mirrors = ['example.org/data']\n"),
+            ":5: data.mirrors: 'example.org/data' is no address of a folder");
+  EXPECT_EQ(mistake(table + "mirrors = ['-o/etc/passwd']\n"),
+            ":5: data.mirrors: '-o/etc/passwd' is no address of a folder");
+  EXPECT_EQ(mistake(table + "mirrors = ['https://example.org/data']\n"),
+            ":5: data.mirrors needs data.sha256, with which what is downloaded is compared");
+  EXPECT_EQ(mistake(table + "sha256 = ['" + std::string(64, 'A') + "']\n"),
+            ":5: data.sha256: '" + std::string(64, 'A') + "' is not 64 hexadecimal digits 0-9 a-f");
+  EXPECT_EQ(mistake(table + "mirrors = ['https://example.org/data']\nsha256 = ['" +
+                    std::string(64, 'a') + "']\n"),
+            "no mistake");
+}
