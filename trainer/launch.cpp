@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 
 #include "trainer/usage_error.h"
 
@@ -173,16 +172,6 @@ std::string first_of_node_list(const std::string& list) {
   if (bracket == std::string::npos) return name;
   const auto comma = list.find(',', bracket);
   return name + list.substr(bracket + 1, comma == std::string::npos ? comma : comma - bracket - 1);
-}
-
-int count_gpus(const Environment& environment) {
-  if (const auto visible = environment("CUDA_VISIBLE_DEVICES")) {
-    if (visible->empty() || visible->front() == '-') return 0;
-    return 1 + static_cast<int>(std::count(visible->begin(), visible->end(), ','));
-  }
-  int gpus = 0;
-  while (std::filesystem::exists(fmt::format("/dev/nvidia{}", gpus))) ++gpus;
-  return gpus;
 }
 
 std::string host_name() {

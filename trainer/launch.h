@@ -49,10 +49,6 @@ std::vector<std::string> worker_variables(const Place& place, const Environment&
 /// The first host of a Slurm node list: `red[01-03,7],blue` gives `red01`.
 std::string first_of_node_list(const std::string& list);
 
-/// GPUs that this process may use: CUDA_VISIBLE_DEVICES, else the NVIDIA devices of the machine.
-/// Asks no driver, so it costs nothing.
-int count_gpus(const Environment& environment);
-
 /// This machine's name, without blanks, for messages.
 std::string host_name();
 

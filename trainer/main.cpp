@@ -23,6 +23,7 @@
 #include "trainer/launch.h"
 #include "trainer/supervisor.h"
 #include "trainer/usage_error.h"
+#include "trainer/visible_gpus.h"
 
 namespace {
 
@@ -94,6 +95,9 @@ Place place_of_first_worker(const MachineInRun& self, const CauseExchange& excha
 int start_workers(const Options& options, const Experiment& experiment,
                   const std::filesystem::path& program, int argc, char** argv) {
   MachineInRun self = machine_in_run(options);
+  if (kUsesGpus) {
+    check_gpus(experiment.distributed.backend, self.workers, count_gpus(process_environment));
+  }
   self.silence = experiment.distributed.collective_timeout;
   const auto exchange = join_exchange(self);
   const std::vector<std::string> arguments(argv, argv + argc);

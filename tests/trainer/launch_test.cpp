@@ -96,13 +96,6 @@ TEST(Launch, TheFirstHostOfANodeList) {
   EXPECT_EQ(first_of_node_list("rack[1-2]-gpu,x"), "rack1-gpu");
 }
 
-TEST(Launch, GpusAreThoseThatCudaIsAllowedToSee) {
-  using Variables = std::map<std::string, std::string>;
-  EXPECT_EQ(count_gpus(given(Variables{{"CUDA_VISIBLE_DEVICES", "0,2,3"}})), 3);
-  EXPECT_EQ(count_gpus(given(Variables{{"CUDA_VISIBLE_DEVICES", ""}})), 0);
-  EXPECT_EQ(count_gpus(given(Variables{{"CUDA_VISIBLE_DEVICES", "-1"}})), 0);
-}
-
 TEST(Launch, ThreadsFollowTheWorkAndTheCores) {
   EXPECT_EQ(useful_threads(64, 1, 1'000'000), 1);
   EXPECT_EQ(useful_threads(64, 4, 10'000'000'000), 16);
