@@ -36,6 +36,12 @@ struct Group {
   int local_size = 1;                                    ///< ranks of this machine
   at::Device device = at::kCPU;                          ///< where this rank computes
   c10::intrusive_ptr<c10d::ProcessGroup> process_group;  ///< null when `size` is 1
+  std::vector<Member> members;                           ///< by rank
+};
+
+/// Every rank has found the same, so the words say it all. (Others' failures name the rank.)
+struct RunFailed : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 /// The backend that `wanted` comes to: automatic is NCCL where it is built in and this machine has

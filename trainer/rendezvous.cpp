@@ -6,7 +6,9 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -159,6 +161,17 @@ std::string to_string(const Member& member) {
 
 namespace {
 
+/// Not every launcher says which machine a rank is on: hosts are machines then, in the order of
+/// their first ranks.
+void number_machines(std::vector<Member>& members) {
+  const auto is_told = [](const Member& each) { return each.machine != 0; };
+  if (std::any_of(members.begin(), members.end(), is_told)) return;
+  std::map<std::string, int> numbers;
+  for (Member& each : members) {
+    each.machine = numbers.try_emplace(each.host, static_cast<int>(numbers.size())).first->second;
+  }
+}
+
 /// All that `meet` does once this rank has the store.
 void gather(Meeting& meeting, std::chrono::seconds timeout) {
   const Place& place = meeting.place;
@@ -173,6 +186,7 @@ void gather(Meeting& meeting, std::chrono::seconds timeout) {
   for (int rank = 0; rank < place.world_size; ++rank) {
     meeting.members.push_back(read_member(rank, read(store, member_key(rank))));
   }
+  number_machines(meeting.members);
 }
 
 }  // namespace

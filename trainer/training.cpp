@@ -52,8 +52,7 @@ class Training {
         options_(options),
         group_(group),
         workload_(workload),
-        plan_(stages_of_rank(experiment, group), workload.data().train.size() / group.size),
-        window_(group.device) {}
+        plan_(stages_of_rank(experiment, group), workload.data().train.size() / group.size) {}
 
   void run();
 
@@ -70,7 +69,8 @@ class Training {
   void step(const std::vector<Batch>& batches);
   double learning_rate() const;
   bool passed(std::int64_t steps_before, std::int64_t every) const;
-  void close_window_if_due(std::int64_t steps_before, bool is_last);
+  void check_loss();
+  void tell_loss();
   void close_epoch();
   void next_stage();
 
@@ -91,6 +91,7 @@ class Training {
   std::optional<ProgressLog> log_;  ///< rank 0 only
   LossWindow window_;
   LossSums epoch_sums_;
+  LossSums untold_sums_;  ///< since the last line
   Progress progress_;
   double learning_rate_ = 0;  ///< of the last step
   std::string resumed_from_;
@@ -226,9 +227,12 @@ void Training::train_leg() {
     batches = next_batches(loader);
     const bool is_last = batches.empty() || plan_.stage_is_over(progress_);
     if (log_) log_->tick(position(progress_.epochs + 1));
-    close_window_if_due(steps_before, is_last);
+    const bool is_kept = !is_last && passed(steps_before, experiment_.checkpoint.every_steps);
+    const bool is_told = passed(steps_before, experiment_.log_every_steps);
+    if (is_kept || is_told || is_last) check_loss();
+    if (is_told) tell_loss();
+    if (is_kept) write_checkpoint();
     if (is_last) break;
-    if (passed(steps_before, experiment_.checkpoint.every_steps)) write_checkpoint();
   }
   const bool whole_epoch = batches.empty();
   if (whole_epoch) {
@@ -267,7 +271,7 @@ void Training::step(const std::vector<Batch>& batches) {
     const double share = static_cast<double>(batches[i].size()) / static_cast<double>(samples);
     parallel_->backward(share == 1 ? loss : loss * share,
                         i + 1 == batches.size() ? Exchange::yes : Exchange::no);
-    window_.add(loss, batches[i].size());
+    window_.add(loss, batches[i].size(), progress_.steps + 1);
   }
   learning_rate_ = learning_rate();
   optimizer_->step(learning_rate_);
@@ -289,17 +293,19 @@ bool Training::passed(std::int64_t steps_before, std::int64_t every) const {
   return every > 0 && steps_before / every != progress_.steps / every;
 }
 
-void Training::close_window_if_due(std::int64_t steps_before, bool is_last) {
-  const bool due = passed(steps_before, experiment_.log_every_steps);
-  if (!due && !is_last) return;
-  const std::int64_t epoch = progress_.epochs + 1;
+/// Before anything is told or kept of the steps since the last time.
+void Training::check_loss() {
   const LossSums sums = window_.take(group_);
   if (!std::isfinite(sums.loss)) {
-    throw std::runtime_error(
-        fmt::format("the loss is no longer a number at epoch {}, step {}", epoch, progress_.steps));
+    throw RunFailed(where_the_loss_was_lost(group_, progress_.epochs + 1, sums));
   }
   epoch_sums_ += sums;
-  if (log_ && due) log_->step(report(epoch, sums));
+  untold_sums_ += sums;
+}
+
+void Training::tell_loss() {
+  if (log_) log_->step(report(progress_.epochs + 1, untold_sums_));
+  untold_sums_ = {};
 }
 
 /// After an epoch, or where the run ends within one.
@@ -309,7 +315,7 @@ void Training::close_epoch() {
     return is_over || (every > 0 && progress_.samples == 0 && progress_.epochs % every == 0);
   };
   Report done = report(progress_.epochs + (progress_.samples == 0 ? 0 : 1), epoch_sums_);
-  epoch_sums_ = {};
+  epoch_sums_ = untold_sums_ = {};
   if (due(experiment_.train.evaluate_every)) {
     evaluate();
     done.scores = scores_;

@@ -92,6 +92,10 @@ int train_and_tell(Experiment& experiment, const Options& options, const Meeting
   } catch (const CollectiveFailed& problem) {
     if (!watch) throw;
     stop_for_others(watch->find_cause(problem.what()));
+  } catch (const RunFailed& problem) {
+    say_last_words(problem.what());
+    // To another launcher it is a failure as any.
+    return std::getenv(kLastWordsVariable) != nullptr ? kRunFailed : kFailed;
   } catch (const std::exception& problem) {
     const auto reason = first_line(problem);
     say_last_words(reason);

@@ -196,6 +196,7 @@ join_bridges() {
 
 end_isolated() {
   local pids=() spaces=() i
+  end_slurm
   for ((i = 1; i <= count; i++)); do
     line_of "$folder/host$i/pid"
     ! is_alive "$REPLY" || pids+=("${REPLY%%:*}")

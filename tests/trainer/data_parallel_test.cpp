@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/ranks.h"
-#include "trainer/rendezvous.h"
 
 using namespace dtool::trainer;
 
