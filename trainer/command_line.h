@@ -8,11 +8,12 @@
 #include <optional>
 #include <string>
 
+#include "trainer/comm_options.h"
 #include "trainer/endpoint.h"
 
 namespace dtool::trainer {
 
-enum class Action { train, check, help, version };
+enum class Action { train, check, comm, help, version };
 
 struct Options {
   Action action = Action::train;
@@ -25,12 +26,13 @@ struct Options {
   std::filesystem::path output_dir = "experiment_output";
   std::optional<std::string> checkpoint;  ///< a path, or `latest`
   std::chrono::seconds rendezvous_timeout{300};
+  std::optional<CommOptions> comm;  ///< `dtool-trainer comm`
 };
 
 /// Reads the flags, in their underscored or hyphenated spelling. Throws UsageError.
 Options parse_command_line(int argc, char** argv);
 
-/// What `--help` prints.
-std::string usage_text();
+/// What `--help` prints, of training or of `comm`.
+std::string usage_text(const Options& options);
 
 }  // namespace dtool::trainer

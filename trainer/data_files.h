@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trainer/download.h"
-#include "trainer/launch.h"
+#include "trainer/environment.h"
 #include "trainer/transfer_progress.h"
 
 namespace dtool::trainer {

@@ -16,6 +16,8 @@
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "trainer/usage_error.h"
 
@@ -156,16 +158,38 @@ bool is_loopback(std::string_view address) {
   return address.starts_with("127.") || address == "::1";
 }
 
-std::string interface_of(std::string_view address) {
+namespace {
+
+/// Every interface's addresses of one family, as (interface, address).
+std::vector<std::pair<std::string, std::string>> interface_addresses(int family) {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return "";
+  if (getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
+  std::vector<std::pair<std::string, std::string>> found;
   for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr) continue;
-    const int family = each->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != family) continue;
     const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if (numeric_address(each->ifa_addr, length) == address) return each->ifa_name;
+    found.emplace_back(each->ifa_name, numeric_address(each->ifa_addr, length));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string interface_of(std::string_view address) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const auto& [interface, its_address] : interface_addresses(family)) {
+      if (its_address == address) return interface;
+    }
+  }
+  return "";
+}
+
+std::string address_of_interface(std::string_view interface) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const auto& [name, address] : interface_addresses(family)) {
+      if (name == interface) return address;
+    }
   }
   return "";
 }

@@ -56,4 +56,7 @@ bool is_loopback(std::string_view address);
 /// The name of the network interface that bears `address`, or empty.
 std::string interface_of(std::string_view address);
 
+/// An address of the network interface, IPv4 before IPv6, or empty.
+std::string address_of_interface(std::string_view interface);
+
 }  // namespace dtool::trainer

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "trainer/launch.h"
+#include "trainer/environment.h"
 
 namespace dtool::trainer {
 

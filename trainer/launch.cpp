@@ -97,12 +97,6 @@ std::optional<Endpoint> listener_of_slurm(const Environment& environment) {
 
 }  // namespace
 
-std::optional<std::string> process_environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  if (value == nullptr) return std::nullopt;
-  return value;
-}
-
 std::optional<Place> place_from(const Environment& environment, const Options& options) {
   const Variables read{environment};
   const bool flags_place_it = options.machine_id || options.distributed_nodes;

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "trainer/command_line.h"
 #include "trainer/endpoint.h"
+#include "trainer/environment.h"
 
 namespace dtool::trainer {
 
@@ -24,12 +24,6 @@ struct Place {
 
   bool operator==(const Place&) const = default;
 };
-
-/// Looks up an environment variable.
-using Environment = std::function<std::optional<std::string>(const std::string&)>;
-
-/// The real environment.
-std::optional<std::string> process_environment(const std::string& name);
 
 /// The place that a launcher gave this process; absent when it is the machine's own process and has
 /// to start the workers. RANK comes first; srun's and mpirun's variables count unless the flags say

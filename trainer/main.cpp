@@ -92,17 +92,23 @@ Place place_of_first_worker(const MachineInRun& self, const CauseExchange& excha
   return first;
 }
 
-int start_workers(const Options& options, const Experiment& experiment,
-                  const std::filesystem::path& program, int argc, char** argv) {
+/// What the launch must know of the work.
+struct Needs {
+  Backend backend = Backend::automatic;
+  std::int64_t multiply_adds = 0;  ///< of a rank's step; measuring communication needs no threads
+  std::chrono::seconds silence = kCommTimeout;  ///< how long a rank may give no sign of life
+};
+
+int start_workers(const Options& options, const Needs& needs, const std::filesystem::path& program,
+                  int argc, char** argv) {
   MachineInRun self = machine_in_run(options);
   if (kUsesGpus) {
-    check_gpus(experiment.distributed.backend, self.workers, count_gpus(process_environment));
+    check_gpus(needs.backend, self.workers, count_gpus(process_environment));
   }
-  self.silence = experiment.distributed.collective_timeout;
+  self.silence = needs.silence;
   const auto exchange = join_exchange(self);
   const std::vector<std::string> arguments(argv, argv + argc);
-  const int threads =
-      useful_threads(count_cores(), self.workers, multiply_adds_per_batch(experiment));
+  const int threads = useful_threads(count_cores(), self.workers, needs.multiply_adds);
   const Place first = place_of_first_worker(self, *exchange);
   return supervise(plan_workers(first, program, arguments, process_environment, threads), self,
                    *exchange);
@@ -128,23 +134,29 @@ int tell_other_machines(const Options& options, const UsageError& mistake) {
   return supervise({}, self, *exchange);
 }
 
-int train(const Options& options, const std::optional<Place>& place, int argc, char** argv) {
-  const Experiment experiment = read_experiment(options.experiment);
+int work(const Options& options, const std::optional<Place>& place, int argc, char** argv) {
+  Needs needs;
+  if (options.comm) {
+    needs.backend = options.comm->backend;
+  } else {
+    const Experiment experiment = read_experiment(options.experiment);
+    needs = {experiment.distributed.backend, multiply_adds_per_batch(experiment),
+             experiment.distributed.collective_timeout};
+    if (!place) check_machines(experiment, options);
+  }
   const auto program = worker_program();
   setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // c10d warns of every retry while machines gather
   if (place) {
-    const int threads =
-        useful_threads(count_cores(), place->local_world_size, multiply_adds_per_batch(experiment));
+    const int threads = useful_threads(count_cores(), place->local_world_size, needs.multiply_adds);
     become_worker(*place, program, threads, argv);
   }
-  check_machines(experiment, options);
-  return start_workers(options, experiment, program, argc, argv);
+  return start_workers(options, needs, program, argc, argv);
 }
 
 int run(int argc, char** argv) {
   const Options options = parse_command_line(argc, argv);
   if (options.action == Action::help) {
-    fmt::print("{}", usage_text());
+    fmt::print("{}", usage_text(options));
     return kTrained;
   }
   if (options.action == Action::version) {
@@ -158,7 +170,7 @@ int run(int argc, char** argv) {
   }
   const auto place = place_from(process_environment, options);
   try {
-    return train(options, place, argc, argv);
+    return work(options, place, argc, argv);
   } catch (const UsageError& mistake) {
     if (!place) return tell_other_machines(options, mistake);
     // The other workers of this machine read the same file and would say the same.

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
+#include "trainer/environment.h"
 #include "trainer/experiment.h"
-#include "trainer/launch.h"
 
 namespace dtool::trainer {
 

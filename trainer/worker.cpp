@@ -7,9 +7,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 
+#include "trainer/comm.h"
 #include "trainer/command_line.h"
 #include "trainer/experiment.h"
 #include "trainer/failure_watch.h"
@@ -72,17 +74,38 @@ void train_workload(const Experiment& experiment, const Options& options, const 
   train(experiment, options, group, workload);
 }
 
-/// Trains, and tells the other ranks if that fails. `group` outlives it, since a group's destructor
-/// waits for operations that may never end.
-int train_and_tell(Experiment& experiment, const Options& options, const Meeting& meeting,
-                   std::optional<FailureWatch>& watch, std::optional<Group>& group) {
+/// What the ranks are here for, and what it needs.
+struct Job {
+  Backend backend;
+  std::chrono::seconds timeout;        ///< of a collective operation, and of signs of life
+  std::function<void(Backend)> begin;  ///< before the ranks are connected: may take its time
+  std::function<void(const Group&)> work;
+};
+
+Job training_job(Experiment& experiment, const Options& options, const Meeting& meeting) {
+  return {experiment.distributed.backend, experiment.distributed.collective_timeout,
+          [&](Backend backend) {
+            check_machines(experiment, meeting);
+            if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
+            provide_data(experiment.data.files, meeting);
+          },
+          [&](const Group& group) { train_workload(experiment, options, group); }};
+}
+
+Job comm_job(const CommOptions& options, const Meeting& meeting) {
+  return {options.backend, kCommTimeout, [](Backend) {},
+          [&](const Group& group) { run_comm(options, meeting, group); }};
+}
+
+/// Does the job, and tells the other ranks if that fails. `group` outlives it, since a group's
+/// destructor waits for operations that may never end.
+int work_and_tell(const Job& job, const Meeting& meeting, std::optional<FailureWatch>& watch,
+                  std::optional<Group>& group) {
   try {
-    check_machines(experiment, meeting);
-    const Backend backend = choose_backend(experiment.distributed.backend);
-    if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
-    provide_data(experiment.data.files, meeting);
-    group = make_group(meeting, backend, experiment.distributed.collective_timeout);
-    train_workload(experiment, options, *group);
+    const Backend backend = choose_backend(job.backend);
+    job.begin(backend);
+    group = make_group(meeting, backend, job.timeout);
+    job.work(*group);
     if (watch) collectively([&] { watch->leave(); });
     return kTrained;
   } catch (const UsageError& mistake) {
@@ -106,16 +129,17 @@ int train_and_tell(Experiment& experiment, const Options& options, const Meeting
 
 int run(int argc, char** argv) {
   const Options options = parse_command_line(argc, argv);
-  Experiment experiment = read_experiment(options.experiment);
+  std::optional<Experiment> experiment;
+  if (!options.comm) experiment = read_experiment(options.experiment);
   const auto place = place_from(process_environment, options);
   if (!place) throw UsageError("dtool-trainer-worker is started by dtool-trainer, not by hand");
   const Meeting meeting = meet(*place, options.rendezvous_timeout);
+  const Job job =
+      options.comm ? comm_job(*options.comm, meeting) : training_job(*experiment, options, meeting);
   std::optional<Group> group;
   std::optional<FailureWatch> watch;
-  if (place->world_size > 1) {
-    watch.emplace(meeting, experiment.distributed.collective_timeout, stop_for_others);
-  }
-  const int code = train_and_tell(experiment, options, meeting, watch, group);
+  if (place->world_size > 1) watch.emplace(meeting, job.timeout, stop_for_others);
+  const int code = work_and_tell(job, meeting, watch, group);
   if (code != kTrained) std::_Exit(code);
   return code;
 }

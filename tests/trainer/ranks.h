@@ -1,4 +1,5 @@
-// Several ranks as threads of one process, each with its own connection.
+// Several ranks as threads of one process, each with its own connections, for tests of what goes on
+// between ranks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,21 +14,34 @@
 
 namespace dtool::trainer {
 
-inline constexpr int kRanks = 3;
+enum class Machines {
+  one,
+  one_a_rank,  ///< so that no two ranks share memory
+};
 
-/// Runs `body` on every rank of a group.
-inline void on_every_rank(const std::function<void(const Group&)>& body) {
+/// Runs `body` on each of `ranks` ranks that have met; none ends before all are done. An exception
+/// fails the test.
+inline void on_every_rank(int ranks, Machines machines,
+                          const std::function<void(const Meeting&)>& body) {
   const ReservedPort port(ReservedPort::For::this_machine);
   std::vector<std::thread> threads;
-  std::vector<std::string> errors(kRanks);
-  for (int rank = 0; rank < kRanks; ++rank) {
+  std::vector<std::string> errors(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        const Place place{rank, kRanks, rank, kRanks, 0, {"127.0.0.1", port.number()}};
+        Place place{rank, ranks, rank, ranks, 0, {"127.0.0.1", port.number()}};
+        if (machines == Machines::one_a_rank) {
+          place.machine = rank;
+          place.local_rank = 0;
+          place.local_world_size = 1;
+        }
         const Meeting meeting = meet(place, std::chrono::seconds(60));
-        const Group group = make_group(meeting, Backend::gloo, std::chrono::seconds(60));
-        body(group);
-        sum_over_ranks(group, {1});  // nobody leaves before the others are done
+        body(meeting);
+        if (ranks == 1) return;
+        meeting.store->add("test/done", 1);
+        while (meeting.store->add("test/done", 0) < ranks) std::this_thread::yield();
+        meeting.store->add("test/left", 1);
+        while (rank == 0 && meeting.store->add("test/left", 0) < ranks) std::this_thread::yield();
       } catch (const std::exception& problem) {
         errors[static_cast<std::size_t>(rank)] = problem.what();
       }
@@ -35,6 +49,17 @@ inline void on_every_rank(const std::function<void(const Group&)>& body) {
   }
   for (auto& each : threads) each.join();
   for (const auto& error : errors) EXPECT_EQ(error, "");
+}
+
+inline constexpr int kRanks = 3;
+
+/// Three ranks of one machine, connected.
+inline void on_every_rank(const std::function<void(const Group&)>& body) {
+  on_every_rank(kRanks, Machines::one, [&](const Meeting& meeting) {
+    const Group group = make_group(meeting, Backend::gloo, std::chrono::seconds(60));
+    body(group);
+    sum_over_ranks(group, {1});  // nobody leaves before the others are done
+  });
 }
 
 }  // namespace dtool::trainer

@@ -1,0 +1,111 @@
+// The measurement on real ranks, and that a number that is wrong is counted.
+#include "trainer/comm_measure.h"
+
+#include "tests/trainer/ranks.h"
+#include "trainer/comm_trial.h"
+#include "trainer/library_transport.h"
+#include "trainer/links.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+constexpr auto kTimeout = std::chrono::seconds(60);
+
+/// Spoils one number of each message that comes.
+class SpoilingTransport : public Transport {
+ public:
+  explicit SpoilingTransport(Transport& transport) : transport_(transport) {}
+
+  void exchange(float* tensor, const Round& round) override {
+    transport_.exchange(tensor, round);
+    if (round.receive_from != kNobody && round.receive.size() > 0) tensor[round.receive.begin] += 1;
+  }
+
+ private:
+  Transport& transport_;
+};
+
+CommOptions quick(const char* operations, const char* ways) {
+  CommOptions options;
+  options.sizes = {4, 4096, 159040};
+  options.operations = parse_operations(operations);
+  options.ways = parse_ways(ways);
+  options.repeats = 1;
+  options.iterations = 2;
+  return options;
+}
+
+std::int64_t wrong_in(const std::vector<CommRow>& rows) {
+  std::int64_t wrong = 0;
+  for (const CommRow& each : rows) wrong += each.wrong;
+  return wrong;
+}
+
+}  // namespace
+
+TEST(CommMeasure, EveryOperationIsRightInEveryWay) {
+  for (int size = 2; size <= 5; ++size) {
+    on_every_rank(size, Machines::one, [&](const Meeting& meeting) {
+      const Group group = make_group(meeting, Backend::gloo, kTimeout);
+      Links links(meeting, kTimeout);
+      CommOptions options;
+      options.sizes = {4, 4096, 159040};
+      options.repeats = 1;
+      options.iterations = 2;
+      const auto rows = measure(options, meeting, group, {&links, &links}, [](const CommRow&) {});
+      EXPECT_EQ(wrong_in(rows), 0);
+      // Messages 2 x 2 ways, broadcast, reduce 4, all_reduce 5, gather, all_gather, scatter.
+      EXPECT_EQ(rows.size(), 3U * (4 + 1 + 4 + 5 + 3) + 1);
+    });
+  }
+}
+
+TEST(CommMeasure, AlgorithmsRunOnTheLibrarysMessagesToo) {
+  on_every_rank(3, Machines::one, [&](const Meeting& meeting) {
+    const Group group = make_group(meeting, Backend::gloo, kTimeout);
+    LibraryTransport library(group);
+    const auto rows = measure(quick("reduce,all_reduce", "ring,halving_doubling,doubling,tree"),
+                              meeting, group, {nullptr, &library}, [](const CommRow&) {});
+    EXPECT_EQ(wrong_in(rows), 0);
+    EXPECT_EQ(rows.size(), 3U * (3 + 4));
+  });
+}
+
+TEST(CommMeasure, AMessageBetweenMachinesIsARowOfItsOwn) {
+  on_every_rank(2, Machines::one_a_rank, [&](const Meeting& meeting) {
+    const Group group = make_group(meeting, Backend::gloo, kTimeout);
+    const auto rows =
+        measure(quick("send_recv", "library"), meeting, group, {}, [](const CommRow&) {});
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].machines, 2);
+    EXPECT_EQ(rows[0].ranks, "0-1");
+  });
+}
+
+TEST(CommMeasure, SpoiltNumbersAreCountedOnEveryRank) {
+  on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
+    const Group group = make_group(meeting, Backend::gloo, kTimeout);
+    Links links(meeting, kTimeout);
+    SpoilingTransport spoiling(links);
+    for (const char* way : {"ring", "halving_doubling", "doubling", "tree"}) {
+      const auto rows = measure(quick("all_reduce", way), meeting, group, {&spoiling, &spoiling},
+                                [](const CommRow&) {});
+      for (const CommRow& each : rows) EXPECT_GT(each.wrong, 0) << way << ' ' << each.bytes;
+    }
+    const auto rows = measure(quick("send_recv,isend_irecv", "links"), meeting, group,
+                              {&spoiling, &spoiling}, [](const CommRow&) {});
+    for (const CommRow& each : rows) EXPECT_GT(each.wrong, 0) << each.bytes;
+  });
+}
+
+TEST(CommTrial, WhatIsNotWrittenIsWrong) {
+  const Slot slot{at::zeros({10}), {}, pattern_of(1)};
+  fill({slot});
+  EXPECT_EQ(count_wrong(slot), 10);
+  const Slot right{slot.tensor, pattern_of(1), pattern_of(1)};
+  fill({right});
+  EXPECT_EQ(count_wrong(right), 0);
+  right.tensor[3] += 1;
+  EXPECT_EQ(count_wrong(right), 1);
+}

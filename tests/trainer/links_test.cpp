@@ -1,0 +1,108 @@
+// Real links between ranks: the plans over shared memory and over TCP, and what a rank is told when
+// a peer is gone or silent.
+#include "trainer/links.h"
+
+#include "tests/trainer/ranks.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+constexpr auto kTimeout = std::chrono::seconds(30);
+
+/// Small whole numbers, so that sums are exact in any order.
+std::vector<float> addends(int rank, std::size_t count) {
+  std::vector<float> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(i % 97 + 1) * (rank + 1);
+  return numbers;
+}
+
+std::vector<float> sum_over(int size, std::size_t count) {
+  auto numbers = addends(0, count);
+  for (float& each : numbers) each *= static_cast<float>(size * (size + 1) / 2);
+  return numbers;
+}
+
+void expect_sums(Machines machines) {
+  // The last is more than a ring of shared memory and a socket's buffer hold.
+  for (const std::size_t count : {1UL, 5UL, 1000UL, 39760UL, 1500000UL}) {
+    for (int size = 2; size <= 5; ++size) {
+      on_every_rank(size, machines, [&](const Meeting& meeting) {
+        Links links(meeting, kTimeout);
+        const int rank = meeting.place.rank;
+        const int peer = (rank + 1) % size;
+        EXPECT_EQ(links.shares_memory_with(peer), machines == Machines::one);
+        for (const Algorithm each : kAlgorithms) {
+          auto tensor = addends(rank, count);
+          const auto elements = static_cast<std::int64_t>(count);
+          perform(plan_all_reduce(each, rank, size, elements), links, tensor.data());
+          EXPECT_TRUE(tensor == sum_over(size, count))
+              << to_string(each) << ", " << size << " ranks, " << count << " numbers";
+        }
+      });
+    }
+  }
+}
+
+}  // namespace
+
+TEST(Links, AllReduceThroughSharedMemory) {
+  expect_sums(Machines::one);
+}
+
+TEST(Links, AllReduceThroughTcp) {
+  expect_sums(Machines::one_a_rank);
+}
+
+TEST(Links, APeerThatIsGoneIsNamed) {
+  for (const Machines machines : {Machines::one, Machines::one_a_rank}) {
+    on_every_rank(2, machines, [&](const Meeting& meeting) {
+      Links links(meeting, kTimeout);
+      if (meeting.place.rank == 1) return;  // and closes its links
+      std::vector<float> tensor(1000);
+      const Round round{kNobody, {}, 1, {0, 1000}, Combine::add};
+      try {
+        links.exchange(tensor.data(), round);
+        ADD_FAILURE() << "it received from nobody";
+      } catch (const std::exception& problem) {
+        EXPECT_EQ(problem.what(), to_string(meeting.members[1]) + " closed its connection");
+      }
+    });
+  }
+}
+
+TEST(Links, WhatAPeerSentBeforeItWentIsStillReceived) {
+  for (const Machines machines : {Machines::one, Machines::one_a_rank}) {
+    on_every_rank(2, machines, [&](const Meeting& meeting) {
+      Links links(meeting, kTimeout);
+      std::vector<float> tensor = addends(1, 1000);
+      if (meeting.place.rank == 1) {
+        links.exchange(tensor.data(), {0, {0, 1000}, kNobody, {}, Combine::add});
+        return;
+      }
+      meeting.store->wait({"test/done"});  // rank 1 is through, and its links are closed
+      tensor.assign(1000, 0);
+      links.exchange(tensor.data(), {kNobody, {}, 1, {0, 1000}, Combine::add});
+      EXPECT_TRUE(tensor == addends(1, 1000));
+    });
+  }
+}
+
+TEST(Links, ASilentPeerIsNamedAfterTheTimeout) {
+  for (const Machines machines : {Machines::one, Machines::one_a_rank}) {
+    on_every_rank(2, machines, [&](const Meeting& meeting) {
+      Links links(meeting, std::chrono::seconds(1));
+      if (meeting.place.rank == 1) {
+        meeting.store->wait({"test/done"});
+        return;
+      }
+      std::vector<float> tensor(1000);
+      try {
+        links.exchange(tensor.data(), {kNobody, {}, 1, {0, 1000}, Combine::add});
+        ADD_FAILURE() << "it received from nobody";
+      } catch (const std::exception& problem) {
+        EXPECT_EQ(problem.what(), to_string(meeting.members[1]) + " gave no answer for 1 s");
+      }
+    });
+  }
+}

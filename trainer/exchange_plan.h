@@ -1,0 +1,70 @@
+// All-reduce and reduce out of point-to-point messages: what each rank sends to whom, round by
+// round, as plain data. No message is sent here, so that a test can play a plan through for any
+// number of ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace dtool::trainer {
+
+/// Elements [begin, end) of the tensor.
+struct Section {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  bool operator==(const Section&) const = default;
+};
+
+enum class Combine {
+  add,      ///< what comes is added to what is there
+  replace,  ///< what comes takes the place of what is there
+};
+
+inline constexpr int kNobody = -1;
+
+/// One round of one rank: a message out, one in, or both at once. Where the two ranges overlap,
+/// what goes out is as it was before the round.
+struct Round {
+  int send_to = kNobody;
+  Section send;
+  int receive_from = kNobody;
+  Section receive;
+  Combine combine = Combine::add;
+};
+
+/// A rank's rounds, in order. A message from a to b meets the next one that b expects from a.
+using Plan = std::vector<Round>;
+
+enum class Algorithm { ring, halving_doubling, doubling, tree };
+
+inline constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::halving_doubling,
+                                            Algorithm::doubling, Algorithm::tree};
+
+/// `ring`, `halving_doubling`, `doubling`, `tree`.
+std::string_view to_string(Algorithm algorithm);
+std::optional<Algorithm> algorithm_of(std::string_view name);
+
+/// After it every rank has the sum over all ranks, the same bits on each.
+Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements);
+
+/// After it rank 0 has the sum over all ranks; what the others have is of no use. There is none by
+/// `doubling`, in which every rank ends up with everything.
+Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements);
+
+/// The part of `elements` that `index` is given when `parts` share them, as evenly as can be.
+Section part_of(std::int64_t elements, int parts, int index);
+
+// One pair each in ring.cpp, halving_doubling.cpp and so on.
+Plan ring_all_reduce(int rank, int size, std::int64_t elements);
+Plan ring_reduce(int rank, int size, std::int64_t elements);
+Plan halving_doubling_all_reduce(int rank, int size, std::int64_t elements);
+Plan halving_doubling_reduce(int rank, int size, std::int64_t elements);
+Plan doubling_all_reduce(int rank, int size, std::int64_t elements);
+Plan tree_all_reduce(int rank, int size, std::int64_t elements);
+Plan tree_reduce(int rank, int size, std::int64_t elements);
+
+}  // namespace dtool::trainer
