@@ -1,6 +1,8 @@
 // One producer, one consumer, a bounded queue.
 #include "trainer/batch_loader.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +14,10 @@ BatchLoader::BatchLoader(const DataSet& set, std::vector<std::int64_t> order,
       order_(std::move(order)),
       batch_size_(static_cast<std::size_t>(batch_size)),
       ahead_(set.inputs.is_cpu() ? static_cast<std::size_t>(ahead) : 0) {
+  if (set.inputs.is_cuda()) {
+    // Once an epoch: with each batch's numbers the CPU would wait for the GPU.
+    order_on_gpu_ = at::tensor(order_, at::kLong).to(set.inputs.device());
+  }
   if (ahead_ > 0) thread_ = std::thread([this] { gather_ahead(); });
 }
 
@@ -43,9 +49,12 @@ std::optional<Batch> BatchLoader::next() {
 std::optional<Batch> BatchLoader::gather_next() {
   if (begin_ == order_.size()) return std::nullopt;
   const auto size = std::min(batch_size_, order_.size() - begin_);
-  const std::span samples(order_.data() + begin_, size);
-  begin_ += size;
-  return gather(set_, samples);
+  const auto begin = std::exchange(begin_, begin_ + size);
+  if (order_on_gpu_.defined()) {
+    return gather(set_, order_on_gpu_.narrow(0, static_cast<std::int64_t>(begin),
+                                             static_cast<std::int64_t>(size)));
+  }
+  return gather(set_, std::span<const std::int64_t>(order_.data() + begin, size));
 }
 
 void BatchLoader::gather_ahead() {

@@ -34,6 +34,7 @@ class BatchLoader {
 
   const DataSet& set_;
   std::vector<std::int64_t> order_;
+  at::Tensor order_on_gpu_;  ///< undefined where the set is not on one
   std::size_t batch_size_;
   std::size_t ahead_;
   std::size_t begin_ = 0;  ///< of the next batch to gather; the thread's while it runs

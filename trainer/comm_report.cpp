@@ -73,8 +73,10 @@ std::string panel_script(const Panel& panel, const std::vector<Series>& all) {
                     lines.empty() ? "plot" : ", \\\n ", i, panel.axis == Axis::time ? 2 : 3, label);
   }
   if (lines.empty()) return "";
-  return fmt::format("set title '{}'\nset ylabel '{}'\n{}\n", panel.title,
-                     panel.axis == Axis::time ? "microseconds" : "GB/s", lines);
+  // Where the curves, which all rise, are not.
+  return fmt::format("set title '{}'\nset ylabel '{}'\nset key {} noenhanced\n{}\n", panel.title,
+                     panel.axis == Axis::time ? "microseconds" : "GB/s",
+                     panel.axis == Axis::time ? "left top" : "right bottom", lines);
 }
 
 }  // namespace
@@ -157,7 +159,7 @@ std::string gnuplot_script(const std::vector<CommRow>& rows, int world_size,
   };
   return "# Drawn by `gnuplot comm.gnuplot`: comm.svg and comm.png.\n" + data +
          "set logscale x 2\nset logscale y\nset format x '%.0b%B'\nset xlabel 'bytes'\n"
-         "set key left top noenhanced\nset grid\nset title noenhanced\n" +
+         "set grid\nset title noenhanced\n" +
          picture("svg background '#ffffff'", "comm.svg") + picture("pngcairo", "comm.png") +
          "unset output\n";
 }

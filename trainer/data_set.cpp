@@ -95,15 +95,9 @@ at::Tensor index_on(at::Device device, std::span<const std::int64_t> samples) {
       .to(device);
 }
 
-/// [samples, values] to [samples', values] float.
-at::Tensor rows(const at::Tensor& inputs, std::span<const std::int64_t> samples) {
-  if (inputs.scalar_type() == at::kByte && inputs.is_cpu()) {
-    at::Tensor out = at::empty({static_cast<std::int64_t>(samples.size()), inputs.size(1)});
-    gather_bytes(inputs.data_ptr<std::uint8_t>(), inputs.size(1), samples, out.data_ptr<float>());
-    return out;
-  }
-  const at::Tensor out = inputs.index_select(0, index_on(inputs.device(), samples));
-  return out.scalar_type() == at::kByte ? out.to(at::kFloat).div_(255) : out;
+/// Bytes are 0 black to 255 white, floats are as they are.
+at::Tensor to_floats(const at::Tensor& inputs) {
+  return inputs.scalar_type() == at::kByte ? inputs.to(at::kFloat).div_(255) : inputs;
 }
 
 }  // namespace
@@ -115,13 +109,20 @@ DataSets load_data(const DataSettings& settings, at::Device device) {
 }
 
 Batch gather(const DataSet& set, std::span<const std::int64_t> samples) {
-  return {rows(set.inputs, samples),
-          set.targets.index_select(0, index_on(set.targets.device(), samples))};
+  const at::Tensor numbers = index_on(set.targets.device(), samples);
+  if (!set.inputs.is_cpu() || set.inputs.scalar_type() != at::kByte) return gather(set, numbers);
+  at::Tensor inputs = at::empty({static_cast<std::int64_t>(samples.size()), set.inputs.size(1)});
+  gather_bytes(set.inputs.data_ptr<std::uint8_t>(), set.inputs.size(1), samples,
+               inputs.data_ptr<float>());
+  return {inputs, set.targets.index_select(0, numbers)};
+}
+
+Batch gather(const DataSet& set, const at::Tensor& samples) {
+  return {to_floats(set.inputs.index_select(0, samples)), set.targets.index_select(0, samples)};
 }
 
 Batch gather(const DataSet& set, Range range) {
-  const at::Tensor inputs = set.inputs.slice(0, range.begin, range.end);
-  return {inputs.scalar_type() == at::kByte ? inputs.to(at::kFloat).div_(255) : inputs,
+  return {to_floats(set.inputs.slice(0, range.begin, range.end)),
           set.targets.slice(0, range.begin, range.end)};
 }
 

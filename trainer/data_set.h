@@ -42,6 +42,9 @@ DataSets load_data(const DataSettings& settings, at::Device device);
 /// Copies the samples that `samples` numbers, in this order.
 Batch gather(const DataSet& set, std::span<const std::int64_t> samples);
 
+/// The same, with the numbers ([batch] int64) on the set's device.
+Batch gather(const DataSet& set, const at::Tensor& samples);
+
 /// Copies the samples of a range.
 Batch gather(const DataSet& set, Range range);
 

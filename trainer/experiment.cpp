@@ -259,6 +259,12 @@ TrainSettings read_train(TomlReader& reader, const OptimizerSettings& optimizer)
       reader, "train.batch_size_per",
       {{"rank", BatchPer::rank}, {"machine", BatchPer::machine}, {"run", BatchPer::run}});
   train.evaluate_every = reader.integer("train.evaluate_every", 1, {0, 1'000'000});
+  train.precision =
+      choose<Precision>(reader, "train.precision",
+                        {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}});
+  train.cuda_graph = choose<CudaGraph>(
+      reader, "train.cuda_graph",
+      {{"auto", CudaGraph::automatic}, {"on", CudaGraph::on}, {"off", CudaGraph::off}});
   return train;
 }
 

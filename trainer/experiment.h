@@ -39,6 +39,12 @@ enum class OptimizerKind { adam, adamw, sgd };
 
 enum class Backend { automatic, gloo, nccl };
 
+/// Of the forward pass; parameters are float32 always.
+enum class Precision { float32, bfloat16 };
+
+/// Whether steps are played back from a CUDA graph.
+enum class CudaGraph { automatic, on, off };
+
 struct ModelSettings {
   std::vector<Layer> layers;  ///< all but the output layer, first to last
   Activation output_activation{};
@@ -88,6 +94,8 @@ struct TrainSettings {
   std::vector<Stage> stages;  ///< at least one
   BatchPer batch_per{};
   std::int64_t evaluate_every{};  ///< epochs; 0: after the last only
+  Precision precision{};
+  CudaGraph cuda_graph{};
 };
 
 struct CheckpointSettings {

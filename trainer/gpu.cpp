@@ -1,13 +1,19 @@
-// For LibTorch from 2.1 on.
+// For LibTorch from 2.4 on.
 #include "trainer/gpu.h"
 
+#include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <cstdlib>
+#include <exception>
+#include <memory>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include "trainer/endpoint.h"
+
+static_assert(TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4),
+              "GPUs need LibTorch 2.4 or newer: configure with -DDTOOL_CUDA=OFF");
 
 namespace dtool::trainer::gpu {
 namespace {
@@ -57,6 +63,26 @@ c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting& meeting,
                                                            meeting.place.world_size, options);
   connect_now(*group, {at::kCUDA, c10::cuda::current_device()});
   return group;
+}
+
+std::function<void()> record(const std::function<void()>& work) {
+  const auto graph = std::make_shared<at::cuda::CUDAGraph>();
+  c10::cuda::device_synchronize();
+  // Other threads, such as NCCL's watching one, may ask CUDA meanwhile what this one may not.
+  graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+  try {
+    work();
+  } catch (...) {
+    const auto problem = std::current_exception();
+    try {
+      graph->capture_end();  // the stream is of use again
+    } catch (const std::exception&) {
+      // A recording that went wrong says so once more here; the first word is the telling one.
+    }
+    std::rethrow_exception(problem);
+  }
+  graph->capture_end();
+  return [graph] { graph->replay(); };
 }
 
 }  // namespace dtool::trainer::gpu

@@ -7,6 +7,7 @@
 
 #include <torch/version.h>
 #include <chrono>
+#include <functional>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "trainer/rendezvous.h"
@@ -32,5 +33,9 @@ void use(int index);
 /// tells what becomes of it.
 c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting& meeting,
                                                       std::chrono::milliseconds timeout);
+
+/// Records what `work` launches on this thread's GPU and stream, without doing it; the result does
+/// all of it each time that it is called. Throws c10::Error where something cannot be recorded.
+std::function<void()> record(const std::function<void()>& work);
 
 }  // namespace dtool::trainer::gpu

@@ -17,4 +17,8 @@ c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting&, std::chron
   throw std::logic_error("this program is built without NCCL");
 }
 
+std::function<void()> record(const std::function<void()>&) {
+  throw std::logic_error("this program is built without CUDA");
+}
+
 }  // namespace dtool::trainer::gpu

@@ -9,19 +9,6 @@
 
 namespace dtool::trainer {
 
-/// In the parameters' own precision. Adam: theta -= rate * m / (sqrt(v) * root_correction +
-/// epsilon).
-struct StepFactors {
-  float clip;    ///< multiplies every gradient
-  float decay;   ///< adds this share of the parameter to its gradient
-  float shrink;  ///< multiplies every parameter first (AdamW)
-  float beta1;   ///< or SGD's momentum
-  float beta2;
-  float epsilon;
-  float rate;             ///< learning rate / (1 - beta1^t), or SGD's learning rate
-  float root_correction;  ///< 1 / sqrt(1 - beta2^t)
-};
-
 namespace {
 
 // Wider registers where the processor has them. Every operation is rounded as IEEE 754 says and
@@ -63,6 +50,7 @@ bool in_one_pass(const at::Tensor& parameter, const at::Tensor& gradient) {
 
 Optimizer::Optimizer(std::vector<at::Tensor> parameters, const OptimizerSettings& settings)
     : parameters_(std::move(parameters)), settings_(settings) {
+  if (FusedUpdate::serves(parameters_)) fused_.emplace(parameters_.at(0).device());
   for (const at::Tensor& each : parameters_) {
     state_.first.push_back(at::zeros_like(each.detach(), at::MemoryFormat::Contiguous));
     if (settings_.kind == OptimizerKind::sgd) continue;
@@ -106,11 +94,20 @@ double Optimizer::clip() {
   return 1;
 }
 
-void Optimizer::step(double learning_rate) {
-  const c10::NoGradGuard no_gradients;
+void Optimizer::prepare(double learning_rate) {
   ++state_.steps;
-  StepFactors f = factors(learning_rate);
+  factors_ = factors(learning_rate);
+  if (fused_) fused_->prepare(learning_rate, state_.steps);
+}
+
+void Optimizer::apply() {
+  const c10::NoGradGuard no_gradients;
+  StepFactors f = factors_;
   if (settings_.clip_norm > 0) f.clip = static_cast<float>(clip());
+  if (fused_) {
+    fused_->apply(settings_, parameters_, state_.first, state_.second);
+    return;
+  }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (in_one_pass(parameters_[i], parameters_[i].grad())) {
       step_in_one_pass(i, f);

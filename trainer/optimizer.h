@@ -5,13 +5,26 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "trainer/experiment.h"
+#include "trainer/fused_update.h"
 
 namespace dtool::trainer {
 
-struct StepFactors;
+/// In the parameters' own precision. Adam: theta -= rate * m / (sqrt(v) * root_correction +
+/// epsilon).
+struct StepFactors {
+  float clip;    ///< multiplies every gradient
+  float decay;   ///< adds this share of the parameter to its gradient
+  float shrink;  ///< multiplies every parameter first (AdamW)
+  float beta1;   ///< or SGD's momentum
+  float beta2;
+  float epsilon;
+  float rate;             ///< learning rate / (1 - beta1^t), or SGD's learning rate
+  float root_correction;  ///< 1 / sqrt(1 - beta2^t)
+};
 
 /// The same numbers as torch.optim's, to rounding, and clipping as torch.nn.utils.clip_grad_norm_.
 class Optimizer {
@@ -20,7 +33,15 @@ class Optimizer {
 
   /// One step along the parameters' gradients, which must be defined and laid out as the
   /// parameters.
-  void step(double learning_rate);
+  void step(double learning_rate) {
+    prepare(learning_rate);
+    apply();
+  }
+
+  /// The two parts of a step: what changes from one to the next, and the work of the device, which
+  /// can be recorded.
+  void prepare(double learning_rate);
+  void apply();
 
   /// What a checkpoint keeps. The averages have their parameter's shape.
   struct State {
@@ -39,6 +60,8 @@ class Optimizer {
 
   std::vector<at::Tensor> parameters_;
   OptimizerSettings settings_;
+  StepFactors factors_{};             ///< of the step that is being taken
+  std::optional<FusedUpdate> fused_;  ///< on GPUs
   State state_;
 };
 

@@ -11,7 +11,9 @@
 
 #include "trainer/batch_loader.h"
 #include "trainer/checkpoint_folder.h"
+#include "trainer/cuda_graph.h"
 #include "trainer/data_parallel.h"
+#include "trainer/gpu.h"
 #include "trainer/loss_window.h"
 #include "trainer/optimizer.h"
 #include "trainer/progress_log.h"
@@ -43,6 +45,12 @@ void keeping_buffers(const Model& model, const std::function<void()>& action) {
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(former[i]);
 }
 
+std::int64_t samples_of(const std::vector<Batch>& batches) {
+  std::int64_t samples = 0;
+  for (const Batch& each : batches) samples += each.size();
+  return samples;
+}
+
 /// One run of the loop, with everything that lives as long as it.
 class Training {
  public:
@@ -52,7 +60,8 @@ class Training {
         options_(options),
         group_(group),
         workload_(workload),
-        plan_(stages_of_rank(experiment, group), workload.data().train.size() / group.size) {}
+        plan_(stages_of_rank(experiment, group), workload.data().train.size() / group.size),
+        loss_(at::zeros({}, at::TensorOptions(group.device).dtype(at::kFloat))) {}
 
   void run();
 
@@ -67,6 +76,7 @@ class Training {
   void train_leg();
   std::vector<Batch> next_batches(BatchLoader& loader);
   void step(const std::vector<Batch>& batches);
+  void compute(const std::vector<Batch>& batches);
   double learning_rate() const;
   bool passed(std::int64_t steps_before, std::int64_t every) const;
   void check_loss();
@@ -88,7 +98,9 @@ class Training {
   std::vector<at::Tensor> parameters_;  ///< those that the loss depends on
   std::optional<Optimizer> optimizer_;
   std::optional<DataParallel> parallel_;
-  std::optional<ProgressLog> log_;  ///< rank 0 only
+  std::optional<GraphedStep> graphed_;  ///< where steps are played back
+  std::optional<ProgressLog> log_;      ///< rank 0 only
+  at::Tensor loss_;                     ///< mean of the step's; always in the same place
   LossWindow window_;
   LossSums epoch_sums_;
   LossSums untold_sums_;  ///< since the last line
@@ -109,6 +121,9 @@ void Training::run() {
   parallel_.emplace(group_, parameters_);
   keeping_buffers(workload_.model(),
                   [this] { parallel_->settle([this] { return probe_loss(); }); });
+  if (plays_back(experiment_.train.cuda_graph, experiment_.workload, group_.device)) {
+    graphed_.emplace([this](const std::vector<Batch>& batches) { compute(batches); }, gpu::record);
+  }
   open_log();
   if (plan_.is_over(progress_)) evaluate();
   while (!plan_.is_over(progress_)) train_leg();
@@ -263,20 +278,31 @@ void Training::step(const std::vector<Batch>& batches) {
                               static_cast<std::uint64_t>(group_.rank))
                            .next());
   }
-  std::int64_t samples = 0;
-  for (const Batch& each : batches) samples += each.size();
-  parallel_->begin_step();
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    const at::Tensor loss = workload_.loss(batches[i]);
-    const double share = static_cast<double>(batches[i].size()) / static_cast<double>(samples);
-    parallel_->backward(share == 1 ? loss : loss * share,
-                        i + 1 == batches.size() ? Exchange::yes : Exchange::no);
-    window_.add(loss, batches[i].size(), progress_.steps + 1);
-  }
   learning_rate_ = learning_rate();
-  optimizer_->step(learning_rate_);
+  optimizer_->prepare(learning_rate_);
+  if (graphed_) {
+    graphed_->run(batches);
+  } else {
+    compute(batches);
+  }
+  window_.add(loss_, samples_of(batches), progress_.steps + 1);
   ++progress_.steps;
   ++progress_.stage_steps;
+}
+
+/// What the device does in a step; nothing of it may depend on a number of the CPU's that changes.
+void Training::compute(const std::vector<Batch>& batches) {
+  const auto samples = static_cast<double>(samples_of(batches));
+  parallel_->begin_step();
+  loss_.zero_();
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const at::Tensor loss = workload_.loss(batches[i]);
+    const double share = static_cast<double>(batches[i].size()) / samples;
+    parallel_->backward(share == 1 ? loss : loss * share,
+                        i + 1 == batches.size() ? Exchange::yes : Exchange::no);
+    loss_.add_(loss.detach(), share);
+  }
+  optimizer_->apply();
 }
 
 double Training::learning_rate() const {

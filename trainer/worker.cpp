@@ -13,6 +13,7 @@
 
 #include "trainer/comm.h"
 #include "trainer/command_line.h"
+#include "trainer/cuda_graph.h"
 #include "trainer/experiment.h"
 #include "trainer/failure_watch.h"
 #include "trainer/last_words.h"
@@ -21,6 +22,7 @@
 #include "trainer/rendezvous.h"
 #include "trainer/settings_table.h"
 #include "trainer/training.h"
+#include "trainer/uncaught.h"
 #include "trainer/usage_error.h"
 #include "trainer/workload.h"
 
@@ -70,7 +72,8 @@ void train_workload(const Experiment& experiment, const Options& options, const 
   torch::manual_seed(options.seed);
   DataSets data = load_data(experiment.data, group.device);
   auto model = make_model(experiment.model, data, group);
-  Workload workload(std::move(model), std::move(data), experiment.model);
+  Workload workload(std::move(model), std::move(data), experiment.model,
+                    experiment.train.precision);
   train(experiment, options, group, workload);
 }
 
@@ -89,7 +92,11 @@ Job training_job(Experiment& experiment, const Options& options, const Meeting& 
             if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
             provide_data(experiment.data.files, meeting);
           },
-          [&](const Group& group) { train_workload(experiment, options, group); }};
+          [&](const Group& group) {
+            // Refuses what this device cannot do, before the data is loaded.
+            plays_back(experiment.train.cuda_graph, experiment.workload, group.device);
+            train_workload(experiment, options, group);
+          }};
 }
 
 Job comm_job(const CommOptions& options, const Meeting& meeting) {
@@ -139,6 +146,11 @@ int run(int argc, char** argv) {
   std::optional<Group> group;
   std::optional<FailureWatch> watch;
   if (place->world_size > 1) watch.emplace(meeting, job.timeout, stop_for_others);
+  std::optional<UncaughtExceptions> uncaught;  // NCCL's, as a rule
+  if (watch) {
+    uncaught.emplace(
+        [&watch](const std::string& error) { stop_for_others(watch->find_cause(error)); });
+  }
   const int code = work_and_tell(job, meeting, watch, group);
   if (code != kTrained) std::_Exit(code);
   return code;

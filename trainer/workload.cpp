@@ -8,15 +8,18 @@
 #include <algorithm>
 
 #include "trainer/loss.h"
+#include "trainer/precision.h"
 #include "trainer/usage_error.h"
 
 namespace dtool::trainer {
 
-Workload::Workload(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings)
+Workload::Workload(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
+                   Precision precision)
     : model_(std::move(model)),
       data_(std::move(data)),
       loss_(settings.loss),
-      target_(settings.target) {
+      target_(settings.target),
+      precision_(precision) {
   const c10::NoGradGuard no_gradients;
   model_->set_mode(Mode::evaluation);
   try {
@@ -34,8 +37,15 @@ const at::Tensor& Workload::targets_of(const Batch& batch) const {
   return target_ == Target::inputs ? batch.inputs : batch.targets;
 }
 
+/// Float32, so that the loss is computed in it: of bfloat16 outputs it would be rounded to three
+/// digits.
+at::Tensor Workload::outputs(const Batch& batch) {
+  const Autocast autocast(precision_, batch.inputs.device());
+  return model_->forward(batch.inputs).to(at::kFloat);
+}
+
 at::Tensor Workload::loss(const Batch& batch) {
-  return mean_loss(loss_, model_->forward(batch.inputs), targets_of(batch));
+  return mean_loss(loss_, outputs(batch), targets_of(batch));
 }
 
 std::vector<ScoreName> Workload::scores() const {
@@ -51,11 +61,11 @@ std::vector<double> Workload::evaluate(Range range) {
   double correct = 0;
   for (auto begin = range.begin; begin < range.end; begin += kChunk) {
     const Batch batch = gather(data_.test, Range{begin, std::min(begin + kChunk, range.end)});
-    const at::Tensor outputs = model_->forward(batch.inputs);
-    loss_sum += mean_loss(loss_, outputs, targets_of(batch)).item<double>() *
+    const at::Tensor answers = outputs(batch);
+    loss_sum += mean_loss(loss_, answers, targets_of(batch)).item<double>() *
                 static_cast<double>(batch.size());
     if (loss_ != Loss::cross_entropy) continue;
-    correct += outputs.argmax(1).eq(batch.targets).sum().item<double>();
+    correct += answers.argmax(1).eq(batch.targets).sum().item<double>();
   }
   if (loss_ != Loss::cross_entropy) return {loss_sum};
   return {loss_sum, correct};

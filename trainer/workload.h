@@ -22,7 +22,8 @@ struct ScoreName {
 class Workload {
  public:
   /// Throws UsageError when the model does not fit the data: it is tried on two samples.
-  Workload(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings);
+  Workload(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
+           Precision precision);
 
   Model& model() { return *model_; }
   const DataSets& data() const { return data_; }
@@ -38,12 +39,14 @@ class Workload {
   std::vector<double> evaluate(Range range);
 
  private:
+  at::Tensor outputs(const Batch& batch);
   const at::Tensor& targets_of(const Batch& batch) const;
 
   std::unique_ptr<Model> model_;
   DataSets data_;
   Loss loss_;
   Target target_;
+  Precision precision_;
 };
 
 }  // namespace dtool::trainer

@@ -87,7 +87,7 @@ train; broken USR1 2
 ended 'a library ends a worker' '1 1 1' "rank 2 on machine 2 \($host\) failed with exit code 3: a library is out of luck"
 train; broken USR2 1
 ended 'an exception that nobody catches' '1 1 1' \
-  "rank 1 on machine 1 \($host\) was killed by signal 6 \(Aborted\): what\(\):  nobody catches this"
+  "rank 1 on machine 1 \($host\): nobody catches this"
 train; broken KILL 0
 ended 'rank 0, which holds the store, is killed' '1 1 1' "rank 0 on machine 0 \($host\) was killed by signal 9 \(Killed\)"
 ranks=2

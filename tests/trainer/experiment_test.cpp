@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "tests/trainer/experiment_text.h"
 #include "trainer/settings_table.h"
 #include "trainer/usage_error.h"
 
@@ -20,9 +21,7 @@ std::string read(const std::filesystem::path& file) {
 }
 
 Experiment parse(const std::string& text) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "experiment_test.toml";
-  std::ofstream(file) << text;
-  return read_experiment(file);
+  return experiment_of(text, "experiment_test.toml");
 }
 
 const std::filesystem::path kSource = DTOOL_SOURCE_DIR;

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "trainer/experiment.h"
+#include "tests/trainer/experiment_text.h"
 #include "trainer/usage_error.h"
 
 using namespace dtool::trainer;
@@ -16,9 +16,7 @@ using namespace dtool::trainer;
 namespace {
 
 Experiment parse(const std::string& text) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "file_settings.toml";
-  std::ofstream(file) << text;
-  return read_experiment(file);
+  return experiment_of(text, "file_settings.toml");
 }
 
 /// The page's examples in its order.

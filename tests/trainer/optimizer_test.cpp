@@ -8,6 +8,7 @@
 #include <torch/optim/sgd.h>
 #include <torch/types.h>
 #include <torch/utils.h>
+#include <torch/version.h>
 
 #include <torch/nn/utils/clip_grad.h>  // needs torch/types.h before it
 
@@ -129,6 +130,34 @@ TEST(Optimizer, ClipsAllGradientsTogetherAsPyTorchDoes) {
         EXPECT_TRUE(at::allclose(ours[i].detach(), theirs[i].detach(), 1e-5, 1e-7)) << longest;
       }
     }
+  }
+}
+
+// On CPUs, where LibTorch from 2.4 on has the same fused operations as on GPUs.
+TEST(FusedUpdate, TakesTheStepsOfTheOtherWay) {
+  if (TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 4)) {
+    GTEST_SKIP() << "this LibTorch has no fused updates on CPUs";
+  }
+  for (const auto kind : {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd}) {
+    torch::manual_seed(1);
+    const at::Tensor start = at::randn({5, 7});
+    const std::vector<at::Tensor> ours = {start.clone().requires_grad_(true)};
+    const std::vector<at::Tensor> fused = {start.clone().requires_grad_(true)};
+    const auto settings = settings_of(kind, 0.1);
+    Optimizer optimizer(ours, settings);
+    Optimizer::State state = Optimizer(fused, settings).state();
+    FusedUpdate update(at::kCPU);
+    for (int step = 1; step <= 20; ++step) {
+      const double rate = kRate / step;
+      set_gradients(ours, {at::randn({5, 7})});
+      set_gradients(fused, {ours[0].grad()});
+      optimizer.step(rate);
+      update.prepare(rate, step);
+      update.apply(settings, fused, state.first, state.second);
+    }
+    EXPECT_TRUE(ours[0].allclose(fused[0], 1e-5, 1e-6))
+        << (ours[0] - fused[0]).abs().max().item<float>();
+    EXPECT_FALSE(ours[0].allclose(start, 1e-2, 1e-2));
   }
 }
 

@@ -1,0 +1,104 @@
+// Everything but the GPU's own recording: a recorder that does the recorded work again stands in
+// for it, which reads the same tensors as a graph would.
+#include "trainer/cuda_graph.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "trainer/usage_error.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+Batch batch_of(double value, std::int64_t size) {
+  return {at::full({size, 3}, value), at::full({size, 1}, -value)};
+}
+
+struct CountedStep {
+  int worked = 0;
+  int recorded = 0;
+  int played = 0;
+  double inputs = 0;  ///< the sum of the last step's
+  double targets = 0;
+
+  GraphedStep step{[this](const std::vector<Batch>& batches) {
+                     ++worked;
+                     inputs = targets = 0;
+                     for (const Batch& each : batches) {
+                       inputs += each.inputs.sum().item<double>();
+                       targets += each.targets.sum().item<double>();
+                     }
+                   },
+                   [this](const std::function<void()>& work) {
+                     ++recorded;
+                     return [this, work] {
+                       ++played;
+                       work();
+                     };
+                   }};
+};
+
+}  // namespace
+
+TEST(GraphedStep, RecordsAfterTheWarmUpAndPlaysWithNewValues) {
+  CountedStep counted;
+  for (int i = 1; i <= GraphedStep::kWarmUp + 5; ++i) {
+    counted.step.run({batch_of(i, 2), batch_of(10 * i, 2)});
+    EXPECT_EQ(counted.worked, i);
+    EXPECT_EQ(counted.inputs, 2 * 3 * 11.0 * i);
+    EXPECT_EQ(counted.targets, -2 * 11.0 * i);
+  }
+  EXPECT_EQ(counted.recorded, 1);
+  EXPECT_EQ(counted.played, 5);
+}
+
+TEST(GraphedStep, DoesOtherSizesOperationByOperation) {
+  CountedStep counted;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int i = 0; i < GraphedStep::kWarmUp + 1; ++i) counted.step.run({batch_of(1, 4)});
+    const int played = counted.played;
+    counted.step.run({batch_of(1, 3)});
+    EXPECT_EQ(counted.inputs, 9);
+    EXPECT_EQ(counted.played, played);
+  }
+  EXPECT_EQ(counted.recorded, 1);
+  EXPECT_EQ(counted.played, 1 + 2 * (GraphedStep::kWarmUp + 1));
+}
+
+TEST(GraphedStep, RecordsAnewForAStageOfOtherBatches) {
+  CountedStep counted;
+  for (const int size : {4, 8}) {
+    for (int i = 0; i < GraphedStep::kWarmUp + 3; ++i) counted.step.run({batch_of(1, size)});
+    EXPECT_EQ(counted.inputs, 3 * size);
+  }
+  EXPECT_EQ(counted.recorded, 2);
+  EXPECT_EQ(counted.played, 6);
+}
+
+TEST(GraphedStep, SaysWhatToDoWhereAStepCannotBeRecorded) {
+  GraphedStep step([](const std::vector<Batch>&) {},
+                   [](const std::function<void()>&) -> std::function<void()> {
+                     TORCH_CHECK(false, "operation not permitted");
+                   });
+  for (int i = 0; i < GraphedStep::kWarmUp; ++i) step.run({batch_of(1, 1)});
+  try {
+    step.run({batch_of(1, 1)});
+    FAIL();
+  } catch (const std::runtime_error& problem) {
+    EXPECT_STREQ(problem.what(),
+                 "the step cannot be recorded as a CUDA graph (train.cuda_graph = \"off\" does "
+                 "without): operation not permitted");
+  }
+}
+
+TEST(CudaGraph, IsForGpusAndForCodeThatIsKnown) {
+  const at::Device cpu = at::kCPU;
+  const at::Device gpu(at::kCUDA, 0);
+  EXPECT_FALSE(plays_back(CudaGraph::automatic, WorkloadKind::classifier, cpu));
+  EXPECT_TRUE(plays_back(CudaGraph::automatic, WorkloadKind::classifier, gpu));
+  EXPECT_FALSE(plays_back(CudaGraph::automatic, WorkloadKind::torchscript, gpu));
+  EXPECT_TRUE(plays_back(CudaGraph::on, WorkloadKind::torchscript, gpu));
+  EXPECT_FALSE(plays_back(CudaGraph::off, WorkloadKind::classifier, gpu));
+  EXPECT_THROW(plays_back(CudaGraph::on, WorkloadKind::classifier, cpu), UsageError);
+}
