@@ -5,6 +5,8 @@
 
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
+#include "trainer/gradient_sum.h"
+
 namespace dtool::trainer {
 namespace {
 
@@ -25,6 +27,32 @@ std::unique_ptr<c10d::Reducer> make_reducer(const Group& group,
       c10d::kDefaultFirstBucketBytes);
 }
 
+/// Averages a bucket of gradients as soon as it is full, in the thread of the backward pass: its
+/// messages are shorter than the way to another thread and back.
+class LinkedAverage : public c10d::CommHookInterface {
+ public:
+  explicit LinkedAverage(const Group& group) : group_(group) {}
+
+  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
+    at::Tensor& gradients = bucket.getBufferRef();
+    if (gradients.scalar_type() == at::kFloat) {
+      group_.gradient_sum->add_up(gradients.data_ptr<float>(), gradients.numel());
+    } else {
+      std::vector<at::Tensor> tensors = {gradients};
+      group_.process_group->allreduce(tensors)->wait();
+    }
+    gradients.mul_(1.0 / group_.size);
+    auto done = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get());
+    done->markCompleted(gradients);
+    return done;
+  }
+
+  at::Tensor parseHookResult(const c10::IValue& result) override { return result.toTensor(); }
+
+ private:
+  Group group_;
+};
+
 }  // namespace
 
 DataParallel::DataParallel(Group group, std::vector<at::Tensor> parameters)
@@ -32,6 +60,7 @@ DataParallel::DataParallel(Group group, std::vector<at::Tensor> parameters)
   if (group_.size == 1) return;
   for (const at::Tensor& each : parameters_) broadcast(group_, each.detach());
   collectively([&] { reducer_ = make_reducer(group_, parameters_); });
+  if (group_.gradient_sum) reducer_->register_comm_hook(std::make_unique<LinkedAverage>(group_));
 }
 
 DataParallel::~DataParallel() = default;

@@ -1,5 +1,5 @@
 // Data parallelism, the whole of it: equal parameters on every rank, and gradients averaged while
-// the backward pass computes them. The averaging is PyTorch's own c10d::Reducer.
+// the backward pass computes them. When to average what is up to PyTorch's own c10d::Reducer.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -282,6 +282,13 @@ DistributedSettings read_distributed(TomlReader& reader) {
   distributed.backend = choose<Backend>(
       reader, "distributed.backend",
       {{"auto", Backend::automatic}, {"gloo", Backend::gloo}, {"nccl", Backend::nccl}});
+  distributed.all_reduce = choose<AllReduce>(reader, "distributed.all_reduce",
+                                             {{"auto", AllReduce::automatic},
+                                              {"library", AllReduce::library},
+                                              {"ring", AllReduce::ring},
+                                              {"halving_doubling", AllReduce::halving_doubling},
+                                              {"doubling", AllReduce::doubling},
+                                              {"tree", AllReduce::tree}});
   distributed.collective_timeout = std::chrono::seconds(
       reader.integer("distributed.collective_timeout_seconds", 60, {1, 86400}));
   return distributed;

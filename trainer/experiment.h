@@ -39,6 +39,9 @@ enum class OptimizerKind { adam, adamw, sgd };
 
 enum class Backend { automatic, gloo, nccl };
 
+/// How gradients are added up over the ranks: by the backend, or by an algorithm of our own.
+enum class AllReduce { automatic, library, ring, halving_doubling, doubling, tree };
+
 /// Of the forward pass; parameters are float32 always.
 enum class Precision { float32, bfloat16 };
 
@@ -107,6 +110,7 @@ struct CheckpointSettings {
 
 struct DistributedSettings {
   Backend backend{};
+  AllReduce all_reduce{};
   std::chrono::seconds collective_timeout{};
 };
 

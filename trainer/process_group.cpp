@@ -110,7 +110,8 @@ Group make_group(const Meeting& meeting, Backend backend, milliseconds timeout) 
               meeting.place.local_world_size,
               choose_device(backend, meeting.place.local_rank),
               {},
-              meeting.members};
+              meeting.members,
+              nullptr};
   if (group.size > 1) {
     collectively([&] { group.process_group = make_process_group(meeting, backend, timeout); });
   }

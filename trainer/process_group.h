@@ -5,6 +5,7 @@
 #include <c10/core/Device.h>
 
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <vector>
@@ -29,6 +30,8 @@ void collectively(Operation operation) {
   }
 }
 
+class GradientSum;
+
 /// The ranks of a run as its training code sees them.
 struct Group {
   int rank = 0;
@@ -37,6 +40,7 @@ struct Group {
   at::Device device = at::kCPU;                          ///< where this rank computes
   c10::intrusive_ptr<c10d::ProcessGroup> process_group;  ///< null when `size` is 1
   std::vector<Member> members;                           ///< by rank
+  std::shared_ptr<GradientSum> gradient_sum;             ///< null: the process group's
 };
 
 /// Every rank has found the same, so the words say it all. (Others' failures name the rank.)

@@ -16,6 +16,7 @@
 #include "trainer/cuda_graph.h"
 #include "trainer/experiment.h"
 #include "trainer/failure_watch.h"
+#include "trainer/gradient_sum.h"
 #include "trainer/last_words.h"
 #include "trainer/process_group.h"
 #include "trainer/provide_data.h"
@@ -68,6 +69,16 @@ void check_machines(const Experiment& experiment, const Meeting& meeting) {
                                *experiment.distributed_nodes, machines));
 }
 
+/// The algorithms of our own are as much part of a group as its backend, but only training asks
+/// for them.
+void link_for_gradients(Group& group, const Meeting& meeting, const DistributedSettings& settings) {
+  if (!sums_by_links(settings.all_reduce, group.device, group.size)) return;
+  collectively([&] {
+    group.gradient_sum =
+        std::make_shared<GradientSum>(meeting, settings.all_reduce, settings.collective_timeout);
+  });
+}
+
 void train_workload(const Experiment& experiment, const Options& options, const Group& group) {
   torch::manual_seed(options.seed);
   DataSets data = load_data(experiment.data, group.device);
@@ -82,7 +93,7 @@ struct Job {
   Backend backend;
   std::chrono::seconds timeout;        ///< of a collective operation, and of signs of life
   std::function<void(Backend)> begin;  ///< before the ranks are connected: may take its time
-  std::function<void(const Group&)> work;
+  std::function<void(Group&)> work;
 };
 
 Job training_job(Experiment& experiment, const Options& options, const Meeting& meeting) {
@@ -92,9 +103,10 @@ Job training_job(Experiment& experiment, const Options& options, const Meeting& 
             if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
             provide_data(experiment.data.files, meeting);
           },
-          [&](const Group& group) {
+          [&](Group& group) {
             // Refuses what this device cannot do, before the data is loaded.
             plays_back(experiment.train.cuda_graph, experiment.workload, group.device);
+            link_for_gradients(group, meeting, experiment.distributed);
             train_workload(experiment, options, group);
           }};
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/ranks.h"
+#include "trainer/usage_error.h"
 
 using namespace dtool::trainer;
 
@@ -24,8 +25,15 @@ TEST(DataParallel, EveryRankBeginsWithTheParametersOfRank0) {
   });
 }
 
-TEST(DataParallel, GradientsAreAveragedAndFormerOnesForgotten) {
-  on_every_rank([](const Group& group) {
+class EveryAllReduce : public testing::TestWithParam<AllReduce> {};
+
+INSTANTIATE_TEST_SUITE_P(DataParallel, EveryAllReduce,
+                         testing::Values(AllReduce::library, AllReduce::automatic, AllReduce::ring,
+                                         AllReduce::halving_doubling, AllReduce::doubling,
+                                         AllReduce::tree));
+
+TEST_P(EveryAllReduce, GradientsAreAveragedAndFormerOnesForgotten) {
+  const auto body = [](const Group& group) {
     at::Tensor first = parameter(1);
     at::Tensor second = parameter(2);
     DataParallel parallel(group, {first, second});
@@ -39,7 +47,8 @@ TEST(DataParallel, GradientsAreAveragedAndFormerOnesForgotten) {
       EXPECT_TRUE(first.grad().allclose(at::full({4}, 2.0 * step))) << first.grad();
       EXPECT_TRUE(second.grad().allclose(at::full({4}, 4.0 * step))) << second.grad();
     }
-  });
+  };
+  on_every_rank(body, GetParam());
 }
 
 TEST(DataParallel, GradientsOfAStepAddUpBeforeTheyAreExchanged) {
@@ -83,4 +92,34 @@ TEST(Rendezvous, ALoopbackAddressGivesWayWhereOthersComeFromOutside) {
   EXPECT_EQ(reachable_address(here, {here}), "127.0.1.1");
   const Member outside{1, 1, "blue", "192.0.2.7"};
   EXPECT_EQ(reachable_address(outside, {here, outside}), "192.0.2.7");
+}
+
+TEST(DataParallel, GradientsThatAreNoFloatsAreAveragedByTheLibrary) {
+  const auto body = [](const Group& group) {
+    at::Tensor weight = at::full({4}, 1, at::kDouble).requires_grad_(true);
+    DataParallel parallel(group, {weight});
+    parallel.begin_step();
+    parallel.backward((weight * (group.rank + 1)).sum(), Exchange::yes);
+    EXPECT_TRUE(weight.grad().allclose(at::full({4}, 2.0, at::kDouble))) << weight.grad();
+  };
+  on_every_rank(body, AllReduce::automatic);
+}
+
+TEST(GradientSum, IsForCpusAndForAsManyRanksAsCanBeLinked) {
+  const at::Device cpu = at::kCPU;
+  const at::Device gpu(at::kCUDA, 0);
+  EXPECT_TRUE(sums_by_links(AllReduce::automatic, cpu, 64));
+  EXPECT_FALSE(sums_by_links(AllReduce::automatic, cpu, 65));
+  EXPECT_FALSE(sums_by_links(AllReduce::automatic, cpu, 1));
+  EXPECT_FALSE(sums_by_links(AllReduce::automatic, gpu, 2));
+  EXPECT_FALSE(sums_by_links(AllReduce::library, cpu, 2));
+  EXPECT_TRUE(sums_by_links(AllReduce::ring, cpu, 65));
+  EXPECT_THROW(sums_by_links(AllReduce::ring, gpu, 2), UsageError);
+}
+
+TEST(GradientSum, TakesFewRoundsForFewBytes) {
+  EXPECT_EQ(algorithm_for(AllReduce::automatic, 4), Algorithm::doubling);
+  EXPECT_EQ(algorithm_for(AllReduce::automatic, 200'000), Algorithm::halving_doubling);
+  EXPECT_EQ(algorithm_for(AllReduce::automatic, 100 << 20), Algorithm::ring);
+  EXPECT_EQ(algorithm_for(AllReduce::tree, 4), Algorithm::tree);
 }

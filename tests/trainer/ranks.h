@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "trainer/gradient_sum.h"
 #include "trainer/process_group.h"
 #include "trainer/rendezvous.h"
 
@@ -54,9 +55,14 @@ inline void on_every_rank(int ranks, Machines machines,
 inline constexpr int kRanks = 3;
 
 /// Three ranks of one machine, connected.
-inline void on_every_rank(const std::function<void(const Group&)>& body) {
+inline void on_every_rank(const std::function<void(const Group&)>& body,
+                          AllReduce all_reduce = AllReduce::library) {
   on_every_rank(kRanks, Machines::one, [&](const Meeting& meeting) {
-    const Group group = make_group(meeting, Backend::gloo, std::chrono::seconds(60));
+    constexpr std::chrono::seconds timeout(60);
+    Group group = make_group(meeting, Backend::gloo, timeout);
+    if (all_reduce != AllReduce::library) {
+      group.gradient_sum = std::make_shared<GradientSum>(meeting, all_reduce, timeout);
+    }
     body(group);
     sum_over_ranks(group, {1});  // nobody leaves before the others are done
   });
