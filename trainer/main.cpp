@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "trainer/cause_exchange.h"
-#include "trainer/command_line.h"
-#include "trainer/experiment.h"
-#include "trainer/last_words.h"
-#include "trainer/launch.h"
-#include "trainer/supervisor.h"
-#include "trainer/usage_error.h"
-#include "trainer/visible_gpus.h"
+#include "trainer/launch/cause_exchange.h"
+#include "trainer/launch/last_words.h"
+#include "trainer/launch/launch.h"
+#include "trainer/launch/supervisor.h"
+#include "trainer/launch/visible_gpus.h"
+#include "trainer/settings/command_line.h"
+#include "trainer/settings/experiment.h"
+#include "trainer/settings/usage_error.h"
 
 namespace {
 

@@ -11,21 +11,21 @@
 #include <memory>
 #include <optional>
 
-#include "trainer/comm.h"
-#include "trainer/command_line.h"
-#include "trainer/cuda_graph.h"
-#include "trainer/experiment.h"
-#include "trainer/failure_watch.h"
-#include "trainer/gradient_sum.h"
-#include "trainer/last_words.h"
-#include "trainer/process_group.h"
-#include "trainer/provide_data.h"
-#include "trainer/rendezvous.h"
-#include "trainer/settings_table.h"
-#include "trainer/training.h"
-#include "trainer/uncaught.h"
-#include "trainer/usage_error.h"
-#include "trainer/workload.h"
+#include "trainer/comm/comm.h"
+#include "trainer/comm/gradient_sum.h"
+#include "trainer/data/provide_data.h"
+#include "trainer/launch/last_words.h"
+#include "trainer/model/workload.h"
+#include "trainer/ranks/failure_watch.h"
+#include "trainer/ranks/process_group.h"
+#include "trainer/ranks/rendezvous.h"
+#include "trainer/ranks/uncaught.h"
+#include "trainer/settings/command_line.h"
+#include "trainer/settings/experiment.h"
+#include "trainer/settings/settings_table.h"
+#include "trainer/settings/usage_error.h"
+#include "trainer/training/cuda_graph.h"
+#include "trainer/training/training.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "trainer/digits.h"
+#include "trainer/data/digits.h"
 
 namespace {
 

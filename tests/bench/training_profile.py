@@ -1,6 +1,7 @@
 """Where the time of a training step goes, for tests/bench/trainer --profile: samples of dtool-trainer by perf, sorted by what they are of,
 beside the time that the matrix products and the all-reduce take alone."""
 import collections
+import json
 import os
 import pathlib
 import re
@@ -12,13 +13,15 @@ import time
 import training_runs
 from training_runs import ONE_THREAD, PYTHON, fail
 
+GRADIENT_BYTES = 4 * (784 * 50 + 50 + 50 * 10 + 10)
+
 # The first that matches library and symbol.
 KINDS = [
     ("matrix products", r"libopenblas|libblas|libmkl|sgemm"),
     ("Adam", r"dtool-trainer-worker .*(update|dam)"),
     ("gathering batches", r"gather|dtool-trainer-worker .*(oader|fill)|index_select|libc.* __memmove"),
     ("start and end", r"ld-linux|registerKernel|OperatorEntry::(update|compute|deregister)|libgdcm|libhwy"),
-    ("all-reduce", r"libgloo|libuv|epoll|tcp|sock|inet|skb|loopback|net_rx|__ip_|ip_(output|rcv|finish)|copy_(to|from)_(user|iter)|napi"),
+    ("all-reduce", r"libgloo|combine|PeerLink|Links::|FloatRing|sched_yield|libuv|epoll|tcp|sock|inet|skb|loopback|net_rx|__ip_|ip_(output|rcv|finish)|copy_(to|from)_(user|iter)|napi"),
     ("memory: malloc, memset, page faults",
      r"libc.* (malloc|free|cfree|_int_|calloc|unlink_chunk|posix_memalign|__memset)|page_fault|clear_page|alloc_pages|pte"),
     ("other of the kernel: scheduling, ...", r"kernel"),
@@ -64,11 +67,19 @@ def starts(floor_program):
         print(f"  {who:26} {statistics.median(seconds):6.2f} s {statistics.median(memory):6.0f} MiB")
 
 
+def all_reduce(trainer):
+    """Microseconds for the bytes of the network's gradients on two ranks of this machine, by way; medians."""
+    command = [trainer, "comm", "--nproc_per_node", "2", "--operations", "all_reduce", "--sizes", str(GRADIENT_BYTES), "--json"]
+    told = subprocess.run(command, env=os.environ | ONE_THREAD, capture_output=True, text=True, check=True).stdout
+    return {row["algorithm"]: row["median_seconds"] * 1e6 for row in json.loads(told)["rows"]}
+
+
 def measure(trainer, floor_program, folder, data):
     if not shutil.which("perf"):
         fail("perf is not installed: tests/dependencies bench")
-    floor = subprocess.run([floor_program, folder], env=os.environ | ONE_THREAD, capture_output=True, text=True, check=True).stdout
-    products, exchange = map(float, floor.split())
+    products = float(subprocess.run([floor_program, "products"], env=os.environ | ONE_THREAD, capture_output=True, text=True, check=True).stdout)
+    exchanges = all_reduce(trainer)
+    print("\nall-reduce of the gradients on two ranks, us: " + ", ".join(f"{way} {time:.0f}" for way, time in exchanges.items()))
     starts(floor_program)
     for ranks in (1, 2):
         shares, rate = profile(trainer, folder, data, ranks)
@@ -78,6 +89,7 @@ def measure(trainer, floor_program, folder, data):
               " shares of the CPU time")
         for kind, count in shares.most_common():
             print(f"  {100 * count / total:5.1f} %  {kind}")
-        floor_us = products + (exchange if ranks > 1 else 0)
+        exchange = min(exchanges.values()) if ranks > 1 else 0
+        floor_us = products + exchange
         print(f"  floor: {products:.0f} us of matrix products" + (f" + {exchange:.0f} us of all-reduce" if ranks > 1 else "") +
               f" = {64e6 * ranks / floor_us:.0f} samples/s; the step takes {64e6 * ranks / rate / floor_us:.1f} times that")

@@ -5,9 +5,9 @@
 
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/temporary_folder.h"
-#include "trainer/csv.h"
-#include "trainer/idx.h"
-#include "trainer/usage_error.h"
+#include "trainer/data/csv.h"
+#include "trainer/data/idx.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::fuzz {
 namespace {

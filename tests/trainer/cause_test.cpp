@@ -1,5 +1,5 @@
 // Causes: their wording, their form on the wire, and how machines agree on one over real sockets.
-#include "trainer/cause.h"
+#include "trainer/launch/cause.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,10 +11,10 @@
 #include <future>
 #include <thread>
 
-#include "trainer/cause_exchange.h"
-#include "trainer/line_socket.h"
-#include "trainer/out_of_memory.h"
-#include "trainer/usage_error.h"
+#include "trainer/launch/cause_exchange.h"
+#include "trainer/launch/line_socket.h"
+#include "trainer/launch/out_of_memory.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {

@@ -1,10 +1,10 @@
 // The measurement on real ranks, and that a number that is wrong is counted.
-#include "trainer/comm_measure.h"
+#include "trainer/comm/comm_measure.h"
 
 #include "tests/trainer/ranks.h"
-#include "trainer/comm_trial.h"
-#include "trainer/library_transport.h"
-#include "trainer/links.h"
+#include "trainer/comm/comm_trial.h"
+#include "trainer/comm/library_transport.h"
+#include "trainer/comm/links.h"
 
 using namespace dtool::trainer;
 

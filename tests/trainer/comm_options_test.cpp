@@ -1,8 +1,8 @@
-#include "trainer/comm_options.h"
+#include "trainer/comm/comm_options.h"
 
 #include <gtest/gtest.h>
 
-#include "trainer/usage_error.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 

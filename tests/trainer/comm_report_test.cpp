@@ -1,4 +1,4 @@
-#include "trainer/comm_report.h"
+#include "trainer/comm/comm_report.h"
 
 #include <gtest/gtest.h>
 

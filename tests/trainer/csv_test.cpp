@@ -1,5 +1,5 @@
 // CSV files as numbers, and the sets made of them.
-#include "trainer/csv.h"
+#include "trainer/data/csv.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <set>
 
-#include "trainer/csv_data.h"
-#include "trainer/usage_error.h"
+#include "trainer/data/csv_data.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 

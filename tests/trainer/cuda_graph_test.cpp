@@ -1,11 +1,11 @@
 // Everything but the GPU's own recording: a recorder that does the recorded work again stands in
 // for it, which reads the same tensors as a graph would.
-#include "trainer/cuda_graph.h"
+#include "trainer/training/cuda_graph.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "trainer/usage_error.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 

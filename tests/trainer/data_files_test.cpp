@@ -1,6 +1,6 @@
 // checksum, expand_path, folder_lock, curl, download, data_files and transfer_progress: all that
 // needs no server (tests/trainer/*download*.sh have one).
-#include "trainer/data_files.h"
+#include "trainer/data/data_files.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -11,9 +11,9 @@
 #include <fstream>
 #include <map>
 
-#include "trainer/curl.h"
-#include "trainer/expand_path.h"
-#include "trainer/usage_error.h"
+#include "trainer/data/curl.h"
+#include "trainer/data/expand_path.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 namespace fs = std::filesystem;

@@ -1,11 +1,11 @@
 // The expected values are arithmetic on rank and size.
-#include "trainer/data_parallel.h"
+#include "trainer/training/data_parallel.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "tests/trainer/ranks.h"
-#include "trainer/usage_error.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 

@@ -1,4 +1,4 @@
-#include "trainer/digits.h"
+#include "trainer/data/digits.h"
 
 #include <gtest/gtest.h>
 

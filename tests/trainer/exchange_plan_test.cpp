@@ -1,6 +1,6 @@
 // Plays each plan through for worlds of 1 to 17 ranks, with messages in queues; sums are compared
 // exactly, since the addends are whole numbers.
-#include "trainer/exchange_plan.h"
+#include "trainer/comm/exchange_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trainer/experiment.h"
+#include "trainer/settings/experiment.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <set>
 
 #include "tests/trainer/experiment_text.h"
-#include "trainer/settings_table.h"
-#include "trainer/usage_error.h"
+#include "trainer/settings/settings_table.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 

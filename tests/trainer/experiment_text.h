@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "trainer/experiment.h"
+#include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {
 

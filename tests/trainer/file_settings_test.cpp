@@ -1,5 +1,5 @@
 // The keys of files in [data], and the examples of their page.
-#include "trainer/file_settings.h"
+#include "trainer/settings/file_settings.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "tests/trainer/experiment_text.h"
-#include "trainer/usage_error.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 

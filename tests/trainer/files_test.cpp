@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "trainer/checkpoint_folder.h"
-#include "trainer/endpoint.h"
-#include "trainer/idx.h"
-#include "trainer/metrics.h"
-#include "trainer/usage_error.h"
+#include "trainer/data/idx.h"
+#include "trainer/launch/endpoint.h"
+#include "trainer/report/metrics.h"
+#include "trainer/settings/usage_error.h"
+#include "trainer/training/checkpoint_folder.h"
 
 using namespace dtool::trainer;
 

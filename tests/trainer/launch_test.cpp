@@ -1,11 +1,11 @@
-#include "trainer/launch.h"
+#include "trainer/launch/launch.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "trainer/supervisor.h"
-#include "trainer/usage_error.h"
+#include "trainer/launch/supervisor.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 

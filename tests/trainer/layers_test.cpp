@@ -1,8 +1,8 @@
-#include "trainer/layers.h"
+#include "trainer/model/layers.h"
 
 #include <gtest/gtest.h>
 
-#include "trainer/usage_error.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 

@@ -1,6 +1,6 @@
 // Real links between ranks: the plans over shared memory and over TCP, and what a rank is told when
 // a peer is gone or silent.
-#include "trainer/links.h"
+#include "trainer/comm/links.h"
 
 #include "tests/trainer/ranks.h"
 

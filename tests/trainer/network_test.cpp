@@ -1,5 +1,5 @@
 // Models and their losses, batch norm across ranks, and the loader of their batches.
-#include "trainer/network.h"
+#include "trainer/model/network.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 #include <numeric>
 
 #include "tests/trainer/ranks.h"
-#include "trainer/batch_loader.h"
-#include "trainer/gather_bytes.h"
-#include "trainer/loss.h"
-#include "trainer/sync_batch_norm.h"
-#include "trainer/usage_error.h"
+#include "trainer/data/batch_loader.h"
+#include "trainer/data/gather_bytes.h"
+#include "trainer/model/loss.h"
+#include "trainer/model/sync_batch_norm.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 

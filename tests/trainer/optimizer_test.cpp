@@ -1,5 +1,5 @@
 // Each optimizer against PyTorch's own, and a checkpoint's way there and back.
-#include "trainer/optimizer.h"
+#include "trainer/training/optimizer.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 
 #include <cmath>
 
-#include "trainer/network.h"
-#include "trainer/snapshot.h"
-#include "trainer/usage_error.h"
+#include "trainer/model/network.h"
+#include "trainer/settings/usage_error.h"
+#include "trainer/training/snapshot.h"
 
 using namespace dtool::trainer;
 

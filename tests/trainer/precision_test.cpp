@@ -1,5 +1,5 @@
 // bfloat16 keeps 8 bits of a number: what is computed in it differs by up to 2^-8 of its size.
-#include "trainer/precision.h"
+#include "trainer/training/precision.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -8,10 +8,10 @@
 #include <iterator>
 #include <string>
 
-#include "trainer/append_file.h"
-#include "trainer/event_file.h"
-#include "trainer/progress_bar.h"
-#include "trainer/progress_log.h"
+#include "trainer/report/append_file.h"
+#include "trainer/report/event_file.h"
+#include "trainer/report/progress_bar.h"
+#include "trainer/report/progress_log.h"
 
 using namespace dtool::trainer;
 using std::chrono::seconds;

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "trainer/gradient_sum.h"
-#include "trainer/process_group.h"
-#include "trainer/rendezvous.h"
+#include "trainer/comm/gradient_sum.h"
+#include "trainer/ranks/process_group.h"
+#include "trainer/ranks/rendezvous.h"
 
 namespace dtool::trainer {
 

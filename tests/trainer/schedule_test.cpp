@@ -1,12 +1,12 @@
 // Schedules against the numbers that PyTorch's and AllenAct's give; expected values are arithmetic.
-#include "trainer/schedule.h"
+#include "trainer/training/schedule.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numbers>
 
-#include "trainer/stage_plan.h"
+#include "trainer/training/stage_plan.h"
 
 using namespace dtool::trainer;
 

@@ -1,5 +1,5 @@
 // Each test ends a process of its own.
-#include "trainer/uncaught.h"
+#include "trainer/ranks/uncaught.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // CUDA_VISIBLE_DEVICES, over machines made of files.
-#include "trainer/visible_gpus.h"
+#include "trainer/launch/visible_gpus.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 
-#include "trainer/usage_error.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {

@@ -1,0 +1,224 @@
+# Included by the project's CMakeLists.txt.
+# ---- tests/unit: no network, no clock
+if(DTOOL_TESTS)
+  enable_testing()
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(unit_tests
+    tests/unit/client_config_peer_test.cpp
+    tests/unit/client_config_test.cpp
+    tests/unit/code_tree_test.cpp
+    tests/unit/config_block_test.cpp
+    tests/unit/config_time_test.cpp
+    tests/unit/experiment_test.cpp
+    tests/unit/failures_test.cpp
+    tests/unit/host_options_test.cpp
+    tests/unit/host_output_test.cpp
+    tests/unit/host_pattern_test.cpp
+    tests/unit/host_test.cpp
+    tests/unit/hostfile_test.cpp
+    tests/unit/jobs_test.cpp
+    tests/unit/killfile_allenact_test.cpp
+    tests/unit/killfile_folder_test.cpp
+    tests/unit/killfile_text_test.cpp
+    tests/unit/listener_test.cpp
+    tests/unit/main.cpp
+    tests/unit/nearest_test.cpp
+    tests/unit/process_test.cpp
+    tests/unit/quote_test.cpp
+    tests/unit/reactor_test.cpp
+    tests/unit/relay_test.cpp
+    tests/unit/remote_shell_test.cpp
+    tests/unit/run_check_test.cpp
+    tests/unit/run_plan_test.cpp
+    tests/unit/screen_job_test.cpp
+    tests/unit/script_test.cpp
+    tests/unit/settings_test.cpp
+    tests/unit/shell_words_test.cpp
+    tests/unit/strict_toml_test.cpp
+    tests/unit/tcp_test.cpp
+    tests/unit/toml_bytes_test.cpp
+    tests/unit/whole_file_test.cpp)
+  target_compile_definitions(unit_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(unit_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
+    PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
+  gtest_discover_tests(unit_tests PROPERTIES LABELS unit TIMEOUT 120)
+
+  # The sync folder's, apart.
+  add_executable(sync_tests
+    tests/unit/exclude_test.cpp
+    tests/unit/main.cpp
+    tests/unit/push_test.cpp
+    tests/unit/rsync_test.cpp
+    tests/unit/tree_test.cpp)
+  target_link_libraries(sync_tests PRIVATE dtool_warnings dtool_sync GTest::gtest)
+  gtest_discover_tests(sync_tests PROPERTIES LABELS unit)
+endif()
+
+# ---- tests/fuzz: spoilt input for each parser, the same on every run
+if(DTOOL_TESTS)
+  add_executable(fuzz_tests
+    tests/fuzz/client_config_fuzz.cpp
+    tests/fuzz/config_kwargs_fuzz.cpp
+    tests/fuzz/host_pattern_fuzz.cpp
+    tests/fuzz/hostfile_fuzz.cpp
+    tests/fuzz/killfile_fuzz.cpp
+    tests/fuzz/shell_words_fuzz.cpp)
+  target_compile_definitions(fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(fuzz_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
+    PkgConfig::tomlplusplus GTest::gtest_main)
+  gtest_discover_tests(fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120)
+endif()
+
+# ---- tests/check_sources: what no compiler checks, one test a check
+if(DTOOL_TESTS)
+  foreach(check includes terminal library_types co_await layout shell opening_comments contents)
+    add_test(NAME sources.${check} COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources ${check})
+  endforeach()
+  add_test(NAME sources.checks_can_fail COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources_can_fail)
+  set_tests_properties(sources.includes sources.terminal sources.library_types sources.co_await sources.layout
+    sources.shell sources.opening_comments sources.contents sources.checks_can_fail
+    PROPERTIES LABELS sources SKIP_RETURN_CODE 77 TIMEOUT 180)
+endif()
+
+# ---- tests/trainer: unit tests, and scripts that drive dtool-trainer, one a behaviour, named after it
+if(DTOOL_TESTS AND DTOOL_TRAINER)
+  add_executable(trainer_tests
+    tests/trainer/comm_options_test.cpp
+    tests/trainer/comm_report_test.cpp
+    tests/trainer/csv_test.cpp
+    tests/trainer/data_files_test.cpp
+    tests/trainer/cause_test.cpp
+    tests/trainer/digits_test.cpp
+    tests/trainer/exchange_plan_test.cpp
+    tests/trainer/experiment_test.cpp
+    tests/trainer/file_settings_test.cpp
+    tests/trainer/files_test.cpp
+    tests/trainer/launch_test.cpp
+    tests/trainer/layers_test.cpp
+    tests/trainer/progress_test.cpp
+    tests/trainer/sampler_test.cpp
+    tests/trainer/schedule_test.cpp
+    tests/trainer/visible_gpus_test.cpp)
+  target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(trainer_tests PRIVATE dtool_trainer GTest::gtest_main)
+  gtest_discover_tests(trainer_tests PROPERTIES LABELS trainer)
+  add_executable(trainer_fuzz_tests tests/fuzz/data_fuzz.cpp)
+  target_compile_definitions(trainer_fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(trainer_fuzz_tests PRIVATE dtool_trainer GTest::gtest_main)
+  gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120)
+  add_executable(trainer_torch_tests
+    tests/trainer/comm_measure_test.cpp
+    tests/trainer/cuda_graph_test.cpp
+    tests/trainer/data_parallel_test.cpp
+    tests/trainer/links_test.cpp
+    tests/trainer/loss_window_test.cpp
+    tests/trainer/network_test.cpp
+    tests/trainer/optimizer_test.cpp
+    tests/trainer/precision_test.cpp
+    tests/trainer/uncaught_test.cpp)
+  target_link_libraries(trainer_torch_tests PRIVATE dtool_trainer_torch GTest::gtest_main)
+  gtest_discover_tests(trainer_torch_tests PROPERTIES LABELS trainer DISCOVERY_TIMEOUT 60)
+  add_library(break_on_signal MODULE tests/trainer/break_on_signal.cpp)
+  target_link_libraries(break_on_signal PRIVATE dtool_warnings Threads::Threads)
+  add_library(spoil_received MODULE tests/trainer/spoil_received.cpp)
+  target_link_libraries(spoil_received PRIVATE dtool_warnings ${CMAKE_DL_LIBS})
+  foreach(behaviour
+      a_download_goes_on_where_it_stopped
+      a_failing_mirror_is_followed_by_the_next
+      a_mistake_on_one_machine_is_told_to_all
+      a_loss_that_is_no_number_ends_the_run
+      a_silent_rank_is_named
+      a_terminal_has_a_bar_and_a_log_has_lines
+      bfloat16_learns_as_float32_does
+      comm_checks_what_it_measures
+      comm_ends_when_a_rank_is_killed
+      comm_mistakes_exit_with_2
+      every_machine_names_the_same_cause
+      is_a_worker_under_other_launchers
+      downloads_once_a_machine
+      killed_fifty_times_it_ends_the_same
+      learns_digits
+      learns_from_csv_tables
+      learns_mnist_on_three_ranks
+      machines_that_disagree_are_refused
+      missing_machines_are_named
+      mistakes_exit_with_2
+      mnist_is_downloaded_where_it_is_missing
+      resuming_is_bit_for_bit
+      same_seed_gives_the_same_numbers
+      says_what_it_is
+      stages_and_schedules_take_effect
+      starts_under_torchrun_and_mpirun
+      survivors_stop_when_a_rank_is_killed
+      survivors_stop_when_rank_0_is_killed
+      tensorboard_reads_what_a_run_wrote
+      trains_an_exported_module
+      two_ranks_equal_one_with_the_whole_batch
+      workers_end_with_their_supervisor)
+    add_test(NAME trainer.${behaviour}
+      COMMAND ${PROJECT_SOURCE_DIR}/tests/trainer/${behaviour}.sh $<TARGET_FILE:dtool-trainer>)
+    set_tests_properties(trainer.${behaviour} PROPERTIES LABELS trainer SKIP_RETURN_CODE 77 TIMEOUT 300)
+  endforeach()
+  set_tests_properties(trainer.killed_fifty_times_it_ends_the_same PROPERTIES TIMEOUT 900)
+endif()
+
+# ---- tests/behaviour: the built programs on lab hosts, one script a behaviour, named after it
+if(DTOOL_TESTS)
+  enable_testing()
+  if(TARGET dtool-trainer)
+    set(trainer $<TARGET_FILE:dtool-trainer>)
+  endif()
+  foreach(behaviour
+      a_ddp_script_in_python_runs_unchanged
+      a_failed_run_names_one_cause
+      a_followed_run_tells_how_it_ended
+      a_run_that_cannot_start_starts_nothing
+      command_asks_before_it_uses_a_recorded_runs_hosts
+      command_hands_on_output_of_any_kind
+      command_names_every_host_that_fails
+      command_names_the_host_it_cannot_reach
+      command_reports_a_host_that_dies_while_it_answers
+      command_shows_output_in_each_style
+      command_timeout_ends_the_command
+      config_sets_up_every_host
+      every_flag_is_documented
+      every_rank_is_told_its_place
+      harness_can_fail
+      help_reads_well
+      hosts_behind_jump_hosts_are_reached
+      interrupt_lets_hosts_finish_and_a_second_leaves_them
+      json_is_one_document
+      keys_come_from_the_agent_and_from_files
+      kill_ends_what_hides
+      kill_finds_the_run_that_was_meant
+      kill_stops_only_its_own_run
+      lab_ends_with_its_owner
+      lab_hosts_are_machines_of_their_own
+      lab_hosts_behind_the_first
+      labs_at_once_do_not_meet
+      mistakes_in_commands_start_nothing
+      only_a_dropped_greeting_is_tried_again
+      run_killed_at_any_moment_leaves_nothing_after_kill
+      slurm_and_mpirun_start_the_trainer
+      ssh_configuration_is_honoured
+      three_hosts_train_mnist
+      trust_adds_unknown_keys_after_a_yes
+      tutorial_commands_work
+      unknown_hosts_are_trusted_with_one_command
+      words_arrive_unchanged)
+    add_test(NAME behaviour.${behaviour} COMMAND ${PROJECT_SOURCE_DIR}/tests/behaviour/${behaviour}.sh)
+    set_tests_properties(behaviour.${behaviour} PROPERTIES LABELS "behaviour;lab" SKIP_RETURN_CODE 77 TIMEOUT 180
+      ENVIRONMENT "DTOOL=$<TARGET_FILE:dtool>;DTOOL_TRAINER=${trainer}")
+  endforeach()
+endif()
+
+# ---- tests/bench: only when asked for, `cmake --build build --target bare_libssh`
+add_executable(bare_libssh EXCLUDE_FROM_ALL tests/bench/bare_libssh.cpp)
+target_link_libraries(bare_libssh PRIVATE dtool_warnings ssh)
+if(DTOOL_TRAINER)
+  add_executable(bench_digits_as_idx EXCLUDE_FROM_ALL tests/bench/digits_as_idx.cpp)
+  target_link_libraries(bench_digits_as_idx PRIVATE dtool_trainer)
+  add_executable(bench_training_floor EXCLUDE_FROM_ALL tests/bench/training_floor.cpp)
+  target_link_libraries(bench_training_floor PRIVATE dtool_trainer_torch)
+endif()

@@ -1,0 +1,16 @@
+// A file of its own, for it is compiled with vectors where the others need none.
+#include "trainer/comm/combine.h"
+
+#include <cstring>
+
+namespace dtool::trainer {
+
+void combine(float* __restrict into, const float* __restrict from, std::size_t count, Combine how) {
+  if (how == Combine::replace) {
+    std::memcpy(into, from, count * sizeof(float));
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) into[i] += from[i];
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,13 @@
+// The arithmetic of an exchange.
+#pragma once
+
+#include <cstddef>
+
+#include "trainer/comm/exchange_plan.h"
+
+namespace dtool::trainer {
+
+/// Adds `count` numbers to those at `into`, or puts them there. The two do not overlap.
+void combine(float* into, const float* from, std::size_t count, Combine how);
+
+}  // namespace dtool::trainer

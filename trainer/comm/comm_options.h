@@ -1,0 +1,85 @@
+// What `dtool-trainer comm` is asked to measure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/comm/exchange_plan.h"
+#include "trainer/settings/experiment.h"
+
+namespace dtool::trainer {
+
+enum class Operation {
+  send_recv,    ///< a message there and one back, each side waiting in turn
+  isend_irecv,  ///< a message each way at once, nobody waiting before both are on their way
+  broadcast,
+  reduce,
+  all_reduce,
+  gather,
+  all_gather,
+  scatter,
+  barrier,
+};
+
+inline constexpr Operation kOperations[] = {
+    Operation::send_recv,  Operation::isend_irecv, Operation::broadcast,
+    Operation::reduce,     Operation::all_reduce,  Operation::gather,
+    Operation::all_gather, Operation::scatter,     Operation::barrier};
+
+std::string_view to_string(Operation operation);
+
+/// How an operation is done.
+struct Way {
+  enum class Kind {
+    library,    ///< gloo or NCCL, by c10d
+    links,      ///< a message over our links
+    algorithm,  ///< one of ours, out of messages
+  };
+  Kind kind = Kind::library;
+  Algorithm algorithm{};  ///< where `kind` is algorithm
+
+  bool operator==(const Way&) const = default;
+};
+
+/// `library`, `links`, or the algorithm's name.
+std::string_view to_string(const Way& way);
+
+/// Whether there is such a row: our algorithms are for reduce and all_reduce, links for messages.
+bool can_do(Operation operation, const Way& way);
+
+/// What carries the messages of our algorithms.
+enum class Carrier { links, library };
+
+/// How long an operation may take, and a rank may give no sign of life.
+inline constexpr std::chrono::seconds kCommTimeout{60};
+
+struct CommOptions {
+  std::vector<std::int64_t> sizes;    ///< bytes, ascending
+  std::vector<Operation> operations;  ///< in the order of kOperations
+  std::vector<Way> ways;
+  Carrier carrier = Carrier::links;
+  Backend backend = Backend::automatic;
+  int repeats = 11;  ///< timed batches a row, of which the table has minimum and median
+  std::optional<int> iterations;  ///< operations a batch; absent: as many as take 10 ms
+  enum class Output { table, json } output = Output::table;
+  std::optional<std::filesystem::path> output_dir;  ///< absent: no files
+
+  CommOptions();  ///< the defaults: 1 KiB to 16 MiB, everything
+};
+
+/// `4k`, `1M` (powers of 1024), lists of them by commas, and ranges such as `1k-16M`, which grow
+/// fourfold. Throws UsageError.
+std::vector<std::int64_t> parse_sizes(std::string_view text);
+
+/// Names by commas. `send`, `recv`, `isend` and `irecv` mean the pair. Throws UsageError.
+std::vector<Operation> parse_operations(std::string_view text);
+std::vector<Way> parse_ways(std::string_view text);
+Carrier parse_carrier(std::string_view text);
+Backend parse_backend(std::string_view text);
+
+}  // namespace dtool::trainer

@@ -1,0 +1,65 @@
+// The choice between the algorithms; each has a file of its own.
+#include "trainer/comm/exchange_plan.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace dtool::trainer {
+
+std::string_view to_string(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return "ring";
+    case Algorithm::halving_doubling:
+      return "halving_doubling";
+    case Algorithm::doubling:
+      return "doubling";
+    case Algorithm::tree:
+      return "tree";
+  }
+  throw std::logic_error("no such algorithm");
+}
+
+std::optional<Algorithm> algorithm_of(std::string_view name) {
+  for (const Algorithm each : kAlgorithms) {
+    if (to_string(each) == name) return each;
+  }
+  return std::nullopt;
+}
+
+Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return ring_all_reduce(rank, size, elements);
+    case Algorithm::halving_doubling:
+      return halving_doubling_all_reduce(rank, size, elements);
+    case Algorithm::doubling:
+      return doubling_all_reduce(rank, size, elements);
+    case Algorithm::tree:
+      return tree_all_reduce(rank, size, elements);
+  }
+  throw std::logic_error("no such algorithm");
+}
+
+Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return ring_reduce(rank, size, elements);
+    case Algorithm::halving_doubling:
+      return halving_doubling_reduce(rank, size, elements);
+    case Algorithm::tree:
+      return tree_reduce(rank, size, elements);
+    case Algorithm::doubling:
+      break;
+  }
+  throw std::logic_error("there is no reduce by doubling");
+}
+
+Section part_of(std::int64_t elements, int parts, int index) {
+  const std::int64_t least = elements / parts;
+  const std::int64_t longer = elements % parts;  // so many parts have one more
+  const auto begin_of = [&](std::int64_t part) { return part * least + std::min(part, longer); };
+  return {begin_of(index), begin_of(index + 1)};
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,21 @@
+// The library's own send and receive as the carrier of our algorithms' messages, to compare with
+// links.
+#pragma once
+
+#include "trainer/comm/transport.h"
+#include "trainer/ranks/process_group.h"
+
+namespace dtool::trainer {
+
+class LibraryTransport : public Transport {
+ public:
+  explicit LibraryTransport(const Group& group) : group_(group) {}
+
+  /// `tensor` is on the CPU.
+  void exchange(float* tensor, const Round& round) override;
+
+ private:
+  Group group_;
+};
+
+}  // namespace dtool::trainer

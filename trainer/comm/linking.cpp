@@ -1,0 +1,202 @@
+// Of each pair the higher rank connects, and the lower one offers memory. Each step is done with
+// all peers before the next step, so that no two ranks wait for each other.
+#include "trainer/comm/linking.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <sstream>
+
+namespace dtool::trainer {
+namespace {
+
+constexpr auto kGreetingPatience = std::chrono::seconds(5);
+
+/// The first bytes from the rank that connects.
+struct Greeting {
+  std::uint64_t token;  ///< of the rank that listens, so that no stranger is taken for a rank
+  std::int64_t rank;
+};
+
+/// The answer of the rank that listens: a name for SharedMemory::open, or none.
+struct Offer {
+  std::uint64_t token;
+  char name[64];
+};
+
+struct Listener {
+  Endpoint endpoint;
+  std::uint64_t token = 0;
+};
+
+std::uint64_t random_token() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+std::string key_of(int rank) {
+  return fmt::format("link/{}", rank);
+}
+
+/// GLOO_SOCKET_IFNAME counts here as it does for gloo.
+std::string own_address(const Meeting& meeting) {
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) {
+    const auto address = address_of_interface(interface);
+    if (address.empty()) {
+      throw std::runtime_error(fmt::format("GLOO_SOCKET_IFNAME: no address on {}", interface));
+    }
+    return address;
+  }
+  return reachable_address(meeting.me(), meeting.members);
+}
+
+void publish(const Meeting& meeting, const Listener& listener) {
+  const auto text =
+      fmt::format("{} {} {}", listener.endpoint.host, listener.endpoint.port, listener.token);
+  meeting.store->set(key_of(meeting.place.rank), {text.begin(), text.end()});
+}
+
+Listener look_up(const Meeting& meeting, int rank) {
+  const auto bytes = meeting.store->get(key_of(rank));
+  Listener listener;
+  std::istringstream(std::string(bytes.begin(), bytes.end())) >> listener.endpoint.host >>
+      listener.endpoint.port >> listener.token;
+  return listener;
+}
+
+bool on_one_machine(const Member& one, const Member& other) {
+  return one.machine == other.machine && one.host == other.host;
+}
+
+/// All the pairs of this rank while they are being linked, by rank of the peer.
+class Linking {
+ public:
+  Linking(const Meeting& meeting, Deadline deadline)
+      : meeting_(meeting),
+        rank_(meeting.place.rank),
+        size_(meeting.place.world_size),
+        deadline_(deadline),
+        sockets_(static_cast<std::size_t>(size_)),
+        memories_(static_cast<std::size_t>(size_)) {}
+
+  std::vector<std::unique_ptr<PeerLink>> link();
+
+ private:
+  void connect_to_lower_ranks();
+  int greeted_by(const TcpSocket& accepted, std::uint64_t token) const;
+  void accept_higher_ranks(const TcpSocket& listening, std::uint64_t token);
+  void offer_memory(int peer);
+  void answer_offer(int peer);
+  void hear_answer(int peer);
+  std::optional<TcpSocket>& socket_of(int peer) { return sockets_[static_cast<std::size_t>(peer)]; }
+  std::optional<SharedMemory>& memory_of(int peer) {
+    return memories_[static_cast<std::size_t>(peer)];
+  }
+  const Member& member(int rank) const { return meeting_.members[static_cast<std::size_t>(rank)]; }
+
+  const Meeting& meeting_;
+  int rank_;
+  int size_;
+  Deadline deadline_;
+  std::vector<std::optional<TcpSocket>> sockets_;
+  std::vector<std::optional<SharedMemory>> memories_;
+};
+
+std::vector<std::unique_ptr<PeerLink>> Linking::link() {
+  const auto address = own_address(meeting_);
+  const auto listening = TcpSocket::listen_on(address);
+  const Listener listener{{address, listening.port()}, random_token()};
+  publish(meeting_, listener);
+  connect_to_lower_ranks();
+  accept_higher_ranks(listening, listener.token);
+  for (int peer = rank_ + 1; peer < size_; ++peer) offer_memory(peer);
+  for (int peer = 0; peer < rank_; ++peer) answer_offer(peer);
+  for (int peer = rank_ + 1; peer < size_; ++peer) hear_answer(peer);
+
+  std::vector<std::unique_ptr<PeerLink>> links(static_cast<std::size_t>(size_));
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    auto& link = links[static_cast<std::size_t>(peer)];
+    if (auto& memory = memory_of(peer)) {
+      const int side = rank_ < peer ? 0 : 1;
+      link = std::make_unique<PeerLink>(std::move(*socket_of(peer)), std::move(*memory), side);
+    } else {
+      link = std::make_unique<PeerLink>(std::move(*socket_of(peer)));
+    }
+  }
+  return links;
+}
+
+void Linking::connect_to_lower_ranks() {
+  for (int peer = 0; peer < rank_; ++peer) {
+    const Listener listener = look_up(meeting_, peer);
+    socket_of(peer) = TcpSocket::connect_to(listener.endpoint, deadline_);
+    const Greeting greeting{listener.token, rank_};
+    socket_of(peer)->send_all(&greeting, sizeof greeting, deadline_);
+  }
+}
+
+/// The rank that connected, or kNobody if it was a stranger: whoever scans ports must not end a
+/// run.
+int Linking::greeted_by(const TcpSocket& accepted, std::uint64_t token) const {
+  try {
+    Greeting greeting{};
+    const Deadline soon = std::chrono::steady_clock::now() + kGreetingPatience;
+    accepted.receive_all(&greeting, sizeof greeting, std::min(soon, deadline_));
+    return greeting.token == token ? static_cast<int>(greeting.rank) : kNobody;
+  } catch (const std::exception&) {
+    return kNobody;
+  }
+}
+
+void Linking::accept_higher_ranks(const TcpSocket& listening, std::uint64_t token) {
+  for (int missing = size_ - 1 - rank_; missing > 0;) {
+    auto accepted = listening.accept(deadline_);
+    const int peer = greeted_by(accepted, token);
+    if (peer <= rank_ || peer >= size_ || socket_of(peer)) continue;
+    socket_of(peer) = std::move(accepted);
+    --missing;
+  }
+}
+
+void Linking::offer_memory(int peer) {
+  if (!on_one_machine(meeting_.me(), member(peer))) return;
+  auto& memory = memory_of(peer).emplace(sizeof(SharedLink));
+  Offer offer{random_token(), {}};
+  reinterpret_cast<SharedLink*>(memory.data())->token = offer.token;
+  memory.name().copy(offer.name, sizeof offer.name - 1);
+  socket_of(peer)->send_all(&offer, sizeof offer, deadline_);
+}
+
+void Linking::answer_offer(int peer) {
+  if (!on_one_machine(meeting_.me(), member(peer))) return;
+  Offer offer{};
+  socket_of(peer)->receive_all(&offer, sizeof offer, deadline_);
+  offer.name[sizeof offer.name - 1] = '\0';
+  auto memory = SharedMemory::open(offer.name, sizeof(SharedLink));
+  const bool found = memory && reinterpret_cast<SharedLink*>(memory->data())->token == offer.token;
+  if (found) memory_of(peer).emplace(std::move(*memory));
+  const char answer = found ? 'y' : 'n';
+  socket_of(peer)->send_all(&answer, 1, deadline_);
+}
+
+void Linking::hear_answer(int peer) {
+  if (!on_one_machine(meeting_.me(), member(peer))) return;
+  char answer = 'n';
+  socket_of(peer)->receive_all(&answer, 1, deadline_);
+  if (answer == 'y') {
+    memory_of(peer)->forget_name();
+  } else {
+    memory_of(peer).reset();
+  }
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<PeerLink>> link_ranks(const Meeting& meeting, Deadline deadline) {
+  return Linking(meeting, deadline).link();
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,163 @@
+// A file gets its name only when it is whole, so what has its name needs no lock to be read.
+#include "trainer/data/data_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "trainer/data/expand_path.h"
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The file in `folder`, or it unpacked; absent when neither is there.
+std::optional<fs::path> find(const fs::path& folder, const std::string& name) {
+  if (fs::exists(folder / name)) return folder / name;
+  if (!name.ends_with(".gz")) return std::nullopt;
+  const auto unpacked = folder / name.substr(0, name.size() - 3);
+  if (fs::exists(unpacked)) return unpacked;
+  return std::nullopt;
+}
+
+bool is_missing(const fs::path& folder, const DataFile& file) {
+  return !find(folder, file.wanted.name);
+}
+
+bool any_missing(const fs::path& folder, const std::vector<DataFile>& files) {
+  return std::any_of(files.begin(), files.end(),
+                     [&](const DataFile& each) { return is_missing(folder, each); });
+}
+
+void make_folder(const std::string& key, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw UsageError(
+        fmt::format("{}: cannot make '{}': {}", key, folder.string(), error.message()));
+  }
+}
+
+/// Whether `path`, which is there, is the file that is meant.
+void compare(const fs::path& path, const WantedFile& wanted, const std::string& why_it_matters) {
+  const auto sum = sha256_of(path, wanted.counted);
+  if (sum == wanted.sha256) return;
+  throw UsageError(fmt::format("{} is another file than was meant: its sha256 is {}, not {}{}",
+                               path.string(), sum, wanted.sha256, why_it_matters),
+                   "move it away, or give another data.path");
+}
+
+/// A folder that lacks files is only filled when the others in it are of the same set.
+void refuse_strangers(const fs::path& folder, const std::vector<DataFile>& files) {
+  for (const DataFile& each : files) {
+    const auto path = find(folder, each.wanted.name);
+    if (path && each.compared == Compared::when_others_are_missing) {
+      compare(*path, each.wanted, ", so what is missing beside it is not downloaded");
+    }
+  }
+}
+
+/// A FolderLock, told of if it has to be waited for.
+struct Locked {
+  Locked(const fs::path& folder, Waits waits, TransferProgress& progress)
+      : lock(folder, [&](const std::string& holder) {
+          if (waits == Waits::silent) return;
+          progress.say(fmt::format("waiting for {}, which fills '{}'", holder, folder.string()));
+        }) {}
+  FolderLock lock;
+};
+
+void fetch(const fs::path& folder, const std::vector<DataFile>& files, const DataPlace& place,
+           Waits waits, TransferProgress& progress) {
+  make_folder("data.path", folder);
+  const Locked locked(folder, waits, progress);
+  if (!any_missing(folder, files)) return;  // another process was first
+  refuse_strangers(folder, files);
+  for (const DataFile& each : files) {
+    if (is_missing(folder, each)) {
+      download(each.wanted, place.mirrors, folder, locked.lock, progress);
+    }
+  }
+}
+
+[[noreturn]] void refuse_missing(const fs::path& folder, const std::vector<DataFile>& files,
+                                 const DataPlace& place) {
+  const auto missing = std::find_if(files.begin(), files.end(),
+                                    [&](const DataFile& each) { return is_missing(folder, each); });
+  throw UsageError(fmt::format("no {} in '{}'", missing->wanted.name, folder.string()), place.hint);
+}
+
+/// rsync's quick check: the same size and time of change, which some disks keep in whole seconds.
+bool is_copy(const fs::path& copy, const fs::path& original) {
+  std::error_code error;
+  const auto changed = fs::last_write_time(copy, error);
+  if (error || fs::file_size(copy, error) != fs::file_size(original) || error) return false;
+  const auto difference = changed - fs::last_write_time(original);
+  return difference < std::chrono::seconds(1) && difference > -std::chrono::seconds(1);
+}
+
+void copy_whole(const fs::path& from, const fs::path& to, TransferProgress& progress) {
+  const fs::path part = to.string() + ".part";
+  progress.begin(to.filename().string(), 0);
+  std::error_code error;
+  fs::copy_file(from, part, fs::copy_options::overwrite_existing, error);
+  if (error) {
+    const auto free = fs::space(to.parent_path()).available;
+    throw UsageError(fmt::format("cannot copy {} to '{}': {}; {} are free there", from.string(),
+                                 to.parent_path().string(), error.message(),
+                                 human_bytes(static_cast<std::int64_t>(free))),
+                     "make room, or give another data.copy_to");
+  }
+  fs::permissions(part, fs::perms::owner_write, fs::perm_options::add);
+  fs::last_write_time(part, fs::last_write_time(from));
+  name_when_whole(part, to);
+  progress.finish(static_cast<std::int64_t>(fs::file_size(to)), from.parent_path().string());
+}
+
+std::vector<fs::path> copy_all(const std::vector<fs::path>& originals, const fs::path& folder,
+                               Waits waits, TransferProgress& progress) {
+  std::vector<fs::path> copies;
+  for (const auto& each : originals) copies.push_back(folder / each.filename());
+  const auto all_there = [&] {
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      if (!is_copy(copies[i], originals[i])) return false;
+    }
+    return true;
+  };
+  if (all_there()) return copies;
+  make_folder("data.copy_to", folder);
+  const Locked locked(folder, waits, progress);
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    if (!is_copy(copies[i], originals[i])) copy_whole(originals[i], copies[i], progress);
+  }
+  return copies;
+}
+
+}  // namespace
+
+std::vector<fs::path> provide_files(const std::vector<DataFile>& files, const DataPlace& place,
+                                    const Environment& environment, Waits waits,
+                                    TransferProgress& progress) {
+  const fs::path folder = expand_path("data.path", place.path, environment);
+  if (any_missing(folder, files)) {
+    if (place.mirrors.urls.empty()) refuse_missing(folder, files, place);
+    fetch(folder, files, place, waits, progress);
+  }
+  std::vector<fs::path> paths;
+  for (const DataFile& each : files) {
+    paths.push_back(find(folder, each.wanted.name)->lexically_normal());
+    if (each.compared == Compared::always && !each.wanted.sha256.empty()) {
+      compare(paths.back(), each.wanted, "");
+    }
+  }
+  if (place.copy_to.empty()) return paths;
+  return copy_all(paths, expand_path("data.copy_to", place.copy_to, environment), waits, progress);
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,51 @@
+// A data set in memory, on the rank's device, and the batches gathered from it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <span>
+
+#include "trainer/data/sampler.h"
+#include "trainer/settings/experiment.h"
+
+namespace dtool::trainer {
+
+/// Samples with what a model should make of them.
+struct DataSet {
+  at::Tensor inputs;   ///< [samples, values], float or uint8: a byte b stands for b / 255
+  at::Tensor targets;  ///< [samples] int64, a class each, or [samples, outputs] float
+
+  std::int64_t size() const { return inputs.size(0); }
+};
+
+struct DataSets {
+  DataSet train;
+  DataSet test;
+  Shape shape;               ///< of one sample: [values] or [channels, rows, columns]
+  std::int64_t outputs = 0;  ///< classes, or values to predict
+};
+
+/// Some samples, ready for a model.
+struct Batch {
+  at::Tensor inputs;   ///< [batch, values] float
+  at::Tensor targets;  ///< [batch] int64 or [batch, outputs] float
+
+  std::int64_t size() const { return inputs.size(0); }
+};
+
+/// Reads or draws the sets that the experiment asks for, files from where `provide_data` has put
+/// them. Throws UsageError as idx.h and csv.h say, and when a test label is of no training class.
+DataSets load_data(const DataSettings& settings, at::Device device);
+
+/// Copies the samples that `samples` numbers, in this order.
+Batch gather(const DataSet& set, std::span<const std::int64_t> samples);
+
+/// The same, with the numbers ([batch] int64) on the set's device.
+Batch gather(const DataSet& set, const at::Tensor& samples);
+
+/// Copies the samples of a range.
+Batch gather(const DataSet& set, Range range);
+
+}  // namespace dtool::trainer

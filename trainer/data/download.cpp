@@ -1,0 +1,283 @@
+// Mirrors are tried in turn, round after round: the next one is a better bet than a pause.
+#include "trainer/data/download.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+#include <system_error>
+#include <thread>
+
+#include "trainer/data/curl.h"
+#include "trainer/launch/launch.h"
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kRounds = 5;
+constexpr std::int64_t kWorthARound = 1 << 16;  // growth in a round that makes it no failure
+
+std::int64_t size_of(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  return error ? 0 : static_cast<std::int64_t>(size);
+}
+
+void flush(const fs::path& path, int flags) {
+  const int descriptor = open(path.c_str(), flags | O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL)) {
+    const int error = errno;
+    if (descriptor >= 0) close(descriptor);
+    throw std::system_error(error, std::generic_category(), "cannot write " + path.string());
+  }
+  close(descriptor);
+}
+
+/// The pause before a round, in seconds around 1, 2, 4, 8: jittered, so that many machines that
+/// were refused together do not come back together.
+std::chrono::milliseconds pause_before(int round) {
+  static std::mt19937 random{std::random_device{}()};
+  const int middle = 1000 << (round - 1);
+  return std::chrono::milliseconds(
+      std::uniform_int_distribution<int>(middle / 2, middle * 3 / 2)(random));
+}
+
+struct Mirror {
+  std::string url;
+  std::string reason;  ///< of its last failure
+  bool usable = true;
+};
+
+/// One file on its way.
+class Download {
+ public:
+  Download(const WantedFile& file, const Mirrors& mirrors, const fs::path& folder,
+           const FolderLock& lock, TransferProgress& progress)
+      : file_(file),
+        stall_(mirrors.stall),
+        folder_(folder),
+        part_(folder / (file.name + ".part")),
+        lock_(lock),
+        progress_(progress) {
+    for (const auto& each : mirrors.urls)
+      mirrors_.push_back({address_of(each, file.name), "", true});
+  }
+
+  void run();
+
+ private:
+  bool round();
+  bool try_mirror(Mirror& mirror);
+  CurlResult run_once(const Mirror& mirror);
+  Verdict check(Mirror& mirror, const CurlResult& result, std::int64_t resumed_at);
+  std::optional<std::string> fault() const;
+  void finish(const std::string& source);
+  [[noreturn]] void give_up() const;
+  UsageError no_curl() const;
+
+  const WantedFile& file_;
+  std::chrono::seconds stall_;
+  fs::path folder_;
+  fs::path part_;
+  const FolderLock& lock_;
+  TransferProgress& progress_;
+  std::vector<Mirror> mirrors_;
+  fs::path curl_;
+  std::int64_t furthest_ = 0;  ///< the most bytes that were ever here
+};
+
+void Download::run() {
+  progress_.begin(file_.name, size_of(part_));
+  if (size_of(part_) > 0 && !fault()) return finish("an earlier run");
+  const auto curl = find_curl(process_environment("PATH"));
+  if (!curl) throw no_curl();
+  curl_ = *curl;
+  furthest_ = size_of(part_);
+  for (int failed = 0; failed < kRounds;) {
+    if (failed > 0) std::this_thread::sleep_for(pause_before(failed));
+    const auto before = furthest_;
+    if (round()) return;
+    if (std::none_of(mirrors_.begin(), mirrors_.end(), [](const Mirror& m) { return m.usable; })) {
+      break;
+    }
+    failed = furthest_ - before >= kWorthARound ? 0 : failed + 1;
+  }
+  give_up();
+}
+
+bool Download::round() {
+  for (Mirror& each : mirrors_) {
+    if (each.usable && try_mirror(each)) return true;
+  }
+  return false;
+}
+
+/// True when the file is here. Goes on where the file here ends; when that is what went wrong, once
+/// more from the start.
+bool Download::try_mirror(Mirror& mirror) {
+  const std::string before = mirror.reason;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto resumed_at = size_of(part_);
+    const CurlResult result = run_once(mirror);
+    const Verdict verdict = check(mirror, result, resumed_at);
+    furthest_ = std::max(furthest_, size_of(part_));
+    if (verdict == Verdict::sent) {
+      finish(mirror.url);
+      return true;
+    }
+    if (verdict == Verdict::from_the_start) {
+      fs::remove(part_);
+      if (resumed_at > 0) continue;
+    }
+    mirror.usable = verdict == Verdict::try_again;
+    if (mirror.reason != before) progress_.say(fmt::format("{}: {}", mirror.url, mirror.reason));
+    return false;
+  }
+  return false;
+}
+
+CurlResult Download::run_once(const Mirror& mirror) {
+  const auto resumed_at = size_of(part_);
+  bool too_much = false;
+  CurlResult result =
+      run_curl(curl_, {mirror.url, part_, stall_}, lock_.descriptor(), [&](const CurlOutput& seen) {
+        const auto here = size_of(part_);
+        too_much = file_.most_bytes > 0 && here > file_.most_bytes;
+        std::optional<std::int64_t> total = seen.length;
+        if (total && seen.http_status == 206) *total += resumed_at;
+        if (here > 0) progress_.update(here, total);
+        return !too_much;
+      });
+  if (too_much) result.error = fmt::format("sends more than {} bytes", file_.most_bytes);
+  return result;
+}
+
+/// Judges an attempt, leaving the reason of a failure in `mirror`.
+Verdict Download::check(Mirror& mirror, const CurlResult& result, std::int64_t resumed_at) {
+  Verdict verdict = judge_attempt(result.exit_code, result.http_status);
+  mirror.reason =
+      !result.error.empty() ? result.error : fmt::format("curl ended with {}", result.exit_code);
+  if (result.exit_code == 22) mirror.reason = fmt::format("HTTP {}", result.http_status);
+  if (result.exit_code == -1) fs::remove(part_);
+  if (verdict == Verdict::cannot_write) {
+    throw UsageError(
+        fmt::format("cannot write {}: {}; {} are free there", part_.string(), mirror.reason,
+                    human_bytes(static_cast<std::int64_t>(fs::space(folder_).available))),
+        "make room, or give another data.path");
+  }
+  if (verdict != Verdict::sent) return verdict;
+  const auto wrong = fault();
+  if (!wrong) return Verdict::sent;
+  mirror.reason = *wrong;
+  if (resumed_at > 0) return Verdict::from_the_start;
+  fs::remove(part_);
+  return Verdict::next_mirror;
+}
+
+/// What is wrong with the file as it is here.
+std::optional<std::string> Download::fault() const {
+  try {
+    const auto sum = sha256_of(part_, file_.counted);
+    if (sum == file_.sha256) return std::nullopt;
+    return fmt::format("another file: its sha256 is {}, not {}", sum, file_.sha256);
+  } catch (const std::runtime_error& problem) {
+    return fmt::format("a damaged file: {}", problem.what());
+  }
+}
+
+void Download::finish(const std::string& source) {
+  const auto size = size_of(part_);
+  name_when_whole(part_, folder_ / file_.name);
+  progress_.finish(size, source);
+}
+
+void Download::give_up() const {
+  std::vector<std::string> reasons;
+  for (const Mirror& each : mirrors_)
+    reasons.push_back(fmt::format("{}: {}", each.url, each.reason));
+  throw UsageError(fmt::format("cannot download {}: {}", file_.name, fmt::join(reasons, "; ")),
+                   fmt::format("name another mirror in data.mirrors, or put the file into '{}'",
+                               folder_.string()));
+}
+
+UsageError Download::no_curl() const {
+  return UsageError(fmt::format("cannot download {}: no curl program on this machine", file_.name),
+                    fmt::format("install curl, or put the file into '{}'", folder_.string()));
+}
+
+/// Kept as it is in a path, in an address as %XX otherwise.
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._~/").find(c) != std::string_view::npos;
+}
+
+}  // namespace
+
+Verdict judge_attempt(int curl_exit_code, int http_status) {
+  switch (curl_exit_code) {
+    case 0:
+      return Verdict::sent;
+    case 22:
+      if (http_status == 416) return Verdict::from_the_start;  // ends before what is here
+      if (http_status == 408 || http_status == 425 || http_status == 429 || http_status >= 500) {
+        return Verdict::try_again;
+      }
+      return Verdict::next_mirror;
+    case 33:  // no ranges
+    case 36:  // the same of FTP
+      return Verdict::from_the_start;
+    case 23:
+      return Verdict::cannot_write;
+    case 5:   // the proxy's name is unknown
+    case 6:   // the server's
+    case 7:   // nobody listens
+    case 8:   // an answer that is none
+    case 12:  // FTP: no connection back
+    case 16:  // HTTP/2's framing
+    case 18:  // cut short
+    case 28:  // stalled
+    case 35:  // no TLS
+    case 52:  // no answer
+    case 55:  // cannot send
+    case 56:  // cannot receive
+    case 92:  // an HTTP/2 stream
+    case 95:  // HTTP/3
+    case 96:  // QUIC
+      return Verdict::try_again;
+    default:
+      return Verdict::next_mirror;
+  }
+}
+
+std::string address_of(const std::string& mirror, const std::string& name) {
+  std::string address = mirror;
+  if (!address.ends_with('/')) address += '/';
+  for (const char c : name) {
+    if (is_plain(c)) {
+      address += c;
+    } else {
+      address += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return address;
+}
+
+void name_when_whole(const fs::path& from, const fs::path& to) {
+  flush(from, 0);
+  fs::rename(from, to);
+  flush(to.parent_path().empty() ? "." : to.parent_path(), O_DIRECTORY);
+}
+
+void download(const WantedFile& file, const Mirrors& mirrors, const fs::path& folder,
+              const FolderLock& lock, TransferProgress& progress) {
+  Download(file, mirrors, folder, lock, progress).run();
+}
+
+}  // namespace dtool::trainer

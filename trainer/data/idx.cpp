@@ -1,0 +1,146 @@
+// From bytes to shapes; what does not fit is refused before memory is taken for it.
+#include "trainer/data/idx.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trainer/data/packed_file.h"
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+constexpr std::int64_t kMostBytes = 1LL << 34;  // a header that says more is damaged
+
+/// The third byte of the magic number, in words.
+const char* element_type(int code) {
+  switch (code) {
+    case 0x08:
+      return "unsigned bytes";
+    case 0x09:
+      return "signed bytes";
+    case 0x0b:
+      return "16-bit whole numbers";
+    case 0x0c:
+      return "32-bit whole numbers";
+    case 0x0d:
+      return "32-bit floats";
+    case 0x0e:
+      return "64-bit floats";
+    default:
+      return nullptr;
+  }
+}
+
+/// A file that is being read.
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& file) : file_(file), stream_(file) {}
+
+  /// Reads exactly `size` bytes.
+  void read(std::uint8_t* into, std::size_t size, const char* what) {
+    const std::size_t got = stream_.read(into, size);
+    if (got == size) return;
+    fail(fmt::format("truncated: {} should take {} bytes, {} are there", what, size, got));
+  }
+
+  /// Refuses a size that the file cannot unpack to: DEFLATE makes 1032 bytes of one at the most.
+  void expect(std::int64_t size) {
+    const auto packed = static_cast<std::int64_t>(std::filesystem::file_size(file_));
+    if (size / 1032 <= packed) return;
+    fail(fmt::format("truncated: its content should take {} bytes, the file has {}", size, packed));
+  }
+
+  bool at_end() {
+    std::uint8_t more = 0;
+    return stream_.read(&more, 1) == 0;
+  }
+
+  [[noreturn]] void fail(const std::string& why, const std::string& hint = "") const {
+    throw UsageError(fmt::format("{}: {}", file_.string(), why), hint);
+  }
+
+ private:
+  std::filesystem::path file_;
+  PackedFile stream_;
+};
+
+std::int64_t big_endian(const std::uint8_t* bytes) {
+  return std::int64_t{bytes[0]} << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+}
+
+LabelledImages read_pair(const std::filesystem::path& image_file,
+                         const std::filesystem::path& label_file) {
+  IdxArray images = read_idx(image_file);
+  IdxArray labels = read_idx(label_file);
+  if (images.shape.size() != 3) {
+    throw UsageError(fmt::format("{}: holds {} dimensions, images have 3", image_file.string(),
+                                 images.shape.size()));
+  }
+  if (labels.shape.size() != 1) {
+    throw UsageError(fmt::format("{}: holds {} dimensions, labels have 1", label_file.string(),
+                                 labels.shape.size()));
+  }
+  if (images.shape[0] != labels.shape[0]) {
+    throw UsageError(fmt::format("{} holds {} images, but {} holds {} labels", image_file.string(),
+                                 images.shape[0], label_file.string(), labels.shape[0]));
+  }
+  if (images.values.empty())
+    throw UsageError(fmt::format("{}: holds no image", image_file.string()));
+  const auto rows = images.shape[1];
+  const auto columns = images.shape[2];
+  return {images.shape[0],         rows, columns, rows * columns, std::move(images.values),
+          std::move(labels.values)};
+}
+
+}  // namespace
+
+IdxArray read_idx(const std::filesystem::path& file) {
+  Reader reader(file);
+  std::uint8_t magic[4];
+  reader.read(magic, 4, "the magic number");
+  const char* type = element_type(magic[2]);
+  if (magic[0] != 0 || magic[1] != 0 || type == nullptr || magic[3] == 0) {
+    reader.fail(fmt::format("not an IDX file: magic number 0x{:08x}", big_endian(magic)),
+                "images begin with 0x00000803, labels with 0x00000801");
+  }
+  if (magic[2] != 0x08) reader.fail(fmt::format("holds {}, not unsigned bytes", type));
+  IdxArray array;
+  std::int64_t size = 1;
+  for (int i = 0; i < magic[3]; ++i) {
+    std::uint8_t bytes[4];
+    reader.read(bytes, 4, "a dimension");
+    array.shape.push_back(big_endian(bytes));
+    if (array.shape.back() > kMostBytes / std::max<std::int64_t>(size, 1)) {
+      reader.fail("its header says more than 16 GiB");
+    }
+    size *= array.shape.back();
+  }
+  reader.expect(size);
+  array.values.resize(static_cast<std::size_t>(size));
+  reader.read(array.values.data(), array.values.size(), "its content");
+  if (!reader.at_end()) {
+    reader.fail(fmt::format("longer than the {} bytes that its header says", size));
+  }
+  return array;
+}
+
+TrainAndTest read_image_files(const std::vector<std::filesystem::path>& files) {
+  TrainAndTest data{read_pair(files[0], files[1]), read_pair(files[2], files[3]), 0};
+  if (data.train.pixels != data.test.pixels) {
+    throw UsageError(fmt::format("{} has images of {} pixels, {} of {}", files[0].string(),
+                                 data.train.pixels, files[2].string(), data.test.pixels));
+  }
+  const auto highest = [](const LabelledImages& set) {
+    return *std::ranges::max_element(set.labels);
+  };
+  data.classes = highest(data.train) + 1;
+  if (highest(data.test) >= data.classes) {
+    throw UsageError(fmt::format("{} has a label {}, {} none above {}", files[3].string(),
+                                 highest(data.test), files[1].string(), data.classes - 1));
+  }
+  return data;
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,34 @@
+// The ranks meet again in the run's store. While they wait, their failure watches go on: a rank
+// that fails or falls silent ends the wait of all.
+#include "trainer/data/provide_data.h"
+
+#include <fmt/format.h>
+
+#include "trainer/ranks/process_group.h"
+
+namespace dtool::trainer {
+namespace {
+
+/// The last one to come opens the door for all.
+void wait_for_all_ranks(const Meeting& meeting) {
+  const auto everyone = static_cast<std::int64_t>(meeting.members.size());
+  constexpr auto kForAsLongAsItTakes = std::chrono::hours(24 * 365);
+  collectively([&] {
+    if (meeting.store->add("data/ranks", 1) == everyone) meeting.store->set("data/ready", {1});
+    meeting.store->wait({"data/ready"}, kForAsLongAsItTakes);
+  });
+}
+
+}  // namespace
+
+void provide_data(FileSettings& settings, const Meeting& meeting) {
+  if (settings.files.empty()) return;
+  const bool alone = count_machines(meeting.members) == 1;
+  TransferProgress progress(alone ? "" : fmt::format("{}: ", meeting.me().host));
+  const Waits waits = meeting.place.local_rank == 0 ? Waits::told : Waits::silent;
+  settings.paths =
+      provide_files(settings.files, settings.place, process_environment, waits, progress);
+  if (meeting.place.world_size > 1) wait_for_all_ranks(meeting);
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,43 @@
+// What a download or copy shows while it lasts: a bar on a terminal, now and then a line in a log.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "trainer/report/console.h"
+
+namespace dtool::trainer {
+
+/// `9.6 MB`, in powers of ten.
+std::string human_bytes(std::int64_t bytes);
+
+/// Writes to stdout.
+class TransferProgress {
+ public:
+  /// `prefix` goes before each line, such as `red02: `.
+  explicit TransferProgress(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  /// A new file, of which `done` bytes are here.
+  void begin(const std::string& name, std::int64_t done);
+  /// Shows where things stand if it is time to.
+  void update(std::int64_t done, std::optional<std::int64_t> total);
+  /// The file is here: one line with its size, `source` and time.
+  void finish(std::int64_t size, const std::string& source);
+  /// A line of its own.
+  void say(const std::string& text);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string status(std::int64_t done, std::optional<std::int64_t> total) const;
+
+  std::string prefix_;
+  Console console_;
+  std::string name_;
+  std::int64_t begun_with_ = 0;
+  Clock::time_point begin_{};
+  Clock::time_point shown_{};
+};
+
+}  // namespace dtool::trainer

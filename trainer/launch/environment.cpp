@@ -1,0 +1,14 @@
+// getenv, which knows no empty optional.
+#include "trainer/launch/environment.h"
+
+#include <cstdlib>
+
+namespace dtool::trainer {
+
+std::optional<std::string> process_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+}  // namespace dtool::trainer

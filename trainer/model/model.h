@@ -1,0 +1,54 @@
+// What the training loop has to know about a model; the built-in network and an exported
+// TorchScript module are the two kinds.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/data/data_set.h"
+#include "trainer/ranks/process_group.h"
+
+namespace dtool::trainer {
+
+struct NamedTensor {
+  std::string name;  ///< such as `fc1.weight`
+  at::Tensor tensor;
+};
+
+enum class Mode { training, evaluation };
+
+enum class RandomNumbers { none, drawn };
+
+struct Model {
+  virtual ~Model() = default;
+
+  /// [batch, values] float to [batch, outputs].
+  virtual at::Tensor forward(const at::Tensor& inputs) = 0;
+  virtual void set_mode(Mode mode) = 0;
+
+  /// Leaves that require gradients, always in the same order.
+  virtual std::vector<NamedTensor> parameters() const = 0;
+  /// What training changes beside them, such as the running averages of batch norm.
+  virtual std::vector<NamedTensor> buffers() const = 0;
+
+  /// Whether `forward` draws random numbers in training, as dropout does.
+  virtual RandomNumbers random_numbers() const = 0;
+
+  /// The trained model in a form of its own, a file's content; absent where checkpoints are all.
+  virtual std::optional<std::string> exported() const { return std::nullopt; }
+};
+
+/// The tensors without their names.
+std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named);
+
+/// Makes the experiment's model for the data, on the group's device, with weights drawn from the
+/// default generator or read from the exported module. Throws UsageError when the layers do not fit
+/// the samples, or the file is no TorchScript module.
+std::unique_ptr<Model> make_model(const ModelSettings& settings, const DataSets& data,
+                                  const Group& group);
+
+}  // namespace dtool::trainer

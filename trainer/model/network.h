@@ -1,0 +1,52 @@
+// The built-in model: a chain of layers, and an output layer that fits the data.
+#pragma once
+
+#include <vector>
+
+#include "trainer/model/layers.h"
+#include "trainer/model/model.h"
+
+namespace dtool::trainer {
+
+/// Linear layers and convolutions are called fc1, fc2, ... and conv1, ..., batch norms bn1, ...;
+/// all begin with PyTorch's usual weights.
+class Network : public Model {
+ public:
+  Network(const ModelSettings& settings, const DataSets& data, Group group);
+
+  at::Tensor forward(const at::Tensor& inputs) override;
+  void set_mode(Mode mode) override { mode_ = mode; }
+  std::vector<NamedTensor> parameters() const override { return parameters_; }
+  std::vector<NamedTensor> buffers() const override { return buffers_; }
+  RandomNumbers random_numbers() const override;
+
+ private:
+  /// A layer with its tensors; those it has no use for are undefined.
+  struct Part {
+    Layer layer;
+    Shape in;
+    at::Tensor weight;
+    at::Tensor bias;
+    at::Tensor running_mean;
+    at::Tensor running_variance;
+  };
+
+  void add(const Layer& layer, const Shape& in);
+  void add_weights(Part& part, const std::string& name);
+  void add_batch_norm(Part& part, const std::string& name);
+  at::Tensor apply(const Part& part, const at::Tensor& values);
+  at::Tensor normalise(const Part& part, const at::Tensor& values);
+
+  Group group_;
+  SyncBatchNorm sync_batch_norm_;
+  Activation output_activation_;
+  std::vector<Part> parts_;
+  std::vector<NamedTensor> parameters_;
+  std::vector<NamedTensor> buffers_;
+  Mode mode_ = Mode::training;
+  int linears_ = 0;
+  int convolutions_ = 0;
+  int batch_norms_ = 0;
+};
+
+}  // namespace dtool::trainer

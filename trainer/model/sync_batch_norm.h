@@ -1,0 +1,25 @@
+// Batch norm over the batches of all ranks together: the numbers of one rank with the whole batch.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "trainer/ranks/process_group.h"
+
+namespace dtool::trainer {
+
+/// Each is [channels].
+struct BatchNormTensors {
+  at::Tensor weight;
+  at::Tensor bias;
+  at::Tensor running_mean;      ///< moved by `momentum` towards the batch's
+  at::Tensor running_variance;  ///< likewise, towards the unbiased one
+};
+
+/// Normalises `values` ([batch, channels, ...]) by mean and variance over all ranks, as
+/// torch.nn.SyncBatchNorm does in training: one all-gather forward and one all-reduce backward, so
+/// every rank must call it equally often. Differentiable in `values`, weight and bias. Ranks may
+/// hold different numbers of samples. Throws CollectiveFailed.
+at::Tensor sync_batch_norm(const Group& group, const at::Tensor& values,
+                           const BatchNormTensors& tensors, double momentum, double epsilon);
+
+}  // namespace dtool::trainer

@@ -1,0 +1,150 @@
+// Written for LibTorch 1.13, where a backend is a process group, and for 2.x, where a process group
+// has one backend per kind of device.
+#include "trainer/ranks/process_group.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+
+#include <cstdlib>
+#include <cstring>
+#ifdef DTOOL_TRAINER_GLOO
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#endif
+
+#include "trainer/ranks/gpu.h"
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+using std::chrono::milliseconds;
+
+using gpu::CommunicationBackend;
+
+#ifdef DTOOL_TRAINER_GLOO
+c10::intrusive_ptr<CommunicationBackend> connect_gloo(const Meeting& meeting,
+                                                      milliseconds timeout) {
+  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  options->devices = {interface != nullptr
+                          ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                          : c10d::ProcessGroupGloo::createDeviceForHostname(
+                                reachable_address(meeting.me(), meeting.members))};
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(meeting.store, meeting.place.rank,
+                                                     meeting.place.world_size, options);
+}
+
+#else
+// A PyTorch that pip installed has gloo inside, but not its headers.
+c10::intrusive_ptr<CommunicationBackend> connect_gloo(const Meeting&, milliseconds) {
+  throw UsageError("this program is built without gloo, so its ranks need a GPU each",
+                   "build it with Debian's libtorch-dev, or with GLOO_INCLUDE_DIR");
+}
+#endif
+
+#if TORCH_VERSION_MAJOR >= 2
+/// A template, so that a version's compiler passes over what only other versions have.
+template <class ProcessGroup>
+c10::intrusive_ptr<ProcessGroup> as_process_group(
+    const Meeting& meeting, at::DeviceType device, typename ProcessGroup::BackendType type,
+    const c10::intrusive_ptr<CommunicationBackend>& made) {
+  using Store = c10::intrusive_ptr<c10d::Store>;
+  const Place& place = meeting.place;
+  c10::intrusive_ptr<ProcessGroup> group;
+  // 2.6 dropped the options from the constructor.
+  if constexpr (std::is_constructible_v<ProcessGroup, const Store&, int, int>) {
+    group = c10::make_intrusive<ProcessGroup>(meeting.store, place.rank, place.world_size);
+    group->setDefaultBackend(type);
+  } else {
+    auto options = c10::make_intrusive<typename ProcessGroup::Options>("undefined");
+    group = c10::make_intrusive<ProcessGroup>(meeting.store, place.rank, place.world_size, options);
+  }
+  group->setBackend(device, type, made);
+  return group;
+}
+#endif
+
+c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const Meeting& meeting, Backend backend,
+                                                          milliseconds timeout) {
+  const bool on_gpus = backend == Backend::nccl;
+  const auto made = on_gpus ? gpu::connect_nccl(meeting, timeout) : connect_gloo(meeting, timeout);
+#if TORCH_VERSION_MAJOR >= 2
+  using c10d::ProcessGroup;
+  return as_process_group<ProcessGroup>(
+      meeting, on_gpus ? at::kCUDA : at::kCPU,
+      on_gpus ? ProcessGroup::BackendType::NCCL : ProcessGroup::BackendType::GLOO, made);
+#else
+  return made;
+#endif
+}
+
+}  // namespace
+
+Backend choose_backend(Backend wanted) {
+  const bool there = gpu::count() > 0;
+  if (wanted == Backend::nccl && !there) {
+    throw UsageError("distributed.backend is nccl, but this program or machine has no CUDA",
+                     "use \"gloo\" or \"auto\"");
+  }
+  return wanted == Backend::gloo || !there ? Backend::gloo : Backend::nccl;
+}
+
+at::Device choose_device(Backend backend, int local_rank) {
+  if (backend == Backend::gloo) return at::kCPU;
+  const int gpus = gpu::count();
+  // srun can show each of its tasks a GPU of its own (--gpus-per-task), which is then number 0.
+  if (gpus == 1 && process_environment("SLURM_LOCALID")) local_rank = 0;
+  if (local_rank >= gpus) {
+    throw UsageError(
+        fmt::format("local rank {} has no GPU: this process sees {}", local_rank, gpus),
+        "--nproc_per_node must not exceed the number of GPUs");
+  }
+  gpu::use(local_rank);
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(local_rank)};
+}
+
+Group make_group(const Meeting& meeting, Backend backend, milliseconds timeout) {
+  Group group{meeting.place.rank,
+              meeting.place.world_size,
+              meeting.place.local_world_size,
+              choose_device(backend, meeting.place.local_rank),
+              {},
+              meeting.members,
+              nullptr};
+  if (group.size > 1) {
+    collectively([&] { group.process_group = make_process_group(meeting, backend, timeout); });
+  }
+  return group;
+}
+
+std::vector<double> sum_over_ranks(const Group& group, const std::vector<double>& values) {
+  if (group.size == 1) return values;
+  at::Tensor tensor = at::tensor(values, at::kDouble).to(group.device);
+  std::vector<at::Tensor> tensors = {tensor};
+  collectively([&] { group.process_group->allreduce(tensors)->wait(); });
+  tensor = tensor.cpu();
+  return {tensor.data_ptr<double>(), tensor.data_ptr<double>() + tensor.numel()};
+}
+
+void broadcast(const Group& group, at::Tensor tensor) {
+  if (group.size == 1) return;
+  std::vector<at::Tensor> tensors = {std::move(tensor)};
+  collectively([&] { group.process_group->broadcast(tensors)->wait(); });
+}
+
+std::string broadcast_text(const Group& group, const std::string& text) {
+  if (group.size == 1) return text;
+  const auto on_device = at::TensorOptions().device(group.device);
+  at::Tensor size =
+      at::full({1}, static_cast<std::int64_t>(text.size()), on_device.dtype(at::kLong));
+  broadcast(group, size);
+  at::Tensor content = at::empty({size.item<std::int64_t>()}, at::kByte);
+  if (group.rank == 0) std::memcpy(content.data_ptr(), text.data(), text.size());
+  content = content.to(group.device);
+  broadcast(group, content);
+  content = content.cpu();
+  return {static_cast<const char*>(content.data_ptr()), static_cast<std::size_t>(content.numel())};
+}
+
+}  // namespace dtool::trainer

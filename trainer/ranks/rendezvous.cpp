@@ -1,0 +1,238 @@
+// The keys in the store: `world_size` and `taken/<rank>` find contradictions, `member/<rank>` signs
+// a rank in, `everyone` says that all have or that the run is called off, `failure` says why (see
+// failure_watch.cpp).
+#include "trainer/ranks/rendezvous.h"
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+#include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "trainer/launch/cause.h"
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// torchrun may have its own store listening already: TORCHELASTIC_USE_AGENT_STORE, see
+/// torch/distributed/rendezvous.py.
+bool launcher_listens() {
+  return process_environment("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True";
+}
+
+/// LibTorch 2.x has a second kind of store's server and asks for it by default, but Debian builds
+/// without libuv, which it needs. A template, so that 1.13's compiler passes over it.
+template <class StoreOptions>
+void ask_for_plain_server(StoreOptions& options) {
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
+}
+
+c10::intrusive_ptr<c10d::Store> open_store(const Endpoint& listener, bool listen,
+                                           std::chrono::milliseconds timeout) {
+  c10d::TCPStoreOptions options;
+  options.port = listener.port;
+  options.isServer = listen;
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  ask_for_plain_server(options);
+  // torchrun starts the same processes again after a failure, in the same store.
+  const auto attempt = process_environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
+  return c10::make_intrusive<c10d::PrefixStore>(
+      "dtool/" + attempt, c10::make_intrusive<c10d::TCPStore>(listener.host, options));
+}
+
+std::vector<std::uint8_t> bytes(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+
+std::string read(c10d::Store& store, const std::string& key) {
+  const auto value = store.get(key);
+  return {value.begin(), value.end()};
+}
+
+std::string member_key(int rank) {
+  return fmt::format("member/{}", rank);
+}
+
+Member this_member(const Place& place) {
+  return {place.rank, place.machine, host_name(), local_address_towards(place.listener.host)};
+}
+
+std::string write_member(const Member& member) {
+  return fmt::format("{} {} {}", member.machine, member.address, member.host);
+}
+
+Member read_member(int rank, const std::string& text) {
+  Member member;
+  member.rank = rank;
+  std::istringstream(text) >> member.machine >> member.address >> member.host;
+  return member;
+}
+
+/// Ends the rendezvous for everybody.
+void call_off(c10d::Store& store, const std::string& reason) {
+  store.set("failure", bytes(reason));
+  store.set("everyone", bytes("no"));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // so that the others can read it
+}
+
+/// Machines that were given other numbers of workers count other ranks, and some rank comes twice.
+void check_agreement(c10d::Store& store, const Place& place) {
+  const auto size = std::to_string(place.world_size);
+  const auto winner = store.compareSet("world_size", {}, bytes(size));
+  std::string mistake;
+  if (winner != bytes(size)) {
+    mistake = fmt::format("machine {} counts {} ranks, another machine {}", place.machine, size,
+                          std::string(winner.begin(), winner.end()));
+  } else if (store.add(fmt::format("taken/{}", place.rank), 1) > 1) {
+    mistake = fmt::format("two processes say that they are rank {}", place.rank);
+  }
+  if (mistake.empty()) return;
+  call_off(store, mistake);
+  throw UsageError(
+      mistake,
+      "every machine needs the same --distributed_nodes and --nproc_per_node, and its own "
+      "--machine_id");
+}
+
+/// Rank 0: waits until all have signed in; else leaves the reason in the store for those that have.
+void gather_everyone(c10d::Store& store, const Place& place, std::chrono::seconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  for (;;) {
+    std::vector<int> missing;
+    for (int rank = 0; rank < place.world_size; ++rank) {
+      if (!store.check({member_key(rank)})) missing.push_back(rank);
+    }
+    if (store.check({"failure"})) throw OtherRankFailed(read(store, "failure"));
+    if (missing.empty()) break;
+    if (Clock::now() >= deadline) {
+      const auto reason = fmt::format("no word within {} s from {}", timeout.count(),
+                                      name_missing_ranks(missing, place.local_world_size));
+      call_off(store, reason);
+      throw OtherRankFailed(reason);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  store.set("everyone", bytes("yes"));
+}
+
+void wait_for_everyone(c10d::Store& store, std::chrono::seconds timeout) {
+  try {
+    store.wait({"everyone"}, timeout + std::chrono::seconds(10));
+    if (read(store, "everyone") == "yes") return;
+  } catch (const std::exception& problem) {
+    throw OtherRankFailed(
+        fmt::format("lost rank 0 while waiting for the other ranks: {}", first_line(problem)));
+  }
+  throw OtherRankFailed(read(store, "failure"));
+}
+
+c10::intrusive_ptr<c10d::Store> sign_in(const Place& place, std::chrono::seconds timeout) {
+  const bool listen = place.rank == 0 && !launcher_listens();
+  if (!listen && !wait_for_listener(place.listener, timeout)) {
+    throw OtherRankFailed(fmt::format("rank 0 on machine 0 does not listen on {} (waited {} s)",
+                                      to_string(place.listener), timeout.count()));
+  }
+  try {
+    return open_store(place.listener, listen, timeout);
+  } catch (const std::exception& problem) {
+    if (!listen) throw OtherRankFailed("lost rank 0: " + first_line(problem));
+    throw UsageError(
+        fmt::format("rank 0 cannot listen on {}: {}", to_string(place.listener),
+                    first_line(problem)),
+        "is the port taken? --distributed_ip_and_port must name a free port of machine 0");
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Member& member) {
+  return fmt::format("rank {} on machine {} ({})", member.rank, member.machine, member.host);
+}
+
+namespace {
+
+/// Not every launcher says which machine a rank is on: hosts are machines then, in the order of
+/// their first ranks.
+void number_machines(std::vector<Member>& members) {
+  const auto is_told = [](const Member& each) { return each.machine != 0; };
+  if (std::any_of(members.begin(), members.end(), is_told)) return;
+  std::map<std::string, int> numbers;
+  for (Member& each : members) {
+    each.machine = numbers.try_emplace(each.host, static_cast<int>(numbers.size())).first->second;
+  }
+}
+
+/// All that `meet` does once this rank has the store.
+void gather(Meeting& meeting, std::chrono::seconds timeout) {
+  const Place& place = meeting.place;
+  c10d::Store& store = *meeting.store;
+  check_agreement(store, place);
+  store.set(member_key(place.rank), bytes(write_member(this_member(place))));
+  if (place.rank == 0) {
+    gather_everyone(store, place, timeout);
+  } else {
+    wait_for_everyone(store, timeout);
+  }
+  for (int rank = 0; rank < place.world_size; ++rank) {
+    meeting.members.push_back(read_member(rank, read(store, member_key(rank))));
+  }
+  number_machines(meeting.members);
+}
+
+}  // namespace
+
+Meeting meet(const Place& place, std::chrono::seconds timeout) {
+  Meeting meeting{place, {}, {}};
+  if (place.world_size == 1) {
+    meeting.members = {{0, place.machine, host_name(), "127.0.0.1"}};
+    return meeting;
+  }
+  meeting.store = sign_in(place, timeout);
+  try {
+    gather(meeting, timeout);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const OtherRankFailed&) {
+    throw;
+  } catch (const std::exception& problem) {
+    throw OtherRankFailed("lost rank 0 while the ranks met: " + first_line(problem));
+  }
+  return meeting;
+}
+
+c10::intrusive_ptr<c10d::Store> connect_store(const Endpoint& listener,
+                                              std::chrono::milliseconds timeout) {
+  return open_store(listener, false, timeout);
+}
+
+int count_machines(const std::vector<Member>& members) {
+  std::set<std::pair<int, std::string>> machines;
+  for (const Member& each : members) machines.emplace(each.machine, each.host);
+  return static_cast<int>(machines.size());
+}
+
+std::string reachable_address(const Member& me, const std::vector<Member>& members) {
+  if (!is_loopback(me.address)) return me.address;
+  for (const Member& each : members) {
+    if (!is_loopback(each.address)) return local_address_towards(each.address);
+  }
+  return me.address;
+}
+
+std::string first_line(const std::exception& problem) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&problem);
+  const std::string text = torch_error ? torch_error->what_without_backtrace() : problem.what();
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,61 @@
+// How the ranks of a run find each other: rank 0 listens, everyone signs in, nobody goes on before
+// all have.
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <string>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <vector>
+
+#include "trainer/launch/launch.h"
+
+namespace dtool::trainer {
+
+/// What a rank signs in with.
+struct Member {
+  int rank = 0;
+  int machine = 0;
+  std::string host;     ///< the machine's own name, for messages
+  std::string address;  ///< its address on the route to rank 0
+};
+
+/// `rank 3 on machine 1 (red02)`.
+std::string to_string(const Member& member);
+
+/// Another rank is the reason that this one cannot go on.
+struct OtherRankFailed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// All ranks of the run, signed in.
+struct Meeting {
+  Place place;
+  c10::intrusive_ptr<c10d::Store> store;
+  std::vector<Member> members;  ///< by rank
+
+  const Member& me() const { return members[static_cast<std::size_t>(place.rank)]; }
+};
+
+/// Signs in and waits for the others. After `timeout` throws OtherRankFailed naming the machines
+/// and ranks that are missing (rank 0 knows them, and tells the others). Throws UsageError when
+/// rank 0 cannot listen there, or when machines disagree on their number of workers.
+Meeting meet(const Place& place, std::chrono::seconds timeout);
+
+/// A connection of its own to the store of `listener`, for another thread.
+c10::intrusive_ptr<c10d::Store> connect_store(const Endpoint& listener,
+                                              std::chrono::milliseconds timeout);
+
+/// How many machines the members are on.
+int count_machines(const std::vector<Member>& members);
+
+/// The address that this rank's peers can reach it at: the one on the route to rank 0, unless that
+/// is a loopback address (rank 0's name often means 127.0.1.1 on its own machine) while other
+/// machines' are not: then the one on the route to them.
+std::string reachable_address(const Member& me, const std::vector<Member>& members);
+
+/// The first line of an exception's message, without LibTorch's stack trace.
+std::string first_line(const std::exception& problem);
+
+}  // namespace dtool::trainer

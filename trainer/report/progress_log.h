@@ -1,0 +1,77 @@
+// What rank 0 tells while it trains: on the console, in metrics.jsonl and to TensorBoard.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/report/console.h"
+#include "trainer/report/event_file.h"
+#include "trainer/report/metrics.h"
+#include "trainer/report/progress_bar.h"
+
+namespace dtool::trainer {
+
+/// The numbers of an evaluation by name, such as `test_accuracy`; the one that counts last.
+using Scores = std::vector<std::pair<std::string, double>>;
+
+/// Where the run is.
+struct Position {
+  std::int64_t epoch = 0;   ///< the one being trained, from 1
+  std::int64_t epochs = 0;  ///< of the experiment; 0 where its length is in steps
+  std::int64_t step = 0;    ///< since the run's first
+  double done = 0;          ///< of the whole run, 0 to 1
+};
+
+/// Averages since the last line, over all ranks.
+struct Report {
+  Position position;
+  double loss = 0;
+  double learning_rate = 0;
+  double samples_per_second = 0;
+  Scores scores;  ///< of a test, where there was one
+};
+
+/// How a run begins.
+struct RunStart {
+  std::uint64_t seed = 0;
+  int world_size = 0;
+  std::string resumed_from;  ///< empty: from nothing
+  std::int64_t step = 0;     ///< done before, by the run that was resumed
+  double done = 0;           ///< of the whole run
+};
+
+enum class TensorBoard { off, on };
+
+/// Owned by rank 0.
+class ProgressLog {
+ public:
+  /// Throws std::system_error where a file cannot be made. TensorBoard's is in the folder
+  /// `tensorboard` of `output_dir`.
+  ProgressLog(const std::filesystem::path& output_dir, TensorBoard tensorboard,
+              const RunStart& start);
+
+  /// At every step: costs nothing where there is no bar, else a look at the clock.
+  void tick(const Position& position);
+  void step(const Report& report);
+  void epoch(const Report& report);
+  void note(const std::string& text);  ///< console only
+  void finish(const Scores& scores);   ///< the console's last line
+
+ private:
+  void append(const std::string& event, const Report& report);
+  std::optional<std::chrono::seconds> left(double done) const;
+
+  Console console_;
+  MetricsFile file_;
+  std::optional<EventFile> events_;
+  double done_at_start_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::optional<Averages> averages_;  ///< for the bar
+};
+
+}  // namespace dtool::trainer

@@ -1,0 +1,241 @@
+// The table of flags, and one function per kind of value.
+#include "trainer/settings/command_line.h"
+
+#include <fmt/format.h>
+#include <getopt.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+template <class Number>
+Number number_of(std::string_view flag, std::string_view text, Number least, Number most) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+    throw UsageError(fmt::format("--{} must be a whole number from {} to {}, not '{}'", flag, least,
+                                 most, text));
+  }
+  return value;
+}
+
+constexpr int kMostMachines = 1 << 20;
+
+enum class For { both, training, comm };
+
+struct Flag {
+  const char* name;
+  const char* value;  ///< the value's name in --help
+  const char* help;
+  void (*set)(Options&, const char* text);
+  For use = For::both;
+};
+
+int small_number_of(std::string_view flag, std::string_view text) {
+  return number_of(flag, text, 1, 1'000'000);
+}
+
+const Flag kFlags[] = {
+    {"machine_id", "I", "this machine's number, from 0 (default 0)",
+     [](Options& o, const char* v) {
+       o.machine_id = number_of("machine_id", v, 0, kMostMachines);
+     }},
+    {"distributed_nodes", "N", "number of machines (default 1)",
+     [](Options& o, const char* v) {
+       o.distributed_nodes = number_of("distributed_nodes", v, 1, kMostMachines);
+     }},
+    {"nproc_per_node", "N|auto",
+     "worker processes on each machine (default auto: its GPUs, else 1)",
+     [](Options& o, const char* v) {
+       o.nproc_per_node.reset();
+       if (std::string_view(v) != "auto")
+         o.nproc_per_node = number_of("nproc_per_node", v, 1, 1024);
+     }},
+    {"distributed_ip_and_port", "IP:PORT",
+     "where rank 0 listens (default with one machine: a free port of 127.0.0.1)",
+     [](Options& o, const char* v) { o.listener = parse_endpoint(v); }},
+    {"seed", "S", "seed of the weights and of the order of the samples (default 0)",
+     [](Options& o, const char* v) {
+       o.seed = number_of<std::uint64_t>("seed", v, 0, std::numeric_limits<std::uint64_t>::max());
+     },
+     For::training},
+    {"output_dir", "DIR", "metrics.jsonl and checkpoints/ go here (default experiment_output)",
+     [](Options& o, const char* v) { o.output_dir = v; }, For::training},
+    {"sizes", "SIZES", "bytes: 4k,1M or ranges that grow fourfold (default 1k-16M)",
+     [](Options& o, const char* v) { o.comm->sizes = parse_sizes(v); }, For::comm},
+    {"operations", "NAMES",
+     "of send_recv, isend_irecv, broadcast, reduce, all_reduce, gather, all_gather, scatter, "
+     "barrier (default all)",
+     [](Options& o, const char* v) { o.comm->operations = parse_operations(v); }, For::comm},
+    {"algorithms", "NAMES",
+     "of library, links, ring, halving_doubling, doubling, tree (default all)",
+     [](Options& o, const char* v) { o.comm->ways = parse_ways(v); }, For::comm},
+    {"messages", "links|library", "what carries our algorithms' messages (default links)",
+     [](Options& o, const char* v) { o.comm->carrier = parse_carrier(v); }, For::comm},
+    {"backend", "auto|gloo|nccl", "the library's (default auto: NCCL where there are GPUs)",
+     [](Options& o, const char* v) { o.comm->backend = parse_backend(v); }, For::comm},
+    {"repeats", "N", "timed batches a row (default 11)",
+     [](Options& o, const char* v) { o.comm->repeats = small_number_of("repeats", v); }, For::comm},
+    {"iterations", "N", "operations a batch (default: as many as take 10 ms)",
+     [](Options& o, const char* v) { o.comm->iterations = small_number_of("iterations", v); },
+     For::comm},
+    {"output_dir", "DIR",
+     "comm.jsonl, comm.gnuplot, comm.svg and comm.png go here (default $DTOOL_OUTPUT_DIR, else "
+     "no files)",
+     [](Options& o, const char* v) { o.comm->output_dir = v; }, For::comm},
+    {"json", nullptr, "print one JSON document instead of the table",
+     [](Options& o, const char*) { o.comm->output = CommOptions::Output::json; }, For::comm},
+    {"checkpoint", "PATH|latest",
+     "resume from this checkpoint, or from the newest in the output folder",
+     [](Options& o, const char* v) { o.checkpoint = v; }, For::training},
+    {"rendezvous_timeout", "SECONDS", "how long to wait for the other machines (default 300)",
+     [](Options& o, const char* v) {
+       o.rendezvous_timeout = std::chrono::seconds(number_of("rendezvous_timeout", v, 1, 86400));
+     }},
+    {"check", nullptr, "read the experiment, say what is wrong with it, and exit",
+     [](Options& o, const char*) { o.action = Action::check; }, For::training},
+    {"help", nullptr, "print this and exit",
+     [](Options& o, const char*) { o.action = Action::help; }},
+    {"version", nullptr, "print the version and exit",
+     [](Options& o, const char*) { o.action = Action::version; }},
+};
+
+bool is_for(const Flag& flag, const Options& options) {
+  return flag.use == For::both || (flag.use == For::comm) == options.comm.has_value();
+}
+
+std::string hyphenated(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+/// Reads every flag into `options` and returns the arguments that are not flags.
+std::vector<std::string> read_flags(int argc, char** argv, Options& options) {
+  std::vector<std::string> names;
+  std::vector<option> table;
+  names.reserve(2 * std::size(kFlags));  // the table points into these strings
+  for (int i = 0; i < static_cast<int>(std::size(kFlags)); ++i) {
+    if (!is_for(kFlags[i], options)) continue;
+    const int argument = kFlags[i].value == nullptr ? no_argument : required_argument;
+    names.emplace_back(kFlags[i].name);
+    table.push_back({names.back().c_str(), argument, nullptr, i});
+    if (const auto other = hyphenated(kFlags[i].name); other != kFlags[i].name) {
+      names.push_back(other);
+      table.push_back({names.back().c_str(), argument, nullptr, i});
+    }
+  }
+  table.push_back({nullptr, 0, nullptr, 0});
+
+  opterr = 0;
+  optind = 0;  // starts afresh, so that a test can parse more than once
+  for (int index; (index = getopt_long(argc, argv, ":", table.data(), nullptr)) != -1;) {
+    if (index == '?' || index == ':') {
+      // After a short flag optind may not have moved on yet; the message only needs the word
+      // itself.
+      const std::string word = optopt > 0 && optopt >= ' ' && optopt < 127 && index == '?'
+                                   ? std::string("-") + static_cast<char>(optopt)
+                                   : argv[optind - 1];
+      throw UsageError(
+          index == ':' ? fmt::format("{} needs a value", word)
+                       : fmt::format("unknown flag {}", word),
+          fmt::format("dtool-trainer {}--help lists the flags", options.comm ? "comm " : ""));
+    }
+    kFlags[index].set(options, optarg);
+  }
+  return {argv + optind, argv + argc};
+}
+
+void check(const Options& options) {
+  const int machines = options.distributed_nodes.value_or(1);
+  if (options.machine_id.value_or(0) >= machines) {
+    throw UsageError(fmt::format("--machine_id {} does not exist among {} machine{}",
+                                 *options.machine_id, machines, machines == 1 ? "" : "s"),
+                     "machines are numbered from 0; --distributed_nodes says how many there are");
+  }
+  if (machines > 1 && !options.listener) {
+    throw UsageError(
+        fmt::format("--distributed_nodes {} needs --distributed_ip_and_port", machines),
+        "give every machine the same address and free port of machine 0, such as 10.0.0.1:29500");
+  }
+}
+
+Options parse_comm(int argc, char** argv) {
+  Options options;
+  options.action = Action::comm;
+  options.comm.emplace();
+  if (const auto folder = std::getenv("DTOOL_OUTPUT_DIR")) options.comm->output_dir = folder;
+  const auto rest = read_flags(argc, argv, options);
+  if (options.action != Action::comm) return options;
+  if (!rest.empty()) {
+    throw UsageError(fmt::format("comm takes flags only, not '{}'", rest[0]),
+                     "dtool-trainer comm --help lists them");
+  }
+  check(options);
+  return options;
+}
+
+constexpr const char* kTrainingUsage =
+    "usage: dtool-trainer EXPERIMENT.toml [flags]\n"
+    "       dtool-trainer comm [flags]          (see dtool-trainer comm --help)\n"
+    "\n"
+    "Trains the experiment on this machine's part of a run.";
+
+constexpr const char* kCommUsage =
+    "usage: dtool-trainer comm [flags]\n"
+    "\n"
+    "Checks and times the messages and collective operations between ranks, the library's beside\n"
+    "dtool's own.";
+
+constexpr const char* kTrainingExitCodes =
+    "Exit code: 0 trained; 1 a worker failed; 2 a mistake in the flags, the experiment or the "
+    "data;\n"
+    "130 interrupted; 143 terminated.\n";
+
+constexpr const char* kCommExitCodes =
+    "Exit code: 0 measured, and every number right; 1 numbers were wrong or a worker failed;\n"
+    "2 a mistake in the flags; 130 interrupted; 143 terminated.\n";
+
+}  // namespace
+
+Options parse_command_line(int argc, char** argv) {
+  Options options;
+  if (argc > 1 && std::string_view(argv[1]) == "comm") return parse_comm(argc - 1, argv + 1);
+  const auto rest = read_flags(argc, argv, options);
+  if (options.action == Action::help || options.action == Action::version) return options;
+  if (rest.empty()) {
+    throw UsageError("no experiment given", "dtool-trainer EXPERIMENT.toml [flags]");
+  }
+  if (rest.size() > 1) {
+    throw UsageError(fmt::format("one experiment at a time: '{}' is one too many", rest[1]));
+  }
+  options.experiment = rest[0];
+  check(options);
+  return options;
+}
+
+std::string usage_text(const Options& options) {
+  std::string text = options.comm ? kCommUsage : kTrainingUsage;
+  text += " Each flag may be spelt with hyphens too.\n\n";
+  for (const Flag& flag : kFlags) {
+    if (!is_for(flag, options)) continue;
+    const auto left = fmt::format("--{} {}", flag.name, flag.value == nullptr ? "" : flag.value);
+    text += fmt::format("  {:<36} {}\n", left, flag.help);
+  }
+  text +=
+      "\n"
+      "Under torchrun, srun or mpirun the process is a worker itself, unless --machine_id or\n"
+      "--distributed_nodes is given and no RANK is set.\n"
+      "\n";
+  text += options.comm ? kCommExitCodes : kTrainingExitCodes;
+  return text;
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,38 @@
+// dtool-trainer's flags. Called by main for the machine's process and again by every worker, which
+// is started with the same arguments.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "trainer/comm/comm_options.h"
+#include "trainer/launch/endpoint.h"
+
+namespace dtool::trainer {
+
+enum class Action { train, check, comm, help, version };
+
+struct Options {
+  Action action = Action::train;
+  std::filesystem::path experiment;
+  std::optional<int> machine_id;         ///< absent: 0
+  std::optional<int> distributed_nodes;  ///< absent: 1
+  std::optional<int> nproc_per_node;     ///< absent: `auto`, this machine's GPUs, else 1
+  std::optional<Endpoint> listener;      ///< where rank 0 listens; absent: a free port of 127.0.0.1
+  std::uint64_t seed = 0;
+  std::filesystem::path output_dir = "experiment_output";
+  std::optional<std::string> checkpoint;  ///< a path, or `latest`
+  std::chrono::seconds rendezvous_timeout{300};
+  std::optional<CommOptions> comm;  ///< `dtool-trainer comm`
+};
+
+/// Reads the flags, in their underscored or hyphenated spelling. Throws UsageError.
+Options parse_command_line(int argc, char** argv);
+
+/// What `--help` prints, of training or of `comm`.
+std::string usage_text(const Options& options);
+
+}  // namespace dtool::trainer

@@ -1,0 +1,109 @@
+// Every key of another kind is refused: it would have no effect.
+#include "trainer/settings/schedule_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+constexpr Limits<double> kTime = {0.0, 1e9};
+constexpr Limits<double> kPositive = {1e-9, 1e9};
+constexpr Limits<double> kFactor = {0.0, 1e6};
+
+/// Of the whole run in the schedule's unit; 0 where the stages count in the other one.
+double length_of(const std::vector<Stage>& stages, ScheduleUnit unit) {
+  double length = 0;
+  for (const Stage& each : stages) {
+    const auto part = unit == ScheduleUnit::epochs ? each.epochs : each.steps;
+    if (part == 0) return 0;
+    length += static_cast<double>(part);
+  }
+  return length;
+}
+
+double read_length(TomlReader& reader, const std::vector<Stage>& stages, ScheduleUnit unit) {
+  const double whole = length_of(stages, unit);
+  if (whole == 0 && !reader.has("schedule.length")) {
+    throw UsageError(fmt::format("{}: schedule.length is missing", reader.where("schedule.kind")),
+                     "the run's own length is not known in the schedule's unit: say it, or change "
+                     "schedule.unit");
+  }
+  return reader.number("schedule.length", whole, kPositive);
+}
+
+std::vector<LinearPiece> read_pieces(TomlReader& reader) {
+  const auto count = reader.count_tables("schedule.pieces");
+  if (count == 0) {
+    throw UsageError(
+        fmt::format("{}: schedule.pieces is missing", reader.where("schedule.kind")),
+        "such as pieces = [{length = 3, from = 1.0, to = 0.9}, {length = 2, from = 0.9, to = 0}]");
+  }
+  std::vector<LinearPiece> pieces;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto prefix = fmt::format("schedule.pieces[{}].", i);
+    LinearPiece piece;
+    piece.length = reader.number(prefix + "length", 1, kPositive);
+    piece.from = reader.number(prefix + "from", pieces.empty() ? 1 : pieces.back().to, kFactor);
+    piece.to = reader.number(prefix + "to", 0, kFactor);
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+ScheduleKind read_kind(TomlReader& reader) {
+  constexpr std::pair<const char*, ScheduleKind> kKinds[] = {
+      {"constant", ScheduleKind::constant},         {"step", ScheduleKind::step},
+      {"multi_step", ScheduleKind::multi_step},     {"linear", ScheduleKind::linear},
+      {"multi_linear", ScheduleKind::multi_linear}, {"cosine", ScheduleKind::cosine}};
+  std::vector<std::string> words;
+  for (const auto& [word, kind] : kKinds) words.emplace_back(word);
+  const auto chosen = reader.word("schedule.kind", words, "constant");
+  return std::find_if(std::begin(kKinds), std::end(kKinds),
+                      [&](const auto& each) { return each.first == chosen; })
+      ->second;
+}
+
+}  // namespace
+
+ScheduleSettings read_schedule(TomlReader& reader, const std::vector<Stage>& stages) {
+  ScheduleSettings schedule;
+  schedule.kind = read_kind(reader);
+  schedule.unit = reader.word("schedule.unit", {"epochs", "steps"}, "epochs") == "steps"
+                      ? ScheduleUnit::steps
+                      : ScheduleUnit::epochs;
+  const bool step = schedule.kind == ScheduleKind::step;
+  const bool multi_step = schedule.kind == ScheduleKind::multi_step;
+  const bool decay = schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::cosine;
+  const auto only_for = [&](bool mine, const char* key, const char* kinds) {
+    if (!mine) reader.refuse_if_given(key, fmt::format("is only for schedule.kind = {}", kinds));
+    return mine;
+  };
+  if (only_for(step, "schedule.every", "\"step\"")) {
+    schedule.every = reader.number("schedule.every", 1, kPositive);
+  }
+  if (only_for(multi_step, "schedule.milestones", "\"multi_step\"")) {
+    schedule.milestones = reader.numbers("schedule.milestones", {}, kTime);
+  }
+  if (only_for(step || multi_step, "schedule.gamma", "\"step\" and \"multi_step\"")) {
+    schedule.gamma = reader.number("schedule.gamma", 0.1, kFactor);
+  }
+  if (only_for(decay, "schedule.length", "\"linear\" and \"cosine\"")) {
+    schedule.length = read_length(reader, stages, schedule.unit);
+  }
+  if (only_for(decay, "schedule.end", "\"linear\" and \"cosine\"")) {
+    schedule.end = reader.number("schedule.end", 0, kFactor);
+  }
+  if (only_for(schedule.kind == ScheduleKind::multi_linear, "schedule.pieces",
+               "\"multi_linear\"")) {
+    schedule.pieces = read_pieces(reader);
+  }
+  schedule.warm_up = reader.number("schedule.warm_up", 0, kTime);
+  schedule.warm_up_start = reader.number("schedule.warm_up_start", 0, {0.0, 1.0});
+  return schedule;
+}
+
+}  // namespace dtool::trainer

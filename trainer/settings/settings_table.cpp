@@ -1,0 +1,27 @@
+// Lays settings out in columns; called by the worker of rank 0.
+#include "trainer/settings/settings_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dtool::trainer {
+
+std::string settings_table(const std::vector<Setting>& settings) {
+  std::size_t key_width = 0;
+  std::size_t value_width = 0;
+  for (const Setting& each : settings) {
+    key_width = std::max(key_width, each.key.size());
+    if (each.origin == Origin::by_default) value_width = std::max(value_width, each.value.size());
+  }
+  std::string table;
+  for (const Setting& each : settings) {
+    table += each.origin == Origin::given
+                 ? fmt::format("  {:<{}}  {}\n", each.key, key_width, each.value)
+                 : fmt::format("  {:<{}}  {:<{}}  (default)\n", each.key, key_width, each.value,
+                               value_width);
+  }
+  return table;
+}
+
+}  // namespace dtool::trainer

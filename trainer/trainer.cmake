@@ -1,0 +1,135 @@
+# The second program, where LibTorch is. dtool-trainer itself needs none of it, so that it starts in
+# milliseconds; dtool-trainer-worker does
+if(DTOOL_TRAINER)
+  include(trainer/libtorch.cmake)
+  dtool_find_libtorch()
+  find_package(ZLIB QUIET)
+  find_package(OpenSSL QUIET COMPONENTS Crypto)
+  if(DTOOL_LIBTORCH_PROBLEM OR NOT ZLIB_FOUND OR NOT OPENSSL_FOUND)
+    if(NOT DTOOL_LIBTORCH_PROBLEM)
+      set(DTOOL_LIBTORCH_PROBLEM "it needs zlib and libcrypto (zlib1g-dev libssl-dev)")
+    endif()
+    message(STATUS "dtool-trainer is left out: ${DTOOL_LIBTORCH_PROBLEM}")
+    set(DTOOL_TRAINER OFF)
+  endif()
+endif()
+if(DTOOL_TRAINER)
+  add_library(dtool_trainer STATIC
+    trainer/comm/combine.cpp
+    trainer/comm/comm_options.cpp
+    trainer/comm/comm_report.cpp
+    trainer/comm/doubling.cpp
+    trainer/comm/exchange_plan.cpp
+    trainer/comm/float_ring.cpp
+    trainer/comm/folding.cpp
+    trainer/comm/halving_doubling.cpp
+    trainer/comm/peer_link.cpp
+    trainer/comm/ring.cpp
+    trainer/comm/shared_memory.cpp
+    trainer/comm/tcp_socket.cpp
+    trainer/comm/tree.cpp
+    trainer/data/checksum.cpp
+    trainer/data/csv.cpp
+    trainer/data/csv_data.cpp
+    trainer/data/curl.cpp
+    trainer/data/data_files.cpp
+    trainer/data/digits.cpp
+    trainer/data/download.cpp
+    trainer/data/expand_path.cpp
+    trainer/data/folder_lock.cpp
+    trainer/data/gather_bytes.cpp
+    trainer/data/idx.cpp
+    trainer/data/mnist.cpp
+    trainer/data/packed_file.cpp
+    trainer/data/random_values.cpp
+    trainer/data/sampler.cpp
+    trainer/data/transfer_progress.cpp
+    trainer/launch/cause.cpp
+    trainer/launch/cause_client.cpp
+    trainer/launch/cause_server.cpp
+    trainer/launch/endpoint.cpp
+    trainer/launch/environment.cpp
+    trainer/launch/last_words.cpp
+    trainer/launch/launch.cpp
+    trainer/launch/line_socket.cpp
+    trainer/launch/out_of_memory.cpp
+    trainer/launch/supervisor.cpp
+    trainer/launch/visible_gpus.cpp
+    trainer/launch/worker_processes.cpp
+    trainer/model/layers.cpp
+    trainer/report/append_file.cpp
+    trainer/report/console.cpp
+    trainer/report/event_file.cpp
+    trainer/report/metrics.cpp
+    trainer/report/progress_bar.cpp
+    trainer/report/progress_log.cpp
+    trainer/settings/command_line.cpp
+    trainer/settings/experiment.cpp
+    trainer/settings/file_settings.cpp
+    trainer/settings/model_settings.cpp
+    trainer/settings/schedule_settings.cpp
+    trainer/settings/settings_table.cpp
+    trainer/settings/toml_reader.cpp
+    trainer/training/checkpoint_folder.cpp
+    trainer/training/schedule.cpp
+    trainer/training/stage_plan.cpp)
+  target_link_libraries(dtool_trainer PUBLIC dtool_warnings fmt::fmt PRIVATE Boost::headers PkgConfig::tomlplusplus ZLIB::ZLIB
+    OpenSSL::Crypto)
+
+  add_library(dtool_trainer_torch STATIC
+    trainer/comm/comm.cpp
+    trainer/comm/comm_measure.cpp
+    trainer/comm/comm_trial.cpp
+    trainer/comm/gradient_sum.cpp
+    trainer/comm/library_transport.cpp
+    trainer/comm/linking.cpp
+    trainer/comm/links.cpp
+    trainer/data/batch_loader.cpp
+    trainer/data/data_set.cpp
+    trainer/data/provide_data.cpp
+    trainer/model/loss.cpp
+    trainer/model/model.cpp
+    trainer/model/network.cpp
+    trainer/model/script_model.cpp
+    trainer/model/sync_batch_norm.cpp
+    trainer/model/workload.cpp
+    trainer/ranks/failure_watch.cpp
+    $<IF:$<BOOL:${DTOOL_TRAINER_NCCL}>,trainer/ranks/gpu.cpp,trainer/ranks/no_gpu.cpp>
+    trainer/ranks/process_group.cpp
+    trainer/ranks/rendezvous.cpp
+    trainer/ranks/uncaught.cpp
+    trainer/training/cuda_graph.cpp
+    trainer/training/data_parallel.cpp
+    trainer/training/fused_update.cpp
+    trainer/training/loss_window.cpp
+    trainer/training/optimizer.cpp
+    trainer/training/precision.cpp
+    trainer/training/probe.cpp
+    trainer/training/resume.cpp
+    trainer/training/snapshot.cpp
+    trainer/training/training.cpp)
+  target_link_libraries(dtool_trainer_torch PUBLIC dtool_trainer dtool_libtorch)
+  # The sums of an all-reduce.
+  set_source_files_properties(trainer/comm/combine.cpp PROPERTIES COMPILE_OPTIONS "-O3")
+  # Adam's loop: no errno from sqrt, so that it is vectorised; nothing fused, so that every processor rounds alike.
+  set_source_files_properties(trainer/data/gather_bytes.cpp trainer/training/optimizer.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
+
+  add_executable(dtool-trainer trainer/main.cpp)
+  # For LibTorch's version only.
+  target_include_directories(dtool-trainer SYSTEM PRIVATE ${TORCH_INCLUDE_DIR} ${TORCH_INCLUDE_DIR}/torch/csrc/api/include)
+  target_link_libraries(dtool-trainer PRIVATE dtool_trainer)
+  target_link_options(dtool-trainer PRIVATE -Wl,--as-needed)  # it computes no checksums: libcrypto costs milliseconds
+  add_executable(dtool-trainer-worker trainer/worker.cpp)
+  target_link_libraries(dtool-trainer-worker PRIVATE dtool_trainer_torch)
+  add_dependencies(dtool-trainer dtool-trainer-worker)
+
+  foreach(backend GLOO NCCL)
+    if(DTOOL_TRAINER_${backend})
+      target_compile_definitions(dtool_trainer PUBLIC DTOOL_TRAINER_${backend})
+      list(APPEND DTOOL_BACKENDS ${backend})
+    endif()
+  endforeach()
+  message(STATUS "dtool-trainer: LibTorch in ${TORCH_INCLUDE_DIR}, backends ${DTOOL_BACKENDS}")
+  install(TARGETS dtool-trainer dtool-trainer-worker RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY trainer/experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/dtool FILES_MATCHING PATTERN "*.toml")
+endif()

@@ -1,0 +1,113 @@
+// Only rank 0 writes here, so there is one writer a folder.
+#include "trainer/training/checkpoint_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <system_error>
+#include <vector>
+
+namespace dtool::trainer {
+namespace {
+
+constexpr const char* kTemporary = ".partial";
+
+[[noreturn]] void fail(const std::filesystem::path& file) {
+  throw std::system_error(errno, std::generic_category(), "cannot write " + file.string());
+}
+
+void flush_folder(const std::filesystem::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail(folder);
+  fsync(descriptor);  // some network file systems refuse it for folders, and then need none
+  close(descriptor);
+}
+
+void write_and_flush(const std::filesystem::path& file, const std::string& content) {
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0) fail(file);
+  for (std::size_t done = 0; done < content.size();) {
+    const auto part = write(descriptor, content.data() + done, content.size() - done);
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) {
+      const int error = errno;
+      close(descriptor);
+      errno = error;
+      fail(file);
+    }
+    done += static_cast<std::size_t>(part);
+  }
+  const bool flushed = fsync(descriptor) == 0;
+  if (close(descriptor) != 0 || !flushed) fail(file);
+}
+
+/// The step in a checkpoint's name; absent for other files.
+std::optional<std::int64_t> step_of(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  if (!name.starts_with("step_") || !name.ends_with(".pt")) return std::nullopt;
+  std::int64_t step = 0;
+  const char* end = name.data() + name.size() - 3;
+  const auto [stop, error] = std::from_chars(name.data() + 5, end, step);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+void write_whole(const std::filesystem::path& file, const std::string& content) {
+  std::filesystem::path temporary = file;
+  temporary += kTemporary;
+  write_and_flush(temporary, content);
+  std::filesystem::rename(temporary, file);
+  flush_folder(file.parent_path().empty() ? "." : file.parent_path());
+}
+
+std::string read_whole(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream) throw std::runtime_error("cannot read " + file.string());
+  return content;
+}
+
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step) {
+  return folder / fmt::format("step_{:09}.pt", step);
+}
+
+std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder) {
+  using Age = std::pair<std::filesystem::file_time_type, std::int64_t>;
+  std::optional<std::filesystem::path> latest;
+  Age newest{};
+  std::error_code error;
+  for (const auto& each : std::filesystem::directory_iterator(folder, error)) {
+    const auto step = step_of(each.path());
+    if (!step) continue;
+    const Age age{each.last_write_time(), *step};
+    if (latest && age <= newest) continue;
+    newest = age;
+    latest = each.path();
+  }
+  return latest;
+}
+
+void thin_out(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep) {
+  std::vector<std::int64_t> steps;
+  for (const auto& each : std::filesystem::directory_iterator(folder)) {
+    if (each.path().extension() == kTemporary) std::filesystem::remove(each.path());
+    if (const auto its_step = step_of(each.path()); its_step && *its_step <= step) {
+      steps.push_back(*its_step);
+    }
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  for (std::size_t i = static_cast<std::size_t>(keep); i < steps.size(); ++i) {
+    std::filesystem::remove(checkpoint_file(folder, steps[i]));
+  }
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,97 @@
+// The same steps as torch/nn/parallel/distributed.py takes around its reducer.
+#include "trainer/training/data_parallel.h"
+
+#include <ATen/ATen.h>
+
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include "trainer/comm/gradient_sum.h"
+
+namespace dtool::trainer {
+namespace {
+
+std::unique_ptr<c10d::Reducer> make_reducer(const Group& group,
+                                            const std::vector<at::Tensor>& parameters) {
+  // A small first bucket, so that the exchange begins early in the backward pass.
+  const std::vector<size_t> limits = {c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap};
+  const std::vector<bool> sparse(parameters.size(), false);
+  auto [buckets, bucket_limits] =
+      c10d::compute_bucket_assignment_by_size(parameters, limits, sparse);
+  // The backward pass finishes the last parameters first.
+  std::reverse(buckets.begin(), buckets.end());
+  std::reverse(bucket_limits.begin(), bucket_limits.end());
+  return std::make_unique<c10d::Reducer>(
+      parameters, std::move(buckets), std::move(bucket_limits), group.process_group, sparse,
+      c10d::kDefaultBucketBytesCap, /*find_unused_parameters=*/false,
+      /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{},
+      c10d::kDefaultFirstBucketBytes);
+}
+
+/// Averages a bucket of gradients as soon as it is full, in the thread of the backward pass: its
+/// messages are shorter than the way to another thread and back.
+class LinkedAverage : public c10d::CommHookInterface {
+ public:
+  explicit LinkedAverage(const Group& group) : group_(group) {}
+
+  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
+    at::Tensor& gradients = bucket.getBufferRef();
+    if (gradients.scalar_type() == at::kFloat) {
+      group_.gradient_sum->add_up(gradients.data_ptr<float>(), gradients.numel());
+    } else {
+      std::vector<at::Tensor> tensors = {gradients};
+      group_.process_group->allreduce(tensors)->wait();
+    }
+    gradients.mul_(1.0 / group_.size);
+    auto done = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get());
+    done->markCompleted(gradients);
+    return done;
+  }
+
+  at::Tensor parseHookResult(const c10::IValue& result) override { return result.toTensor(); }
+
+ private:
+  Group group_;
+};
+
+}  // namespace
+
+DataParallel::DataParallel(Group group, std::vector<at::Tensor> parameters)
+    : group_(std::move(group)), parameters_(std::move(parameters)) {
+  if (group_.size == 1) return;
+  for (const at::Tensor& each : parameters_) broadcast(group_, each.detach());
+  collectively([&] { reducer_ = make_reducer(group_, parameters_); });
+  if (group_.gradient_sum) reducer_->register_comm_hook(std::make_unique<LinkedAverage>(group_));
+}
+
+DataParallel::~DataParallel() = default;
+
+void DataParallel::begin_step() {
+  for (const at::Tensor& each : parameters_) {
+    if (!reducer_) {
+      // Without a gradient to add to, autograd hands its own over instead of copying.
+      each.mutable_grad().reset();
+    } else if (each.grad().defined()) {
+      each.grad().zero_();  // a view of the reducer's buckets: never replaced
+    }
+  }
+}
+
+void DataParallel::backward(const at::Tensor& loss, Exchange exchange) {
+  if (!reducer_ || exchange == Exchange::no) {
+    loss.backward();
+    return;
+  }
+  collectively([&] {
+    reducer_->prepare_for_backward({});
+    loss.backward();
+  });
+}
+
+void DataParallel::settle(const std::function<at::Tensor()>& loss) {
+  if (!reducer_) return;
+  begin_step();
+  backward(loss(), Exchange::yes);
+  collectively([&] { reducer_->rebuild_buckets(); });
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,61 @@
+// Loss and throughput between two lines of the log.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "trainer/ranks/process_group.h"
+
+namespace dtool::trainer {
+
+/// Sums over all ranks; seconds are this rank's.
+struct LossSums {
+  double loss = 0;  ///< of each sample
+  double samples = 0;
+  double seconds = 0;
+  /// This rank's first step whose loss is not finite.
+  std::int64_t first_bad_step = std::numeric_limits<std::int64_t>::max();
+
+  void operator+=(const LossSums& other) {
+    loss += other.loss;
+    samples += other.samples;
+    seconds += other.seconds;
+  }
+};
+
+/// Sums since they were last taken. A GPU's losses stay there until then, so that no step waits for
+/// them.
+class LossWindow {
+ public:
+  /// `step` is the run's, for the case that this loss is no number.
+  void add(const at::Tensor& mean_loss, std::int64_t samples, std::int64_t step);
+  /// A collective operation; begins anew.
+  LossSums take(const Group& group);
+  void begin_again();
+
+ private:
+  /// A step's loss that is still on its device.
+  struct Pending {
+    at::Tensor mean_loss;
+    std::int64_t samples = 0;
+    std::int64_t step = 0;
+  };
+  void count(double mean_loss, std::int64_t samples, std::int64_t step);
+  void fetch_pending();
+
+  std::vector<Pending> pending_;
+  LossSums sums_;  ///< this rank's
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// `the loss is no longer a number at epoch 2, step 1234, on rank 1 (machine 1, red02)`: the rank
+/// that was first, after `sums` turned out not to be finite. A collective operation, with the same
+/// answer on all ranks.
+std::string where_the_loss_was_lost(const Group& group, std::int64_t epoch, const LossSums& sums);
+
+}  // namespace dtool::trainer

@@ -1,0 +1,68 @@
+// Adam (Kingma and Ba, https://arxiv.org/abs/1412.6980, algorithm 1), AdamW (Loshchilov and Hutter,
+// https://arxiv.org/abs/1711.05101) and SGD with momentum, each in one pass over a parameter.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trainer/settings/experiment.h"
+#include "trainer/training/fused_update.h"
+
+namespace dtool::trainer {
+
+/// In the parameters' own precision. Adam: theta -= rate * m / (sqrt(v) * root_correction +
+/// epsilon).
+struct StepFactors {
+  float clip;    ///< multiplies every gradient
+  float decay;   ///< adds this share of the parameter to its gradient
+  float shrink;  ///< multiplies every parameter first (AdamW)
+  float beta1;   ///< or SGD's momentum
+  float beta2;
+  float epsilon;
+  float rate;             ///< learning rate / (1 - beta1^t), or SGD's learning rate
+  float root_correction;  ///< 1 / sqrt(1 - beta2^t)
+};
+
+/// The same numbers as torch.optim's, to rounding, and clipping as torch.nn.utils.clip_grad_norm_.
+class Optimizer {
+ public:
+  Optimizer(std::vector<at::Tensor> parameters, const OptimizerSettings& settings);
+
+  /// One step along the parameters' gradients, which must be defined and laid out as the
+  /// parameters.
+  void step(double learning_rate) {
+    prepare(learning_rate);
+    apply();
+  }
+
+  /// The two parts of a step: what changes from one to the next, and the work of the device, which
+  /// can be recorded.
+  void prepare(double learning_rate);
+  void apply();
+
+  /// What a checkpoint keeps. The averages have their parameter's shape.
+  struct State {
+    std::int64_t steps = 0;
+    std::vector<at::Tensor> first;   ///< Adam's first moments, SGD's momentum
+    std::vector<at::Tensor> second;  ///< Adam's second moments; empty for SGD
+  };
+  State& state() { return state_; }
+  OptimizerKind kind() const { return settings_.kind; }
+
+ private:
+  StepFactors factors(double learning_rate) const;
+  double clip();
+  void step_in_one_pass(std::size_t i, const StepFactors& factors);
+  void step_by_operations(std::size_t i, const StepFactors& factors);
+
+  std::vector<at::Tensor> parameters_;
+  OptimizerSettings settings_;
+  StepFactors factors_{};             ///< of the step that is being taken
+  std::optional<FusedUpdate> fused_;  ///< on GPUs
+  State state_;
+};
+
+}  // namespace dtool::trainer

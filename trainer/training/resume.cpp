@@ -1,0 +1,73 @@
+// Rank 0 reads the file, which other machines need not have, and sends it round.
+#include "trainer/training/resume.h"
+
+#include <fmt/format.h>
+
+#include "trainer/settings/usage_error.h"
+#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/snapshot.h"
+
+namespace dtool::trainer {
+namespace {
+
+std::filesystem::path file_to_resume(const Options& options) {
+  const std::filesystem::path file = *options.checkpoint;
+  if (file == "latest") {
+    const auto folder = checkpoints_of(options);
+    if (const auto latest = latest_checkpoint(folder)) return *latest;
+    throw UsageError(fmt::format("--checkpoint latest: none in {}", folder.string()));
+  }
+  if (std::filesystem::is_regular_file(file)) return file;
+  throw UsageError(fmt::format("no checkpoint at {}", file.string()));
+}
+
+void check_fit(const Resumed& resumed, const Progress& fresh, std::size_t stages) {
+  const Progress& saved = resumed.progress;
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(fmt::format("{} does not fit: {}", resumed.from, why));
+  };
+  if (saved.stage >= static_cast<std::int64_t>(stages)) {
+    refuse(fmt::format("it was written in stage {} of an experiment, this one has {}",
+                       saved.stage + 1, stages));
+  }
+  if (saved.training_samples != fresh.training_samples) {
+    refuse(fmt::format("its data had {} training samples, this run's has {}",
+                       saved.training_samples, fresh.training_samples));
+  }
+  if (saved.samples > 0 && saved.seed != fresh.seed) {
+    refuse(
+        fmt::format("it was written within an epoch that seed {} had shuffled, this run has "
+                    "seed {}",
+                    saved.seed, fresh.seed));
+  }
+}
+
+}  // namespace
+
+std::filesystem::path checkpoints_of(const Options& options) {
+  return options.output_dir / "checkpoints";
+}
+
+Resumed resume_from(const Options& options, const Group& group, Model& model, Optimizer& optimizer,
+                    const Progress& fresh, std::size_t stages) {
+  Resumed resumed;
+  std::string bytes;
+  if (group.rank == 0) {
+    resumed.from = file_to_resume(options).string();
+    bytes = read_whole(resumed.from);
+  }
+  resumed.from = broadcast_text(group, resumed.from);
+  Progress& saved = resumed.progress;
+  saved = unpack(broadcast_text(group, bytes), resumed.from, model, optimizer);
+  check_fit(resumed, fresh, stages);
+  if (group.rank == 0 && (saved.seed != fresh.seed || saved.world_size != fresh.world_size)) {
+    fmt::print(
+        "note: the checkpoint is of a run with seed {} on {} ranks, this one has seed {} on {}\n",
+        saved.seed, saved.world_size, fresh.seed, fresh.world_size);
+  }
+  saved.seed = fresh.seed;
+  saved.world_size = fresh.world_size;
+  return resumed;
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,31 @@
+// Where a run goes on that has a checkpoint.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "trainer/model/model.h"
+#include "trainer/ranks/process_group.h"
+#include "trainer/settings/command_line.h"
+#include "trainer/training/optimizer.h"
+#include "trainer/training/progress.h"
+
+namespace dtool::trainer {
+
+/// Where rank 0 keeps the checkpoints.
+std::filesystem::path checkpoints_of(const Options& options);
+
+struct Resumed {
+  std::string from;   ///< the file, as rank 0 calls it
+  Progress progress;  ///< the checkpoint's, with this run's seed and number of ranks
+};
+
+/// Puts the checkpoint of `--checkpoint` into `model` and `optimizer` on all ranks. Any number of
+/// ranks can deal out the rest of an epoch, but only of the same samples in the same order, and
+/// only in one of the `stages` that there are. Throws UsageError when there is no such checkpoint,
+/// or when it does not fit this run, which `fresh` describes.
+Resumed resume_from(const Options& options, const Group& group, Model& model, Optimizer& optimizer,
+                    const Progress& fresh, std::size_t stages);
+
+}  // namespace dtool::trainer

@@ -1,0 +1,199 @@
+// Keys of the archive: `model` (nested archives, one a part of a parameter's name), `model_tensors`
+// (their number), `optimizer`, `optimizer_steps`, `optimizer_first_<i>`, `optimizer_second_<i>`,
+// and the fields of Progress.
+#include "trainer/training/snapshot.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <torch/serialize/archive.h>
+#include <map>
+#include <sstream>
+
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+using torch::serialize::InputArchive;
+using torch::serialize::OutputArchive;
+
+const char* name_of(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::adamw:
+      return "adamw";
+    case OptimizerKind::sgd:
+      return "sgd";
+    case OptimizerKind::adam:
+      break;
+  }
+  return "adam";
+}
+
+std::vector<NamedTensor> all_tensors(const Model& model) {
+  auto tensors = model.parameters();
+  const auto buffers = model.buffers();
+  tensors.insert(tensors.end(), buffers.begin(), buffers.end());
+  return tensors;
+}
+
+/// `fc1.weight` becomes the tensor `weight` of the nested archive `fc1`.
+void write_nested(OutputArchive& archive, const std::vector<NamedTensor>& tensors) {
+  std::map<std::string, std::vector<NamedTensor>> parts;
+  for (const NamedTensor& each : tensors) {
+    const auto dot = each.name.find('.');
+    if (dot == std::string::npos) {
+      archive.write(each.name, each.tensor.detach(), /*is_buffer=*/true);
+    } else {
+      parts[each.name.substr(0, dot)].push_back({each.name.substr(dot + 1), each.tensor});
+    }
+  }
+  for (const auto& [name, its_tensors] : parts) {
+    OutputArchive nested(archive.compilation_unit());
+    write_nested(nested, its_tensors);
+    archive.write(name, nested);
+  }
+}
+
+at::Tensor read_tensor(InputArchive& archive, const std::string& key) {
+  at::Tensor tensor;
+  archive.read(key, tensor, /*is_buffer=*/true);
+  return tensor;
+}
+
+at::Tensor read_nested(InputArchive& archive, const std::string& name) {
+  const auto dot = name.find('.');
+  if (dot == std::string::npos) return read_tensor(archive, name);
+  InputArchive nested;
+  archive.read(name.substr(0, dot), nested);
+  return read_nested(nested, name.substr(dot + 1));
+}
+
+c10::IValue read_value(InputArchive& archive, const std::string& key) {
+  c10::IValue value;
+  archive.read(key, value);
+  return value;
+}
+
+std::int64_t read_number(InputArchive& archive, const std::string& key) {
+  return read_value(archive, key).toInt();
+}
+
+void put_back(at::Tensor into, const at::Tensor& from, const std::string& key) {
+  if (into.sizes() != from.sizes()) {
+    throw UsageError(
+        fmt::format("{} has shape [{}] in the checkpoint, [{}] in the experiment's model", key,
+                    fmt::join(from.sizes(), ", "), fmt::join(into.sizes(), ", ")));
+  }
+  into.copy_(from);
+}
+
+void read_model(InputArchive& archive, const Model& model) {
+  const auto tensors = all_tensors(model);
+  const auto saved = read_number(archive, "model_tensors");
+  if (saved != static_cast<std::int64_t>(tensors.size())) {
+    throw UsageError(fmt::format("it holds a model of {} tensors, the experiment's has {}", saved,
+                                 tensors.size()));
+  }
+  InputArchive saved_model;
+  archive.read("model", saved_model);
+  for (const NamedTensor& each : tensors) {
+    put_back(each.tensor.detach(), read_nested(saved_model, each.name), each.name);
+  }
+}
+
+void read_optimizer(InputArchive& archive, Optimizer& optimizer) {
+  const auto kind = read_value(archive, "optimizer").toStringRef();
+  if (kind != name_of(optimizer.kind())) {
+    throw UsageError(fmt::format("it holds the state of {}, the experiment's optimizer is {}", kind,
+                                 name_of(optimizer.kind())));
+  }
+  Optimizer::State& state = optimizer.state();
+  state.steps = read_number(archive, "optimizer_steps");
+  for (std::size_t i = 0; i < state.first.size(); ++i) {
+    const auto key = fmt::format("optimizer_first_{}", i);
+    put_back(state.first[i], read_tensor(archive, key), key);
+  }
+  for (std::size_t i = 0; i < state.second.size(); ++i) {
+    const auto key = fmt::format("optimizer_second_{}", i);
+    put_back(state.second[i], read_tensor(archive, key), key);
+  }
+}
+
+struct WholeNumber {
+  const char* key;
+  std::int64_t Progress::*field;
+};
+
+constexpr WholeNumber kWholeNumbers[] = {
+    {"epochs", &Progress::epochs},
+    {"samples", &Progress::samples},
+    {"steps", &Progress::steps},
+    {"stage", &Progress::stage},
+    {"stage_epochs", &Progress::stage_epochs},
+    {"stage_steps", &Progress::stage_steps},
+    {"training_samples", &Progress::training_samples},
+};
+
+Progress read_progress(InputArchive& archive) {
+  Progress progress;
+  for (const auto& [key, field] : kWholeNumbers) progress.*field = read_number(archive, key);
+  progress.seed = static_cast<std::uint64_t>(read_number(archive, "seed"));
+  progress.world_size = static_cast<int>(read_number(archive, "world_size"));
+  progress.best_score = read_value(archive, "best_score").toDouble();
+  return progress;
+}
+
+Progress read_everything(InputArchive& archive, Model& model, Optimizer& optimizer) {
+  const c10::NoGradGuard no_gradients;
+  read_model(archive, model);
+  read_optimizer(archive, optimizer);
+  return read_progress(archive);
+}
+
+}  // namespace
+
+std::string pack(const Model& model, Optimizer& optimizer, const Progress& progress) {
+  OutputArchive archive;
+  const auto tensors = all_tensors(model);
+  OutputArchive saved_model(archive.compilation_unit());
+  write_nested(saved_model, tensors);
+  archive.write("model", saved_model);
+  archive.write("model_tensors", c10::IValue(static_cast<std::int64_t>(tensors.size())));
+
+  const Optimizer::State& state = optimizer.state();
+  archive.write("optimizer", c10::IValue(std::string(name_of(optimizer.kind()))));
+  archive.write("optimizer_steps", c10::IValue(state.steps));
+  for (std::size_t i = 0; i < state.first.size(); ++i) {
+    archive.write(fmt::format("optimizer_first_{}", i), state.first[i], /*is_buffer=*/true);
+  }
+  for (std::size_t i = 0; i < state.second.size(); ++i) {
+    archive.write(fmt::format("optimizer_second_{}", i), state.second[i], /*is_buffer=*/true);
+  }
+
+  for (const auto& [key, field] : kWholeNumbers) archive.write(key, c10::IValue(progress.*field));
+  archive.write("seed", c10::IValue(static_cast<std::int64_t>(progress.seed)));
+  archive.write("world_size", c10::IValue(std::int64_t{progress.world_size}));
+  archive.write("best_score", c10::IValue(progress.best_score));
+  std::ostringstream bytes;
+  archive.save_to(bytes);
+  return std::move(bytes).str();
+}
+
+Progress unpack(const std::string& bytes, const std::string& name, Model& model,
+                Optimizer& optimizer) {
+  InputArchive archive;
+  try {
+    archive.load_from(bytes.data(), bytes.size(), at::Device(at::kCPU));
+    return read_everything(archive, model, optimizer);
+  } catch (const UsageError& mistake) {
+    throw UsageError(fmt::format("{} does not fit: {}", name, mistake.what()));
+  } catch (const c10::Error& problem) {
+    throw UsageError(
+        fmt::format("{} is no checkpoint of this model: {}", name, first_line(problem)));
+  }
+}
+
+}  // namespace dtool::trainer
