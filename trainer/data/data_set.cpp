@@ -4,7 +4,9 @@
 
 #include <ATen/ATen.h>
 
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "trainer/data/csv.h"
 #include "trainer/data/digits.h"
@@ -15,21 +17,25 @@
 namespace dtool::trainer {
 namespace {
 
+/// A tensor that takes the numbers over: for data that fills half of the memory a copy, however
+/// short-lived, would be too much.
+template <class Value>
+at::Tensor take(std::vector<Value>& values, at::IntArrayRef shape, at::ScalarType type) {
+  const auto kept = std::make_shared<std::vector<Value>>(std::move(values));
+  return at::from_blob(
+      kept->data(), shape, [kept](void*) {}, at::TensorOptions(type));
+}
+
 DataSet to_tensors(LabelledImages& bytes, at::Device device) {
-  const at::Tensor images =
-      at::from_blob(bytes.images.data(), {bytes.count, bytes.pixels}, at::TensorOptions(at::kByte));
-  const at::Tensor labels =
-      at::from_blob(bytes.labels.data(), {bytes.count}, at::TensorOptions(at::kByte));
-  return {images.to(device, at::kByte, /*non_blocking=*/false, /*copy=*/true),
-          labels.to(device, at::kLong)};
+  return {take(bytes.images, {bytes.count, bytes.pixels}, at::kByte).to(device),
+          take(bytes.labels, {bytes.count}, at::kByte).to(device, at::kLong)};
 }
 
 DataSet to_tensors(LabelledValues& values, at::Device device) {
-  const auto count = static_cast<std::int64_t>(values.targets.size());
-  const auto features = static_cast<std::int64_t>(values.inputs.size()) / count;
-  const auto floats = at::TensorOptions(at::kFloat);
-  return {at::from_blob(values.inputs.data(), {count, features}, floats).clone().to(device),
-          at::from_blob(values.targets.data(), {count, 1}, floats).clone().to(device)};
+  const auto count = std::ssize(values.targets);
+  const auto features = std::ssize(values.inputs) / count;
+  return {take(values.inputs, {count, features}, at::kFloat).to(device),
+          take(values.targets, {count, 1}, at::kFloat).to(device)};
 }
 
 DataSets load_images(const DataSettings& settings, at::Device device) {
@@ -48,15 +54,12 @@ DataSets load_images(const DataSettings& settings, at::Device device) {
 }
 
 DataSet to_tensors(CsvSet& set, TargetKind kind, at::Device device) {
-  const auto copy = [&](auto& values, at::ScalarType type) {
-    const auto columns = static_cast<std::int64_t>(values.size()) / set.rows;
-    return at::from_blob(values.data(), {set.rows, columns}, at::TensorOptions(type))
-        .clone()
-        .to(device);
+  const auto table = [&](auto& values, at::ScalarType type) {
+    return take(values, {set.rows, std::ssize(values) / set.rows}, type).to(device);
   };
-  DataSet tensors{copy(set.inputs, at::kFloat), {}};
-  tensors.targets = kind == TargetKind::classes  ? copy(set.classes, at::kLong).squeeze(1)
-                    : kind == TargetKind::values ? copy(set.values, at::kFloat)
+  DataSet tensors{table(set.inputs, at::kFloat), {}};
+  tensors.targets = kind == TargetKind::classes  ? table(set.classes, at::kLong).squeeze(1)
+                    : kind == TargetKind::values ? table(set.values, at::kFloat)
                                                  : tensors.inputs;
   return tensors;
 }

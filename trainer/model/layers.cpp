@@ -114,7 +114,8 @@ bool has_window(LayerKind kind) {
 
 Layer parse_layer(const std::string& line) {
   Words words(line);
-  const Kind& kind = kind_named(words.take(), line);
+  const std::string name = words.take();
+  const Kind& kind = kind_named(name, line);
   Layer layer;
   layer.kind = kind.kind;
   layer.words = line;

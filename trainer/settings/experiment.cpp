@@ -68,7 +68,7 @@ DataSettings read_data(TomlReader& reader, WorkloadKind workload) {
     data.drawing_seed =
         static_cast<std::uint64_t>(reader.integer("data.drawing_seed", 0, {0, kMany}));
   }
-  data.prefetch = reader.integer("data.prefetch", 2, {0, 1024});
+  data.prefetch = reader.integer_if_given("data.prefetch", {0, 1024});
   return data;
 }
 

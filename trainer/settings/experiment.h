@@ -68,7 +68,8 @@ struct DataSettings {
   std::int64_t features{};         ///< random
   RandomTargets random_targets{};  ///< random
   std::uint64_t drawing_seed{};
-  std::int64_t prefetch{};  ///< batches gathered ahead by a thread; 0: none
+  /// Batches gathered ahead by a thread; 0: none. Absent: as `batches_ahead` has it.
+  std::optional<std::int64_t> prefetch;
 };
 
 struct OptimizerSettings {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "trainer/settings/choice.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -54,27 +55,19 @@ std::vector<LinearPiece> read_pieces(TomlReader& reader) {
   return pieces;
 }
 
-ScheduleKind read_kind(TomlReader& reader) {
-  constexpr std::pair<const char*, ScheduleKind> kKinds[] = {
-      {"constant", ScheduleKind::constant},         {"step", ScheduleKind::step},
-      {"multi_step", ScheduleKind::multi_step},     {"linear", ScheduleKind::linear},
-      {"multi_linear", ScheduleKind::multi_linear}, {"cosine", ScheduleKind::cosine}};
-  std::vector<std::string> words;
-  for (const auto& [word, kind] : kKinds) words.emplace_back(word);
-  const auto chosen = reader.word("schedule.kind", words, "constant");
-  return std::find_if(std::begin(kKinds), std::end(kKinds),
-                      [&](const auto& each) { return each.first == chosen; })
-      ->second;
-}
-
 }  // namespace
 
 ScheduleSettings read_schedule(TomlReader& reader, const std::vector<Stage>& stages) {
   ScheduleSettings schedule;
-  schedule.kind = read_kind(reader);
-  schedule.unit = reader.word("schedule.unit", {"epochs", "steps"}, "epochs") == "steps"
-                      ? ScheduleUnit::steps
-                      : ScheduleUnit::epochs;
+  schedule.kind = choose<ScheduleKind>(reader, "schedule.kind",
+                                       {{"constant", ScheduleKind::constant},
+                                        {"step", ScheduleKind::step},
+                                        {"multi_step", ScheduleKind::multi_step},
+                                        {"linear", ScheduleKind::linear},
+                                        {"multi_linear", ScheduleKind::multi_linear},
+                                        {"cosine", ScheduleKind::cosine}});
+  schedule.unit = choose<ScheduleUnit>(
+      reader, "schedule.unit", {{"epochs", ScheduleUnit::epochs}, {"steps", ScheduleUnit::steps}});
   const bool step = schedule.kind == ScheduleKind::step;
   const bool multi_step = schedule.kind == ScheduleKind::multi_step;
   const bool decay = schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::cosine;

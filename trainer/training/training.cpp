@@ -11,6 +11,7 @@
 
 #include "trainer/data/batch_loader.h"
 #include "trainer/data/sampler.h"
+#include "trainer/launch/launch.h"
 #include "trainer/ranks/gpu.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/usage_error.h"
@@ -35,6 +36,12 @@ std::vector<Stage> stages_of_rank(const Experiment& experiment, const Group& gro
         batch_of_rank(each.batch_size, experiment.train.batch_per, group.local_size, group.size);
   }
   return stages;
+}
+
+/// A thread that gathers batches is a gain where a core would be idle, and a loss where the ranks
+/// have to share theirs with it.
+std::int64_t batches_ahead(const DataSettings& data, int local_size) {
+  return data.prefetch.value_or(local_size < count_cores() ? 2 : 0);
 }
 
 std::int64_t samples_of(const std::vector<Batch>& batches) {
@@ -146,7 +153,7 @@ void Training::train_leg() {
   BatchLoader loader(workload_.data().train,
                      training_order(progress_.training_samples, group_.rank, group_.size,
                                     options_.seed, progress_.epochs + 1, progress_.samples),
-                     stage.batch_size, experiment_.data.prefetch);
+                     stage.batch_size, batches_ahead(experiment_.data, group_.local_size));
   workload_.model().set_mode(Mode::training);
   window_.begin_again();
   auto batches = next_batches(loader);
