@@ -45,6 +45,7 @@ struct Action {
 
 std::unique_ptr<Action> make_command();
 std::unique_ptr<Action> make_config();
+std::unique_ptr<Action> make_fetch();
 std::unique_ptr<Action> make_kill();
 std::unique_ptr<Action> make_list();
 std::unique_ptr<Action> make_run();

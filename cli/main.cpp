@@ -41,6 +41,7 @@ constexpr std::array kSubcommands = {
         TakesProgram::yes},
     Row{"kill", "end every process of a run on every machine, and prove that none is left",
         make_kill},
+    Row{"fetch", "bring the outputs of a run to this machine, a folder a machine", make_fetch},
     Row{"list", "recorded runs, newest first", make_list},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
 };

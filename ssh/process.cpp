@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 #include "ssh/host_error.h"
 
@@ -104,10 +105,17 @@ Process::Process(Reactor& reactor, const Program& program, Descriptors descripto
   pidfd_ = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
 }
 
+/// TERM first, to all of the group: rsync then keeps what it has of a file for the next time, in a
+/// process that its parent does not wait for.
 Process::~Process() {
   if (is_reaped_) return;
+  ::kill(-pid_, SIGTERM);
+  const Deadline grace = after(std::chrono::seconds(1));
+  while (Clock::now() < grace && (!reap() || ::kill(-pid_, 0) == 0)) {
+    std::this_thread::sleep_for(kLookAgain);
+  }
   ::kill(-pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  if (!is_reaped_) ::waitpid(pid_, nullptr, 0);
 }
 
 bool Process::reap() {

@@ -29,7 +29,7 @@ class Process {
 
   /// Throws HostError(local_program) where it cannot be started.
   Process(Reactor& reactor, const Program& program, Descriptors descriptors);
-  /// Kills the process group where wait() has not returned.
+  /// Ends the process group where wait() has not returned: TERM, a second at most, KILL.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

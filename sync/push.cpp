@@ -47,26 +47,6 @@ std::string identity(const Tree& tree) {
       first.st_size, first.st_ctim.tv_sec, first.st_ctim.tv_nsec);
 }
 
-/// The answers of a script that succeeded.
-std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResult& result) {
-  if (result.failure != ssh::Failure::none) return std::nullopt;
-  auto answers = ssh::read_answers(result.out);
-  const auto error = ssh::find_answer(answers, "error");
-  if (!error && result.exit_code == 0) return answers;
-  if (result.exit_code == 0) result.exit_code = 1;
-  if (error) {
-    result.error = *error;
-    result.hint = ssh::find_answer(answers, "hint").value_or("");
-  } else if (result.exit_code == 127) {
-    result.error = "bash is not installed";
-    result.hint = "apt-get install bash";
-  } else {
-    result.error =
-        fmt::format("the script ended with exit code {}: {}", result.exit_code, result.err);
-  }
-  return std::nullopt;
-}
-
 enum class Step { prepare, send, prune, done };
 
 /// One host on its way through the steps.
@@ -76,7 +56,7 @@ struct Slot {
   bool is_to_prune = false;
   ssh::HostResult result = {};
   Pushed pushed = {};
-  SentSoFar so_far = {};
+  ProgressReader progress = {};
   std::string out_tail = {};  ///< of rsync, whose progress on a large tree would fill the memory
   std::string err = {};
 };
@@ -167,7 +147,7 @@ void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view byte
   constexpr std::size_t kTail = 4096;  // rsync's figures at the end take 700 bytes
   slot.out_tail += bytes;
   if (slot.out_tail.size() > 2 * kTail) slot.out_tail.erase(0, slot.out_tail.size() - kTail);
-  listener_.on_bytes(host, slot.so_far.add(bytes));
+  listener_.on_bytes(host, slot.progress.add(bytes).sent.bytes);
 }
 
 void Push::on_result(std::size_t host, const ssh::HostResult& result) {
@@ -202,6 +182,25 @@ Step Push::next_step(Slot& slot) const {
 }
 
 }  // namespace
+
+std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResult& result) {
+  if (result.failure != ssh::Failure::none) return std::nullopt;
+  auto answers = ssh::read_answers(result.out);
+  const auto error = ssh::find_answer(answers, "error");
+  if (!error && result.exit_code == 0) return answers;
+  if (result.exit_code == 0) result.exit_code = 1;
+  if (error) {
+    result.error = *error;
+    result.hint = ssh::find_answer(answers, "hint").value_or("");
+  } else if (result.exit_code == 127) {
+    result.error = "bash is not installed";
+    result.hint = "apt-get install bash";
+  } else {
+    result.error =
+        fmt::format("the script ended with exit code {}: {}", result.exit_code, result.err);
+  }
+  return std::nullopt;
+}
 
 ssh::Command prepare_command(const Tree& tree, const std::string& folder) {
   return ssh::bash(preamble(tree, folder) + identity(tree).append(scripts::kPrepare));

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,6 +64,10 @@ enum class Prepared {
 
 /// Nothing where it failed; then `result` is given its error and hint.
 std::optional<Prepared> read_prepared(ssh::HostResult& result);
+
+/// The answers of a script of this folder's. Nothing where it failed; then `result` is given its
+/// error and hint.
+std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResult& result);
 
 /// Last step, after rsync: deletes what an earlier push sent and the tree no longer has.
 ssh::Command prune_command(const Tree& tree, const std::string& folder);

@@ -27,37 +27,6 @@ Number number_after(std::string_view text, std::string_view label) {
   return leading_number<Number>(text.substr(found + label.size())).value_or(0);
 }
 
-/// The line of rsync's complaints that names a cause: its last lines only say that it gave up.
-std::string complaint(std::string_view err) {
-  constexpr std::array kConsequences = {"rsync error: ", "connection unexpectedly closed",
-                                        "Broken pipe", "Connection reset by peer"};
-  std::string_view cause;
-  bool is_cause_rsyncs = false;
-  std::string_view last;
-  while (!err.empty()) {
-    std::string_view line = err.substr(0, err.find('\n'));
-    err.remove_prefix(std::min(line.size() + 1, err.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) continue;
-    last = line;
-    bool is_consequence = false;
-    for (const char* sign : kConsequences) {
-      is_consequence = is_consequence || line.find(sign) != line.npos;
-    }
-    // rsync's first complaint is the cause of the others; what a shell prints comes before it.
-    const bool is_rsyncs = line.starts_with("rsync: ") || line.starts_with("could not ") ||
-                           line.starts_with("protocol version mismatch");
-    if (is_consequence || is_cause_rsyncs || (!cause.empty() && !is_rsyncs)) continue;
-    cause = line;
-    is_cause_rsyncs = is_rsyncs;
-  }
-  std::string_view chosen = cause.empty() ? last : cause;
-  for (const std::string_view prefix : {"rsync: ", "rsync error: "}) {
-    if (chosen.starts_with(prefix)) chosen.remove_prefix(prefix.size());
-  }
-  return std::string(chosen);
-}
-
 /// Words of rsync's that have a known mend.
 struct Mend {
   std::string_view words;
@@ -136,16 +105,99 @@ Sent read_sent(std::string_view out) {
   return sent;
 }
 
-std::uint64_t SentSoFar::add(std::string_view piece) {
-  // `\r       1234  45%    1.95kB/s    0:00:00 (xfr#2, to-chk=3/6)`
+ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link) {
+  ssh::LocalProgram program;
+  program.arguments = {
+      "rsync",
+      "-e",
+      std::string(ssh::kRemoteShell),
+      fmt::format("--rsync-path=cd {} && exec rsync", ssh::quote_path(source.folder)),
+      "--recursive",
+      "--times",
+      "--modify-window=-1",
+      "--links",
+      "--safe-links",
+      // Else a file of the size and time that a broken-off one has would pass for it.
+      "--partial-dir=.dtool-partial",
+      // All names first: else how far it is would be told of what was found so far.
+      "--no-inc-recursive",
+      "--stats",
+      "--info=progress2",
+      "--no-human-readable",
+      "--outbuf=N",
+  };
+  std::vector<std::string>& words = program.arguments;
+  if (link == Link::network) words.insert(words.end(), {"-z", "--zl=1"});
+  if (!source.file.empty()) {
+    words.insert(words.end(), {"--no-recursive", "--files-from=-", "--from0"});
+    program.input = '/' + source.file + '\0';
+  } else if (!source.only.empty()) {
+    words.insert(words.end(), {"--prune-empty-dirs", "--filter=+ */"});
+    for (std::string pattern : source.only) {
+      while (pattern.ends_with('/')) pattern.pop_back();
+      words.push_back("--filter=+ " + pattern);
+      words.push_back("--filter=+ " + pattern + "/***");  // where it names a folder, all of that
+    }
+    words.emplace_back("--filter=- *");
+  }
+  words.emplace_back("dtool:./");
+  words.push_back(destination + "/");
+  return program;
+}
+
+Progress ProgressReader::add(std::string_view piece) {
+  // `\r       1234  45%    1.95kB/s    0:00:00 (xfr#2, to-chk=3/6)`: the brackets only when a file
+  // has ended.
   line_ += piece;
   const std::size_t end = line_.rfind('%');
   const std::size_t begin = line_.rfind('\r', end);
   if (end != line_.npos && begin != line_.npos) {
-    bytes_ = std::max(bytes_, leading_number<std::uint64_t>(line_.substr(begin + 1)).value_or(0));
+    const auto bytes = leading_number<std::uint64_t>(line_.substr(begin + 1)).value_or(0);
+    const auto percent = number_after<unsigned>(line_.substr(begin, end - begin), " ");
+    progress_.sent.bytes = std::max(progress_.sent.bytes, bytes);
+    progress_.fraction = std::max(progress_.fraction, std::min(percent, 100U) / 100.0);
+  }
+  const std::string ended = line_.substr(0, line_.rfind(')') + 1);
+  if (ended.ends_with(')')) {
+    const auto files = number_after<std::size_t>(ended, "(xfr#");
+    const auto left = number_after<double>(ended, "-chk=");
+    const std::size_t slash = ended.rfind('/');
+    const double all = slash == ended.npos ? 0 : number_after<double>(ended.substr(slash), "/");
+    progress_.sent.files = std::max(progress_.sent.files, files);
+    if (all > 0) progress_.fraction = std::max(progress_.fraction, 1 - left / all);
   }
   line_.erase(0, std::min(line_.rfind('\r'), line_.size()));
-  return bytes_;
+  return progress_;
+}
+
+std::string complaint(std::string_view err) {
+  constexpr std::array kConsequences = {"rsync error: ", "connection unexpectedly closed",
+                                        "Broken pipe", "Connection reset by peer"};
+  std::string_view cause;
+  bool is_cause_rsyncs = false;
+  std::string_view last;
+  while (!err.empty()) {
+    std::string_view line = err.substr(0, err.find('\n'));
+    err.remove_prefix(std::min(line.size() + 1, err.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    last = line;
+    bool is_consequence = false;
+    for (const char* sign : kConsequences) {
+      is_consequence = is_consequence || line.find(sign) != line.npos;
+    }
+    // rsync's first complaint is the cause of the others; what a shell prints comes before it.
+    const bool is_rsyncs = line.starts_with("rsync: ") || line.starts_with("could not ") ||
+                           line.starts_with("protocol version mismatch");
+    if (is_consequence || is_cause_rsyncs || (!cause.empty() && !is_rsyncs)) continue;
+    cause = line;
+    is_cause_rsyncs = is_rsyncs;
+  }
+  std::string_view chosen = cause.empty() ? last : cause;
+  for (const std::string_view prefix : {"rsync: ", "rsync error: "}) {
+    if (chosen.starts_with(prefix)) chosen.remove_prefix(prefix.size());
+  }
+  return std::string(chosen);
 }
 
 void explain(ssh::HostResult& result) {

@@ -1,10 +1,11 @@
-// How rsync is called to send a tree, and what its answers mean.
+// How rsync is called to send a tree or to bring one back, and what its answers mean.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ssh/remote.h"
 #include "sync/tree.h"
@@ -19,6 +20,20 @@ enum class Link { network, local };
 /// times are kept, owners are not; all new files take their places together at the end.
 ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link);
 
+/// What a host has that is to be brought here.
+struct Source {
+  std::string folder;                  ///< on the host: absolute, or from `~/`
+  std::string file = {};               ///< its name in the folder; empty: all of the folder
+  std::vector<std::string> only = {};  ///< patterns of rsync's filters; none: everything
+};
+
+/// The rsync that brings `source` into `destination`, an absolute folder of this machine that is
+/// there. Files of the same size and time are not sent again, none here is deleted. A file takes
+/// its place when it is whole; one that was broken off waits in a folder `.dtool-partial` beside
+/// it for the next time. What a host can send are files, folders, and links to what lies in
+/// `destination`: no devices, owners or set-uid bits, and nothing outside.
+ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link);
+
 /// What rsync sent.
 struct Sent {
   std::size_t files = 0;
@@ -28,16 +43,25 @@ struct Sent {
 /// Reads what push_program printed to its end; zeros where it did not come so far.
 Sent read_sent(std::string_view out);
 
-/// The same, in the middle: reads push_program's output as it comes, in pieces cut anywhere.
-class SentSoFar {
+/// The same in the middle of a transfer, and how far it is.
+struct Progress {
+  Sent sent;
+  double fraction = 0;  ///< of all that is to be looked at, from 0 to 1
+};
+
+/// Reads the output of push_program or pull_program as it comes, in pieces cut anywhere.
+class ProgressReader {
  public:
-  /// The bytes sent so far, also by earlier pieces.
-  std::uint64_t add(std::string_view piece);
+  /// What is known so far, also by earlier pieces.
+  Progress add(std::string_view piece);
 
  private:
   std::string line_;  ///< what came after the last carriage return
-  std::uint64_t bytes_ = 0;
+  Progress progress_;
 };
+
+/// The line of rsync's complaints that names the cause; its last lines only say that it gave up.
+std::string complaint(std::string_view err);
 
 /// Gives the result of a push_program that failed its sentence, rsync's own words, and a hint.
 void explain(ssh::HostResult& result);

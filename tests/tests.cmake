@@ -12,6 +12,7 @@ if(DTOOL_TESTS)
     tests/unit/config_time_test.cpp
     tests/unit/experiment_test.cpp
     tests/unit/failures_test.cpp
+    tests/unit/fetch_plan_test.cpp
     tests/unit/host_options_test.cpp
     tests/unit/host_output_test.cpp
     tests/unit/host_pattern_test.cpp
@@ -48,6 +49,7 @@ if(DTOOL_TESTS)
   add_executable(sync_tests
     tests/unit/exclude_test.cpp
     tests/unit/main.cpp
+    tests/unit/pull_test.cpp
     tests/unit/push_test.cpp
     tests/unit/rsync_test.cpp
     tests/unit/tree_test.cpp)
@@ -184,6 +186,8 @@ if(DTOOL_TESTS)
       config_sets_up_every_host
       every_flag_is_documented
       every_rank_is_told_its_place
+      fetch_brings_each_machines_outputs
+      fetch_writes_nothing_outside_its_folder
       harness_can_fail
       help_reads_well
       hosts_behind_jump_hosts_are_reached

@@ -59,10 +59,10 @@ TEST(Rsync, ProgressIsReadFromPiecesCutAnywhere) {
       "\r              2  25%    0.00kB/s    0:00:00 (xfr#1, to-chk=4/6)"
       "\r          32768  50%    1.95kB/s    0:00:00 (xfr#2, to-chk=3/6)";
   for (std::size_t size = 1; size < output.size(); ++size) {
-    SentSoFar so_far;
+    ProgressReader reader;
     std::uint64_t bytes = 0;
     for (std::size_t at = 0; at < output.size(); at += size) {
-      const std::uint64_t now = so_far.add(output.substr(at, size));
+      const std::uint64_t now = reader.add(output.substr(at, size)).sent.bytes;
       EXPECT_GE(now, bytes);
       bytes = now;
     }

@@ -1,0 +1,150 @@
+#include "sync/pull.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <utility>
+
+#include "ssh/quote.h"
+#include "ssh/script.h"
+#include "sync/push.h"
+#include "sync/scripts.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+constexpr int kVanished = 24;  ///< rsync: some files vanished before they could be sent
+
+/// One host's output, as far as it is needed.
+struct Slot {
+  std::size_t index = 0;  ///< in pulls
+  ProgressReader reader = {};
+  Progress progress = {};
+  std::string out_tail = {};
+  std::string err = {};
+};
+
+class PullOutput : public ssh::Listener {
+ public:
+  PullOutput(const std::vector<Pull>& pulls, PullListener& listener) : listener_(listener) {
+    for (std::size_t i = 0; i < pulls.size(); ++i) slots_[pulls[i].host].index = i;
+  }
+
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
+    constexpr std::size_t kTail = 4096;  // rsync's figures at the end take 700 bytes
+    constexpr std::size_t kMostErrors = 1 << 20;
+    Slot& slot = slots_.at(host);
+    if (stream == ssh::Stream::err) {
+      if (slot.err.size() < kMostErrors) slot.err += bytes;
+      return;
+    }
+    slot.out_tail += bytes;
+    if (slot.out_tail.size() > 2 * kTail) slot.out_tail.erase(0, slot.out_tail.size() - kTail);
+    slot.progress = slot.reader.add(bytes);
+    listener_.on_progress(host, slot.progress);
+  }
+
+  void on_result(std::size_t host, const ssh::HostResult& result) override {
+    listener_.on_result(host, result);
+  }
+  void on_interrupt(const std::vector<std::size_t>&) override { listener_.on_interrupt(); }
+
+  const Slot& slot(std::size_t host) const { return slots_.at(host); }
+
+ private:
+  PullListener& listener_;
+  std::map<std::size_t, Slot> slots_;
+};
+
+/// Words of rsync's that have a known mend. The receiver is here.
+struct Mend {
+  std::string_view side;
+  std::string_view words;
+  std::string_view hint;
+};
+constexpr std::array kMends = {
+    Mend{"", "protocol version mismatch",
+         "the login shell there prints something even without a terminal; let ~/.bashrc and its "
+         "like be silent then"},
+    Mend{"", "No space left on device",
+         "free some space on this machine, or name a folder on another disk; the same command "
+         "goes on from here"},
+    Mend{"", "Disk quota exceeded", "free some space on this machine; the same command goes on"},
+    Mend{"[sender]", "Permission denied", "the user on the host must be allowed to read it"},
+    Mend{"", "Permission denied", "you must be allowed to write into the folder here"},
+    Mend{"", "Read-only file system", "name a folder on a file system that can be written"},
+};
+
+std::string hint_for(int exit_code, std::string_view reason) {
+  if (exit_code == 127) return "apt-get install rsync";
+  for (const Mend& mend : kMends) {
+    if (reason.find(mend.side) != reason.npos && reason.find(mend.words) != reason.npos)
+      return std::string(mend.hint);
+  }
+  const bool broke_off = exit_code == 10 || exit_code == 12 || exit_code == 13 || exit_code == 30;
+  return broke_off ? "the transfer broke off; the same command goes on from here" : "";
+}
+
+}  // namespace
+
+ssh::Command look_command(const Source& source) {
+  std::string text(ssh::answer_function());
+  text +=
+      fmt::format("folder={}\nfile={}\n", ssh::quote_path(source.folder), ssh::quote(source.file));
+  return ssh::bash(text.append(scripts::kLook));
+}
+
+std::optional<std::string> read_look(ssh::HostResult& result) {
+  const auto answers = answers_of(result);
+  if (!answers) return std::nullopt;
+  auto identity = ssh::find_answer(*answers, "identity");
+  if (identity) return identity;
+  result.exit_code = 1;
+  result.error = "the script's answer did not come: " + result.err;
+  return std::nullopt;
+}
+
+void explain_pull(ssh::HostResult& result) {
+  if (result.failure == ssh::Failure::local_program) {
+    result.hint = "apt-get install rsync";
+    return;
+  }
+  if (result.failure == ssh::Failure::connection_lost && result.hint.empty())
+    result.hint = "the same command goes on from here";
+  if (result.failure != ssh::Failure::none || result.exit_code == 0) return;
+  if (result.exit_code == kVanished) {
+    result.exit_code = 0;
+    return;
+  }
+  const std::string reason = complaint(result.err);
+  result.error = fmt::format("rsync failed with exit code {}{}{}", result.exit_code,
+                             reason.empty() ? "" : ": ", reason);
+  result.hint = hint_for(result.exit_code, reason);
+}
+
+std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls,
+                         PullListener& listener) {
+  std::vector<ssh::Task> tasks;
+  for (const Pull& each : pulls) {
+    const Link link = remote.hosts().at(each.host).is_local ? Link::local : Link::network;
+    tasks.push_back({each.host, pull_program(each.source, each.destination, link)});
+  }
+  PullOutput output(pulls, listener);
+  ssh::RunOptions options;
+  options.keep_output = ssh::KeepOutput::no;
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  std::vector<ssh::HostResult> results = remote.run(std::move(tasks), output, options);
+  std::vector<Pulled> answers;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Slot& slot = output.slot(pulls[i].host);
+    ssh::HostResult& result = results[i];
+    result.err = slot.err;
+    explain_pull(result);
+    const Sent whole = read_sent(slot.out_tail);
+    answers.push_back({std::move(result), whole.files > 0 ? whole : slot.progress.sent});
+  }
+  return answers;
+}
+
+}  // namespace dtool::tree_sync

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# `dtool fetch` brings each machine's outputs and log into a folder of its own, again only what is new, and by --only
+# what was asked for. It goes on where it broke off, deletes nothing here, and names what it cannot do.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+lab 3
+
+mkdir code
+cd code
+cat >train.sh <<'END'
+echo "rank $RANK"
+mkdir -p "$DTOOL_OUTPUT_DIR/checkpoints"
+echo "{\"rank\": $RANK}" >"$DTOOL_OUTPUT_DIR/metrics.jsonl"
+head -c 300000 /dev/urandom >"$DTOOL_OUTPUT_DIR/checkpoints/it is #1.pt"
+ln -s 'it is #1.pt' "$DTOOL_OUTPUT_DIR/checkpoints/latest"
+END
+expect_exit 0 dtool run --follow --json --runs_on "$DTOOL_LAB_HOSTS" -- bash train.sh
+id=$(json 'd["run_id"]')
+cd ..
+
+# All of it, the newest run.
+expect_exit 0 dtool fetch
+expect_error "$id, the newest run"
+expect_error '^machine2 .*: 3 files, 300\..* kB into '"$id/machine2"
+for i in 0 1 2; do
+  expect_equal "{\"rank\": $i}" "$(cat "$id/machine$i/metrics.jsonl")"
+  expect_equal "rank $i" "$(cat "$id/machine$i/machine$i.log")"
+  expect_equal 'it is #1.pt' "$(readlink "$id/machine$i/checkpoints/latest")"
+  cmp "$id/machine$i/checkpoints/latest" "$DTOOL_LAB_FOLDER/host$((i + 1))/root/code/experiment_output/$id/checkpoints/latest"
+done
+
+# Again: what is new comes, what is here alone stays.
+echo mine >"$id/machine0/notes"
+echo more | on 2 tee "code/experiment_output/$id/later" >/dev/null
+expect_exit 0 dtool fetch "${id:0:12}" "$id" --json
+expect_equal '[0, 1, 0]' "$(json '[m["files"] for m in d["machines"]]')"
+expect_equal '[0, 1, 2]' "$(json '[m["id"] for m in d["machines"]]')"
+expect_equal more "$(cat "$id/machine1/later")"
+expect_equal mine "$(cat "$id/machine0/notes")"
+
+# A part of it.
+expect_exit 0 dtool fetch "$id" 'only these' --only '*.jsonl' --machine 1 --machine 2
+expect_equal 'machine1/metrics.jsonl machine2/metrics.jsonl' "$(cd 'only these' && find . -type f -printf '%P\n' | sort | xargs)"
+expect_exit 0 dtool fetch "$id" folders --only 'checkpoints/' --machine 0
+expect_equal './machine0/checkpoints/it is #1.pt' "$(find folders -type f -printf './%P\n')"
+
+# A host that does not answer; the others' outputs come.
+fault cut h2
+expect_exit 1 dtool fetch "$id" lost --connect_timeout 2
+expect_error '1 of 3 hosts failed: fetching'
+expect_error "$(sed -n 2p "$DTOOL_LAB_FOLDER/hosts"): "
+expect_file lost/machine0/metrics.jsonl
+expect_file lost/machine2/metrics.jsonl
+expect_no_file lost/machine1
+fault mend h2
+
+# Broken off by SIGTERM and by SIGKILL in the middle of a file: no file is there that is not whole, the next goes on.
+on 1 bash -c "head -c 30000000 /dev/urandom >'code/experiment_output/$id/big'"
+fault slow h1 rate 20mbit
+for signal in TERM KILL; do
+  "$DTOOL" fetch "$id" broken --machine 0 --only big >"$out" 2>"$err" &
+  fetching=$!
+  eventually 60 bash -c 'find broken -size +1000k -type f | grep -q big'
+  kill -"$signal" "$fetching"
+  code=0
+  wait "$fetching" 2>/dev/null || code=$?
+  [[ $signal == KILL ]] || expect_equal 130 "$code"
+  expect_no_file broken/machine0/big
+  eventually 20 test -s broken/machine0/.dtool-partial/big
+done
+began=$(stat -c %s broken/machine0/.dtool-partial/big)
+fault mend h1
+expect_exit 0 dtool fetch "$id" broken --machine 0 --only big
+cmp broken/machine0/big "$DTOOL_LAB_FOLDER/host1/root/code/experiment_output/$id/big"
+((began > 0)) || fail 'nothing was kept'
+expect_no_file broken/machine0/.dtool-partial/big
+
+# A disk that is full.
+mkdir small
+mount -t tmpfs -o size=2m none small
+expect_exit 1 dtool fetch "$id" small --machine 0
+umount small
+expect_error 'No space left on device'
+expect_error 'hint: free some space on this machine'
+
+# What is missing on a host, and mistakes here.
+on 3 rm -r "code/experiment_output/$id"
+expect_exit 1 dtool fetch "$id" --json
+expect_equal "[0, 0, 1]" "$(json '[m["exit_code"] for m in d["machines"]]')"
+expect_error "there is no folder /root/code/experiment_output/$id"
+expect_exit 2 dtool fetch "$id" --machine 3
+expect_error "has no machine 3"
+expect_error 'hint: its machines are 0 to 2'
+expect_exit 2 dtool fetch no_such_run
+echo >a_file
+expect_exit 2 dtool fetch "$id" a_file
+expect_error 'a_file is there and is no folder'
+expect_exit 2 dtool fetch "$id" --only ''
+
+# Machines that share their output folder: it comes once.
+cd code
+expect_exit 0 dtool run --follow --json --runs_on "$DTOOL_LAB_HOSTS" --no_sync --output_dir "$work/shared" -- \
+  bash -c 'echo $RANK >"$DTOOL_OUTPUT_DIR/rank$RANK"'
+id=$(json 'd["run_id"]')
+cd ..
+expect_exit 0 dtool fetch "$id" shared --json
+expect_equal '[6, 0, 0]' "$(json '[m["files"] for m in d["machines"]]')"
+expect_equal '[None, 0, 0]' "$(json '[m.get("same_as") for m in d["machines"]]')"
+expect_error "machine2 .*: the same folder as machine0's"
+
+# On this machine: a copy, but not into itself.
+cd code
+expect_exit 0 dtool run --follow --json -- bash train.sh
+id=$(json 'd["run_id"]')
+expect_exit 0 dtool fetch "$id" ../copy
+expect_equal '{"rank": 0}' "$(cat ../copy/machine0/metrics.jsonl)"
+expect_exit 2 dtool fetch "$id" "experiment_output/$id"
+expect_error 'the outputs lie in .* already'
