@@ -43,8 +43,7 @@ std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
   if (!machine.output_folder.empty()) sources.push_back({machine.output_folder, "", only});
   const fs::path log = machine.log;
   const bool is_in_outputs = !sources.empty() && is_inside(log, machine.output_folder);
-  if (!log.empty() && !is_in_outputs)
-    sources.push_back({log.parent_path(), log.filename(), {}});
+  if (!log.empty() && !is_in_outputs) sources.push_back({log.parent_path(), log.filename(), {}});
   if (sources.empty()) {
     throw UsageError(fmt::format("the killfile names no output folder of machine {} on {}",
                                  machine.id, machine.host),
