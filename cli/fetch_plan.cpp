@@ -1,10 +1,11 @@
+#include "cli/fetch_plan.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "cli/action.h"
-#include "cli/fetch_plan.h"
 #include "ssh/client_config.h"
 
 namespace dtool::cli {
