@@ -40,6 +40,10 @@ std::string paint(Style style, std::string_view text) {
       return fmt::format("\x1b[33m{}\x1b[0m", text);
     case Style::blue:
       return fmt::format("\x1b[34m{}\x1b[0m", text);
+    case Style::magenta:
+      return fmt::format("\x1b[35m{}\x1b[0m", text);
+    case Style::cyan:
+      return fmt::format("\x1b[36m{}\x1b[0m", text);
   }
   return std::string(text);
 }

@@ -13,7 +13,7 @@
 namespace dtool::cli {
 
 enum class Color { automatic, always, never };
-enum class Style { plain, bold, dim, red, green, yellow, blue };
+enum class Style { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
 
 /// What the flags that every command has asked for.
 struct ConsoleOptions {

@@ -42,6 +42,7 @@ constexpr std::array kSubcommands = {
     Row{"kill", "end every process of a run on every machine, and prove that none is left",
         make_kill},
     Row{"fetch", "bring the outputs of a run to this machine, a folder a machine", make_fetch},
+    Row{"logs", "the machines' logs of a run as one, each line behind its machine", make_logs},
     Row{"list", "recorded runs, newest first", make_list},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
 };

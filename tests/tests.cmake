@@ -23,6 +23,7 @@ if(DTOOL_TESTS)
     tests/unit/killfile_folder_test.cpp
     tests/unit/killfile_text_test.cpp
     tests/unit/listener_test.cpp
+    tests/unit/log_lines_test.cpp
     tests/unit/main.cpp
     tests/unit/nearest_test.cpp
     tests/unit/process_test.cpp
@@ -201,6 +202,7 @@ if(DTOOL_TESTS)
       lab_hosts_are_machines_of_their_own
       lab_hosts_behind_the_first
       labs_at_once_do_not_meet
+      logs_are_one_text
       mistakes_in_commands_start_nothing
       only_a_dropped_greeting_is_tried_again
       run_killed_at_any_moment_leaves_nothing_after_kill

@@ -1,0 +1,136 @@
+#include "cli/log_lines.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dtool::cli {
+namespace {
+
+/// As in host_output.cpp: a host cannot fill the memory with one line.
+constexpr std::size_t kLongestLine = 1 << 20;
+/// What a line that waits costs beside its bytes, about.
+constexpr std::size_t kCostOfWaiting = 256;
+
+}  // namespace
+
+void LogLines::add(std::size_t machine, std::string_view bytes) {
+  std::string& unfinished = machines_[machine].unfinished;
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    const std::string_view part = bytes.substr(0, end == bytes.npos ? end : end + 1);
+    bytes.remove_prefix(part.size());
+    if (end == bytes.npos || !unfinished.empty()) {
+      unfinished += part;
+      if (end == bytes.npos && unfinished.size() >= kLongestLine) unfinished += '\n';
+      if (!unfinished.ends_with('\n')) return settle();
+      take(machine, std::exchange(unfinished, {}));
+    } else {
+      take(machine, part);
+    }
+  }
+  settle();
+}
+
+void LogLines::show_all_unfinished(std::size_t machine) {
+  std::string& unfinished = machines_[machine].unfinished;
+  if (!unfinished.empty()) take(machine, std::exchange(unfinished, {}) + "\n");
+}
+
+void LogLines::end(std::size_t machine) {
+  if (machines_[machine].has_ended || machines_[machine].is_left_out) return;
+  show_all_unfinished(machine);
+  machines_[machine].has_ended = true;
+  settle();
+}
+
+void LogLines::leave_out(std::size_t machine) {
+  if (machines_[machine].is_left_out) return;
+  show_all_unfinished(machine);
+  while (!machines_[machine].queue.empty()) show_front(machine);
+  machines_[machine].is_left_out = true;
+  --taking_part_;
+  const auto taking_part = [](const Machine& each) { return !each.is_left_out; };
+  const auto first = std::find_if(machines_.begin(), machines_.end(), taking_part);
+  if (first == machines_.end()) return;
+  const auto all_say = [this](const auto* line) { return line->second.size() == taking_part_; };
+  for (;;) {
+    const auto next = std::find_if(first->queue.begin(), first->queue.end(), all_say);
+    if (next == first->queue.end()) break;
+    show_alike((*next)->first);
+  }
+  settle();
+}
+
+void LogLines::flush() {
+  for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
+    while (!machines_[machine].queue.empty()) show_front(machine);
+  }
+}
+
+void LogLines::take(std::size_t machine, std::string_view line) {
+  if (fold_ == Fold::no) return show({machine}, line);
+  Machine& of = machines_[machine];
+  const auto at = waiting_.try_emplace(std::string(line)).first;
+  ++at->second[machine];
+  of.queue.push_back(&*at);
+  waiting_bytes_ += line.size() + kCostOfWaiting;
+  if (at->second.size() == taking_part_) show_alike(at->first);
+}
+
+void LogLines::drop_front(std::size_t machine) {
+  Machine& of = machines_[machine];
+  Waiting::value_type* line = of.queue.front();
+  of.queue.pop_front();
+  waiting_bytes_ -= line->first.size() + kCostOfWaiting;
+  const auto count = line->second.find(machine);
+  if (--count->second == 0) line->second.erase(count);
+  if (line->second.empty()) waiting_.erase(waiting_.find(line->first));
+}
+
+void LogLines::show_front(std::size_t machine) {
+  show({machine}, machines_[machine].queue.front()->first);
+  drop_front(machine);
+}
+
+/// Shows a line that all machines say, behind what each says before it.
+void LogLines::show_alike(const std::string& line) {
+  const std::string text = line;  // its node goes with the last machine that has it
+  std::vector<std::size_t> all;
+  for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
+    if (machines_[machine].is_left_out) continue;
+    all.push_back(machine);
+    while (machines_[machine].queue.front()->first != text) show_front(machine);
+    drop_front(machine);
+  }
+  show(all, text);
+}
+
+bool LogLines::may_become_alike(const Waiting::value_type& line) const {
+  for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
+    if (machines_[machine].has_ended && !line.second.contains(machine)) return false;
+  }
+  return true;
+}
+
+/// Shows lines that a machine whose log has ended does not say.
+void LogLines::show_never_alike() {
+  for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
+    while (!machines_[machine].queue.empty() &&
+           !may_become_alike(*machines_[machine].queue.front())) {
+      show_front(machine);
+    }
+  }
+}
+
+void LogLines::settle() {
+  if (fold_ == Fold::no) return;
+  show_never_alike();
+  while (waiting_bytes_ > most_waiting_) {
+    const auto fullest = std::max_element(
+        machines_.begin(), machines_.end(),
+        [](const Machine& a, const Machine& b) { return a.queue.size() < b.queue.size(); });
+    show_front(static_cast<std::size_t>(fullest - machines_.begin()));
+  }
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,85 @@
+#include "cli/log_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "ssh/host_pattern.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+/// Red is for failures, and dim is hard to read.
+constexpr std::array kColors = {Style::blue, Style::green, Style::yellow, Style::magenta,
+                                Style::cyan};
+constexpr std::size_t kMostComplaint = 4096;
+constexpr std::size_t kMostAtOnce = 1 << 16;
+
+}  // namespace
+
+LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold)
+    : LogLines(run.machines.size(), fold),
+      console_(console),
+      texts_(run.machines.size()),
+      complaints_(run.machines.size()) {
+  for (const killfiles::Machine& machine : run.machines) {
+    names_.push_back(fmt::format("machine{}", machine.id));
+    const Style color = kColors[static_cast<std::size_t>(machine.id) % kColors.size()];
+    labels_.push_back(console.styled(color, names_.back() + ":") + " ");
+  }
+}
+
+void LogOutput::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
+  if (stream == ssh::Stream::err) {
+    std::string& complaint = complaints_[host];
+    complaint += bytes.substr(0, kMostComplaint - std::min(complaint.size(), kMostComplaint));
+  } else if (console_.json()) {
+    texts_[host] += bytes;
+  } else {
+    add(host, bytes);
+    write_out();
+  }
+}
+
+void LogOutput::on_result(std::size_t host, const ssh::HostResult& result) {
+  if (result.ok()) {
+    end(host);
+  } else {
+    leave_out(host);
+  }
+  write_out();
+}
+
+void LogOutput::finish() {
+  flush();
+  write_out();
+}
+
+std::string LogOutput::complaint(std::size_t host) const {
+  const auto answer = ssh::find_answer(ssh::read_answers(complaints_[host]), "error");
+  if (answer) return *answer;
+  std::string text = complaints_[host];
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+std::string LogOutput::label(const std::vector<std::size_t>& machines) const {
+  if (machines.size() == 1) return labels_[machines.front()];
+  std::vector<std::string> names;
+  for (const std::size_t machine : machines) names.push_back(names_[machine]);
+  return console_.styled(Style::bold, ssh::fold(names) + ":") + " ";
+}
+
+void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
+  shown_.append(label(machines)).append(line);
+  if (shown_.size() >= kMostAtOnce) write_out();
+}
+
+void LogOutput::write_out() {
+  if (!shown_.empty()) console_.write(std::exchange(shown_, {}));
+}
+
+}  // namespace dtool::cli
