@@ -50,6 +50,7 @@ std::unique_ptr<Action> make_kill();
 std::unique_ptr<Action> make_list();
 std::unique_ptr<Action> make_logs();
 std::unique_ptr<Action> make_run();
+std::unique_ptr<Action> make_status();
 std::unique_ptr<Action> make_trust();
 
 }  // namespace dtool::cli

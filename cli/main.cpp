@@ -44,6 +44,8 @@ constexpr std::array kSubcommands = {
     Row{"fetch", "bring the outputs of a run to this machine, a folder a machine", make_fetch},
     Row{"logs", "the machines' logs of a run as one, each line behind its machine", make_logs},
     Row{"list", "recorded runs, newest first", make_list},
+    Row{"status", "how each machine of a run is doing, and why it failed where it did",
+        make_status},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
 };
 

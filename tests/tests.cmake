@@ -24,6 +24,7 @@ if(DTOOL_TESTS)
     tests/unit/killfile_text_test.cpp
     tests/unit/listener_test.cpp
     tests/unit/log_lines_test.cpp
+    tests/unit/machine_status_test.cpp
     tests/unit/main.cpp
     tests/unit/nearest_test.cpp
     tests/unit/process_test.cpp
@@ -37,6 +38,7 @@ if(DTOOL_TESTS)
     tests/unit/script_test.cpp
     tests/unit/settings_test.cpp
     tests/unit/shell_words_test.cpp
+    tests/unit/status_table_test.cpp
     tests/unit/strict_toml_test.cpp
     tests/unit/tcp_test.cpp
     tests/unit/toml_bytes_test.cpp
@@ -208,6 +210,7 @@ if(DTOOL_TESTS)
       run_killed_at_any_moment_leaves_nothing_after_kill
       slurm_and_mpirun_start_the_trainer
       ssh_configuration_is_honoured
+      status_tells_how_each_machine_is
       three_hosts_train_mnist
       trust_adds_unknown_keys_after_a_yes
       tutorial_commands_work

@@ -1,0 +1,279 @@
+#include "cli/machine_status.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "cli/failures.h"
+#include "cli/scripts.h"
+#include "ssh/quote.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+using Answers = std::multimap<std::string, std::string>;
+
+std::optional<std::int64_t> number(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+std::optional<std::int64_t> find_number(const Answers& answers, const std::string& name) {
+  return number(ssh::find_answer(answers, name).value_or(""));
+}
+
+std::optional<int> small(std::optional<std::int64_t> value) {
+  if (!value) return std::nullopt;
+  return static_cast<int>(*value);
+}
+
+/// `0, 97, 30123, 81559`; what a GPU does not tell is `[N/A]` there.
+GpuUse read_gpu(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (!line.empty()) {
+    const std::size_t comma = std::min(line.find(','), line.size());
+    fields.push_back(line.substr(0, comma));
+    line.remove_prefix(std::min(comma + 1, line.size()));
+  }
+  fields.resize(4);
+  return {static_cast<int>(number(fields[0]).value_or(0)), small(number(fields[1])),
+          small(number(fields[2])), small(number(fields[3]))};
+}
+
+std::optional<Progress> read_progress(const Answers& answers) {
+  const auto line = ssh::find_answer(answers, "metrics");
+  if (!line) return std::nullopt;
+  const nlohmann::json json = nlohmann::json::parse(*line, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto value = [&json](const char* name) {
+    const auto found = json.find(name);
+    return found != json.end() && found->is_number() ? found->get<double>() : 0.0;
+  };
+  return Progress{static_cast<std::int64_t>(value("epoch")),
+                  static_cast<std::int64_t>(value("step")), value("loss"), value("samples_per_s"),
+                  find_number(answers, "metrics_s_ago").value_or(0)};
+}
+
+MachineState judge(MachineStatus& status, const Answers& answers) {
+  if (!ssh::find_answer(answers, "pid")) {
+    return ssh::find_answer(answers, "killed") ? MachineState::killed : MachineState::not_started;
+  }
+  if (status.up_s) return MachineState::running;
+  if (ssh::find_answer(answers, "killed")) return MachineState::killed;
+  if (const auto code = find_number(answers, "exit_code")) {
+    status.exit_code = static_cast<int>(*code);
+    return MachineState::exited;
+  }
+  return MachineState::lost;
+}
+
+std::string name_of(const MachineStatus& status) {
+  return fmt::format("machine {} ({})", status.id, ssh::to_string(status.host));
+}
+
+std::string describe_failure(const MachineStatus& status) {
+  switch (status.state) {
+    case MachineState::exited: {
+      ssh::HostResult result;
+      result.exit_code = status.exit_code;
+      std::string text = fmt::format("{} ended with {}", name_of(status), describe(result));
+      if (!status.last_line.empty()) text += ": " + status.last_line;
+      return text;
+    }
+    case MachineState::lost:
+      if (status.was_rebooted) return name_of(status) + " was rebooted while it ran";
+      return name_of(status) +
+             " was lost: its session is gone and left no exit code (SIGKILL, or "
+             "the system ended it)";
+    case MachineState::unreachable:
+      return fmt::format("{} cannot be asked: {}", name_of(status), status.error);
+    case MachineState::killed:
+      return name_of(status) + " was ended by dtool kill";
+    default:
+      return fmt::format("{}: {}", name_of(status), state_text(status));
+  }
+}
+
+/// Lower is nearer to the cause. Machines that were told to stop by others' failure exit later; an
+/// exit code says more than a missing answer.
+int rank_of(const MachineStatus& status) {
+  switch (status.state) {
+    case MachineState::lost:
+      return status.was_rebooted ? 0 : 1;
+    case MachineState::exited:
+      return 2;
+    case MachineState::unreachable:
+      return 3;
+    case MachineState::killed:
+      return 4;
+    default:
+      return 5;
+  }
+}
+
+bool comes_before(const MachineStatus& one, const MachineStatus& other) {
+  if (rank_of(one) != rank_of(other)) return rank_of(one) < rank_of(other);
+  return one.ended_s_ago.value_or(0) > other.ended_s_ago.value_or(0);
+}
+
+/// Where the escape sequence that begins at `at` has its last character (ECMA-48).
+std::size_t end_of_escape(std::string_view text, std::size_t at) {
+  const auto skip = [&text](std::size_t from, char least, char most) {
+    while (from < text.size() && text[from] >= least && text[from] <= most) ++from;
+    return from;
+  };
+  if (text.substr(at + 1).starts_with('[')) return skip(at + 2, ' ', '?');
+  if (text.substr(at + 1).starts_with(']')) {  // a window's title, up to a bell
+    const std::size_t end = text.find('\a', at);
+    return end == text.npos ? text.size() : end;
+  }
+  return skip(at + 1, ' ', '/');
+}
+
+}  // namespace
+
+std::string_view to_string(MachineState state) {
+  switch (state) {
+    case MachineState::running:
+      return "running";
+    case MachineState::exited:
+      return "exited";
+    case MachineState::killed:
+      return "killed";
+    case MachineState::lost:
+      return "lost";
+    case MachineState::not_started:
+      return "not_started";
+    case MachineState::unreachable:
+      return "unreachable";
+  }
+  return "unreachable";
+}
+
+std::string state_text(const MachineStatus& status) {
+  if (status.state == MachineState::exited) return fmt::format("exited {}", status.exit_code);
+  if (status.state == MachineState::not_started) return "not started";
+  if (status.was_rebooted) return "lost, rebooted";
+  return std::string(to_string(status.state));
+}
+
+ssh::Command status_command(const std::string& run_id, const killfiles::Machine& machine) {
+  std::string text(ssh::answer_function());
+  text += fmt::format("run_id={}\nstate={}\nlog={}\noutput={}\n", ssh::quote(run_id),
+                      ssh::quote_path(machine.state_folder), ssh::quote_path(machine.log),
+                      machine.output_folder.empty() ? "" : ssh::quote_path(machine.output_folder));
+  return ssh::bash(text.append(scripts::kStatus));
+}
+
+MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResult& result) {
+  MachineStatus status;
+  status.id = machine.id;
+  status.host = result.host;
+  const Answers answers = ssh::read_answers(result.out);
+  if (!ssh::find_answer(answers, "looked")) {
+    status.error =
+        result.failure == ssh::Failure::none && result.error.empty()
+            ? fmt::format("it did not say how it is: {}",
+                          without_controls(result.err.empty() ? describe(result) : result.err))
+            : describe(result);
+    status.hint = result.hint;
+    return status;
+  }
+  status.pid = find_number(answers, "pid");
+  status.up_s = find_number(answers, "up_s");
+  status.state = judge(status, answers);
+  status.was_rebooted =
+      status.state == MachineState::lost && ssh::find_answer(answers, "rebooted").has_value();
+  status.ended_s_ago = status.up_s ? std::nullopt : find_number(answers, "ended_s_ago");
+  status.processes = static_cast<int>(find_number(answers, "processes").value_or(0));
+  status.cpu_percent = small(find_number(answers, "cpu_percent"));
+  status.memory_bytes = find_number(answers, "memory_bytes");
+  const auto [begin, end] = answers.equal_range("gpu");
+  for (auto each = begin; each != end; ++each) status.gpus.push_back(read_gpu(each->second));
+  status.last_line = without_controls(ssh::find_answer(answers, "last_line").value_or(""));
+  status.cause = without_controls(ssh::find_answer(answers, "cause").value_or(""));
+  status.progress = read_progress(answers);
+  return status;
+}
+
+std::string without_controls(std::string_view text) {
+  std::string clean;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char each = text[i];
+    if (each == '\x1b') {
+      i = end_of_escape(text, i);
+    } else if (each == '\t' || each == '\n') {
+      clean += ' ';
+    } else if (static_cast<unsigned char>(each) >= 0x20 && each != 0x7f) {
+      clean += each;
+    }
+  }
+  return clean;
+}
+
+std::optional<std::string> cause_of(const std::vector<MachineStatus>& machines) {
+  const MachineStatus* first = nullptr;
+  for (const MachineStatus& each : machines) {
+    if (each.is_well()) continue;
+    if (first == nullptr || comes_before(each, *first)) first = &each;
+  }
+  if (first == nullptr) return std::nullopt;
+  // What the run's own supervisor found out goes before what can be guessed from outside, but for
+  // runs that a user ended.
+  for (const MachineStatus& each : machines) {
+    if (each.state == MachineState::exited && each.exit_code != 0 && !each.cause.empty())
+      return each.cause.substr(each.cause.find(": ") + 2);
+  }
+  return describe_failure(*first);
+}
+
+std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines) {
+  std::optional<Progress> newest;
+  for (const MachineStatus& each : machines) {
+    if (each.progress && (!newest || each.progress->age_s < newest->age_s)) newest = each.progress;
+  }
+  return newest;
+}
+
+nlohmann::json to_json(const Progress& progress) {
+  return {{"epoch", progress.epoch},
+          {"step", progress.step},
+          {"loss", progress.loss},
+          {"samples_per_s", progress.samples_per_s},
+          {"age_s", progress.age_s}};
+}
+
+nlohmann::json to_json(const MachineStatus& status) {
+  nlohmann::json json = {{"id", status.id},
+                         {"host", ssh::to_string(status.host)},
+                         {"state", std::string(to_string(status.state))},
+                         {"processes", status.processes}};
+  const auto put = [&json](const char* name, const auto& value) {
+    if (value) json[name] = *value;
+  };
+  if (status.state == MachineState::exited) json["exit_code"] = status.exit_code;
+  if (status.state == MachineState::lost) json["rebooted"] = status.was_rebooted;
+  put("pid", status.pid);
+  put("up_s", status.up_s);
+  put("ended_s_ago", status.ended_s_ago);
+  put("cpu_percent", status.cpu_percent);
+  put("memory_bytes", status.memory_bytes);
+  for (const GpuUse& gpu : status.gpus) {
+    nlohmann::json entry = {{"index", gpu.index}};
+    if (gpu.use_percent) entry["use_percent"] = *gpu.use_percent;
+    if (gpu.memory_mib) entry["memory_mib"] = *gpu.memory_mib;
+    if (gpu.memory_total_mib) entry["memory_total_mib"] = *gpu.memory_total_mib;
+    json["gpus"].push_back(entry);
+  }
+  if (!status.last_line.empty()) json["last_line"] = status.last_line;
+  if (!status.error.empty()) json["error"] = status.error;
+  if (!status.hint.empty()) json["hint"] = status.hint;
+  return json;
+}
+
+}  // namespace dtool::cli

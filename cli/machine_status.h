@@ -1,0 +1,94 @@
+// How one machine of a recorded run is doing: asked in one round trip, for `dtool status` and
+// `dtool list --state`.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "killfiles/killfile.h"
+#include "ssh/remote.h"
+
+namespace dtool::cli {
+
+/// What became of it.
+enum class MachineState {
+  running,
+  exited,       ///< with an exit code
+  killed,       ///< by dtool kill
+  lost,         ///< gone without an exit code: SIGKILL, or the host was rebooted
+  not_started,  ///< nothing of the run was ever started there, or it was deleted
+  unreachable,  ///< no answer, or none that can be read
+};
+
+/// The state's name as `--json` prints it: `not_started`.
+std::string_view to_string(MachineState state);
+
+struct GpuUse {
+  int index = 0;
+  std::optional<int> use_percent;
+  std::optional<int> memory_mib;
+  std::optional<int> memory_total_mib;
+};
+
+/// The newest line of the bundled trainer's metrics.jsonl, averages over all ranks.
+struct Progress {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;
+  double loss = 0;
+  double samples_per_s = 0;
+  std::int64_t age_s = 0;  ///< seconds since it was written
+};
+
+/// What is not known is absent. Ages are seconds by the host's own clock, so that one that is set
+/// wrong does no harm.
+struct MachineStatus {
+  int id = 0;
+  ssh::Host host;
+  MachineState state = MachineState::unreachable;
+  int exit_code = -1;  ///< where it exited
+  bool was_rebooted = false;
+  std::optional<std::int64_t> pid;  ///< of the session's leader
+  std::optional<std::int64_t> up_s;
+  std::optional<std::int64_t> ended_s_ago;
+  int processes = 0;  ///< that bear the run's id
+  std::optional<int> cpu_percent;
+  std::optional<std::int64_t> memory_bytes;  ///< resident, shared pages counted in each process
+  std::vector<GpuUse> gpus;
+  std::string last_line;  ///< of the log, without control characters
+  std::string cause;      ///< what the launched program said of the whole run, or empty
+  std::optional<Progress> progress;
+  std::string error;  ///< why there is no answer
+  std::string hint;
+
+  /// Running, or ended with exit code 0.
+  bool is_well() const {
+    return state == MachineState::running || (state == MachineState::exited && exit_code == 0);
+  }
+};
+
+/// `running`, `exited 3`, `lost, rebooted`.
+std::string state_text(const MachineStatus& status);
+
+/// Asks the host of `machine`; the answer is read by read_status.
+ssh::Command status_command(const std::string& run_id, const killfiles::Machine& machine);
+
+MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResult& result);
+
+/// `text` without escape sequences and control characters; a tab becomes a blank.
+std::string without_controls(std::string_view text);
+
+/// Why the run failed, as one line that names the machine: the trainer's own word, else the machine
+/// that failed first. Nothing where all is well.
+std::optional<std::string> cause_of(const std::vector<MachineStatus>& machines);
+
+/// The newest that any machine has.
+std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines);
+
+nlohmann::json to_json(const MachineStatus& status);
+nlohmann::json to_json(const Progress& progress);
+
+}  // namespace dtool::cli

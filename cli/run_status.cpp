@@ -1,0 +1,48 @@
+#include "cli/run_status.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/action.h"
+
+namespace dtool::cli {
+namespace {
+
+/// A host whose disk hangs answers never; the others' rows wait no longer than this.
+constexpr std::chrono::seconds kPatience{20};
+
+}  // namespace
+
+std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
+                                        ssh::Listener& listener) {
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < killfile.machines.size(); ++i)
+    tasks.push_back({i, status_command(killfile.run_id, killfile.machines[i])});
+  ssh::RunOptions options;
+  options.timeout = kPatience;
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  const auto results = remote.run(std::move(tasks), listener, options);
+  std::vector<MachineStatus> machines;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    machines.push_back(read_status(killfile.machines[i], results[i]));
+  return machines;
+}
+
+bool has_ended(const std::vector<MachineStatus>& machines) {
+  return std::none_of(machines.begin(), machines.end(), [](const MachineStatus& each) {
+    return each.state == MachineState::running || each.state == MachineState::unreachable;
+  });
+}
+
+int exit_code_of(const std::vector<MachineStatus>& machines) {
+  const bool all_well = std::all_of(machines.begin(), machines.end(),
+                                    [](const MachineStatus& each) { return each.is_well(); });
+  return all_well ? kAllWell : kSomeFailed;
+}
+
+std::string_view state_of_run(const std::vector<MachineStatus>& machines) {
+  if (exit_code_of(machines) != kAllWell) return "failed";
+  return has_ended(machines) ? "ended" : "running";
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,25 @@
+// Asks all machines of a recorded run how they are, in one round trip each.
+#pragma once
+
+#include <vector>
+
+#include "cli/machine_status.h"
+#include "ssh/remote.h"
+
+namespace dtool::cli {
+
+/// The remote's hosts are the killfile's machines in their order. A host that takes longer than the
+/// answer is worth counts as unreachable.
+std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
+                                        ssh::Listener& listener);
+
+/// Whether nothing of it can change any more: no machine runs, and each has answered.
+bool has_ended(const std::vector<MachineStatus>& machines);
+
+/// kAllWell where all machines run or ended with 0, else kSomeFailed.
+int exit_code_of(const std::vector<MachineStatus>& machines);
+
+/// `running`, `ended`, `failed`: of the run as a whole.
+std::string_view state_of_run(const std::vector<MachineStatus>& machines);
+
+}  // namespace dtool::cli

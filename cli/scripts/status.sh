@@ -1,0 +1,79 @@
+# shellcheck shell=bash disable=SC2154
+# Tells how one machine's part of a run is doing. Defined before: answer, run_id, state, log, output (paths; output may be
+# empty). Reads the ends of files alone, however large they are, and writes nothing.
+LC_ALL=C
+now=$(date +%s)
+age_of() { answer "$1" $((now - $(stat -c %Y "$2" 2> /dev/null || echo "$now"))); }
+
+# The processes that bear the run's id, without what only looks at them.
+mapfile -t pids < <(grep -lsxzF "DTOOL_RUN_ID=$run_id" /proc/[0-9]*/environ | cut -d/ -f3)
+
+# Sets ticks (of CPU time) and pages (resident) of those processes together.
+measure() {
+  local pid stat fields
+  ticks=0 pages=0 processes=0
+  for pid in "${pids[@]}"; do
+    { stat=$(< "/proc/$pid/stat"); } 2> /dev/null || continue
+    read -ra fields <<< "${stat##*) }"
+    [ "${fields[0]-Z}" = Z ] && continue
+    ticks=$((ticks + fields[11] + fields[12])) pages=$((pages + fields[21])) processes=$((processes + 1))
+  done
+}
+
+# Hundredths of a second since the boot.
+uptime_of_host() { read -r uptime _ < /proc/uptime; uptime=${uptime/./}; }
+
+hertz=$(getconf CLK_TCK)
+uptime_of_host
+if ((${#pids[@]})); then
+  measure
+  before_ticks=$ticks before=$uptime
+  sleep 0.3
+  uptime_of_host
+  measure
+  # A process that ended meanwhile takes its time with it.
+  ((ticks >= before_ticks && uptime > before)) && answer cpu_percent $(((ticks - before_ticks) * 10000 / hertz / (uptime - before)))
+  answer memory_bytes $((pages * $(getconf PAGESIZE)))
+  answer processes "$processes"
+fi
+
+if cd "$state" 2> /dev/null; then
+  answer folder yes
+  if read -r pid start boot 2> /dev/null < process; then
+    answer pid "$pid"
+    if [ "$boot" != "$(< /proc/sys/kernel/random/boot_id)" ]; then
+      answer rebooted "$((uptime / 100))"
+    else
+      stat=$(cat "/proc/$pid/stat" 2> /dev/null)
+      read -ra fields <<< "${stat##*) }"
+      if [ "${fields[19]-}" = "$start" ] && [ "${fields[0]}" != Z ]; then answer up_s $((uptime / 100 - start / hertz)); fi
+    fi
+  fi
+  # kill leaves its mark on runs too that had ended before.
+  if [ -e killed ] && ! { [ -e exit_code ] && [ exit_code -ot killed ]; }; then answer killed yes; fi
+  if [ -e exit_code ]; then
+    answer exit_code "$(< exit_code)"
+    age_of ended_s_ago exit_code
+  elif [ -e killed ]; then
+    age_of ended_s_ago killed
+  fi
+fi
+
+if [ -r "$log" ]; then
+  said='' last=''
+  while IFS= read -r line; do
+    last=$line
+    case $line in "dtool-trainer: "* | "dtool: rank "*) said=$line ;; esac
+  done < <(tail -c 8192 "$log" | tr '\r\0' '\n ' | grep -a '[^[:space:]]')  # a progress bar returns its carriage
+  [ -z "$said" ] || answer cause "$said"
+  [ -z "$last" ] || answer last_line "${last:0:1000}"
+fi
+if [ -n "$output" ] && [ -r "$output/metrics.jsonl" ]; then
+  metrics=$(tail -c 4096 "$output/metrics.jsonl" | grep -aE '^\{"event": "(step|epoch)".*\}$' | tail -n 1)
+  [ -z "$metrics" ] || { answer metrics "$metrics"; age_of metrics_s_ago "$output/metrics.jsonl"; }
+fi
+if command -v nvidia-smi > /dev/null; then
+  timeout 5 nvidia-smi --query-gpu=index,utilization.gpu,memory.used,memory.total --format=csv,noheader,nounits 2> /dev/null |
+    while IFS= read -r line; do answer gpu "$line"; done
+fi
+answer looked yes

@@ -1,0 +1,81 @@
+// `dtool status`: a row for each machine of a recorded run, and why it failed where it did.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/host_options.h"
+#include "cli/host_output.h"
+#include "cli/recorded.h"
+#include "cli/run_status.h"
+#include "cli/status_table.h"
+#include "ssh/fleet.h"
+
+namespace dtool::cli {
+namespace {
+
+class StatusAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  static void show(Console& console, const killfiles::Killfile& killfile,
+                   const std::vector<MachineStatus>& machines);
+  static void show_json(Console& console, const killfiles::Killfile& killfile,
+                        const std::vector<MachineStatus>& machines);
+
+  HostOptions hosts_;
+  std::string run_;
+};
+
+void StatusAction::add_options(CLI::App& app) {
+  app.add_option("RUN", run_, "a run's id, or the beginning of one; none: the newest run");
+  add_connect_options(app, hosts_);
+}
+
+void StatusAction::show(Console& console, const killfiles::Killfile& killfile,
+                        const std::vector<MachineStatus>& machines) {
+  for (const std::string& line : headlines(console, killfile, machines, {})) console.say(line);
+  for (const std::string& line : table(console, machines, {})) console.say(line);
+}
+
+void StatusAction::show_json(Console& console, const killfiles::Killfile& killfile,
+                             const std::vector<MachineStatus>& machines) {
+  nlohmann::json document = {{"run_id", killfile.run_id},
+                             {"created", killfile.created},
+                             {"state", std::string(state_of_run(machines))},
+                             {"exit_code", exit_code_of(machines)},
+                             {"machines", nlohmann::json::array()}};
+  for (const MachineStatus& each : machines) document["machines"].push_back(to_json(each));
+  if (const auto cause = cause_of(machines)) document["cause"] = *cause;
+  if (const auto progress = progress_of(machines)) document["progress"] = to_json(*progress);
+  console.document(document);
+}
+
+int StatusAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  const killfiles::Killfile killfile = recorded_run(run_);
+  if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
+  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings);
+  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  ProgressListener listener(console, targets.hosts, "answered");
+  const auto machines = ask_machines(*remote, killfile, listener);
+  console.progress("");
+  if (remote->interrupted()) return kInterrupted;
+  if (console.json()) {
+    show_json(console, killfile, machines);
+  } else {
+    show(console, killfile, machines);
+  }
+  return exit_code_of(machines);
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_status() {
+  return std::make_unique<StatusAction>();
+}
+
+}  // namespace dtool::cli

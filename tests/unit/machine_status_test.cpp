@@ -1,0 +1,139 @@
+// A host's answers become a machine's state, numbers and last line; several become a cause.
+#include "cli/machine_status.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/unit/fake_remote.h"
+#include "tests/unit/syntax.h"
+
+namespace dtool::cli {
+namespace {
+
+using tests::answered;
+using tests::from;
+
+killfiles::Machine machine(int id) {
+  killfiles::Machine made;
+  made.id = id;
+  made.state_folder = "~/.dtool/runs/x_1/machine0";
+  made.log = "~/it's a log";
+  return made;
+}
+
+MachineStatus read(const std::string& answers, int id = 0) {
+  std::string out;
+  std::istringstream lines(answers + "\nlooked=yes");
+  for (std::string line; std::getline(lines, line);) out += "dtool-answer " + line + "\n";
+  return read_status(machine(id), from("h" + std::to_string(id + 1), answered(out)));
+}
+
+TEST(MachineStatus, TheScriptIsShellWhateverThePathsAre) {
+  const ssh::Command command = status_command("x_1", machine(0));
+  EXPECT_EQ(tests::syntax_fault(command.input), "");
+}
+
+TEST(MachineStatus, AProcessThatIsThereRunsWhateverElseIsThere) {
+  const MachineStatus status = read("pid=7\nup_s=65\nkilled=yes\nexit_code=3");
+  EXPECT_EQ(status.state, MachineState::running);
+  EXPECT_EQ(status.up_s, 65);
+  EXPECT_TRUE(status.is_well());
+}
+
+TEST(MachineStatus, AnExitCodeIsAnEnd) {
+  EXPECT_TRUE(read("pid=7\nexit_code=0").is_well());
+  const MachineStatus failed = read("pid=7\nexit_code=3\nended_s_ago=9");
+  EXPECT_EQ(failed.state, MachineState::exited);
+  EXPECT_FALSE(failed.is_well());
+  EXPECT_EQ(state_text(failed), "exited 3");
+  EXPECT_EQ(failed.ended_s_ago, 9);
+}
+
+TEST(MachineStatus, AProcessThatIsGoneWithoutACodeIsLostAndAnotherBootSaysWhy) {
+  EXPECT_EQ(state_text(read("pid=7")), "lost");
+  EXPECT_EQ(state_text(read("pid=7\nrebooted=12")), "lost, rebooted");
+  EXPECT_EQ(state_text(read("pid=7\nrebooted=12\nexit_code=0")), "exited 0");
+  EXPECT_EQ(state_text(read("pid=7\nkilled=yes\nexit_code=143")), "killed");
+}
+
+TEST(MachineStatus, WithoutAProcessFileNothingWasStarted) {
+  EXPECT_EQ(read("").state, MachineState::not_started);
+  EXPECT_EQ(read("killed=yes").state, MachineState::killed);
+}
+
+TEST(MachineStatus, AHostWithoutAWholeAnswerIsUnreachableAndSaysWhy) {
+  const auto lost =
+      read_status(machine(0), from("h1", tests::failed(ssh::Failure::timed_out, "too slow")));
+  EXPECT_EQ(lost.state, MachineState::unreachable);
+  EXPECT_EQ(lost.error, "too slow");
+  const auto odd = read_status(machine(0), from("h1", answered("", 127, "bash: not found\n")));
+  EXPECT_EQ(odd.state, MachineState::unreachable);
+  EXPECT_NE(odd.error.find("bash: not found"), std::string::npos);
+}
+
+TEST(MachineStatus, NumbersThatCannotBeReadAreAbsent) {
+  const MachineStatus status = read("pid=x\ncpu_percent=\nmemory_bytes=12y\nprocesses=many");
+  EXPECT_FALSE(status.pid || status.cpu_percent || status.memory_bytes);
+  EXPECT_EQ(status.processes, 0);
+}
+
+TEST(MachineStatus, GpusAreReadAlsoWhereTheyTellLittle) {
+  const MachineStatus status = read("gpu=0, 97, 30123, 81559\ngpu=1, [N/A], 5, 9");
+  ASSERT_EQ(status.gpus.size(), 2U);
+  EXPECT_EQ(status.gpus[0].use_percent, 97);
+  EXPECT_EQ(status.gpus[0].memory_total_mib, 81559);
+  EXPECT_FALSE(status.gpus[1].use_percent);
+  EXPECT_EQ(status.gpus[1].memory_mib, 5);
+}
+
+TEST(MachineStatus, ProgressIsTheNewestLineOfTheMetricsOrNothing) {
+  const auto progress = read(R"(metrics={"event": "step", "epoch": 3, "step": 120, "loss": 0.5,)"
+                             R"( "samples_per_s": 1000.5})"
+                             "\nmetrics_s_ago=4")
+                            .progress;
+  ASSERT_TRUE(progress);
+  EXPECT_EQ(progress->step, 120);
+  EXPECT_DOUBLE_EQ(progress->samples_per_s, 1000.5);
+  EXPECT_EQ(progress->age_s, 4);
+  EXPECT_FALSE(read("metrics={\"epoch\": 3, \"st").progress);
+  EXPECT_EQ(read(R"(metrics={"epoch": "three"})").progress->epoch, 0);
+}
+
+TEST(MachineStatus, ControlCharactersDoNotReachTheTerminal) {
+  EXPECT_EQ(without_controls("\x1b[31mred\x1b[0m\tand\x07 \x1b(B\x7fplain"), "red and plain");
+  EXPECT_EQ(without_controls("\x1b]0;title\x07shown"), "shown");
+  EXPECT_EQ(without_controls("cut\x1b["), "cut");
+  EXPECT_EQ(without_controls("cut\x1b"), "cut");
+  EXPECT_EQ(without_controls("größer"), "größer");
+}
+
+TEST(CauseOf, TheProgramsOwnWordGoesBeforeAGuess) {
+  EXPECT_FALSE(cause_of({read("pid=7\nup_s=1"), read("pid=7\nexit_code=0")}));
+  const auto cause = cause_of(
+      {read("pid=7"), read("pid=7\nexit_code=1\ncause=dtool-trainer: rank 1 was killed", 1)});
+  EXPECT_EQ(cause, "rank 1 was killed");
+}
+
+TEST(CauseOf, OtherwiseTheMachineThatFailedFirstIsNamed) {
+  const auto cause = cause_of({read("pid=7\nexit_code=1\nended_s_ago=2\nlast_line=second"),
+                               read("pid=7\nexit_code=137\nended_s_ago=9\nlast_line=first", 1)});
+  EXPECT_EQ(cause, "machine 1 (h2) ended with exit code 137 (signal 9): first");
+}
+
+TEST(CauseOf, AHostThatWasRebootedGoesBeforeThoseThatMissedIt) {
+  const auto cause = cause_of({read("pid=7\nexit_code=1"), read("pid=7\nrebooted=1", 1)});
+  EXPECT_EQ(cause, "machine 1 (h2) was rebooted while it ran");
+}
+
+TEST(MachineStatus, TheDocumentHasWhatIsKnownAlone) {
+  const nlohmann::json json = to_json(read("pid=7\nup_s=65\nprocesses=3\ncpu_percent=150"));
+  EXPECT_EQ(json["state"], "running");
+  EXPECT_EQ(json["cpu_percent"], 150);
+  EXPECT_FALSE(json.contains("memory_bytes"));
+  EXPECT_FALSE(json.contains("exit_code"));
+}
+
+}  // namespace
+}  // namespace dtool::cli
