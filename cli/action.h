@@ -43,6 +43,7 @@ struct Action {
   virtual int run(Invocation& invocation) = 0;
 };
 
+std::unique_ptr<Action> make_check();
 std::unique_ptr<Action> make_command();
 std::unique_ptr<Action> make_config();
 std::unique_ptr<Action> make_fetch();

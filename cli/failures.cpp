@@ -12,15 +12,12 @@
 #include "ssh/quote.h"
 
 namespace dtool::cli {
-namespace {
 
-std::string with_hosts(std::string hint, const std::string& hosts) {
+std::string hint_for(std::string hint, const std::string& hosts) {
   const std::size_t at = hint.find(ssh::kHostsInHint);
   if (at != hint.npos) hint.replace(at, ssh::kHostsInHint.size(), ssh::quote(hosts));
   return hint;
 }
-
-}  // namespace
 
 std::string describe(const ssh::HostResult& result) {
   if (!result.error.empty()) return result.error;
@@ -57,7 +54,7 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
       text += fmt::format(" (address {})", address.at(key));
     if (!key.second.empty()) {
       text += fmt::format("\n    {} {}", console.styled_error(Style::yellow, "hint:"),
-                          with_hosts(key.second, hosts));
+                          hint_for(key.second, hosts));
     }
     console.complain(text);
   }
@@ -71,7 +68,7 @@ nlohmann::json to_json(const ssh::HostResult& result) {
       {"failure", std::string(ssh::to_string(result.failure))},
       {"elapsed_s", static_cast<double>(result.elapsed.count()) / 1000.0}};
   if (!result.error.empty()) json["error"] = result.error;
-  if (!result.hint.empty()) json["hint"] = with_hosts(result.hint, ssh::to_string(result.host));
+  if (!result.hint.empty()) json["hint"] = hint_for(result.hint, ssh::to_string(result.host));
   return json;
 }
 

@@ -21,6 +21,9 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
 /// One host's result, as every `--json` has it: host, exit_code, failure, error, hint, elapsed_s.
 nlohmann::json to_json(const ssh::HostResult& result);
 
+/// A hint with `hosts` in the place of ssh::kHostsInHint, quoted for a shell.
+std::string hint_for(std::string hint, const std::string& hosts);
+
 /// Host names as a folded pattern.
 std::string fold_hosts(const std::vector<ssh::Host>& hosts);
 

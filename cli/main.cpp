@@ -46,6 +46,7 @@ constexpr std::array kSubcommands = {
     Row{"list", "recorded runs, newest first", make_list},
     Row{"status", "how each machine of a run is doing, and why it failed where it did",
         make_status},
+    Row{"check", "look what each host has and lacks for a run", make_check},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
 };
 

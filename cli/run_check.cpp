@@ -34,7 +34,8 @@ std::string trainer_beside() {
 
 std::string check_script(const Needs& needs, std::size_t host, const std::string& peer) {
   std::string text(ssh::answer_function());
-  text += fmt::format("folder={}\ncode={}\n", ssh::quote_path(run_folder(needs.run_id)),
+  text += fmt::format("folder={}\ncode={}\n",
+                      needs.run_id.empty() ? "''" : ssh::quote_path(run_folder(needs.run_id)),
                       needs.code_must_exist ? ssh::quote_path(needs.code_folders[host]) : "''");
   text +=
       fmt::format("activate={}\n", needs.activate.empty() ? "''" : ssh::quote_path(needs.activate));
@@ -45,10 +46,16 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
   text += fmt::format("port={}\n", host > 0          ? "''"
                                    : needs.port == 0 ? "auto"
                                                      : std::to_string(needs.port));
+  if (needs.survey == Survey::yes) {
+    text += fmt::format("code_place={}\n", ssh::quote_path(needs.code_folders[host]));
+    text.append(scripts::kSurvey);
+  }
   return text.append(scripts::kCheck);
 }
 
-void set_lack(ssh::HostResult& result, std::string error, std::string hint) {
+void set_lack(Checked& checked, std::string what, std::string error, std::string hint) {
+  checked.lacks.push_back({std::move(what), error, hint});
+  ssh::HostResult& result = checked.result;
   if (result.failure != ssh::Failure::none) {
     result.error += "; " + error;
     return;
@@ -58,7 +65,7 @@ void set_lack(ssh::HostResult& result, std::string error, std::string hint) {
   result.hint = std::move(hint);
 }
 
-void judge_programs(const Answers& answers, ssh::HostResult& result) {
+void judge_programs(const Answers& answers, Checked& checked) {
   std::string missing;
   std::string packages;
   const auto [begin, end] = answers.equal_range("lack");
@@ -68,16 +75,16 @@ void judge_programs(const Answers& answers, ssh::HostResult& result) {
   }
   if (missing.empty()) return;
   set_lack(
-      result, fmt::format("{} is not there", missing),
+      checked, "programs", fmt::format("{} is not there", missing),
       fmt::format("on Debian: dtool command --command 'sudo apt-get install -y{}' --runs_on {}",
                   packages, ssh::kHostsInHint));
 }
 
-void judge_trainer(const Answers& answers, ssh::HostResult& result, Checked& checked) {
+void judge_trainer(const Answers& answers, Checked& checked) {
   checked.trainer = ssh::find_answer(answers, "trainer").value_or("");
   if (checked.trainer.empty()) {
     set_lack(
-        result, "dtool-trainer is not there",
+        checked, "trainer", "dtool-trainer is not there",
         "install dtool on the host (cmake --install), or put dtool-trainer into its ~/.dtool/bin");
     return;
   }
@@ -86,7 +93,7 @@ void judge_trainer(const Answers& answers, ssh::HostResult& result, Checked& che
       version == "dtool-trainer " DTOOL_VERSION)
     return;
   set_lack(
-      result,
+      checked, "trainer",
       fmt::format("{} is not of version {}: it says {}", checked.trainer, DTOOL_VERSION, version),
       "install the same dtool everywhere; LibTorch belongs to it (apt-get install libtorch1.13 "
       "libgloo0)");
@@ -94,16 +101,15 @@ void judge_trainer(const Answers& answers, ssh::HostResult& result, Checked& che
 
 /// The number that the host answered; 0 where it said nothing. What is none is a failure of that
 /// host.
-int read_number(const Answers& answers, const std::string& name, int most,
-                ssh::HostResult& result) {
+int read_number(const Answers& answers, const std::string& name, int most, Checked& checked) {
   const auto text = ssh::find_answer(answers, name);
   if (!text) return 0;
   int value = 0;
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, value);
   if (error == std::errc() && stop == end && value >= 0 && value <= most) return value;
-  set_lack(result, fmt::format("its answer {}={} is no number from 0 to {}", name, *text, most),
-           "");
+  set_lack(checked, "answer",
+           fmt::format("its answer {}={} is no number from 0 to {}", name, *text, most), "");
   return 0;
 }
 
@@ -121,33 +127,34 @@ std::string readable_fault(std::string text) {
 void judge(Checked& checked, const Needs& needs) {
   ssh::HostResult& result = checked.result;
   if (result.failure != ssh::Failure::none) return;
-  const Answers answers = ssh::read_answers(result.out);
+  const Answers& answers = checked.answers = ssh::read_answers(result.out);
   const auto find = [&answers](const char* name) { return ssh::find_answer(answers, name); };
   if (!find("checked")) {
     const bool has_no_bash = result.exit_code == 127;
     set_lack(
-        result,
+        checked, "answer",
         has_no_bash ? "bash is not there" : "the host cannot be looked at: " + words_of(result),
         has_no_bash ? "install bash on the host" : "");
     return;
   }
-  judge_programs(answers, result);
+  judge_programs(answers, checked);
   if (const auto file = find("no_activate")) {
-    set_lack(result, fmt::format("--env_activate_path: there is no file {}", *file),
+    set_lack(checked, "activate", fmt::format("--env_activate_path: there is no file {}", *file),
              "dtool config runs a script that makes it");
   }
   if (const auto folder = find("no_code")) {
-    set_lack(result, fmt::format("there is no folder {}, and --no_sync sends none", *folder), "");
+    set_lack(checked, "code",
+             fmt::format("there is no folder {}, and --no_sync sends none", *folder), "");
   }
-  if (needs.trainer) judge_trainer(answers, result, checked);
+  if (needs.trainer) judge_trainer(answers, checked);
   checked.experiment_fault = readable_fault(find("bad_experiment").value_or(""));
   if (const auto port = find("port_taken")) {
-    set_lack(result, fmt::format("something listens on port {} already", *port),
+    set_lack(checked, "port", fmt::format("something listens on port {} already", *port),
              "--distributed_ip_and_port auto takes a free one");
   }
-  checked.gpus = read_number(answers, "gpus", 1024, result);
+  checked.gpus = read_number(answers, "gpus", 1024, checked);
   checked.address = find("address").value_or("");
-  const int port = read_number(answers, "port", 65535, result);
+  const int port = read_number(answers, "port", 65535, checked);
   checked.port = port == 0 ? needs.port : static_cast<std::uint16_t>(port);
   checked.logout_kills = find("logout_kills").has_value();
 }

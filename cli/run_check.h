@@ -1,8 +1,9 @@
 // Looks whether every host can run its part, in one round trip a host, before anything is sent or
-// started.
+// started. `dtool run` asks for what it needs; `dtool check` asks the same and more.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,12 @@
 
 namespace dtool::cli {
 
+/// Whether hosts are also asked what no run needs to know: versions, cores, memory, disks.
+enum class Survey { no, yes };
+
 /// What the run will need.
 struct Needs {
-  std::string run_id;
+  std::string run_id;                     ///< empty: no run's folder is made
   std::vector<std::string> code_folders;  ///< one a host
   bool code_must_exist = false;           ///< it is not going to be sent
   std::string activate;                   ///< may be empty
@@ -21,11 +25,21 @@ struct Needs {
   std::string experiment_toml;            ///< for machine 0's trainer to check; empty: none
   bool rsync = false;
   std::uint16_t port = 0;  ///< on machine 0; 0: any that is free
+  Survey survey = Survey::no;
+};
+
+/// Something that a host lacks.
+struct Lack {
+  std::string what;  ///< `programs`, `trainer`, `activate`, `code`, `port`, `answer`
+  std::string error;
+  std::string hint;
 };
 
 /// What one host answered; meaningful where its result is ok.
 struct Checked {
-  ssh::HostResult result;  ///< a lack is a failure, with how to mend it
+  ssh::HostResult result;   ///< a lack is a failure, with how to mend it
+  std::vector<Lack> lacks;  ///< the same, one by one; none where the host did not answer
+  std::multimap<std::string, std::string> answers;  ///< all that it said, by name
   int gpus = 0;
   std::string experiment_fault;  ///< what machine 0's trainer says of the experiment; empty: well
   std::string trainer;           ///< path of the bundled trainer there
@@ -34,7 +48,7 @@ struct Checked {
   bool logout_kills = false;     ///< the system ends what users leave running at logout
 };
 
-/// Asks all hosts. Each that lacks nothing has the run's folder afterwards.
+/// Asks all hosts. Each that lacks nothing has the run's folder afterwards, where there is a run.
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs);
 
 /// What a host said that did not answer a script: its complaint, else its output (nologin's), else

@@ -5,6 +5,7 @@ if(DTOOL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(unit_tests
+    tests/unit/check_facts_test.cpp
     tests/unit/client_config_peer_test.cpp
     tests/unit/client_config_test.cpp
     tests/unit/code_tree_test.cpp
@@ -23,6 +24,7 @@ if(DTOOL_TESTS)
     tests/unit/killfile_folder_test.cpp
     tests/unit/killfile_text_test.cpp
     tests/unit/listener_test.cpp
+    tests/unit/listener_trial_test.cpp
     tests/unit/log_lines_test.cpp
     tests/unit/machine_status_test.cpp
     tests/unit/main.cpp
@@ -179,6 +181,7 @@ if(DTOOL_TESTS)
       a_failed_run_names_one_cause
       a_followed_run_tells_how_it_ended
       a_run_that_cannot_start_starts_nothing
+      check_tells_what_each_host_has_and_lacks
       command_asks_before_it_uses_a_recorded_runs_hosts
       command_hands_on_output_of_any_kind
       command_names_every_host_that_fails

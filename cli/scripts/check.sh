@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Looks whether a host can run a machine's part of a run. Defined before: answer, folder (the run's), code (if it
+# Looks whether a host can run a machine's part of a run. Defined before: answer, folder (the run's, or empty: none is made), code (if it
 # must be there, or empty), activate (or empty), trainer_beside (the launcher's trainer, or
 # empty: none wanted), experiment (for the trainer to check, or empty), machines (their number), wants_rsync (yes or no), port (to look
 # at, `auto`, or empty on machines that do not listen), peer (an address of another machine, or empty).
@@ -57,11 +57,15 @@ if [ -n "$port" ]; then
 fi
 
 # systemd may end what a user leaves running at logout
-if grep -qsE '^ *KillUserProcesses *= *(yes|true|1)' /etc/systemd/logind.conf /etc/systemd/logind.conf.d/*.conf &&
+if grep -qsE '^ *KillUserProcesses *= *(yes|true|1|on)' /etc/systemd/logind.conf /etc/systemd/logind.conf.d/*.conf &&
   [ ! -e "/var/lib/systemd/linger/$(id -un)" ]; then
   answer logout_kills yes
 fi
 free=$(df -Pk "$HOME" 2> /dev/null | awk 'NR == 2 { print $4 }')
 answer free_kib "${free:-0}"
-(umask 077; mkdir -p "$folder") || lack "a home folder that can be written"
+if [ -n "$folder" ]; then
+  (umask 077; mkdir -p "$folder") || lack "a home folder that can be written"
+else
+  [ -w "$HOME" ] || lack "a home folder that can be written"
+fi
 answer checked yes

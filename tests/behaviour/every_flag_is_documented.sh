@@ -9,7 +9,7 @@ flags_of_page() { { grep -Eo '`--[a-z_]+' || true; } | tr -d '`' | sort -u; }
 
 expect_exit 0 dtool --help
 mapfile -t commands < <(sed -n '/^[A-Za-z]*ommands:/,$p' "$out" | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
-expect_equal 'command config fetch kill list logs run status trust' "$(printf '%s\n' "${commands[@]}" | sort | xargs)"
+expect_equal 'check command config fetch kill list logs run status trust' "$(printf '%s\n' "${commands[@]}" | sort | xargs)"
 
 common=$(section 'Flags of every command'; section 'Flags for hosts')
 all=$work/all
@@ -47,6 +47,8 @@ expect_documented_fields
 expect_exit 1 dtool command --json --runs_on 'local,nobody@127.0.0.1:1' --command true
 expect_documented_fields
 expect_exit 0 dtool trust --json --runs_on local
+expect_documented_fields
+expect_exit 0 dtool check --json --no_trainer --runs_on local
 expect_documented_fields
 expect_exit 0 dtool list --json
 expect_documented_fields
