@@ -4,7 +4,8 @@
 with_perl='use Socket; $SIG{PIPE} = "IGNORE";
 my ($address, $port, $token) = @ARGV;
 my $six = $address =~ /:/;
-socket(my $listener, $six ? AF_INET6 : AF_INET, SOCK_STREAM, 0) && setsockopt($listener, SOL_SOCKET, SO_REUSEADDR, 1)
+my $listener;
+socket($listener, $six ? AF_INET6 : AF_INET, SOCK_STREAM, 0) && setsockopt($listener, SOL_SOCKET, SO_REUSEADDR, 1)
   && bind($listener, $six ? pack_sockaddr_in6($port, Socket::IN6ADDR_ANY) : pack_sockaddr_in($port, INADDR_ANY))
   && listen($listener, 1024) or die "$!\n";
 $| = 1; print "listens\n"; close STDOUT;
