@@ -43,6 +43,7 @@ constexpr std::array kSubcommands = {
         make_kill},
     Row{"fetch", "bring the outputs of a run to this machine, a folder a machine", make_fetch},
     Row{"logs", "the machines' logs of a run as one, each line behind its machine", make_logs},
+    Row{"attach", "show the live screen session of one machine in this terminal", make_attach},
     Row{"list", "recorded runs, newest first", make_list},
     Row{"status", "how each machine of a run is doing, and why it failed where it did",
         make_status},

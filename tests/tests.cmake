@@ -182,6 +182,7 @@ if(DTOOL_TESTS)
       a_followed_run_tells_how_it_ended
       a_run_that_cannot_start_starts_nothing
       check_tells_what_each_host_has_and_lacks
+      attach_gives_the_screen_and_the_terminal_back
       command_asks_before_it_uses_a_recorded_runs_hosts
       command_hands_on_output_of_any_kind
       command_names_every_host_that_fails

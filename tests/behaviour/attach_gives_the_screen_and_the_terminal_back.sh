@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# `dtool attach` shows a machine's live session in this terminal, in its size; Ctrl-a d leaves the run running; the
+# terminal is as it was before, also after SIGTERM, a lost connection and the end of the run.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+needs_program tmux
+lab 2
+
+mkdir code
+cd code
+cat >train.sh <<'END'
+until [ -e ~/stop ]; do
+  echo "size $(stty size </dev/tty), terminal $RANK"
+  sleep 0.3
+done
+exit 3
+END
+expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash train.sh
+id=$(json 'd["run_id"]')
+
+# A terminal with a shell in it, which ends by itself should the test not come so far.
+pane() { tmux -L "dtool-$$" -f /dev/null "$@"; }
+shows() { pane capture-pane -pJ | grep -Eq -e "$1"; }
+pane new-session -d -x 100 -y 30 'timeout 150 bash --norc'
+# $1: dtool attach's arguments. What the shell says afterwards begins with code=.
+attaches() {
+  pane send-keys -l "clear; stty -g >before; $DTOOL attach $1; echo code=\$?; stty -g >after"
+  pane send-keys Enter
+}
+ends_with() {
+  eventually 60 shows "^code=$1" || { pane capture-pane -p >&2; false; }
+  eventually 10 test -s after
+  expect_equal "$(cat before)" "$(cat after)"
+  rm after
+}
+
+# Its size, a new one, and away from it.
+attaches "$id --machine 1"
+eventually 30 shows 'size 30 100, terminal 1'
+pane resize-window -x 70 -y 20
+eventually 30 shows 'size 20 70, terminal 1'
+pane send-keys C-a d
+ends_with 0
+eventually 5 shows 'machine1 of .*: detached, it goes on'
+expect_process_with "$id"
+
+# SIGTERM, and a connection that is lost.
+attaches "$id --machine 0"
+eventually 30 shows 'size 20 70, terminal 0'
+pkill -TERM -f "^$DTOOL attach $id"
+ends_with 130
+attaches "$id --machine 1"
+eventually 30 shows 'size 20 70, terminal 1'
+on 2 pkill -KILL -f '^sshd: root@pts'
+ends_with 1
+eventually 5 shows 'dtool: 1 of 1 host failed: attaching to machine1'
+expect_process_with "$id"
+
+# Mistakes.
+attaches "$id"
+ends_with 2
+eventually 5 shows 'hint: name one: --machine 0'
+attaches "$id --machine 2"
+ends_with 2
+expect_exit 2 dtool attach "$id" --machine 0
+expect_error 'dtool attach needs a terminal'
+expect_error 'hint: dtool logs'
+
+# The end of the run, seen from inside and from outside.
+attaches "$id --machine 0"
+eventually 30 shows 'size 20 70, terminal 0'
+on 1 touch /root/stop
+ends_with 0
+eventually 5 shows 'has ended with exit code 3'
+attaches "$id --machine 0"
+ends_with 1
+eventually 5 shows 'has ended with exit code 3'
+eventually 5 shows 'hint: dtool logs'
+pane kill-server
+
+expect_exit 0 dtool kill --yes "$id"
