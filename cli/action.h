@@ -51,6 +51,7 @@ std::unique_ptr<Action> make_fetch();
 std::unique_ptr<Action> make_kill();
 std::unique_ptr<Action> make_list();
 std::unique_ptr<Action> make_logs();
+std::unique_ptr<Action> make_plot();
 std::unique_ptr<Action> make_run();
 std::unique_ptr<Action> make_status();
 std::unique_ptr<Action> make_trust();

@@ -48,6 +48,7 @@ constexpr std::array kSubcommands = {
     Row{"status", "how each machine of a run is doing, and why it failed where it did",
         make_status},
     Row{"check", "look what each host has and lacks for a run", make_check},
+    Row{"plot", "curves of loss, learning rate, throughput and accuracy", make_plot},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
 };
 

@@ -6,6 +6,7 @@ if(DTOOL_TESTS)
   include(GoogleTest)
   add_executable(unit_tests
     tests/unit/check_facts_test.cpp
+    tests/unit/axis_test.cpp
     tests/unit/client_config_peer_test.cpp
     tests/unit/client_config_test.cpp
     tests/unit/code_tree_test.cpp
@@ -28,7 +29,9 @@ if(DTOOL_TESTS)
     tests/unit/log_lines_test.cpp
     tests/unit/machine_status_test.cpp
     tests/unit/main.cpp
+    tests/unit/metrics_test.cpp
     tests/unit/nearest_test.cpp
+    tests/unit/plot_test.cpp
     tests/unit/process_test.cpp
     tests/unit/quote_test.cpp
     tests/unit/reactor_test.cpp
@@ -211,6 +214,7 @@ if(DTOOL_TESTS)
       logs_are_one_text
       mistakes_in_commands_start_nothing
       only_a_dropped_greeting_is_tried_again
+      plot_draws_the_curves_of_runs
       run_killed_at_any_moment_leaves_nothing_after_kill
       slurm_and_mpirun_start_the_trainer
       ssh_configuration_is_honoured

@@ -1,0 +1,79 @@
+#include "cli/plot_sources.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "cli/action.h"
+#include "cli/recorded.h"
+#include "killfiles/whole_file.h"
+#include "ssh/quote.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+constexpr std::string_view kFile = "metrics.jsonl";
+constexpr std::string_view kHere = "dtool-answer metrics=here\n";
+
+ssh::Command read_command(const std::string& folder) {
+  return ssh::bash(
+      fmt::format("{}file={}/{}\n"
+                  "[ -e \"$file\" ] || {{ answer metrics missing; exit; }}\n"
+                  "answer metrics here\nexec cat -- \"$file\"\n",
+                  ssh::answer_function(), ssh::quote_path(folder), kFile));
+}
+
+/// The host answered, and has no such file.
+void tell_missing(ssh::HostResult& result, const std::string& folder) {
+  result.failure = ssh::Failure::local_program;
+  result.exit_code = -1;
+  result.error = fmt::format("there is no {}/{}", folder, kFile);
+  result.hint =
+      "the bundled trainer writes it at its first log point; another program has to write one "
+      "into $DTOOL_OUTPUT_DIR";
+}
+
+}  // namespace
+
+PlotSource read_file_source(const std::string& file) {
+  try {
+    return {file, std::nullopt, read_metrics(killfiles::read_whole(file))};
+  } catch (const std::system_error& error) {
+    throw UsageError(fmt::format("--file: {}", error.what()));
+  }
+}
+
+PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killfile) {
+  const std::string& folder = killfile.machines.front().output_folder;
+  ssh::Listener nobody;
+  ssh::RunOptions options;
+  options.timeout = std::chrono::minutes(5);
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  PlotSource source{
+      killfile.run_id, remote.run({{0, read_command(folder)}}, nobody, options).front(), {}};
+  ssh::HostResult& result = *source.result;
+  if (!result.ok()) return source;
+  // What a talkative ~/.bashrc says comes before.
+  const std::size_t at = result.out.find(kHere);
+  if (at == result.out.npos) {
+    tell_missing(result, folder);
+  } else {
+    source.metrics = read_metrics(std::string_view(result.out).substr(at + kHere.size()));
+  }
+  result.out.clear();
+  return source;
+}
+
+killfiles::Killfile newest_run_with_outputs() {
+  for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
+    const bool has_outputs = each.killfile && each.killfile->kind == killfiles::Kind::run &&
+                             !each.killfile->machines.empty() &&
+                             !each.killfile->machines.front().output_folder.empty();
+    if (has_outputs) return *each.killfile;
+  }
+  throw UsageError(fmt::format("no run with outputs is recorded in {}", killfile_folder().string()),
+                   "dtool run starts one; --file takes a metrics.jsonl that is here");
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# dtool plot reads the metrics of runs from their first machine and draws them in the terminal, as JSON and as pictures; what
+# cannot be drawn is named.
+source "$(dirname "$0")/harness.sh"
+needs_program gnuplot
+lab 2
+mkdir code
+cat >code/train.sh <<'END'
+cd "$DTOOL_OUTPUT_DIR"
+[[ $DTOOL_MACHINE_ID == 0 ]] || exit 0
+{
+  echo '{"event": "start", "step": 0}'
+  for step in 1 2 3 4 5 6 7 8 9; do echo "{\"event\": \"step\", \"step\": $step, \"loss\": 0.$((10 - step)), \"reward\": $step}"; done
+  echo '{"event": "start", "step": 8}'
+  echo '{"event": "step", "step": 9, "loss": null}'
+} >metrics.jsonl
+END
+# Whatever a host's shell says, it is none of the curves.
+on 1 sh -c 'echo "echo {\\\"event\\\":\\\"step\\\",\\\"step\\\":77,\\\"loss\\\":77}" >>~/.bashrc'
+cd code
+expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag first -- bash train.sh
+first=$(basename "$HOME"/.dtool/killfiles/*first*.killfile .killfile)
+
+expect_exit 0 dtool plot
+expect_error "^$first is the newest run\$"
+expect_output '^ +loss '
+expect_output '^ +0\.8┤.*[⠁-⣿]'
+expect_equal '' "$(LC_ALL=C.UTF-8 awk 'length > 80' "$out")"
+(($(wc -l <"$out") <= 23)) || fail 'more lines than a terminal has'
+expect_exit 0 dtool plot "$first" --json --metrics loss
+expect_equal "[['loss', 'step', [1, 2, 3, 4, 5, 6, 7, 8, 9], [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, None]]]" \
+  "$(json "[[c['metric'], c['event'], c['steps'], c['values']] for c in d['curves']]")"
+
+# Several runs, and a file that is here, under one legend.
+expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag second -- bash train.sh
+second=$(basename "$HOME"/.dtool/killfiles/*second*.killfile .killfile)
+printf '{"event":"step","step":%s,"loss":0.5}\n' 1 4 9 >here.jsonl
+expect_exit 0 dtool plot "$first" "$second" --file here.jsonl --color always
+for line in "1 here.jsonl" "2 $first" "3 $second"; do expect_output "$line"; done
+expect_no_error 'newest'
+
+for picture in plot.png plot.svg; do
+  expect_exit 0 dtool plot "$first" "$second" --metrics loss,reward --output $picture --size 900x500
+  expect_error "^wrote $picture\$"
+  [[ ! -s $out ]] || fail 'something is on standard output'
+done
+[[ $(file --brief plot.png) == 'PNG image data, 900 x 500'* ]] || fail "$(file plot.png)"
+python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("plot.svg")'
+grep -q "$second" plot.svg || fail 'the legend has no name'
+
+# Mistakes.
+expect_exit 2 dtool plot "$first" --metrics los
+expect_error 'there is no metric los$'
+expect_error '^hint: did you mean loss\? there are loss, reward$'
+expect_exit 2 dtool plot --output plot.pdf
+expect_error 'plot\.pdf'
+expect_exit 2 dtool plot --file nothing.jsonl
+expect_error 'nothing\.jsonl'
+expect_exit 2 dtool plot --size 9
+mkdir bin
+for program in bash env; do ln -s "$(command -v $program)" bin/; done
+PATH=$PWD/bin expect_exit 2 "$DTOOL" plot --file here.jsonl --output lost.png
+expect_error '^hint: install Debian.s gnuplot-nox'
+expect_no_file lost.png
+
+# A run that told nothing, and a host that is gone, take nothing from the others.
+expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag silent -- true
+silent=$(basename "$HOME"/.dtool/killfiles/*silent*.killfile .killfile)
+expect_exit 1 dtool plot "$first" "$silent"
+expect_error 'there is no .*/metrics\.jsonl$'
+expect_output '^ +loss '
+expect_exit 1 dtool plot "$silent" --json
+expect_equal '[] local_program' "$(json "str(d['curves']) + ' ' + d['failures'][0]['failure']")"
