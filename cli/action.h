@@ -46,6 +46,7 @@ struct Action {
 std::unique_ptr<Action> make_check();
 std::unique_ptr<Action> make_attach();
 std::unique_ptr<Action> make_command();
+std::unique_ptr<Action> make_completion();
 std::unique_ptr<Action> make_config();
 std::unique_ptr<Action> make_fetch();
 std::unique_ptr<Action> make_kill();

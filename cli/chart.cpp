@@ -181,11 +181,23 @@ std::array<std::string, 2> below(const Frame& frame, std::size_t columns, std::s
   return {line, numbers};
 }
 
+/// The newest number of a panel's only curve.
+std::string last_value(const Panel& panel) {
+  if (panel.curves.size() != 1) return "";
+  const std::vector<double>& values = panel.curves.front().values;
+  const auto last = std::find_if(values.rbegin(), values.rend(),
+                                 [](double value) { return std::isfinite(value); });
+  if (last == values.rend()) return "";
+  return std::abs(*last) >= 1000 ? fmt::format("{:.0f}", *last) : fmt::format("{:.4g}", *last);
+}
+
 std::string title_line(const Panel& panel, std::size_t columns, std::size_t label_width) {
+  const std::size_t room = columns - label_width - 1;
   std::string title = panel.title + (panel.scale == Scale::log ? " (log)" : "");
-  title = title.substr(0, columns - label_width - 1);
-  return fmt::format("{}{:<{}}", std::string(label_width + 1, ' '), title,
-                     columns - label_width - 1);
+  const std::string last = last_value(panel);
+  if (!last.empty() && title.size() + last.size() + 7 <= room)
+    title += fmt::format("{:>{}}", "last " + last, room - title.size());
+  return fmt::format("{:{}}{:<{}}", "", label_width + 1, title.substr(0, room), room);
 }
 
 }  // namespace
@@ -198,13 +210,13 @@ std::vector<std::string> draw_chart(const Panel& panel, std::size_t columns, std
   double low = panel.low;
   double high = panel.high;
   widen(low, high, panel.scale, 0.02);
-  const Axis values = make_axis(low, high, panel.scale, (inner_rows + 2) / 2);
+  const Axis values = make_axis(low, high, panel.scale, (inner_rows + 2) / 3);
   std::size_t label_width = 4;
   for (const Tick& tick : values.ticks) label_width = std::max(label_width, tick.label.size());
 
   const std::size_t inner_columns = columns - label_width - 1;
   Canvas canvas(inner_columns, inner_rows);
-  const Frame frame{make_axis(panel.low_step, panel.high_step, Scale::linear, inner_columns / 10),
+  const Frame frame{make_axis(panel.low_step, panel.high_step, Scale::linear, inner_columns / 9),
                     values, canvas};
   for (const PanelCurve& curve : panel.curves) draw_curve(canvas, frame, curve);
   if (panel.curves.size() > 1) {

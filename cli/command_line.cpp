@@ -12,13 +12,6 @@
 namespace dtool::cli {
 namespace {
 
-std::string with_known_spelling(std::string word) {
-  if (!word.starts_with("--")) return word;
-  const auto name_end = std::find(word.begin(), word.end(), '=');
-  std::replace(word.begin() + 2, name_end, '-', '_');
-  return word;
-}
-
 /// The subcommand that was chosen, else the whole program.
 const CLI::App& chosen_in(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
@@ -111,6 +104,13 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 }  // namespace
+
+std::string with_known_spelling(std::string word) {
+  if (!word.starts_with("--")) return word;
+  const auto name_end = std::find(word.begin(), word.end(), '=');
+  std::replace(word.begin() + 2, name_end, '-', '_');
+  return word;
+}
 
 Words read_words(const CLI::App& app, int argc, char** argv) {
   Words words;

@@ -21,6 +21,9 @@ struct Words {
   std::vector<std::string> program;  ///< after `--`
 };
 
+/// `--runs-on=x` as `--runs_on=x`; words that are no flags as they are.
+std::string with_known_spelling(std::string word);
+
 /// Cuts at `--`. Reads `--runs-on` as `--runs_on`, since each flag has both spellings, and
 /// `help run` as `run --help`; values of flags stay as they are.
 Words read_words(const CLI::App& app, int argc, char** argv);

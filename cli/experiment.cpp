@@ -27,19 +27,6 @@ std::vector<std::filesystem::path> shipped_folders() {
   return {program / "../share/dtool/experiments", program / "../trainer/experiments"};
 }
 
-std::vector<std::string> shipped_names() {
-  std::vector<std::string> names;
-  for (const auto& folder : shipped_folders()) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
-    }
-  }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
-
 std::optional<std::filesystem::path> find_shipped(const std::string& name) {
   if (name.find('/') != name.npos) return std::nullopt;
   for (const auto& folder : shipped_folders()) {
@@ -166,6 +153,19 @@ void check_kwargs_nodes(const Json& json, int machines) {
 
 }  // namespace
 
+std::vector<std::string> shipped_experiments() {
+  std::vector<std::string> names;
+  for (const auto& folder : shipped_folders()) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 Experiment read_experiment(const std::string& file, const std::string& config_kwargs,
                            int machines) {
   const Json kwargs = parse_json(config_kwargs);
@@ -179,7 +179,7 @@ Experiment read_experiment(const std::string& file, const std::string& config_kw
           fmt::format(
               "there is no experiment {}: no such file, and none of that name comes with dtool",
               file) +
-          killfiles::hint_at(file, shipped_names()));
+          killfiles::hint_at(file, shipped_experiments()));
     }
     path = *shipped;
     experiment.is_shipped = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace dtool::cli {
 
@@ -17,6 +18,9 @@ struct Experiment {
 /// on TOML errors, with line and column on JSON errors, where `distributed_nodes` is there and not
 /// `machines`, and where there is no such experiment (known ones are named).
 Experiment read_experiment(const std::string& file, const std::string& config_kwargs, int machines);
+
+/// The names of the experiments that come with dtool, in order.
+std::vector<std::string> shipped_experiments();
 
 /// Checks `config_kwargs` where there is no experiment to merge it into: only `distributed_nodes`
 /// may be there.

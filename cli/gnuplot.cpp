@@ -99,8 +99,9 @@ std::string gnuplot_script(const PictureRequest& request) {
   const double top = kPixelsOfLegendLine * static_cast<double>(request.names.size());
   const char* terminal = request.kind == Picture::svg ? "svg background '#ffffff'" : "pngcairo";
   std::string script = fmt::format(
-      "set encoding utf8\nset terminal {} size {},{} font 'Sans,11' noenhanced\nset grid lc rgb "
-      "'#dddddd'\nset border 3\nset tics nomirror\nset xlabel 'step' offset 0,0.5\n"
+      "set encoding utf8\nset terminal {} size {},{} font 'Sans,11' noenhanced\nset grid "
+      "xtics ytics lt 1 lw 0.5 lc rgb '#cccccc'\nset border 3\nset tics nomirror\nset xlabel "
+      "'step' offset 0,0.5\n"
       "set title offset 0,-0.5\n",
       terminal, request.width, request.height);
   script += fmt::format(

@@ -15,7 +15,9 @@
 
 #include "cli/action.h"
 #include "cli/command_line.h"
+#include "cli/completion.h"
 #include "cli/console.h"
+#include "cli/man_page.h"
 #include "cli/settings.h"
 #include "ssh/client_config.h"
 #include "ssh/fleet.h"
@@ -50,6 +52,8 @@ constexpr std::array kSubcommands = {
     Row{"check", "look what each host has and lacks for a run", make_check},
     Row{"plot", "curves of loss, learning rate, throughput and accuracy", make_plot},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
+    Row{"completion", "print the script by which bash, zsh or fish completes dtool's commands",
+        make_completion},
 };
 
 void add_console_options(CLI::App& app, ConsoleOptions& options) {
@@ -85,6 +89,19 @@ int run_action(Console& console, Action& action, Words words, int argc, char** a
   return action.run(invocation);
 }
 
+/// What shells and the build ask for, and --help does not tell. Whether it was that.
+bool answered_hidden(Console& console, const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty()) return false;
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (words.front() == "__complete") {
+    console.write(to_lines(complete(app, rest, live_values())));
+    return true;
+  }
+  if (words.front() != "__man" || rest.size() != 2) return false;
+  write_man_pages(app, rest[0], rest[1]);
+  return true;
+}
+
 int run(Console& console, int argc, char** argv) {
   ConsoleOptions console_options;
   CLI::App app("dtool: push set-up, code and training runs to machines reached over SSH");
@@ -103,6 +120,7 @@ int run(Console& console, int argc, char** argv) {
     add_console_options(*subcommand, console_options);
   }
   app.footer("`dtool COMMAND --help` tells a command's flags.");  // here, since commands inherit it
+  if (answered_hidden(console, app, {argv + 1, argv + argc})) return kAllWell;
   Words words = read_words(app, argc, argv);
   try {
     std::vector<std::string> reversed(words.own.rbegin(), words.own.rend());

@@ -88,6 +88,20 @@ std::optional<Panel> make_panel(const std::string& metric, const std::vector<Met
   return panel;
 }
 
+void share_steps(std::vector<Panel>& panels) {
+  Range steps;
+  for (const Panel& panel : panels) {
+    steps.add(panel.low_step);
+    steps.add(panel.high_step);
+  }
+  constexpr double kNear = 0.1;  // of the steps
+  if (steps.low > 0 && steps.low <= kNear * steps.high) steps.low = 0;
+  for (Panel& panel : panels) {
+    panel.low_step = steps.low;
+    panel.high_step = steps.high;
+  }
+}
+
 PanelCurve thinned(const PanelCurve& curve, std::size_t columns) {
   if (curve.steps.size() <= 4 * columns) return curve;
   PanelCurve thin{curve.run, {}, {}};

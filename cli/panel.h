@@ -34,6 +34,10 @@ struct Panel {
 std::optional<Panel> make_panel(const std::string& metric, const std::vector<Metrics>& runs,
                                 std::optional<Scale> scale);
 
+/// Gives all panels the same steps, so that what happened at once stands at one place; from 0 where
+/// the first step is near it.
+void share_steps(std::vector<Panel>& panels);
+
 /// The curve with at most four points for each of `columns` columns of steps: first, lowest,
 /// highest and last, and gaps, so that it looks the same. Shorter ones are returned as they are.
 PanelCurve thinned(const PanelCurve& curve, std::size_t columns);

@@ -179,6 +179,7 @@ std::vector<Panel> PlotAction::make_panels(const std::vector<PlotSource>& source
   for (const std::string& metric : wanted_metrics(sources)) {
     if (auto panel = make_panel(metric, metrics, scale)) panels.push_back(std::move(*panel));
   }
+  share_steps(panels);
   return panels;
 }
 

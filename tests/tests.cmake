@@ -10,6 +10,7 @@ if(DTOOL_TESTS)
     tests/unit/client_config_peer_test.cpp
     tests/unit/client_config_test.cpp
     tests/unit/code_tree_test.cpp
+    tests/unit/completion_test.cpp
     tests/unit/config_block_test.cpp
     tests/unit/config_time_test.cpp
     tests/unit/experiment_test.cpp
@@ -193,6 +194,7 @@ if(DTOOL_TESTS)
       command_reports_a_host_that_dies_while_it_answers
       command_shows_output_in_each_style
       command_timeout_ends_the_command
+      completion_answers_in_each_shell
       config_sets_up_every_host
       every_flag_is_documented
       every_rank_is_told_its_place
@@ -212,6 +214,7 @@ if(DTOOL_TESTS)
       lab_hosts_behind_the_first
       labs_at_once_do_not_meet
       logs_are_one_text
+      man_pages_are_well_formed
       mistakes_in_commands_start_nothing
       only_a_dropped_greeting_is_tried_again
       plot_draws_the_curves_of_runs

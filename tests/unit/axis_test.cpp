@@ -25,7 +25,7 @@ TEST(Axis, has_round_numbers) {
 TEST(Axis, writes_large_and_small_numbers_short) {
   EXPECT_EQ(labels(make_axis(0, 76000, Scale::linear, 4)), (Labels{"0", "20k", "40k", "60k"}));
   EXPECT_EQ(labels(make_axis(0, 2.5e6, Scale::linear, 3)), (Labels{"0", "1M", "2M"}));
-  EXPECT_EQ(labels(make_axis(0, 1e-5, Scale::linear, 3)), (Labels{"0", "5e-6", "1e-5"}));
+  EXPECT_EQ(labels(make_axis(0, 1e-5, Scale::linear, 3)), (Labels{"0", "5e-6", "1.0e-5"}));
   EXPECT_EQ(labels(make_axis(2.5e-5, 3.5e-5, Scale::linear, 3)),
             (Labels{"2.5e-5", "3.0e-5", "3.5e-5"}));
   EXPECT_EQ(labels(make_axis(0, 0.001, Scale::linear, 3)), (Labels{"0", "0.0005", "0.0010"}));
@@ -35,7 +35,7 @@ TEST(Axis, of_decades_has_powers_of_ten_and_of_less_what_lies_between) {
   EXPECT_EQ(labels(make_axis(0.001, 10, Scale::log, 5)),
             (Labels{"0.001", "0.01", "0.1", "1", "10"}));
   EXPECT_EQ(labels(make_axis(0.5, 9, Scale::log, 5)), (Labels{"0.5", "1", "2", "5"}));
-  EXPECT_EQ(labels(make_axis(1e-7, 1, Scale::log, 4)), (Labels{"1e-6", "0.001", "1"}));
+  EXPECT_EQ(labels(make_axis(1e-7, 1, Scale::log, 4)), (Labels{"1e-6", "0.0001", "0.01", "1"}));
 }
 
 TEST(Axis, of_a_constant_is_widened_around_it) {

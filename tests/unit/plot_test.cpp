@@ -1,6 +1,7 @@
 // Panels, and how they are drawn with characters and for gnuplot.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -51,6 +52,21 @@ TEST(Panel, holds_the_curves_of_all_runs) {
   EXPECT_EQ(panel->high, 4);
 }
 
+TEST(Panel, several_share_their_steps_from_0_where_the_first_is_near) {
+  Curve late{"late", "epoch", {40, 80}, {1, 2}};
+  Curve early{"early", "step", {2, 50}, {1, 2}};
+  std::vector<Panel> panels = {*make_panel("late", {{{late, early}, 0, 0}}, {}),
+                               *make_panel("early", {{{late, early}, 0, 0}}, {})};
+  share_steps(panels);
+  for (const Panel& panel : panels) {
+    EXPECT_EQ(panel.low_step, 0);
+    EXPECT_EQ(panel.high_step, 80);
+  }
+  std::vector<Panel> far = {*make_panel("late", {{{late}, 0, 0}}, {})};
+  share_steps(far);
+  EXPECT_EQ(far[0].low_step, 40);
+}
+
 TEST(Panel, thinned_curves_keep_their_peaks_and_gaps) {
   PanelCurve curve;
   for (int i = 0; i < 100000; ++i) {
@@ -80,11 +96,15 @@ TEST(Chart, is_as_large_as_it_was_told) {
 }
 
 TEST(Chart, shows_a_falling_curve_from_left_to_right) {
-  const auto lines =
-      draw_chart(*make_panel("loss", {loss({3, 2, 1, 0})}, Scale::linear), 24, 7, plain);
-  EXPECT_EQ(lines, (std::vector<std::string>{"     loss               ",  //
-                                             "   3┤⠉⠢⢄⡀             ",    //
-                                             "", "", "", "", ""}));
+  const auto lines = draw_chart(*make_panel("loss", {loss({3, 2, 1, 0})}, {}), 24, 8, plain);
+  EXPECT_EQ(lines, (std::vector<std::string>{"     loss         last 0",  //
+                                             "    │⠑⠢⢄⡀               ",  //
+                                             "   2┤   ⠈⠑⠢⢄⡀           ",  //
+                                             "    │       ⠈⠑⠢⢄⡀       ",  //
+                                             "    │           ⠈⠑⠤⣀    ",  //
+                                             "   0┤               ⠉⠒⠤⣀",  //
+                                             "    └┬───────────┬──────",  //
+                                             "step 0           2      "}));
 }
 
 TEST(Chart, breaks_the_line_at_a_gap_and_shows_a_lone_point) {
@@ -94,14 +114,15 @@ TEST(Chart, breaks_the_line_at_a_gap_and_shows_a_lone_point) {
   for (const std::string& line : lines) all += line + "\n";
   EXPECT_NE(all.find("•"), all.npos) << all;
   const auto bottom = lines[lines.size() - 3];
-  EXPECT_NE(bottom.find("⣀ "), bottom.npos) << all;
+  EXPECT_NE(bottom.find("⣀⡀   "), bottom.npos) << all;
 }
 
 TEST(Chart, numbers_the_curves_of_several_runs) {
   const auto lines =
       draw_chart(*make_panel("loss", {loss({3, 2, 1, 1}), loss({4, 3, 2, 2})}, {}), 60, 20, plain);
   std::string inner;
-  for (std::size_t i = 1; i + 2 < lines.size(); ++i) inner += lines[i].substr(lines[i].find("│"));
+  for (std::size_t i = 1; i + 2 < lines.size(); ++i)
+    inner += lines[i].substr(lines[i].find("\xE2"));  // without the axis' numbers
   EXPECT_NE(inner.find('1'), inner.npos);
   EXPECT_NE(inner.find('2'), inner.npos);
 }

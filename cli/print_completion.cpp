@@ -1,0 +1,46 @@
+// `dtool completion`: the script by which a shell completes dtool's commands.
+#include <CLI/CLI.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/completion_scripts.h"
+
+namespace dtool::cli {
+namespace {
+
+class CompletionAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  std::string shell_;
+};
+
+void CompletionAction::add_options(CLI::App& app) {
+  app.add_option("SHELL", shell_, "bash, zsh or fish")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+      ->required();
+}
+
+int CompletionAction::run(Invocation& invocation) {
+  const std::map<std::string, std::string_view> scripts = {
+      {"bash", completion_scripts::kBash_completion},
+      {"zsh", completion_scripts::kZsh_completion},
+      {"fish", completion_scripts::kFish_completion}};
+  if (invocation.console.json()) {
+    invocation.console.document({{"shell", shell_}, {"script", scripts.at(shell_)}});
+  } else {
+    invocation.console.write(scripts.at(shell_));
+  }
+  return kAllWell;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_completion() {
+  return std::make_unique<CompletionAction>();
+}
+
+}  // namespace dtool::cli
