@@ -58,9 +58,12 @@ std::size_t Reader::index_of(const std::string& name) {
 bool Reader::read(std::string_view line) {
   const nlohmann::json json = parse_line(line);
   if (!json.is_object() || !json.contains("event") || !json["event"].is_string()) return false;
-  if (!json.contains("step") || !json["step"].is_number()) return false;
-  Record record{json["event"], json["step"], {}};
-  if (record.event == "start") {
+  const bool is_start = json["event"] == "start";
+  const auto step = json.find("step");
+  if (step == json.end() ? !is_start : !step->is_number()) return false;
+  // A start that names no step is one from nothing.
+  Record record{json["event"], step == json.end() ? 0.0 : step->get<double>(), {}};
+  if (is_start) {
     std::erase_if(records_, [&record](const Record& each) { return each.step > record.step; });
     return true;
   }

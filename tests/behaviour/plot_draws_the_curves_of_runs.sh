@@ -15,8 +15,6 @@ cd "$DTOOL_OUTPUT_DIR"
   echo '{"event": "step", "step": 9, "loss": null}'
 } >metrics.jsonl
 END
-# Whatever a host's shell says, it is none of the curves.
-on 1 sh -c 'echo "echo {\\\"event\\\":\\\"step\\\",\\\"step\\\":77,\\\"loss\\\":77}" >>~/.bashrc'
 cd code
 expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag first -- bash train.sh
 first=$(basename "$HOME"/.dtool/killfiles/*first*.killfile .killfile)
@@ -27,7 +25,10 @@ expect_output '^ +loss '
 expect_output '^ +0\.8┤.*[⠁-⣿]'
 expect_equal '' "$(LC_ALL=C.UTF-8 awk 'length > 80' "$out")"
 (($(wc -l <"$out") <= 23)) || fail 'more lines than a terminal has'
+# Whatever a host's shell says, it is none of the curves.
+on 1 sh -c 'echo "echo {\\\"event\\\":\\\"step\\\",\\\"step\\\":77,\\\"loss\\\":77}" >~/.bashrc'
 expect_exit 0 dtool plot "$first" --json --metrics loss
+on 1 rm .bashrc
 expect_equal "[['loss', 'step', [1, 2, 3, 4, 5, 6, 7, 8, 9], [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, None]]]" \
   "$(json "[[c['metric'], c['event'], c['steps'], c['values']] for c in d['curves']]")"
 

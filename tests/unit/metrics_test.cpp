@@ -49,6 +49,10 @@ TEST(Metrics, a_run_begun_anew_in_the_same_folder_replaces_the_former_one) {
   const Metrics metrics = read_metrics(
       "{\"event\":\"step\",\"step\":9,\"loss\":1}\n{\"event\":\"start\",\"step\":0}\n");
   EXPECT_TRUE(metrics.curves.empty());
+  const Metrics without = read_metrics(
+      "{\"event\":\"step\",\"step\":9,\"loss\":1}\n{\"event\":\"start\",\"seed\":7}\n");
+  EXPECT_TRUE(without.curves.empty());
+  EXPECT_EQ(without.unread, 0U);
 }
 
 TEST(Metrics, a_loss_that_is_no_number_is_a_gap) {
