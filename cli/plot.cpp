@@ -241,6 +241,12 @@ nlohmann::json numbers(const std::vector<double>& values) {
   return list;
 }
 
+nlohmann::json whole_numbers(const std::vector<double>& values) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const double value : values) list.push_back(std::llround(value));
+  return list;
+}
+
 nlohmann::json curves_json(const std::vector<PlotSource>& sources,
                            const std::vector<Panel>& panels) {
   nlohmann::json curves = nlohmann::json::array();
@@ -252,7 +258,7 @@ nlohmann::json curves_json(const std::vector<PlotSource>& sources,
       curves.push_back({{"name", source.name},
                         {"metric", curve.metric},
                         {"event", curve.event},
-                        {"steps", numbers(curve.steps)},
+                        {"steps", whole_numbers(curve.steps)},
                         {"values", numbers(curve.values)}});
     }
   }

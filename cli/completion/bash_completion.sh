@@ -11,6 +11,7 @@ _dtool() {
   done
   typed=${words[${#words[@]} - 1]}
   kept=${typed%"${typed##*["$COMP_WORDBREAKS"]}"} # stands already, and is not typed again
+  kept=${kept%@} # but this one readline takes for the word's first letter
   COMPREPLY=()
   while IFS= read -r line; do
     if [[ $line == :files ]]; then files=yes; else line=${line%%$'\t'*} && COMPREPLY+=("${line#"$kept"}"); fi

@@ -38,8 +38,8 @@ completed() { bash --norc complete.bash "$1"; }
 expect_equal "kill" "$(completed 'dtool ki')"
 expect_equal "--runs_on" "$(completed 'dtool run --runs')"
 expect_equal "$run" "$(completed 'dtool kill ')"
-expect_equal "lab large" "$(completed 'dtool run --runs_on @l')"
-expect_equal "large" "$(completed 'dtool run --runs_on=@lar')"
+expect_equal "@lab @large" "$(completed 'dtool run --runs_on @l')"
+expect_equal "@large" "$(completed 'dtool run --runs_on=@lar')"
 expect_equal "always auto never" "$(completed 'dtool list --color=')"
 expect_equal "a folder" "$(completed 'dtool run a')"
 expect_equal "bash fish zsh" "$(completed 'dtool completion ')"
@@ -59,7 +59,15 @@ type_in() {
 }
 shows() { "${tmux[@]}" capture-pane -p -J | grep -qF -- "$1"; }
 finish() { "${tmux[@]}" kill-server 2>/dev/null || true; }
-trap 'finish; leave' EXIT
+ended() {
+  local status=$?
+  trap - ERR
+  set +e
+  finish
+  (exit "$status")
+  leave
+}
+trap ended EXIT
 
 printf 'PS1="ready> "\nsource <(dtool completion bash)\n' >bashrc
 type_in bash 'dtool kill ' --noprofile --rcfile bashrc
