@@ -43,8 +43,8 @@ struct Action {
   virtual int run(Invocation& invocation) = 0;
 };
 
-std::unique_ptr<Action> make_check();
 std::unique_ptr<Action> make_attach();
+std::unique_ptr<Action> make_check();
 std::unique_ptr<Action> make_command();
 std::unique_ptr<Action> make_completion();
 std::unique_ptr<Action> make_config();

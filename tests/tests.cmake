@@ -5,8 +5,8 @@ if(DTOOL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(unit_tests
-    tests/unit/check_facts_test.cpp
     tests/unit/axis_test.cpp
+    tests/unit/check_facts_test.cpp
     tests/unit/client_config_peer_test.cpp
     tests/unit/client_config_test.cpp
     tests/unit/code_tree_test.cpp
@@ -185,8 +185,8 @@ if(DTOOL_TESTS)
       a_failed_run_names_one_cause
       a_followed_run_tells_how_it_ended
       a_run_that_cannot_start_starts_nothing
-      check_tells_what_each_host_has_and_lacks
       attach_gives_the_screen_and_the_terminal_back
+      check_tells_what_each_host_has_and_lacks
       command_asks_before_it_uses_a_recorded_runs_hosts
       command_hands_on_output_of_any_kind
       command_names_every_host_that_fails

@@ -55,7 +55,8 @@ std::string own_address(const Meeting& meeting) {
 void publish(const Meeting& meeting, const Listener& listener) {
   const auto text =
       fmt::format("{} {} {}", listener.endpoint.host, listener.endpoint.port, listener.token);
-  meeting.store->set(key_of(meeting.place.rank), {text.begin(), text.end()});
+  meeting.store->set(key_of(meeting.place.rank),
+                     std::vector<std::uint8_t>(text.begin(), text.end()));
 }
 
 Listener look_up(const Meeting& meeting, int rank) {

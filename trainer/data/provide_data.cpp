@@ -14,7 +14,8 @@ void wait_for_all_ranks(const Meeting& meeting) {
   const auto everyone = static_cast<std::int64_t>(meeting.members.size());
   constexpr auto kForAsLongAsItTakes = std::chrono::hours(24 * 365);
   collectively([&] {
-    if (meeting.store->add("data/ranks", 1) == everyone) meeting.store->set("data/ready", {1});
+    if (meeting.store->add("data/ranks", 1) == everyone)
+      meeting.store->set("data/ready", std::vector<std::uint8_t>{1});
     meeting.store->wait({"data/ready"}, kForAsLongAsItTakes);
   });
 }

@@ -52,8 +52,9 @@ void FusedUpdate::apply([[maybe_unused]] const OptimizerSettings& settings,
     return;
   }
   const std::vector<at::Tensor> steps(parameters.size(), steps_);
+  const at::TensorList no_maxima;  // AMSGrad's
   const auto update = [&](auto function) {
-    function(values, gradients, first, second, {}, steps, learning_rate_, settings.beta1,
+    function(values, gradients, first, second, no_maxima, steps, learning_rate_, settings.beta1,
              settings.beta2, settings.weight_decay, settings.epsilon, /*amsgrad=*/false,
              /*maximize=*/false);
   };
