@@ -19,7 +19,7 @@ done
 expect_equal 60012 "$(wc -l <"$out")"
 
 expect_exit 0 timeout 60 "$DTOOL" logs bash_first --tail 3 --machine 2 --machine 0
-expect_equal '0 2' "$(grep -ao '^machine[0-9]' "$out" | tr -d a-z | sort -u | xargs)"
+expect_equal '0 2' "$(grep -ao '^machine[0-9]' "$out" | tr -d '[:lower:]' | sort -u | xargs)"
 expect_equal 6 "$(wc -l <"$out")"
 expect_no_error 'newest'
 expect_exit 0 timeout 60 "$DTOOL" logs --tail 0 --quiet
