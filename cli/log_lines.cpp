@@ -31,21 +31,21 @@ void LogLines::add(std::size_t machine, std::string_view bytes) {
   settle();
 }
 
-void LogLines::show_all_unfinished(std::size_t machine) {
+void LogLines::break_line(std::size_t machine) {
   std::string& unfinished = machines_[machine].unfinished;
   if (!unfinished.empty()) take(machine, std::exchange(unfinished, {}) + "\n");
 }
 
 void LogLines::end(std::size_t machine) {
   if (machines_[machine].has_ended || machines_[machine].is_left_out) return;
-  show_all_unfinished(machine);
+  break_line(machine);
   machines_[machine].has_ended = true;
   settle();
 }
 
 void LogLines::leave_out(std::size_t machine) {
   if (machines_[machine].is_left_out) return;
-  show_all_unfinished(machine);
+  break_line(machine);
   while (!machines_[machine].queue.empty()) show_front(machine);
   machines_[machine].is_left_out = true;
   --taking_part_;
@@ -59,6 +59,12 @@ void LogLines::leave_out(std::size_t machine) {
     show_alike((*next)->first);
   }
   settle();
+}
+
+void LogLines::show_due(std::size_t machine) {
+  Machine& of = machines_[machine];
+  while (of.due > 0) show_front(machine);
+  of.due = of.queue.size();
 }
 
 void LogLines::flush() {
@@ -81,6 +87,7 @@ void LogLines::drop_front(std::size_t machine) {
   Machine& of = machines_[machine];
   Waiting::value_type* line = of.queue.front();
   of.queue.pop_front();
+  if (of.due > 0) --of.due;
   waiting_bytes_ -= line->first.size() + kCostOfWaiting;
   const auto count = line->second.find(machine);
   if (--count->second == 0) line->second.erase(count);

@@ -27,6 +27,10 @@ class LogLines {
 
   /// More of a machine's log.
   void add(std::size_t machine, std::string_view bytes);
+  /// What follows belongs to another line.
+  void break_line(std::size_t machine);
+  /// Shows the machine's lines that have waited since the call before.
+  void show_due(std::size_t machine);
   /// The machine's log has ended.
   void end(std::size_t machine);
   /// Nothing more is known of the machine: lines are alike without it.
@@ -44,12 +48,12 @@ class LogLines {
   struct Machine {
     std::string unfinished;
     std::deque<Waiting::value_type*> queue;
+    std::size_t due = 0;  ///< lines at the front that waited when a pause began
     bool has_ended = false;
     bool is_left_out = false;
   };
 
   void take(std::size_t machine, std::string_view line);
-  void show_all_unfinished(std::size_t machine);
   void settle();
   void show_alike(const std::string& line);
   void show_never_alike();

@@ -61,6 +61,11 @@ void LogOutput::finish() {
 std::string LogOutput::complaint(std::size_t host) const {
   const auto answer = ssh::find_answer(ssh::read_answers(complaints_[host]), "error");
   if (answer) return *answer;
+  const auto state = ssh::find_answer(ssh::read_answers(complaints_[host]), "state");
+  if (state)
+    return *state == "exited"   ? ""
+           : *state == "killed" ? "it was killed"
+                                : "it ended without an exit code";
   std::string text = complaints_[host];
   while (text.ends_with('\n')) text.pop_back();
   return text;
@@ -74,6 +79,9 @@ std::string LogOutput::label(const std::vector<std::size_t>& machines) const {
 }
 
 void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
+  constexpr std::string_view kCausePrefix = "dtool-trainer: ";
+  if (cause_.empty() && line.starts_with(kCausePrefix))
+    cause_ = line.substr(kCausePrefix.size(), line.size() - kCausePrefix.size() - 1);
   shown_.append(label(machines)).append(line);
   if (shown_.size() >= kMostAtOnce) write_out();
 }

@@ -14,7 +14,7 @@ namespace dtool::cli {
 
 /// Shows standard output as lines of the machines' logs; with --json it keeps them instead. What
 /// comes on standard error is about the reading of the log.
-class LogOutput : public ssh::Listener, private LogLines {
+class LogOutput : public ssh::Listener, protected LogLines {
  public:
   /// The remote's hosts are the run's machines in their order.
   LogOutput(Console& console, const killfiles::Killfile& run, Fold fold);
@@ -27,19 +27,26 @@ class LogOutput : public ssh::Listener, private LogLines {
 
   /// Why a host could not read its log.
   std::string complaint(std::size_t host) const;
+  /// The first line that the bundled trainer said of the whole run, or nothing.
+  const std::string& cause() const { return cause_; }
   /// With --json: the host's log.
   const std::string& text(std::size_t host) const { return texts_[host]; }
 
- private:
-  void show(const std::vector<std::size_t>& machines, std::string_view line) override;
+ protected:
   void write_out();
-  std::string label(const std::vector<std::size_t>& machines) const;
+  const std::string& name(std::size_t host) const { return names_[host]; }
 
   Console& console_;
+
+ private:
+  void show(const std::vector<std::size_t>& machines, std::string_view line) override;
+  std::string label(const std::vector<std::size_t>& machines) const;
+
   std::vector<std::string> names_;
   std::vector<std::string> labels_;  ///< one a machine, coloured
   std::vector<std::string> texts_;
   std::vector<std::string> complaints_;
+  std::string cause_;
   std::string shown_;  ///< not yet written
 };
 

@@ -3,12 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/host_options.h"
+#include "cli/log_follow.h"
 #include "cli/log_output.h"
 #include "cli/recorded.h"
 #include "cli/scripts.h"
@@ -26,17 +28,19 @@ class LogsAction : public Action {
 
  private:
   killfiles::Killfile choose() const;
-  std::vector<ssh::Task> tasks(const killfiles::Killfile& run) const;
+  std::vector<ssh::Task> whole(const killfiles::Killfile& run) const;
 
   HostOptions hosts_;
   std::string run_;
   std::vector<int> machines_;
   std::optional<std::uint64_t> tail_;
   bool fold_ = false;
+  bool follow_ = false;
 };
 
 void LogsAction::add_options(CLI::App& app) {
   app.add_option("RUN", run_, "a run's id, or the beginning of it; the newest run");
+  app.add_flag("-f,--follow", follow_, "go on as the logs grow, until the run has ended");
   app.add_option("--machine", machines_, "this machine's log alone; repeatable")
       ->type_name("I")
       ->expected(1)
@@ -66,7 +70,7 @@ killfiles::Killfile LogsAction::choose() const {
   return run;
 }
 
-std::vector<ssh::Task> LogsAction::tasks(const killfiles::Killfile& run) const {
+std::vector<ssh::Task> LogsAction::whole(const killfiles::Killfile& run) const {
   std::vector<ssh::Task> tasks;
   for (const killfiles::Machine& machine : run.machines) {
     std::string text(ssh::answer_function());
@@ -84,11 +88,22 @@ int LogsAction::run(Invocation& invocation) {
   const Targets targets = recorded_targets(run, hosts_, invocation.settings);
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
 
-  LogOutput output(console, run, fold_ ? Fold::yes : Fold::no);
+  const Fold fold = fold_ ? Fold::yes : Fold::no;
+  std::unique_ptr<LogOutput> shown;
+  std::vector<ssh::Task> tasks;
+  if (follow_) {
+    auto followed = std::make_unique<FollowedLogs>(console, run, fold, tail_);
+    tasks = followed->tasks();
+    shown = std::move(followed);
+  } else {
+    shown = std::make_unique<LogOutput>(console, run, fold);
+    tasks = whole(run);
+  }
+  LogOutput& output = *shown;
   ssh::RunOptions options;
   options.keep_output = ssh::KeepOutput::no;
   options.on_interrupt = ssh::OnInterrupt::leave;
-  std::vector<ssh::HostResult> results = remote->run(tasks(run), output, options);
+  std::vector<ssh::HostResult> results = remote->run(std::move(tasks), output, options);
   output.finish();
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].failure == ssh::Failure::none && results[i].exit_code != 0)
@@ -96,7 +111,10 @@ int LogsAction::run(Invocation& invocation) {
   }
   const int exit_code = exit_code_of(results, *remote);
   if (exit_code != kInterrupted)
-    report_failures(console, results, fmt::format("reading the logs of {}", run.run_id));
+    report_failures(console, results,
+                    follow_ ? run.run_id : fmt::format("reading the logs of {}", run.run_id));
+  if (follow_ && exit_code == kSomeFailed && !output.cause().empty())
+    console.fail(fmt::format("the cause: {}", output.cause()));
   if (console.json()) {
     nlohmann::json machines = nlohmann::json::array();
     for (std::size_t i = 0; i < results.size(); ++i) {

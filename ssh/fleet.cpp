@@ -12,6 +12,7 @@
 #include "ssh/connection.h"
 #include "ssh/connector.h"
 #include "ssh/host_error.h"
+#include "ssh/next_try.h"
 #include "ssh/remote_shell.h"
 
 namespace dtool::ssh {
@@ -77,6 +78,8 @@ class Fleet : public Remote {
   void start_workers(Round& round);
   asio::awaitable<void> work(Round& round);
   asio::awaitable<void> answer(Round& round, std::size_t index);
+  std::optional<NextTry> next_try(Round& round, std::size_t index);
+  asio::awaitable<void> pause(std::chrono::milliseconds duration);
   asio::awaitable<int> attempt(Round& round, std::size_t index);
   asio::awaitable<Connection*> connect(std::size_t host);
 
@@ -162,6 +165,9 @@ asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
 asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
   HostResult& result = round.results[index];
   const auto begin = Clock::now();
+  const Host host = result.host;
+  result = {};
+  result.host = host;
   try {
     result.exit_code = co_await attempt(round, index);
   } catch (const HostError& error) {
@@ -181,6 +187,23 @@ asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
   if (result.failure != Failure::none) connections_[round.tasks[index].host].reset();
 }
 
+std::optional<NextTry> Fleet::next_try(Round& round, std::size_t index) {
+  auto* wants = dynamic_cast<TriesAgain*>(round.listener);
+  if (wants == nullptr || interrupted()) return std::nullopt;
+  std::optional<NextTry> next;
+  tell(round,
+       [&](Listener&) { next = wants->next_try(round.tasks[index].host, round.results[index]); });
+  return next;
+}
+
+/// An interrupt ends it; the try that follows tells so.
+asio::awaitable<void> Fleet::pause(std::chrono::milliseconds duration) {
+  try {
+    co_await reactor_.sleep(duration);
+  } catch (const HostError&) {
+  }
+}
+
 asio::awaitable<void> Fleet::work(Round& round) {
   while (round.next < round.tasks.size()) {
     const std::size_t index = round.next++;
@@ -190,6 +213,12 @@ asio::awaitable<void> Fleet::work(Round& round) {
     } else {
       round.is_begun[index] = true;
       co_await answer(round, index);
+      for (auto next = next_try(round, index); next; next = next_try(round, index)) {
+        round.tasks[index] = next->task;
+        const auto duration = next->pause;
+        co_await pause(duration);
+        co_await answer(round, index);
+      }
     }
     round.is_answered[index] = true;
     tell(round, [&round, index](Listener& listener) {

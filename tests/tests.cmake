@@ -200,6 +200,7 @@ if(DTOOL_TESTS)
       every_rank_is_told_its_place
       fetch_brings_each_machines_outputs
       fetch_writes_nothing_outside_its_folder
+      followed_logs_lose_nothing
       harness_can_fail
       help_reads_well
       hosts_behind_jump_hosts_are_reached

@@ -1,15 +1,47 @@
 # shellcheck shell=bash disable=SC2154
-# Prints a job's log from byte `offset` on until the job has ended. Defined before: answer, state, offset.
+# Prints a job's log from byte `offset` on until the job has ended. Defined before: answer, state, offset; and by who
+# wants to come back (cli/scripts/resume.sh) `file`, which is followed first, and `unique`, a path of /proc/self/fd/3 that stands in
+# no log. Then a line `tail: $unique: TEXT` in the output is no line of the log: `file truncated`, which is tail's own, and `rotated`.
+# A log that was renamed is followed until another one of its name has content: jobs keep the file that they have open.
 end() { answer state "$1" >&2; exit "$2"; }
 cd "$state" 2> /dev/null || { echo "no such folder: $state" >&2; end lost 1; }
 read -r pid start boot < process || end lost 1
-stat=$(cat "/proc/$pid/stat" 2> /dev/null)
-read -ra fields <<< "${stat##*) }"
-if [ "$boot" = "$(< /proc/sys/kernel/random/boot_id)" ] && [ "${fields[19]-}" = "$start" ]; then
-  tail -c "+$((offset + 1))" -s 0.2 -F --pid="$pid" log 2> /dev/null
-else
-  tail -c "+$((offset + 1))" log
-fi
+boot_now=$(< /proc/sys/kernel/random/boot_id)
+runs() {
+  local stat fields
+  [ "$boot" = "$boot_now" ] && read -r stat 2> /dev/null < "/proc/$pid/stat" || return
+  read -ra fields <<< "${stat##*) }"
+  [ "${fields[19]-}" = "$start" ]
+}
+is_replaced() { [ -s log ] && [ ! log -ef /proc/self/fd/3 ]; }
+exec 4<> <(:)  # has nothing to read: a pause that costs no process
+pause() { read -rt 0.2 -u 4; }
+# Ends when there is another file to follow, or none: with the job, or with the connection, since the byte a second cannot be written then.
+watch() {
+  local i
+  for ((i = 1; ; i++)); do
+    runs && ! is_replaced || return
+    ((i % 5)) || printf '\n' >&2 || return
+    pause
+  done
+}
+if [ -n "${unique-}" ]; then exec 5>&1; else exec 5> /dev/null; fi
+file=${file:-log}
+while :; do
+  until [ -r "$file" ]; do
+    runs || break 2
+    pause
+  done
+  exec 3< "$file"
+  watch &
+  watcher=$!
+  LC_ALL=C tail -c "+$((offset + 1))" -s 0.2 -f --pid="$watcher" "${unique:-/proc/self/fd/3}" 2>&5
+  wait "$watcher"
+  is_replaced || break
+  printf 'tail: %s: rotated\n' "${unique-}" >&5
+  offset=0
+  file=log
+done
 for ((i = 0; i < 10; i++)); do
   [ -e exit_code ] && end exited "$(< exit_code)"
   [ -e killed ] && end killed 143

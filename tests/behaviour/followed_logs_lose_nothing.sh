@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# `dtool logs -f` shows every line once, whatever happens to connections (sshd's process killed, a cable cut) and to the log (renamed,
+# truncated), and ends as the run does; Ctrl-C ends it alone.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+lab 3
+touch code
+# shellcheck disable=SC2016
+timeout 60 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" --extra_tag counts -- \
+  bash -c 'for ((i = 0; i < 1500; i++)); do echo "line $i"; sleep 0.01; done; [ "$RANK" != 1 ] || exit 7' </dev/null
+: >"$out"
+timeout 120 "$DTOOL" logs -f >"$out" 2>"$err" </dev/null &
+waiting=$!
+last_command='dtool logs -f' last_code=
+has_lines() { [[ $(grep -c "^machine$1: " "$out") -gt $2 ]]; }
+for id in 0 1 2; do eventually 30 has_lines $id 50; done
+fault cut h1
+on h2 pkill -KILL -f 'sshd: root@notty'
+log=$(readlink "$DTOOL_LAB_FOLDER"/host3/root/.dtool/runs/*counts*/machine2/log)
+on h3 mv "$log" "$log.1"
+on h3 pkill -KILL -f 'sshd: root@notty'
+sleep 5
+fault mend h1
+last_code=0
+wait "$waiting" || last_code=$?
+expect_equal 1 "$last_code"
+for id in 0 1 2; do
+  expect_equal "$(seq -f 'line %g' 0 1499)" "$(sed -n "s/^machine$id: //p" "$out")"
+done
+expect_equal 1 "$(grep -c 'machine1: .*; trying again' "$err")"
+expect_error 'machine1: connected again'
+expect_error '1 of 3 hosts failed'
+expect_error 'exit code 7'
+
+# Renamed and written anew; then cut short.
+expect_exit 0 timeout 60 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" --extra_tag rotates -- bash -c 'echo one; until [ -e /root/end ]; do sleep 0.1; done; echo last'
+: >"$out"
+timeout 120 "$DTOOL" logs -f --machine 2 >"$out" 2>"$err" </dev/null &
+waiting=$!
+eventually 30 expect_output 'machine2: one'
+log=$(readlink "$DTOOL_LAB_FOLDER"/host3/root/.dtool/runs/*rotates*/machine2/log)
+# shellcheck disable=SC2016
+on h3 bash -c 'mv "$1" "$1.1"; echo two >"$1"' bash "$log"
+eventually 30 expect_output 'machine2: two'
+expect_error 'machine2: the log was rotated'
+on h3 bash -c ': >"$1"' bash "$log"
+eventually 30 expect_error 'machine2: file truncated'
+# shellcheck disable=SC2016
+on h3 bash -c 'echo three >>"$1"' bash "$log"
+eventually 30 expect_output 'machine2: three'
+pkill -INT -P "$waiting"
+last_code=0
+wait "$waiting" || last_code=$?
+expect_equal 130 "$last_code"
+expect_error 'interrupted: the run goes on by itself'
+for host in 1 2 3; do on $host touch /root/end; done
+expect_exit 0 timeout 60 "$DTOOL" logs -f --fold --machine 0 --machine 1
+expect_equal "$(printf 'machine[0-1]: %s\n' one last)" "$(cat "$out")"
+expect_exit 0 dtool kill --all --yes
