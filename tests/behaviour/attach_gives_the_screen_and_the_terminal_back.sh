@@ -18,10 +18,10 @@ END
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash train.sh
 id=$(json 'd["run_id"]')
 
-# A terminal with a shell in it, which ends by itself should the test not come so far.
+# A terminal with a shell in it, which ends by itself should the test not come so far; a shell ignores TERM.
 pane() { tmux -L "dtool-$$" -f /dev/null "$@"; }
 shows() { pane capture-pane -pJ | grep -Eq -e "$1"; }
-pane new-session -d -x 100 -y 30 'timeout 150 bash --norc'
+pane new-session -d -x 100 -y 30 'timeout --signal=KILL 150 bash --norc'
 # $1: dtool attach's arguments. What the shell says afterwards begins with code=.
 attaches() {
   pane send-keys -l "clear; stty -g >before; $DTOOL attach $1; echo code=\$?; stty -g >after"
