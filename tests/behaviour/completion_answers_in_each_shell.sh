@@ -7,7 +7,7 @@ ln -s "$DTOOL" bin/dtool
 export PATH=$PWD/bin:$PATH
 printf '[groups]\nlab = "h[1-3]"\nlarge = "gpu[01-64]"\n' >"$HOME/.dtool/config.toml"
 echo true >train.sh
-mkdir 'a folder'
+mkdir 'own folder'
 expect_exit 0 dtool run --follow --extra_tag here -- bash train.sh
 run=$(basename "$HOME"/.dtool/killfiles/*.killfile .killfile)
 
@@ -41,16 +41,18 @@ expect_equal "$run" "$(completed 'dtool kill ')"
 expect_equal "@lab @large" "$(completed 'dtool run --runs_on @l')"
 expect_equal "@large" "$(completed 'dtool run --runs_on=@lar')"
 expect_equal "always auto never" "$(completed 'dtool list --color=')"
-expect_equal "a folder" "$(completed 'dtool run a')"
+expect_equal "own folder" "$(completed 'dtool run o')"
 expect_equal "bash fish zsh" "$(completed 'dtool completion ')"
 expect_equal "" "$(completed 'dtool kill --no-such-x')"
 
 # Through readline itself, and with a file name that wants a backslash.
 needs_program tmux
-tmux=(tmux -L "$test_name-$$" -f /dev/null)
+# Each time with a server of its own: one that has been ended may still take a session on and lose it.
+tmux=() servers=0
 type_in() {
   local shell=$1 keys=$2
   shift 2
+  tmux=(tmux -L "$test_name-$$-$((++servers))" -f /dev/null)
   "${tmux[@]}" new-session -d -x 100 -y 30 -e "PS1=ready> " "$shell" "$@"
   eventually 20 shows 'ready>'
   "${tmux[@]}" send-keys "$keys"
@@ -58,7 +60,7 @@ type_in() {
   "${tmux[@]}" send-keys Tab
 }
 shows() { "${tmux[@]}" capture-pane -p -J | grep -qF -- "$1"; }
-finish() { "${tmux[@]}" kill-server 2>/dev/null || true; }
+finish() { ((servers == 0)) || "${tmux[@]}" kill-server 2>/dev/null || true; }
 ended() {
   local status=$?
   trap - ERR
@@ -80,7 +82,7 @@ finish
 if command -v zsh >/dev/null; then
   mkdir zdot
   printf 'PS1="ready> "\nautoload -Uz compinit; compinit -u -D\nsource <(dtool completion zsh)\n' >zdot/.zshrc
-  for case in "kill |kill $run" 'run --runs_on @lar|run --runs_on @large' 'list --color=ne|list --color=never' 'plot --file a|plot --file a\ folder'; do
+  for case in "kill |kill $run" 'run --runs_on @lar|run --runs_on @large' 'list --color=ne|list --color=never' 'plot --file o|plot --file own\ folder'; do
     ZDOTDIR=$PWD/zdot type_in env "dtool ${case%|*}" "ZDOTDIR=$PWD/zdot" zsh -d -i
     eventually 20 shows "dtool ${case#*|}"
     finish
@@ -88,7 +90,7 @@ if command -v zsh >/dev/null; then
 fi
 if command -v fish >/dev/null; then
   printf 'function fish_prompt; echo -n "ready> "; end\nfunction fish_greeting; end\ndtool completion fish | source\n' >config.fish
-  for case in "kill |kill $run" 'run --runs_on @lar|run --runs_on @large' 'list --color=ne|list --color=never' 'plot --file a|plot --file a\ folder'; do
+  for case in "kill |kill $run" 'run --runs_on @lar|run --runs_on @large' 'list --color=ne|list --color=never' 'plot --file o|plot --file own\ folder'; do
     type_in env "dtool ${case%|*}" "XDG_CONFIG_HOME=$PWD/fish" fish --no-config -i -C "source $PWD/config.fish"
     eventually 20 shows "dtool ${case#*|}"
     finish
