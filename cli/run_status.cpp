@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "cli/action.h"
 
@@ -14,9 +15,10 @@ constexpr std::chrono::seconds kPatience{20};
 }  // namespace
 
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
+                                        const std::vector<std::size_t>& which,
                                         ssh::Listener& listener) {
   std::vector<ssh::Task> tasks;
-  for (std::size_t i = 0; i < killfile.machines.size(); ++i)
+  for (const std::size_t i : which)
     tasks.push_back({i, status_command(killfile.run_id, killfile.machines[i])});
   ssh::RunOptions options;
   options.timeout = kPatience;
@@ -24,8 +26,14 @@ std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Ki
   const auto results = remote.run(std::move(tasks), listener, options);
   std::vector<MachineStatus> machines;
   for (std::size_t i = 0; i < results.size(); ++i)
-    machines.push_back(read_status(killfile.machines[i], results[i]));
+    machines.push_back(read_status(killfile.machines[which[i]], results[i]));
   return machines;
+}
+
+std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile) {
+  std::vector<std::size_t> all(killfile.machines.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 bool has_ended(const std::vector<MachineStatus>& machines) {

@@ -8,10 +8,14 @@
 
 namespace dtool::cli {
 
-/// The remote's hosts are the killfile's machines in their order. A host that takes longer than the
-/// answer is worth counts as unreachable.
+/// Asks the machines `which`, by their place in the killfile; the remote's hosts are its machines
+/// in their order. A host that takes longer than the answer is worth counts as unreachable.
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
+                                        const std::vector<std::size_t>& which,
                                         ssh::Listener& listener);
+
+/// The places of all machines.
+std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile);
 
 /// Whether nothing of it can change any more: no machine runs, and each has answered.
 bool has_ended(const std::vector<MachineStatus>& machines);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
@@ -10,6 +11,7 @@
 #include "cli/recorded.h"
 #include "cli/run_status.h"
 #include "cli/status_table.h"
+#include "cli/watch.h"
 #include "ssh/fleet.h"
 
 namespace dtool::cli {
@@ -28,10 +30,15 @@ class StatusAction : public Action {
 
   HostOptions hosts_;
   std::string run_;
+  bool watch_ = false;
+  double interval_ = 0;  ///< seconds; 0: not given
 };
 
 void StatusAction::add_options(CLI::App& app) {
   app.add_option("RUN", run_, "a run's id, or the beginning of one; none: the newest run");
+  app.add_flag("--watch", watch_, "again and again until the run ends: in place on a terminal");
+  app.add_option("--interval", interval_, "seconds between two looks with --watch (2)")
+      ->check(CLI::Range(0.1, 3600.0));
   add_connect_options(app, hosts_);
 }
 
@@ -56,12 +63,23 @@ void StatusAction::show_json(Console& console, const killfiles::Killfile& killfi
 
 int StatusAction::run(Invocation& invocation) {
   Console& console = invocation.console;
+  if (interval_ > 0 && !watch_)
+    throw UsageError("--interval is the pause of --watch", "give --watch as well");
+  if (watch_ && console.json())
+    throw UsageError("--watch with --json would be many documents",
+                     "call dtool status --json again and again");
   const killfiles::Killfile killfile = recorded_run(run_);
   if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
   const Targets targets = recorded_targets(killfile, hosts_, invocation.settings);
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  if (watch_) {
+    constexpr double kDefaultInterval = 2;
+    const double seconds = interval_ > 0 ? interval_ : kDefaultInterval;
+    return watch(console, *remote, killfile,
+                 std::chrono::milliseconds(static_cast<long>(seconds * 1000)));
+  }
   ProgressListener listener(console, targets.hosts, "answered");
-  const auto machines = ask_machines(*remote, killfile, listener);
+  const auto machines = ask_machines(*remote, killfile, all_machines(killfile), listener);
   console.progress("");
   if (remote->interrupted()) return kInterrupted;
   if (console.json()) {

@@ -223,6 +223,7 @@ if(DTOOL_TESTS)
       slurm_and_mpirun_start_the_trainer
       ssh_configuration_is_honoured
       status_tells_how_each_machine_is
+      status_watches_until_the_run_ends
       three_hosts_train_mnist
       trust_adds_unknown_keys_after_a_yes
       tutorial_commands_work

@@ -1,0 +1,51 @@
+// The whole terminal for a while, as `status --watch` needs it.
+#pragma once
+
+#include <termios.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+
+namespace dtool::cli {
+
+/// What ended a wait.
+enum class Woken { time_passed, resized, signalled };
+
+/// Sleeps; a signal ends it.
+Woken wait(std::chrono::milliseconds duration);
+
+/// The alternate screen of the terminal on standard output, while it lives; one at a time. Keys are
+/// not shown, and `q` counts as an interrupt: the terminal itself turns it into a signal, so it is
+/// heard whatever dtool is waiting for.
+class FullScreen {
+ public:
+  explicit FullScreen(Console& console);
+  ~FullScreen();
+  FullScreen(const FullScreen&) = delete;
+  FullScreen& operator=(const FullScreen&) = delete;
+
+  /// Whether standard output is a terminal that can do it.
+  static bool is_possible();
+
+  struct Size {
+    std::size_t columns = 80;
+    std::size_t rows = 24;
+  };
+  Size size() const;
+
+  /// Replaces what is shown. Lines must fit size().
+  void draw(const std::vector<std::string>& lines);
+
+  /// Whether the interrupt was a `q`.
+  bool quit() const;
+
+ private:
+  Console& console_;
+  std::optional<termios> before_;
+};
+
+}  // namespace dtool::cli
