@@ -21,7 +21,6 @@
 #include "cli/run_plan.h"
 #include "cli/run_report.h"
 #include "ssh/fleet.h"
-#include "ssh/quote.h"
 
 namespace dtool::cli {
 namespace {
@@ -362,10 +361,11 @@ int RunAction::start(Invocation& invocation, ssh::Remote& remote,
     return tell_end(console, describe_run(plan_, killfile), exit_code);
   }
   if (flags_.follow) return follow(console, remote, killfile);
-  console.note(fmt::format(
-      "logs:    dtool command --yes --command 'tail -n 3 {}*.log'\n"
-      "end it:  dtool kill {}",
-      ssh::quote_path(killfile.machines.front().output_folder + "/machine"), killfile.run_id));
+  console.note(
+      fmt::format("look:    dtool status {0} --watch\n"
+                  "logs:    dtool logs {0} -f\n"
+                  "end it:  dtool kill {0}",
+                  killfile.run_id));
   return kAllWell;
 }
 

@@ -37,7 +37,8 @@ class Watch : public ssh::Listener {
   }
 
   void on_result(std::size_t host, const ssh::HostResult& result) override {
-    if (result.failure == ssh::Failure::not_started) return;
+    // Whoever leaves in the middle of a round has heard of the machines in the one before.
+    if (result.failure == ssh::Failure::not_started || (quit() && !result.ok())) return;
     Machine& machine = machines_[host];
     machine.status = read_status(killfile_.machines[host], result);
     if (machine.status->state == MachineState::unreachable) {

@@ -61,15 +61,7 @@ type_in() {
 }
 shows() { "${tmux[@]}" capture-pane -p -J | grep -qF -- "$1"; }
 finish() { ((servers == 0)) || "${tmux[@]}" kill-server 2>/dev/null || true; }
-ended() {
-  local status=$?
-  trap - ERR
-  set +e
-  finish
-  (exit "$status")
-  leave
-}
-trap ended EXIT
+at_end finish
 
 printf 'PS1="ready> "\nsource <(dtool completion bash)\n' >bashrc
 type_in bash 'dtool kill ' --noprofile --rcfile bashrc

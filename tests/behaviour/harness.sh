@@ -10,6 +10,7 @@
 #   expect_process_with RUN_ID, expect_no_process_with RUN_ID    DTOOL_RUN_ID in any process's environment, on any host
 #   json EXPRESSION             a Python expression on `d`, the JSON document in the last command's stdout
 #   eventually SECONDS COMMAND...  repeats COMMAND, or an expectation, until it succeeds
+#   at_end COMMAND              a line of bash for when the test ends, however it does
 #   needs_isolation, needs_program P, needs_file PATH, skip REASON
 #
 # Each test starts in an empty folder, $work, with an empty HOME in it. A command that fails unasked fails the test.
@@ -154,9 +155,13 @@ eventually() {
 }
 
 # The lab ends with the test, whichever way that ends; a SIGKILL leaves it to the lab's own reaper.
+endings=()
+at_end() { endings+=("$1"); }
 leave() {
-  local status=$?
+  local status=$? ending
   trap - ERR
+  set +e
+  for ending in "${endings[@]}"; do eval "$ending"; done
   cd /
   if [[ -n ${lab_name:-} ]] && ! "$here/../lab" down --name "$lab_name" >"$work/lab.log" 2>&1; then
     cat "$work/lab.log" >&2

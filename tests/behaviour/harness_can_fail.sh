@@ -31,6 +31,10 @@ expect_exit 1 a_test_of 'false; true'
 expect_error 'this failed: false'
 expect_exit 1 a_test_of 'check() { expect_equal 1 2; }; check; true'
 
+# What a test does at its end leaves its verdict alone.
+expect_exit 1 a_test_of 'at_end "echo the end; true"; expect_equal 1 2'
+expect_output '^the end$'
+
 expect_exit 77 a_test_of 'skip "no reason at all"'
 expect_output 'SKIPPED inner: no reason at all'
 expect_exit 77 env -u CI bash -c "source '$here/harness.sh'; needs_program no-such-program"

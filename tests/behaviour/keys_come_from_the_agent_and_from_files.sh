@@ -28,7 +28,7 @@ expect_error 'encrypted; add it to the agent with ssh-add'
 # The agent has it.
 eval "$(ssh-agent -a "$work/agent")" >/dev/null
 agent=$SSH_AGENT_PID
-trap 'kill $agent; leave' EXIT
+at_end "kill $agent"
 ssh-add -q "$work/plain_key"
 expect_exit 0 dtool command --runs_on h1,h2 --command hostname
 without_identity >"$config"

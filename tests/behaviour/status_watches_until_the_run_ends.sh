@@ -8,7 +8,7 @@ needs_program python3
 lab 3
 
 server=dtool-watch-$$
-trap 'tmux -L "$server" kill-server 2>/dev/null || true; leave' EXIT
+at_end "tmux -L $server kill-server 2>/dev/null"
 mux() { tmux -f /dev/null -L "$server" "$@"; }
 screen_now() { mux capture-pane -p >"$out"; }
 shows() { screen_now && grep -Eq -e "$1" "$out"; }
@@ -23,7 +23,8 @@ watch_in() {
 expect_exit 2 dtool status --interval 3
 expect_error 'give --watch'
 expect_exit 2 dtool status --watch --json
-expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'echo this is the last line of a log; sleep 300'
+printf '%s\n' 'echo this is the last line of a log' 'exec sleep 300' >job.sh
+expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash job.sh
 run_id=$(json 'd["run_id"]')
 
 watch_in 80 24
