@@ -7,15 +7,17 @@ needs_program tmux
 needs_program python3
 lab 3
 
-server=dtool-watch-$$
-at_end "tmux -L $server kill-server 2>/dev/null"
-mux() { tmux -f /dev/null -L "$server" "$@"; }
+# Each terminal has a server of its own: one that has been ended may still take a session on and lose it.
+servers=0
+mux() { tmux -f /dev/null -L "dtool-watch-$$-$servers" "$@"; }
+at_end 'mux kill-server 2>/dev/null'
 screen_now() { mux capture-pane -p >"$out"; }
 shows() { screen_now && grep -Eq -e "$1" "$out"; }
 
 # watch_in COLUMNS ROWS: in a terminal of that size, then its exit code and whether keys are shown again.
 watch_in() {
   mux kill-server 2>/dev/null || true
+  ((++servers))
   mux new-session -d -x "$1" -y "$2" "bash --norc"
   mux send-keys "PS1='ready> '; clear; '$DTOOL' status --watch --interval 0.5; echo \"code \$?\"; stty -a | grep -ow -- '-*echo'" Enter
 }

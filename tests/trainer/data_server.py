@@ -65,7 +65,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         sent = body if sent is None else sent
-        pause = 0.1 if self.path.startswith("/slow/") else 0
+        pause = {"slow": 0.1, "slower": 0.4}.get(self.path.split("/")[1], 0)
         try:
             for at in range(0, len(sent), 100_000):
                 self.wfile.write(sent[at:at + 100_000])

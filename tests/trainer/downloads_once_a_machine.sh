@@ -42,7 +42,7 @@ same_as_served elsewhere
 
 # Two runs at once: the second says whom it waits for, once.
 : > requests
-image_experiment e.toml together "\"$server/slow\""
+image_experiment e.toml together "\"$server/slower\""
 for run in 0 1; do
   "$trainer" e.toml --nproc_per_node 2 --output_dir out$run > two$run.log 2>&1 &
   pids[run]=$!
