@@ -151,7 +151,11 @@ UsageError explain(const CLI::App& app, const CLI::ParseError& error) {
   } else if (const std::size_t end = sentence.find(": At Most 1 required"); end != sentence.npos) {
     sentence = fmt::format("{} is given more than once", sentence.substr(0, end));
   }
-  sentence.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(sentence.front())));
+  // A word of capitals is an argument's name.
+  const bool is_name = sentence.size() > 1 && std::isupper(static_cast<unsigned char>(sentence[1]));
+  if (!is_name)
+    sentence.front() =
+        static_cast<char>(std::tolower(static_cast<unsigned char>(sentence.front())));
   return UsageError(
       sentence, fmt::format("{} --help lists all flags and their values", name_in_full(chosen)));
 }

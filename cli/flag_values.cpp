@@ -34,6 +34,10 @@ std::string must_be_count(const std::string& text) {
   return fmt::format("'{}' is not a positive number", text);
 }
 
+std::string must_be_whole_number(const std::string& text) {
+  return read_number<std::uint32_t>(text) ? "" : fmt::format("'{}' is not a whole number", text);
+}
+
 std::string must_not_be_empty(const std::string& text) {
   return text.empty() ? "the value is empty" : "";
 }

@@ -9,6 +9,8 @@ namespace dtool::cli {
 std::string must_be_seconds(const std::string& text);
 /// A whole number from 1.
 std::string must_be_count(const std::string& text);
+/// A whole number from 0.
+std::string must_be_whole_number(const std::string& text);
 /// A variable that is not set gives an empty word, which would pass for a flag that is left out.
 std::string must_not_be_empty(const std::string& text);
 

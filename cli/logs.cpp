@@ -9,6 +9,7 @@
 
 #include "cli/action.h"
 #include "cli/failures.h"
+#include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/log_follow.h"
 #include "cli/log_output.h"
@@ -47,7 +48,7 @@ void LogsAction::add_options(CLI::App& app) {
       ->take_all();
   app.add_option("--tail", tail_, "the last N lines of each log, instead of all")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(must_be_whole_number);
   app.add_flag("--fold", fold_, "show a line that all machines print alike once");
   add_connect_options(app, hosts_);
 }
