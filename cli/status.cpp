@@ -39,7 +39,8 @@ void StatusAction::add_options(CLI::App& app) {
   app.add_option("RUN", run_, "a run's id, or the beginning of one; none: the newest run");
   app.add_flag("--watch", watch_, "again and again until the run ends: in place on a terminal");
   app.add_option("--interval", interval_, "seconds between two looks with --watch (2)")
-      ->check(must_be_seconds);
+      ->check(must_be_seconds)
+      ->check(CLI::Range(0.1, 3600.0));
   add_connect_options(app, hosts_);
 }
 

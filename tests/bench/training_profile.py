@@ -19,7 +19,7 @@ GRADIENT_BYTES = 4 * (784 * 50 + 50 + 50 * 10 + 10)
 KINDS = [
     ("matrix products", r"libopenblas|libblas|libmkl|sgemm"),
     ("Adam", r"dtool-trainer-worker .*(update|dam)"),
-    ("gathering batches", r"gather|dtool-trainer-worker .*(oader|fill)|index_select|libc.* __memmove"),
+    ("gathering batches", r"gather|to_floats|dtool-trainer-worker .*(oader|fill)|index_select|libc.* __memmove"),
     ("start and end", r"ld-linux|registerKernel|OperatorEntry::(update|compute|deregister)|libgdcm|libhwy"),
     ("all-reduce", r"libgloo|combine|PeerLink|Links::|FloatRing|sched_yield|libuv|epoll|tcp|sock|inet|skb|loopback|net_rx|__ip_|ip_(output|rcv|finish)|copy_(to|from)_(user|iter)|napi"),
     ("memory: malloc, memset, page faults",

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 
+#include "tests/trainer/own_folder.h"
 #include "trainer/data/curl.h"
 #include "trainer/data/expand_path.h"
 #include "trainer/settings/usage_error.h"
@@ -23,16 +24,8 @@ namespace {
 constexpr const char* kSumOfAbc =  // the example of FIPS 180-2
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-class DataFiles : public testing::Test {
+class DataFiles : public OwnFolder {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   fs::path write(const std::string& name, const std::string& content) const {
     std::ofstream(folder_ / name, std::ios::binary) << content;
     return folder_ / name;
@@ -50,7 +43,6 @@ class DataFiles : public testing::Test {
     return provide_files(files, place, process_environment, Waits::told, progress_);
   }
 
-  fs::path folder_;
   TransferProgress progress_{""};
 };
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/trainer/own_folder.h"
 #include "trainer/data/idx.h"
 #include "trainer/launch/endpoint.h"
 #include "trainer/report/metrics.h"
@@ -16,17 +17,8 @@ using namespace dtool::trainer;
 
 namespace {
 
-class Files : public testing::Test {
+class Files : public OwnFolder {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
 };
 
 /// An IDX file's mistake when its content is `content`.

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 
+#include "tests/trainer/own_folder.h"
 #include "trainer/report/append_file.h"
 #include "trainer/report/event_file.h"
 #include "trainer/report/progress_bar.h"
@@ -18,16 +19,8 @@ using std::chrono::seconds;
 
 namespace {
 
-class Progress : public testing::Test {
+class Progress : public OwnFolder {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name, std::ios::binary) << text;
   }
@@ -35,8 +28,6 @@ class Progress : public testing::Test {
     std::ifstream stream(folder_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
   }
-
-  std::filesystem::path folder_;
 };
 
 const BarState kState = {"2/5", 1400, 0.5, Averages{0.18731, 0.001, 224524}, seconds(192)};
