@@ -27,8 +27,8 @@ bool may_come_back(const ssh::HostResult& result) {
 }  // namespace
 
 FollowedLogs::FollowedLogs(Console& console, const killfiles::Killfile& run, Fold fold,
-                           std::optional<std::uint64_t> tail)
-    : LogOutput(console, run, fold),
+                           std::optional<std::uint64_t> tail, LogsWithJson with_json)
+    : LogOutput(console, run, fold, with_json),
       run_(run),
       tail_(tail),
       was_reached_(run.machines.size()),
@@ -98,6 +98,10 @@ std::optional<ssh::NextTry> FollowedLogs::next_try(std::size_t host,
 void FollowedLogs::on_result(std::size_t host, const ssh::HostResult& result) {
   streams_[host]->end();
   LogOutput::on_result(host, result);
+  ++ended_;
+  console_.progress(ended_ < streams_.size()
+                        ? fmt::format("ended: {} of {} machines", ended_, streams_.size())
+                        : std::string());
 }
 
 void FollowedLogs::on_interrupt(const std::vector<std::size_t>&) {

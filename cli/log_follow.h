@@ -1,4 +1,5 @@
-// Logs as they grow, over as many connections as that takes: for `dtool logs -f`.
+// Logs as they grow, over as many connections as that takes: for `dtool logs -f` and
+// `dtool run --follow`.
 #pragma once
 
 #include <chrono>
@@ -21,7 +22,7 @@ class FollowedLogs : public LogOutput, public ssh::TriesAgain {
  public:
   /// `tail`: begins with so many lines of each, instead of all.
   FollowedLogs(Console& console, const killfiles::Killfile& run, Fold fold,
-               std::optional<std::uint64_t> tail);
+               std::optional<std::uint64_t> tail, LogsWithJson with_json = LogsWithJson::keep);
 
   /// The first task of each machine.
   std::vector<ssh::Task> tasks() const;
@@ -51,6 +52,7 @@ class FollowedLogs : public LogOutput, public ssh::TriesAgain {
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<bool> was_reached_;
   std::vector<int> tries_;  ///< since the last byte
+  std::size_t ended_ = 0;   ///< machines
 };
 
 }  // namespace dtool::cli

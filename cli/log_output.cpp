@@ -20,15 +20,17 @@ constexpr std::size_t kMostAtOnce = 1 << 16;
 
 }  // namespace
 
-LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold)
+LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
+                     LogsWithJson with_json)
     : LogLines(run.machines.size(), fold),
       console_(console),
+      with_json_(with_json),
       texts_(run.machines.size()),
       complaints_(run.machines.size()) {
   for (const killfiles::Machine& machine : run.machines) {
     names_.push_back(fmt::format("machine{}", machine.id));
     const Style color = kColors[static_cast<std::size_t>(machine.id) % kColors.size()];
-    labels_.push_back(console.styled(color, names_.back() + ":") + " ");
+    labels_.push_back(styled(color, names_.back() + ":") + " ");
   }
 }
 
@@ -36,7 +38,7 @@ void LogOutput::on_output(std::size_t host, ssh::Stream stream, std::string_view
   if (stream == ssh::Stream::err) {
     std::string& complaint = complaints_[host];
     complaint += bytes.substr(0, kMostComplaint - std::min(complaint.size(), kMostComplaint));
-  } else if (console_.json()) {
+  } else if (console_.json() && with_json_ == LogsWithJson::keep) {
     texts_[host] += bytes;
   } else {
     add(host, bytes);
@@ -58,6 +60,13 @@ void LogOutput::finish() {
   write_out();
 }
 
+void LogOutput::explain(std::vector<ssh::HostResult>& results) const {
+  for (std::size_t host = 0; host < results.size(); ++host) {
+    if (results[host].failure == ssh::Failure::none && results[host].exit_code != 0)
+      results[host].error = complaint(host);
+  }
+}
+
 std::string LogOutput::complaint(std::size_t host) const {
   const auto answer = ssh::find_answer(ssh::read_answers(complaints_[host]), "error");
   if (answer) return *answer;
@@ -71,15 +80,18 @@ std::string LogOutput::complaint(std::size_t host) const {
   return text;
 }
 
+std::string LogOutput::styled(Style style, std::string_view text) const {
+  return console_.json() ? console_.styled_error(style, text) : console_.styled(style, text);
+}
+
 std::string LogOutput::label(const std::vector<std::size_t>& machines) const {
   if (machines.size() == 1) return labels_[machines.front()];
   std::vector<std::string> names;
   for (const std::size_t machine : machines) names.push_back(names_[machine]);
-  return console_.styled(Style::bold, ssh::fold(names) + ":") + " ";
+  return styled(Style::bold, ssh::fold(names) + ":") + " ";
 }
 
 void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
-  constexpr std::string_view kCausePrefix = "dtool-trainer: ";
   if (cause_.empty() && line.starts_with(kCausePrefix))
     cause_ = line.substr(kCausePrefix.size(), line.size() - kCausePrefix.size() - 1);
   shown_.append(label(machines)).append(line);
@@ -87,7 +99,13 @@ void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view 
 }
 
 void LogOutput::write_out() {
-  if (!shown_.empty()) console_.write(std::exchange(shown_, {}));
+  if (shown_.empty()) return;
+  if (console_.json()) {
+    shown_.pop_back();
+    console_.complain(std::exchange(shown_, {}));
+  } else {
+    console_.write(std::exchange(shown_, {}));
+  }
 }
 
 }  // namespace dtool::cli

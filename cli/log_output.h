@@ -1,4 +1,5 @@
-// Logs as they come from the hosts, shown on the console: for `dtool logs`.
+// Logs as they come from the hosts, shown on the console: for `dtool logs` and `dtool run
+// --follow`.
 #pragma once
 
 #include <string>
@@ -12,12 +13,19 @@
 
 namespace dtool::cli {
 
-/// Shows standard output as lines of the machines' logs; with --json it keeps them instead. What
-/// comes on standard error is about the reading of the log.
+/// How the bundled trainer begins what it says of the whole run.
+inline constexpr std::string_view kCausePrefix = "dtool-trainer: ";
+
+/// What becomes of logs with --json: kept for its document, or shown on standard error.
+enum class LogsWithJson { keep, show };
+
+/// Shows standard output as lines of the machines' logs, or keeps it. What comes on standard error
+/// is about the reading of the log.
 class LogOutput : public ssh::Listener, protected LogLines {
  public:
   /// The remote's hosts are the run's machines in their order.
-  LogOutput(Console& console, const killfiles::Killfile& run, Fold fold);
+  LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
+            LogsWithJson with_json = LogsWithJson::keep);
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
@@ -25,23 +33,26 @@ class LogOutput : public ssh::Listener, protected LogLines {
   /// When all have answered: shows what is held back.
   void finish();
 
-  /// Why a host could not read its log.
-  std::string complaint(std::size_t host) const;
+  /// Gives each result of a host that failed the reason that the host told, if it told one.
+  void explain(std::vector<ssh::HostResult>& results) const;
   /// The first line that the bundled trainer said of the whole run, or nothing.
   const std::string& cause() const { return cause_; }
-  /// With --json: the host's log.
+  /// The host's log, where it is kept.
   const std::string& text(std::size_t host) const { return texts_[host]; }
 
  protected:
+  void show(const std::vector<std::size_t>& machines, std::string_view line) override;
   void write_out();
   const std::string& name(std::size_t host) const { return names_[host]; }
 
   Console& console_;
 
  private:
-  void show(const std::vector<std::size_t>& machines, std::string_view line) override;
+  std::string complaint(std::size_t host) const;
+  std::string styled(Style style, std::string_view text) const;
   std::string label(const std::vector<std::size_t>& machines) const;
 
+  LogsWithJson with_json_;
   std::vector<std::string> names_;
   std::vector<std::string> labels_;  ///< one a machine, coloured
   std::vector<std::string> texts_;

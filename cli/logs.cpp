@@ -106,10 +106,7 @@ int LogsAction::run(Invocation& invocation) {
   options.on_interrupt = ssh::OnInterrupt::leave;
   std::vector<ssh::HostResult> results = remote->run(std::move(tasks), output, options);
   output.finish();
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].failure == ssh::Failure::none && results[i].exit_code != 0)
-      results[i].error = output.complaint(i);
-  }
+  output.explain(results);
   const int exit_code = exit_code_of(results, *remote);
   if (exit_code != kInterrupted)
     report_failures(console, results,

@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# `dtool logs -f` shows every line once, whatever happens to connections (sshd's process killed, a cable cut) and to the log (renamed,
-# truncated), and ends as the run does; Ctrl-C ends it alone.
+# `dtool logs -f` and `dtool run --follow` show every line once, whatever happens to connections (sshd's process killed, a cable cut)
+# and to the log (renamed, truncated), and end as the run does; Ctrl-C ends the following alone.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3
 touch code
+followed=$work/followed
 # shellcheck disable=SC2016
-timeout 60 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" --extra_tag counts -- \
-  bash -c 'for ((i = 0; i < 1500; i++)); do echo "line $i"; sleep 0.01; done; [ "$RANK" != 1 ] || exit 7' </dev/null
+timeout 120 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag counts -- \
+  bash -c 'for ((i = 0; i < 1500; i++)); do echo "line $i"; sleep 0.01; done; [ "$RANK" != 1 ] || exit 7' >"$followed" 2>"$followed.err" </dev/null &
+running=$!
+eventually 30 grep -q 'started on' "$followed.err"
 : >"$out"
 timeout 120 "$DTOOL" logs -f >"$out" 2>"$err" </dev/null &
 waiting=$!
 last_command='dtool logs -f' last_code=
-has_lines() { [[ $(grep -c "^machine$1: " "$out") -gt $2 ]]; }
+has_lines() { [[ $(grep -c "^machine$1: " "$out") -gt $2 && $(grep -c "^machine$1: " "$followed") -gt $2 ]]; }
 for id in 0 1 2; do eventually 30 has_lines $id 50; done
 fault cut h1
 on h2 pkill -KILL -f 'sshd: root@notty'
@@ -24,13 +27,24 @@ fault mend h1
 last_code=0
 wait "$waiting" || last_code=$?
 expect_equal 1 "$last_code"
-for id in 0 1 2; do
-  expect_equal "$(seq -f 'line %g' 0 1499)" "$(sed -n "s/^machine$id: //p" "$out")"
-done
-expect_equal 1 "$(grep -c 'machine1: .*; trying again' "$err")"
-expect_error 'machine1: connected again'
-expect_error '1 of 3 hosts failed'
-expect_error 'exit code 7'
+expect_each_line_once() {
+  for id in 0 1 2; do expect_equal "$(seq -f 'line %g' 0 1499)" "$(sed -n "s/^machine$id: //p" "$out")"; done
+}
+expect_each_line_once
+expect_lost_and_found() {
+  expect_equal 1 "$(grep -c 'machine1: .*; trying again' "$err")"
+  expect_error 'machine1: connected again'
+  expect_error '1 of 3 hosts failed'
+  expect_error 'exit code 7'
+}
+expect_lost_and_found
+last_code=0 last_command='dtool run --follow'
+wait "$running" || last_code=$?
+out=$followed err=$followed.err
+expect_equal 1 "$last_code"
+expect_each_line_once
+expect_lost_and_found
+out=$work/stdout err=$work/stderr
 
 # Renamed and written anew; then cut short.
 expect_exit 0 timeout 60 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" --extra_tag rotates -- bash -c 'echo one; until [ -e /root/end ]; do sleep 0.1; done; echo last'
