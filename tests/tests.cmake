@@ -184,6 +184,7 @@ if(DTOOL_TESTS)
       a_ddp_script_in_python_runs_unchanged
       a_failed_run_names_one_cause
       a_followed_run_tells_how_it_ended
+      a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_run_that_cannot_start_starts_nothing
       attach_gives_the_screen_and_the_terminal_back
       check_tells_what_each_host_has_and_lacks

@@ -8,6 +8,7 @@ holds() {
   [ "$(size_of "$1")" -ge "$offset" ] &&
     [ "$(tail -c "+$((offset - count + 1))" -- "$1" | head -c "$count" | od -An -v -tx1 | tr -d ' \n')" = "$last" ]
 }
+[ -d "$state" ] || { answer error "the run's folder is not there: dtool kill has taken it away"; exit 1; } >&2
 file=$state/log
 if [ -n "$lines" ]; then
   size=$(size_of "$file")

@@ -47,4 +47,5 @@ for ((i = 0; i < 10; i++)); do
   [ -e killed ] && end killed 143
   sleep 0.1
 done
+[ -e process ] || end killed 143  # kill took the folder away
 end lost 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Nothing starts that is not recorded: the launcher is killed with SIGKILL at moments spread over the whole of
 # `dtool run`, of a program that daemonises. Where there is a killfile, `dtool kill` then leaves no process; where there
-# is none, nothing was started.
+# is none, nothing was started, and the empty folder on the hosts goes with a later run.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3
@@ -60,3 +60,10 @@ done
   fail "the moments missed what they were to hit: a killfile was there at $with_killfile of $moments"
 ((with_processes > 0)) || fail 'at no moment was anything running'
 echo "$moments moments over $((whole / 1000)) ms: $with_killfile with a killfile, $with_processes with processes"
+
+on 1 rm -rf .dtool/runs
+on 1 mkdir -p .dtool/runs/fresh .dtool/runs/old .dtool/runs/used/machine0
+on 1 touch -d '2 days ago' .dtool/runs/old .dtool/runs/used
+start
+expect_equal 'fresh used' "$(on 1 ls .dtool/runs | grep -v '^bash_' | xargs)"
+expect_exit 0 dtool kill --all --yes --grace 0.2

@@ -193,6 +193,38 @@ remove_quota() {
   done
 }
 
+# As by the reset button: nobody on the network hears of it, every process and everything in memory is gone, the disk is kept.
+lab_reboot() {
+  needs_isolation reboot
+  host_number "${1:-}"
+  local host=$REPLY link
+  [[ ! -d $folder/slurm ]] || fail 'reboot needs a lab without --slurm: the slurmd would not come back'
+  host_process "$host"
+  full_speed "$host"
+  links_of "$host"
+  processes_of "$host"
+  host_process "$host"
+  # Before its processes end, so that no connection is closed; the old network may live on without, as long as it tries to say goodbye.
+  for link in "${links[@]}"; do ip link del "$link"; done
+  kill -KILL "$REPLY"
+  await_end_of_host "$host"
+  rm -f "$folder/host$host/sshd.pid"
+  new_boot "$host"
+  start_host "$host"
+  wait_for_host "$host"
+  bridge_lines "$host" | ip -batch -
+}
+
+# Until its processes, `pids`, are gone.
+await_end_of_host() {
+  local tries
+  for ((tries = 0; tries < 500; tries++)); do
+    [[ -n $(ls -d "${pids[@]/#//proc/}" 2>/dev/null) ]] || return 0
+    sleep 0.02
+  done
+  fail "host $1 did not go down"
+}
+
 lab_hide() { change_hidden hide "$@"; }
 lab_unhide() { change_hidden unhide "$@"; }
 

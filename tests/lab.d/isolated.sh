@@ -113,6 +113,7 @@ make_host_folders() {
     # As Debian's installer writes it; the trap that it is for programs that ask for their own address is wanted.
     printf '%s\n' "127.0.1.1 lab-$short-$i" "$names" >"$folder/host$i/etc_hosts"
     : >"$folder/host$i/sshd_config"
+    new_boot "$i"
     mounts_of "$i" >"$folder/host$i/fstab"
     network_of "$i" >"$folder/host$i/network"
   done
@@ -125,6 +126,9 @@ unlock_root() {
   sed 's/^root:[^:]*:/root:*:/' /etc/shadow >"$folder/shadow"
 }
 
+# Namespaces share the kernel's boot id, so each host is shown one of its own, and after a reboot another.
+new_boot() { cat /proc/sys/kernel/random/uuid >"$folder/host$1/boot_id"; }
+
 mounts_of() {
   local here=$folder/host$1 shared record
   for shared in ${shares[@]+"${shares[@]}"}; do
@@ -134,6 +138,7 @@ mounts_of() {
   done
   echo "$here/root /root none rbind 0 0"
   echo "$here/etc_hosts /etc/hosts none bind 0 0"
+  echo "$here/boot_id /proc/sys/kernel/random/boot_id none bind 0 0"
   echo "tmpfs /run/screen tmpfs mode=1777 0 0"
   echo "tmpfs /dev/shm tmpfs mode=1777 0 0"
   [[ $private_tmp == no ]] || echo "$here/tmp /tmp none bind 0 0"
@@ -155,8 +160,12 @@ network_of() {
   fi
 }
 
+# A card keeps its hardware address when its host is rebooted.
 link_lines() {
-  printf '%s\n' "link add $1 type veth peer name $2 netns /proc/self/fd/7" "addr add $3/22 dev $1" "link set $1 up"
+  local hardware
+  # shellcheck disable=SC2046,SC2183 # one word an octet
+  hardware=$(printf '02:00:%02x:%02x:%02x:%02x' $(tr . ' ' <<<"$3"))
+  printf '%s\n' "link add $1 address $hardware type veth peer name $2 netns /proc/self/fd/7" "addr add $3/22 dev $1" "link set $1 up"
 }
 
 # The pid is on disk before the process becomes a host, so that a builder killed at any instant leaves nothing unfindable.
@@ -171,27 +180,32 @@ start_host() {
 }
 
 wait_for_sshd() {
-  local i tries
-  for ((i = 1; i <= count; i++)); do
-    for ((tries = 0; ; tries++)); do
-      [[ ! -s $folder/host$i/sshd.pid ]] || break
-      line_of "$folder/host$i/pid"
-      # The pid file is written by the child itself, so it can be missing for a moment.
-      if ((tries > 50)) && ! is_alive "$REPLY" || ((tries > 1500)); then
-        cat "$folder/host$i/init.log" "$folder/host$i/sshd.log" >&2 2>/dev/null || true
-        fail "host $i of lab '$name' did not start"
-      fi
-      sleep 0.02
-    done
+  local i
+  for ((i = 1; i <= count; i++)); do wait_for_host "$i"; done
+}
+
+wait_for_host() {
+  local tries
+  for ((tries = 0; ; tries++)); do
+    [[ ! -s $folder/host$1/sshd.pid ]] || return 0
+    line_of "$folder/host$1/pid"
+    # The pid file is written by the child itself, so it can be missing for a moment.
+    if ((tries > 50)) && ! is_alive "$REPLY" || ((tries > 1500)); then
+      cat "$folder/host$1/init.log" "$folder/host$1/sshd.log" >&2 2>/dev/null || true
+      fail "host $1 of lab '$name' did not start"
+    fi
+    sleep 0.02
   done
 }
 
 join_bridges() {
   local i
-  for ((i = 1; i <= count; i++)); do
-    [[ -n $inner_network && $i != 1 ]] || echo "link set dev dtl${network}h$i master dtl$network up"
-    [[ -z $inner_network ]] || echo "link set dev dtl${inner_network}h$i master dtl$inner_network up"
-  done | ip -batch -
+  for ((i = 1; i <= count; i++)); do bridge_lines "$i"; done | ip -batch -
+}
+
+bridge_lines() {
+  [[ -n $inner_network && $1 != 1 ]] || echo "link set dev dtl${network}h$1 master dtl$network up"
+  [[ -z $inner_network ]] || echo "link set dev dtl${inner_network}h$1 master dtl$inner_network up"
 }
 
 end_isolated() {
