@@ -162,12 +162,15 @@ std::string state_text(const MachineStatus& status) {
   return std::string(to_string(status.state));
 }
 
+std::string status_variables(const std::string& run_id, const killfiles::Machine& machine) {
+  return fmt::format("run_id={}\nstate={}\nlog={}\noutput={}\n", ssh::quote(run_id),
+                     ssh::quote_path(machine.state_folder), ssh::quote_path(machine.log),
+                     machine.output_folder.empty() ? "" : ssh::quote_path(machine.output_folder));
+}
+
 ssh::Command status_command(const std::string& run_id, const killfiles::Machine& machine) {
   std::string text(ssh::answer_function());
-  text += fmt::format("run_id={}\nstate={}\nlog={}\noutput={}\n", ssh::quote(run_id),
-                      ssh::quote_path(machine.state_folder), ssh::quote_path(machine.log),
-                      machine.output_folder.empty() ? "" : ssh::quote_path(machine.output_folder));
-  return ssh::bash(text.append(scripts::kStatus));
+  return ssh::bash(text.append(status_variables(run_id, machine)).append(scripts::kStatus));
 }
 
 MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResult& result) {

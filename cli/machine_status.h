@@ -73,6 +73,9 @@ struct MachineStatus {
 /// `running`, `exited 3`, `lost, rebooted`.
 std::string state_text(const MachineStatus& status);
 
+/// Shell text that tells cli/scripts/status.sh of which run's machine to speak.
+std::string status_variables(const std::string& run_id, const killfiles::Machine& machine);
+
 /// Asks the host of `machine`; the answer is read by read_status.
 ssh::Command status_command(const std::string& run_id, const killfiles::Machine& machine);
 

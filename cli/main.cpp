@@ -49,7 +49,7 @@ constexpr std::array kSubcommands = {
     Row{"plot", "curves of loss, learning rate, throughput and accuracy", make_plot},
     Row{"kill", "end every process of a run on every machine, and prove that none is left",
         make_kill},
-    Row{"list", "recorded runs, newest first", make_list},
+    Row{"list", "recorded runs, newest first, and with --state how they are", make_list},
     Row{"check", "look what each host has and lacks for a run", make_check},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
     Row{"completion", "print the script by which bash, zsh or fish completes dtool's commands",

@@ -23,6 +23,8 @@ struct ConnectOptions {
   std::size_t width = 256;  ///< hosts at work at once, at most
   int tries =
       6;  ///< for a connection that is dropped before its greeting; nothing else is tried again
+
+  bool operator==(const ConnectOptions&) const = default;
 };
 
 /// Reaches nobody yet. Throws std::invalid_argument where the SSH configuration cannot be read, and

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ssh/quote.h"
 
@@ -14,6 +15,26 @@ constexpr std::string_view kMark = "dtool-answer ";
 /// Ends each script. Without it the launcher died while it sent, and half a script may do something
 /// else: half of `rm -rf ~/.dtool/runs/x`, say.
 constexpr std::string_view kWhole = "\n#whole";
+
+/// Takes the first line off `text` and returns it without its end.
+std::string_view cut_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+/// Name and value where the line is an answer.
+std::optional<std::pair<std::string, std::string>> read_answer(std::string_view line) {
+  // A prompt without its newline may stand before the mark.
+  const std::size_t mark = line.find(kMark);
+  if (mark == line.npos) return std::nullopt;
+  line.remove_prefix(mark + kMark.size());
+  const std::size_t equals = line.find('=');
+  if (equals == line.npos) return std::nullopt;
+  if (line.ends_with('\r')) line.remove_suffix(1);  // a log-in that goes through a terminal
+  return std::pair(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
+}
 
 }  // namespace
 
@@ -32,19 +53,26 @@ std::string_view answer_function() {
 std::multimap<std::string, std::string> read_answers(std::string_view output) {
   std::multimap<std::string, std::string> answers;
   while (!output.empty()) {
-    const std::size_t end = std::min(output.find('\n'), output.size());
-    std::string_view line = output.substr(0, end);
-    output.remove_prefix(std::min(end + 1, output.size()));
-    // A prompt without its newline may stand before the mark.
-    const std::size_t mark = line.find(kMark);
-    if (mark == line.npos) continue;
-    line.remove_prefix(mark + kMark.size());
-    const std::size_t equals = line.find('=');
-    if (equals == line.npos) continue;
-    if (line.ends_with('\r')) line.remove_suffix(1);  // a log-in that goes through a terminal
-    answers.emplace(line.substr(0, equals), line.substr(equals + 1));
+    if (const auto answer = read_answer(cut_line(output)))
+      answers.emplace(answer->first, answer->second);
   }
   return answers;
+}
+
+std::map<std::string, std::string_view> parts_by_answer(std::string_view output,
+                                                        const std::string& name) {
+  std::map<std::string, std::string_view> parts;
+  std::string_view* part = nullptr;
+  while (!output.empty()) {
+    const auto answer = read_answer(cut_line(output));
+    if (answer && answer->first == name) {
+      part = &parts[answer->second];
+      *part = output.substr(0, 0);
+    } else if (part != nullptr) {
+      *part = {part->data(), static_cast<std::size_t>(output.data() - part->data())};
+    }
+  }
+  return parts;
 }
 
 std::optional<std::string> find_answer(const std::multimap<std::string, std::string>& answers,

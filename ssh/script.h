@@ -28,6 +28,11 @@ std::multimap<std::string, std::string> read_answers(std::string_view output);
 std::optional<std::string> find_answer(const std::multimap<std::string, std::string>& answers,
                                        const std::string& name);
 
+/// What stands behind each answer called `name` until the next one of it, by their values; views
+/// into `output`. For a script that answers for several things.
+std::map<std::string, std::string_view> parts_by_answer(std::string_view output,
+                                                        const std::string& name);
+
 /// One shell command that writes `content` to the file `name` of the current folder: to a temporary
 /// file, then renamed.
 std::string write_file(std::string_view name, std::string_view content);

@@ -40,6 +40,7 @@ if(DTOOL_TESTS)
     tests/unit/remote_shell_test.cpp
     tests/unit/run_check_test.cpp
     tests/unit/run_plan_test.cpp
+    tests/unit/run_states_test.cpp
     tests/unit/screen_job_test.cpp
     tests/unit/script_test.cpp
     tests/unit/settings_test.cpp
@@ -215,6 +216,7 @@ if(DTOOL_TESTS)
       lab_hosts_are_machines_of_their_own
       lab_hosts_behind_the_first
       labs_at_once_do_not_meet
+      list_tells_the_state_of_runs
       logs_are_one_text
       man_pages_are_well_formed
       mistakes_in_commands_start_nothing
