@@ -1,4 +1,4 @@
-// A plot as a picture: the script with which gnuplot draws it. plot.cpp runs gnuplot.
+// A plot as a picture: the script with which gnuplot draws it. picture.cpp runs gnuplot.
 #pragma once
 
 #include <cstddef>

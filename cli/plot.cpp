@@ -8,20 +8,18 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
 #include "cli/chart.h"
 #include "cli/failures.h"
 #include "cli/flag_values.h"
-#include "cli/gnuplot.h"
 #include "cli/host_options.h"
+#include "cli/picture.h"
 #include "cli/plot_sources.h"
 #include "cli/recorded.h"
 #include "killfiles/nearest.h"
 #include "ssh/fleet.h"
-#include "ssh/host_pattern.h"
 
 namespace dtool::cli {
 namespace {
@@ -69,8 +67,7 @@ class PlotAction : public Action {
   std::vector<std::string> wanted_metrics(const std::vector<PlotSource>& sources) const;
   void show(Console& console, const std::vector<PlotSource>& sources,
             const std::vector<Panel>& panels) const;
-  void write_picture(const std::vector<PlotSource>& sources,
-                     const std::vector<Panel>& panels) const;
+  void draw_picture(const std::vector<PlotSource>& sources, const std::vector<Panel>& panels) const;
 
   HostOptions hosts_;
   std::vector<std::string> runs_;
@@ -207,8 +204,8 @@ void PlotAction::show(Console& console, const std::vector<PlotSource>& sources,
   for (const std::string& line : draw_charts(panels, size.width, rows, paint)) console.say(line);
 }
 
-void PlotAction::write_picture(const std::vector<PlotSource>& sources,
-                               const std::vector<Panel>& panels) const {
+void PlotAction::draw_picture(const std::vector<PlotSource>& sources,
+                              const std::vector<Panel>& panels) const {
   PictureRequest request;
   request.kind = output_.ends_with(".png") ? Picture::png : Picture::svg;
   if (!size_.empty()) {
@@ -217,21 +214,7 @@ void PlotAction::write_picture(const std::vector<PlotSource>& sources,
   }
   for (const PlotSource& source : sources) request.names.push_back(source.name);
   request.panels = panels;
-  const auto here = ssh::make_fleet({ssh::parse_host("local")}, {});
-  ssh::Listener nobody;
-  const ssh::HostResult drawn =
-      here->run({{0, ssh::LocalProgram{{"gnuplot", "-"}, gnuplot_script(request)}}}, nobody, {})
-          .front();
-  if (drawn.failure == ssh::Failure::local_program) {
-    throw UsageError("--output needs gnuplot, which is not on this machine",
-                     "install Debian's gnuplot-nox; without --output the plot is in the terminal");
-  }
-  if (!drawn.ok() || drawn.out.empty())
-    throw UsageError(fmt::format("gnuplot failed ({}): {}", describe(drawn), drawn.err));
-  std::ofstream file(output_, std::ios::binary);
-  file << drawn.out;
-  file.close();
-  if (!file) throw UsageError(fmt::format("cannot write {}", output_));
+  write_picture(request, output_);
 }
 
 nlohmann::json numbers(const std::vector<double>& values) {
@@ -273,15 +256,17 @@ int PlotAction::run(Invocation& invocation) {
   for (const PlotSource& source : sources) {
     if (source.result) results.push_back(*source.result);
   }
-  const std::size_t failed = report_failures(console, results, "reading metrics.jsonl");
+  std::size_t failed = report_failures(console, results, "reading metrics.jsonl");
   std::erase_if(sources, [](const auto& each) { return each.result && !each.result->ok(); });
   const std::vector<Panel> panels = make_panels(sources);
   for (const PlotSource& source : sources) {
-    if (source.metrics.curves.empty()) console.note(fmt::format("{}: no numbers yet", source.name));
+    if (!source.metrics.curves.empty()) continue;
+    console.fail(fmt::format("{}: no numbers yet", source.name));
+    ++failed;
   }
   const int exit_code = interrupted ? kInterrupted : failed > 0 ? kSomeFailed : kAllWell;
   if (!panels.empty() && !output_.empty()) {
-    write_picture(sources, panels);
+    draw_picture(sources, panels);
     console.note(fmt::format("wrote {}", output_));
   } else if (!panels.empty() && !console.json()) {
     show(console, sources, panels);

@@ -37,11 +37,22 @@ void tell_missing(ssh::HostResult& result, const std::string& folder) {
 }  // namespace
 
 PlotSource read_file_source(const std::string& file) {
+  PlotSource source{file, std::nullopt, {}};
   try {
-    return {file, std::nullopt, read_metrics(killfiles::read_whole(file))};
+    source.metrics = read_metrics(killfiles::read_whole(file));
   } catch (const std::system_error& error) {
     throw UsageError(fmt::format("--file: {}", error.what()));
   }
+  const Metrics& metrics = source.metrics;
+  if (metrics.curves.empty())
+    throw UsageError(
+        fmt::format("--file: there are no numbers in {}{}", file,
+                    metrics.unread == 0 ? ""
+                                        : fmt::format(", whose line {} is no object of metrics",
+                                                      metrics.first_unread)),
+        R"(a line is as {"event": "step", "step": 1, "loss": 0.5}; a run's file is )"
+        "metrics.jsonl in its output folder");
+  return source;
 }
 
 PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killfile) {

@@ -22,7 +22,7 @@ struct PlotSource {
   Metrics metrics;
 };
 
-/// Reads a file. Throws UsageError where it cannot be read.
+/// Reads a file. Throws UsageError where it cannot be read or has no numbers.
 PlotSource read_file_source(const std::string& file);
 
 /// Reads the run's metrics.jsonl, that file alone, from its machine 0; `remote` holds the hosts of

@@ -57,6 +57,13 @@ expect_exit 2 dtool plot --output plot.pdf
 expect_error 'plot\.pdf'
 expect_exit 2 dtool plot --file nothing.jsonl
 expect_error 'nothing\.jsonl'
+printf 'epoch 1, loss 0.5\n' >log.txt
+expect_exit 2 dtool plot --file here.jsonl --file log.txt
+expect_error '^dtool: --file: there are no numbers in log\.txt, whose line 1 is no object'
+: >empty.jsonl
+expect_exit 2 dtool plot --file empty.jsonl --output empty.png
+expect_error '^dtool: --file: there are no numbers in empty\.jsonl$'
+expect_no_file empty.png
 expect_exit 2 dtool plot --size 9
 mkdir bin
 for program in bash env; do ln -s "$(command -v $program)" bin/; done
@@ -70,5 +77,10 @@ silent=$(basename "$HOME"/.dtool/killfiles/*silent*.killfile .killfile)
 expect_exit 1 dtool plot "$first" "$silent"
 expect_error 'there is no .*/metrics\.jsonl$'
 expect_output '^ +loss '
+on 1 sh -c 'echo "{\"event\": \"start\", \"step\": 0}" >"$(echo code/experiment_output/*silent*)/metrics.jsonl"'
+expect_exit 1 dtool plot "$first" "$silent" --output early.svg
+expect_error '^dtool: .*silent.*: no numbers yet$'
+expect_file early.svg
+on 1 sh -c 'rm code/experiment_output/*silent*/metrics.jsonl'
 expect_exit 1 dtool plot "$silent" --json
 expect_equal '[] local_program' "$(json "str(d['curves']) + ' ' + d['failures'][0]['failure']")"
