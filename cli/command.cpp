@@ -69,7 +69,12 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Li
   ssh::RunOptions options;
   options.keep_output = keep;
   if (timeout_ > 0) options.timeout = std::chrono::milliseconds(static_cast<long>(timeout_ * 1000));
-  return remote.run(std::move(tasks), listener, options);
+  auto results = remote.run(std::move(tasks), listener, options);
+  for (ssh::HostResult& result : results) {
+    if (result.failure == ssh::Failure::timed_out)
+      result.hint = "--timeout sets how long a command may take";
+  }
+  return results;
 }
 
 int CommandAction::run_streamed(Console& console, ssh::Remote& remote) const {

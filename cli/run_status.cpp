@@ -1,29 +1,28 @@
 #include "cli/run_status.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "cli/action.h"
 
 namespace dtool::cli {
-namespace {
-
-/// A host whose disk hangs answers never; the others' rows wait no longer than this.
-constexpr std::chrono::seconds kPatience{20};
-
-}  // namespace
 
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
                                         const std::vector<std::size_t>& which,
-                                        ssh::Listener& listener) {
+                                        ssh::Listener& listener, std::chrono::seconds patience) {
   std::vector<ssh::Task> tasks;
   for (const std::size_t i : which)
     tasks.push_back({i, status_command(killfile.run_id, killfile.machines[i])});
   ssh::RunOptions options;
-  options.timeout = kPatience;
+  options.timeout = patience;
   options.on_interrupt = ssh::OnInterrupt::leave;
-  const auto results = remote.run(std::move(tasks), listener, options);
+  auto results = remote.run(std::move(tasks), listener, options);
+  for (ssh::HostResult& result : results) {
+    if (result.failure == ssh::Failure::timed_out)
+      result.error = fmt::format("it did not answer within {} s", patience.count());
+  }
   std::vector<MachineStatus> machines;
   for (std::size_t i = 0; i < results.size(); ++i)
     machines.push_back(read_status(killfile.machines[which[i]], results[i]));

@@ -1,6 +1,7 @@
 // Asks all machines of a recorded run how they are, in one round trip each.
 #pragma once
 
+#include <chrono>
 #include <vector>
 
 #include "cli/machine_status.h"
@@ -9,10 +10,11 @@
 namespace dtool::cli {
 
 /// Asks the machines `which`, by their place in the killfile; the remote's hosts are its machines
-/// in their order. A host that takes longer than the answer is worth counts as unreachable.
+/// in their order. A host that takes longer than `patience` counts as unreachable: one whose disk
+/// hangs never answers.
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
                                         const std::vector<std::size_t>& which,
-                                        ssh::Listener& listener);
+                                        ssh::Listener& listener, std::chrono::seconds patience);
 
 /// The places of all machines.
 std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile);

@@ -81,7 +81,9 @@ int StatusAction::run(Invocation& invocation) {
                  std::chrono::milliseconds(static_cast<long>(seconds * 1000)));
   }
   ProgressListener listener(console, targets.hosts, "answered");
-  const auto machines = ask_machines(*remote, killfile, all_machines(killfile), listener);
+  constexpr std::chrono::seconds kPatience{20};
+  const auto machines =
+      ask_machines(*remote, killfile, all_machines(killfile), listener, kPatience);
   console.progress("");
   if (remote->interrupted()) return kInterrupted;
   if (console.json()) {

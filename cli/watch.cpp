@@ -21,6 +21,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kFirstPause{5};
 constexpr std::chrono::seconds kLongestPause{60};
 
+/// The others' rows wait for a host no longer than this.
+constexpr std::chrono::seconds kPatience{10};
+
 constexpr std::chrono::milliseconds kBetweenDrawings{200};
 
 struct Machine {
@@ -131,7 +134,7 @@ int watch(Console& console, ssh::Remote& remote, const killfiles::Killfile& kill
           std::chrono::milliseconds interval) {
   Watch watched(console, killfile);
   while (true) {
-    ask_machines(remote, killfile, watched.due(), watched);
+    ask_machines(remote, killfile, watched.due(), watched, kPatience);
     if (remote.interrupted()) break;
     if (has_ended(watched.known())) {
       watched.leave_screen();

@@ -26,8 +26,7 @@ class HostError : public std::runtime_error {
 
 /// A command that was told to end.
 inline HostError command_timed_out() {
-  return {Failure::timed_out, "the command did not end in time",
-          "--timeout sets how long a command may take"};
+  return {Failure::timed_out, "the command did not end in time"};
 }
 
 }  // namespace dtool::ssh

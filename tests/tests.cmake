@@ -183,8 +183,11 @@ if(DTOOL_TESTS)
   endif()
   foreach(behaviour
       a_ddp_script_in_python_runs_unchanged
+      a_bad_network_slows_and_loses_nothing
       a_failed_run_names_one_cause
       a_followed_run_tells_how_it_ended
+      a_host_cut_off_for_good_is_named_and_the_others_go_on
+      a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_run_that_cannot_start_starts_nothing
       attach_gives_the_screen_and_the_terminal_back
@@ -236,6 +239,8 @@ if(DTOOL_TESTS)
     set_tests_properties(behaviour.${behaviour} PROPERTIES LABELS "behaviour;lab" SKIP_RETURN_CODE 77 TIMEOUT 180
       ENVIRONMENT "DTOOL=$<TARGET_FILE:dtool>;DTOOL_TRAINER=${trainer}")
   endforeach()
+  # It waits until dtool has tried again for two minutes.
+  set_tests_properties(behaviour.a_host_cut_off_for_good_is_named_and_the_others_go_on PROPERTIES TIMEOUT 400)
 endif()
 
 # ---- tests/bench: only when asked for, `cmake --build build --target bare_libssh`
