@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# `dtool attach` shows a machine's live session in this terminal, in its size; Ctrl-a d leaves the run running; the
-# terminal is as it was before, also after SIGTERM, a lost connection and the end of the run.
+# `dtool attach` shows a machine's live session in this terminal, in its size, on a host, through a jump host and here; Ctrl-a d
+# leaves the run running; the terminal is as it was before, also after SIGTERM, a lost connection, a cut cable and the end of the run.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program tmux
-lab 2
+lab 2 --behind  # machine 1 is reached through machine 0
 
 mkdir code
 cd code
@@ -15,13 +15,13 @@ until [ -e ~/stop ]; do
 done
 exit 3
 END
-expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash train.sh
+expect_exit 0 dtool run --json --runs_on h1,h2 -- bash train.sh
 id=$(json 'd["run_id"]')
 
 # A terminal with a shell in it, which ends by itself should the test not come so far; a shell ignores TERM.
 pane() { tmux -L "dtool-$$" -f /dev/null "$@"; }
 shows() { pane capture-pane -pJ | grep -Eq -e "$1"; }
-pane new-session -d -x 100 -y 30 'timeout --signal=KILL 150 bash --norc'
+pane new-session -d -x 100 -y 30 'timeout --signal=KILL 170 bash --norc'
 # $1: dtool attach's arguments. What the shell says afterwards begins with code=.
 attaches() {
   pane send-keys -l "clear; stty -g >before; $DTOOL attach $1; echo code=\$?; stty -g >after"
@@ -49,6 +49,13 @@ attaches "$id --machine 0"
 eventually 30 shows 'size 20 70, terminal 0'
 pkill -TERM -f "^$DTOOL attach $id"
 ends_with 130
+attaches "$id --machine 0"
+eventually 30 shows 'size 20 70, terminal 0'
+fault cut h1
+ends_with 1
+eventually 5 shows 'dtool: 1 of 1 host failed: attaching to machine0'
+eventually 5 shows "h1: the connection was lost"
+fault mend h1
 attaches "$id --machine 1"
 eventually 30 shows 'size 20 70, terminal 1'
 on 2 pkill -KILL -f '^sshd: root@pts'
@@ -76,6 +83,25 @@ attaches "$id --machine 0"
 ends_with 1
 eventually 5 shows 'has ended with exit code 3'
 eventually 5 shows 'hint: dtool logs'
+
+# On this machine, without SSH.
+expect_exit 0 dtool run --json --runs_on local -- bash train.sh
+own=$(json 'd["run_id"]')
+at_end 'dtool kill --yes "$own" >/dev/null 2>&1'
+attaches "$own"
+eventually 30 shows 'size 20 70, terminal 0'
+pane resize-window -x 90 -y 25
+eventually 30 shows 'size 25 90, terminal 0'
+pane send-keys C-a d
+ends_with 0
+eventually 5 shows 'machine0 of .*: detached, it goes on'
+expect_process_with "$own"
+attaches "$own"
+eventually 30 shows 'size 25 90, terminal 0'
+pkill -TERM -f "^$DTOOL attach $own"
+ends_with 130
+expect_process_with "$own"
+expect_exit 0 dtool kill --yes "$own"
 pane kill-server
 
 expect_exit 0 dtool kill --yes "$id"
