@@ -82,6 +82,8 @@ std::string describe_failure(const MachineStatus& status) {
       ssh::HostResult result;
       result.exit_code = status.exit_code;
       std::string text = fmt::format("{} ended with {}", name_of(status), describe(result));
+      if (!status.full_disk.empty())
+        text += fmt::format(", and its disk at {} is full", status.full_disk);
       if (!status.last_line.empty()) text += ": " + status.last_line;
       return text;
     }
@@ -200,6 +202,7 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
   for (auto each = begin; each != end; ++each) status.gpus.push_back(read_gpu(each->second));
   status.last_line = without_controls(ssh::find_answer(answers, "last_line").value_or(""));
   status.cause = without_controls(ssh::find_answer(answers, "cause").value_or(""));
+  status.full_disk = without_controls(ssh::find_answer(answers, "full_disk").value_or(""));
   status.progress = read_progress(answers);
   return status;
 }
@@ -274,6 +277,7 @@ nlohmann::json to_json(const MachineStatus& status) {
     json["gpus"].push_back(entry);
   }
   if (!status.last_line.empty()) json["last_line"] = status.last_line;
+  if (!status.full_disk.empty()) json["full_disk"] = status.full_disk;
   if (!status.error.empty()) json["error"] = status.error;
   if (!status.hint.empty()) json["hint"] = status.hint;
   return json;

@@ -61,7 +61,8 @@ struct MachineStatus {
   std::string last_line;  ///< of the log, without control characters
   std::string cause;      ///< what the launched program said of the whole run, or empty
   std::optional<Progress> progress;
-  std::string error;  ///< why there is no answer
+  std::string full_disk;  ///< where the disk of its log or its state is mounted, if it is full
+  std::string error;      ///< why there is no answer
   std::string hint;
 
   /// Running, or ended with exit code 0.

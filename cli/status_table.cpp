@@ -92,6 +92,8 @@ std::string last_of(const MachineStatus& status) {
     return fmt::format("{} of its processes {} left: {}", status.processes,
                        status.processes == 1 ? "is" : "are", status.last_line);
   }
+  if (!status.full_disk.empty())
+    return fmt::format("the disk at {} is full; {}", status.full_disk, status.last_line);
   return status.last_line;
 }
 

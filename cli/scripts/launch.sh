@@ -3,7 +3,7 @@
 # be empty), listener, port, machine_id, machines, processes, first_rank, world_size, seed, export_variables (a function),
 # trainer (empty: a program of the user's), command (array).
 state=$PWD
-cd "$code" || exit 1
+mkdir -p "$code" && cd "$code" || exit 1
 mkdir -p "$output" || exit 1
 if [ -n "$activate" ]; then
   # shellcheck source=/dev/null

@@ -76,6 +76,8 @@ if [ -n "$output" ] && [ -r "$output/metrics.jsonl" ]; then
   metrics=$(tail -c 4096 "$output/metrics.jsonl" | grep -aE '^\{"event": "(step|epoch)".*\}$' | tail -n 1)
   [ -z "$metrics" ] || { answer metrics "$metrics"; age_of metrics_s_ago "$output/metrics.jsonl"; }
 fi
+full=$(df -Pk -- "$log" "$state" 2> /dev/null | awk 'NR > 1 && $4 ~ /^[0-9]+$/ && $4 < 1024 { for (i = 0; i < 5; i++) sub(/^[^ ]+ +/, ""); print; exit }')
+[ -z "$full" ] || answer full_disk "$full"
 if command -v nvidia-smi > /dev/null; then
   timeout 5 nvidia-smi --query-gpu=index,utilization.gpu,memory.used,memory.total --format=csv,noheader,nounits 2> /dev/null |
     while IFS= read -r line; do answer gpu "$line"; done

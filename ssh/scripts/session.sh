@@ -4,13 +4,15 @@
 log=$1
 stat=$(< /proc/$$/stat)
 read -ra fields <<< "${stat##*) }"
-printf '%s %s %s\n' "$$" "${fields[19]}" "$(< /proc/sys/kernel/random/boot_id)" > process.new
+# The end has its room on the disk before there can be too little.
+printf '\n\n\n\n' > exit_code.new || exit
+printf '%s %s %s\n' "$$" "${fields[19]}" "$(< /proc/sys/kernel/random/boot_id)" > process.new || exit
 mv -f process.new process
 trap : INT
 tail -n +1 -f --pid=$$ "$log" &
 viewer=$!
 bash ./script >> "$log" 2>&1
 code=$?
-printf '%s\n' "$code" > exit_code.new && sync exit_code.new && mv -f exit_code.new exit_code
+printf '%s\n' "$code" 1<> exit_code.new && sync exit_code.new && mv -f exit_code.new exit_code
 kill "$viewer" 2> /dev/null
 exit "$code"

@@ -1,6 +1,8 @@
 // checkpoint_folder, idx, metrics and endpoint: what does not need LibTorch and touches files or
 // the network.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <filesystem>
@@ -39,6 +41,21 @@ TEST_F(Files, ACheckpointIsWrittenWholeAndNothingElseStays) {
   write_whole(file, "first");
   write_whole(file, std::string("se\0cond", 7));
   EXPECT_EQ(read_whole(file), std::string("se\0cond", 7));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(Files, ACheckpointForWhichThereIsNoRoomLeavesTheFormerOneAndNothingElse) {
+  const auto file = checkpoint_file(folder_, 3);
+  write_whole(file, "former");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{1000, before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_THROW(write_whole(file, std::string(5000, 'x')), std::system_error);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(read_whole(file), "former");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 

@@ -64,8 +64,15 @@ std::optional<std::int64_t> step_of(const std::filesystem::path& file) {
 void write_whole(const std::filesystem::path& file, const std::string& content) {
   std::filesystem::path temporary = file;
   temporary += kTemporary;
-  write_and_flush(temporary, content);
-  std::filesystem::rename(temporary, file);
+  try {
+    write_and_flush(temporary, content);
+    std::filesystem::rename(temporary, file);
+  } catch (...) {
+    // On a full disk its room is wanted, for the line that says so among others.
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    throw;
+  }
   flush_folder(file.parent_path().empty() ? "." : file.parent_path());
 }
 
