@@ -23,6 +23,17 @@ names_it alone
 kept_before alone
 [ "$lost_at" -gt 1 ] || fail "not at step $lost_at"
 
+# all_name_it WHAT: the two programs in pids have ended so, and said so in WHAT0.log and WHAT1.log.
+all_name_it() {
+  local i
+  for i in 0 1; do
+    await 60 "the end of $1 $i" is_gone "${pids[i]}"
+    await_exit "${pids[i]}"
+    [ $code = 1 ] || fail "$1 $i: exit code $code"
+    names_it "$1$i"
+  done
+}
+
 listener=127.0.0.1:$(free_port)
 for machine in 0 1; do
   "$trainer" e.toml --machine_id $machine --distributed_nodes 2 --nproc_per_node 2 \
@@ -30,12 +41,7 @@ for machine in 0 1; do
   pids[machine]=$!
   started+=($!)
 done
-for machine in 0 1; do
-  await 60 "the end of machine $machine" is_gone "${pids[machine]}"
-  await_exit "${pids[machine]}"
-  [ $code = 1 ] || fail "machine $machine: exit code $code"
-  names_it machine$machine
-done
+all_name_it machine
 [ "$(tail -n 1 machine0.log)" = "$(tail -n 1 machine1.log)" ] || fail "the machines do not agree"
 kept_before out
 
@@ -46,9 +52,4 @@ for rank in 0 1; do
   pids[rank]=$!
   started+=($!)
 done
-for rank in 0 1; do
-  await 60 "the end of rank $rank" is_gone "${pids[rank]}"
-  await_exit "${pids[rank]}"
-  [ $code = 1 ] || fail "rank $rank: exit code $code"
-  names_it rank$rank
-done
+all_name_it rank

@@ -11,6 +11,7 @@
 #include <future>
 #include <thread>
 
+#include "tests/unit/temporary_folder.h"
 #include "trainer/launch/cause_exchange.h"
 #include "trainer/launch/line_socket.h"
 #include "trainer/launch/out_of_memory.h"
@@ -236,22 +237,17 @@ TEST_F(Exchange, WhatIsNotMachine0IsNoHangingMatter) {
 }
 
 TEST(OutOfMemory, IsCountedInTheProcessesOwnCgroup) {
-  const auto root =
-      std::filesystem::temp_directory_path() / ("dtool_out_of_memory_" + std::to_string(getpid()));
-  const auto write = [&](const std::string& file, const std::string& text) {
-    std::filesystem::create_directories((root / file).parent_path());
-    std::ofstream(root / file) << text;
-  };
+  const tests::TemporaryFolder folder;
+  const std::filesystem::path& root = folder.path();
   EXPECT_EQ(count_out_of_memory_kills(root), 0);
-  write("proc/vmstat", "nr_free_pages 5\noom_kill 7\n");
+  folder.write("proc/vmstat", "nr_free_pages 5\noom_kill 7\n");
   EXPECT_EQ(count_out_of_memory_kills(root), 7);
-  write("proc/self/cgroup", "4:memory:/a/b\n0::/c\n");
+  folder.write("proc/self/cgroup", "4:memory:/a/b\n0::/c\n");
   EXPECT_EQ(count_out_of_memory_kills(root), 7);
-  write("sys/fs/cgroup/c/memory.events", "low 0\noom 2\noom_kill 3\n");
+  folder.write("sys/fs/cgroup/c/memory.events", "low 0\noom 2\noom_kill 3\n");
   EXPECT_EQ(count_out_of_memory_kills(root), 3);
-  write("sys/fs/cgroup/memory/a/b/memory.oom_control", "under_oom 0\noom_kill 4\n");
+  folder.write("sys/fs/cgroup/memory/a/b/memory.oom_control", "under_oom 0\noom_kill 4\n");
   EXPECT_EQ(count_out_of_memory_kills(root), 4);
-  std::filesystem::remove_all(root);
 }
 
 }  // namespace

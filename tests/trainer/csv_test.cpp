@@ -6,9 +6,9 @@
 
 #include <clocale>
 #include <cmath>
-#include <fstream>
 #include <set>
 
+#include "tests/unit/temporary_folder.h"
 #include "trainer/data/csv_data.h"
 #include "trainer/settings/usage_error.h"
 
@@ -147,10 +147,10 @@ TEST(Csv, NumbersAreReadToTheLastBitInAnyLocale) {
 }
 
 TEST(Csv, FilesArePlainOrGzip) {
-  const std::string plain = testing::TempDir() + "/plain.csv";
-  const std::string packed = testing::TempDir() + "/packed.csv.gz";
+  const dtool::tests::TemporaryFolder folder;
   const std::string text = hundred_rows();
-  std::ofstream(plain) << text;
+  const std::string plain = folder.write("plain.csv", text);
+  const std::string packed = folder.path() / "packed.csv.gz";
   gzFile stream = gzopen(packed.c_str(), "wb");
   gzwrite(stream, text.data(), static_cast<unsigned>(text.size()));
   gzclose(stream);
@@ -159,7 +159,7 @@ TEST(Csv, FilesArePlainOrGzip) {
   std::filesystem::resize_file(packed, 40);
   EXPECT_EQ(mistake([&] { read_csv(packed, {}); }), packed + ": truncated gzip data");
   EXPECT_THROW(read_csv("nowhere.csv", {}), UsageError);
-  EXPECT_THROW(read_csv(testing::TempDir(), {}), UsageError);
+  EXPECT_THROW(read_csv(folder.path(), {}), UsageError);
 }
 
 TEST(CsvData, TheLastColumnIsTheTargetUnlessOthersAreNamed) {

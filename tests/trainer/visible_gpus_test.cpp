@@ -2,10 +2,8 @@
 #include "trainer/launch/visible_gpus.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <fstream>
-
+#include "tests/unit/temporary_folder.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -13,32 +11,27 @@ namespace {
 
 class VisibleGpus : public testing::Test {
  protected:
-  VisibleGpus()
-      : root_(std::filesystem::temp_directory_path() /
-              ("dtool_visible_gpus_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(root_ / "dev");
+  VisibleGpus() {
     for (const char* other : {"nvidiactl", "nvidia-uvm", "null"}) touch(other);
   }
-  ~VisibleGpus() override { std::filesystem::remove_all(root_); }
 
-  void touch(const std::string& device) { std::ofstream(root_ / "dev" / device) << ""; }
+  void touch(const std::string& device) { machine_.write("dev/" + device, ""); }
   void four_gpus() {
     const char* uuids[] = {"GPU-aaaa1111", "GPU-aaaa2222", "GPU-bbbb3333", "GPU-cccc4444"};
     for (int i = 0; i < 4; ++i) {
       touch("nvidia" + std::to_string(i));
-      const auto folder = root_ / "proc/driver/nvidia/gpus" / std::to_string(i);
-      std::filesystem::create_directories(folder);
-      std::ofstream(folder / "information") << "Model: \t A GPU\nGPU UUID: \t " << uuids[i] << "\n";
+      machine_.write("proc/driver/nvidia/gpus/" + std::to_string(i) + "/information",
+                     std::string("Model: \t A GPU\nGPU UUID: \t ") + uuids[i] + "\n");
     }
   }
   int count() const {
-    return count_gpus([](const std::string&) { return std::nullopt; }, root_);
+    return count_gpus([](const std::string&) { return std::nullopt; }, machine_.path());
   }
   int count(const std::string& visible) const {
-    return count_gpus([&](const std::string&) { return visible; }, root_);
+    return count_gpus([&](const std::string&) { return visible; }, machine_.path());
   }
 
-  std::filesystem::path root_;
+  tests::TemporaryFolder machine_;
 };
 
 TEST_F(VisibleGpus, AreAllOfTheMachineUnlessTheVariableIsSet) {

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "killfiles/killfile.h"
+#include "tests/unit/documented_example.h"
 #include "tests/unit/fault.h"
-#include "tests/unit/temporary_folder.h"
 
 namespace dtool::killfiles {
 namespace {

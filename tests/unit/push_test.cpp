@@ -11,7 +11,7 @@
 
 #include "ssh/fleet.h"
 #include "ssh/quote.h"
-#include "tests/unit/scratch_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -203,7 +203,7 @@ class LocalPushTest : public ::testing::Test {
     throw std::runtime_error("no manifest");
   }
 
-  test::ScratchFolder scratch_;
+  tests::TemporaryFolder scratch_;
   Told told_;
   std::string path_ = std::getenv("PATH");
 };

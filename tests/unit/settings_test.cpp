@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/documented_example.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 

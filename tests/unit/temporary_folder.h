@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -17,7 +18,7 @@ class TemporaryFolder {
   TemporaryFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "dtool_unit_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    path_ = name;
+    path_ = std::filesystem::canonical(name);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
@@ -29,11 +30,19 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
 
   /// Writes `text` to `name` below the folder, making folders on the way; returns the file.
-  std::filesystem::path write(const std::string& name, std::string_view text) const {
+  std::filesystem::path write(const std::filesystem::path& name,
+                              std::string_view text = "content\n") const {
     const std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << text;
+    if (!std::filesystem::exists(file)) throw std::runtime_error("cannot write " + file.string());
     return file;
+  }
+
+  /// Empty where there is no such file.
+  std::string read(const std::filesystem::path& name) const {
+    std::ifstream file(path_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
 
  private:
@@ -66,16 +75,6 @@ inline std::string read_text(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw std::runtime_error("cannot read " + file.string());
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
-
-/// The first ```toml block of a page of the documentation.
-inline std::string example_in(const std::string& page) {
-  const std::string text = read_text(std::filesystem::path(DTOOL_SOURCE_DIR) / "docs" / page);
-  const std::string fence = "```toml\n";
-  const std::size_t begin = text.find(fence);
-  if (begin == std::string::npos) throw std::runtime_error(page + " has no ```toml block");
-  const std::size_t end = text.find("\n```", begin);
-  return text.substr(begin + fence.size(), end + 1 - begin - fence.size());
 }
 
 }  // namespace dtool::tests

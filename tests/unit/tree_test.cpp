@@ -10,7 +10,7 @@
 #include <functional>
 
 #include "ssh/quote.h"
-#include "tests/unit/scratch_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -60,7 +60,7 @@ class TreeTest : public ::testing::Test {
     return "no error";
   }
 
-  test::ScratchFolder scratch_;
+  tests::TemporaryFolder scratch_;
 };
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)

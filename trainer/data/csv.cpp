@@ -1,51 +1,18 @@
-// One pass over the text with std::from_chars, which no locale changes. A cell only becomes a
-// string in the header and in messages.
+// One pass over the text. A cell only becomes a string in the header and in messages.
 #include "trainer/data/csv.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <optional>
 #include <set>
 
+#include "trainer/data/csv_cell.h"
 #include "trainer/data/packed_file.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {
-
-/// As much of a cell as a message needs.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 40;
-  std::string result(text.substr(0, kMost));
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < ' ') c = '?';
-  }
-  return text.size() > kMost ? result + "..." : result;
-}
-
-enum class Reading { number, empty, none, infinite, out_of_range };
-
-/// Reads a number from the beginning of `text` and takes it off.
-Reading take_number(std::string_view& text, double& value) {
-  std::string_view digits = text;
-  const bool plus = digits.size() > 1 && digits[0] == '+' && digits[1] != '-';
-  if (plus) digits.remove_prefix(1);  // which from_chars does not know
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error == std::errc::invalid_argument) return Reading::none;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (error == std::errc::result_out_of_range) return Reading::out_of_range;
-  return std::isfinite(value) ? Reading::number : Reading::infinite;
-}
-
-/// Reads a whole cell without its blanks and quotes.
-Reading read_cell(std::string_view cell, double& value) {
-  if (cell.empty()) return Reading::empty;
-  const Reading reading = take_number(cell, value);
-  return cell.empty() ? reading : Reading::none;
-}
 
 struct Cell {
   std::string_view inside;  ///< without quotes and blanks around; doubled quotes are as they were
@@ -75,7 +42,6 @@ class Parser {
   void take_row();
   void take_cell(std::size_t column, std::string_view inside);
   bool take_plain_number();
-  [[noreturn]] void refuse_cell(std::size_t column, std::string_view cell, Reading reading) const;
   [[noreturn]] void refuse_count(std::size_t cells) const;
   [[noreturn]] void fail(const std::string& why, const std::string& hint = "") const;
 
@@ -316,33 +282,14 @@ void Parser::take_row() {
 void Parser::take_cell(std::size_t column, std::string_view inside) {
   double value = 0;
   const Reading reading = read_cell(inside, value);
-  if (reading != Reading::number) refuse_cell(column, inside, reading);
+  if (reading != Reading::number)
+    refuse_cell(table_.place(table_.rows() - 1, column), inside, reading);
   table_.values.push_back(value);
 }
 
 void Parser::refuse_count(std::size_t cells) const {
   fail(fmt::format("has {} cell{}, the first row has {}", cells, cells == 1 ? "" : "s",
                    table_.columns.size()));
-}
-
-void Parser::refuse_cell(std::size_t column, std::string_view cell, Reading reading) const {
-  const std::string place = table_.place(table_.rows() - 1, column);
-  const std::string text = shown(cell);
-  switch (reading) {
-    case Reading::empty:
-      throw UsageError(fmt::format("{} is empty", place));
-    case Reading::infinite:
-      throw UsageError(fmt::format("{}: '{}' is no finite number", place, text));
-    case Reading::out_of_range:
-      throw UsageError(fmt::format("{}: '{}' is beyond the range of numbers", place, text));
-    case Reading::number:
-    case Reading::none:
-      break;
-  }
-  const bool decimal_comma = cell.find(',') != std::string_view::npos &&
-                             cell.find_first_not_of("+-0123456789,eE") == std::string_view::npos;
-  throw UsageError(fmt::format("{}: '{}' is not a number", place, text),
-                   decimal_comma ? "decimals are written with a point" : "");
 }
 
 }  // namespace
