@@ -183,6 +183,7 @@ if(DTOOL_TESTS)
     set(trainer $<TARGET_FILE:dtool-trainer>)
   endif()
   foreach(behaviour
+      a_clock_set_wrong_does_no_harm
       a_ddp_script_in_python_runs_unchanged
       a_bad_network_slows_and_loses_nothing
       a_failed_run_names_one_cause

@@ -65,8 +65,9 @@ free=$(df -Pk "$HOME" 2> /dev/null | awk 'NR == 2 { print $4 }')
 answer free_kib "${free:-0}"
 if [ -n "$folder" ]; then
   (umask 077; mkdir -p "$folder") || lack "a home folder that can be written"
-  # A launcher that was killed between here and its start left its run's folder empty.
-  find "${folder%/*}" -mindepth 1 -maxdepth 1 -type d -empty -mmin +1440 -exec rmdir {} + 2> /dev/null
+  # A launcher that was killed between here and its start left its run's folder empty. A day by the file system's clock, which
+  # may be another machine's.
+  find "${folder%/*}" -mindepth 1 -maxdepth 1 -type d -empty ! -newermt "@$(($(stat -c %Y "$folder") - 86400))" -exec rmdir {} + 2> /dev/null
 else
   [ -w "$HOME" ] || lack "a home folder that can be written"
 fi
