@@ -104,9 +104,9 @@ void add_surroundings(Facts& facts, const Checked& checked) {
   // What comes before the first answer is the log-in shell's.
   if (checked.result.out.starts_with("dtool-answer ")) return;
   facts.push_back({"shell's output", "the login shell prints something even without a terminal",
-                   Verdict::failure,
-                   "rsync takes that for its own: let ~/.bashrc and its like print to terminals "
-                   "only ([ -t 1 ]); dtool run --no_sync goes as it is"});
+                   Verdict::warning,
+                   "dtool leaves it out, but scp and rsync by hand take it for their own: let "
+                   "~/.bashrc and its like print to terminals only ([ -t 1 ])"});
 }
 
 bool may_not_differ(const std::string& name) {

@@ -12,6 +12,9 @@
 
 namespace dtool::ssh {
 
+/// What to do with what a log-in shell prints before the command: a ~/.bashrc's greeting.
+enum class ShellOutput { hand_on, leave_out };
+
 /// Where a command's input comes from and its output goes: memory and a callback, or this process's
 /// descriptors (non-blocking; two numbers, even for one socket; owned by the caller).
 struct CommandStreams {
@@ -20,6 +23,7 @@ struct CommandStreams {
   std::function<void(Stream, std::string_view)> on_output =
       {};  ///< standard output only where output_fd is -1
   int output_fd = -1;
+  ShellOutput shell_output = ShellOutput::hand_on;  ///< of standard output
 };
 
 /// One command at a time.

@@ -159,7 +159,9 @@ asio::awaitable<std::size_t> Exchange::drain(Stream stream) {
     session_.share_packets();
     if (count <= 0) break;
     total += static_cast<std::size_t>(count);
-    const std::string_view view(bytes.data(), static_cast<std::size_t>(count));
+    std::string_view view(bytes.data(), static_cast<std::size_t>(count));
+    if (stream == Stream::out && streams_.shell_output == ShellOutput::leave_out)
+      view = login_output_.commands_part(view);
     if (stream == Stream::out && streams_.output_fd >= 0) {
       co_await write_all(reactor_, streams_.output_fd, view, deadline_);
     } else if (streams_.on_output) {

@@ -8,6 +8,7 @@
 #include "ssh/connection.h"
 #include "ssh/host_error.h"
 #include "ssh/libssh.h"
+#include "ssh/login_output.h"
 #include "ssh/reactor.h"
 #include "ssh/session.h"
 
@@ -63,6 +64,7 @@ class Exchange {
   Session& session_;
   Channel channel_;
   CommandStreams streams_;
+  LoginOutput login_output_;
   EndsWith ends_with_;
   Deadline deadline_;
   bool is_over_ = false;            ///< no more input needs to be sent

@@ -140,6 +140,7 @@ asio::awaitable<void> serve(LocalRun& run) {
   streams.input_fd = request->in.get();
   streams.output_fd = request->out.get();
   streams.on_output = run.on_output;
+  streams.shell_output = ShellOutput::leave_out;  // rsync would take it for its own
   std::int32_t exit_code = 255;
   std::exception_ptr failure;
   try {

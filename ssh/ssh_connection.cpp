@@ -8,6 +8,7 @@
 #include "ssh/connection.h"
 #include "ssh/exchange.h"
 #include "ssh/host_error.h"
+#include "ssh/login_output.h"
 #include "ssh/script.h"
 #include "ssh/scripts.h"
 
@@ -64,6 +65,7 @@ asio::awaitable<void> SshConnection::end_command(Exchange& exchange) {
 
 asio::awaitable<int> SshConnection::execute(std::string line, CommandStreams streams,
                                             Deadline deadline) {
+  if (streams.shell_output == ShellOutput::leave_out) line = behind_mark(line);
   Exchange exchange(reactor_, *session_, std::move(streams), EndsWith::exit_code, deadline);
   co_await start(exchange.channel().handle(), line, deadline);
   bool has_timed_out = false;

@@ -65,8 +65,7 @@ struct Mend {
 };
 constexpr std::array kMends = {
     Mend{"", "protocol version mismatch",
-         "the login shell there prints something even without a terminal; let ~/.bashrc and its "
-         "like be silent then"},
+         "the rsync there prints something of its own first; see what `type rsync` says there"},
     Mend{"", "No space left on device",
          "free some space on this machine, or name a folder on another disk; the same command "
          "goes on from here"},

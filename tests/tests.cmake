@@ -29,6 +29,7 @@ if(DTOOL_TESTS)
     tests/unit/listener_trial_test.cpp
     tests/unit/log_lines_test.cpp
     tests/unit/log_stream_test.cpp
+    tests/unit/login_output_test.cpp
     tests/unit/machine_status_test.cpp
     tests/unit/main.cpp
     tests/unit/metrics_test.cpp

@@ -96,7 +96,7 @@ expect_output "x dtool-trainer is not there +${address[1]}$"
 expect_output "x .*/dtool-trainer is not of version $version: it says dtool-trainer 0\.0\.9 .* +${address[2]}$"
 expect_output "! $version \(LibTorch 2\.1\.0\) +${address[3]}$"
 expect_output 'x --env_activate_path: there is no file /root/activate +.*\[2-4\]$'
-expect_output "x the login shell prints something even without a terminal +${address[3]}$"
+expect_output "! the login shell prints something even without a terminal +${address[3]}$"
 expect_output "x something listens on port 29777 already +${address[0]}$"
 expect_no_output 'reaches|does not reach'
 rm "$(root 4)/.bashrc"

@@ -40,15 +40,14 @@ expect_equal "$run_id 3" "$(json '"%s %d" % (d["runs"][0]["run_id"], d["runs"][0
 expect_exit 0 dtool list
 expect_output "^$run_id +20.*Z +3  "
 
-# A shell that prints where nobody reads: rsync cannot live with it and says so; everything else can.
+# A shell that prints where nobody reads: what comes before rsync's own words is left out.
 printf 'echo welcome\nprintf "no line end"\n' >>"$DTOOL_LAB_FOLDER/host2/root/.bashrc"
-expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- true
-expect_error "^  ${address[1]}: rsync failed"
-expect_error 'hint: the login shell there prints something'
-expect_error '^nothing was started$'
-expect_exit 0 dtool run --follow --no_sync --runs_on "${address[1]},${address[2]}" -- bash -c "$show"
+echo 'echo of the new tree' >new.sh
+expect_exit 0 dtool run --follow --runs_on "${address[1]},${address[2]}" --extra_tag greeted -- bash -c ". ./new.sh; $show"
 expect_equal 2 "$(seen "$out" | wc -l)"
-
+expect_equal 2 "$(grep -c ': of the new tree$' "$out")"
+expect_exit 0 dtool fetch bash_greeted "$work/fetched"
+expect_equal 2 "$(cat "$work"/fetched/machine?/machine?.log | grep -c 'of the new tree')"
 rm "$DTOOL_LAB_FOLDER/host2/root/.bashrc"
 
 # Slots of a hostfile; a port that is free; a seed drawn once for all

@@ -135,11 +135,11 @@ TEST(CheckFacts, GpusOfAKindAreCounted) {
   EXPECT_EQ(broken.verdict, Verdict::warning);
 }
 
-TEST(CheckFacts, AShellThatPrintsIsAFailure) {
+TEST(CheckFacts, AShellThatPrintsIsAWarning) {
   EXPECT_EQ(
       find(facts_of(answered("welcome\ndtool-answer user=ann\n"), Needs(), 1), "shell's output")
           .verdict,
-      Verdict::failure);
+      Verdict::warning);
 }
 
 TEST(CheckFacts, AClockIsOffOnlyBeyondTheUncertainty) {
