@@ -112,6 +112,9 @@ std::vector<Listed> list(const fs::path& folder) {
     // Names that begin with a point are half-written files.
     if (file.extension() != kExtension || file.filename().string().starts_with('.')) continue;
     Listed listed = read_listed(file);
+    // Another dtool kill may have deleted it since.
+    std::error_code unknown;
+    if (!listed.killfile && !fs::exists(fs::symlink_status(file, unknown))) continue;
     const bool is_dated = listed.killfile && !listed.killfile->created.empty();
     std::string time = is_dated ? listed.killfile->created : time_of_file(file);
     std::error_code ignored;

@@ -18,9 +18,10 @@ namespace dtool::tree_sync {
 namespace {
 
 /// What both scripts start with.
-std::string preamble(const Tree& tree, const std::string& folder) {
+std::string preamble(const Tree& tree, const std::string& folder, const std::string& fingerprint) {
   std::string text(ssh::answer_function());
-  text += fmt::format("destination={}\nnames() {{ printf '%s\\0'", ssh::quote_path(folder));
+  text += fmt::format("destination={}\ntree={}\nnames() {{ printf '%s\\0'", ssh::quote_path(folder),
+                      ssh::quote(fingerprint));
   for (const std::string& file : tree.files) text += " " + ssh::quote(file);
   text += "; }\n";
   return text.append(scripts::kManifest);
@@ -54,6 +55,7 @@ struct Slot {
   Destination destination;
   Step step = Step::prepare;
   bool is_to_prune = false;
+  std::string lock = {};
   ssh::HostResult result = {};
   Pushed pushed = {};
   ProgressReader progress = {};
@@ -80,6 +82,7 @@ class Push : private ssh::Listener {
 
   ssh::Remote& remote_;
   const Tree& tree_;
+  const std::string fingerprint_;
   PushListener& listener_;
   std::vector<Slot> slots_;
   std::map<std::size_t, Slot*> by_host_;
@@ -87,7 +90,7 @@ class Push : private ssh::Listener {
 
 Push::Push(ssh::Remote& remote, const Tree& tree, const std::vector<Destination>& destinations,
            PushListener& listener)
-    : remote_(remote), tree_(tree), listener_(listener) {
+    : remote_(remote), tree_(tree), fingerprint_(fingerprint(tree)), listener_(listener) {
   for (const Destination& destination : destinations) {
     const std::string& folder = destination.folder;
     if (!folder.starts_with('/') && !folder.starts_with("~/") && folder != "~") {
@@ -125,16 +128,17 @@ ssh::Task Push::task(const Slot& slot) const {
   const auto& [host, folder] = slot.destination;
   switch (slot.step) {
     case Step::prepare:
-      return {host, prepare_command(tree_, folder)};
+      return {host, prepare_command(tree_, folder, fingerprint_)};
     case Step::send: {
       const bool is_local = remote_.hosts().at(host).is_local;
-      return {host, push_program(tree_, folder, is_local ? Link::local : Link::network)};
+      return {host, push_program(tree_, folder, is_local ? Link::local : Link::network,
+                                 {slot.lock, fingerprint_})};
     }
     case Step::prune:
     case Step::done:
       break;
   }
-  return {host, prune_command(tree_, folder)};
+  return {host, prune_command(tree_, folder, fingerprint_)};
 }
 
 void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
@@ -167,6 +171,8 @@ void Push::on_interrupt(const std::vector<std::size_t>& running) {
 
 Step Push::next_step(Slot& slot) const {
   if (slot.step == Step::prepare) {
+    const auto lock = ssh::find_answer(ssh::read_answers(slot.result.out), "lock");
+    slot.lock = lock.value_or("");
     const auto prepared = read_prepared(slot.result);
     slot.pushed.is_the_tree = prepared == Prepared::same_folder;
     slot.is_to_prune = prepared == Prepared::to_prune;
@@ -202,8 +208,23 @@ std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResul
   return std::nullopt;
 }
 
-ssh::Command prepare_command(const Tree& tree, const std::string& folder) {
-  return ssh::bash(preamble(tree, folder) + identity(tree).append(scripts::kPrepare));
+std::string fingerprint(const Tree& tree) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  const auto mix = [&hash](std::string_view bytes) {
+    for (const char each : bytes) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
+  };
+  for (const std::string& file : tree.files) {
+    struct stat status {};
+    ::lstat((tree.root / file).c_str(), &status);
+    mix(fmt::format("{}/{} {}.{:09}/", file, status.st_size, status.st_mtim.tv_sec,
+                    status.st_mtim.tv_nsec));
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+ssh::Command prepare_command(const Tree& tree, const std::string& folder,
+                             const std::string& fingerprint) {
+  return ssh::bash(preamble(tree, folder, fingerprint) + identity(tree).append(scripts::kPrepare));
 }
 
 std::optional<Prepared> read_prepared(ssh::HostResult& result) {
@@ -217,8 +238,9 @@ std::optional<Prepared> read_prepared(ssh::HostResult& result) {
   return std::nullopt;
 }
 
-ssh::Command prune_command(const Tree& tree, const std::string& folder) {
-  return ssh::bash(preamble(tree, folder).append(scripts::kPrune));
+ssh::Command prune_command(const Tree& tree, const std::string& folder,
+                           const std::string& fingerprint) {
+  return ssh::bash(preamble(tree, folder, fingerprint).append(scripts::kPrune));
 }
 
 std::optional<std::size_t> read_pruned(ssh::HostResult& result) {

@@ -51,9 +51,14 @@ std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
                                   const std::vector<Destination>& destinations,
                                   PushListener& listener, const ssh::RunOptions& options);
 
+/// Differs where any name, size or time of two trees does (FNV-1a of them), so that hosts can tell
+/// whether two launchers send the same.
+std::string fingerprint(const Tree& tree);
+
 /// First step: makes the folder, notes which files are about to come, and makes way for those that
 /// stand where folders were.
-ssh::Command prepare_command(const Tree& tree, const std::string& folder);
+ssh::Command prepare_command(const Tree& tree, const std::string& folder,
+                             const std::string& fingerprint);
 
 /// What prepare_command found.
 enum class Prepared {
@@ -70,7 +75,8 @@ std::optional<Prepared> read_prepared(ssh::HostResult& result);
 std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResult& result);
 
 /// Last step, after rsync: deletes what an earlier push sent and the tree no longer has.
-ssh::Command prune_command(const Tree& tree, const std::string& folder);
+ssh::Command prune_command(const Tree& tree, const std::string& folder,
+                           const std::string& fingerprint);
 
 /// The number of deleted files. Nothing where it failed; then `result` is given its error and hint.
 std::optional<std::size_t> read_pruned(ssh::HostResult& result);

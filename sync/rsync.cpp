@@ -27,6 +27,15 @@ Number number_after(std::string_view text, std::string_view label) {
   return leading_number<Number>(text.substr(found + label.size())).value_or(0);
 }
 
+/// $0 is the lock, $1 the fingerprint of the tree. rsync holds the lock and it ends with rsync,
+/// however that ends.
+constexpr std::string_view kTakeTurn =
+    "exec 9<> \"$0\" && flock -w 120 9 || "
+    "{ echo another dtool is sending its code there >&2; exit 1; }; "
+    "[ \"$(cat <&9)\" = \"$1\" ] || "
+    "{ echo another dtool is sending another tree there >&2; exit 1; }; "
+    "shift; exec rsync \"$@\"";
+
 /// Words of rsync's that have a known mend.
 struct Mend {
   std::string_view words;
@@ -35,6 +44,12 @@ struct Mend {
 constexpr std::array kMends = {
     Mend{"protocol version mismatch",
          "the rsync there prints something of its own first; see what `type rsync` says there"},
+    Mend{"another dtool is sending its code there", "try again when it has"},
+    Mend{"another dtool is sending another tree there",
+         "try again when it has, or give each a folder of its own with --code_path"},
+    Mend{"(from .~tmp~/",
+         "is another dtool sending its code there, by another host that shares the folder? try "
+         "again when it has"},
     Mend{"No space left on device", "free some space there"},
     Mend{"Disk quota exceeded", "free some space there"},
     Mend{"could not make way for",
@@ -58,7 +73,8 @@ std::string hint_for(int exit_code, std::string_view sentence) {
 
 }  // namespace
 
-ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link) {
+ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link,
+                               const Turn& turn) {
   ssh::LocalProgram program;
   // The folder stands in the command line and not among rsync's arguments, because quote() is the
   // one way through every login shell, and rsync versions differ in theirs.
@@ -66,7 +82,9 @@ ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link l
       "rsync",
       "-e",
       std::string(ssh::kRemoteShell),
-      fmt::format("--rsync-path=cd {} && exec rsync", ssh::quote_path(folder)),
+      // Without --norc a bash that sshd's shell becomes reads ~/.bashrc once more.
+      fmt::format("--rsync-path=cd {} && exec bash --norc -c {} {} {}", ssh::quote_path(folder),
+                  ssh::quote(kTakeTurn), ssh::quote(turn.lock), ssh::quote(turn.tree)),
       "--files-from=-",
       "--from0",
       "--links",
@@ -78,6 +96,8 @@ ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link l
       "--modify-window=-1",
       // An interrupted push leaves the old tree, not a mixture of two.
       "--delay-updates",
+      // Without it one whose launcher's machine was switched off would hold the lock for hours.
+      "--remote-option=--timeout=300",
       "--stats",
       "--info=progress2",
       "--no-human-readable",

@@ -15,10 +15,20 @@ namespace dtool::tree_sync {
 /// What lies between the two rsyncs.
 enum class Link { network, local };
 
+/// What keeps two trees that are sent to one folder at once from becoming a mixture. Of one and the
+/// same tree both are sent, one after the other; of two, the one that was prepared first is
+/// refused.
+struct Turn {
+  std::string
+      lock;  ///< a file on the host, absolute, that holds the fingerprint of the newest tree
+  std::string tree;  ///< the fingerprint of this one
+};
+
 /// The rsync that sends `tree` into `folder` of a host, which must be there. `folder` is absolute
 /// or from `~/`. Files of the same size and time (to the nanosecond) are not sent; permissions and
 /// times are kept, owners are not; all new files take their places together at the end.
-ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link);
+ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link,
+                               const Turn& turn);
 
 /// What a host has that is to be brought here.
 struct Source {

@@ -194,6 +194,7 @@ if(DTOOL_TESTS)
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_run_that_cannot_start_starts_nothing
+      an_id_that_begins_anothers_names_its_own_run
       attach_gives_the_screen_and_the_terminal_back
       check_tells_what_each_host_has_and_lacks
       command_asks_before_it_uses_a_recorded_runs_hosts
@@ -218,12 +219,14 @@ if(DTOOL_TESTS)
       keys_come_from_the_agent_and_from_files
       kill_ends_what_hides
       kill_finds_the_run_that_was_meant
+      kill_meets_starts_and_other_kills
       kill_stops_only_its_own_run
       lab_ends_with_its_owner
       lab_hosts_are_machines_of_their_own
       lab_hosts_behind_the_first
       labs_at_once_do_not_meet
       list_tells_the_state_of_runs
+      launchers_at_once_each_get_their_run
       logs_are_one_text
       man_pages_are_well_formed
       mistakes_in_commands_start_nothing

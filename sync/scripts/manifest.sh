@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # What prepare.sh and prune.sh begin with: enters the destination and finds its manifest, the sorted, NUL-separated
-# names of all files that dtool may have put there. Defined before: answer, names, destination.
+# names of all files that dtool may have put there, behind its lock. Defined before: answer, names, destination.
 export LC_ALL=C
 own_umask=$(umask)
 umask 077
@@ -25,6 +25,10 @@ find_manifest() {
   [ "${devices%%$'\n'*}" = "${devices##*$'\n'}" ] || key+=" on $(uname -n)"
   key=$(printf %s "$key" | sha256sum) || fail "cannot make a name for the manifest"
   manifest=$trees/${key%% *}.manifest
+  # Under the lock it names the tree that is being sent; rsync, which runs between the scripts, is behind it too.
+  lock=$trees/${key%% *}.lock
+  exec 9<> "$lock" || fail "cannot write $lock"
+  flock -w 120 9 || fail "another dtool is sending its code to $PWD" "try again when it has"
   [ -e "$manifest" ] || : > "$manifest"
   sort -zu "$manifest" > "$work/old" || fail_to_write
   names > "$work/new" || fail_to_write

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # Makes the destination ready for rsync. Follows manifest.sh; defined before, too: what tells the tree's own folder
-# (root_boot, root_device, root_inode, root_type) and its first file (first, first_identity).
+# (root_boot, root_device, root_inode, root_type) and its first file (first, first_identity), and the whole tree (tree).
 # Names that come now are in the manifest before rsync starts, so that whatever it leaves behind is known as dtool's.
 command -v rsync > /dev/null || fail "rsync is not installed" "apt-get install rsync"
 
@@ -28,6 +28,8 @@ if is_the_tree_itself; then
 fi
 [ -w . ] || fail "cannot write into $destination" "name another folder, or let the user there write into this one"
 find_manifest
+printf '%s\n' "$tree" > "$lock" || fail_to_write
+answer lock "$lock"
 if cmp -s "$work/old" "$work/new"; then
   answer prune no
   exit 0

@@ -424,6 +424,40 @@ TEST_F(LocalPushTest, AnInterruptedPushLeavesTheOldTreeAndTheNextOneMendsIt) {
   EXPECT_EQ(scratch_.read("home/code/a"), "newer");
 }
 
+enum class When { before, after };
+
+/// An rsync that lets another dtool begin to send before or after it has been the host's.
+std::string overtaken(When when) {
+  const std::string begin =
+      "for lock in \"$HOME\"/.dtool/trees/*.lock; do echo another > \"$lock\"; done\n";
+  const std::string is_ours = "if [ \"$1\" != --server ]; then ";
+  const std::string exec_real = "exec /usr/bin/rsync \"$@\"\n";
+  return when == When::before ? is_ours + begin + "fi\n" + exec_real
+                              : is_ours + exec_real + "fi\n/usr/bin/rsync \"$@\"\ncode=$?\n" +
+                                    begin + "exit $code\n";
+}
+
+TEST_F(LocalPushTest, WhatAnotherDtoolBeganToSendMeanwhileIsNotMixedWithThis) {
+  scratch_.write("tree/a", "old");
+  scratch_.write("tree/gone", "old");
+  EXPECT_OK(push_to("~/code"));
+  scratch_.write("tree/a", "newer");
+  fs::remove(scratch_.path() / "tree/gone");
+  put_in_path("rsync", overtaken(When::before));
+  const auto result = push_to("~/code");
+  EXPECT_NE(result.error.find("another dtool is sending another tree there"), std::string::npos)
+      << result.error;
+  EXPECT_NE(result.hint.find("--code_path"), std::string::npos) << result.hint;
+  EXPECT_EQ(scratch_.read("home/code/a"), "old");
+
+  put_in_path("rsync", overtaken(When::after));
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(there(), (Names{"a", "gone"})) << "the other one prunes";
+  ::setenv("PATH", path_.c_str(), 1);
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(there(), (Names{"a"}));
+}
+
 TEST_F(LocalPushTest, FilesOfAnInterruptedPushAreKnownToBeDtools) {
   scratch_.write("tree/a");
   scratch_.write("tree/b");

@@ -16,12 +16,14 @@ Tree tree_of(std::vector<std::string> files) {
   return tree;
 }
 
+const Turn kTurn = {"/home/ann/.dtool/trees/it's.lock", "0123"};
+
 bool has(const ssh::LocalProgram& program, const std::string& word) {
   return std::ranges::find(program.arguments, word) != program.arguments.end();
 }
 
 TEST(Rsync, SendsTheListedFilesOverDtoolsConnection) {
-  const auto program = push_program(tree_of({"a", "b/c"}), "~/code", Link::network);
+  const auto program = push_program(tree_of({"a", "b/c"}), "~/code", Link::network, kTurn);
   EXPECT_EQ(program.arguments.front(), "rsync");
   EXPECT_TRUE(has(program, std::string(ssh::kRemoteShell)));
   EXPECT_EQ(program.arguments[program.arguments.size() - 2], "/home/ann/my code/");
@@ -30,18 +32,23 @@ TEST(Rsync, SendsTheListedFilesOverDtoolsConnection) {
 }
 
 TEST(Rsync, ANameThatLooksLikeACommentOrAnOptionIsAName) {
-  EXPECT_EQ(push_program(tree_of({"#a", "-rf", ";b"}), "/c", Link::network).input,
+  EXPECT_EQ(push_program(tree_of({"#a", "-rf", ";b"}), "/c", Link::network, kTurn).input,
             "/#a\0/-rf\0/;b\0"s);
 }
 
-TEST(Rsync, TheFolderIsQuotedForTheLoginShell) {
-  EXPECT_TRUE(has(push_program(tree_of({"a"}), "~/it's $HOME", Link::network),
-                  "--rsync-path=cd \"$HOME\"/'it'\\''s $HOME' && exec rsync"));
+TEST(Rsync, TheFolderAndItsLockAreQuotedForTheLoginShell) {
+  const auto program = push_program(tree_of({"a"}), "~/it's $HOME", Link::network, kTurn);
+  const auto remote = std::ranges::find_if(
+      program.arguments, [](const std::string& word) { return word.starts_with("--rsync-path="); });
+  ASSERT_NE(remote, program.arguments.end());
+  EXPECT_TRUE(
+      remote->starts_with("--rsync-path=cd \"$HOME\"/'it'\\''s $HOME' && exec bash --norc -c '"));
+  EXPECT_TRUE(remote->ends_with(" '/home/ann/.dtool/trees/it'\\''s.lock' 0123")) << *remote;
 }
 
 TEST(Rsync, OnlyANetworkIsWorthCompressing) {
-  EXPECT_TRUE(has(push_program(tree_of({"a"}), "/c", Link::network), "-z"));
-  EXPECT_FALSE(has(push_program(tree_of({"a"}), "/c", Link::local), "-z"));
+  EXPECT_TRUE(has(push_program(tree_of({"a"}), "/c", Link::network, kTurn), "-z"));
+  EXPECT_FALSE(has(push_program(tree_of({"a"}), "/c", Link::local, kTurn), "-z"));
 }
 
 TEST(Rsync, TheFiguresAtTheEndAreRead) {
