@@ -77,6 +77,7 @@ asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Endpoint endpoint,
     throw HostError(Failure::connect_timed_out, "logging in did not end in time",
                     "--connect_timeout sets how long dtool waits");
   }
+  if (!jumps.empty()) session->watch_for_silence();
   co_return session;
 }
 
@@ -133,7 +134,15 @@ asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps,
   std::function<int()> open = [channel, &target] {
     return ssh_channel_open_forward(channel, target.address.c_str(), target.port, "127.0.0.1", 0);
   };
-  const int rc = co_await session.repeat(open, SSH_AGAIN, deadline);
+  int rc = SSH_ERROR;
+  try {
+    rc = co_await session.repeat(open, SSH_AGAIN, deadline);
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::timed_out) throw;
+    throw HostError(Failure::connect_timed_out,
+                    fmt::format("jump host {} does not answer", jumps.back()),
+                    "--connect_timeout sets how long dtool waits");
+  }
   if (rc != SSH_OK) {
     throw HostError(Failure::unreachable,
                     fmt::format("jump host {} cannot reach {} port {}: {}", jumps.back(),
@@ -146,9 +155,13 @@ asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps,
 
 asio::awaitable<Connector::Jump*> Connector::reach_jump(std::vector<std::string> jumps) {
   const std::string chain = fmt::format("{}", fmt::join(jumps, ","));
-  auto [found, is_new] = jumps_.try_emplace(chain, nullptr);
-  if (is_new) found->second = std::make_unique<Jump>(reactor_);
-  Jump& jump = *found->second;
+  std::unique_ptr<Jump>& known = jumps_[chain];
+  const bool is_lost = known != nullptr && known->is_lost();
+  if (is_lost) lost_jumps_.push_back(std::move(known));
+  const bool is_new = known == nullptr;
+  if (is_new) known = std::make_unique<Jump>(reactor_);
+  Jump& jump = *known;
+  if (is_lost) jump.is_again = true;
   if (is_new) co_await log_in_to_jump(jump, jumps);
   while (jump.session == nullptr && !jump.error) {
     jump.is_decided.expires_at(kNoDeadline);

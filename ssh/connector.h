@@ -37,9 +37,15 @@ class Connector {
   /// A host that others are reached through: one session for all of them.
   struct Jump {
     explicit Jump(Reactor& reactor) : is_decided(reactor.context()) {}
+    /// Whether to reach it anew. One that was never reached has failed for all hosts behind it.
+    bool is_lost() const {
+      return session != nullptr ? !session->is_connected() : error && is_again;
+    }
+
     std::unique_ptr<Session> session;
     std::exception_ptr error;
     asio::steady_timer is_decided;  ///< cancelled when there is a session or an error
+    bool is_again = false;          ///< an earlier session to it was lost
   };
 
   asio::awaitable<std::unique_ptr<Session>> greet(Endpoint endpoint,
@@ -61,6 +67,7 @@ class Connector {
   ClientConfig config_;
   IdentityCache identities_;
   std::map<std::string, std::unique_ptr<Jump>> jumps_;  ///< by the chain that leads to it
+  std::vector<std::unique_ptr<Jump>> lost_jumps_;       ///< what they carried may not have ended
 };
 
 }  // namespace dtool::ssh

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <libssh/server.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -11,6 +13,12 @@
 
 namespace dtool::ssh {
 namespace {
+
+/// As long as a socket without a jump host takes to notice.
+constexpr auto kAskAfter = std::chrono::seconds(15);
+constexpr auto kLostAfter = std::chrono::seconds(30);
+/// A longer pause between two waits is time in which nobody listened.
+constexpr auto kStillListening = std::chrono::seconds(1);
 
 constexpr std::array kUsualIdentities = {"id_ed25519", "id_ecdsa", "id_rsa"};
 
@@ -62,7 +70,37 @@ void Session::share_packets() {
 
 asio::awaitable<Waiter::Outcome> Session::wait(Deadline deadline) {
   const auto direction = has_unsent_bytes() ? Waiter::For::writable : Waiter::For::readable;
-  co_return co_await waiter_->wait(direction, deadline);
+  const Deadline soon = is_watched_ ? std::min(deadline, end_of_patience()) : deadline;
+  const auto outcome = co_await waiter_->wait(direction, soon);
+  last_wait_ = Clock::now();
+  if (outcome == Waiter::Outcome::ready || soon == deadline) co_return outcome;
+  on_silence();
+  co_return Waiter::Outcome::ready;  // as for any spurious wake-up
+}
+
+Deadline Session::end_of_patience() {
+  const auto now = Clock::now();
+  const bool has_spoken = std::exchange(heard_packets_, packets()) != packets();
+  if (has_spoken || now - last_wait_ > kStillListening) {
+    silent_since_ = now;
+    was_asked_ = false;
+  }
+  return silent_since_ + (was_asked_ ? kLostAfter : kAskAfter);
+}
+
+void Session::on_silence() {
+  if (packets() != heard_packets_) return;
+  if (last_wait_ - silent_since_ >= kLostAfter) {
+    is_silent_ = true;
+    throw HostError(
+        Failure::connection_lost,
+        fmt::format("the connection was lost: no sign of life for {} s", kLostAfter.count()));
+  }
+  if (std::exchange(was_asked_, true)) return;
+  // The first call may only take in that the server refused the last question, as servers do.
+  ssh_send_keepalive(handle_.get());
+  ssh_send_keepalive(handle_.get());
+  share_packets();
 }
 
 asio::awaitable<int> Session::repeat(std::function<int()> call, int again, Deadline deadline) {

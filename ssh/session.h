@@ -35,6 +35,11 @@ class Session {
   /// Throws HostError(timed_out) when `deadline` passes.
   asio::awaitable<int> repeat(std::function<int()> call, int again, Deadline deadline);
 
+  /// From now on a server that says nothing for long, while somebody waits for it, is asked for a
+  /// sign of life, and waiting throws HostError(connection_lost) where none comes. For connections
+  /// through a jump host, whose socket does not notice that the server vanished.
+  void watch_for_silence() { is_watched_ = true; }
+
   /// Waits until libssh can go on: readable, or writable where bytes are still to be sent.
   asio::awaitable<Waiter::Outcome> wait(Deadline deadline);
 
@@ -50,12 +55,14 @@ class Session {
   bool has_unsent_bytes() const {
     return (ssh_get_poll_flags(handle_.get()) & SSH_WRITE_PENDING) != 0;
   }
-  bool is_connected() const { return ssh_is_connected(handle_.get()) != 0; }
+  bool is_connected() const { return !is_silent_ && ssh_is_connected(handle_.get()) != 0; }
   std::string last_error() const { return ssh_get_error(handle_.get()); }
   ssh_session handle() const { return handle_.get(); }
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
+  Deadline end_of_patience();
+  void on_silence();
   asio::awaitable<bool> try_key(ssh_key key, Deadline deadline);
   asio::awaitable<bool> try_agent(Deadline deadline);
 
@@ -63,6 +70,12 @@ class Session {
   Endpoint endpoint_;
   ssh_counter_struct received_{};
   std::uint64_t shared_packets_ = 0;
+  bool is_watched_ = false;
+  bool is_silent_ = false;           ///< for so long that it is lost
+  bool was_asked_ = false;           ///< since silent_since_
+  std::uint64_t heard_packets_ = 0;  ///< up to silent_since_
+  Clock::time_point silent_since_;
+  Clock::time_point last_wait_;
   SessionHandle handle_;
   std::unique_ptr<Waiter> waiter_;  // after handle_: it lets the socket go before libssh closes it
 };

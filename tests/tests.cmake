@@ -213,6 +213,7 @@ if(DTOOL_TESTS)
       followed_logs_lose_nothing
       harness_can_fail
       help_reads_well
+      hosts_behind_jump_hosts_are_lost_and_found
       hosts_behind_jump_hosts_are_reached
       interrupt_lets_hosts_finish_and_a_second_leaves_them
       json_is_one_document
