@@ -30,7 +30,7 @@ Number number_after(std::string_view text, std::string_view label) {
 /// $0 is the lock, $1 the fingerprint of the tree. rsync holds the lock and it ends with rsync,
 /// however that ends.
 constexpr std::string_view kTakeTurn =
-    "exec 9<> \"$0\" && flock -w 120 9 || "
+    "exec 9<> \"$0\" && flock -w 600 9 || "
     "{ echo another dtool is sending its code there >&2; exit 1; }; "
     "[ \"$(cat <&9)\" = \"$1\" ] || "
     "{ echo another dtool is sending another tree there >&2; exit 1; }; "

@@ -193,6 +193,7 @@ if(DTOOL_TESTS)
       a_host_cut_off_for_good_is_named_and_the_others_go_on
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
+      a_run_goes_on_when_its_launcher_is_killed
       a_run_that_cannot_start_starts_nothing
       an_id_that_begins_anothers_names_its_own_run
       attach_gives_the_screen_and_the_terminal_back
@@ -215,6 +216,7 @@ if(DTOOL_TESTS)
       help_reads_well
       hosts_behind_jump_hosts_are_lost_and_found
       hosts_behind_jump_hosts_are_reached
+      hosts_that_share_their_home_run_together
       interrupt_lets_hosts_finish_and_a_second_leaves_them
       json_is_one_document
       keys_come_from_the_agent_and_from_files

@@ -28,7 +28,7 @@ find_manifest() {
   # Under the lock it names the tree that is being sent; rsync, which runs between the scripts, is behind it too.
   lock=$trees/${key%% *}.lock
   exec 9<> "$lock" || fail "cannot write $lock"
-  flock -w 120 9 || fail "another dtool is sending its code to $PWD" "try again when it has"
+  flock -w 600 9 || fail "another dtool is sending its code to $PWD" "try again when it has"
   [ -e "$manifest" ] || : > "$manifest"
   sort -zu "$manifest" > "$work/old" || fail_to_write
   names > "$work/new" || fail_to_write
