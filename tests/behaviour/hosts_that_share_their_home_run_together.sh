@@ -16,7 +16,11 @@ expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag long -- 
 run_id=$(json 'd["run_id"]')
 expect_exit 0 dtool status "$run_id"
 expect_output 'running on 4 of 4 machines'
-said() { for id in 0 1 2 3; do dtool logs --quiet "$run_id" 2>/dev/null | grep -q "^machine$id: .*-$((id + 1))$" || return 1; done; }
+# shellcheck disable=SC2317
+said() {
+  expect_exit 0 dtool logs "$run_id"
+  for id in 0 1 2 3; do expect_output "^machine$id: .*-$((id + 1))$"; done
+}
 eventually 20 said
 expect_exit 0 dtool kill --yes "$run_id"
 expect_no_process_with "$run_id"

@@ -47,6 +47,12 @@ expect_equal 'running lost lost unreachable' "$(json '" ".join(m["state"] for m 
 expect_equal '[False, True]' "$(json '[m["rebooted"] for m in d["machines"] if "rebooted" in m]')"
 fault mend h4
 
+# Whoever deletes the run's folder has not ended its processes.
+on 1 mv ".dtool/runs/$run_id" elsewhere
+expect_exit 1 dtool status
+expect_output "^0 .* not started .* the run's folder is gone; [0-9]+ of its processes are left$"
+on 1 mv elsewhere ".dtool/runs/$run_id"
+
 # Ended by kill, and told so; then its folders are gone.
 expect_exit 0 dtool kill "$run_id"
 expect_exit 1 dtool status
