@@ -191,6 +191,7 @@ if(DTOOL_TESTS)
       a_followed_run_tells_how_it_ended
       a_full_disk_is_named_and_nothing_half_written_counts
       a_host_cut_off_for_good_is_named_and_the_others_go_on
+      a_host_that_hangs_holds_back_nobody
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_run_goes_on_when_its_launcher_is_killed

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Over a link that loses three of ten round trips' packets and takes 200 ms for each of the others, `run`, `logs -f`, `status`, `fetch` and
-# `kill` take longer and do all that they do elsewhere: no line and no byte is lost or comes twice.
+# Over a link that loses one of ten packets and takes 200 ms for a round trip, `run`, `logs -f`, `status`, `fetch` and `kill` take longer and
+# do all that they do elsewhere: no line and no byte is lost or comes twice. LOSS sets the percentage for each way, 5.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 2
 echo code >code
-# 16 % each way: 0.84 × 0.84 of the round trips are whole.
-fault slow h2 delay 100ms loss 16%
+fault slow h2 delay 100ms loss "${LOSS:-5}%"
 
 # shellcheck disable=SC2016
 timeout 150 "$DTOOL" run --follow --connect_timeout 60 --runs_on "$DTOOL_LAB_HOSTS" -- bash -c '
@@ -15,7 +14,9 @@ timeout 150 "$DTOOL" run --follow --connect_timeout 60 --runs_on "$DTOOL_LAB_HOS
   until [ -e /root/end ]; do sleep 0.2; done' >"$work/run.out" 2>"$work/run.err" </dev/null &
 running=$!
 has_all() { [[ $(grep -c "^machine$1: line" "$2") == 2000 ]]; }
-for id in 0 1; do eventually 120 has_all $id "$work/run.out"; done
+last_command='dtool run --follow' last_code='' out=$work/run.out err=$work/run.err
+for id in 0 1; do eventually 120 has_all $id "$out"; done
+out=$work/stdout err=$work/stderr
 run_id=$(basename "$HOME"/.dtool/killfiles/*.killfile .killfile)
 
 timeout 120 "$DTOOL" logs -f --connect_timeout 60 "$run_id" >"$work/logs.out" 2>"$work/logs.err" </dev/null &

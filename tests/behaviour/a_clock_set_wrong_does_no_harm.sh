@@ -10,8 +10,9 @@ if [[ -z $library ]]; then
   skip 'needs libfaketime'
 fi
 lab 3
+tag=586970$$  # tells its processes from those of other labs on this machine
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
-offset() { fault restart-sshd "$1" -o "SetEnv=LD_PRELOAD=$library FAKETIME=$2 FAKETIME_DISABLE_SHM=1 NO_FAKE_STAT=1"; }
+offset() { fault restart-sshd "$1" -o "SetEnv=LD_PRELOAD=$library FAKETIME=$2 NO_FAKE_STAT=1"; }
 offset h2 +2d
 offset h3 -400d
 hours_off() { expect_exit 0 dtool command --quiet --runs_on "$1" --command 'date +%s'; echo $((($(sed 's/.*: //' "$out") - $(date +%s)) / 3600)); }
@@ -46,13 +47,13 @@ if [[ -x ${DTOOL_TRAINER:-} ]]; then
 fi
 
 # The launcher's, an hour behind the run before.
-expect_exit 0 env LD_PRELOAD="$library" FAKETIME=-1h FAKETIME_DISABLE_SHM=1 "$DTOOL" run --json --runs_on "$DTOOL_LAB_HOSTS" -- sleep 586970
+expect_exit 0 env LD_PRELOAD="$library" FAKETIME=-1h "$DTOOL" run --json --runs_on "$DTOOL_LAB_HOSTS" -- sleep "$tag"
 run_id=$(json 'd["run_id"]')
 for clock in -1h +30d; do
-  expect_exit 0 env LD_PRELOAD="$library" FAKETIME=$clock FAKETIME_DISABLE_SHM=1 "$DTOOL" status "$run_id"
+  expect_exit 0 env LD_PRELOAD="$library" FAKETIME=$clock "$DTOOL" status "$run_id"
   expect_output 'running on 3 of 3 machines'
 done
-expect_exit 0 env LD_PRELOAD="$library" FAKETIME=+30d FAKETIME_DISABLE_SHM=1 "$DTOOL" kill --yes "$run_id"
+expect_exit 0 env LD_PRELOAD="$library" FAKETIME=+30d "$DTOOL" kill --yes "$run_id"
 expect_error 'none is left'
 expect_no_process_with "$run_id"
-expect_equal '' "$(pgrep -f '^sleep 586970' || true)"
+expect_equal '' "$(pgrep -fx "sleep $tag" || true)"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The disk of a host is full while the code is sent, while the run is started, while its program logs and while the trainer writes a
+# The disk of a host is full while the code is sent, while the run is started or recorded, while its program logs and while the trainer writes a
 # checkpoint: each time the host and the disk are named, nothing half stands under a whole file's name, the exit code is told although
 # there is no room for it, and an old checkpoint is kept and resumed from when there is room again.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'dtool-trainer is not built'
 lab 2
+tag=475869$$  # tells its processes from those of other labs on this machine
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 disk() { on "$1" mkdir -p "$2" && on "$1" mount -t tmpfs -o "size=$3,mode=755" tmpfs "$2"; }
 fill() { on "$1" sh -c "cat /dev/zero >$2/fill 2>/dev/null || true"; }
@@ -29,12 +30,19 @@ rm file*
 # Starting: the others are ended again.
 disk h2 /root/.dtool 1m
 fill h2 /root/.dtool
-expect_exit 1 dtool run --no_sync --runs_on "$DTOOL_LAB_HOSTS" -- sleep 475869
+expect_exit 1 dtool run --no_sync --runs_on "$DTOOL_LAB_HOSTS" -- sleep "$tag"
 expect_error "^  ${address[1]}: cannot write into .*: is the disk full\?"
 expect_error 'what had been started was ended again'
 expect_equal '' "$(killfiles)"
-expect_equal '' "$(pgrep -f '^sleep 475869' || true)"
+expect_equal '' "$(pgrep -fx "sleep $tag" || true)"
 on h2 rm .dtool/fill
+
+# Recording, on this machine: what is not recorded is not started.
+# shellcheck disable=SC2016
+full_here='mount -t tmpfs -o size=4k none "$HOME/.dtool/killfiles" && { cat /dev/zero >"$HOME/.dtool/killfiles/fill" 2>/dev/null; exec "$0" "$@"; }'
+expect_exit 2 unshare --mount bash -c "$full_here" "$DTOOL" run --no_sync --runs_on "$DTOOL_LAB_HOSTS" -- sleep "$tag"
+expect_error 'killfile: cannot be written: No space left on device'
+expect_equal '' "$(pgrep -fx "sleep $tag" || true)"
 
 # Logging, with the run's state on the same disk: what had been written is shown, and the end is recorded.
 # shellcheck disable=SC2016

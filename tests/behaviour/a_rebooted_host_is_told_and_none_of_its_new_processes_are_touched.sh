@@ -4,12 +4,13 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3
+tag=129837$$  # tells its processes from those of other labs on this machine
 touch code
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 
 # shellcheck disable=SC2016
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag first -- \
-  bash -c '(setsid sleep 918273 &); for ((i = 0; ; i++)); do echo "line $i"; sleep 0.1; done'
+  bash -c '(setsid sleep "$0" &); for ((i = 0; ; i++)); do echo "line $i"; sleep 0.1; done' "$tag"
 run_id=$(json 'd["run_id"]')
 timeout 120 "$DTOOL" logs -f "$run_id" >"$work/followed" 2>"$work/followed.err" </dev/null &
 following=$!
@@ -50,7 +51,7 @@ grep -q ": it was killed$" "$work/followed.err" || fail "logs -f did not tell of
 expect_equal "$(on h2 cat "$log")" "$(sed -n 's/^machine1: //p' "$work/followed")"
 
 expect_no_process_with "$run_id"
-expect_equal '' "$(pgrep -f '^sleep 918273' || true)"
+expect_equal '' "$(pgrep -fx "sleep $tag" || true)"
 expect_equal "sleep 746352" "$(on h2 ps -o args= -p "$pid")"
 expect_process_with "$second"
 expect_exit 0 dtool kill --yes --all

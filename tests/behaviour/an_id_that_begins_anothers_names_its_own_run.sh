@@ -4,8 +4,9 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 2
+tag=708192$$  # tells its processes from those of other labs on this machine
 touch code
-start() { expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag "$1" -- bash -c "echo $1; exec sleep 708192.$2"; json 'd["run_id"]'; }
+start() { expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag "$1" -- bash -c "echo $1; exec sleep $tag.$2"; json 'd["run_id"]'; }
 short=$(start short 1)
 
 # dtool makes no such ids: the second run is the first one's likeness, by another name.
@@ -17,10 +18,10 @@ for host in 1 2; do
   on $host rm "$runs/$long/$machine/process" "$runs/$long/$machine/log"
   on $host mkdir -p "/root/here/experiment_output/$long"
   log=/root/here/experiment_output/$long/$machine.log
-  on $host sh -c "echo 'the long one' >$log; ln -s $log $runs/$long/$machine/log; echo 'exec sleep 708192.2' >$runs/$long/$machine/script"
+  on $host sh -c "echo 'the long one' >$log; ln -s $log $runs/$long/$machine/log; echo 'exec sleep $tag.2' >$runs/$long/$machine/script"
   on $host env -C "$runs/$long/$machine" DTOOL_RUN_ID="$long" screen -dmS "dtool_${long}_$machine" bash ./session "$log"
 done
-count() { pgrep -fc "^sleep 708192\.$1" || true; }
+count() { pgrep -fc "^sleep $tag\.$1" || true; }
 both_run() { [[ $(count 1) == 2 && $(count 2) == 2 ]]; }
 eventually 20 both_run
 

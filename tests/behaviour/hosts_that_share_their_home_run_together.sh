@@ -4,6 +4,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 4
+tag=819203$$  # tells its processes from those of other labs on this machine
 for host in 2 3 4; do on $host mount --bind "$DTOOL_LAB_FOLDER/host1/root" /root; done
 
 for round in 1 2; do
@@ -12,7 +13,7 @@ for round in 1 2; do
   expect_exit 0 timeout 100 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'cat file* | sha256sum'
   for id in 0 1 2 3; do expect_output "^machine$id: $wanted$"; done
 done
-expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag long -- bash -c '(setsid sleep 819203 &); hostname; sleep 819203'
+expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag long -- bash -c '(setsid sleep "$0" &); hostname; sleep "$0"' "$tag"
 run_id=$(json 'd["run_id"]')
 expect_exit 0 dtool status "$run_id"
 expect_output 'running on 4 of 4 machines'
@@ -24,5 +25,5 @@ said() {
 eventually 20 said
 expect_exit 0 dtool kill --yes "$run_id"
 expect_no_process_with "$run_id"
-expect_equal '' "$(pgrep -f '^sleep 819203' || true)"
+expect_equal '' "$(pgrep -fx "sleep $tag" || true)"
 expect_exit 0 dtool kill --all --yes

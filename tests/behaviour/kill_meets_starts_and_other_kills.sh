@@ -4,14 +4,15 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3
+tag=697081$$  # tells its processes from those of other labs on this machine
 moments=${MOMENTS:-6}
-cat >program.sh <<'END'
-(setsid bash -c 'trap "" TERM HUP; sleep 697081 & sleep 697081' &)
-sleep 697081
+cat >program.sh <<END
+(setsid bash -c 'trap "" TERM HUP; sleep $tag & sleep $tag' &)
+sleep $tag
 END
 start() { exec "$DTOOL" run --runs_on "$DTOOL_LAB_HOSTS" -- bash program.sh; }
 killfiles() { ls "$HOME/.dtool/killfiles" 2>/dev/null || true; }
-alive() { pgrep -fc '^sleep 697081' || true; }
+alive() { pgrep -fcx "sleep $tag" || true; }
 nothing_is_left() {
   expect_equal 0 "$(alive)"
   expect_equal '' "$(killfiles)"

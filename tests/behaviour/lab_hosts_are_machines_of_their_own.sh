@@ -4,17 +4,29 @@ source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3
 
-expect_exit 0 ssh h2 'hostname; touch ~/here; screen -dmS job sleep 100'
+expect_exit 0 ssh h2 'hostname; touch ~/here /dev/shm/here; screen -dmS job sleep 100'
 expect_output '^lab-.*-2$'
 expect_exit 0 ssh "$(sed -n 2p "$DTOOL_LAB_FOLDER/hosts")" 'ls ~; screen -ls'
 expect_output '^here$'
 expect_output '[.]job'
-expect_exit 0 ssh h1 'ls ~; screen -ls || true; ps ax'
+expect_exit 0 ssh h1 'ls ~ /dev/shm; screen -ls || true; ps ax'
 expect_no_output '^here$'
 expect_no_output '[.]job'
 expect_no_output 'sleep 100'
 expect_exit 0 ssh h1 'read -r greeting < /dev/tcp/h3/22; echo "$greeting"'
 expect_output '^SSH-2.0'
+
+# A reboot leaves the disk, and nothing in memory.
+boots() { for host in h1 h2 h3; do on $host cat /proc/sys/kernel/random/boot_id; done; }
+before=$(boots)
+expect_equal 3 "$(sort -u <<<"$before" | wc -l)"
+fault reboot h2
+expect_equal "$(sed -n '1p;3p' <<<"$before")" "$(boots | sed -n '1p;3p')"
+[[ $(boots) != "$before" ]] || fail 'the host has the boot id that it had'
+expect_exit 0 ssh h2 'ls ~; ls /dev/shm; screen -ls || true; ps ax'
+expect_equal 1 "$(grep -c '^here$' "$out")"
+expect_no_output '[.]job'
+expect_no_output 'sleep 100'
 
 fault hide h1 rsync
 expect_exit 127 ssh h1 rsync --version

@@ -139,8 +139,9 @@ mounts_of() {
   echo "$here/root /root none rbind 0 0"
   echo "$here/etc_hosts /etc/hosts none bind 0 0"
   echo "$here/boot_id /proc/sys/kernel/random/boot_id none bind 0 0"
-  echo "tmpfs /run/screen tmpfs mode=1777 0 0"
-  echo "tmpfs /dev/shm tmpfs mode=1777 0 0"
+  # By a name of their own: mount --all passes over what it takes for mounted already.
+  echo "lab-screens /run/screen tmpfs mode=1777 0 0"
+  echo "lab-shm /dev/shm tmpfs mode=1777 0 0"
   [[ $private_tmp == no ]] || echo "$here/tmp /tmp none bind 0 0"
   [[ ! -e $folder/shadow ]] || echo "$folder/shadow /etc/shadow none bind 0 0"
   # Logins of the lab are not this machine's.
