@@ -91,7 +91,8 @@ ssh::RunOptions until_the_end() {
   return options;
 }
 
-/// What the trainer says of the whole run it says on every machine, word for word: shown once.
+/// What the trainer or the supervision says of the whole run it says on every machine, word for
+/// word: shown once.
 class RunLogs : public FollowedLogs {
  public:
   RunLogs(Console& console, const killfiles::Killfile& run)
@@ -99,8 +100,8 @@ class RunLogs : public FollowedLogs {
 
  private:
   void show(const std::vector<std::size_t>& machines, std::string_view line) override {
-    if (line.starts_with(kCausePrefix)) {
-      const auto [at, is_new] = said_by_.try_emplace(std::string(line), machines.front());
+    if (const auto cause = cause_in(line)) {
+      const auto [at, is_new] = said_by_.try_emplace(std::string(*cause), machines.front());
       if (!is_new && at->second != machines.front()) return;
     }
     FollowedLogs::show(machines, line);

@@ -20,6 +20,14 @@ constexpr std::size_t kMostAtOnce = 1 << 16;
 
 }  // namespace
 
+std::optional<std::string_view> cause_in(std::string_view line) {
+  while (line.ends_with('\n')) line.remove_suffix(1);
+  for (const std::string_view prefix : {kCausePrefix, kFailurePrefix}) {
+    if (line.starts_with(prefix)) return line.substr(prefix.size());
+  }
+  return std::nullopt;
+}
+
 LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
                      LogsWithJson with_json)
     : LogLines(run.machines.size(), fold),
@@ -72,9 +80,10 @@ std::string LogOutput::complaint(std::size_t host) const {
   if (answer) return *answer;
   const auto state = ssh::find_answer(ssh::read_answers(complaints_[host]), "state");
   if (state)
-    return *state == "exited"   ? ""
-           : *state == "killed" ? "it was killed"
-                                : "it ended without an exit code";
+    return *state == "exited"    ? ""
+           : *state == "stopped" ? "its processes were ended, since the run failed"
+           : *state == "killed"  ? "it was killed"
+                                 : "it ended without an exit code";
   std::string text = complaints_[host];
   while (text.ends_with('\n')) text.pop_back();
   return text;
@@ -92,8 +101,8 @@ std::string LogOutput::label(const std::vector<std::size_t>& machines) const {
 }
 
 void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
-  if (cause_.empty() && line.starts_with(kCausePrefix))
-    cause_ = line.substr(kCausePrefix.size(), line.size() - kCausePrefix.size() - 1);
+  const auto cause = cause_in(line);
+  if (cause && (cause_.empty() || line.starts_with(kFailurePrefix))) cause_ = *cause;
   shown_.append(label(machines)).append(line);
   if (shown_.size() >= kMostAtOnce) write_out();
 }

@@ -2,6 +2,7 @@
 // --follow`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,11 @@ namespace dtool::cli {
 
 /// How the bundled trainer begins what it says of the whole run.
 inline constexpr std::string_view kCausePrefix = "dtool-trainer: ";
+/// How the run's supervision begins what it says of the whole run.
+inline constexpr std::string_view kFailurePrefix = "dtool: the run failed: ";
+
+/// What a line of a log says of the whole run, without its end; nothing for other lines.
+std::optional<std::string_view> cause_in(std::string_view line);
 
 /// What becomes of logs with --json: kept for its document, or shown on standard error.
 enum class LogsWithJson { keep, show };

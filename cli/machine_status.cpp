@@ -67,7 +67,7 @@ MachineState judge(MachineStatus& status, const Answers& answers) {
   if (ssh::find_answer(answers, "killed")) return MachineState::killed;
   if (const auto code = find_number(answers, "exit_code")) {
     status.exit_code = static_cast<int>(*code);
-    return MachineState::exited;
+    return ssh::find_answer(answers, "stopped") ? MachineState::stopped : MachineState::exited;
   }
   return MachineState::lost;
 }
@@ -111,10 +111,12 @@ int rank_of(const MachineStatus& status) {
       return 2;
     case MachineState::unreachable:
       return 3;
-    case MachineState::killed:
+    case MachineState::stopped:
       return 4;
-    default:
+    case MachineState::killed:
       return 5;
+    default:
+      return 6;
   }
 }
 
@@ -145,6 +147,8 @@ std::string_view to_string(MachineState state) {
       return "running";
     case MachineState::exited:
       return "exited";
+    case MachineState::stopped:
+      return "stopped";
     case MachineState::killed:
       return "killed";
     case MachineState::lost:
@@ -203,6 +207,12 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
   status.last_line = without_controls(ssh::find_answer(answers, "last_line").value_or(""));
   status.cause = without_controls(ssh::find_answer(answers, "cause").value_or(""));
   status.full_disk = without_controls(ssh::find_answer(answers, "full_disk").value_or(""));
+  status.said = without_controls(ssh::find_answer(answers, "said").value_or(""));
+  status.supervision = without_controls(ssh::find_answer(answers, "supervision").value_or(""));
+  status.attempt = small(find_number(answers, "attempt")).value_or(0);
+  const auto [first_line, last_line] = answers.equal_range("line");
+  for (auto each = first_line; each != last_line; ++each)
+    status.last_lines.push_back(without_controls(each->second));
   status.progress = read_progress(answers);
   return status;
 }
@@ -222,20 +232,25 @@ std::string without_controls(std::string_view text) {
   return clean;
 }
 
-std::optional<std::string> cause_of(const std::vector<MachineStatus>& machines) {
+std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
   const MachineStatus* first = nullptr;
   for (const MachineStatus& each : machines) {
     if (each.is_well()) continue;
     if (first == nullptr || comes_before(each, *first)) first = &each;
   }
   if (first == nullptr) return std::nullopt;
-  // What the run's own supervisor found out goes before what can be guessed from outside, but for
-  // runs that a user ended.
+  RunCause cause{describe_failure(*first), first->last_lines};
+  // What was found out where it happened goes before what can be guessed from outside, but for runs
+  // that a user ended.
+  if (first->state == MachineState::killed) return cause;
   for (const MachineStatus& each : machines) {
-    if (each.state == MachineState::exited && each.exit_code != 0 && !each.cause.empty())
-      return each.cause.substr(each.cause.find(": ") + 2);
+    if (each.state == MachineState::exited && each.exit_code != 0 && !each.said.empty())
+      cause.text = each.said;
   }
-  return describe_failure(*first);
+  for (const MachineStatus& each : machines) {
+    if (!each.cause.empty()) cause.text = each.cause;
+  }
+  return cause;
 }
 
 std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines) {
@@ -262,7 +277,7 @@ nlohmann::json to_json(const MachineStatus& status) {
   const auto put = [&json](const char* name, const auto& value) {
     if (value) json[name] = *value;
   };
-  if (status.state == MachineState::exited) json["exit_code"] = status.exit_code;
+  if (status.exit_code >= 0) json["exit_code"] = status.exit_code;
   if (status.state == MachineState::lost) json["rebooted"] = status.was_rebooted;
   put("pid", status.pid);
   put("up_s", status.up_s);
@@ -278,6 +293,7 @@ nlohmann::json to_json(const MachineStatus& status) {
   }
   if (!status.last_line.empty()) json["last_line"] = status.last_line;
   if (!status.full_disk.empty()) json["full_disk"] = status.full_disk;
+  if (!status.supervision.empty()) json["supervision"] = status.supervision;
   if (!status.error.empty()) json["error"] = status.error;
   if (!status.hint.empty()) json["hint"] = status.hint;
   return json;

@@ -18,6 +18,7 @@ namespace dtool::cli {
 enum class MachineState {
   running,
   exited,       ///< with an exit code
+  stopped,      ///< by the run's supervision, since another machine failed
   killed,       ///< by dtool kill
   lost,         ///< gone without an exit code: SIGKILL, or the host was rebooted
   not_started,  ///< nothing of the run was ever started there, or it was deleted
@@ -58,8 +59,12 @@ struct MachineStatus {
   std::optional<int> cpu_percent;
   std::optional<std::int64_t> memory_bytes;  ///< resident, shared pages counted in each process
   std::vector<GpuUse> gpus;
-  std::string last_line;  ///< of the log, without control characters
-  std::string cause;      ///< what the launched program said of the whole run, or empty
+  std::string last_line;                ///< of the log, without control characters
+  std::vector<std::string> last_lines;  ///< of a machine that failed: a few, the last one the last
+  std::string cause;        ///< why the run failed, as the run's supervision found; or empty
+  std::string said;         ///< what the launched program said of the whole run, or empty
+  std::string supervision;  ///< `ok`, why nobody watches this machine, or empty where none should
+  int attempt = 0;          ///< how often the run was started again
   std::optional<Progress> progress;
   std::string full_disk;  ///< where the disk of its log or its state is mounted, if it is full
   std::string error;      ///< why there is no answer
@@ -85,9 +90,15 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
 /// `text` without escape sequences and control characters; a tab becomes a blank.
 std::string without_controls(std::string_view text);
 
-/// Why the run failed, as one line that names the machine: the trainer's own word, else the machine
-/// that failed first. Nothing where all is well.
-std::optional<std::string> cause_of(const std::vector<MachineStatus>& machines);
+/// Why a run failed.
+struct RunCause {
+  std::string text;                ///< one line that names the machine
+  std::vector<std::string> lines;  ///< the last of that machine's log
+};
+
+/// What the run's supervision found, else the trainer's own word, else the machine that failed
+/// first. Nothing where all is well.
+std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines);
 
 /// The newest that any machine has.
 std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines);

@@ -12,51 +12,25 @@
 #include "cli/code_tree.h"
 #include "cli/experiment.h"
 #include "cli/failures.h"
-#include "cli/follow.h"
 #include "cli/host_options.h"
 #include "cli/jobs.h"
 #include "cli/listener.h"
-#include "cli/recorded.h"
 #include "cli/run_check.h"
+#include "cli/run_flags.h"
 #include "cli/run_plan.h"
 #include "cli/run_report.h"
+#include "cli/run_start.h"
 #include "ssh/fleet.h"
 
 namespace dtool::cli {
 namespace {
 
-/// The flags, as typed.
-struct RunFlags {
-  HostOptions hosts;
-  std::string experiment;
-  std::string listener = "auto";
-  std::string config_kwargs;
-  std::optional<std::uint64_t> seed;
-  std::string env_activate_path;
-  std::string code_path;
-  std::string output_dir;
-  std::string extra_tag;
-  std::string nproc_per_node;
-  std::vector<std::string> exports;
-  std::vector<std::string> excludes;
-  bool no_sync = false;
-  bool follow = false;
-  bool dry_run = false;
-};
-
-/// A check for CLI11, which takes -1 for the largest number.
-std::string must_be_seed(const std::string& text) {
-  const bool is_whole = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-  return is_whole ? "" : fmt::format("a seed is a whole number from 0, not '{}'", text);
-}
-
 class RunAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(CLI::App& app) override { add_run_flags(app, flags_); }
   int run(Invocation& invocation) override;
 
  private:
-  void apply_settings(const Settings& settings);
   void make_plan(const Invocation& invocation, const Targets& targets);
   bool needs_code() const;
   std::string code_folder_on(const ssh::Host& host) const;
@@ -64,78 +38,14 @@ class RunAction : public Action {
   std::vector<std::string> code_folders() const;
   bool complete_plan(Console& console, const Targets& targets, const std::vector<Checked>& checked);
   void set_processes(const Targets& targets, const std::vector<Checked>& checked);
-  bool check(Console& console, ssh::Remote& remote, const Targets& targets);
-  killfiles::Killfile record(const Invocation& invocation, const Targets& targets) const;
-  int start(Invocation& invocation, ssh::Remote& remote, const killfiles::Killfile& killfile);
-  int give_up(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
-  int follow(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
-  bool all_well(Console& console, const std::vector<ssh::HostResult>& results,
-                std::string_view doing);
-  int tell_end(Console& console, nlohmann::json document, int exit_code) const;
-  void tell_started(Console& console, const killfiles::Killfile& killfile) const;
+  bool check(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
 
   RunFlags flags_;
   std::optional<std::uint16_t> given_port_;
   RunPlan plan_;
   std::string what_;  ///< the experiment's or the program's name
   bool experiment_is_shipped_ = false;
-  nlohmann::json failures_ = nlohmann::json::array();  ///< every host's that were told
-  std::string cause_;                                  ///< the bundled trainer's, or empty
 };
-
-void RunAction::add_options(CLI::App& app) {
-  app.add_option("EXPERIMENT", flags_.experiment,
-                 "a TOML file, or the name of an experiment that comes with dtool");
-  app.footer(
-      "`-- PROGRAM ARGS...` runs that program instead of the bundled trainer, once a process, with "
-      "MASTER_ADDR,\n"
-      "MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, DTOOL_RUN_ID, "
-      "DTOOL_MACHINE_ID,\n"
-      "DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it runs on this machine.");
-  add_host_options(app, flags_.hosts);
-  app.add_option("--distributed_ip_and_port", flags_.listener,
-                 "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
-  app.add_option("--config_kwargs", flags_.config_kwargs,
-                 R"(merged into the experiment: '{"train":{"epochs":3}}')")
-      ->type_name("JSON");
-  app.add_option("-s,--seed", flags_.seed, "the same on every machine (random, and recorded)")
-      ->check(must_be_seed);
-  app.add_option("--env_activate_path", flags_.env_activate_path,
-                 "a file on the hosts to source first")
-      ->type_name("PATH");
-  app.add_option("--code_path,--allenact_path", flags_.code_path,
-                 "where the current folder goes on the hosts (its place under the home folder, "
-                 "else ~/NAME)")
-      ->type_name("PATH");
-  app.add_option("--output_dir", flags_.output_dir,
-                 "on the hosts (experiment_output, in the code folder)")
-      ->type_name("PATH");
-  app.add_option("--extra_tag", flags_.extra_tag, "stands in the run's id");
-  app.add_option("--nproc_per_node", flags_.nproc_per_node,
-                 "processes a machine; auto: its GPUs, else 1 (auto)");
-  app.add_option("--export", flags_.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
-      ->type_name("VAR[=VALUE]")
-      ->allow_extra_args(false);
-  app.add_option("--exclude", flags_.excludes, "files not to send; repeatable")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
-  app.add_flag("--no_sync", flags_.no_sync, "do not send the current folder");
-  app.add_flag("--follow", flags_.follow,
-               "print all machines' logs until the run ends, and return its exit code");
-  app.add_flag("--dry_run", flags_.dry_run, "say what would run where, and touch nothing");
-}
-
-void RunAction::apply_settings(const Settings& settings) {
-  const auto use = [](std::string& flag, const std::optional<std::string>& setting,
-                      const char* otherwise) {
-    if (flag.empty()) flag = setting.value_or(otherwise);
-  };
-  use(flags_.env_activate_path, settings.env_activate_path, "");
-  use(flags_.code_path, settings.code_path, "");
-  use(flags_.output_dir, settings.output_dir, "experiment_output");
-  use(flags_.nproc_per_node, settings.nproc_per_node, "auto");
-  flags_.excludes.insert(flags_.excludes.end(), settings.exclude.begin(), settings.exclude.end());
-}
 
 /// The bundled trainer with an experiment that came with dtool needs nothing of the current folder.
 bool RunAction::needs_code() const {
@@ -171,7 +81,13 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   if (flags_.nproc_per_node != "auto") parse_processes(flags_.nproc_per_node);
   plan_.run_id = make_run_id(flags_.extra_tag.empty() ? what_ : what_ + "_" + flags_.extra_tag);
   std::random_device random;
+  for (int i = 0; i < 4; ++i) plan_.token += fmt::format("{:08x}", random());
   plan_.seed = flags_.seed.value_or(random() & 0x7fffffffU);  // what every library takes as a seed
+  plan_.on_failure = flags_.on_failure == "leave" ? OnFailure::leave : OnFailure::stop;
+  plan_.max_restarts = flags_.max_restarts.value_or(0);
+  if (plan_.on_failure == OnFailure::leave && plan_.max_restarts > 0)
+    throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
+                     "leave --on_failure away");
   plan_.activate = flags_.env_activate_path;
   plan_.output_dir = flags_.output_dir;
   plan_.variables.assign(invocation.settings.environment.begin(),
@@ -210,6 +126,8 @@ bool RunAction::complete_plan(Console& console, const Targets& targets,
   if (plan_.listener.empty())
     plan_.listener = plan_.machines.size() == 1 ? "127.0.0.1" : checked[0].address;
   plan_.port = given_port_.value_or(checked[0].port);
+  if (plan_.on_failure == OnFailure::stop && plan_.machines.size() > 1)
+    plan_.coordinator_port = checked[0].coordinator_port;
   if (!plan_.program.empty()) return true;
   const int processes = plan_.machines.front().processes;
   for (const MachinePlan& machine : plan_.machines) {
@@ -231,24 +149,8 @@ std::vector<std::string> RunAction::code_folders() const {
   return folders;
 }
 
-/// Tells the failures among `results`, and remembers them for --json.
-bool RunAction::all_well(Console& console, const std::vector<ssh::HostResult>& results,
-                         std::string_view doing) {
-  for (const ssh::HostResult& result : results) {
-    if (!result.ok()) failures_.push_back(to_json(result));
-  }
-  return report_failures(console, results, doing) == 0;
-}
-
-/// The document that --json wants, whatever came of the run.
-int RunAction::tell_end(Console& console, nlohmann::json document, int exit_code) const {
-  document.update({{"run_id", plan_.run_id}, {"exit_code", exit_code}, {"failures", failures_}});
-  if (!cause_.empty()) document["cause"] = cause_;
-  if (console.json()) console.document(document);
-  return exit_code;
-}
-
-bool RunAction::check(Console& console, ssh::Remote& remote, const Targets& targets) {
+bool RunAction::check(RunReport& report, Console& console, ssh::Remote& remote,
+                      const Targets& targets) {
   Needs needs;
   needs.run_id = plan_.run_id;
   needs.code_folders = code_folders();
@@ -270,7 +172,7 @@ bool RunAction::check(Console& console, ssh::Remote& remote, const Targets& targ
         "{}: the system ends what you leave running at logout; to keep it: loginctl enable-linger",
         fold_hosts(at_risk)));
   }
-  if (!all_well(console, results, "looking at the hosts")) return false;
+  if (!report.all_well(results, "looking at the hosts")) return false;
   if (!checked.front().experiment_fault.empty()) {
     discard_run_folders(remote, plan_.run_id);
     throw UsageError(fmt::format("experiment {}: {}", what_, checked.front().experiment_fault));
@@ -278,100 +180,9 @@ bool RunAction::check(Console& console, ssh::Remote& remote, const Targets& targ
   return complete_plan(console, targets, checked);
 }
 
-killfiles::Killfile RunAction::record(const Invocation& invocation, const Targets& targets) const {
-  killfiles::Killfile killfile;
-  killfile.run_id = plan_.run_id;
-  killfile.created = utc_now();
-  killfile.launcher = launcher_name();
-  killfile.command_line = invocation.command_line;
-  killfile.what = what_;
-  killfile.seed = plan_.seed;
-  killfile.distributed_ip_and_port = listener_of(plan_);
-  killfile.nproc_per_node = plan_.machines.front().processes;
-  killfile.code_path = plan_.machines.front().code_folder;
-  record_connection(targets.connect, killfile);
-  for (const MachinePlan& machine : plan_.machines) {
-    const ssh::ScreenJob job = make_job(plan_, machine);
-    killfile.machines.push_back({machine.id, ssh::to_string(machine.host), job.session,
-                                 job.state_folder, job.log, output_folder(plan_, machine)});
-  }
-  killfiles::write(killfile_folder(), killfile);
-  return killfile;
-}
-
-/// Some machine did not start: a distributed run cannot go on without it, so the others are ended.
-int RunAction::give_up(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile) {
-  const KillReport ended = end_run(console, remote, killfile, std::chrono::seconds(5));
-  if (ended.none_left) {
-    remove_state(remote, killfile);
-    std::filesystem::remove(killfiles::path_of(killfile_folder(), killfile.run_id));
-    console.note("what had been started was ended again");
-    return kSomeFailed;
-  }
-  all_well(console, ended.results, "ending what had been started");
-  console.fail("something may still run", fmt::format("dtool kill {}", killfile.run_id));
-  return kSomeFailed;
-}
-
-void RunAction::tell_started(Console& console, const killfiles::Killfile& killfile) const {
-  std::vector<ssh::Host> hosts;
-  for (const MachinePlan& machine : plan_.machines) hosts.push_back(machine.host);
-  console.note(fmt::format("{}: started on {}; {} process{}, seed {}, rank 0 listens on {}",
-                           console.styled_error(Style::bold, killfile.run_id), fold_hosts(hosts),
-                           plan_.world_size, plan_.world_size == 1 ? "" : "es", plan_.seed,
-                           killfile.distributed_ip_and_port));
-}
-
-int RunAction::follow(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile) {
-  const auto [results, cause] = follow_logs(console, remote, killfile);
-  cause_ = cause;
-  if (remote.interrupted()) {
-    console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
-    return kInterrupted;
-  }
-  if (all_well(console, results, killfile.run_id))
-    console.note(fmt::format("{}: ended well on {}",
-                             console.styled_error(Style::bold, killfile.run_id),
-                             fold_hosts(remote.hosts())));
-  console.note(fmt::format("outputs: {} on each\nforget:  dtool kill {} --delete",
-                           killfile.machines.front().output_folder, killfile.run_id));
-  return exit_code_of(results, remote);
-}
-
-int RunAction::start(Invocation& invocation, ssh::Remote& remote,
-                     const killfiles::Killfile& killfile) {
-  Console& console = invocation.console;
-  std::vector<ssh::ScreenJob> jobs;
-  std::vector<std::size_t> all;
-  for (const MachinePlan& machine : plan_.machines) {
-    all.push_back(jobs.size());
-    jobs.push_back(make_job(plan_, machine));
-  }
-  const auto results = start_jobs(console, remote, jobs, all, ssh::OldLog::append);
-  if (remote.interrupted()) {
-    console.fail("interrupted while the run was being started",
-                 fmt::format("dtool kill {} ends what was started", killfile.run_id));
-    return kInterrupted;
-  }
-  if (!all_well(console, results, "starting"))
-    return tell_end(console, nlohmann::json::object(), give_up(console, remote, killfile));
-  tell_started(console, killfile);
-  if (console.json()) {
-    const int exit_code = flags_.follow ? follow(console, remote, killfile) : kAllWell;
-    return tell_end(console, describe_run(plan_, killfile), exit_code);
-  }
-  if (flags_.follow) return follow(console, remote, killfile);
-  console.note(
-      fmt::format("look:    dtool status {0} --watch\n"
-                  "logs:    dtool logs {0} -f\n"
-                  "end it:  dtool kill {0}",
-                  killfile.run_id));
-  return kAllWell;
-}
-
 int RunAction::run(Invocation& invocation) {
   Console& console = invocation.console;
-  apply_settings(invocation.settings);
+  apply_settings(invocation.settings, flags_);
   Targets targets;
   if (const auto chosen = choose_targets(flags_.hosts, invocation.settings)) {
     targets = *chosen;
@@ -389,16 +200,19 @@ int RunAction::run(Invocation& invocation) {
 
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   const auto send = [&] { return send_code_tree(console, *remote, *tree, code_folders()); };
-  const bool is_ready =
-      check(console, *remote, targets) && (!tree || all_well(console, send(), "sending the code"));
+  RunReport report(console, plan_.run_id);
+  const bool is_ready = check(report, console, *remote, targets) &&
+                        (!tree || report.all_well(send(), "sending the code"));
   if (!is_ready || remote->interrupted()) {
     discard_run_folders(*remote, plan_.run_id);
     if (remote->interrupted()) return kInterrupted;
     console.note("nothing was started");
-    return tell_end(console, nlohmann::json::object(), kNotDone);
+    return report.end(nlohmann::json::object(), kNotDone);
   }
-  const killfiles::Killfile killfile = record(invocation, targets);
-  return start(invocation, *remote, killfile);
+  const killfiles::Killfile killfile =
+      record_run(plan_, what_, invocation.command_line, targets.connect);
+  return start_run(console, *remote, plan_, killfile, flags_.follow ? Follow::yes : Follow::no,
+                   report);
 }
 
 }  // namespace

@@ -156,6 +156,8 @@ void judge(Checked& checked, const Needs& needs) {
   checked.address = find("address").value_or("");
   const int port = read_number(answers, "port", 65535, checked);
   checked.port = port == 0 ? needs.port : static_cast<std::uint16_t>(port);
+  checked.coordinator_port =
+      static_cast<std::uint16_t>(read_number(answers, "coordinator_port", 65535, checked));
   checked.logout_kills = find("logout_kills").has_value();
 }
 

@@ -45,7 +45,8 @@ struct Checked {
   std::string trainer;           ///< path of the bundled trainer there
   std::string address;           ///< of machine 0, as others reach it
   std::uint16_t port = 0;        ///< of machine 0
-  bool logout_kills = false;     ///< the system ends what users leave running at logout
+  std::uint16_t coordinator_port = 0;  ///< another one there that is free
+  bool logout_kills = false;           ///< the system ends what users leave running at logout
 };
 
 /// Asks all hosts. Each that lacks nothing has the run's folder afterwards, where there is a run.

@@ -22,12 +22,19 @@ struct MachinePlan {
   std::string trainer;  ///< the bundled trainer there; empty: the user's program is run
 };
 
+/// What becomes of the other machines' processes when one machine's fail.
+enum class OnFailure { stop, leave };
+
 struct RunPlan {
   std::string run_id;
   std::uint64_t seed = 0;
   std::string listener;  ///< address of machine 0 that the others reach
   std::uint16_t port = 0;
   int world_size = 1;
+  OnFailure on_failure = OnFailure::stop;
+  int max_restarts = 0;                ///< of the whole run, after a failure
+  std::uint16_t coordinator_port = 0;  ///< where machine 0 hears how the others do; 0: nobody asks
+  std::string token;                   ///< what a machine must know to be heard
   std::vector<std::string>
       program;  ///< the user's program and its arguments; empty: the bundled trainer
   std::string experiment_toml;  ///< empty: none
@@ -42,6 +49,9 @@ void number_ranks(RunPlan& plan);
 
 /// `IP:PORT` of rank 0, `[v6::addr]:PORT` for IPv6.
 std::string listener_of(const RunPlan& plan);
+
+/// `IP:PORT` where the machines report how they do; empty where none listens.
+std::string coordinator_of(const RunPlan& plan);
 
 /// The run's own folder under the output folder, on that machine.
 std::string output_folder(const RunPlan& plan, const MachinePlan& machine);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/failures.h"
 #include "cli/recorded.h"
 #include "ssh/quote.h"
 
@@ -57,6 +58,25 @@ void show_plan(Console& console, const RunPlan& plan, const OpenQuestions& open)
   }
 }
 
+bool RunReport::all_well(const std::vector<ssh::HostResult>& results, std::string_view doing) {
+  for (const ssh::HostResult& result : results) {
+    if (!result.ok()) failures_.push_back(to_json(result));
+  }
+  return report_failures(console_, results, doing) == 0;
+}
+
+void RunReport::tell_cause(const std::string& cause) {
+  cause_ = cause;
+  if (!cause.empty()) console_.fail("the cause: " + cause);
+}
+
+int RunReport::end(nlohmann::json document, int exit_code) const {
+  document.update({{"run_id", run_id_}, {"exit_code", exit_code}, {"failures", failures_}});
+  if (!cause_.empty()) document["cause"] = cause_;
+  if (console_.json()) console_.document(document);
+  return exit_code;
+}
+
 nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& killfile) {
   nlohmann::json machines = nlohmann::json::array();
   for (std::size_t i = 0; i < killfile.machines.size(); ++i) {
@@ -73,6 +93,9 @@ nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& kill
           {"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
           {"seed", plan.seed},
           {"distributed_ip_and_port", killfile.distributed_ip_and_port},
+          {"on_failure", killfile.on_failure},
+          {"max_restarts", killfile.max_restarts},
+          {"coordinator", killfile.coordinator},
           {"world_size", plan.world_size},
           {"machines", machines}};
 }

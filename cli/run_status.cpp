@@ -47,6 +47,12 @@ int exit_code_of(const std::vector<MachineStatus>& machines) {
   return all_well ? kAllWell : kSomeFailed;
 }
 
+int attempt_of(const std::vector<MachineStatus>& machines) {
+  int attempt = 0;
+  for (const MachineStatus& each : machines) attempt = std::max(attempt, each.attempt);
+  return attempt;
+}
+
 std::string_view state_of_run(const std::vector<MachineStatus>& machines) {
   if (exit_code_of(machines) != kAllWell) return "failed";
   return has_ended(machines) ? "ended" : "running";

@@ -25,6 +25,9 @@ bool has_ended(const std::vector<MachineStatus>& machines);
 /// kAllWell where all machines run or ended with 0, else kSomeFailed.
 int exit_code_of(const std::vector<MachineStatus>& machines);
 
+/// How often the run was started again.
+int attempt_of(const std::vector<MachineStatus>& machines);
+
 /// `running`, `ended`, `failed`: of the run as a whole.
 std::string_view state_of_run(const std::vector<MachineStatus>& machines);
 

@@ -56,9 +56,16 @@ void StatusAction::show_json(Console& console, const killfiles::Killfile& killfi
                              {"created", killfile.created},
                              {"state", std::string(state_of_run(machines))},
                              {"exit_code", exit_code_of(machines)},
+                             {"attempt", attempt_of(machines)},
+                             {"max_restarts", killfile.max_restarts},
+                             {"on_failure", killfile.on_failure},
+                             {"coordinator", killfile.coordinator},
                              {"machines", nlohmann::json::array()}};
   for (const MachineStatus& each : machines) document["machines"].push_back(to_json(each));
-  if (const auto cause = cause_of(machines)) document["cause"] = *cause;
+  if (const auto cause = cause_of(machines)) {
+    document["cause"] = cause->text;
+    document["last_lines"] = cause->lines;
+  }
   if (const auto progress = progress_of(machines)) document["progress"] = to_json(*progress);
   console.document(document);
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/failures.h"
+#include "cli/run_status.h"
 #include "ssh/host_pattern.h"
 
 namespace dtool::cli {
@@ -251,6 +252,29 @@ std::string summary(const std::vector<MachineStatus>& machines) {
   return text;
 }
 
+namespace {
+
+/// Which attempt this is, and what the run's supervision cannot see.
+std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
+                                           const std::vector<MachineStatus>& machines) {
+  std::vector<std::string> notes;
+  if (killfile.max_restarts > 0) {
+    notes.push_back(
+        fmt::format("attempt {} of {}", attempt_of(machines) + 1, killfile.max_restarts + 1));
+  }
+  std::map<std::string, std::vector<ssh::Host>> unwatched;
+  for (const MachineStatus& each : machines) {
+    const bool is_watched = each.supervision.empty() || each.supervision == "ok";
+    if (each.state == MachineState::running && !is_watched)
+      unwatched[each.supervision].push_back(each.host);
+  }
+  for (const auto& [why, hosts] : unwatched)
+    notes.push_back(fmt::format("not supervised: {}: {}", fold_hosts(hosts), why));
+  return notes;
+}
+
+}  // namespace
+
 std::vector<std::string> headlines(const Console& console, const killfiles::Killfile& killfile,
                                    const std::vector<MachineStatus>& machines, Room room) {
   const auto fit = [room](const std::string& text, std::size_t used) {
@@ -260,8 +284,12 @@ std::vector<std::string> headlines(const Console& console, const killfiles::Kill
   std::vector<std::string> lines = {
       console.styled(Style::bold, id) +
       fit(fmt::format(": {}, started {}", summary(machines), killfile.created), length(id))};
-  if (const auto cause = cause_of(machines))
-    lines.push_back(console.styled(Style::red, "cause:") + fit(" " + *cause, 6));
+  for (const std::string& note : supervision_notes(killfile, machines))
+    lines.push_back(fit(note, 0));
+  if (const auto cause = cause_of(machines)) {
+    lines.push_back(console.styled(Style::red, "cause:") + fit(" " + cause->text, 6));
+    for (const std::string& line : cause->lines) lines.push_back(fit("  | " + line, 0));
+  }
   if (const auto progress = progress_of(machines)) {
     lines.push_back(fit(fmt::format("epoch {}  step {}  loss {:.4f}  samples/s {:.0f}  ({} ago)",
                                     progress->epoch, progress->step, progress->loss,

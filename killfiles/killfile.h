@@ -38,7 +38,10 @@ struct Killfile {
   std::string distributed_ip_and_port;  ///< empty where there is none
   int nproc_per_node = 0;               ///< 0: chosen by each machine
   std::string code_path;
-  std::string ssh_config_file;                                    ///< as ssh -F; empty: the default
+  std::string on_failure = "leave";  ///< `stop`: one machine's failure ends the others
+  int max_restarts = 0;              ///< of the whole run, after a failure
+  std::string coordinator;      ///< `IP:PORT` where machine 0's session hears the others'; or empty
+  std::string ssh_config_file;  ///< as ssh -F; empty: the default
   std::vector<std::pair<std::string, std::string>> ssh_settings;  ///< as ssh -o
   std::vector<Machine> machines;
 

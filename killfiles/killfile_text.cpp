@@ -112,6 +112,13 @@ Kind read_kind(const StrictTable& table) {
   return kind == "run" ? Kind::run : Kind::config;
 }
 
+std::string read_on_failure(const StrictTable& table) {
+  std::string on_failure = table.text("on_failure").value_or("leave");
+  if (on_failure != "stop" && on_failure != "leave")
+    table.refuse("on_failure", fmt::format("'{}' is neither 'stop' nor 'leave'", on_failure));
+  return on_failure;
+}
+
 std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable& table) {
   std::vector<std::pair<std::string, std::string>> settings;
   for (const std::string& joined : require_texts(table, "ssh_settings")) {
@@ -178,6 +185,9 @@ std::string to_text(const Killfile& killfile) {
   text += line("distributed_ip_and_port", killfile.distributed_ip_and_port);
   text += fmt::format("nproc_per_node = {}\n", killfile.nproc_per_node);
   text += line("code_path", killfile.code_path);
+  text += line("on_failure", killfile.on_failure);
+  text += fmt::format("max_restarts = {}\n", killfile.max_restarts);
+  text += line("coordinator", killfile.coordinator);
   text += line("ssh_config_file", killfile.ssh_config_file);
   text += array_line("ssh_settings", join_settings(killfile));
   text += fmt::format("machine_count = {}\n", killfile.machines.size());
@@ -206,7 +216,8 @@ Killfile parse(std::string_view text, const std::string& name) {
   }
   table.require_known({"format", "run_id", "kind", "created", "launcher", "what", "command_line",
                        "seed", "distributed_ip_and_port", "nproc_per_node", "code_path",
-                       "ssh_config_file", "ssh_settings", "machine_count", "machine"});
+                       "on_failure", "max_restarts", "coordinator", "ssh_config_file",
+                       "ssh_settings", "machine_count", "machine"});
   require_count(table, "format");
   Killfile killfile;
   killfile.run_id = require_text(table, "run_id");
@@ -226,6 +237,9 @@ Killfile parse(std::string_view text, const std::string& name) {
   killfile.distributed_ip_and_port = require_text(table, "distributed_ip_and_port");
   killfile.nproc_per_node = require_count(table, "nproc_per_node");
   killfile.code_path = require_text(table, "code_path");
+  killfile.on_failure = read_on_failure(table);
+  if (table.has("max_restarts")) killfile.max_restarts = require_count(table, "max_restarts");
+  if (table.has("coordinator")) killfile.coordinator = require_text(table, "coordinator");
   killfile.ssh_config_file = require_text(table, "ssh_config_file");
   killfile.ssh_settings = read_settings(table);
   killfile.machines = read_machines(table);

@@ -57,10 +57,17 @@ Command follow_command(std::string_view state_folder, std::size_t offset) {
 
 Command kill_command(const KillRequest& request) {
   std::string text(answer_function());
-  text += fmt::format("run_id={}\nsessions=({})\nstates=({})\ngrace={}\n", quote(request.run_id),
-                      words(request.sessions, quote), words(request.state_folders, quote_path),
-                      request.grace.count() / 100);
+  text += fmt::format("run_id={}\nsessions=({})\nstates=({})\ngrace={}\nspare=()\n",
+                      quote(request.run_id), words(request.sessions, quote),
+                      words(request.state_folders, quote_path), request.grace.count() / 100);
   return bash(text.append(scripts::kKill));
+}
+
+std::string end_processes_script(std::string_view run_id, std::chrono::milliseconds grace) {
+  std::string text(answer_function());
+  text += fmt::format("run_id={}\nsessions=()\nstates=()\ngrace={}\nspare=(\"$@\")\n",
+                      quote(run_id), grace.count() / 100);
+  return text.append(scripts::kKill);
 }
 
 std::optional<KillOutcome> read_kill(const HostResult& result) {

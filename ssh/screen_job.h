@@ -2,7 +2,8 @@
 // which anyone with the keys can tell how it is doing, read its log, and end it. `dtool run` and
 // `dtool config` start jobs.
 //
-// State folder: `script` and `session` (what runs), `process` (pid, start time, boot id of the
+// State folder: `script` and `session` (what runs; `supervise`, where it is among the job's files,
+// decides how often), `process` (pid, start time, boot id of the
 // session's leader), `log`, `exit_code` (written last, when the script has ended), `killed`
 // (written first, by kill).
 #pragma once
@@ -41,7 +42,8 @@ Command start_command(const ScreenJob& job, OldLog old_log);
 std::optional<std::string> read_start(const HostResult& result);
 
 /// Prints the log from byte `offset` on as it grows, until the job has ended; exits with the job's
-/// exit code. The last line on standard error is an answer (script.h) `state=exited|killed|lost`.
+/// exit code. The last line on standard error is an answer (script.h)
+/// `state=exited|stopped|killed|lost`.
 Command follow_command(std::string_view state_folder, std::size_t offset);
 
 /// What to end on one host.
@@ -56,6 +58,10 @@ struct KillRequest {
 /// Ends every process of this user that bears the run id, descends from one that does, or shares a
 /// job's session, then looks again. Other runs' processes are left alone even there.
 Command kill_command(const KillRequest& request);
+
+/// A script that does the same to `run_id` on the host where it runs, but for the processes it
+/// descends from and those of its arguments (pids) with their descendants.
+std::string end_processes_script(std::string_view run_id, std::chrono::milliseconds grace);
 
 /// What kill_command found.
 struct KillOutcome {

@@ -188,6 +188,8 @@ if(DTOOL_TESTS)
       a_ddp_script_in_python_runs_unchanged
       a_bad_network_slows_and_loses_nothing
       a_failed_run_names_one_cause
+      a_failed_run_starts_again
+      a_failure_on_one_machine_ends_the_others
       a_followed_run_tells_how_it_ended
       a_full_disk_is_named_and_nothing_half_written_counts
       a_host_cut_off_for_good_is_named_and_the_others_go_on

@@ -37,18 +37,27 @@ listening() {
   cat /proc/net/tcp /proc/net/tcp6 2> /dev/null | awk '$4 == "0A" { n = split($2, a, ":"); print a[n] }' |
     while read -r hex; do echo $((16#$hex)); done
 }
+# Sets free to a port not in taken, below the kernel's own range for outgoing connections, so that none of those takes it
+# meanwhile.
+find_free() {
+  local try
+  for ((try = 0; try < 200; try++)); do
+    free=$((20000 + RANDOM % 12000))
+    [[ $taken == *" $free "* ]] || break
+  done
+}
 if [ -n "$port" ]; then
   taken=" $(listening | tr '\n' ' ') "
   if [ "$port" = auto ]; then
-    # below the kernel's own range for outgoing connections, so that none of those takes it meanwhile
-    for ((try = 0; try < 200; try++)); do
-      port=$((20000 + RANDOM % 12000))
-      [[ $taken == *" $port "* ]] || break
-    done
+    find_free
+    port=$free
     answer port "$port"
   elif [[ $taken == *" $port "* ]]; then
     answer port_taken "$port"
   fi
+  taken+=" $port "
+  find_free
+  answer coordinator_port "$free"
   read -r _ _ address _ <<< "${SSH_CONNECTION-}"
   if [ -z "$address" ] && [ -n "$peer" ]; then
     address=$(ip -o route get "$peer" 2> /dev/null | sed -n 's/.* src \([^ ]*\).*/\1/p')

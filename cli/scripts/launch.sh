@@ -1,15 +1,27 @@
 # shellcheck shell=bash disable=SC2154
-# One machine's part of a run; runs in the job's state folder. Defined before: code, activate, output (paths; activate may
-# be empty), listener, port, machine_id, machines, processes, first_rank, world_size, seed, export_variables (a function),
-# trainer (empty: a program of the user's), command (array).
+# One machine's part of a run; runs in the job's state folder. Arguments: the attempt (0: the first start), and the
+# places of the machines that take part in it (none: all). Defined before: code, activate, output (paths; activate may
+# be empty), listener, port, place (this machine's among those of the run), processes_of (array, by place), seed,
+# max_restarts, export_variables (a function), trainer (empty: a program of the user's), program (array).
+attempt=${1:-0}
+members=("${@:2}")
+[ ${#members[@]} != 0 ] || members=("${!processes_of[@]}")
+# Ranks and machine ids have no gaps, whichever machines were left out.
+machines=${#members[@]} world_size=0 processes=${processes_of[place]}
+for ((i = 0; i < machines; i++)); do
+  [ "${members[i]}" != "$place" ] || machine_id=$i first_rank=$world_size
+  ((world_size += processes_of[members[i]]))
+done
 state=$PWD
+echo "$first_rank" > first_failure  # until another one is known to have failed first
 mkdir -p "$code" && cd "$code" || exit 1
 mkdir -p "$output" || exit 1
 if [ -n "$activate" ]; then
   # shellcheck source=/dev/null
   . "$activate" || { echo "dtool: $activate failed" >&2; exit 1; }
 fi
-export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output
+export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_ATTEMPT=$attempt
+export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
 [ ! -e "$state/experiment.toml" ] || export DTOOL_EXPERIMENT=$state/experiment.toml
 export PYTHONUNBUFFERED=1  # a log that lags behind is no log
 
@@ -31,16 +43,20 @@ fi
 export_variables  # what the user gave wins
 
 if [ -n "$trainer" ]; then
-  exec "${command[@]}"
+  case $listener in *:*) bracketed=[$listener] ;; *) bracketed=$listener ;; esac
+  resume=()
+  ((attempt == 0)) || resume=(--checkpoint auto)
+  exec "$trainer" "$state/experiment.toml" --machine_id "$machine_id" --distributed_nodes "$machines" \
+    --nproc_per_node "$processes" --distributed_ip_and_port "$bracketed:$port" --seed "$seed" --output_dir "$output" "${resume[@]}"
 fi
 export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORLD_SIZE=$processes GROUP_RANK=$machine_id
 if [ "$processes" = 1 ]; then
-  RANK=$first_rank LOCAL_RANK=0 exec "${command[@]}"
+  RANK=$first_rank LOCAL_RANK=0 exec "${program[@]}"
 fi
 
 pids=()
 for ((i = 0; i < processes; i++)); do
-  RANK=$((first_rank + i)) LOCAL_RANK=$i "${command[@]}" < /dev/null &
+  RANK=$((first_rank + i)) LOCAL_RANK=$i "${program[@]}" < /dev/null &
   pids+=("$!")
 done
 end_all() { kill -TERM "${pids[@]}" 2> /dev/null; }
@@ -55,8 +71,11 @@ for ((left = processes; left > 0; left--)); do
     for ((i = 0; i < processes; i++)); do
       kill -0 "${pids[i]}" 2> /dev/null && continue
       wait "${pids[i]}"
-      [ $? = "$code" ] && echo "dtool: rank $((first_rank + i)) on machine $machine_id ended with exit code $code;" \
+      [ $? = "$code" ] || continue
+      echo $((first_rank + i)) > "$state/first_failure"
+      echo "dtool: rank $((first_rank + i)) on machine $place ended with exit code $code;" \
         "the others of this machine are ended too" >&2
+      break
     done
     end_all
     (sleep 5; kill -KILL "${pids[@]}" 2> /dev/null) &

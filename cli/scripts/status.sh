@@ -46,11 +46,18 @@ if cd "$state" 2> /dev/null; then
     else
       stat=$(cat "/proc/$pid/stat" 2> /dev/null)
       read -ra fields <<< "${stat##*) }"
-      if [ "${fields[19]-}" = "$start" ] && [ "${fields[0]}" != Z ]; then answer up_s $((uptime / 100 - start / hertz)); fi
+      # The session may outlast its script, to supervise others'.
+      if [ "${fields[19]-}" = "$start" ] && [ "${fields[0]}" != Z ] && [ ! -e exit_code ]; then
+        answer up_s $((uptime / 100 - start / hertz))
+      fi
     fi
   fi
   # kill leaves its mark on runs too that had ended before.
   if [ -e killed ] && ! { [ -e exit_code ] && [ exit_code -ot killed ]; }; then answer killed yes; fi
+  for name in attempt supervision cause; do
+    [ ! -s "$name" ] || answer "$name" "$(< "$name")"
+  done
+  [ ! -e stopped ] || answer stopped yes
   if [ -e exit_code ]; then
     answer exit_code "$(< exit_code)"
     age_of ended_s_ago exit_code
@@ -64,13 +71,20 @@ if [ -n "${brief-}" ]; then
 fi
 
 if [ -r "$log" ]; then
-  said='' last=''
+  said='' lines=()
   while IFS= read -r line; do
-    last=$line
-    case $line in "dtool-trainer: "* | "dtool: rank "*) said=$line ;; esac
+    case $line in
+      'dtool: the run failed: '*) continue ;;
+      'dtool-trainer: '* | 'dtool: rank '*) said=${line#*: } ;;
+    esac
+    lines+=("${line:0:1000}")
   done < <(tail -c 8192 "$log" | tr '\r\0' '\n ' | grep -a '[^[:space:]]')  # a progress bar returns its carriage
-  [ -z "$said" ] || answer cause "$said"
-  [ -z "$last" ] || answer last_line "${last:0:1000}"
+  [ -z "$said" ] || answer said "$said"
+  [ ${#lines[@]} = 0 ] || answer last_line "${lines[-1]}"
+  # What came before a failure, from the machine where it was.
+  if [ -s exit_code ] && [ "$(< exit_code)" != 0 ] && [ ! -e stopped ]; then
+    for ((i = ${#lines[@]} > 5 ? ${#lines[@]} - 5 : 0; i < ${#lines[@]}; i++)); do answer line "${lines[i]}"; done
+  fi
 fi
 if [ -n "$output" ] && [ -r "$output/metrics.jsonl" ]; then
   metrics=$(tail -c 4096 "$output/metrics.jsonl" | grep -aE '^\{"event": "(step|epoch)".*\}$' | tail -n 1)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Prints a job's log from byte `offset` on until the job has ended. Defined before: answer, state, offset; and by who
+# Prints a job's log from byte `offset` on until the job has ended; its session may outlast it, to supervise others. Defined before: answer, state, offset; and by who
 # wants to come back (cli/scripts/resume.sh) `file`, which is followed first, and `unique`, a path of /proc/self/fd/3 that stands in
 # no log. Then a line `tail: $unique: TEXT` in the output is no line of the log: `file truncated`, which is tail's own, and `rotated`.
 # A log that was renamed is followed until another one of its name has content: jobs keep the file that they have open.
@@ -9,7 +9,7 @@ read -r pid start boot < process || end lost 1
 boot_now=$(< /proc/sys/kernel/random/boot_id)
 runs() {
   local stat fields
-  [ "$boot" = "$boot_now" ] && read -r stat 2> /dev/null < "/proc/$pid/stat" || return
+  [ "$boot" = "$boot_now" ] && [ ! -e exit_code ] && read -r stat 2> /dev/null < "/proc/$pid/stat" || return
   read -ra fields <<< "${stat##*) }"
   [ "${fields[19]-}" = "$start" ]
 }
@@ -43,7 +43,7 @@ while :; do
   file=log
 done
 for ((i = 0; i < 10; i++)); do
-  [ -e exit_code ] && end exited "$(< exit_code)"
+  if [ -e exit_code ]; then end "$([ -e stopped ] && echo stopped || echo exited)" "$(< exit_code)"; fi
   [ -e killed ] && end killed 143
   sleep 0.1
 done

@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# Ends a run on this host. Defined before: answer, run_id, sessions and states (arrays), grace (tenths of a second).
+# Ends a run on this host. Defined before: answer, run_id, sessions and states (arrays), grace (tenths of a second), spare
+# (array of pids that stay, with all their descendants).
 # A member of the run is a process of this user that bears the run id, that runs in a session (in the kernel's sense) of
 # one of its jobs, that was such before, or whose parent or session leader is one. Names of the run alone would miss what
 # rewrote its environment (setproctitle does); parents alone would miss daemons. What bears another run's id is that
@@ -49,12 +50,15 @@ members() {
     seeds+=" $(bearers -xF "DTOOL_RUN_ID=$run_id")"
   fi
   cat /proc/[0-9]*/stat 2> /dev/null | awk -v seeds="${seeds//$'\n'/ }" -v bearing="${bearing//$'\n'/ }" -v self=$$ \
-    -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" -v known="${!seen[*]}" -v known_starts="${seen[*]}" '
+    -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" -v known="${!seen[*]}" -v known_starts="${seen[*]}" \
+    -v spare="${spare[*]}" '
     BEGIN {
       n = split(bearing, a); for (i = 1; i <= n; i++) foreign[a[i]] = 1
       n = split(seeds, a); for (i = 1; i <= n; i++) { member[a[i]] = 1; delete foreign[a[i]] }
       n = split(leaders, a); split(leader_starts, b); for (i = 1; i <= n; i++) since[a[i]] = b[i]
       n = split(known, a); split(known_starts, b); for (i = 1; i <= n; i++) was[a[i]] = b[i]
+      n = split(spare, a); for (i = 1; i <= n; i++) spared[a[i]] = 1
+      spared[self] = 1
     }
     { $0 = rest $0; rest = "" }
     NF < 44 { rest = $0 " "; next }  # a line end in the name of a process
@@ -72,8 +76,13 @@ members() {
           if (!(pid in member) && ((parent[pid] in member) || (session[pid] in member))) { member[pid] = 1; grown = 1 }
         }
       } while (grown)
+      do {
+        grown = 0
+        for (pid in parent) if (!(pid in spared) && (parent[pid] in spared)) { spared[pid] = 1; grown = 1 }
+      } while (grown)
+      for (pid in spared) delete member[pid]
       for (p = self; p > 1; p = parent[p]) delete member[p]
-      for (pid in member) if ((pid in start) && parent[pid] != self) print pid, start[pid]
+      for (pid in member) if (pid in start) print pid, start[pid]
     }' | while read -r pid start; do
       is_mine "$pid" && echo "$pid $start"
     done

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs inside a job's screen session, in its state folder, with the log's path as argument: runs `script`, shows its
-# log, records its end. It survives Ctrl-C in an attached session, so that the end is recorded; the script gets the signal.
+# log, records its end. `supervise`, where the job has one, decides instead how often `script` runs, and when it is over.
+# It survives Ctrl-C in an attached session and the loss of its screen, so that the end is recorded; the script gets the
+# signal.
 log=$1
 stat=$(< /proc/$$/stat)
 read -ra fields <<< "${stat##*) }"
@@ -8,11 +10,20 @@ read -ra fields <<< "${stat##*) }"
 printf '\n\n\n\n' > exit_code.new || exit
 printf '%s %s %s\n' "$$" "${fields[19]}" "$(< /proc/sys/kernel/random/boot_id)" > process.new || exit
 mv -f process.new process
-trap : INT
+trap : INT HUP
 tail -n +1 -f --pid=$$ "$log" &
 viewer=$!
-bash ./script >> "$log" 2>&1
-code=$?
-printf '%s\n' "$code" 1<> exit_code.new && sync exit_code.new && mv -f exit_code.new exit_code
+
+# Records how the job ended; whoever follows it goes away then.
+record_end() { printf '%s\n' "$1" 1<> exit_code.new && sync exit_code.new && mv -f exit_code.new exit_code; }
+
+if [ -e supervise ]; then
+  # shellcheck source=/dev/null
+  . ./supervise
+else
+  bash ./script >> "$log" 2>&1
+  code=$?
+  record_end "$code"
+fi
 kill "$viewer" 2> /dev/null
 exit "$code"

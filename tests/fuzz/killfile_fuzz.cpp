@@ -18,6 +18,8 @@ killfiles::Killfile sample() {
   killfile.seed = 18446744073709551615U;
   killfile.distributed_ip_and_port = "10.0.0.1:29500";
   killfile.code_path = "~/code";
+  killfile.on_failure = "stop";
+  killfile.coordinator = "10.0.0.1:23117";
   killfile.ssh_settings = {{"Port", "22"}};
   for (int id = 0; id < 2; ++id) {
     const std::string n = std::to_string(id);

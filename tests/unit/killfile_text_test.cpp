@@ -32,6 +32,9 @@ Killfile example() {
   killfile.distributed_ip_and_port = "10.0.0.1:29500";
   killfile.nproc_per_node = 2;
   killfile.code_path = "/home/ann/code";
+  killfile.on_failure = "stop";
+  killfile.max_restarts = 2;
+  killfile.coordinator = "10.0.0.1:23117";
   killfile.ssh_config_file = "/home/ann/.ssh/lab";
   killfile.ssh_settings = {{"Port", "2222"}, {"IdentityFile", "/a=b"}};
   killfile.machines = {machine(0, "ann@gpu01:2222"), machine(1, "[fe80::1]:22")};
@@ -137,7 +140,7 @@ TEST(KillfileText, CutShortAnywhereIsAnErrorOrEqual) {
 TEST(KillfileText, CutShortBetweenMachinesSaysHowManyItShouldName) {
   const std::string text = to_text(example());
   EXPECT_EQ(fault(text.substr(0, text.rfind("\n[[machine]]"))),
-            "f:15:17: machine_count: the file should name 2 machines and names 1\n"
+            "f:18:17: machine_count: the file should name 2 machines and names 1\n"
             "hint: the file was edited or cut short");
 }
 
@@ -158,8 +161,10 @@ TEST(KillfileText, WithoutAKeyNamesIt) {
     const std::string without = text.substr(0, begin) + text.substr(text.find('\n', begin) + 1);
     EXPECT_NE(fault(without).find(key + ": is missing"), std::string::npos) << fault(without);
   }
-  const std::size_t seed = text.find("seed = ");
-  EXPECT_EQ(fault(text.substr(0, seed) + text.substr(text.find('\n', seed) + 1)), "");
+  for (const std::string key : {"seed", "on_failure", "max_restarts", "coordinator"}) {
+    const std::size_t begin = text.find("\n" + key + " = ") + 1;
+    EXPECT_EQ(fault(text.substr(0, begin) + text.substr(text.find('\n', begin) + 1)), "") << key;
+  }
 }
 
 TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
@@ -174,6 +179,9 @@ TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
   has(fault(edited("seed = 12345", "seed = true")), "seed: is a boolean");
   has(fault(edited("nproc_per_node = 2", "nproc_per_node = -2")),
       "nproc_per_node: -2 is out of range");
+  has(fault(edited("on_failure = \"stop\"", "on_failure = \"wait\"")),
+      "on_failure: 'wait' is neither 'stop' nor 'leave'");
+  has(fault(edited("max_restarts = 2", "max_restarts = -1")), "max_restarts: -1 is out of range");
   has(fault(edited("machine_count = 2", "machine_count = 3")),
       "should name 3 machines and names 2");
   has(fault(edited("id = 1", "id = 0")), "machine.id: two machines have the id 0");

@@ -51,6 +51,14 @@ TEST(MachineStatus, AnExitCodeIsAnEnd) {
   EXPECT_EQ(failed.ended_s_ago, 9);
 }
 
+TEST(MachineStatus, WhatTheSupervisionEndedWasStopped) {
+  const MachineStatus stopped = read("pid=7\nexit_code=143\nstopped=yes\nattempt=2");
+  EXPECT_EQ(state_text(stopped), "stopped");
+  EXPECT_FALSE(stopped.is_well());
+  EXPECT_EQ(stopped.attempt, 2);
+  EXPECT_EQ(to_json(stopped)["exit_code"], 143);
+}
+
 TEST(MachineStatus, AProcessThatIsGoneWithoutACodeIsLostAndAnotherBootSaysWhy) {
   EXPECT_EQ(state_text(read("pid=7")), "lost");
   EXPECT_EQ(state_text(read("pid=7\nrebooted=12")), "lost, rebooted");
@@ -111,20 +119,39 @@ TEST(MachineStatus, ControlCharactersDoNotReachTheTerminal) {
 
 TEST(CauseOf, TheProgramsOwnWordGoesBeforeAGuess) {
   EXPECT_FALSE(cause_of({read("pid=7\nup_s=1"), read("pid=7\nexit_code=0")}));
-  const auto cause = cause_of(
-      {read("pid=7"), read("pid=7\nexit_code=1\ncause=dtool-trainer: rank 1 was killed", 1)});
-  EXPECT_EQ(cause, "rank 1 was killed");
+  const auto cause =
+      cause_of({read("pid=7"), read("pid=7\nexit_code=1\nsaid=rank 1 was killed", 1)});
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->text, "rank 1 was killed");
+}
+
+TEST(CauseOf, WhatTheSupervisionFoundGoesBeforeAllAndTheFailedMachinesLinesCome) {
+  const std::string cause = "\ncause=rank 1 on machine 1 (h2) ended with exit code 3";
+  const auto found =
+      cause_of({read("pid=7\nexit_code=143\nstopped=yes\nended_s_ago=9" + cause),
+                read("pid=7\nexit_code=3\nended_s_ago=1\nsaid=x\nline=a\nline=b" + cause, 1)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->text, "rank 1 on machine 1 (h2) ended with exit code 3");
+  EXPECT_EQ(found->lines, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(CauseOf, WhatAUserEndedWasEndedByTheUser) {
+  const auto found = cause_of({read("pid=7\nkilled=yes\ncause=rank 1 is gone")});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->text, "machine 0 (h1) was ended by dtool kill");
 }
 
 TEST(CauseOf, OtherwiseTheMachineThatFailedFirstIsNamed) {
   const auto cause = cause_of({read("pid=7\nexit_code=1\nended_s_ago=2\nlast_line=second"),
                                read("pid=7\nexit_code=137\nended_s_ago=9\nlast_line=first", 1)});
-  EXPECT_EQ(cause, "machine 1 (h2) ended with exit code 137 (signal 9): first");
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->text, "machine 1 (h2) ended with exit code 137 (signal 9): first");
 }
 
 TEST(CauseOf, AHostThatWasRebootedGoesBeforeThoseThatMissedIt) {
   const auto cause = cause_of({read("pid=7\nexit_code=1"), read("pid=7\nrebooted=1", 1)});
-  EXPECT_EQ(cause, "machine 1 (h2) was rebooted while it ran");
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->text, "machine 1 (h2) was rebooted while it ran");
 }
 
 TEST(MachineStatus, TheDocumentHasWhatIsKnownAlone) {

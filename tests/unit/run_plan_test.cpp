@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cli/action.h"
@@ -84,6 +85,10 @@ TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
       machine.trainer = "/opt/" + awkward;
       const ssh::ScreenJob job = make_job(plan, machine);
       EXPECT_EQ(syntax_fault(job.script), "") << awkward;
+      for (const auto& [name, content] : job.files) {
+        const bool is_bash = name == "supervise" || name == "end_processes";
+        EXPECT_EQ(is_bash ? syntax_fault(content) : "", "") << awkward;
+      }
       EXPECT_EQ(syntax_fault(ssh::start_command(job, ssh::OldLog::append).input), "") << awkward;
     }
   }
@@ -128,6 +133,30 @@ TEST(MakeJob, TheFirstProcessThatFailsIsNamedAndEndsTheOthers) {
   EXPECT_NE(said.find("dtool: rank 1 on machine 0 ended with exit code 9"), std::string::npos)
       << said;
   EXPECT_TRUE(said.ends_with("exit code 9\n")) << said;
+}
+
+TEST(MakeJob, AnAttemptWithoutAMachineLeavesNoGapInTheRanks) {
+  RunPlan plan = plan_of({1, 3, 2});
+  plan.program = {"bash", "-c", "echo \"$RANK/$WORLD_SIZE $GROUP_RANK $DTOOL_ATTEMPT\""};
+  for (MachinePlan& each : plan.machines) each.code_folder = "/";
+  const tests::TemporaryFolder output;
+  plan.output_dir = output.path().string();
+  const std::string script = make_job(plan, plan.machines[2]).script;
+  const std::string said = tests::run_bash("set -- 1 0 2\n" + script);
+  for (const std::string rank : {"1/3 1 1\n", "2/3 1 1\n"})
+    EXPECT_NE(said.find(rank), std::string::npos) << said;
+}
+
+TEST(MakeJob, OnlyWhatIsToBeStoppedIsSupervised) {
+  RunPlan plan = plan_of({1, 1});
+  const auto has = [&plan](std::size_t machine, const std::string& name) {
+    const auto files = make_job(plan, plan.machines[machine]).files;
+    return std::ranges::count(files, name, [](const auto& file) { return file.first; }) == 1;
+  };
+  EXPECT_TRUE(has(0, "supervise") && has(0, "take_reports.perl") && !has(0, "report"));
+  EXPECT_TRUE(has(1, "supervise") && has(1, "report") && !has(1, "take_reports.perl"));
+  plan.on_failure = OnFailure::leave;
+  EXPECT_FALSE(has(0, "supervise") || has(1, "report"));
 }
 
 TEST(MakeJob, WhereActivatingFailsNothingIsRun) {

@@ -31,10 +31,11 @@ inline std::string syntax_fault(const std::string& script) {
   return output_of("bash -n " + folder.write("script", script).string());
 }
 
-/// What the script prints in bash.
+/// What the script prints in bash, in a folder of its own.
 inline std::string run_bash(const std::string& script) {
   const TemporaryFolder folder;
-  return output_of("bash " + folder.write("script", script).string());
+  folder.write("script", script);
+  return output_of("cd " + folder.path().string() + " && bash script");
 }
 
 }  // namespace dtool::tests

@@ -93,8 +93,8 @@ const Flag kFlags[] = {
      [](Options& o, const char* v) { o.comm->output_dir = v; }, For::comm},
     {"json", nullptr, "print one JSON document instead of the table",
      [](Options& o, const char*) { o.comm->output = CommOptions::Output::json; }, For::comm},
-    {"checkpoint", "PATH|latest",
-     "resume from this checkpoint, or from the newest in the output folder",
+    {"checkpoint", "PATH|latest|auto",
+     "resume from this checkpoint, or from the newest in the output folder; auto: if there is one",
      [](Options& o, const char* v) { o.checkpoint = v; }, For::training},
     {"rendezvous_timeout", "SECONDS", "how long to wait for the other machines (default 300)",
      [](Options& o, const char* v) {

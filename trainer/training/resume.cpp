@@ -10,11 +10,13 @@
 namespace dtool::trainer {
 namespace {
 
+/// Empty for `auto` where there is none yet.
 std::filesystem::path file_to_resume(const Options& options) {
   const std::filesystem::path file = *options.checkpoint;
-  if (file == "latest") {
+  if (file == "latest" || file == "auto") {
     const auto folder = checkpoints_of(options);
     if (const auto latest = latest_checkpoint(folder)) return *latest;
+    if (file == "auto") return {};
     throw UsageError(fmt::format("--checkpoint latest: none in {}", folder.string()));
   }
   if (std::filesystem::is_regular_file(file)) return file;
@@ -54,9 +56,13 @@ Resumed resume_from(const Options& options, const Group& group, Model& model, Op
   std::string bytes;
   if (group.rank == 0) {
     resumed.from = file_to_resume(options).string();
-    bytes = read_whole(resumed.from);
+    if (!resumed.from.empty()) bytes = read_whole(resumed.from);
   }
   resumed.from = broadcast_text(group, resumed.from);
+  if (resumed.from.empty()) {
+    resumed.progress = fresh;
+    return resumed;
+  }
   Progress& saved = resumed.progress;
   saved = unpack(broadcast_text(group, bytes), resumed.from, model, optimizer);
   check_fit(resumed, fresh, stages);

@@ -17,14 +17,15 @@ namespace dtool::trainer {
 std::filesystem::path checkpoints_of(const Options& options);
 
 struct Resumed {
-  std::string from;   ///< the file, as rank 0 calls it
+  std::string from;   ///< the file, as rank 0 calls it; empty: `auto` found none
   Progress progress;  ///< the checkpoint's, with this run's seed and number of ranks
 };
 
 /// Puts the checkpoint of `--checkpoint` into `model` and `optimizer` on all ranks. Any number of
 /// ranks can deal out the rest of an epoch, but only of the same samples in the same order, and
-/// only in one of the `stages` that there are. Throws UsageError when there is no such checkpoint,
-/// or when it does not fit this run, which `fresh` describes.
+/// only in one of the `stages` that there are. `--checkpoint auto` where there is none leaves all
+/// as it is. Throws UsageError when there is no such checkpoint, or when it does not fit this run,
+/// which `fresh` describes.
 Resumed resume_from(const Options& options, const Group& group, Model& model, Optimizer& optimizer,
                     const Progress& fresh, std::size_t stages);
 

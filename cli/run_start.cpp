@@ -1,0 +1,119 @@
+#include "cli/run_start.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/follow.h"
+#include "cli/host_options.h"
+#include "cli/jobs.h"
+#include "cli/recorded.h"
+
+namespace dtool::cli {
+namespace {
+
+/// Some machine did not start: a distributed run cannot go on without it, so the others are ended.
+int give_up(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
+            RunReport& report) {
+  const KillReport ended = end_run(console, remote, killfile, std::chrono::seconds(5));
+  if (ended.none_left) {
+    remove_state(remote, killfile);
+    std::filesystem::remove(killfiles::path_of(killfile_folder(), killfile.run_id));
+    console.note("what had been started was ended again");
+    return kSomeFailed;
+  }
+  report.all_well(ended.results, "ending what had been started");
+  console.fail("something may still run", fmt::format("dtool kill {}", killfile.run_id));
+  return kSomeFailed;
+}
+
+void tell_started(Console& console, const RunPlan& plan, const killfiles::Killfile& killfile) {
+  std::vector<ssh::Host> hosts;
+  for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
+  console.note(fmt::format("{}: started on {}; {} process{}, seed {}, rank 0 listens on {}",
+                           console.styled_error(Style::bold, killfile.run_id), fold_hosts(hosts),
+                           plan.world_size, plan.world_size == 1 ? "" : "es", plan.seed,
+                           killfile.distributed_ip_and_port));
+}
+
+int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
+               RunReport& report) {
+  const auto [results, cause] = follow_logs(console, remote, killfile);
+  if (remote.interrupted()) {
+    console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
+    return kInterrupted;
+  }
+  if (report.all_well(results, killfile.run_id))
+    console.note(fmt::format("{}: ended well on {}",
+                             console.styled_error(Style::bold, killfile.run_id),
+                             fold_hosts(remote.hosts())));
+  report.tell_cause(cause);
+  console.note(fmt::format("outputs: {} on each\nforget:  dtool kill {} --delete",
+                           killfile.machines.front().output_folder, killfile.run_id));
+  return exit_code_of(results, remote);
+}
+
+}  // namespace
+
+killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
+                               const std::vector<std::string>& command_line,
+                               const ssh::ConnectOptions& connect) {
+  killfiles::Killfile killfile;
+  killfile.run_id = plan.run_id;
+  killfile.created = utc_now();
+  killfile.launcher = launcher_name();
+  killfile.command_line = command_line;
+  killfile.what = what;
+  killfile.seed = plan.seed;
+  killfile.distributed_ip_and_port = listener_of(plan);
+  killfile.nproc_per_node = plan.machines.front().processes;
+  killfile.code_path = plan.machines.front().code_folder;
+  killfile.on_failure = plan.on_failure == OnFailure::stop ? "stop" : "leave";
+  killfile.max_restarts = plan.max_restarts;
+  killfile.coordinator = coordinator_of(plan);
+  record_connection(connect, killfile);
+  for (const MachinePlan& machine : plan.machines) {
+    const ssh::ScreenJob job = make_job(plan, machine);
+    killfile.machines.push_back({machine.id, ssh::to_string(machine.host), job.session,
+                                 job.state_folder, job.log, output_folder(plan, machine)});
+  }
+  killfiles::write(killfile_folder(), killfile);
+  return killfile;
+}
+
+int start_run(Console& console, ssh::Remote& remote, const RunPlan& plan,
+              const killfiles::Killfile& killfile, Follow follow, RunReport& report) {
+  std::vector<ssh::ScreenJob> jobs;
+  std::vector<std::size_t> all;
+  for (const MachinePlan& machine : plan.machines) {
+    all.push_back(jobs.size());
+    jobs.push_back(make_job(plan, machine));
+  }
+  const auto results = start_jobs(console, remote, jobs, all, ssh::OldLog::append);
+  if (remote.interrupted()) {
+    console.fail("interrupted while the run was being started",
+                 fmt::format("dtool kill {} ends what was started", killfile.run_id));
+    return kInterrupted;
+  }
+  if (!report.all_well(results, "starting"))
+    return report.end(nlohmann::json::object(), give_up(console, remote, killfile, report));
+  tell_started(console, plan, killfile);
+  if (console.json()) {
+    const int exit_code =
+        follow == Follow::yes ? follow_run(console, remote, killfile, report) : kAllWell;
+    return report.end(describe_run(plan, killfile), exit_code);
+  }
+  if (follow == Follow::yes) return follow_run(console, remote, killfile, report);
+  console.note(
+      fmt::format("look:    dtool status {0} --watch\n"
+                  "logs:    dtool logs {0} -f\n"
+                  "end it:  dtool kill {0}",
+                  killfile.run_id));
+  return kAllWell;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,206 @@
+# shellcheck shell=bash disable=SC2154
+# Runs one machine's part of a run: reports how it goes to the run's coordinator, and does what that decides. Machine 0's
+# session is the coordinator (coordinate.sh, which comes behind this there). session.sh sources it. Defined before: log, viewer,
+# record_end (session.sh's); place (this machine's among the run's), hosts (array of names, by place), trainer (of the
+# bundled one; empty: a program of the user's), max_restarts, coordinator_address, coordinator_port.
+#
+# A report is `ATTEMPT running|ended|failed|stopped|left_out CODE TEXT`, a decision `ATTEMPT run PLACE...`,
+# `ATTEMPT gather TEXT`, `ATTEMPT end TEXT` or `ATTEMPT done`. A helper process, which reads ours on its standard input,
+# carries them; what it prints arrives on descriptor 8. Nothing of it needs the disk, which may be full.
+attempt=0 script='' state='' code=0 decision='' obeyed='' contact=none over='' stopped='' helper='' event=''
+patience=120  # seconds until a machine that has never been heard is given up
+trap : PIPE  # a helper that is gone must not end this
+exec 8<> <(:) 6<> <(:)  # 6 has nothing to read: a pause that costs no process
+
+say() { printf 'dtool: %s\n' "$1" >> "$log"; }
+# Sets now and hundredths, both since the boot: a clock that is set meanwhile does not count.
+# shellcheck disable=SC2034
+look_at_clock() { read -r now _ < /proc/uptime; hundredths=${now/./} now=${now%.*}; }
+out_of_memory_kills() { awk '$1 == "oom_kill" { print $2 }' /proc/vmstat; }
+
+report() {  # $1: state, $2: exit code, $3: text
+  state=$1
+  local line="$attempt $1 $2 $3"
+  if [ "$place" = 0 ]; then note_report 0 "$line"; else printf '%s\n' "$line" >&7; fi
+} 2> /dev/null
+
+start_attempt() {  # $1...: places of the machines that take part
+  # As in start.sh: under the lock there is either kill's mark or processes that bear the run's id.
+  exec 9>> lock
+  flock 9
+  if [ -e killed ]; then exit 143; fi
+  kills_before=$(out_of_memory_kills)
+  bash ./script "$attempt" "$@" >> "$log" 2>&1 6>&- 7>&- 8>&- 9>&- &
+  script=$!
+  exec 9>&-
+  stopped=''
+  report running 0 ''
+}
+
+# Sets cause to why the script failed, in one line.
+find_cause() {
+  local rank what last
+  read -r rank 2> /dev/null < first_failure
+  what="ended with exit code $code"
+  if ((code > 128)) && last=$(kill -l $((code - 128)) 2> /dev/null); then what="was killed by signal $((code - 128)) ($last)"; fi
+  if ((code == 137)) && [ "$(out_of_memory_kills)" != "$kills_before" ]; then what+=': the kernel ran out of memory'; fi
+  cause="rank $rank on machine $place (${hosts[place]}) $what"
+  last=$(tail -c 8192 "$log" | tr '\r\0\t' '\n  ' | grep -a '[^[:space:]]' | tail -n 1 | tr -cd '[:print:]')
+  if [ -n "$trainer" ]; then
+    case $last in 'dtool-trainer: '*) cause=${last#dtool-trainer: } ;; esac
+  elif [ -n "$last" ]; then
+    cause+=": $last"
+  fi
+  cause=${cause:0:1000}
+}
+
+look_at_script() {
+  if [ -z "$script" ] || kill -0 "$script" 2> /dev/null; then return; fi
+  wait "$script"
+  code=$?
+  script=''
+  if [ "$code" = 0 ]; then
+    # Where nothing can be started again, that was this machine's end.
+    [ "$max_restarts" != 0 ] || record_end 0
+    report ended 0 ''
+  else
+    find_cause
+    failed_at=$now
+    report failed "$code" "$cause"
+  fi
+}
+
+# Ends what the run has here, but for this session and its helpers.
+stop() {
+  # The bundled trainer learns of a failure by itself, and has the better words.
+  if [ -n "$trainer" ]; then
+    for ((i = 0; i < 25; i++)); do
+      if [ -z "$script" ] || ! kill -0 "$script" 2> /dev/null; then break; fi
+      read -rt 0.2 -u 6
+    done
+  fi
+  if [ -n "$script" ] && kill -0 "$script" 2> /dev/null; then stopped=yes; fi
+  # shellcheck disable=SC2086
+  bash ./end_processes "$viewer" $helper > ended 2>&1
+  if [ -n "$script" ]; then
+    wait "$script"
+    code=$?
+    script=''
+  fi
+}
+
+# The run is over, with a text on why it failed, or none.
+finish() {
+  over=yes
+  if [ -n "$1" ]; then
+    printf '%s\n' "$1" > cause.new && mv -f cause.new cause
+    [ -z "$stopped" ] || : > stopped
+    # The bundled trainer has said it already.
+    if [ -z "$trainer" ] || [ "$1" != "${cause-}" ]; then say "the run failed: $1"; fi
+  fi
+  [ -e exit_code ] || record_end "$code"
+  report gone "$code" ''
+}
+
+obey() {
+  local of verb rest
+  [ "$decision" != "$obeyed" ] || return
+  obeyed=$decision
+  read -r of verb rest <<< "$decision"
+  case $verb in
+    run)
+      ((of > attempt)) || return
+      [ -z "$script" ] || stop
+      attempt=$of
+      printf '%s\n' "$attempt" > attempt
+      case " $rest " in
+        *" $place "*)
+          say "attempt $attempt of $max_restarts begins"
+          # shellcheck disable=SC2086
+          start_attempt $rest
+          ;;
+        *)
+          code=143 stopped=yes
+          say "attempt $attempt of $max_restarts begins without this machine, which did not answer"
+          report left_out "$code" ''
+          ;;
+      esac
+      ;;
+    gather)
+      [ "$of" = "$attempt" ] || return
+      stop
+      say "attempt $attempt failed: $rest"
+      report stopped "$code" ''
+      ;;
+    end) stop; finish "$rest" ;;
+    'done') finish '' ;;
+  esac
+}
+
+# The run goes on, or ends, without a coordinator.
+lose_contact() {
+  contact=lost
+  printf '%s\n' "$1" > supervision
+  decision="$attempt end $1"
+}
+
+take_event() {  # $1: kind, $2: what
+  case $1 in
+    report) note_report "${2%% *}" "${2#* }" ;;
+    decision)
+      decision=$2
+      if [ "$contact" != made ]; then contact=made; echo ok > supervision; fi
+      ;;
+    lost) if [ "$contact" = made ]; then lose_contact "$2"; else printf '%s\n' "$2" > supervision; fi ;;
+  esac
+}
+
+# Takes what has happened, and acts on it.
+turn() {
+  local part
+  look_at_clock
+  # The time may run out in the middle of a line.
+  IFS= read -rt 0.2 -u 8 part
+  case $? in
+    0)
+      event+=$part
+      take_event "${event%% *}" "${event#* }"
+      event=''
+      ;;
+    *) event+=$part ;;
+  esac
+  look_at_script
+  if [ "$place" = 0 ]; then
+    coordinate
+  elif [ "$contact" != made ] && [ "$state" = failed ] && ((now - failed_at > 10)); then
+    finish "$cause"  # nobody is there to decide
+  elif [ "$contact" != made ] && [ "$state" = ended ] && ((now - began > patience)); then
+    finish ''
+  fi
+}
+
+start_helper() {
+  local pause=$((1 + ${#hosts[@]} / 250))
+  exec 7> >(exec bash ./report "$place" "$coordinator_address" "$coordinator_port" "$pause" >&8 2> /dev/null)
+  helper=$!
+}
+
+supervise() {
+  start_helper
+  look_at_clock
+  began=$now
+  start_attempt "${!hosts[@]}"
+  while [ -z "$over" ]; do
+    turn
+    obey
+  done
+  # The last report is still to be told, or to be heard.
+  if [ "$place" = 0 ]; then
+    for ((over = now; now - over < 15; )); do
+      all_gone && break
+      turn
+    done
+  fi
+  exec 7>&-
+  [ -z "$helper" ] || wait "$helper"
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# One machine's program fails, is killed, or loses its session: the others' are ended, daemons too, with no launcher
+# there, and status and logs name the machine, the rank, the reason and the last lines. The same with python3 where perl is not there.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+lab 3
+
+cat >program.sh <<'END'
+# Does what the file `do` in its home says, once it is there, beside a daemon.
+(setsid bash -c '[ -z "$DEAF" ] || trap "" TERM HUP; sleep 600 & wait; sleep 600' &)
+echo "rank $RANK works"
+until [ -e ~/do ]; do sleep 0.1; done
+. ~/do
+END
+
+# start_run TAG: in the background of the hosts; sets run_id.
+start_run() {
+  for host in 1 2 3; do on "$host" rm -f /root/do; done
+  expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag "$1" "${@:2}" -- bash program.sh
+  run_id=$(json 'd["run_id"]')
+  on 2 bash -c 'until [ "$(cat ~/.dtool/runs/'"$run_id"'/machine1/supervision 2> /dev/null)" = ok ]; do sleep 0.1; done'
+}
+
+state_of() { dtool status "$run_id" --json 2>/dev/null | /usr/bin/python3 -c 'import json, sys; print(*[m["state"] for m in json.load(sys.stdin)["machines"]])'; }
+states_are() { [[ $(state_of) == "$1" ]]; }
+
+# expect_end STATES CAUSE: within 10 s of now.
+expect_end() {
+  eventually 10 states_are "$1"
+  eventually 5 expect_no_process_with "$run_id"
+  expect_exit 1 dtool status "$run_id"
+  expect_output "^cause: $2"
+  expect_exit 1 dtool logs -f "$run_id"
+  expect_error "the cause: $2"
+}
+
+# How the program ends by itself; its last lines are shown.
+start_run exit --export DEAF=yes
+on 2 sh -c 'printf "echo Traceback\necho RuntimeError: out of luck\nexit 3\n" > ~/do.new && mv ~/do.new ~/do'
+expect_end 'stopped exited stopped' 'rank 1 on machine 1 \(198[0-9.]*\) ended with exit code 3: RuntimeError: out of luck$'
+expect_exit 1 dtool status "$run_id"
+expect_output '^  \| Traceback$'
+expect_output '^0 .*stopped .*rank 0 works$'
+expect_exit 1 dtool logs "$run_id" -f
+expect_error 'its processes were ended, since the run failed'
+expect_equal "stop" "$(dtool status "$run_id" --json 2>/dev/null | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["on_failure"])' || true)"
+
+# Machine 0, whose session decides, is no other.
+start_run killed
+worker=$(on 1 pgrep -f '^bash program.sh$' | head -n 1)
+on 1 kill -KILL "$worker"
+expect_end 'exited stopped stopped' 'rank 0 on machine 0 \(198[0-9.]*\) was killed by signal 9 \(KILL\): rank 0 works$'
+
+# Without its screen a run goes on, but for attach; and ends as ever.
+start_run screen
+on 3 pkill -KILL -f "^SCREEN.*$run_id"
+sleep 2
+states_are 'running running running' || fail "without its screen: $(state_of)"
+on 3 sh -c 'echo exit 5 > ~/do.new && mv ~/do.new ~/do'
+expect_end 'stopped stopped exited' 'rank 2 on machine 2 \(198[0-9.]*\) ended with exit code 5: rank 2 works$'
+
+# The session itself: nothing is left that could say how it ended, but the helper that it had. Its daemon is left, and kill ends it.
+start_run session
+on 2 pkill -KILL -f '^bash ./session .*machine1.log$'
+eventually 10 states_are 'stopped lost stopped'
+expect_exit 1 dtool status "$run_id"
+expect_output '^cause: the session on machine 1 is gone: it was killed$'
+expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+expect_no_process_with "$run_id"
+
+# The session that decides: the others notice, and stop.
+start_run decider
+on 1 pkill -KILL -f '^bash ./session .*machine0.log$'
+eventually 20 states_are 'lost stopped stopped'
+expect_exit 1 dtool status "$run_id"
+expect_output '^cause: nothing listens at 198[0-9.:]*: the session on machine 0 is gone$'
+expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+
+# Left alone where that is wanted.
+start_run_left() {
+  for host in 1 2 3; do on "$host" rm -f /root/do; done
+  expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --on_failure leave -- bash program.sh
+  run_id=$(json 'd["run_id"]')
+}
+start_run_left
+on 2 sh -c 'echo exit 3 > ~/do'
+eventually 10 states_are 'running exited running'
+sleep 3
+states_are 'running exited running' || fail "with --on_failure leave: $(state_of)"
+expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+
+fault hide h1 perl
+start_run python
+on 3 sh -c 'echo exit 4 > ~/do'
+expect_end 'stopped stopped exited' 'rank 2 on machine 2 .* ended with exit code 4: rank 2 works$'
+fault hide h1 python3
+expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag nothing -- bash -c 'sleep 600'
+run_id=$(json 'd["run_id"]')
+eventually 5 grep -q 'neither perl nor python3' <(on 1 cat "/root/.dtool/runs/$run_id/machine0/supervision")
+expect_exit 0 dtool status "$run_id"
+expect_output '^not supervised: 198[0-9.]*1: neither perl nor python3 is on machine 0'
+expect_exit 0 dtool kill --all --yes --grace 0.5
