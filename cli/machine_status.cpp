@@ -248,7 +248,11 @@ std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
       cause.text = each.said;
   }
   for (const MachineStatus& each : machines) {
-    if (!each.cause.empty()) cause.text = each.cause;
+    if (each.cause.empty() || first->was_rebooted) continue;
+    cause.text = each.cause;
+    if (!first->full_disk.empty())
+      cause.text += fmt::format(" (its disk at {} is full)", first->full_disk);
+    break;
   }
   return cause;
 }

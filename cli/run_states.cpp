@@ -14,8 +14,8 @@ namespace dtool::cli {
 namespace {
 
 /// What asks for attention first, after what still runs.
-constexpr std::array kWords = {"running",     "failed",      "lost", "killed",
-                               "not started", "unreachable", "ended"};
+constexpr std::array kWords = {"running", "failed",      "stopped",     "lost",
+                               "killed",  "not started", "unreachable", "ended"};
 
 /// A group while it is put together.
 struct Group {

@@ -75,7 +75,8 @@ if [ -r "$log" ]; then
   while IFS= read -r line; do
     case $line in
       'dtool: the run failed: '*) continue ;;
-      'dtool-trainer: '* | 'dtool: rank '*) said=${line#*: } ;;
+      'dtool-trainer: '*) said=${line#*: }; continue ;;
+      'dtool: rank '*) said=${line#*: } ;;
     esac
     lines+=("${line:0:1000}")
   done < <(tail -c 8192 "$log" | tr '\r\0' '\n ' | grep -a '[^[:space:]]')  # a progress bar returns its carriage

@@ -12,6 +12,7 @@ patience=120  # seconds until a machine that has never been heard is given up
 trap : PIPE  # a helper that is gone must not end this
 exec 8<> <(:) 6<> <(:)  # 6 has nothing to read: a pause that costs no process
 
+ordinal() { echo "$((attempt + 1)) of $((max_restarts + 1))"; }  # people count from 1
 say() { printf 'dtool: %s\n' "$1" >> "$log"; }
 # Sets now and hundredths, both since the boot: a clock that is set meanwhile does not count.
 # shellcheck disable=SC2034
@@ -37,6 +38,8 @@ start_attempt() {  # $1...: places of the machines that take part
   report running 0 ''
 }
 
+last_line() { tail -c 8192 "$log" | tr '\r\0\t' '\n  ' | grep -a '[^[:space:]]' | tail -n 1 | tr -cd '[:print:]'; }
+
 # Sets cause to why the script failed, in one line.
 find_cause() {
   local rank what last
@@ -45,7 +48,7 @@ find_cause() {
   if ((code > 128)) && last=$(kill -l $((code - 128)) 2> /dev/null); then what="was killed by signal $((code - 128)) ($last)"; fi
   if ((code == 137)) && [ "$(out_of_memory_kills)" != "$kills_before" ]; then what+=': the kernel ran out of memory'; fi
   cause="rank $rank on machine $place (${hosts[place]}) $what"
-  last=$(tail -c 8192 "$log" | tr '\r\0\t' '\n  ' | grep -a '[^[:space:]]' | tail -n 1 | tr -cd '[:print:]')
+  last=$(last_line)
   if [ -n "$trainer" ]; then
     case $last in 'dtool-trainer: '*) cause=${last#dtool-trainer: } ;; esac
   elif [ -n "$last" ]; then
@@ -96,7 +99,7 @@ finish() {
     printf '%s\n' "$1" > cause.new && mv -f cause.new cause
     [ -z "$stopped" ] || : > stopped
     # The bundled trainer has said it already.
-    if [ -z "$trainer" ] || [ "$1" != "${cause-}" ]; then say "the run failed: $1"; fi
+    [ "$(last_line)" = "dtool-trainer: $1" ] || say "the run failed: $1"
   fi
   [ -e exit_code ] || record_end "$code"
   report gone "$code" ''
@@ -115,13 +118,13 @@ obey() {
       printf '%s\n' "$attempt" > attempt
       case " $rest " in
         *" $place "*)
-          say "attempt $attempt of $max_restarts begins"
+          say "attempt $(ordinal) begins"
           # shellcheck disable=SC2086
           start_attempt $rest
           ;;
         *)
           code=143 stopped=yes
-          say "attempt $attempt of $max_restarts begins without this machine, which did not answer"
+          say "attempt $(ordinal) begins without this machine, which did not answer"
           report left_out "$code" ''
           ;;
       esac
@@ -129,7 +132,7 @@ obey() {
     gather)
       [ "$of" = "$attempt" ] || return
       stop
-      say "attempt $attempt failed: $rest"
+      say "attempt $(ordinal) failed: $rest"
       report stopped "$code" ''
       ;;
     end) stop; finish "$rest" ;;

@@ -18,7 +18,9 @@ start_run() {
   for host in 1 2 3; do on "$host" rm -f /root/do; done
   expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag "$1" "${@:2}" -- bash program.sh
   run_id=$(json 'd["run_id"]')
-  on 2 bash -c 'until [ "$(cat ~/.dtool/runs/'"$run_id"'/machine1/supervision 2> /dev/null)" = ok ]; do sleep 0.1; done'
+  for host in 2 3; do
+    on "$host" timeout 20 bash -c 'until [ "$(cat ~/.dtool/runs/'"$run_id"'/machine*/supervision 2> /dev/null)" = ok ]; do sleep 0.1; done'
+  done
 }
 
 state_of() { dtool status "$run_id" --json 2>/dev/null | /usr/bin/python3 -c 'import json, sys; print(*[m["state"] for m in json.load(sys.stdin)["machines"]])'; }
@@ -36,6 +38,11 @@ expect_end() {
 
 # How the program ends by itself; its last lines are shown.
 start_run exit --export DEAF=yes
+# Who does not know the token is not heard, nor who says nothing.
+where=$(json 'd["coordinator"].replace(":", "/")')
+on 3 timeout 5 bash -c "exec 3<> /dev/tcp/$where; echo wrong 1 0 failed 1 lies >&3; cat <&3" >"$work/heard" || true
+expect_equal '' "$(cat "$work/heard")"
+on 3 bash -c "for i in 1 2 3; do exec 3<> /dev/tcp/$where 4<> /dev/tcp/$where; head -c 5000 /dev/urandom >&4; done" || true
 on 2 sh -c 'printf "echo Traceback\necho RuntimeError: out of luck\nexit 3\n" > ~/do.new && mv ~/do.new ~/do'
 expect_end 'stopped exited stopped' 'rank 1 on machine 1 \(198[0-9.]*\) ended with exit code 3: RuntimeError: out of luck$'
 expect_exit 1 dtool status "$run_id"

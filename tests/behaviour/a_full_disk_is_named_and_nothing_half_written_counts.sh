@@ -52,7 +52,7 @@ expect_error "^  ${address[1]}: exit code 5"
 expect_equal "$(on h2 sh -c 'cat .dtool/out/*/machine1.log')" "$(sed -n 's/^machine1: //p' "$out")"
 expect_equal 30000 "$(grep -c '^machine0: line' "$out")"
 expect_exit 1 dtool status
-expect_output "^cause: machine 1 \(${address[1]}\) ended with exit code 5, and its disk at /root/.dtool is full: line "
+expect_output "^cause: rank 1 on machine 1 \(${address[1]}\) ended with exit code 5: line .* \(its disk at /root/.dtool is full\)$"
 expect_output '^1 .* exited 5 +the disk at /root/.dtool is full; line '
 expect_exit 1 dtool status --json
 expect_equal 'None /root/.dtool' "$(json '" ".join(str(m.get("full_disk")) for m in d["machines"])')"

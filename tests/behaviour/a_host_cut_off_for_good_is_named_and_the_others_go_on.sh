@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A host's link is cut for good: `run --follow` and `logs -f` show the others' lines, try again for two minutes, name the host and end with
+# A host's link is cut for good, of a run with `--on_failure leave`: `run --follow` and `logs -f` show the others' lines, try again for two minutes, name the host and end with
 # 1; `status` names it, `--watch` keeps the others' rows fresh; `kill` ends the others, names it and keeps the killfile, and ends the
 # rest when the host is back.
 source "$(dirname "$0")/harness.sh"
@@ -8,7 +8,7 @@ lab 3
 touch code
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 # shellcheck disable=SC2016
-timeout 280 "$DTOOL" run --follow --connect_timeout 1 --runs_on "$DTOOL_LAB_HOSTS" --extra_tag long -- \
+timeout 280 "$DTOOL" run --follow --on_failure leave --connect_timeout 1 --runs_on "$DTOOL_LAB_HOSTS" --extra_tag long -- \
   bash -c 'for ((i = 0; ; i++)); do echo "line $i"; sleep 0.1; [ ! -e /root/end ] || exit 0; done' >"$work/run.out" 2>"$work/run.err" </dev/null &
 running=$!
 has_begun() { for id in 0 1 2; do grep -q "^machine$id: line 10$" "$1" || return 1; done; }

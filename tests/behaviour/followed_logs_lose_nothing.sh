@@ -7,7 +7,7 @@ lab 3
 touch code
 followed=$work/followed
 # shellcheck disable=SC2016
-timeout 120 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag counts -- \
+timeout 120 "$DTOOL" run --on_failure leave --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag counts -- \
   bash -c 'for ((i = 0; i < 1500; i++)); do echo "line $i"; sleep 0.01; done; [ "$RANK" != 1 ] || exit 7' >"$followed" 2>"$followed.err" </dev/null &
 running=$!
 eventually 30 grep -q 'started on' "$followed.err"

@@ -16,7 +16,7 @@ printf '\nhalf\rworking on it\n'
 setsid sleep 300 &
 sleep 300
 END
-expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash work.sh
+expect_exit 0 dtool run --json --on_failure leave --runs_on "$DTOOL_LAB_HOSTS" -- bash work.sh
 run_id=$(json 'd["run_id"]')
 state_on() { echo "$DTOOL_LAB_FOLDER/host$1/root/.dtool/runs/$run_id/machine$(($1 - 1))"; }
 has_last_lines() { [[ $(dtool status --json 2>/dev/null | grep -c '"last_line": "working on it"') == 4 ]]; }
@@ -63,7 +63,7 @@ expect_output '^0 .*not started'
 
 # Ended by themselves: one badly, the others well.
 # shellcheck disable=SC2016
-expect_exit 1 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'echo the reason; exit $((RANK == 2 ? 3 : 0))'
+expect_exit 1 dtool run --follow --on_failure leave --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'echo the reason; exit $((RANK == 2 ? 3 : 0))'
 expect_exit 1 dtool status
 expect_output '^cause: machine 2 \(.*\) ended with exit code 3: the reason$'
 expect_output 'exited 0'

@@ -11,6 +11,8 @@ experiments=$source_folder/trainer/experiments
 cp "$experiments/digits.toml" "$experiments/mnist.toml" .
 expect_exit 0 timeout 250 "$DTOOL" run --follow --seed 1 --runs_on "$DTOOL_LAB_HOSTS" --config_kwargs '{"train":{"epochs":3}}' digits.toml
 at_least 0.9
+# The sessions take leave of each other.
+eventually 10 expect_no_process_with "$(basename "$HOME"/.dtool/killfiles/*.killfile .killfile)"
 expect_exit 0 timeout 60 "$DTOOL" kill --all --yes
 expect_error ': 0 processes ended on '
 
