@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <sstream>
 #include <stdexcept>
@@ -75,6 +76,21 @@ std::optional<Listed> require_one(std::vector<Listed> runs, std::string_view wan
       fmt::format("'{}' begins the id of {} runs: {}", wanted, runs.size(), join_names(runs)));
 }
 
+// A launcher that was killed while it wrote has left a half, which no run was started from.
+void remove_old_halves(const fs::path& folder) {
+  const auto day_ago = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const bool is_half =
+        name.starts_with('.') && name.find(fmt::format("{}.", kExtension)) != name.npos;
+    std::error_code ignored;
+    if (is_half && fs::last_write_time(entry->path(), ignored) < day_ago && !ignored)
+      fs::remove(entry->path(), ignored);
+  }
+}
+
 }  // namespace
 
 Killfile read(const fs::path& file) {
@@ -95,6 +111,7 @@ fs::path path_of(const fs::path& folder, std::string_view run_id) {
 fs::path write(const fs::path& folder, const Killfile& killfile) {
   const fs::path file = path_of(folder, killfile.run_id);
   write_whole(file, to_text(killfile));
+  remove_old_halves(folder);
   return file;
 }
 

@@ -44,6 +44,20 @@ TEST_F(KillfileFolderTest, WritesAFileForItsOwnerAloneThatReadsBack) {
   EXPECT_EQ(status.st_mode & 0777, 0700u);
 }
 
+TEST_F(KillfileFolderTest, HalvesThatKilledLaunchersLeftGoAfterADay) {
+  record("run1", "");
+  const auto day_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
+  for (const char* name : {".dtool/.old.killfile.abc123", ".dtool/.notes", ".dtool/old.killfile"})
+    std::filesystem::last_write_time(folder_.write(name, ""), day_ago);
+  folder_.write(".dtool/.being_written.killfile.abc123", "");
+  record("run2", "");
+  const auto is_there = [&](const char* name) { return std::filesystem::exists(folder() / name); };
+  EXPECT_FALSE(is_there(".old.killfile.abc123"));
+  EXPECT_TRUE(is_there(".being_written.killfile.abc123"));
+  EXPECT_TRUE(is_there(".notes"));
+  EXPECT_TRUE(is_there("old.killfile"));
+}
+
 TEST_F(KillfileFolderTest, RefusesAPathForWhatIsNoRunId) {
   EXPECT_EQ(fault_of([&] { path_of(folder(), "../x"); }), "'../x' is no run id");
 }
