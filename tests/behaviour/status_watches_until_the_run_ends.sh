@@ -30,8 +30,8 @@ expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash job.sh
 run_id=$(json 'd["run_id"]')
 
 watch_in 80 24
-eventually 60 shows '^2 .*running'
-expect_equal 3 "$(grep -c '^[0-2] .*running .*this is' "$out")"
+all_rows() { shows '^2 .*running' && [[ $(grep -c '^[0-2] .*running .*this is' "$out") == 3 ]]; }
+eventually 60 all_rows
 expect_output '^MACHINE +HOST'
 expect_output 'q: leave'
 expect_equal 24 "$(wc -l <"$out")"
