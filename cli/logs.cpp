@@ -111,8 +111,14 @@ int LogsAction::run(Invocation& invocation) {
   if (exit_code != kInterrupted)
     report_failures(console, results,
                     follow_ ? run.run_id : fmt::format("reading the logs of {}", run.run_id));
-  if (follow_ && exit_code == kSomeFailed && !output.cause().empty())
-    console.fail(fmt::format("the cause: {}", output.cause()));
+  if (exit_code != kInterrupted && !output.cause().empty()) {
+    const std::string cause = fmt::format("the cause: {}", output.cause());
+    if (follow_) {
+      console.fail(cause);
+    } else {
+      console.note(cause);
+    }
+  }
   if (console.json()) {
     nlohmann::json machines = nlohmann::json::array();
     for (std::size_t i = 0; i < results.size(); ++i) {

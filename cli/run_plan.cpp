@@ -114,6 +114,7 @@ ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine) {
   job.script += scripts::kLaunch;
   if (!plan.experiment_toml.empty())
     job.files.emplace_back("experiment.toml", plan.experiment_toml);
+  job.beginning = ssh::Beginning::told;
   if (plan.on_failure == OnFailure::stop) add_supervision(plan, machine, job);
   return job;
 }

@@ -30,9 +30,10 @@ std::optional<int> find_number(const std::multimap<std::string, std::string>& an
 
 Command start_command(const ScreenJob& job, OldLog old_log) {
   std::string text(answer_function());
-  text += fmt::format("run_id={}\nsession={}\nstate={}\nlog={}\nfresh_log={}\n", quote(job.run_id),
-                      quote(job.session), quote_path(job.state_folder), quote_path(job.log),
-                      old_log == OldLog::replace ? "yes" : "no");
+  text += fmt::format("run_id={}\nsession={}\nstate={}\nlog={}\nfresh_log={}\nbeginning={}\n",
+                      quote(job.run_id), quote(job.session), quote_path(job.state_folder),
+                      quote_path(job.log), old_log == OldLog::replace ? "yes" : "no",
+                      job.beginning == Beginning::told ? "told" : "assumed");
   text += "write_files() {\n";
   for (const auto& [name, content] : job.files) text += write_file(name, content) + " &&\n";
   text += write_file("session", scripts::kSession) + " &&\n" + write_file("script", job.script) +

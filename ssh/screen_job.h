@@ -20,6 +20,10 @@
 
 namespace dtool::ssh {
 
+/// Whether a job's script says that its program begins: by a file `begun` in the state folder, or
+/// `fault` with why it does not.
+enum class Beginning { assumed, told };
+
 /// One job on one host. Paths are on the host, absolute or from `~/`.
 struct ScreenJob {
   std::string run_id;   ///< in the environment of every process of the job as DTOOL_RUN_ID
@@ -29,12 +33,14 @@ struct ScreenJob {
   std::string script;  ///< bash; its exit code is the job's
   std::vector<std::pair<std::string, std::string>> files =
       {};  ///< name and content, into the state folder first
+  Beginning beginning = Beginning::assumed;
 };
 
 /// What becomes of a log that is there already.
 enum class OldLog { append, replace };
 
-/// Starts the job, unless kill was there first or it was started before. The answer is read by
+/// Starts the job, unless kill was there first or it was started before. Where the beginning is
+/// told, waits for it, up to 5 s. The answer is read by
 /// read_start.
 Command start_command(const ScreenJob& job, OldLog old_log);
 

@@ -14,11 +14,18 @@ for ((i = 0; i < machines; i++)); do
 done
 state=$PWD
 echo "$first_rank" > first_failure  # until another one is known to have failed first
-mkdir -p "$code" && cd "$code" || exit 1
-mkdir -p "$output" || exit 1
+# start.sh waits for `begun`, or for `fault` and why nothing begins.
+give_up() {  # $1: exit code, $2: why
+  echo "dtool: $2" >&2
+  echo "$2" > "$state/fault"
+  exit "$1"
+}
+mkdir -p "$code"
+cd "$code" || give_up 1 "cannot enter $code"
+mkdir -p "$output" || give_up 1 "cannot make $output"
 if [ -n "$activate" ]; then
   # shellcheck source=/dev/null
-  . "$activate" || { echo "dtool: $activate failed" >&2; exit 1; }
+  . "$activate" || give_up 1 "$activate failed"
 fi
 export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_ATTEMPT=$attempt
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
@@ -41,6 +48,11 @@ if [ "$machines" -gt 1 ]; then
   if [ -n "$found" ] && [ "$found" != lo ]; then export NCCL_SOCKET_IFNAME=$found GLOO_SOCKET_IFNAME=$found; fi
 fi
 export_variables  # what the user gave wins
+if [ -z "$trainer" ] && ! type -P -- "${program[0]}" > /dev/null; then
+  [ ! -f "${program[0]}" ] || give_up 126 "${program[0]} may not be executed: chmod +x, or name the program that reads it first"
+  give_up 127 "${program[0]}: no such program on this host"
+fi
+: > "$state/begun"
 
 if [ -n "$trainer" ]; then
   case $listener in *:*) bracketed=[$listener] ;; *) bracketed=$listener ;; esac

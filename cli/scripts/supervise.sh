@@ -26,10 +26,12 @@ report() {  # $1: state, $2: exit code, $3: text
 } 2> /dev/null
 
 start_attempt() {  # $1...: places of the machines that take part
-  # As in start.sh: under the lock there is either kill's mark or processes that bear the run's id.
-  exec 9>> lock
-  flock 9
-  if [ -e killed ]; then exit 143; fi
+  if [ "$attempt" != 0 ]; then
+    # As in start.sh, which holds the lock at the first start: there is either kill's mark or processes that bear the id.
+    exec 9>> lock
+    flock 9
+    if [ -e killed ]; then exit 143; fi
+  fi
   kills_before=$(out_of_memory_kills)
   bash ./script "$attempt" "$@" >> "$log" 2>&1 6>&- 7>&- 8>&- 9>&- &
   script=$!

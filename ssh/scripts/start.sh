@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Starts a job. Defined before: answer, write_files, run_id, session, state, log, fresh_log.
+# Starts a job. Defined before: answer, write_files, run_id, session, state, log, fresh_log, beginning.
 # Under the lock there is either kill's mark or a session that bears the run id, so no start slips past a kill.
 export DTOOL_RUN_ID=$run_id
 own_umask=$(umask)
@@ -25,4 +25,12 @@ for ((i = 0; i < 200; i++)); do
   sleep 0.05
 done
 [ -e process ] || fail "the screen session $session did not come up: $said"
+if [ "$beginning" = told ]; then
+  # A program that is not there is known at once; what takes longer, an environment that is set up, goes on by itself.
+  for ((i = 0; i < 100; i++)); do
+    [ ! -s fault ] || fail "$(< fault)"
+    if [ -e begun ] || [ -e exit_code ]; then break; fi
+    sleep 0.05
+  done
+fi
 answer started "$(< process)"

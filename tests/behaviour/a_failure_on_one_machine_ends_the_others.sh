@@ -52,6 +52,16 @@ expect_exit 1 dtool logs "$run_id" -f
 expect_error 'its processes were ended, since the run failed'
 expect_equal "stop" "$(dtool status "$run_id" --json 2>/dev/null | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["on_failure"])' || true)"
 
+# The kernel ends what takes more memory than there is.
+for group in /sys/fs/cgroup/memory /sys/fs/cgroup; do [[ ! -e $group/cgroup.procs ]] || break; done
+group=$group/$test_name-$$
+mkdir "$group"
+at_end 'rmdir "$group"'
+for limit in memory.limit_in_bytes memory.max; do [[ ! -e $group/$limit ]] || echo 50000000 >"$group/$limit"; done
+start_run hungry
+on 3 sh -c "echo 'echo \$BASHPID > $group/cgroup.procs; exec tail /dev/zero' > ~/do.new && mv ~/do.new ~/do"
+expect_end 'stopped stopped exited' 'rank 2 on machine 2 \(198[0-9.]*\) was killed by signal 9 \(KILL\): the kernel ran out of memory: rank 2 works$'
+
 # Machine 0, whose session decides, is no other.
 start_run killed
 worker=$(on 1 pgrep -f '^bash program.sh$' | head -n 1)

@@ -111,3 +111,17 @@ expect_error "^  ${address[1]}: cannot make the folder of /root/file/out/"
 expect_error '^what had been started was ended again'
 expect_equal '' "$(on 1 pgrep -f 'sleep 1000' || true)"
 untouched
+
+# A program that is not there, or may not be executed, and an environment that fails: known before dtool says that it has started.
+expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- nosuchprogram x
+expect_error '198[0-9.]*\[1-3\]: nosuchprogram: no such program on this host$'
+expect_error 'what had been started was ended again'
+untouched
+expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- ./code
+expect_error '\./code may not be executed: chmod \+x'
+untouched
+on 2 bash -c 'echo "return 3" > /root/activate'
+for host in 1 3; do on "$host" touch /root/activate; done
+expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" --env_activate_path '~/activate' -- true
+expect_error "${address[1]}: /root/activate failed$"
+untouched
