@@ -19,5 +19,7 @@ expect_output '^machine0: test accuracy 0\.9'
 expect_error '^digits_.*: ended well on h\[1-3\]$'
 expect_output '^machine2: rank 2 of 3 meets the others at '
 expect_error '^wide_long_.*: started on h\[1-3\]; 3 processes'
+expect_output '^attempt 2 of 2$'
+expect_output '^machine0: (dtool: attempt 2 of 2 begins|resumed from .*|epoch .*)$'
 expect_error '^wide_long_.*: [1-9][0-9]* processes ended on h\[1-3\]; none is left$'
 expect_output "^lab $DTOOL_LAB: down"
