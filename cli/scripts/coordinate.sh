@@ -89,8 +89,8 @@ coordinate() {
     running)
       find_lost
       if [ -n "$first_failure_at" ]; then
-        # A second for others' reports: which failure was first is not always which was heard first.
-        if ((hundredths - first_failure_at >= 100)) || ! is_any_running; then judge_failures; fi
+        # Half a second for others' reports: which failure was first is not always which was heard first.
+        if ((hundredths - first_failure_at >= 50)) || ! is_any_running; then judge_failures; fi
       elif all_said ended; then
         phase=over
         decide "$attempt done"
