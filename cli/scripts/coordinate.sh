@@ -13,7 +13,9 @@ note_report() {  # $1: place, $2: report
   [ "${reports[$1]-}" != "$2" ] || return
   reports[$1]=$2
   read -r of state code text <<< "$2"
-  if [ "$state" = failed ] && [ "$of" = "$attempt" ]; then add_failure "$code" "$text"; fi
+  [ "$of" = "$attempt" ] || return
+  # With a text, gone means that a machine gave up by itself, before there was a decision.
+  if [ "$state" = failed ] || { [ "$phase $state" = 'running gone' ] && [ -n "$text" ]; }; then add_failure "$code" "$text"; fi
 }
 
 add_failure() {  # $1: exit code, $2: text
@@ -26,7 +28,8 @@ find_lost() {
   local machine
   for machine in "${members[@]}"; do
     if [ "$machine" = 0 ] || ((now - ${heard[machine]:-now} <= silence)); then continue; fi
-    case ${reports[machine]} in "$attempt running "*) ;; *) continue ;; esac
+    # What has ended says no more than that; what has not begun this attempt may have died between two.
+    case ${reports[machine]} in "$attempt running "*) ;; "$attempt "*) continue ;; esac
     reports[machine]="$attempt lost 1"
     add_failure 1 "machine $machine (${hosts[machine]}) was lost: no sign of life for $silence s"
   done
@@ -37,7 +40,7 @@ all_said() {
   local machine
   for machine in "${members[@]}"; do
     case ${reports[machine]-never} in
-      "$attempt $1 "* | "$attempt lost "*) ;;
+      "$attempt $1 "* | "$attempt lost "* | "$attempt gone "*) ;;
       never) ((now - began > patience)) || return 1 ;;
       *) return 1 ;;
     esac
@@ -45,18 +48,19 @@ all_said() {
 }
 all_gone() { all_said gone; }
 
+# Or has not begun this attempt, as far as is known.
 is_any_running() {
   local machine
   for machine in "${members[@]}"; do
-    case ${reports[machine]-} in "$attempt running "*) return ;; esac
+    case ${reports[machine]-never} in never | "$attempt running "*) return ;; "$attempt "*) ;; *) return ;; esac
   done
   return 1
 }
 
 decide() {
   decision=$1
-  [ -z "$helper" ] || printf '%s\n' "$decision" >&7
-} 2> /dev/null
+  [ -z "$helper" ] || tell_helper "$decision"
+}
 
 # The first failure is the cause, unless a process was killed about then: those do not follow from others' failures.
 judge_failures() {

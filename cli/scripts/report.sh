@@ -6,7 +6,7 @@ place=$1 address=$2 port=$3 pause=$4
 trap '' HUP  # it tells even that its session was closed
 LC_ALL=C
 read -r secret < token
-report='' decision='' line='' tries=0
+report='' decision='' line='' state='' tries=0
 
 # Sets now, in seconds since the boot: a clock that is set meanwhile does not count.
 look_at_clock() { read -r now _ < /proc/uptime; now=${now%.*}; }
@@ -26,9 +26,12 @@ while :; do
   status=$?
   line+=$part  # the time may run out in the middle of one
   case $status in
-    0) report=$line line='' ;;
+    0)
+      report=$line line=''
+      read -r _ state _ <<< "$report"
+      ;;
     1)  # the end of the input is the end of the session's process
-      [[ $report != *' running '* ]] || report="${report%% *} failed 137 the session on machine $place is gone: it was killed"
+      [ "$state" != running ] || report="${report%% *} failed 137 the session on machine $place is gone: it was killed"
       ((++tries < 5)) || exit
       ;;
   esac
@@ -47,7 +50,12 @@ while :; do
       ;;
     *) ((now - heard < 60)) || echo "lost no answer from machine 0 at $address:$port for 60 s" ;;
   esac
-  if [ "$tries" != 0 ] || [[ $report == *' gone '* ]]; then
+  if [ "$tries $state" = '1 running' ]; then  # nobody else is there to end the machine's part
+    bash ./end_processes "$$" > ended 2>&1
+    report=${report/ failed / gone } state=gone
+    continue
+  fi
+  if [ "$tries" != 0 ] || [ "$state" = gone ]; then
     case $reply in '= '*) exit ;; esac
     ((++tries < 5)) || exit
     sleep 1

@@ -7,7 +7,7 @@
 # A report is `ATTEMPT running|ended|failed|stopped|left_out CODE TEXT`, a decision `ATTEMPT run PLACE...`,
 # `ATTEMPT gather TEXT`, `ATTEMPT end TEXT` or `ATTEMPT done`. A helper process, which reads ours on its standard input,
 # carries them; what it prints arrives on descriptor 8. Nothing of it needs the disk, which may be full.
-attempt=0 script='' state='' code=0 decision='' obeyed='' contact=none over='' stopped='' helper='' event=''
+attempt=0 script='' state='' code=0 decision='' obeyed='' contact=none over='' stopped='' helper='' told='' replaced_at='' event=''
 patience=120  # seconds until a machine that has never been heard is given up
 trap : PIPE  # a helper that is gone must not end this
 exec 8<> <(:) 6<> <(:)  # 6 has nothing to read: a pause that costs no process
@@ -22,8 +22,23 @@ out_of_memory_kills() { awk '$1 == "oom_kill" { print $2 }' /proc/vmstat; }
 report() {  # $1: state, $2: exit code, $3: text
   state=$1
   local line="$attempt $1 $2 $3"
-  if [ "$place" = 0 ]; then note_report 0 "$line"; else printf '%s\n' "$line" >&7; fi
+  if [ "$place" = 0 ]; then note_report 0 "$line"; else tell_helper "$line"; fi
+}
+
+tell_helper() {
+  told=$1
+  printf '%s\n' "$1" >&7
 } 2> /dev/null
+
+# A helper that was killed, for want of memory for one, is replaced; one that never reached anybody has said why.
+keep_helper() {
+  if [ -z "$helper" ] || kill -0 "$helper" 2> /dev/null || [ "$now" = "$replaced_at" ]; then return; fi
+  if [ "$place" = 0 ] && ((${#heard[@]} < 2)); then return; fi
+  replaced_at=$now
+  exec 7>&-
+  start_helper
+  [ -z "$told" ] || tell_helper "$told"
+}
 
 start_attempt() {  # $1...: places of the machines that take part
   if [ "$attempt" != 0 ]; then
@@ -33,14 +48,19 @@ start_attempt() {  # $1...: places of the machines that take part
     if [ -e killed ]; then exit 143; fi
   fi
   kills_before=$(out_of_memory_kills)
-  bash ./script "$attempt" "$@" >> "$log" 2>&1 6>&- 7>&- 8>&- 9>&- &
+  # Bash has what it runs aside ignore Ctrl-C otherwise, in an attached session, too.
+  (trap - INT QUIT; exec bash ./script "$attempt" "$@") >> "$log" 2>&1 6>&- 7>&- 8>&- 9>&- &
   script=$!
   exec 9>&-
   stopped=''
   report running 0 ''
 }
 
-last_line() { tail -c 8192 "$log" | tr '\r\0\t' '\n  ' | grep -a '[^[:space:]]' | tail -n 1 | tr -cd '[:print:]'; }
+# The last line of this attempt that is not dtool's own on ranks and attempts.
+last_line() {
+  tail -c 8192 "$log" | tr '\r\0\t' '\n  ' | tr -cd '[:print:]\n' |
+    awk '/^dtool: attempt .* begins$/ { last = "" } /^dtool: (attempt|rank|the run failed)/ { next } NF { last = $0 } END { print last }'
+}
 
 # Sets cause to why the script failed, in one line.
 find_cause() {
@@ -99,12 +119,17 @@ finish() {
   over=yes
   if [ -n "$1" ]; then
     printf '%s\n' "$1" > cause.new && mv -f cause.new cause
-    [ -z "$stopped" ] || : > stopped
     # The bundled trainer has said it already.
     [ "$(last_line)" = "dtool-trainer: $1" ] || say "the run failed: $1"
   fi
+  [ -z "$stopped" ] || : > stopped
   [ -e exit_code ] || record_end "$code"
-  report gone "$code" ''
+  report gone "$code" "$1"
+}
+
+set_attempt() {
+  attempt=$of
+  printf '%s\n' "$attempt" > attempt
 }
 
 obey() {
@@ -112,12 +137,12 @@ obey() {
   [ "$decision" != "$obeyed" ] || return
   obeyed=$decision
   read -r of verb rest <<< "$decision"
+  if [ "$verb" != run ] && ((of > attempt)); then set_attempt; fi  # an attempt that ended before this machine had begun it
   case $verb in
     run)
       ((of > attempt)) || return
       [ -z "$script" ] || stop
-      attempt=$of
-      printf '%s\n' "$attempt" > attempt
+      set_attempt
       case " $rest " in
         *" $place "*)
           say "attempt $(ordinal) begins"
@@ -138,7 +163,10 @@ obey() {
       report stopped "$code" ''
       ;;
     end) stop; finish "$rest" ;;
-    'done') finish '' ;;
+    'done')
+      # Nobody waits for a machine that was heard too late; it ends as its script does.
+      if [ -z "$script" ]; then finish ''; else contact=none; fi
+      ;;
   esac
 }
 
@@ -146,7 +174,7 @@ obey() {
 lose_contact() {
   contact=lost
   printf '%s\n' "$1" > supervision
-  decision="$attempt end $1"
+  if [ "$state" = ended ]; then decision="$attempt done"; else decision="$attempt end $1"; fi
 }
 
 take_event() {  # $1: kind, $2: what
@@ -175,6 +203,7 @@ turn() {
     *) event+=$part ;;
   esac
   look_at_script
+  keep_helper
   if [ "$place" = 0 ]; then
     coordinate
   elif [ "$contact" != made ] && [ "$state" = failed ] && ((now - failed_at > 10)); then

@@ -6,7 +6,7 @@ use warnings;
 use Socket;
 
 my ($port, $machines) = @ARGV;
-$SIG{PIPE} = 'IGNORE';
+$SIG{PIPE} = $SIG{HUP} = 'IGNORE';    # the session's terminal goes before its last words are told
 $| = 1;
 open(my $file, '<', 'token') or die "token: $!\n";
 chomp(my $token = <$file>);
@@ -48,3 +48,4 @@ while (1) {
         }
     }
 }
+system 'bash', './end_processes', $$ unless -e 'exit_code';    # the session was killed

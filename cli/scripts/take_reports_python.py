@@ -1,8 +1,9 @@
 # Takes the reports of a run's machines (report.sh) and hands each the decision, the newest line on standard input; prints
 # `report PLACE TEXT` for each that is new, and every few seconds for each that is not. Ends with its input. Arguments: port,
 # number of machines. The same as take_reports_perl.pl, for hosts that have the one or the other.
-import os, select, socket, sys, time
+import os, select, signal, socket, subprocess, sys, time
 
+signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the session's terminal goes before its last words are told
 port, machines = int(sys.argv[1]), int(sys.argv[2])
 token = open("token").readline().strip()
 try:
@@ -39,3 +40,5 @@ while True:
         if text != words[2] or time.monotonic() - at > 5:
             said[words[1]] = words[2], time.monotonic()
             print("report", words[1], words[2], flush=True)
+if not os.path.exists("exit_code"):  # the session was killed
+    subprocess.call(["bash", "./end_processes", str(os.getpid())])

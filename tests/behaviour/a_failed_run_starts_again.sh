@@ -35,6 +35,17 @@ expect_error 'the cause: rank 1 on machine 1 .* ended with exit code 7: sick'
 expect_exit 1 dtool status
 expect_output '^attempt 2 of 2$'
 
+# Attempts that are shorter than the time between two reports: nobody is left behind, and who says nothing is not quoted.
+cat >program.sh <<'END'
+[ "$RANK" != 0 ] || exit 9
+sleep 600
+END
+expect_exit 1 timeout 90 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" --max_restarts 3 -- bash program.sh
+expect_error 'the cause: rank 0 on machine 0 \([0-9.]*\) ended with exit code 9$'
+for machine in 1 2; do
+  expect_output "machine$machine: dtool: attempt 3 of 4 failed: rank 0 on machine 0"
+done
+
 # The bundled trainer goes on from its checkpoint.
 if [[ -x ${DTOOL_TRAINER:-} ]]; then
   cat >endless.toml <<'END'

@@ -7,7 +7,7 @@ lab 3
 
 cat >program.sh <<'END'
 # Does what the file `do` in its home says, once it is there, beside a daemon.
-(setsid bash -c '[ -z "$DEAF" ] || trap "" TERM HUP; sleep 600 & wait; sleep 600' &)
+(setsid bash -c '[ -z "$DEAF" ] || trap "" TERM HUP; sleep 600 & wait; sleep 600' > /dev/null 2>&1 &)
 echo "rank $RANK works"
 until [ -e ~/do ]; do sleep 0.1; done
 . ~/do
@@ -43,8 +43,8 @@ where=$(json 'd["coordinator"].replace(":", "/")')
 on 3 timeout 5 bash -c "exec 3<> /dev/tcp/$where; echo wrong 1 0 failed 1 lies >&3; cat <&3" >"$work/heard" || true
 expect_equal '' "$(cat "$work/heard")"
 on 3 bash -c "for i in 1 2 3; do exec 3<> /dev/tcp/$where 4<> /dev/tcp/$where; head -c 5000 /dev/urandom >&4; done" || true
-on 2 sh -c 'printf "echo Traceback\necho RuntimeError: out of luck\nexit 3\n" > ~/do.new && mv ~/do.new ~/do'
-expect_end 'stopped exited stopped' 'rank 1 on machine 1 \(198[0-9.]*\) ended with exit code 3: RuntimeError: out of luck$'
+on 2 sh -c 'printf "echo Traceback\necho RuntimeError: a running peer has gone away\nexit 3\n" > ~/do.new && mv ~/do.new ~/do'
+expect_end 'stopped exited stopped' 'rank 1 on machine 1 \(198[0-9.]*\) ended with exit code 3: RuntimeError: a running peer has gone away$'
 expect_exit 1 dtool status "$run_id"
 expect_output '^  \| Traceback$'
 expect_output '^0 .*stopped .*rank 0 works$'
@@ -65,25 +65,28 @@ expect_end 'stopped stopped exited' 'rank 2 on machine 2 \(198[0-9.]*\) was kill
 # Machine 0, whose session decides, is no other.
 start_run killed
 worker=$(on 1 pgrep -f '^bash program.sh$' | head -n 1)
+# Ctrl-C in an attached session reaches it: SIGINT, the second bit, is not ignored.
+on 1 grep -q '^SigIgn:.*[014589cd]$' "/proc/$worker/status" || fail "SIGINT is ignored: $(on 1 grep SigIgn "/proc/$worker/status")"
 on 1 kill -KILL "$worker"
 expect_end 'exited stopped stopped' 'rank 0 on machine 0 \(198[0-9.]*\) was killed by signal 9 \(KILL\): rank 0 works$'
 
-# Without its screen a run goes on, but for attach; and ends as ever.
+# Without its screen a run goes on, but for attach, and so without those that carry reports and decisions; and ends as ever.
 start_run screen
 on 3 pkill -KILL -f "^SCREEN.*$run_id"
+on 3 pkill -KILL -f '^bash ./report '
+on 1 pkill -KILL -f '^perl ./take_reports'
 sleep 2
 states_are 'running running running' || fail "without its screen: $(state_of)"
 on 3 sh -c 'echo exit 5 > ~/do.new && mv ~/do.new ~/do'
 expect_end 'stopped stopped exited' 'rank 2 on machine 2 \(198[0-9.]*\) ended with exit code 5: rank 2 works$'
 
-# The session itself: nothing is left that could say how it ended, but the helper that it had. Its daemon is left, and kill ends it.
+# The session itself: nothing is left that could say how it ended, but the helper that it had, which ends what is left.
 start_run session
 on 2 pkill -KILL -f '^bash ./session .*machine1.log$'
 eventually 10 states_are 'stopped lost stopped'
 expect_exit 1 dtool status "$run_id"
 expect_output '^cause: the session on machine 1 is gone: it was killed$'
-expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
-expect_no_process_with "$run_id"
+eventually 10 expect_no_process_with "$run_id"
 
 # The session that decides: the others notice, and stop.
 start_run decider
@@ -91,7 +94,7 @@ on 1 pkill -KILL -f '^bash ./session .*machine0.log$'
 eventually 20 states_are 'lost stopped stopped'
 expect_exit 1 dtool status "$run_id"
 expect_output '^cause: nothing listens at 198[0-9.:]*: the session on machine 0 is gone$'
-expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+eventually 10 expect_no_process_with "$run_id"
 
 # Left alone where that is wanted.
 start_run_left() {
@@ -110,6 +113,10 @@ fault hide h1 perl
 start_run python
 on 3 sh -c 'echo exit 4 > ~/do'
 expect_end 'stopped stopped exited' 'rank 2 on machine 2 .* ended with exit code 4: rank 2 works$'
+start_run python_decider
+on 1 pkill -KILL -f '^bash ./session .*machine0.log$'
+eventually 20 states_are 'lost stopped stopped'
+eventually 10 expect_no_process_with "$run_id"
 fault hide h1 python3
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag nothing -- bash -c 'sleep 600'
 run_id=$(json 'd["run_id"]')
