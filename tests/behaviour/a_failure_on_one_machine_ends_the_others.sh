@@ -103,7 +103,7 @@ start_run_left() {
   run_id=$(json 'd["run_id"]')
 }
 start_run_left
-on 2 sh -c 'echo exit 3 > ~/do'
+on 2 sh -c 'echo exit 3 > ~/do.new && mv ~/do.new ~/do'
 eventually 10 states_are 'running exited running'
 sleep 3
 states_are 'running exited running' || fail "with --on_failure leave: $(state_of)"
@@ -111,7 +111,7 @@ expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
 
 fault hide h1 perl
 start_run python
-on 3 sh -c 'echo exit 4 > ~/do'
+on 3 sh -c 'echo exit 4 > ~/do.new && mv ~/do.new ~/do'
 expect_end 'stopped stopped exited' 'rank 2 on machine 2 .* ended with exit code 4: rank 2 works$'
 start_run python_decider
 on 1 pkill -KILL -f '^bash ./session .*machine0.log$'
