@@ -254,10 +254,16 @@ std::string summary(const std::vector<MachineStatus>& machines) {
 
 namespace {
 
-/// Which attempt this is, and what the run's supervision cannot see.
+/// Who supervises the run, which attempt this is, and what the supervision cannot see.
 std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
                                            const std::vector<MachineStatus>& machines) {
   std::vector<std::string> notes;
+  const bool is_running = std::any_of(machines.begin(), machines.end(), [](const auto& each) {
+    return each.state == MachineState::running;
+  });
+  if (is_running && killfile.on_failure == "stop" && killfile.machines.size() > 1)
+    notes.push_back(fmt::format("supervised by machine {} ({})", killfile.machines.front().id,
+                                killfile.machines.front().host));
   if (killfile.max_restarts > 0) {
     notes.push_back(
         fmt::format("attempt {} of {}", attempt_of(machines) + 1, killfile.max_restarts + 1));
@@ -284,12 +290,12 @@ std::vector<std::string> headlines(const Console& console, const killfiles::Kill
   std::vector<std::string> lines = {
       console.styled(Style::bold, id) +
       fit(fmt::format(": {}, started {}", summary(machines), killfile.created), length(id))};
-  for (const std::string& note : supervision_notes(killfile, machines))
-    lines.push_back(fit(note, 0));
   if (const auto cause = cause_of(machines)) {
     lines.push_back(console.styled(Style::red, "cause:") + fit(" " + cause->text, 6));
     for (const std::string& line : cause->lines) lines.push_back(fit("  | " + line, 0));
   }
+  for (const std::string& note : supervision_notes(killfile, machines))
+    lines.push_back(fit(note, 0));
   if (const auto progress = progress_of(machines)) {
     lines.push_back(fit(fmt::format("epoch {}  step {}  loss {:.4f}  samples/s {:.0f}  ({} ago)",
                                     progress->epoch, progress->step, progress->loss,

@@ -21,7 +21,8 @@ struct Room {
 /// `running on 3 of 4 machines, 1 unreachable`, with every state that there is.
 std::string summary(const std::vector<MachineStatus>& machines);
 
-/// Lines above the table: the run and its summary, the cause, the progress.
+/// Lines above the table: the run and its summary, the cause with the last lines of the machine
+/// that failed, the supervision, the progress.
 std::vector<std::string> headlines(const Console& console, const killfiles::Killfile& killfile,
                                    const std::vector<MachineStatus>& machines, Room room);
 

@@ -42,6 +42,8 @@ start_run exit --export DEAF=yes
 where=$(json 'd["coordinator"].replace(":", "/")')
 on 3 timeout 5 bash -c "exec 3<> /dev/tcp/$where; echo wrong 1 0 failed 1 lies >&3; cat <&3" >"$work/heard" || true
 expect_equal '' "$(cat "$work/heard")"
+expect_exit 0 dtool status
+expect_output '^supervised by machine 0 \(198[0-9.]*\)$'
 on 3 bash -c "for i in 1 2 3; do exec 3<> /dev/tcp/$where 4<> /dev/tcp/$where; head -c 5000 /dev/urandom >&4; done" || true
 on 2 sh -c 'printf "echo Traceback\necho RuntimeError: a running peer has gone away\nexit 3\n" > ~/do.new && mv ~/do.new ~/do'
 expect_end 'stopped exited stopped' 'rank 1 on machine 1 \(198[0-9.]*\) ended with exit code 3: RuntimeError: a running peer has gone away$'
@@ -55,6 +57,7 @@ expect_equal "stop" "$(dtool status "$run_id" --json 2>/dev/null | /usr/bin/pyth
 # The kernel ends what takes more memory than there is.
 for group in /sys/fs/cgroup/memory /sys/fs/cgroup; do [[ ! -e $group/cgroup.procs ]] || break; done
 group=$group/$test_name-$$
+[[ ! -e /sys/fs/cgroup/cgroup.subtree_control ]] || echo +memory >/sys/fs/cgroup/cgroup.subtree_control || true
 mkdir "$group"
 at_end 'rmdir "$group"'
 for limit in memory.limit_in_bytes memory.max; do [[ ! -e $group/$limit ]] || echo 50000000 >"$group/$limit"; done
