@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -209,9 +210,15 @@ int RunAction::run(Invocation& invocation) {
     console.note("nothing was started");
     return report.end(nlohmann::json::object(), kNotDone);
   }
-  const killfiles::Killfile killfile =
-      record_run(plan_, what_, invocation.command_line, targets.connect);
-  return start_run(console, *remote, plan_, killfile, flags_.follow ? Follow::yes : Follow::no,
+  std::optional<killfiles::Killfile> killfile;
+  try {
+    killfile = record_run(plan_, what_, invocation.command_line, targets.connect);
+  } catch (const std::exception&) {
+    discard_run_folders(*remote, plan_.run_id);
+    console.note("nothing was started, since it could not be recorded");
+    throw;
+  }
+  return start_run(console, *remote, plan_, *killfile, flags_.follow ? Follow::yes : Follow::no,
                    report);
 }
 
