@@ -88,7 +88,13 @@ begin_next_attempt() {
 }
 
 coordinate() {
+  local machine
   look_at_clock
+  # While this process was frozen, nobody was heard.
+  if ((now - ${looked_at:-now} > 5)); then
+    for machine in "${!heard[@]}"; do heard[machine]=$now; done
+  fi
+  looked_at=$now
   case $phase in
     running)
       find_lost

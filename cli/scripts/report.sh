@@ -20,7 +20,7 @@ post() {
 }
 
 look_at_clock
-heard=$now
+heard=$now looked_at=$now
 while :; do
   IFS= read -rt "$pause" part
   status=$?
@@ -38,6 +38,9 @@ while :; do
   [ -n "$report" ] || continue
   post
   look_at_clock
+  # A round takes no longer; this process was frozen, which says nothing of machine 0.
+  ((now - looked_at <= pause + 15)) || heard=$now refused_since=''
+  looked_at=$now
   case $reply in
     "= $decision") heard=$now refused_since='' ;;
     '= '*)

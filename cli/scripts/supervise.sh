@@ -188,20 +188,24 @@ take_event() {  # $1: kind, $2: what
   esac
 }
 
+# Takes all that waits, or what comes within a fifth of a second.
+take_events() {
+  local part status
+  while :; do
+    IFS= read -rt 0.2 -u 8 part
+    status=$?
+    event+=$part  # the time may run out in the middle of a line
+    [ "$status" = 0 ] || return
+    take_event "${event%% *}" "${event#* }"
+    event=''
+    read -rt 0 -u 8 || return
+  done
+}
+
 # Takes what has happened, and acts on it.
 turn() {
-  local part
   look_at_clock
-  # The time may run out in the middle of a line.
-  IFS= read -rt 0.2 -u 8 part
-  case $? in
-    0)
-      event+=$part
-      take_event "${event%% *}" "${event#* }"
-      event=''
-      ;;
-    *) event+=$part ;;
-  esac
+  take_events
   look_at_script
   keep_helper
   if [ "$place" = 0 ]; then
