@@ -28,7 +28,7 @@ expect_output '^machine1: dtool: rank 3 on machine 1 ended with exit code 9'
 expect_error "^  ${address[1]}: exit code 9"
 expect_exit 1 follow -- bash -c 'kill -SEGV $$'
 expect_error ': exit code 139 \(signal 11\)'
-expect_exit 1 follow -- /no/such/program
+expect_exit 1 follow -- bash -c '/no/such/program'
 expect_error ': exit code 127'
 expect_output '/no/such/program'
 
