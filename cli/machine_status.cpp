@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -243,17 +244,16 @@ std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
   // What was found out where it happened goes before what can be guessed from outside, but for runs
   // that a user ended.
   if (first->state == MachineState::killed) return cause;
-  for (const MachineStatus& each : machines) {
-    if (each.state == MachineState::exited && each.exit_code != 0 && !each.said.empty())
-      cause.text = each.said;
-  }
-  for (const MachineStatus& each : machines) {
-    if (each.cause.empty() || first->was_rebooted) continue;
-    cause.text = each.cause;
-    if (!first->full_disk.empty())
-      cause.text += fmt::format(" (its disk at {} is full)", first->full_disk);
-    break;
-  }
+  const auto saying = std::ranges::find_if(machines, [](const MachineStatus& each) {
+    return each.state == MachineState::exited && each.exit_code != 0 && !each.said.empty();
+  });
+  if (saying != machines.end()) cause.text = saying->said;
+  const auto supervised =
+      std::ranges::find_if(machines, [](const auto& each) { return !each.cause.empty(); });
+  if (supervised == machines.end() || first->was_rebooted) return cause;
+  cause.text = supervised->cause;
+  if (!first->full_disk.empty())
+    cause.text += fmt::format(" (its disk at {} is full)", first->full_disk);
   return cause;
 }
 

@@ -92,17 +92,23 @@ std::string output_folder(const RunPlan& plan, const MachinePlan& machine) {
   return base + "/" + plan.run_id;
 }
 
-ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine) {
+ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine) {
   ssh::ScreenJob job;
   job.run_id = plan.run_id;
   job.session = fmt::format("dtool_{}_machine{}", plan.run_id, machine.id);
   job.state_folder = state_folder(plan.run_id, machine.id);
   job.log = fmt::format("{}/machine{}.log", output_folder(plan, machine), machine.id);
+  return job;
+}
+
+ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine) {
+  ssh::ScreenJob job = name_job(plan, machine);
   std::vector<std::string> processes;
   for (const MachinePlan& each : plan.machines) processes.push_back(std::to_string(each.processes));
   job.script = assign_path("code", machine.code_folder) + assign_path("activate", plan.activate) +
                assign_path("output", output_folder(plan, machine)) +
                assign("listener", plan.listener) + assign("port", std::to_string(plan.port)) +
+               assign("listener_and_port", listener_of(plan)) +
                assign("place", std::to_string(machine.id)) +
                assign_array("processes_of", processes) + assign("seed", std::to_string(plan.seed)) +
                assign("max_restarts", std::to_string(plan.max_restarts)) +

@@ -56,7 +56,10 @@ std::string coordinator_of(const RunPlan& plan);
 /// The run's own folder under the output folder, on that machine.
 std::string output_folder(const RunPlan& plan, const MachinePlan& machine);
 
-/// The machine's script, state folder, log and files, ready to be started.
+/// What the job of the machine is called: run id, session, state folder, log.
+ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine);
+
+/// The same with its script and files, ready to be started.
 ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine);
 
 /// `NAME` or `NAME=value` as --export takes it; a value left out is this process's. Throws

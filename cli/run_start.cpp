@@ -77,7 +77,7 @@ killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
   killfile.coordinator = coordinator_of(plan);
   record_connection(connect, killfile);
   for (const MachinePlan& machine : plan.machines) {
-    const ssh::ScreenJob job = make_job(plan, machine);
+    const ssh::ScreenJob job = name_job(plan, machine);
     killfile.machines.push_back({machine.id, ssh::to_string(machine.host), job.session,
                                  job.state_folder, job.log, output_folder(plan, machine)});
   }

@@ -46,7 +46,6 @@ all_said() {
     esac
   done
 }
-all_gone() { all_said gone; }
 
 # Or has not begun this attempt, as far as is known.
 is_any_running() {

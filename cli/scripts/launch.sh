@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # One machine's part of a run; runs in the job's state folder. Arguments: the attempt (0: the first start), and the
 # places of the machines that take part in it (none: all). Defined before: code, activate, output (paths; activate may
-# be empty), listener, port, place (this machine's among those of the run), processes_of (array, by place), seed,
+# be empty), listener, port, listener_and_port (both, as one word), place (this machine's among those of the run), processes_of (array, by place), seed,
 # max_restarts, export_variables (a function), trainer (empty: a program of the user's), program (array).
 attempt=${1:-0}
 members=("${@:2}")
@@ -55,11 +55,10 @@ fi
 : > "$state/begun"
 
 if [ -n "$trainer" ]; then
-  case $listener in *:*) bracketed=[$listener] ;; *) bracketed=$listener ;; esac
   resume=()
   ((attempt == 0)) || resume=(--checkpoint auto)
   exec "$trainer" "$state/experiment.toml" --machine_id "$machine_id" --distributed_nodes "$machines" \
-    --nproc_per_node "$processes" --distributed_ip_and_port "$bracketed:$port" --seed "$seed" --output_dir "$output" "${resume[@]}"
+    --nproc_per_node "$processes" --distributed_ip_and_port "$listener_and_port" --seed "$seed" --output_dir "$output" "${resume[@]}"
 fi
 export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORLD_SIZE=$processes GROUP_RANK=$machine_id
 if [ "$processes" = 1 ]; then

@@ -234,10 +234,8 @@ supervise() {
   done
   # The last report is still to be told, or to be heard.
   if [ "$place" = 0 ]; then
-    for ((over = now; now - over < 15; )); do
-      all_gone && break
-      turn
-    done
+    local since=$now
+    until all_said gone || ((now - since >= 15)); do turn; done
   fi
   exec 7>&-
   [ -z "$helper" ] || wait "$helper"

@@ -125,6 +125,13 @@ TEST(CauseOf, TheProgramsOwnWordGoesBeforeAGuess) {
   EXPECT_EQ(cause->text, "rank 1 was killed");
 }
 
+TEST(CauseOf, OfSeveralMachinesWordsTheFirstMachinesCount) {
+  const auto cause = cause_of(
+      {read("pid=7\nexit_code=1\nsaid=first"), read("pid=7\nexit_code=1\nsaid=second", 1)});
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->text, "first");
+}
+
 TEST(CauseOf, WhatTheSupervisionFoundGoesBeforeAllAndTheFailedMachinesLinesCome) {
   const std::string cause = "\ncause=rank 1 on machine 1 (h2) ended with exit code 3";
   const auto found =
