@@ -117,6 +117,8 @@ ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine) {
   for (const auto& [name, value] : plan.variables)
     job.script += fmt::format("  export {}={}\n", name, ssh::quote(value));
   job.script += "}\n";
+  job.script += scripts::kNumbers_ssh;
+  job.script += scripts::kEnvironment;
   job.script += scripts::kLaunch;
   if (!plan.experiment_toml.empty())
     job.files.emplace_back("experiment.toml", plan.experiment_toml);

@@ -1,0 +1,43 @@
+# shellcheck shell=bash disable=SC2154
+# Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
+# code, activate, output (paths; activate may be empty), listener, seed, max_restarts, export_variables (a function),
+# trainer (empty: a program of the user's), program (array); by the numbers: attempt, machines, machine_id, state.
+
+# start.sh waits for `begun`, or for `fault` and why nothing begins.
+give_up() {  # $1: exit code, $2: why
+  echo "dtool: $2" >&2
+  echo "$2" > "$state/fault"
+  exit "$1"
+}
+mkdir -p "$code"
+cd "$code" || give_up 1 "cannot enter $code"
+mkdir -p "$output" || give_up 1 "cannot make $output"
+if [ -n "$activate" ]; then
+  # shellcheck source=/dev/null
+  . "$activate" || give_up 1 "$activate failed"
+fi
+export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_ATTEMPT=$attempt
+export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
+[ ! -e "$state/experiment.toml" ] || export DTOOL_EXPERIMENT=$state/experiment.toml
+export PYTHONUNBUFFERED=1  # a log that lags behind is no log
+
+# The interface by which this machine reaches the listener. On the listener's own machine that is the one that has its
+# address: the route to oneself is lo, and peers told lo's address would reach themselves.
+interface() {
+  local address
+  address=$(getent ahosts "$listener" 2> /dev/null | awk 'NR == 1 { print $1 }')
+  if ((machine_id == 0)); then
+    ip -o addr show 2> /dev/null | awk -v prefix="${address:-$listener}/" 'index($4, prefix) == 1 { print $2; exit }'
+  else
+    ip -o route get "${address:-$listener}" 2> /dev/null | sed -n 's/.* dev \([^ ]*\).*/\1/p'
+  fi
+}
+if [ "$machines" -gt 1 ]; then
+  found=$(interface)
+  if [ -n "$found" ] && [ "$found" != lo ]; then export NCCL_SOCKET_IFNAME=$found GLOO_SOCKET_IFNAME=$found; fi
+fi
+export_variables  # what the user gave wins
+if [ -z "$trainer" ] && ! type -P -- "${program[0]}" > /dev/null; then
+  [ ! -f "${program[0]}" ] || give_up 126 "${program[0]} may not be executed: chmod +x, or name the program that reads it first"
+  give_up 127 "${program[0]}: no such program on this host"
+fi

@@ -1,0 +1,15 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# The numbers of a machine whose processes are started by its own script. Arguments: the attempt (0: the first start), and
+# the places of the machines that take part in it (none: all). Defined before: place (this machine's among those of the
+# run), processes_of (array, by place). Runs in the job's state folder. environment.sh comes next.
+attempt=${1:-0}
+members=("${@:2}")
+[ ${#members[@]} != 0 ] || members=("${!processes_of[@]}")
+# Ranks and machine ids have no gaps, whichever machines were left out.
+machines=${#members[@]} world_size=0 processes=${processes_of[place]}
+for ((i = 0; i < machines; i++)); do
+  [ "${members[i]}" != "$place" ] || machine_id=$i first_rank=$world_size
+  ((world_size += processes_of[members[i]]))
+done
+state=$PWD
+echo "$first_rank" > first_failure  # until another one is known to have failed first
