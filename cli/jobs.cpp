@@ -13,6 +13,7 @@
 #include <random>
 
 #include "cli/host_output.h"
+#include "cli/recorded.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 
@@ -42,6 +43,7 @@ void judge(ssh::HostResult& result, KillReport& report) {
   }
   report.ended += outcome->ended;
   report.forced += outcome->forced;
+  report.cancelled += outcome->cancelled;
   if (outcome->left.empty()) return;
   result.failure = ssh::Failure::timed_out;
   result.error = describe_left(*outcome);
@@ -109,11 +111,14 @@ std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
 KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
                    std::chrono::milliseconds grace) {
   std::vector<ssh::Task> tasks;
-  for (std::size_t i = 0; i < killfile.machines.size(); ++i) {
-    const killfiles::Machine& machine = killfile.machines[i];
-    ssh::KillRequest request{killfile.run_id, {machine.session}, {}, grace};
-    if (!machine.state_folder.empty()) request.state_folders.push_back(machine.state_folder);
-    tasks.push_back({i, ssh::kill_command(request)});
+  for (const auto& [host, machines] : machines_by_host(remote.hosts(), killfile)) {
+    ssh::KillRequest request{killfile.run_id, {}, {}, grace};
+    for (const std::size_t i : machines) {
+      const killfiles::Machine& machine = killfile.machines[i];
+      if (!machine.session.empty()) request.sessions.push_back(machine.session);
+      if (!machine.state_folder.empty()) request.state_folders.push_back(machine.state_folder);
+    }
+    tasks.push_back({host, ssh::kill_command(request)});
   }
   ProgressListener progress(console, remote.hosts(), "ended");
   ssh::RunOptions options;
@@ -142,7 +147,8 @@ void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile) {
   const std::string text =
       fmt::format("rm -rf -- {}\n", ssh::quote_path(run_folder(killfile.run_id)));
   std::vector<ssh::Task> tasks;
-  for (std::size_t i = 0; i < killfile.machines.size(); ++i) tasks.push_back({i, ssh::bash(text)});
+  for (const HostMachines& each : machines_by_host(remote.hosts(), killfile))
+    tasks.push_back({each.host, ssh::bash(text)});
   ssh::Listener nobody;
   remote.run(std::move(tasks), nobody, {});
 }

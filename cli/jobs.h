@@ -42,11 +42,12 @@ struct KillReport {
       results;             ///< a host where something is left has a failure's exit code and error
   int ended = 0;           ///< processes, over all hosts
   int forced = 0;          ///< of them, those that needed KILL
+  int cancelled = 0;       ///< jobs of a scheduler
   bool none_left = false;  ///< every host looked again and found none
 };
 
-/// Ends all processes of the run on the remote's hosts, which are the killfile's machines in their
-/// order.
+/// Ends all processes of the run on the remote's hosts, in one step a host, however many of its
+/// machines are reached through it.
 KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
                    std::chrono::milliseconds grace);
 

@@ -140,46 +140,7 @@ std::size_t end_of_escape(std::string_view text, std::size_t at) {
   return skip(at + 1, ' ', '/');
 }
 
-}  // namespace
-
-std::string_view to_string(MachineState state) {
-  switch (state) {
-    case MachineState::running:
-      return "running";
-    case MachineState::exited:
-      return "exited";
-    case MachineState::stopped:
-      return "stopped";
-    case MachineState::killed:
-      return "killed";
-    case MachineState::lost:
-      return "lost";
-    case MachineState::not_started:
-      return "not_started";
-    case MachineState::unreachable:
-      return "unreachable";
-  }
-  return "unreachable";
-}
-
-std::string state_text(const MachineStatus& status) {
-  if (status.state == MachineState::exited) return fmt::format("exited {}", status.exit_code);
-  if (status.state == MachineState::not_started) return "not started";
-  if (status.was_rebooted) return "lost, rebooted";
-  return std::string(to_string(status.state));
-}
-
-std::string status_variables(const std::string& run_id, const killfiles::Machine& machine) {
-  return fmt::format("run_id={}\nstate={}\nlog={}\noutput={}\n", ssh::quote(run_id),
-                     ssh::quote_path(machine.state_folder), ssh::quote_path(machine.log),
-                     machine.output_folder.empty() ? "" : ssh::quote_path(machine.output_folder));
-}
-
-ssh::Command status_command(const std::string& run_id, const killfiles::Machine& machine) {
-  std::string text(ssh::answer_function());
-  return ssh::bash(text.append(status_variables(run_id, machine)).append(scripts::kStatus));
-}
-
+/// What one machine's part of the answer says.
 MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResult& result) {
   MachineStatus status;
   status.id = machine.id;
@@ -216,6 +177,63 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
     status.last_lines.push_back(without_controls(each->second));
   status.progress = read_progress(answers);
   return status;
+}
+
+}  // namespace
+
+std::string_view to_string(MachineState state) {
+  switch (state) {
+    case MachineState::running:
+      return "running";
+    case MachineState::exited:
+      return "exited";
+    case MachineState::stopped:
+      return "stopped";
+    case MachineState::killed:
+      return "killed";
+    case MachineState::lost:
+      return "lost";
+    case MachineState::not_started:
+      return "not_started";
+    case MachineState::unreachable:
+      return "unreachable";
+  }
+  return "unreachable";
+}
+
+std::string state_text(const MachineStatus& status) {
+  if (status.state == MachineState::exited) return fmt::format("exited {}", status.exit_code);
+  if (status.state == MachineState::not_started) return "not started";
+  if (status.was_rebooted) return "lost, rebooted";
+  return std::string(to_string(status.state));
+}
+
+ssh::Command status_command(const std::vector<AskedMachine>& machines, Detail detail) {
+  std::string text(ssh::answer_function());
+  if (detail == Detail::brief) text += "brief=yes\n";
+  text.append("tell() (\n").append(scripts::kStatus).append("\n)\n");
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    const killfiles::Machine& machine = machines[i].machine;
+    text +=
+        fmt::format("answer part {}\nrun_id={}\nstate={}\nlog={}\noutput={}\ntell\n", i,
+                    ssh::quote(machines[i].run_id), ssh::quote_path(machine.state_folder),
+                    ssh::quote_path(machine.log),
+                    machine.output_folder.empty() ? "" : ssh::quote_path(machine.output_folder));
+  }
+  return ssh::bash(text);
+}
+
+std::vector<MachineStatus> read_statuses(const std::vector<AskedMachine>& machines,
+                                         const ssh::HostResult& result) {
+  const auto answers = ssh::parts_by_answer(result.out, "part");
+  std::vector<MachineStatus> statuses;
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    ssh::HostResult own = result;
+    const auto found = answers.find(std::to_string(i));
+    own.out = found == answers.end() ? "" : found->second;
+    statuses.push_back(read_status(machines[i].machine, own));
+  }
+  return statuses;
 }
 
 std::string without_controls(std::string_view text) {

@@ -79,13 +79,22 @@ struct MachineStatus {
 /// `running`, `exited 3`, `lost, rebooted`.
 std::string state_text(const MachineStatus& status);
 
-/// Shell text that tells cli/scripts/status.sh of which run's machine to speak.
-std::string status_variables(const std::string& run_id, const killfiles::Machine& machine);
+/// A machine of a recorded run that is asked how it is.
+struct AskedMachine {
+  std::string run_id;
+  killfiles::Machine machine;
+};
 
-/// Asks the host of `machine`; the answer is read by read_status.
-ssh::Command status_command(const std::string& run_id, const killfiles::Machine& machine);
+/// Whether more is asked than the state and what belongs to it.
+enum class Detail { brief, full };
 
-MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResult& result);
+/// Asks the host of all `machines` after them in one round trip; the answer is read by
+/// read_statuses.
+ssh::Command status_command(const std::vector<AskedMachine>& machines, Detail detail);
+
+/// What one host answered, in the order in which it was asked.
+std::vector<MachineStatus> read_statuses(const std::vector<AskedMachine>& machines,
+                                         const ssh::HostResult& result);
 
 /// `text` without escape sequences and control characters; a tab becomes a blank.
 std::string without_controls(std::string_view text);

@@ -1,5 +1,8 @@
 #include "cli/recorded.h"
 
+#include <algorithm>
+#include <map>
+
 #include "cli/action.h"
 #include "ssh/client_config.h"
 
@@ -20,6 +23,23 @@ killfiles::Killfile recorded_run(const std::string& id) {
     if (each.killfile) return *each.killfile;
   }
   throw UsageError("no run is recorded in " + killfile_folder().string(), "dtool run starts one");
+}
+
+std::vector<HostMachines> machines_by_host(const std::vector<ssh::Host>& hosts,
+                                           const killfiles::Killfile& killfile) {
+  const bool is_one_a_machine = hosts.size() == killfile.machines.size();
+  std::vector<HostMachines> groups;
+  std::map<std::string, std::size_t> group_of;
+  for (std::size_t i = 0; i < killfile.machines.size(); ++i) {
+    const ssh::Host host = is_one_a_machine ? hosts[i] : ssh::parse_host(killfile.machines[i].host);
+    const auto [at, is_new] = group_of.try_emplace(ssh::to_string(host), groups.size());
+    if (is_new) {
+      const auto place = std::ranges::find(hosts, host);
+      groups.push_back({static_cast<std::size_t>(place - hosts.begin()), {}});
+    }
+    groups[at->second].machines.push_back(i);
+  }
+  return groups;
 }
 
 }  // namespace dtool::cli

@@ -7,9 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "cli/scripts.h"
-#include "ssh/script.h"
-
 namespace dtool::cli {
 namespace {
 
@@ -43,6 +40,14 @@ void add_part(const ssh::Host& host, RunPart part, Group& group) {
   hosts.parts[at->second].push_back(part);
 }
 
+std::vector<AskedMachine> asked_machines(const std::vector<killfiles::Killfile>& runs,
+                                         const std::vector<RunPart>& parts) {
+  std::vector<AskedMachine> asked;
+  for (const RunPart& part : parts)
+    asked.push_back({runs[part.run].run_id, runs[part.run].machines[part.machine]});
+  return asked;
+}
+
 }  // namespace
 
 std::vector<HostsOfRuns> group_hosts(const std::vector<Targets>& targets) {
@@ -61,16 +66,8 @@ std::vector<HostsOfRuns> group_hosts(const std::vector<Targets>& targets) {
 std::vector<ssh::Task> state_tasks(const std::vector<killfiles::Killfile>& runs,
                                    const HostsOfRuns& hosts) {
   std::vector<ssh::Task> tasks;
-  for (const std::vector<RunPart>& parts : hosts.parts) {
-    std::string text(ssh::answer_function());
-    text.append("brief=yes\ntell() (\n").append(scripts::kStatus).append("\n)\n");
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const killfiles::Killfile& run = runs[parts[i].run];
-      text += fmt::format("answer part {}\n{}tell\n", i,
-                          status_variables(run.run_id, run.machines[parts[i].machine]));
-    }
-    tasks.push_back({tasks.size(), ssh::bash(text)});
-  }
+  for (const std::vector<RunPart>& parts : hosts.parts)
+    tasks.push_back({tasks.size(), status_command(asked_machines(runs, parts), Detail::brief)});
   return tasks;
 }
 
@@ -78,14 +75,10 @@ void read_states(const std::vector<killfiles::Killfile>& runs, const HostsOfRuns
                  const std::vector<ssh::HostResult>& results,
                  std::vector<std::vector<MachineStatus>>& states) {
   for (std::size_t host = 0; host < results.size(); ++host) {
-    const auto answers = ssh::parts_by_answer(results[host].out, "part");
-    for (std::size_t i = 0; i < hosts.parts[host].size(); ++i) {
-      const RunPart& part = hosts.parts[host][i];
-      ssh::HostResult own = results[host];
-      const auto found = answers.find(std::to_string(i));
-      own.out = found == answers.end() ? "" : found->second;
-      states[part.run][part.machine] = read_status(runs[part.run].machines[part.machine], own);
-    }
+    const std::vector<RunPart>& parts = hosts.parts[host];
+    const auto statuses = read_statuses(asked_machines(runs, parts), results[host]);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      states[parts[i].run][parts[i].machine] = statuses[i];
   }
 }
 

@@ -9,12 +9,19 @@
 
 namespace dtool::cli {
 
-/// Asks the machines `which`, by their place in the killfile; the remote's hosts are its machines
-/// in their order. A host that takes longer than `patience` counts as unreachable: one whose disk
-/// hangs never answers.
+/// Is told what was heard of each machine while it is heard.
+struct StatusListener {
+  virtual ~StatusListener() = default;
+  virtual void on_status(std::size_t machine, const ssh::HostResult& result,
+                         const MachineStatus& status) = 0;
+};
+
+/// Asks the machines `which`, by their place in the killfile, each host once; the remote's hosts
+/// are its machines in their order. A host that takes longer than `patience` counts as unreachable:
+/// one whose disk hangs never answers.
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
                                         const std::vector<std::size_t>& which,
-                                        ssh::Listener& listener, std::chrono::seconds patience);
+                                        StatusListener& listener, std::chrono::seconds patience);
 
 /// The places of all machines.
 std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile);

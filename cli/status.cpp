@@ -8,7 +8,6 @@
 #include "cli/action.h"
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
-#include "cli/host_output.h"
 #include "cli/recorded.h"
 #include "cli/run_status.h"
 #include "cli/status_table.h"
@@ -17,6 +16,21 @@
 
 namespace dtool::cli {
 namespace {
+
+/// Tells how many machines have been heard.
+class AnswersCounted : public StatusListener {
+ public:
+  AnswersCounted(Console& console, std::size_t machines) : console_(console), machines_(machines) {}
+
+  void on_status(std::size_t, const ssh::HostResult&, const MachineStatus&) override {
+    console_.progress(fmt::format("answered: {} of {} machines", ++heard_, machines_));
+  }
+
+ private:
+  Console& console_;
+  std::size_t machines_;
+  std::size_t heard_ = 0;
+};
 
 class StatusAction : public Action {
  public:
@@ -87,7 +101,7 @@ int StatusAction::run(Invocation& invocation) {
     return watch(console, *remote, killfile,
                  std::chrono::milliseconds(static_cast<long>(seconds * 1000)));
   }
-  ProgressListener listener(console, targets.hosts, "answered");
+  AnswersCounted listener(console, killfile.machines.size());
   constexpr std::chrono::seconds kPatience{20};
   const auto machines =
       ask_machines(*remote, killfile, all_machines(killfile), listener, kPatience);

@@ -32,18 +32,19 @@ struct Machine {
   std::chrono::seconds pause = kFirstPause;
 };
 
-class Watch : public ssh::Listener {
+class Watch : public StatusListener {
  public:
   Watch(Console& console, const killfiles::Killfile& killfile)
       : console_(console), killfile_(killfile), machines_(killfile.machines.size()) {
     if (FullScreen::is_possible()) screen_.emplace(console);
   }
 
-  void on_result(std::size_t host, const ssh::HostResult& result) override {
+  void on_status(std::size_t place, const ssh::HostResult& result,
+                 const MachineStatus& status) override {
     // Whoever leaves in the middle of a round has heard of the machines in the one before.
     if (result.failure == ssh::Failure::not_started || (quit() && !result.ok())) return;
-    Machine& machine = machines_[host];
-    machine.status = read_status(killfile_.machines[host], result);
+    Machine& machine = machines_[place];
+    machine.status = status;
     if (machine.status->state == MachineState::unreachable) {
       machine.ask_at = Clock::now() + machine.pause;
       machine.pause = std::min(machine.pause * 2, kLongestPause);

@@ -38,6 +38,7 @@ Command start_command(const ScreenJob& job, OldLog old_log) {
   for (const auto& [name, content] : job.files) text += write_file(name, content) + " &&\n";
   text += write_file("session", scripts::kSession) + " &&\n" + write_file("script", job.script) +
           "\n}\n";
+  text += job.begin.empty() ? scripts::kBegin_in_screen : std::string_view(job.begin);
   return bash(text.append(scripts::kStart));
 }
 
@@ -76,7 +77,7 @@ std::optional<KillOutcome> read_kill(const HostResult& result) {
   const auto ended = find_number(answers, "ended");
   const auto forced = find_number(answers, "forced");
   if (!ended || !forced || !find_answer(answers, "looked_again")) return std::nullopt;
-  KillOutcome outcome{*ended, *forced, {}};
+  KillOutcome outcome{*ended, *forced, find_number(answers, "cancelled").value_or(0), {}};
   const auto [begin, end] = answers.equal_range("left");
   for (auto each = begin; each != end; ++each) outcome.left.push_back(each->second);
   return outcome;

@@ -5,7 +5,8 @@
 // State folder: `script` and `session` (what runs; `supervise`, where it is among the job's files,
 // decides how often), `process` (pid, start time, boot id of the
 // session's leader), `log`, `exit_code` (written last, when the script has ended), `killed`
-// (written first, by kill).
+// (written first, by kill). Where a scheduler runs the job instead of a session of ours, `probe`
+// tells how to ask after it, and `end` how to end it: who watches and kills reads them there.
 #pragma once
 
 #include <chrono>
@@ -34,6 +35,8 @@ struct ScreenJob {
   std::vector<std::pair<std::string, std::string>> files =
       {};  ///< name and content, into the state folder first
   Beginning beginning = Beginning::assumed;
+  std::string begin =
+      {};  ///< shell text that defines `begin` for start.sh; empty: a screen session
 };
 
 /// What becomes of a log that is there already.
@@ -71,9 +74,11 @@ std::string end_processes_script(std::string_view run_id, std::chrono::milliseco
 
 /// What kill_command found.
 struct KillOutcome {
-  int ended = 0;                  ///< processes that were there and are gone
-  int forced = 0;                 ///< of them, those that TERM did not end
-  std::vector<std::string> left;  ///< `pid command` of processes that are still there
+  int ended = 0;      ///< processes that were there and are gone
+  int forced = 0;     ///< of them, those that TERM did not end
+  int cancelled = 0;  ///< jobs of a scheduler that were there and are gone
+  std::vector<std::string>
+      left;  ///< `pid command` of processes that are still there, or `job ID …`
 };
 
 /// Nothing where the answer cannot be read.

@@ -37,8 +37,9 @@ if ((${#pids[@]})); then
   answer processes "$processes"
 fi
 
-if cd "$state" 2> /dev/null; then
-  answer folder yes
+# How the session's leader is. Where no session of ours leads the job, `probe` in the state folder defines look_at_leader.
+look_at_leader() {
+  local pid start boot stat fields
   if read -r pid start boot 2> /dev/null < process; then
     answer pid "$pid"
     if [ "$boot" != "$(< /proc/sys/kernel/random/boot_id)" ]; then
@@ -52,6 +53,13 @@ if cd "$state" 2> /dev/null; then
       fi
     fi
   fi
+}
+
+if cd "$state" 2> /dev/null; then
+  answer folder yes
+  # shellcheck source=/dev/null
+  [ ! -e probe ] || . ./probe
+  look_at_leader
   # kill leaves its mark on runs too that had ended before.
   if [ -e killed ] && ! { [ -e exit_code ] && [ exit_code -ot killed ]; }; then answer killed yes; fi
   for name in attempt supervision cause; do

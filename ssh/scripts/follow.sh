@@ -1,18 +1,26 @@
 # shellcheck shell=bash disable=SC2154
-# Prints a job's log from byte `offset` on until the job has ended; its session may outlast it, to supervise others. Defined before: answer, state, offset; and by who
+# Prints a job's log from byte `offset` on until the job has ended; its session may outlast it, to supervise others. Where no session
+# of ours leads the job, `probe` in the state folder defines runs, and became: prints what became of a job that left no exit code.
+# Defined before: answer, state, offset; and by who
 # wants to come back (cli/scripts/resume.sh) `file`, which is followed first, and `unique`, a path of /proc/self/fd/3 that stands in
 # no log. Then a line `tail: $unique: TEXT` in the output is no line of the log: `file truncated`, which is tail's own, and `rotated`.
 # A log that was renamed is followed until another one of its name has content: jobs keep the file that they have open.
 end() { answer state "$1" >&2; exit "$2"; }
 cd "$state" 2> /dev/null || { echo "no such folder: $state" >&2; end lost 1; }
-read -r pid start boot < process || end lost 1
-boot_now=$(< /proc/sys/kernel/random/boot_id)
-runs() {
-  local stat fields
-  [ "$boot" = "$boot_now" ] && [ ! -e exit_code ] && read -r stat 2> /dev/null < "/proc/$pid/stat" || return
-  read -ra fields <<< "${stat##*) }"
-  [ "${fields[19]-}" = "$start" ]
-}
+if [ -e probe ]; then
+  # shellcheck source=/dev/null
+  . ./probe
+else
+  read -r pid start boot < process || end lost 1
+  boot_now=$(< /proc/sys/kernel/random/boot_id)
+  runs() {
+    local stat fields
+    [ "$boot" = "$boot_now" ] && [ ! -e exit_code ] && read -r stat 2> /dev/null < "/proc/$pid/stat" || return
+    read -ra fields <<< "${stat##*) }"
+    [ "${fields[19]-}" = "$start" ]
+  }
+  became() { [ -e process ] || echo killed; }  # kill took the folder away
+fi
 is_replaced() { [ -s log ] && [ ! log -ef /proc/self/fd/3 ]; }
 exec 4<> <(:)  # has nothing to read: a pause that costs no process
 pause() { read -rt 0.2 -u 4; }
@@ -47,5 +55,9 @@ for ((i = 0; i < 10; i++)); do
   [ -e killed ] && end killed 143
   sleep 0.1
 done
-[ -e process ] || end killed 143  # kill took the folder away
-end lost 1
+state=$(became)
+case $state in
+  '') end lost 1 ;;
+  killed) end killed 143 ;;
+  *) end "$state" 1 ;;
+esac

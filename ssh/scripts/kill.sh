@@ -9,6 +9,11 @@ boot=$(< /proc/sys/kernel/random/boot_id)
 for state in "${states[@]}"; do
   mkdir -p "$state" && (flock -w 30 9; : > "$state/killed") 9>> "$state/lock"
 done
+# What a scheduler runs, the scheduler ends: a launcher that has one leaves the way in the state folder.
+for state in "${states[@]}"; do
+  # shellcheck source=/dev/null
+  [ ! -e "$state/end" ] || (cd "$state" && . ./end)
+done
 
 declare -A seen=()    # pid and start time of every member that was met
 declare -A leader=()  # pid and start time of the jobs' session leaders

@@ -27,11 +27,14 @@ MachineStatus read(const std::string& answers, int id = 0) {
   std::string out;
   std::istringstream lines(answers + "\nlooked=yes");
   for (std::string line; std::getline(lines, line);) out += "dtool-answer " + line + "\n";
-  return read_status(machine(id), from("h" + std::to_string(id + 1), answered(out)));
+  return read_statuses({{"x_1", machine(id)}},
+                       from("h" + std::to_string(id + 1), answered("dtool-answer part=0\n" + out)))
+      .front();
 }
 
 TEST(MachineStatus, TheScriptIsShellWhateverThePathsAre) {
-  const ssh::Command command = status_command("x_1", machine(0));
+  const ssh::Command command =
+      status_command({{"x_1", machine(0)}, {"x_1", machine(1)}}, Detail::full);
   EXPECT_EQ(tests::syntax_fault(command.input), "");
 }
 
@@ -72,11 +75,14 @@ TEST(MachineStatus, WithoutAProcessFileNothingWasStarted) {
 }
 
 TEST(MachineStatus, AHostWithoutAWholeAnswerIsUnreachableAndSaysWhy) {
-  const auto lost =
-      read_status(machine(0), from("h1", tests::failed(ssh::Failure::timed_out, "too slow")));
+  const auto lost = read_statuses({{"x_1", machine(0)}},
+                                  from("h1", tests::failed(ssh::Failure::timed_out, "too slow")))
+                        .front();
   EXPECT_EQ(lost.state, MachineState::unreachable);
   EXPECT_EQ(lost.error, "too slow");
-  const auto odd = read_status(machine(0), from("h1", answered("", 127, "bash: not found\n")));
+  const auto odd =
+      read_statuses({{"x_1", machine(0)}}, from("h1", answered("", 127, "bash: not found\n")))
+          .front();
   EXPECT_EQ(odd.state, MachineState::unreachable);
   EXPECT_NE(odd.error.find("bash: not found"), std::string::npos);
 }
