@@ -40,7 +40,8 @@ class ConfigAction : public Action {
   void end_old(Console& console, ssh::Remote& remote, std::vector<ssh::HostResult>& ready) const;
   killfiles::Killfile record(const Invocation& invocation, const Targets& targets,
                              const std::string& run_id) const;
-  std::vector<ssh::ScreenJob> make_jobs(const killfiles::Killfile& killfile) const;
+  std::vector<HostJob> make_jobs(const killfiles::Killfile& killfile,
+                                 const std::vector<std::size_t>& on) const;
   int conclude(Invocation& invocation, ssh::Remote& remote, std::vector<ssh::HostResult> results,
                const std::string& run_id);
 
@@ -195,11 +196,13 @@ killfiles::Killfile ConfigAction::record(const Invocation& invocation, const Tar
   return killfile;
 }
 
-std::vector<ssh::ScreenJob> ConfigAction::make_jobs(const killfiles::Killfile& killfile) const {
+std::vector<HostJob> ConfigAction::make_jobs(const killfiles::Killfile& killfile,
+                                             const std::vector<std::size_t>& on) const {
   // A script with an interpreter of its own is given to that one.
   const bool has_interpreter = script_.starts_with("#!");
-  std::vector<ssh::ScreenJob> jobs;
-  for (const killfiles::Machine& machine : killfile.machines) {
+  std::vector<HostJob> jobs;
+  for (const std::size_t host : on) {
+    const killfiles::Machine& machine = killfile.machines[host];
     const std::string file = ssh::quote_path(machine.state_folder + "/config_script");
     ssh::ScreenJob job{killfile.run_id,
                        machine.session,
@@ -209,7 +212,7 @@ std::vector<ssh::ScreenJob> ConfigAction::make_jobs(const killfiles::Killfile& k
                        {{"config_script", script_}}};
     job.script = has_interpreter ? fmt::format("cd\nchmod u+x {0}\n{0}\n", file)
                                  : fmt::format("cd\nbash {}\n", file);
-    jobs.push_back(job);
+    jobs.push_back({host, job});
   }
   return jobs;
 }
@@ -268,7 +271,7 @@ int ConfigAction::run(Invocation& invocation) {
 
   const killfiles::Killfile killfile = record(invocation, *targets, run_id);
   const auto started =
-      start_jobs(console, *remote, make_jobs(killfile), able, ssh::OldLog::replace);
+      start_jobs(console, *remote, make_jobs(killfile, able), ssh::OldLog::replace);
   std::vector<std::size_t> running;
   for (std::size_t i = 0; i < able.size(); ++i) {
     results[able[i]] = started[i];

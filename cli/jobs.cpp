@@ -90,11 +90,10 @@ std::string state_folder(const std::string& run_id, int id) {
 }
 
 std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
-                                        const std::vector<ssh::ScreenJob>& jobs,
-                                        const std::vector<std::size_t>& on, ssh::OldLog old_log) {
+                                        const std::vector<HostJob>& jobs, ssh::OldLog old_log) {
   std::vector<ssh::Task> tasks;
-  for (const std::size_t host : on)
-    tasks.push_back({host, ssh::start_command(jobs[host], old_log)});
+  for (const HostJob& each : jobs)
+    tasks.push_back({each.host, ssh::start_command(each.job, old_log)});
   ProgressListener progress(console, remote.hosts(), "started");
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);

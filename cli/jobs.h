@@ -30,11 +30,15 @@ std::string run_folder(const std::string& run_id);
 /// The state folder of machine `id` in it.
 std::string state_folder(const std::string& run_id, int id);
 
-/// Starts jobs[i] on the remote's host i for each i in `on`; the results carry why a job did not
-/// start.
+/// A job, and the place of its host among the remote's.
+struct HostJob {
+  std::size_t host = 0;
+  ssh::ScreenJob job;
+};
+
+/// Starts them; the results carry why a job did not start.
 std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
-                                        const std::vector<ssh::ScreenJob>& jobs,
-                                        const std::vector<std::size_t>& on, ssh::OldLog old_log);
+                                        const std::vector<HostJob>& jobs, ssh::OldLog old_log);
 
 /// What became of the machines of a run that were ended.
 struct KillReport {

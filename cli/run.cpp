@@ -15,6 +15,7 @@
 #include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/jobs.h"
+#include "cli/launchers/launcher.h"
 #include "cli/listener.h"
 #include "cli/run_check.h"
 #include "cli/run_flags.h"
@@ -28,25 +29,47 @@ namespace {
 
 class RunAction : public Action {
  public:
-  void add_options(CLI::App& app) override { add_run_flags(app, flags_); }
+  void add_options(CLI::App& app) override;
   int run(Invocation& invocation) override;
 
  private:
+  void refuse_others_flags() const;
   void make_plan(const Invocation& invocation, const Targets& targets);
   bool needs_code() const;
   std::string code_folder_on(const ssh::Host& host) const;
   bool wants_sync() const;
-  std::vector<std::string> code_folders() const;
-  bool complete_plan(Console& console, const Targets& targets, const std::vector<Checked>& checked);
-  void set_processes(const Targets& targets, const std::vector<Checked>& checked);
+  std::vector<std::string> code_folders(const Targets& targets) const;
   bool check(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
 
+  std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
+  const Launcher* launcher_ = nullptr;  ///< the one that is used
+  std::vector<std::pair<const Launcher*, const CLI::Option*>> own_options_;  ///< of one launcher
   RunFlags flags_;
-  std::optional<std::uint16_t> given_port_;
   RunPlan plan_;
   std::string what_;  ///< the experiment's or the program's name
   bool experiment_is_shipped_ = false;
 };
+
+void RunAction::add_options(CLI::App& app) {
+  add_run_flags(app, flags_);
+  for (const auto& launcher : launchers_) {
+    const std::size_t before = app.get_options().size();
+    launcher->add_options(app);
+    const std::vector<CLI::Option*> options = app.get_options();
+    for (std::size_t i = before; i < options.size(); ++i) {
+      options[i]->group(std::string(launcher->title()));
+      own_options_.emplace_back(launcher.get(), options[i]);
+    }
+  }
+}
+
+void RunAction::refuse_others_flags() const {
+  for (const auto& [launcher, option] : own_options_) {
+    if (launcher != launcher_ && option->count() > 0)
+      throw UsageError(fmt::format("{} goes with --launcher {}, and this run uses {}",
+                                   option->get_name(), launcher->name(), launcher_->name()));
+  }
+}
 
 /// The bundled trainer with an experiment that came with dtool needs nothing of the current folder.
 bool RunAction::needs_code() const {
@@ -63,8 +86,10 @@ bool RunAction::wants_sync() const {
 }
 
 void RunAction::make_plan(const Invocation& invocation, const Targets& targets) {
-  const int machines = static_cast<int>(targets.hosts.size());
+  plan_.launcher = launcher_->name();
   plan_.program = invocation.program;
+  launcher_->place(flags_, targets, plan_);
+  const int machines = static_cast<int>(plan_.machines.size());
   if (!flags_.experiment.empty()) {
     const Experiment experiment =
         read_experiment(flags_.experiment, flags_.config_kwargs, machines);
@@ -97,56 +122,14 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   if (flags_.listener != "auto") {
     const ListenerAddress listener = parse_listener(flags_.listener, targets);
     plan_.listener = listener.address;
-    given_port_ = listener.port;
+    plan_.port = listener.port;
   }
-  for (int id = 0; id < machines; ++id) {
-    const ssh::Host& host = targets.hosts[static_cast<std::size_t>(id)];
-    plan_.machines.push_back({id, host, code_folder_on(host), 1, 0, ""});
-  }
+  for (MachinePlan& machine : plan_.machines) machine.code_folder = code_folder_on(machine.host);
 }
 
-void RunAction::set_processes(const Targets& targets, const std::vector<Checked>& checked) {
-  for (std::size_t i = 0; i < plan_.machines.size(); ++i) {
-    MachinePlan& machine = plan_.machines[i];
-    if (flags_.nproc_per_node != "auto") {
-      machine.processes = parse_processes(flags_.nproc_per_node);
-    } else if (targets.slots[i]) {
-      machine.processes = *targets.slots[i];
-    } else {
-      machine.processes = std::max(1, checked[i].gpus);
-    }
-    machine.trainer = plan_.program.empty() ? checked[i].trainer : "";
-  }
-  number_ranks(plan_);
-}
-
-/// What only the hosts could tell. False where they do not fit together.
-bool RunAction::complete_plan(Console& console, const Targets& targets,
-                              const std::vector<Checked>& checked) {
-  set_processes(targets, checked);
-  if (plan_.listener.empty())
-    plan_.listener = plan_.machines.size() == 1 ? "127.0.0.1" : checked[0].address;
-  plan_.port = given_port_.value_or(checked[0].port);
-  if (plan_.on_failure == OnFailure::stop && plan_.machines.size() > 1)
-    plan_.coordinator_port = checked[0].coordinator_port;
-  if (!plan_.program.empty()) return true;
-  const int processes = plan_.machines.front().processes;
-  for (const MachinePlan& machine : plan_.machines) {
-    if (machine.processes == processes) continue;
-    console.fail(
-        fmt::format(
-            "{} has {} GPUs or slots and {} has {}; the bundled trainer wants as many on each",
-            ssh::to_string(machine.host), machine.processes,
-            ssh::to_string(plan_.machines.front().host), processes),
-        "--nproc_per_node sets the number");
-    return false;
-  }
-  return true;
-}
-
-std::vector<std::string> RunAction::code_folders() const {
+std::vector<std::string> RunAction::code_folders(const Targets& targets) const {
   std::vector<std::string> folders;
-  for (const MachinePlan& machine : plan_.machines) folders.push_back(machine.code_folder);
+  for (const ssh::Host& host : targets.hosts) folders.push_back(code_folder_on(host));
   return folders;
 }
 
@@ -154,13 +137,15 @@ bool RunAction::check(RunReport& report, Console& console, ssh::Remote& remote,
                       const Targets& targets) {
   Needs needs;
   needs.run_id = plan_.run_id;
-  needs.code_folders = code_folders();
+  needs.code_folders = code_folders(targets);
   needs.code_must_exist = flags_.no_sync && !plan_.program.empty();
   needs.activate = plan_.activate;
   needs.trainer = plan_.program.empty();
   if (needs.trainer) needs.experiment_toml = plan_.experiment_toml;
   needs.rsync = wants_sync();
-  needs.port = given_port_.value_or(0);
+  needs.port = plan_.port;
+  needs.machines = static_cast<int>(plan_.machines.size());
+  launcher_->add_needs(plan_, needs);
   const std::vector<Checked> checked = check_hosts(console, remote, needs);
   std::vector<ssh::HostResult> results;
   std::vector<ssh::Host> at_risk;
@@ -178,29 +163,26 @@ bool RunAction::check(RunReport& report, Console& console, ssh::Remote& remote,
     discard_run_folders(remote, plan_.run_id);
     throw UsageError(fmt::format("experiment {}: {}", what_, checked.front().experiment_fault));
   }
-  return complete_plan(console, targets, checked);
+  return launcher_->complete(console, flags_, targets, checked, plan_);
 }
 
 int RunAction::run(Invocation& invocation) {
   Console& console = invocation.console;
   apply_settings(invocation.settings, flags_);
-  Targets targets;
-  if (const auto chosen = choose_targets(flags_.hosts, invocation.settings)) {
-    targets = *chosen;
-  } else {
-    targets.hosts = {ssh::parse_host("local")};
-    targets.slots.resize(1);
-  }
+  launcher_ = &choose_launcher(launchers_, flags_);
+  refuse_others_flags();
+  const Targets targets = launcher_->reach(flags_, invocation.settings);
   make_plan(invocation, targets);
   if (flags_.dry_run) {
-    show_plan(console, plan_, {what_, flags_.listener, flags_.nproc_per_node, wants_sync()});
+    show_plan(console, plan_, *launcher_,
+              {what_, flags_.listener, flags_.nproc_per_node, wants_sync()});
     return kAllWell;
   }
   std::optional<tree_sync::Tree> tree;
   if (wants_sync()) tree = read_code_tree(flags_.excludes, flags_.output_dir);
 
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const auto send = [&] { return send_code_tree(console, *remote, *tree, code_folders()); };
+  const auto send = [&] { return send_code_tree(console, *remote, *tree, code_folders(targets)); };
   RunReport report(console, plan_.run_id);
   const bool is_ready = check(report, console, *remote, targets) &&
                         (!tree || report.all_well(send(), "sending the code"));
@@ -218,8 +200,8 @@ int RunAction::run(Invocation& invocation) {
     console.note("nothing was started, since it could not be recorded");
     throw;
   }
-  return start_run(console, *remote, plan_, *killfile, flags_.follow ? Follow::yes : Follow::no,
-                   report);
+  return start_run(console, *remote, *launcher_, plan_, *killfile, targets.connect,
+                   flags_.follow ? Follow::yes : Follow::no, report);
 }
 
 }  // namespace

@@ -41,8 +41,12 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
       fmt::format("activate={}\n", needs.activate.empty() ? "''" : ssh::quote_path(needs.activate));
   text += fmt::format("trainer_beside={}\n", needs.trainer ? ssh::quote(trainer_beside()) : "''");
   text += fmt::format("experiment={}\nmachines={}\n",
-                      ssh::quote(host > 0 ? "" : needs.experiment_toml), needs.code_folders.size());
-  text += fmt::format("wants_rsync={}\npeer={}\n", needs.rsync ? "yes" : "no", ssh::quote(peer));
+                      ssh::quote(host > 0 ? "" : needs.experiment_toml), needs.machines);
+  text += fmt::format("wants_rsync={}\nwants_screen={}\npeer={}\n", needs.rsync ? "yes" : "no",
+                      needs.screen ? "yes" : "no", ssh::quote(peer));
+  const bool is_asked = host < needs.launcher_checks.size() && !needs.launcher_checks[host].empty();
+  text +=
+      fmt::format("check_launcher() {{\n{}\n}}\n", is_asked ? needs.launcher_checks[host] : ":");
   text += fmt::format("port={}\n", host > 0          ? "''"
                                    : needs.port == 0 ? "auto"
                                                      : std::to_string(needs.port));
@@ -147,6 +151,8 @@ void judge(Checked& checked, const Needs& needs) {
              fmt::format("there is no folder {}, and --no_sync sends none", *folder), "");
   }
   if (needs.trainer) judge_trainer(answers, checked);
+  if (const auto error = find("launcher_lack"))
+    set_lack(checked, "launcher", *error, find("launcher_hint").value_or(""));
   checked.experiment_fault = readable_fault(find("bad_experiment").value_or(""));
   if (const auto port = find("port_taken")) {
     set_lack(checked, "port", fmt::format("something listens on port {} already", *port),

@@ -23,14 +23,19 @@ struct Needs {
   std::string activate;                   ///< may be empty
   bool trainer = false;                   ///< the bundled one
   std::string experiment_toml;            ///< for machine 0's trainer to check; empty: none
+  int machines = 1;                       ///< of the run
+  bool screen = true;
   bool rsync = false;
   std::uint16_t port = 0;  ///< on machine 0; 0: any that is free
   Survey survey = Survey::no;
+  /// What the launcher asks of each host: bash that says what is lacking with `lack_of ERROR HINT`;
+  /// empty: nothing.
+  std::vector<std::string> launcher_checks;
 };
 
 /// Something that a host lacks.
 struct Lack {
-  std::string what;  ///< `programs`, `trainer`, `activate`, `code`, `port`, `answer`
+  std::string what;  ///< `programs`, `trainer`, `activate`, `code`, `port`, `launcher`, `answer`
   std::string error;
   std::string hint;
 };

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/launchers/launcher.h"
+
 namespace dtool::cli {
 namespace {
 
@@ -25,6 +27,9 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
       "DTOOL_MACHINE_ID,\n"
       "DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it runs on this machine.");
   add_host_options(app, flags.hosts);
+  app.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
+      ->type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
+      ->check(CLI::IsMember(launcher_names()));
   app.add_option("--distributed_ip_and_port", flags.listener,
                  "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
   app.add_option("--config_kwargs", flags.config_kwargs,

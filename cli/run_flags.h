@@ -18,6 +18,7 @@ namespace dtool::cli {
 /// The flags, as typed; empty where one was not given.
 struct RunFlags {
   HostOptions hosts;
+  std::string launcher;
   std::string experiment;
   std::string listener = "auto";
   std::string config_kwargs;

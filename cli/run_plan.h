@@ -12,6 +12,10 @@
 
 namespace dtool::cli {
 
+/// What leads a machine's processes: a screen session of dtool's, or something that a launcher
+/// uses.
+enum class Leader { screen, other };
+
 /// One machine's part. Paths are on the host, absolute or from `~/`.
 struct MachinePlan {
   int id = 0;
@@ -20,6 +24,7 @@ struct MachinePlan {
   int processes = 1;    ///< of the user's program; the trainer starts its own, as many
   int first_rank = 0;   ///< of its local rank 0
   std::string trainer;  ///< the bundled trainer there; empty: the user's program is run
+  Leader leader = Leader::screen;
 };
 
 /// What becomes of the other machines' processes when one machine's fail.
@@ -27,8 +32,9 @@ enum class OnFailure { stop, leave };
 
 struct RunPlan {
   std::string run_id;
+  std::string launcher;  ///< its name
   std::uint64_t seed = 0;
-  std::string listener;  ///< address of machine 0 that the others reach
+  std::string listener;  ///< address of machine 0 that the others reach; empty: known once it runs
   std::uint16_t port = 0;
   int world_size = 1;
   OnFailure on_failure = OnFailure::stop;
@@ -59,8 +65,9 @@ std::string output_folder(const RunPlan& plan, const MachinePlan& machine);
 /// What the job of the machine is called: run id, session, state folder, log.
 ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine);
 
-/// The same with its script and files, ready to be started.
-ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine);
+/// What the scripts of a machine's processes want to have defined before
+/// (cli/scripts/environment.sh).
+std::string script_variables(const RunPlan& plan, const MachinePlan& machine);
 
 /// `NAME` or `NAME=value` as --export takes it; a value left out is this process's. Throws
 /// UsageError on a name that no variable can have, and where this process has no such variable.

@@ -12,27 +12,34 @@
 namespace dtool::cli {
 namespace {
 
-nlohmann::json plan_as_json(const RunPlan& plan, const OpenQuestions& open) {
+nlohmann::json plan_as_json(const RunPlan& plan, const Launcher& launcher,
+                            const OpenQuestions& open) {
   nlohmann::json machines = nlohmann::json::array();
   for (const MachinePlan& machine : plan.machines) {
     machines.push_back({{"id", machine.id},
                         {"host", ssh::to_string(machine.host)},
                         {"code_folder", machine.code_folder},
-                        {"output_folder", output_folder(plan, machine)},
-                        {"script", make_job(plan, machine).script}});
+                        {"output_folder", output_folder(plan, machine)}});
   }
-  return {{"run_id", plan.run_id},
-          {"seed", plan.seed},
-          {"distributed_ip_and_port", open.listener},
-          {"sends_code", open.sends_code},
-          {"machines", machines}};
+  nlohmann::json scripts = nlohmann::json::array();
+  for (const HostJob& each : launcher.jobs(plan)) scripts.push_back(each.job.script);
+  nlohmann::json document = {{"run_id", plan.run_id},
+                             {"launcher", plan.launcher},
+                             {"seed", plan.seed},
+                             {"distributed_ip_and_port", open.listener},
+                             {"sends_code", open.sends_code},
+                             {"machines", machines},
+                             {"scripts", scripts}};
+  for (const auto& [title, text] : launcher.texts(plan)) document["texts"][title] = text;
+  return document;
 }
 
 }  // namespace
 
-void show_plan(Console& console, const RunPlan& plan, const OpenQuestions& open) {
+void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
+               const OpenQuestions& open) {
   if (console.json()) {
-    console.document(plan_as_json(plan, open));
+    console.document(plan_as_json(plan, launcher, open));
     return;
   }
   const bool is_trainer = plan.program.empty();
@@ -56,6 +63,8 @@ void show_plan(Console& console, const RunPlan& plan, const OpenQuestions& open)
         fmt::format("{}: code in {}, output in {}", ssh::to_string(machine.host),
                     machine.code_folder, output_folder(plan, machine)));
   }
+  for (const auto& [title, text] : launcher.texts(plan))
+    console.say("\n" + console.styled(Style::bold, title) + "\n" + text);
 }
 
 bool RunReport::all_well(const std::vector<ssh::HostResult>& results, std::string_view doing) {
@@ -91,6 +100,8 @@ nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& kill
   }
   return {{"run_id", killfile.run_id},
           {"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
+          {"launcher", plan.launcher},
+          {"job", killfile.job},
           {"seed", plan.seed},
           {"distributed_ip_and_port", killfile.distributed_ip_and_port},
           {"on_failure", killfile.on_failure},

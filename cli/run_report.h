@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/launchers/launcher.h"
 #include "cli/run_plan.h"
 #include "killfiles/killfile.h"
 #include "ssh/remote.h"
@@ -23,7 +24,8 @@ struct OpenQuestions {
 };
 
 /// --dry_run: what would run where.
-void show_plan(Console& console, const RunPlan& plan, const OpenQuestions& open);
+void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
+               const OpenQuestions& open);
 
 /// What is told of a run from its first look at the hosts to its end: failures as they come, and
 /// with --json all of them in one document.

@@ -12,6 +12,7 @@
 #include "cli/host_options.h"
 #include "cli/jobs.h"
 #include "cli/recorded.h"
+#include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
@@ -31,17 +32,19 @@ int give_up(Console& console, ssh::Remote& remote, const killfiles::Killfile& ki
   return kSomeFailed;
 }
 
-void tell_started(Console& console, const RunPlan& plan, const killfiles::Killfile& killfile) {
-  std::vector<ssh::Host> hosts;
-  for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
-  console.note(fmt::format("{}: started on {}; {} process{}, seed {}, rank 0 listens on {}",
-                           console.styled_error(Style::bold, killfile.run_id), fold_hosts(hosts),
-                           plan.world_size, plan.world_size == 1 ? "" : "es", plan.seed,
-                           killfile.distributed_ip_and_port));
+/// The scheduler's id of the run, where it was given to one.
+void record_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile& killfile) {
+  for (const ssh::HostResult& result : results) {
+    const auto job = ssh::find_answer(ssh::read_answers(result.out), "job");
+    if (!job) continue;
+    killfile.job = *job;
+    killfiles::write(killfile_folder(), killfile);
+    return;
+  }
 }
 
-int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-               RunReport& report) {
+int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
+              RunReport& report) {
   const auto [results, cause] = follow_logs(console, remote, killfile);
   if (remote.interrupted()) {
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
@@ -57,6 +60,18 @@ int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile&
   return exit_code_of(results, remote);
 }
 
+/// Over the connections that there are, where each is one machine's.
+int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
+               const ssh::ConnectOptions& connect, RunReport& report) {
+  if (remote.hosts().size() == killfile.machines.size())
+    return follow_on(console, remote, killfile, report);
+  std::vector<ssh::Host> hosts;
+  for (const killfiles::Machine& machine : killfile.machines)
+    hosts.push_back(ssh::parse_host(machine.host));
+  const auto machines = ssh::make_fleet(hosts, connect);
+  return follow_on(console, *machines, killfile, report);
+}
+
 }  // namespace
 
 killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
@@ -69,11 +84,12 @@ killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
   killfile.command_line = command_line;
   killfile.what = what;
   killfile.seed = plan.seed;
-  killfile.distributed_ip_and_port = listener_of(plan);
+  if (!plan.listener.empty()) killfile.distributed_ip_and_port = listener_of(plan);
   killfile.nproc_per_node = plan.machines.front().processes;
   killfile.code_path = plan.machines.front().code_folder;
   killfile.on_failure = plan.on_failure == OnFailure::stop ? "stop" : "leave";
   killfile.max_restarts = plan.max_restarts;
+  killfile.launched_by = plan.launcher;
   killfile.coordinator = coordinator_of(plan);
   record_connection(connect, killfile);
   for (const MachinePlan& machine : plan.machines) {
@@ -85,15 +101,10 @@ killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
   return killfile;
 }
 
-int start_run(Console& console, ssh::Remote& remote, const RunPlan& plan,
-              const killfiles::Killfile& killfile, Follow follow, RunReport& report) {
-  std::vector<ssh::ScreenJob> jobs;
-  std::vector<std::size_t> all;
-  for (const MachinePlan& machine : plan.machines) {
-    all.push_back(jobs.size());
-    jobs.push_back(make_job(plan, machine));
-  }
-  const auto results = start_jobs(console, remote, jobs, all, ssh::OldLog::append);
+int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, const RunPlan& plan,
+              killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
+              RunReport& report) {
+  const auto results = start_jobs(console, remote, launcher.jobs(plan), ssh::OldLog::append);
   if (remote.interrupted()) {
     console.fail("interrupted while the run was being started",
                  fmt::format("dtool kill {} ends what was started", killfile.run_id));
@@ -101,19 +112,20 @@ int start_run(Console& console, ssh::Remote& remote, const RunPlan& plan,
   }
   if (!report.all_well(results, "starting"))
     return report.end(nlohmann::json::object(), give_up(console, remote, killfile, report));
-  tell_started(console, plan, killfile);
-  if (console.json()) {
-    const int exit_code =
-        follow == Follow::yes ? follow_run(console, remote, killfile, report) : kAllWell;
-    return report.end(describe_run(plan, killfile), exit_code);
+  record_job(results, killfile);
+  console.note(fmt::format("{}: {}", console.styled_error(Style::bold, killfile.run_id),
+                           launcher.started(plan, killfile)));
+  int exit_code = kAllWell;
+  if (follow == Follow::yes) {
+    exit_code = follow_run(console, remote, killfile, connect, report);
+  } else if (!console.json()) {
+    console.note(
+        fmt::format("look:    dtool status {0} --watch\n"
+                    "logs:    dtool logs {0} -f\n"
+                    "end it:  dtool kill {0}",
+                    killfile.run_id));
   }
-  if (follow == Follow::yes) return follow_run(console, remote, killfile, report);
-  console.note(
-      fmt::format("look:    dtool status {0} --watch\n"
-                  "logs:    dtool logs {0} -f\n"
-                  "end it:  dtool kill {0}",
-                  killfile.run_id));
-  return kAllWell;
+  return console.json() ? report.end(describe_run(plan, killfile), exit_code) : exit_code;
 }
 
 }  // namespace dtool::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/launchers/launcher.h"
 #include "cli/run_plan.h"
 #include "cli/run_report.h"
 #include "killfiles/killfile.h"
@@ -23,9 +24,10 @@ killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
                                const std::vector<std::string>& command_line,
                                const ssh::ConnectOptions& connect);
 
-/// Starts all machines' sessions, or, where one does not start, ends the others again. Returns the
-/// exit code: of the whole run where it is followed.
-int start_run(Console& console, ssh::Remote& remote, const RunPlan& plan,
-              const killfiles::Killfile& killfile, Follow follow, RunReport& report);
+/// Starts what the launcher has for it, or, where some of it does not start, ends the rest again.
+/// Returns the exit code: of the whole run where it is followed.
+int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, const RunPlan& plan,
+              killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
+              RunReport& report);
 
 }  // namespace dtool::cli

@@ -40,6 +40,8 @@ struct Killfile {
   std::string code_path;
   std::string on_failure = "leave";  ///< `stop`: one machine's failure ends the others
   int max_restarts = 0;              ///< of the whole run, after a failure
+  std::string launched_by = "ssh";   ///< the launcher's name
+  std::string job;                   ///< a scheduler's id of it; empty: none, or not known yet
   std::string coordinator;      ///< `IP:PORT` where machine 0's session hears the others'; or empty
   std::string ssh_config_file;  ///< as ssh -F; empty: the default
   std::vector<std::pair<std::string, std::string>> ssh_settings;  ///< as ssh -o

@@ -188,6 +188,8 @@ std::string to_text(const Killfile& killfile) {
   text += line("on_failure", killfile.on_failure);
   text += fmt::format("max_restarts = {}\n", killfile.max_restarts);
   text += line("coordinator", killfile.coordinator);
+  text += line("launched_by", killfile.launched_by);
+  text += line("job", killfile.job);
   text += line("ssh_config_file", killfile.ssh_config_file);
   text += array_line("ssh_settings", join_settings(killfile));
   text += fmt::format("machine_count = {}\n", killfile.machines.size());
@@ -214,10 +216,26 @@ Killfile parse(std::string_view text, const std::string& name) {
                                        "hint: the run was started by another version of dtool",
                                        *format, kFormat));
   }
-  table.require_known({"format", "run_id", "kind", "created", "launcher", "what", "command_line",
-                       "seed", "distributed_ip_and_port", "nproc_per_node", "code_path",
-                       "on_failure", "max_restarts", "coordinator", "ssh_config_file",
-                       "ssh_settings", "machine_count", "machine"});
+  table.require_known({"format",
+                       "run_id",
+                       "kind",
+                       "created",
+                       "launcher",
+                       "what",
+                       "command_line",
+                       "seed",
+                       "distributed_ip_and_port",
+                       "nproc_per_node",
+                       "code_path",
+                       "on_failure",
+                       "max_restarts",
+                       "coordinator",
+                       "launched_by",
+                       "job",
+                       "ssh_config_file",
+                       "ssh_settings",
+                       "machine_count",
+                       "machine"});
   require_count(table, "format");
   Killfile killfile;
   killfile.run_id = require_text(table, "run_id");
@@ -240,6 +258,8 @@ Killfile parse(std::string_view text, const std::string& name) {
   killfile.on_failure = read_on_failure(table);
   if (table.has("max_restarts")) killfile.max_restarts = require_count(table, "max_restarts");
   if (table.has("coordinator")) killfile.coordinator = require_text(table, "coordinator");
+  if (table.has("launched_by")) killfile.launched_by = require_text(table, "launched_by");
+  if (table.has("job")) killfile.job = require_text(table, "job");
   killfile.ssh_config_file = require_text(table, "ssh_config_file");
   killfile.ssh_settings = read_settings(table);
   killfile.machines = read_machines(table);

@@ -1,11 +1,15 @@
 # shellcheck shell=bash disable=SC2154
 # Looks whether a host can run a machine's part of a run. Defined before: answer, folder (the run's, or empty: none is made), code (if it
 # must be there, or empty), activate (or empty), trainer_beside (the launcher's trainer, or
-# empty: none wanted), experiment (for the trainer to check, or empty), machines (their number), wants_rsync (yes or no), port (to look
+# empty: none wanted), experiment (for the trainer to check, or empty), machines (their number), wants_rsync and wants_screen (yes or no), check_launcher (a function, the
+# launcher's own), port (to look
 # at, `auto`, or empty on machines that do not listen), peer (an address of another machine, or empty).
 lack() { answer lack "$1"; }
+# What the launcher lacks, and how to mend it.
+lack_of() { answer launcher_lack "$1"; answer launcher_hint "${2-}"; }
 answer home "$HOME"
-for program in screen flock tail awk; do
+[ "$wants_screen" = no ] || command -v screen > /dev/null || lack screen
+for program in flock tail awk; do
   command -v "$program" > /dev/null || lack "$program"
 done
 [ "$wants_rsync" = no ] || command -v rsync > /dev/null || lack rsync
@@ -64,6 +68,8 @@ if [ -n "$port" ]; then
   fi
   answer address "${address:-127.0.0.1}"
 fi
+
+check_launcher
 
 # systemd may end what a user leaves running at logout
 if grep -qsE '^ *KillUserProcesses *= *(yes|true|1|on)' /etc/systemd/logind.conf /etc/systemd/logind.conf.d/*.conf &&

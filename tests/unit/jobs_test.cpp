@@ -133,9 +133,9 @@ TEST(StartJobs, TellsWhyAJobDidNotStart) {
   remote.answers[0] = answered("dtool-answer started=1 2 boot\n");
   remote.answers[1] = answered("dtool-answer error=screen is not installed\n", 1);
   remote.answers[3] = answered("", 127);
-  std::vector<ssh::ScreenJob> jobs(4);
+  const std::vector<HostJob> jobs = {{0, {}}, {1, {}}, {3, {}}};
   Console console;
-  const auto results = start_jobs(console, remote, jobs, {0, 1, 3}, ssh::OldLog::append);
+  const auto results = start_jobs(console, remote, jobs, ssh::OldLog::append);
   ASSERT_EQ(results.size(), 3U);
   EXPECT_TRUE(results[0].ok());
   EXPECT_EQ(results[1].error, "screen is not installed");

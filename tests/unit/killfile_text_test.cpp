@@ -140,7 +140,7 @@ TEST(KillfileText, CutShortAnywhereIsAnErrorOrEqual) {
 TEST(KillfileText, CutShortBetweenMachinesSaysHowManyItShouldName) {
   const std::string text = to_text(example());
   EXPECT_EQ(fault(text.substr(0, text.rfind("\n[[machine]]"))),
-            "f:18:17: machine_count: the file should name 2 machines and names 1\n"
+            "f:20:17: machine_count: the file should name 2 machines and names 1\n"
             "hint: the file was edited or cut short");
 }
 

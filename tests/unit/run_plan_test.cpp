@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "cli/action.h"
+#include "cli/launchers/all.h"
 #include "tests/unit/syntax.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -58,6 +59,11 @@ TEST(RunPlan, TheOutputFolderIsInTheCodeFolderUnlessItIsAnchored) {
   EXPECT_EQ(output_folder(plan, plan.machines[0]), "/data/out/" + id);
   plan.output_dir = "~/out";
   EXPECT_EQ(output_folder(plan, plan.machines[0]), "~/out/" + id);
+}
+
+/// What is started for the machine over SSH.
+ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine) {
+  return make_ssh_launcher()->jobs(plan)[static_cast<std::size_t>(machine.id)].job;
 }
 
 TEST(MakeJob, NamesSessionStateAndLogAfterRunAndMachine) {

@@ -1,0 +1,21 @@
+#include "cli/assignments.h"
+
+#include <fmt/format.h>
+
+#include "ssh/quote.h"
+
+namespace dtool::cli {
+
+std::string assign(std::string_view name, std::string_view value) {
+  return fmt::format("{}={}\n", name, ssh::quote(value));
+}
+
+std::string assign_path(std::string_view name, std::string_view path) {
+  return fmt::format("{}={}\n", name, path.empty() ? "''" : ssh::quote_path(path));
+}
+
+std::string assign_array(std::string_view name, const std::vector<std::string>& values) {
+  return fmt::format("{}=({})\n", name, ssh::quote_all(values));
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,14 @@
+// Who makes each launcher: a line here and one in launcher.cpp are what a new one adds outside its
+// own file.
+#pragma once
+
+#include <memory>
+
+#include "cli/launchers/launcher.h"
+
+namespace dtool::cli {
+
+/// dtool itself, over SSH: a screen session a machine, which the run's own supervision watches.
+std::unique_ptr<Launcher> make_ssh_launcher();
+
+}  // namespace dtool::cli

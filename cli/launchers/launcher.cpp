@@ -1,0 +1,105 @@
+#include "cli/launchers/launcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/launchers/all.h"
+#include "cli/listener.h"
+
+namespace dtool::cli {
+
+Targets Launcher::reach(const RunFlags& flags, const Settings& settings) const {
+  if (auto chosen = choose_targets(flags.hosts, settings)) return *chosen;
+  Targets targets;
+  targets.hosts = {ssh::parse_host("local")};
+  targets.slots.resize(1);
+  return targets;
+}
+
+std::string Launcher::started(const RunPlan& plan, const killfiles::Killfile& killfile) const {
+  std::vector<ssh::Host> hosts;
+  for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
+  return fmt::format("started on {}; {} process{}, seed {}, rank 0 listens on {}",
+                     fold_hosts(hosts), plan.world_size, plan.world_size == 1 ? "" : "es",
+                     plan.seed, killfile.distributed_ip_and_port);
+}
+
+std::vector<std::unique_ptr<Launcher>> make_launchers() {
+  std::vector<std::unique_ptr<Launcher>> launchers;
+  launchers.push_back(make_ssh_launcher());
+  return launchers;
+}
+
+std::vector<std::string> launcher_names() {
+  std::vector<std::string> names;
+  for (const auto& each : make_launchers()) names.emplace_back(each->name());
+  return names;
+}
+
+const Launcher& choose_launcher(const std::vector<std::unique_ptr<Launcher>>& launchers,
+                                const RunFlags& flags) {
+  if (flags.launcher.empty()) return *launchers.front();
+  const auto found = std::ranges::find(launchers, flags.launcher,
+                                       [](const auto& launcher) { return launcher->name(); });
+  return **found;  // CLI11 has checked the name
+}
+
+void place_on_hosts(const Targets& targets, RunPlan& plan) {
+  for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
+    MachinePlan machine;
+    machine.id = static_cast<int>(i);
+    machine.host = targets.hosts[i];
+    plan.machines.push_back(machine);
+  }
+}
+
+namespace {
+
+void set_processes(const RunFlags& flags, const Targets& targets,
+                   const std::vector<Checked>& checked, RunPlan& plan) {
+  for (std::size_t i = 0; i < plan.machines.size(); ++i) {
+    MachinePlan& machine = plan.machines[i];
+    if (flags.nproc_per_node != "auto") {
+      machine.processes = parse_processes(flags.nproc_per_node);
+    } else if (targets.slots[i]) {
+      machine.processes = *targets.slots[i];
+    } else {
+      machine.processes = std::max(1, checked[i].gpus);
+    }
+    machine.trainer = plan.program.empty() ? checked[i].trainer : "";
+  }
+  number_ranks(plan);
+}
+
+/// The bundled trainer wants as many processes on each machine.
+bool are_alike(Console& console, const RunPlan& plan) {
+  const MachinePlan& first = plan.machines.front();
+  for (const MachinePlan& machine : plan.machines) {
+    if (machine.processes == first.processes) continue;
+    console.fail(
+        fmt::format(
+            "{} has {} GPUs or slots and {} has {}; the bundled trainer wants as many on each",
+            ssh::to_string(machine.host), machine.processes, ssh::to_string(first.host),
+            first.processes),
+        "--nproc_per_node sets the number");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets& targets,
+                         const std::vector<Checked>& checked, RunPlan& plan) {
+  set_processes(flags, targets, checked, plan);
+  if (plan.listener.empty())
+    plan.listener = plan.machines.size() == 1 ? "127.0.0.1" : checked[0].address;
+  if (plan.port == 0) plan.port = checked[0].port;
+  return !plan.program.empty() || are_alike(console, plan);
+}
+
+}  // namespace dtool::cli
