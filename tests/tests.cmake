@@ -230,6 +230,7 @@ if(DTOOL_TESTS)
       lab_ends_with_its_owner
       lab_hosts_are_machines_of_their_own
       lab_hosts_behind_the_first
+      lab_slurm_is_a_cluster
       labs_at_once_do_not_meet
       list_tells_the_state_of_runs
       launchers_at_once_each_get_their_run

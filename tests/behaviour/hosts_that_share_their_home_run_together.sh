@@ -3,9 +3,8 @@
 # machine has its own state and log there, and `status`, `logs` and `kill` tell them apart.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
-lab 4
+lab 4 --shared_home
 tag=819203$$  # tells its processes from those of other labs on this machine
-for host in 2 3 4; do on $host mount --bind "$DTOOL_LAB_FOLDER/host1/root" /root; done
 
 for round in 1 2; do
   for ((i = 0; i < 200; i++)); do echo "$round $RANDOM" >file$i; done

@@ -198,7 +198,6 @@ lab_reboot() {
   needs_isolation reboot
   host_number "${1:-}"
   local host=$REPLY link
-  [[ ! -d $folder/slurm ]] || fail 'reboot needs a lab without --slurm: the slurmd would not come back'
   host_process "$host"
   full_speed "$host"
   links_of "$host"
@@ -213,6 +212,7 @@ lab_reboot() {
   start_host "$host"
   wait_for_host "$host"
   bridge_lines "$host" | ip -batch -
+  [[ ! -d $folder/slurm ]] || ! is_node "$host" || start_slurmd "$host"
 }
 
 # Until its processes, `pids`, are gone.

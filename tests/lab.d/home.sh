@@ -53,7 +53,7 @@ print_environment() {
   printf 'export %s=%q\n' HOME "$folder/home" PATH "$folder/home/bin:$outer_path" \
     DTOOL_LAB "$name" DTOOL_LAB_FOLDER "$folder" DTOOL_LAB_MODE "$mode" DTOOL_LAB_HOSTS "$hosts" DTOOL_LAB_RANGE "$range" \
     DTOOL_LAB_HOSTFILE "$folder/hostfile" DTOOL_LAB_DEAD "$dead"
-  [[ ! -e $folder/slurm/slurm.conf ]] || printf 'export SLURM_CONF=%q\n' "$folder/slurm/slurm.conf"
+  [[ ! -e $folder/slurm/etc/slurm.conf ]] || printf 'export SLURM_CONF=%q\n' "$folder/slurm/etc/slurm.conf"
   # Without this, tests could use the keys that the user's own agent holds.
   echo 'unset SSH_AUTH_SOCK SSH_AGENT_PID'
 }

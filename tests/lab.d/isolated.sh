@@ -68,6 +68,7 @@ start_isolated() {
   mkdir -p /run/screen /run/sshd
   cp "$parts/host_init" "$parts/start_sshd" "$folder/"
   choose_addresses
+  [[ $slurm == no ]] || make_slurm_folders
   make_host_folders
   for ((i = 1; i <= count; i++)); do
     start_host "$i"
@@ -101,6 +102,7 @@ make_host_folders() {
   public_key=$(<"$folder/home/.ssh/id_ed25519.pub")
   hosts=("${addresses[@]}")
   for ((i = 1; i <= count; i++)); do
+    [[ $shared_home == no || $i == 1 ]] || { mkdir -p "$folder/host$i" && ln -s ../host1/root "$folder/host$i/root"; }
     homes+=("$folder/host$i/root/.ssh")
     hosts[i]+=" h$i lab-$short-$i"
   done
@@ -138,6 +140,7 @@ mounts_of() {
   done
   echo "$here/root /root none rbind 0 0"
   echo "$here/etc_hosts /etc/hosts none bind 0 0"
+  [[ ! -d $folder/slurm/etc ]] || echo "$folder/slurm/etc /etc/slurm none bind 0 0"
   echo "$here/boot_id /proc/sys/kernel/random/boot_id none bind 0 0"
   # By a name of their own: mount --all passes over what it takes for mounted already.
   echo "lab-screens /run/screen tmpfs mode=1777 0 0"

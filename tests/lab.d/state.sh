@@ -125,14 +125,14 @@ end_lab() {
 
 # Reads what write_lab wrote: mode, count, range, subnet numbers.
 read_lab() {
-  mode='' count=0 range='' network='' inner_network='' dead='' port=22
+  mode='' count=0 range='' network='' inner_network='' dead='' port=22 login=no
   # shellcheck disable=SC1091
   [[ ! -e $1/lab.conf ]] || source "$1/lab.conf"
 }
 
 write_lab() {
   printf '%s=%q\n' mode "$mode" count "$count" range "$range" network "$network" inner_network "$inner_network" \
-    dead "$dead" port "$port" behind "$behind" >"$folder/lab.conf"
+    dead "$dead" port "$port" behind "$behind" login "$login" >"$folder/lab.conf"
 }
 
 open_lab() {
