@@ -130,9 +130,13 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
   report_failures(console, ended.results, fmt::format("ending {}", name));
   const std::string forced =
       ended.forced > 0 ? fmt::format(", {} of them by KILL", ended.forced) : "";
+  const std::string cancelled =
+      ended.cancelled > 0
+          ? fmt::format("{} job{} cancelled, ", ended.cancelled, ended.cancelled == 1 ? "" : "s")
+          : "";
   const std::string left = ended.none_left ? "none is left" : "the killfile is kept";
-  console.note(fmt::format("{}: {} process{} ended on {}{}; {}",
-                           console.styled_error(Style::bold, name), ended.ended,
+  console.note(fmt::format("{}: {}{} process{} ended on {}{}; {}",
+                           console.styled_error(Style::bold, name), cancelled, ended.ended,
                            ended.ended == 1 ? "" : "es", fold_hosts(targets.hosts), forced, left));
   const bool deleted = ended.none_left && forget(console, *remote, chosen);
   if (deleted) console.note(fmt::format("deleted {}", chosen.file.string()));
@@ -142,6 +146,7 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
   report.push_back({{"run_id", chosen.killfile.run_id},
                     {"ended", ended.ended},
                     {"forced", ended.forced},
+                    {"cancelled", ended.cancelled},
                     {"none_left", ended.none_left},
                     {"deleted", deleted},
                     {"hosts", hosts}});

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "cli/failures.h"
 #include "ssh/host_pattern.h"
 #include "ssh/script.h"
 
@@ -70,8 +71,13 @@ void LogOutput::finish() {
 
 void LogOutput::explain(std::vector<ssh::HostResult>& results) const {
   for (std::size_t host = 0; host < results.size(); ++host) {
-    if (results[host].failure == ssh::Failure::none && results[host].exit_code != 0)
-      results[host].error = complaint(host);
+    if (results[host].failure != ssh::Failure::none || results[host].exit_code == 0) continue;
+    results[host].error = complaint(host);
+    // Where several machines are reached through one host, its name says too little.
+    const bool is_shared =
+        std::ranges::count(results, results[host].host, &ssh::HostResult::host) > 1;
+    if (is_shared && results[host].error.empty())
+      results[host].error = fmt::format("{} ended with {}", names_[host], describe(results[host]));
   }
 }
 
@@ -83,7 +89,8 @@ std::string LogOutput::complaint(std::size_t host) const {
     return *state == "exited"    ? ""
            : *state == "stopped" ? "its processes were ended, since the run failed"
            : *state == "killed"  ? "it was killed"
-                                 : "it ended without an exit code";
+           : *state == "lost"    ? "it ended without an exit code"
+                                 : "the scheduler ended it: " + *state;
   std::string text = complaints_[host];
   while (text.ends_with('\n')) text.pop_back();
   return text;

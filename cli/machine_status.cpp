@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/failures.h"
@@ -60,7 +61,27 @@ std::optional<Progress> read_progress(const Answers& answers) {
                   find_number(answers, "metrics_s_ago").value_or(0)};
 }
 
+/// What a scheduler says of the job, by the names that its probe gives to it.
+std::optional<MachineState> scheduled_state(const std::string& word) {
+  static const std::map<std::string, MachineState> states = {
+      {"pending", MachineState::pending},         {"running", MachineState::running},
+      {"cancelled", MachineState::cancelled},     {"timed_out", MachineState::timed_out},
+      {"node_failed", MachineState::node_failed}, {"out_of_memory", MachineState::out_of_memory},
+      {"preempted", MachineState::preempted},     {"unknown", MachineState::unreachable}};
+  const auto found = states.find(word);
+  return found == states.end() ? std::nullopt : std::optional(found->second);
+}
+
 MachineState judge(MachineStatus& status, const Answers& answers) {
+  if (const auto word = ssh::find_answer(answers, "scheduler_state")) {
+    const auto code = find_number(answers, "exit_code");
+    if (ssh::find_answer(answers, "killed") && *word != "running") return MachineState::killed;
+    const auto state = scheduled_state(*word);
+    if (state && !code) return *state;
+    if (!code) return MachineState::lost;
+    status.exit_code = static_cast<int>(*code);
+    return ssh::find_answer(answers, "stopped") ? MachineState::stopped : MachineState::exited;
+  }
   if (!ssh::find_answer(answers, "pid")) {
     return ssh::find_answer(answers, "killed") ? MachineState::killed : MachineState::not_started;
   }
@@ -74,7 +95,7 @@ MachineState judge(MachineStatus& status, const Answers& answers) {
 }
 
 std::string name_of(const MachineStatus& status) {
-  return fmt::format("machine {} ({})", status.id, ssh::to_string(status.host));
+  return fmt::format("machine {} ({})", status.id, place_of(status));
 }
 
 std::string describe_failure(const MachineStatus& status) {
@@ -90,6 +111,9 @@ std::string describe_failure(const MachineStatus& status) {
     }
     case MachineState::lost:
       if (status.was_rebooted) return name_of(status) + " was rebooted while it ran";
+      if (!status.job.empty())
+        return fmt::format("job {} of Slurm is over and left no exit code{}", status.job,
+                           status.reason.empty() ? "" : ": " + status.reason);
       return name_of(status) +
              " was lost: its session is gone and left no exit code (SIGKILL, or "
              "the system ended it)";
@@ -97,6 +121,16 @@ std::string describe_failure(const MachineStatus& status) {
       return fmt::format("{} cannot be asked: {}", name_of(status), status.error);
     case MachineState::killed:
       return name_of(status) + " was ended by dtool kill";
+    case MachineState::cancelled:
+      return fmt::format("job {} was cancelled", status.job);
+    case MachineState::timed_out:
+      return fmt::format("job {} reached its time limit", status.job);
+    case MachineState::node_failed:
+      return fmt::format("a node of job {} failed", status.job);
+    case MachineState::out_of_memory:
+      return fmt::format("job {} ran out of memory", status.job);
+    case MachineState::preempted:
+      return fmt::format("job {} had to make room for another one", status.job);
     default:
       return fmt::format("{}: {}", name_of(status), state_text(status));
   }
@@ -106,6 +140,12 @@ std::string describe_failure(const MachineStatus& status) {
 /// exit code says more than a missing answer.
 int rank_of(const MachineStatus& status) {
   switch (status.state) {
+    case MachineState::cancelled:
+    case MachineState::timed_out:
+    case MachineState::node_failed:
+    case MachineState::out_of_memory:
+    case MachineState::preempted:
+      return 0;
     case MachineState::lost:
       return status.was_rebooted ? 0 : 1;
     case MachineState::exited:
@@ -157,7 +197,13 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
   }
   status.pid = find_number(answers, "pid");
   status.up_s = find_number(answers, "up_s");
+  status.node = ssh::find_answer(answers, "node").value_or("");
+  status.job = ssh::find_answer(answers, "job").value_or("");
+  status.reason = without_controls(ssh::find_answer(answers, "reason").value_or(""));
+  if (status.reason == "None") status.reason.clear();  // Slurm's word for it
   status.state = judge(status, answers);
+  if (status.state == MachineState::unreachable)
+    status.error = fmt::format("its scheduler does not answer: {}", status.reason);
   status.was_rebooted =
       status.state == MachineState::lost && ssh::find_answer(answers, "rebooted").has_value();
   status.ended_s_ago = status.up_s ? std::nullopt : find_number(answers, "ended_s_ago");
@@ -183,6 +229,18 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
 
 std::string_view to_string(MachineState state) {
   switch (state) {
+    case MachineState::pending:
+      return "pending";
+    case MachineState::cancelled:
+      return "cancelled";
+    case MachineState::timed_out:
+      return "timed_out";
+    case MachineState::node_failed:
+      return "node_failed";
+    case MachineState::out_of_memory:
+      return "out_of_memory";
+    case MachineState::preempted:
+      return "preempted";
     case MachineState::running:
       return "running";
     case MachineState::exited:
@@ -201,11 +259,18 @@ std::string_view to_string(MachineState state) {
   return "unreachable";
 }
 
+std::string place_of(const MachineStatus& status) {
+  return status.node.empty() ? ssh::to_string(status.host) : status.node;
+}
+
 std::string state_text(const MachineStatus& status) {
   if (status.state == MachineState::exited) return fmt::format("exited {}", status.exit_code);
   if (status.state == MachineState::not_started) return "not started";
   if (status.was_rebooted) return "lost, rebooted";
-  return std::string(to_string(status.state));
+  std::string text(to_string(status.state));
+  std::ranges::replace(text, '_', ' ');
+  const bool has_reason = status.state == MachineState::pending && !status.reason.empty();
+  return has_reason ? fmt::format("{} ({})", text, status.reason) : text;
 }
 
 ssh::Command status_command(const std::vector<AskedMachine>& machines, Detail detail) {
@@ -316,6 +381,9 @@ nlohmann::json to_json(const MachineStatus& status) {
   if (!status.last_line.empty()) json["last_line"] = status.last_line;
   if (!status.full_disk.empty()) json["full_disk"] = status.full_disk;
   if (!status.supervision.empty()) json["supervision"] = status.supervision;
+  if (!status.node.empty()) json["node"] = status.node;
+  if (!status.job.empty()) json["job"] = status.job;
+  if (!status.reason.empty()) json["reason"] = status.reason;
   if (!status.error.empty()) json["error"] = status.error;
   if (!status.hint.empty()) json["hint"] = status.hint;
   return json;

@@ -16,12 +16,18 @@ namespace dtool::cli {
 
 /// What became of it.
 enum class MachineState {
+  pending,  ///< in a scheduler's queue
   running,
   exited,       ///< with an exit code
   stopped,      ///< by the run's supervision, since another machine failed
   killed,       ///< by dtool kill
   lost,         ///< gone without an exit code: SIGKILL, or the host was rebooted
   not_started,  ///< nothing of the run was ever started there, or it was deleted
+  cancelled,    ///< the next ones: by the scheduler, or by who told it to
+  timed_out,    ///< its time limit
+  node_failed,
+  out_of_memory,
+  preempted,
   unreachable,  ///< no answer, or none that can be read
 };
 
@@ -50,6 +56,9 @@ struct MachineStatus {
   int id = 0;
   ssh::Host host;
   MachineState state = MachineState::unreachable;
+  std::string node;    ///< that a scheduler chose for it; empty: none yet, or it is its own host
+  std::string job;     ///< a scheduler's id; or empty
+  std::string reason;  ///< a scheduler's for the state; or empty
   int exit_code = -1;  ///< where it exited
   bool was_rebooted = false;
   std::optional<std::int64_t> pid;  ///< of the session's leader
@@ -70,13 +79,17 @@ struct MachineStatus {
   std::string error;      ///< why there is no answer
   std::string hint;
 
-  /// Running, or ended with exit code 0.
+  /// Waiting for its turn, running, or ended with exit code 0.
   bool is_well() const {
-    return state == MachineState::running || (state == MachineState::exited && exit_code == 0);
+    return state == MachineState::pending || state == MachineState::running ||
+           (state == MachineState::exited && exit_code == 0);
   }
 };
 
-/// `running`, `exited 3`, `lost, rebooted`.
+/// The node that a scheduler chose, else the host.
+std::string place_of(const MachineStatus& status);
+
+/// `running`, `exited 3`, `lost, rebooted`, `pending (Resources)`.
 std::string state_text(const MachineStatus& status);
 
 /// A machine of a recorded run that is asked how it is.

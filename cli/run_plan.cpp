@@ -19,6 +19,13 @@ std::string address_and_port(const std::string& address, std::uint16_t port) {
   return fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, port);
 }
 
+std::string folder_of_run(const RunPlan& plan, const MachinePlan& machine) {
+  const bool is_relative = !plan.output_dir.starts_with('/') && !plan.output_dir.starts_with("~/");
+  const std::string base =
+      is_relative ? machine.code_folder + "/" + plan.output_dir : plan.output_dir;
+  return base + "/" + plan.run_id;
+}
+
 bool is_variable_name(std::string_view name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) return false;
   for (const char each : name) {
@@ -45,11 +52,13 @@ std::string coordinator_of(const RunPlan& plan) {
   return plan.coordinator_port == 0 ? "" : address_and_port(plan.listener, plan.coordinator_port);
 }
 
+std::string run_output_folder(const RunPlan& plan) {
+  return folder_of_run(plan, plan.machines.front());
+}
+
 std::string output_folder(const RunPlan& plan, const MachinePlan& machine) {
-  const bool is_relative = !plan.output_dir.starts_with('/') && !plan.output_dir.starts_with("~/");
-  const std::string base =
-      is_relative ? machine.code_folder + "/" + plan.output_dir : plan.output_dir;
-  return base + "/" + plan.run_id;
+  const std::string folder = folder_of_run(plan, machine);
+  return machine.part.empty() ? folder : folder + "/" + machine.part;
 }
 
 ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine) {

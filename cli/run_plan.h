@@ -25,6 +25,7 @@ struct MachinePlan {
   int first_rank = 0;   ///< of its local rank 0
   std::string trainer;  ///< the bundled trainer there; empty: the user's program is run
   Leader leader = Leader::screen;
+  std::string part;  ///< of a run that is several: its folder in the run's own; empty: all of it
 };
 
 /// What becomes of the other machines' processes when one machine's fail.
@@ -59,7 +60,10 @@ std::string listener_of(const RunPlan& plan);
 /// `IP:PORT` where the machines report how they do; empty where none listens.
 std::string coordinator_of(const RunPlan& plan);
 
-/// The run's own folder under the output folder, on that machine.
+/// The run's own folder under the output folder, on the first machine.
+std::string run_output_folder(const RunPlan& plan);
+
+/// The machine's part of it, there.
 std::string output_folder(const RunPlan& plan, const MachinePlan& machine);
 
 /// What the job of the machine is called: run id, session, state folder, log.

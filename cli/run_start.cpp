@@ -55,8 +55,10 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
                              console.styled_error(Style::bold, killfile.run_id),
                              fold_hosts(remote.hosts())));
   report.tell_cause(cause);
-  console.note(fmt::format("outputs: {} on each\nforget:  dtool kill {} --delete",
-                           killfile.machines.front().output_folder, killfile.run_id));
+  const bool is_on_one = machines_by_host(remote.hosts(), killfile).size() == 1;
+  console.note(fmt::format("outputs: {}{}\nforget:  dtool kill {} --delete",
+                           killfile.machines.front().output_folder, is_on_one ? "" : " on each",
+                           killfile.run_id));
   return exit_code_of(results, remote);
 }
 

@@ -11,8 +11,9 @@ namespace dtool::cli {
 namespace {
 
 /// What asks for attention first, after what still runs.
-constexpr std::array kWords = {"running", "failed",      "stopped",     "lost",
-                               "killed",  "not started", "unreachable", "ended"};
+constexpr std::array kWords = {
+    "running",   "pending", "failed", "timed out", "node failed", "out of memory", "cancelled",
+    "preempted", "stopped", "lost",   "killed",    "not started", "unreachable",   "ended"};
 
 /// A group while it is put together.
 struct Group {
@@ -84,8 +85,9 @@ void read_states(const std::vector<killfiles::Killfile>& runs, const HostsOfRuns
 
 std::string state_word(const MachineStatus& machine) {
   if (machine.state == MachineState::exited) return machine.exit_code == 0 ? "ended" : "failed";
-  if (machine.state == MachineState::not_started) return "not started";
-  return std::string(to_string(machine.state));
+  std::string word(to_string(machine.state));
+  std::ranges::replace(word, '_', ' ');
+  return word;
 }
 
 std::string states_text(const std::vector<MachineStatus>& machines) {

@@ -93,7 +93,8 @@ std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile) {
 
 bool has_ended(const std::vector<MachineStatus>& machines) {
   return std::none_of(machines.begin(), machines.end(), [](const MachineStatus& each) {
-    return each.state == MachineState::running || each.state == MachineState::unreachable;
+    return each.state == MachineState::pending || each.state == MachineState::running ||
+           each.state == MachineState::unreachable;
   });
 }
 
@@ -111,7 +112,10 @@ int attempt_of(const std::vector<MachineStatus>& machines) {
 
 std::string_view state_of_run(const std::vector<MachineStatus>& machines) {
   if (exit_code_of(machines) != kAllWell) return "failed";
-  return has_ended(machines) ? "ended" : "running";
+  const bool waits = std::all_of(machines.begin(), machines.end(), [](const MachineStatus& each) {
+    return each.state == MachineState::pending;
+  });
+  return has_ended(machines) ? "ended" : waits ? "pending" : "running";
 }
 
 }  // namespace dtool::cli

@@ -106,15 +106,17 @@ Row row_of(const Group& group) {
   Row row;
   std::vector<std::string> ids;
   std::vector<ssh::Host> hosts;
+  std::vector<std::string> places;  ///< that a scheduler chose
   for (const MachineStatus* each : group) {
     ids.push_back(std::to_string(each->id));
     hosts.push_back(each->host);
+    if (!each->node.empty()) places.push_back(each->node);
   }
   const std::string folded_ids = ssh::fold(ids);
   row.cells[machine] = group.size() == 1             ? ids.front()
                        : folded_ids.starts_with('[') ? folded_ids.substr(1, folded_ids.size() - 2)
                                                      : folded_ids;
-  row.cells[host] = fold_hosts(hosts);
+  row.cells[host] = places.empty() ? fold_hosts(hosts) : ssh::fold(places);
   row.cells[state] = state_text(first);
   const auto plain = [](std::int64_t value) { return std::to_string(value); };
   const auto percent = [](std::int64_t value) { return fmt::format("{}%", value); };
@@ -261,7 +263,7 @@ std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
   const bool is_running = std::any_of(machines.begin(), machines.end(), [](const auto& each) {
     return each.state == MachineState::running;
   });
-  if (is_running && killfile.on_failure == "stop" && killfile.machines.size() > 1)
+  if (is_running && !killfile.coordinator.empty())
     notes.push_back(fmt::format("supervised by machine {} ({})", killfile.machines.front().id,
                                 killfile.machines.front().host));
   if (killfile.max_restarts > 0) {

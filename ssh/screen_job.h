@@ -35,8 +35,7 @@ struct ScreenJob {
   std::vector<std::pair<std::string, std::string>> files =
       {};  ///< name and content, into the state folder first
   Beginning beginning = Beginning::assumed;
-  std::string begin =
-      {};  ///< shell text that defines `begin` for start.sh; empty: a screen session
+  std::string begin = {};  ///< defines `begin` for start.sh; empty: a screen session
 };
 
 /// What becomes of a log that is there already.

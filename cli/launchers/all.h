@@ -11,4 +11,7 @@ namespace dtool::cli {
 /// dtool itself, over SSH: a screen session a machine, which the run's own supervision watches.
 std::unique_ptr<Launcher> make_ssh_launcher();
 
+/// Slurm: a job that sbatch takes on a login host.
+std::unique_ptr<Launcher> make_slurm_launcher();
+
 }  // namespace dtool::cli

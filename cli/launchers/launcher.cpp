@@ -31,6 +31,7 @@ std::string Launcher::started(const RunPlan& plan, const killfiles::Killfile& ki
 std::vector<std::unique_ptr<Launcher>> make_launchers() {
   std::vector<std::unique_ptr<Launcher>> launchers;
   launchers.push_back(make_ssh_launcher());
+  launchers.push_back(make_slurm_launcher());
   return launchers;
 }
 
@@ -42,7 +43,12 @@ std::vector<std::string> launcher_names() {
 
 const Launcher& choose_launcher(const std::vector<std::unique_ptr<Launcher>>& launchers,
                                 const RunFlags& flags) {
-  if (flags.launcher.empty()) return *launchers.front();
+  if (flags.launcher.empty()) {
+    const bool names_hosts = !flags.hosts.runs_on.empty() || !flags.hosts.hostfile.empty();
+    const auto at_home =
+        std::ranges::find_if(launchers, [](const auto& each) { return each->is_at_home(); });
+    return names_hosts || at_home == launchers.end() ? *launchers.front() : **at_home;
+  }
   const auto found = std::ranges::find(launchers, flags.launcher,
                                        [](const auto& launcher) { return launcher->name(); });
   return **found;  // CLI11 has checked the name

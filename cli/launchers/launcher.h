@@ -34,6 +34,9 @@ class Launcher {
   virtual std::string_view name() const = 0;
   virtual std::string_view title() const { return ""; }
 
+  /// Whether dtool runs where this launcher alone makes sense: inside a job of its scheduler.
+  virtual bool is_at_home() const { return false; }
+
   /// Flags that are this launcher's alone: with another one they are refused.
   virtual void add_options(CLI::App& /*app*/) {}
 

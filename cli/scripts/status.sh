@@ -5,8 +5,8 @@ LC_ALL=C
 now=$(date +%s)
 age_of() { answer "$1" $((now - $(stat -c %Y "$2" 2> /dev/null || echo "$now"))); }
 
-# The processes that bear the run's id, without what only looks at them.
-[ -n "${brief-}" ] || mapfile -t pids < <(grep -lsxzF "DTOOL_RUN_ID=$run_id" /proc/[0-9]*/environ | cut -d/ -f3)
+# The processes that bear the run's id, without what only looks at them. Those of a job that has no session here are elsewhere.
+[ -n "${brief-}" ] || [ -e "$state/probe" ] || mapfile -t pids < <(grep -lsxzF "DTOOL_RUN_ID=$run_id" /proc/[0-9]*/environ | cut -d/ -f3)
 
 # Sets ticks (of CPU time) and pages (resident) of those processes together.
 measure() {
@@ -60,6 +60,7 @@ if cd "$state" 2> /dev/null; then
   # shellcheck source=/dev/null
   [ ! -e probe ] || . ./probe
   look_at_leader
+  [ ! -s node ] || answer node "$(< node)"
   # kill leaves its mark on runs too that had ended before.
   if [ -e killed ] && ! { [ -e exit_code ] && [ exit_code -ot killed ]; }; then answer killed yes; fi
   for name in attempt supervision cause; do

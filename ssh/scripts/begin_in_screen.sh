@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# How start.sh makes a job run: in a screen session that no log-in ends.
-begin() {
+# Makes a job run in a screen session that no log-in ends: what begin is for start.sh, unless a launcher has another way.
+begin_in_screen() {
   local said i
   command -v screen > /dev/null || fail "screen is not installed"
   said=$(screen -dmS "$session" bash ./session "$log" 2>&1 9>&-) || fail "screen did not start: $said"

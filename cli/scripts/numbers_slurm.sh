@@ -1,0 +1,25 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# The numbers of one process that srun has started, and its output into its machine's log. Arguments: the run's folder, the
+# attempt (0: the first start), address and port of rank 0. Defined before: output (path), nodes (of the job), processes_of
+# (array, by place), seeds and parts (arrays, one for each member of a job array). environment.sh comes next.
+run=$1 attempt=$2 listener=$3 port=$4
+task=0
+[ ${#parts[@]} = 1 ] || task=$SLURM_ARRAY_TASK_ID
+seed=${seeds[task]} output=$output${parts[task]}
+machines=$SLURM_STEP_NUM_NODES machine_id=$SLURM_NODEID rank=$SLURM_PROCID local_rank=$SLURM_LOCALID
+place=$((task * nodes + machine_id))
+processes=${processes_of[place]} world_size=0
+for ((i = 0; i < machines; i++)); do ((world_size += processes_of[task * nodes + i])); done
+case $listener in
+  *:*) listener_and_port="[$listener]:$port" ;;
+  *) listener_and_port=$listener:$port ;;
+esac
+state=$run/machine$place
+mkdir -p "$output"
+exec >> "$output/machine$place.log" 2>&1 < /dev/null
+# The job's script puts the machine's exit code together from its processes'.
+told=''
+record_end() { printf '%s %s\n' "$1" "$told" > "$state/ranks/$rank.new" && mv -f "$state/ranks/$rank.new" "$state/ranks/$rank"; }
+trap 'record_end "$?"' EXIT
+trap 'told=told; exit 143' TERM
+((local_rank != 0)) || echo "${SLURMD_NODENAME-}" > "$state/node"

@@ -1,0 +1,37 @@
+# shellcheck shell=bash disable=SC2154,SC2317
+# One process of a run that a launcher starts a process at a time: becomes the parent of the program, hands signals on to it,
+# and ends as it does. Defined before: by the numbers attempt, state, rank, local_rank, machine_id, world_size, processes; by
+# the plan trainer, program, listener, port, seed, output; by the environment inside (words before the program). Sets told
+# where the launcher told this process to end.
+export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORLD_SIZE=$processes GROUP_RANK=$machine_id
+export RANK=$rank LOCAL_RANK=$local_rank
+words=("${inside[@]}" "${program[@]}")
+if [ -n "$trainer" ]; then
+  words=("$trainer" "$state/experiment.toml" --seed "$seed" --output_dir "$output")
+  ((attempt == 0)) || words+=(--checkpoint auto)
+fi
+
+hand_on() {  # $1: signal
+  [ "$1" = USR1 ] || told=told
+  [ -z "$child" ] || kill "-$1" "$child" 2> /dev/null
+}
+child=''
+for signal in TERM INT USR1; do
+  # shellcheck disable=SC2064
+  trap "hand_on $signal" "$signal"
+done
+# Bash has what it runs aside ignore Ctrl-C otherwise.
+(trap - INT QUIT; exec "${words[@]}") < /dev/null &
+child=$!
+[ -z "$told" ] || kill -TERM "$child"
+# A signal for this process ends the wait as well; its program may go on then. Bash's own word on a killed one is no output.
+{
+  while kill -0 "$child"; do
+    wait "$child"
+    code=$?
+  done
+  wait "$child"
+  after=$?
+} 2> /dev/null
+[ "$after" = 127 ] || code=$after
+exit "$code"

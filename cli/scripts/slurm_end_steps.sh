@@ -1,0 +1,19 @@
+# shellcheck shell=bash disable=SC2154
+# How a run's steps in an allocation of the user's are ended: kill.sh sources it in the first machine's state folder, and ends what is on
+# this host itself. Defined before: answer, run_id, allocation (the job's id).
+steps() {
+  timeout 15 squeue --noheader --steps --jobs "$allocation" --format '%i %j' 2> /dev/null | awk -v name="$run_id" '$2 == name { print $1 }'
+}
+end_steps() {
+  local all i
+  all=$(steps)
+  [ -n "$all" ] || return
+  for ((i = 0; i < 100; i++)); do
+    # shellcheck disable=SC2086
+    ((i % 20)) || timeout 15 scancel $all 2> /dev/null
+    [ -n "$(steps)" ] || { answer cancelled "$(wc -w <<< "$all")"; return; }
+    sleep 0.3
+  done
+  answer left "step ${all//$'\n'/, } of Slurm"
+}
+end_steps

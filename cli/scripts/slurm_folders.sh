@@ -1,0 +1,12 @@
+# shellcheck shell=bash disable=SC2015,SC2154
+# Makes the state folders of a run's other machines beside the first one's, where start.sh is. Defined before: states, logs (arrays of
+# paths, by machine).
+make_folders() {  # $1: a file of the first machine's that tells how the job is doing
+  local i
+  for ((i = 1; i < ${#states[@]}; i++)); do
+    mkdir -p "${states[i]}" "$(dirname "${logs[i]}")" || fail "cannot make the folder ${states[i]}"
+    ln -sfn "${logs[i]}" "${states[i]}/log" && ln -sfn "$state/$1" "${states[i]}/$1" || fail "cannot write into ${states[i]}"
+    [ ! -e experiment.toml ] || ln -sfn "$state/experiment.toml" "${states[i]}/experiment.toml"
+    : >> "${logs[i]}" || fail "cannot write ${logs[i]}"
+  done
+}

@@ -1,0 +1,96 @@
+# shellcheck shell=bash disable=SC2154
+# How a machine of a run that Slurm runs is doing: follow.sh and status.sh source it in the machine's state folder. Defined before: nodes
+# (of the job).
+run_folder=$(readlink -f ..)
+machine=${PWD##*machine}
+task=$((machine / nodes))
+first=$run_folder/machine$((task * nodes))
+job=$(cat "$run_folder/machine0/job" 2> /dev/null)
+told=$run_folder/slurm.told  # what Slurm last said, for all machines of the run
+
+# Asks Slurm where its last answer is older than $1 seconds. Once a job is over, Slurm forgets it after some minutes, and the answer stays.
+ask_slurm() {
+  local age said
+  age=$(($(date +%s) - $(stat -c %Y "$told" 2> /dev/null || echo 0)))
+  [ "$age" -ge "$1" ] || return 0
+  (
+    flock -n 9 || { [ -e "$told" ] || flock 9; exit; }
+    if said=$(timeout 15 scontrol show job -o "$job" 2>&1); then
+      printf '%s\n' "$said" > "$told.new" && mv -f "$told.new" "$told"
+      rm -f "$told.fault"
+    elif [[ $said == *'Invalid job id'* ]]; then
+      : > "$run_folder/slurm.gone"
+      touch "$told"
+    else
+      printf '%s\n' "${said//$'\n'/ }" > "$told.fault"
+    fi
+  ) 9>> "$run_folder/slurm.lock"
+}
+# What Slurm says of $1 (JobState, Reason, …), of this machine's job.
+slurm_says() {
+  awk -v task="$task" -v key="$1" '
+    { mine = "" ; value = "" }
+    { for (i = 1; i <= NF; i++) {
+        if ($i ~ /^ArrayTaskId=/) { mine = substr($i, 13) }
+        if (index($i, key "=") == 1 && value == "") value = substr($i, length(key) + 2) } }
+    mine == "" || mine == task { exact = value; found = 1 }
+    mine ~ /[-,%]/ { others = value }
+    END { print found ? exact : others }' "$told" 2> /dev/null
+}
+# Sets slurm_state: pending, running, completed, failed, cancelled, timed_out, node_failed, out_of_memory, preempted, lost (Slurm knows
+# nothing of it), unknown (Slurm does not answer).
+look_at_job() {
+  local word
+  slurm_state=lost
+  [ -n "$job" ] || return
+  ask_slurm "$1"
+  word=$(slurm_says JobState)
+  case $word in
+    PENDING | REQUEUED | REQUEUE_HOLD | REQUEUE_FED | SPECIAL_EXIT | CONFIGURING) slurm_state=pending ;;
+    RUNNING | COMPLETING | SUSPENDED | STOPPED | RESIZING | SIGNALING | STAGE_OUT) slurm_state=running ;;
+    COMPLETED) slurm_state=completed ;;
+    FAILED | BOOT_FAIL | REVOKED) slurm_state=failed ;;
+    CANCELLED*) slurm_state=cancelled ;;
+    TIMEOUT | DEADLINE) slurm_state=timed_out ;;
+    NODE_FAIL) slurm_state=node_failed ;;
+    OUT_OF_MEMORY) slurm_state=out_of_memory ;;
+    PREEMPTED) slurm_state=preempted ;;
+    *) slurm_state=unknown ;;
+  esac
+  # A job that Slurm has forgotten did not end before it said so last.
+  case $slurm_state in pending | running) [ ! -e "$run_folder/slurm.gone" ] || slurm_state=lost ;; esac
+  [ "$slurm_state" != unknown ] || [ -e "$told.fault" ] || slurm_state=lost
+}
+
+runs() {
+  [ ! -e "$first/over" ] || return
+  look_at_job 5
+  case $slurm_state in pending | running | unknown) return 0 ;; *) return 1 ;; esac
+}
+became() {
+  look_at_job 2
+  case $slurm_state in completed | failed | lost) ;; *) echo "$slurm_state" ;; esac
+}
+look_at_leader() {
+  local seconds
+  [ -z "$job" ] || answer job "$job"
+  if [ -e "$first/over" ]; then
+    answer scheduler_state over
+    return
+  fi
+  look_at_job 2
+  answer scheduler_state "$slurm_state"
+  case $slurm_state in
+    pending) answer reason "$(slurm_says Reason)" ;;
+    running)
+      seconds=$(slurm_says StartTime)
+      [ -e exit_code ] || answer up_s $(($(date +%s) - $(date -d "$seconds" +%s 2> /dev/null || date +%s)))
+      ;;
+    unknown) answer reason "$(cat "$told.fault" 2> /dev/null)" ;;
+    *)
+      answer reason "$(slurm_says Reason)"
+      answer slurm_exit_code "$(slurm_says ExitCode)"
+      seconds=$(date -d "$(slurm_says EndTime)" +%s 2> /dev/null) && answer ended_s_ago $(($(date +%s) - seconds))
+      ;;
+  esac
+}
