@@ -161,6 +161,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       mnist_is_downloaded_where_it_is_missing
       resuming_is_bit_for_bit
       same_seed_gives_the_same_numbers
+      signals_write_a_checkpoint
       says_what_it_is
       stages_and_schedules_take_effect
       starts_under_torchrun_and_mpirun

@@ -19,6 +19,7 @@
 #include "trainer/launch/cause_exchange.h"
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/launch.h"
+#include "trainer/launch/requests.h"
 #include "trainer/launch/supervisor.h"
 #include "trainer/launch/visible_gpus.h"
 #include "trainer/settings/command_line.h"
@@ -182,6 +183,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  dtool::trainer::ignore_checkpoint_signal();
   try {
     return run(argc, argv);
   } catch (const dtool::trainer::UsageError& mistake) {

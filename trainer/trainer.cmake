@@ -54,6 +54,7 @@ if(DTOOL_TRAINER)
     trainer/launch/launch.cpp
     trainer/launch/line_socket.cpp
     trainer/launch/out_of_memory.cpp
+    trainer/launch/requests.cpp
     trainer/launch/supervisor.cpp
     trainer/launch/visible_gpus.cpp
     trainer/launch/worker_processes.cpp
@@ -98,6 +99,7 @@ if(DTOOL_TRAINER)
     $<IF:$<BOOL:${DTOOL_TRAINER_NCCL}>,trainer/ranks/gpu.cpp,trainer/ranks/no_gpu.cpp>
     trainer/ranks/process_group.cpp
     trainer/ranks/rendezvous.cpp
+    trainer/ranks/request_exchange.cpp
     trainer/ranks/uncaught.cpp
     trainer/training/cuda_graph.cpp
     trainer/training/data_parallel.cpp

@@ -15,6 +15,7 @@
 #include "trainer/comm/gradient_sum.h"
 #include "trainer/data/provide_data.h"
 #include "trainer/launch/last_words.h"
+#include "trainer/launch/requests.h"
 #include "trainer/model/workload.h"
 #include "trainer/ranks/failure_watch.h"
 #include "trainer/ranks/process_group.h"
@@ -32,8 +33,9 @@ namespace {
 using namespace dtool::trainer;
 
 /// Ends this process because another rank failed. At once: destructors would wait for peers that
-/// are gone.
+/// are gone. Where this rank was terminated, so were they, and nothing has failed.
 [[noreturn]] void stop_for_others(const std::string& reason) {
+  end_if_terminated();
   say_last_words(reason);
   std::_Exit(kOthersFailed);
 }
@@ -133,6 +135,7 @@ int work_and_tell(const Job& job, const Meeting& meeting, std::optional<FailureW
     return kMistake;
   } catch (const CollectiveFailed& problem) {
     if (!watch) throw;
+    end_if_terminated();
     stop_for_others(watch->find_cause(problem.what()));
   } catch (const RunFailed& problem) {
     say_last_words(problem.what());
@@ -160,8 +163,10 @@ int run(int argc, char** argv) {
   if (place->world_size > 1) watch.emplace(meeting, job.timeout, stop_for_others);
   std::optional<UncaughtExceptions> uncaught;  // NCCL's, as a rule
   if (watch) {
-    uncaught.emplace(
-        [&watch](const std::string& error) { stop_for_others(watch->find_cause(error)); });
+    uncaught.emplace([&watch](const std::string& error) {
+      end_if_terminated();
+      stop_for_others(watch->find_cause(error));
+    });
   }
   const int code = work_and_tell(job, meeting, watch, group);
   if (code != kTrained) std::_Exit(code);
@@ -171,6 +176,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ignore_checkpoint_signal();
   try {
     return run(argc, argv);
   } catch (const UsageError& mistake) {

@@ -69,6 +69,8 @@ TEST(Cause, ComesThroughTheWireAsItWas) {
   cause.text = "rank 3 on machine 1 (red02): a \"text\": with  blanks";
   cause.hint = "mend it";
   EXPECT_EQ(read_cause(write_cause(cause)), cause);
+  cause.workers_end = Cause::WorkersEnd::with_a_checkpoint;
+  EXPECT_EQ(read_cause(write_cause(cause)), cause);
   cause.text = "two\nlines\tand a tab";
   EXPECT_EQ(read_cause(write_cause(cause))->text, "two lines and a tab");
   EXPECT_FALSE(read_cause("alive"));

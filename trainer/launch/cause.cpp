@@ -1,5 +1,5 @@
-// The wording of causes, and their form on the wire: `cause`, certainty, exit code, text and hint,
-// with tabs between.
+// The wording of causes, and their form on the wire: `cause`, certainty, exit code, how the workers
+// end, text and hint, with tabs between.
 #include "trainer/launch/cause.h"
 
 #include <fmt/format.h>
@@ -85,14 +85,16 @@ std::string name_missing_ranks(const std::vector<int>& ranks, int local_world_si
 }
 
 std::string write_cause(const Cause& cause) {
-  return fmt::format("cause\t{}\t{}\t{}\t{}",
+  return fmt::format("cause\t{}\t{}\t{}\t{}\t{}",
                      cause.certainty == Cause::Certainty::certain ? "certain" : "suspected",
-                     cause.exit_code, on_one_line(cause.text), on_one_line(cause.hint));
+                     cause.exit_code,
+                     cause.workers_end == Cause::WorkersEnd::at_once ? "kill" : "terminate",
+                     on_one_line(cause.text), on_one_line(cause.hint));
 }
 
 std::optional<Cause> read_cause(std::string_view line) {
   std::vector<std::string> parts;
-  while (parts.size() < 4) {
+  while (parts.size() < 5) {
     const auto tab = line.find('\t');
     if (tab == line.npos) return std::nullopt;
     parts.emplace_back(line.substr(0, tab));
@@ -102,7 +104,8 @@ std::optional<Cause> read_cause(std::string_view line) {
   Cause cause;
   cause.certainty = parts[1] == "certain" ? Cause::Certainty::certain : Cause::Certainty::suspected;
   cause.exit_code = parts[2] == std::to_string(kMistake) ? kMistake : kFailed;
-  cause.text = parts[3];
+  if (parts[3] == "terminate") cause.workers_end = Cause::WorkersEnd::with_a_checkpoint;
+  cause.text = parts[4];
   cause.hint = std::string(line);
   return cause;
 }

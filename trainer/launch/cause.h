@@ -18,8 +18,13 @@ struct Cause {
   };
   Certainty certainty = Certainty::certain;
   int exit_code = kFailed;  ///< of every machine's dtool-trainer: kFailed or kMistake
-  std::string text;         ///< one line
-  std::string hint;         ///< how to mend a mistake, or empty
+  enum class WorkersEnd {
+    at_once,
+    with_a_checkpoint,  ///< a machine was terminated, and all are well
+  };
+  WorkersEnd workers_end = WorkersEnd::at_once;
+  std::string text;  ///< one line
+  std::string hint;  ///< how to mend a mistake, or empty
 
   bool operator==(const Cause&) const = default;
 };

@@ -71,6 +71,6 @@ std::unique_ptr<CauseExchange> make_cause_client(const MachineInRun& self);
 inline constexpr std::chrono::seconds kSignOfLife{1};
 
 /// The version of what they say to each other; both sides must have the same.
-inline constexpr int kExchangeVersion = 1;
+inline constexpr int kExchangeVersion = 2;
 
 }  // namespace dtool::trainer

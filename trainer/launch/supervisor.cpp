@@ -27,7 +27,7 @@ constexpr auto kAnswerToSuspicion = std::chrono::seconds(5);
 sigset_t watched_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, each);
+  for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, each);
   return signals;
 }
 
@@ -51,7 +51,7 @@ class Supervisor {
   std::optional<Cause> watch();
 
   /// Ends the workers and stays until the other machines have been told.
-  void end_workers(milliseconds grace);
+  void end_workers(const std::optional<Cause>& cause, milliseconds grace);
 
   int interrupted_by() const { return interrupted_by_; }
 
@@ -91,11 +91,13 @@ void Supervisor::read_signals() {
   signalfd_siginfo info;
   while (read(signals_, &info, sizeof info) == sizeof info) {
     const int signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGCHLD || interrupted_by_ != 0) continue;
+    if (signal == SIGUSR1) workers_.signal(SIGUSR1);
+    if (signal == SIGCHLD || signal == SIGUSR1 || interrupted_by_ != 0) continue;
     interrupted_by_ = signal;
     Cause cause;
     cause.text = fmt::format("{}: ended by signal {} ({})", machine_name(self_.machine, self_.host),
                              signal, strsignal(signal));
+    if (signal == SIGTERM) cause.workers_end = Cause::WorkersEnd::with_a_checkpoint;
     report(cause);
   }
 }
@@ -132,8 +134,10 @@ std::optional<Cause> Supervisor::watch() {
   }
 }
 
-void Supervisor::end_workers(milliseconds grace) {
-  workers_.signal(SIGTERM);
+/// After a failure there is no step that rank 0 could finish.
+void Supervisor::end_workers(const std::optional<Cause>& cause, milliseconds grace) {
+  const bool may_write = cause && cause->workers_end == Cause::WorkersEnd::with_a_checkpoint;
+  workers_.signal(may_write ? SIGTERM : SIGKILL);
   const auto deadline = Clock::now() + grace;
   for (;;) {
     read_signals();
@@ -168,7 +172,7 @@ int supervise(const std::vector<WorkerCommand>& commands, const MachineInRun& se
               CauseExchange& exchange, milliseconds grace) {
   Supervisor supervisor(commands, self, exchange);
   const auto cause = supervisor.watch();
-  supervisor.end_workers(grace);
+  supervisor.end_workers(cause, grace);
   if (cause) fmt::print(stderr, "{}{}", over_the_bar(), last_line(*cause, self.machines));
   if (supervisor.interrupted_by() != 0) return 128 + supervisor.interrupted_by();
   return cause ? cause->exit_code : kTrained;

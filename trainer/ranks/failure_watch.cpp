@@ -76,6 +76,7 @@ std::string no_sign_of_life(const std::vector<Member>& silent) {
 FailureWatch::FailureWatch(const Meeting& meeting, seconds silence,
                            std::function<void(const std::string&)> stop_process)
     : meeting_(meeting),
+      requests_(meeting.place.rank),
       silence_(silence),
       stop_process_(std::move(stop_process)),
       last_beats_(meeting.members.size(), 0),
@@ -110,6 +111,7 @@ void FailureWatch::watch() {
         stop_process_(*reason);
       }
       if (place.rank == 0) look_for_silence(*store);
+      requests_.exchange(*store);
       lock.lock();
     } while (!stopping_.wait_for(lock, kBeat, [this] { return stopped_; }));
   } catch (const std::exception&) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "trainer/ranks/rendezvous.h"
+#include "trainer/ranks/request_exchange.h"
 
 namespace dtool::trainer {
 
@@ -49,6 +50,7 @@ class FailureWatch {
   std::string lost_listener() const;
 
   Meeting meeting_;
+  RequestExchange requests_;
   std::chrono::seconds silence_;
   std::function<void(const std::string&)> stop_process_;
   std::vector<std::int64_t> last_beats_;                             ///< rank 0 only, by rank

@@ -6,12 +6,16 @@
 #include <fmt/format.h>
 #include <torch/utils.h>
 
+#include <signal.h>
+
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
 #include "trainer/data/batch_loader.h"
 #include "trainer/data/sampler.h"
 #include "trainer/launch/launch.h"
+#include "trainer/launch/requests.h"
 #include "trainer/ranks/gpu.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/usage_error.h"
@@ -83,6 +87,8 @@ class Training {
   Report report(std::int64_t epoch, const LossSums& sums) const;
   void evaluate();
   void write_checkpoint();
+  bool keeps_checkpoints() const;
+  void heed_requests();
   std::filesystem::path checkpoints() const { return checkpoints_of(options_); }
 
   const Experiment& experiment_;
@@ -101,7 +107,8 @@ class Training {
   Progress progress_;
   double learning_rate_ = 0;  ///< of the last step
   std::string resumed_from_;
-  Scores scores_;  ///< of the last evaluation
+  std::int64_t kept_step_ = -1;  ///< of the last checkpoint
+  Scores scores_;                ///< of the last evaluation
 };
 
 void Training::run() {
@@ -120,7 +127,12 @@ void Training::run() {
   }
   open_log();
   if (plan_.is_over(progress_)) evaluate();
-  while (!plan_.is_over(progress_)) train_leg();
+  if (keeps_checkpoints()) await_requests();
+  while (!plan_.is_over(progress_)) {
+    train_leg();
+    heed_requests();
+  }
+  await_no_requests();
   if (!log_) return;
   if (const auto model = workload_.model().exported()) {
     write_whole(options_.output_dir / "trained_model.pt", *model);
@@ -172,6 +184,7 @@ void Training::train_leg() {
     if (is_told) tell_loss();
     if (is_kept) write_checkpoint();
     if (is_last) break;
+    heed_requests();
   }
   const bool whole_epoch = batches.empty();
   if (whole_epoch) {
@@ -271,10 +284,7 @@ void Training::close_epoch() {
     done.scores = scores_;
   }
   if (log_) log_->epoch(done);
-  const auto& checkpoint = experiment_.checkpoint;
-  if (checkpoint.every_epochs + checkpoint.every_steps > 0 && due(checkpoint.every_epochs)) {
-    write_checkpoint();
-  }
+  if (keeps_checkpoints() && due(experiment_.checkpoint.every_epochs)) write_checkpoint();
 }
 
 void Training::next_stage() {
@@ -326,6 +336,30 @@ void Training::write_checkpoint() {
   write_whole(checkpoint_file(checkpoints(), progress_.steps),
               pack(workload_.model(), *optimizer_, progress_));
   thin_out(checkpoints(), progress_.steps, experiment_.checkpoint.keep);
+  kept_step_ = progress_.steps;
+}
+
+bool Training::keeps_checkpoints() const {
+  return experiment_.checkpoint.every_epochs + experiment_.checkpoint.every_steps > 0;
+}
+
+/// Between two steps, where rank 0 has all that a checkpoint needs; the other ranks wait for it in
+/// the next one. What cannot be resumed from is not kept: the loss, in which it shows, is not
+/// looked at now, since that takes all ranks.
+void Training::heed_requests() {
+  if (!log_) return;
+  const int signal = take_request();
+  if (signal == 0) return;
+  const auto parameters = workload_.model().parameters();
+  const bool is_sound = std::all_of(parameters.begin(), parameters.end(), [](const auto& each) {
+    return at::isfinite(each.tensor.detach()).all().template item<bool>();
+  });
+  if (is_sound && kept_step_ != progress_.steps) write_checkpoint();
+  log_->note(fmt::format("{}: step {}, since {} came",
+                         is_sound ? "checkpoint written" : "no checkpoint, the model is no number",
+                         progress_.steps, signal == SIGTERM ? "SIGTERM" : "SIGUSR1"));
+  note_request_fulfilled();
+  end_if_terminated();
 }
 
 }  // namespace

@@ -1,0 +1,92 @@
+// Handlers that only set flags, and SIGALRM for the time when waiting is over.
+#include "trainer/launch/requests.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+
+namespace dtool::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<int> request = 0;
+std::atomic<bool> terminated = false;
+std::atomic<std::int64_t> fulfilled = 0;
+std::atomic<Clock::duration::rep> fulfilled_at = 0;
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+
+/// For handlers, too.
+void end_by_termination() {
+  signal(SIGTERM, SIG_DFL);
+  raise(SIGTERM);
+}
+
+void heed(int signal_number) {
+  if (signal_number == SIGALRM) return end_by_termination();
+  if (signal_number == SIGTERM && !terminated.exchange(true)) alarm(kTerminationGrace.count());
+  pass_request(signal_number);
+}
+
+void handle(int signal_number, void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigaction(signal_number, &action, nullptr);
+}
+
+}  // namespace
+
+void ignore_checkpoint_signal() {
+  signal(SIGUSR1, SIG_IGN);
+}
+
+void await_requests() {
+  for (const int each : {SIGUSR1, SIGTERM, SIGALRM}) handle(each, heed);
+}
+
+void await_no_requests() {
+  handle(SIGTERM, SIG_DFL);
+  end_if_terminated();
+}
+
+int take_request() {
+  return request.exchange(0);
+}
+
+/// The end is what counts where both are asked for.
+void pass_request(int signal_number) {
+  int none = 0;
+  if (signal_number == SIGTERM) {
+    request = SIGTERM;
+  } else {
+    request.compare_exchange_strong(none, signal_number);
+  }
+}
+
+bool is_terminated() {
+  return terminated;
+}
+
+void end_if_terminated() {
+  if (!terminated) return;
+  std::fflush(nullptr);
+  end_by_termination();
+}
+
+void note_request_fulfilled() {
+  fulfilled_at = Clock::now().time_since_epoch().count();
+  ++fulfilled;
+}
+
+std::int64_t requests_fulfilled() {
+  return fulfilled;
+}
+
+Clock::time_point last_fulfilled() {
+  return Clock::time_point(Clock::duration(fulfilled_at));
+}
+
+}  // namespace dtool::trainer
