@@ -76,7 +76,7 @@ go_on_later() {
   scancel --signal=USR1 "$SLURM_JOB_ID"
   for ((i = 0; i < notice / 2; i++)); do
     kill -0 "$step" 2> /dev/null || break
-    [ "$has_trainer" = no ] || [ -z "$(find "$output${parts[task]}" -newer notice -name '*.checkpoint' -print -quit 2> /dev/null)" ] || break
+    [ "$has_trainer" = no ] || [ -z "$(find "$output${parts[task]}" -newer notice -name 'step_*.pt' -print -quit 2> /dev/null)" ] || break
     sleep 1 &
     wait $!
   done
