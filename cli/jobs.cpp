@@ -43,7 +43,13 @@ void judge(ssh::HostResult& result, KillReport& report) {
   }
   report.ended += outcome->ended;
   report.forced += outcome->forced;
-  report.cancelled += outcome->cancelled;
+  if (!outcome->cancelled.empty()) report.cancelled = outcome->cancelled;
+  if (!outcome->job_left.empty()) {
+    result.failure = ssh::Failure::timed_out;
+    result.error = "the scheduler may still have it: " + outcome->job_left;
+    result.hint = "run dtool kill again when the scheduler answers";
+    return;
+  }
   if (outcome->left.empty()) return;
   result.failure = ssh::Failure::timed_out;
   result.error = describe_left(*outcome);

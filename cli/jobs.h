@@ -46,7 +46,7 @@ struct KillReport {
       results;             ///< a host where something is left has a failure's exit code and error
   int ended = 0;           ///< processes, over all hosts
   int forced = 0;          ///< of them, those that needed KILL
-  int cancelled = 0;       ///< jobs of a scheduler
+  std::string cancelled;   ///< what a scheduler had of it: `job 12`; or empty
   bool none_left = false;  ///< every host looked again and found none
 };
 

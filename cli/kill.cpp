@@ -131,9 +131,7 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
   const std::string forced =
       ended.forced > 0 ? fmt::format(", {} of them by KILL", ended.forced) : "";
   const std::string cancelled =
-      ended.cancelled > 0
-          ? fmt::format("{} job{} cancelled, ", ended.cancelled, ended.cancelled == 1 ? "" : "s")
-          : "";
+      ended.cancelled.empty() ? "" : fmt::format("{} cancelled, ", ended.cancelled);
   const std::string left = ended.none_left ? "none is left" : "the killfile is kept";
   console.note(fmt::format("{}: {}{} process{} ended on {}{}; {}",
                            console.styled_error(Style::bold, name), cancelled, ended.ended,

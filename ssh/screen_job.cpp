@@ -78,7 +78,11 @@ std::optional<KillOutcome> read_kill(const HostResult& result) {
   const auto ended = find_number(answers, "ended");
   const auto forced = find_number(answers, "forced");
   if (!ended || !forced || !find_answer(answers, "looked_again")) return std::nullopt;
-  KillOutcome outcome{*ended, *forced, find_number(answers, "cancelled").value_or(0), {}};
+  KillOutcome outcome{*ended,
+                      *forced,
+                      {},
+                      find_answer(answers, "cancelled").value_or(""),
+                      find_answer(answers, "job_left").value_or("")};
   const auto [begin, end] = answers.equal_range("left");
   for (auto each = begin; each != end; ++each) outcome.left.push_back(each->second);
   return outcome;

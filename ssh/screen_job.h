@@ -73,11 +73,11 @@ std::string end_processes_script(std::string_view run_id, std::chrono::milliseco
 
 /// What kill_command found.
 struct KillOutcome {
-  int ended = 0;      ///< processes that were there and are gone
-  int forced = 0;     ///< of them, those that TERM did not end
-  int cancelled = 0;  ///< jobs of a scheduler that were there and are gone
-  std::vector<std::string>
-      left;  ///< `pid command` of processes that are still there, or `job ID …`
+  int ended = 0;                  ///< processes that were there and are gone
+  int forced = 0;                 ///< of them, those that TERM did not end
+  std::vector<std::string> left;  ///< `pid command` of processes that are still there
+  std::string cancelled;  ///< what a scheduler had of it and has no more: `job 12`; or empty
+  std::string job_left;   ///< why a scheduler may still have some; empty: it has none
 };
 
 /// Nothing where the answer cannot be read.

@@ -64,10 +64,19 @@ record_ends() {
   done
 }
 
-step='' noticed=''
+step='' noticed='' told=''
 # Slurm sends USR1 before the time limit: whoever writes checkpoints writes one, and the job goes on in its next turn.
 trap 'noticed=yes' USR1
-trap '[ -z "$step" ] || kill -TERM "$step" 2> /dev/null' TERM
+trap 'told=yes; [ -z "$step" ] || kill -TERM "$step" 2> /dev/null' TERM
+# Whether Slurm ends this job, or puts it back into the queue: then what became of the machines is Slurm's to say.
+is_taken_away() {
+  local said
+  sleep 1 &  # the step hears of it first
+  wait $!
+  [ -z "$told" ] || return 0
+  said=$(timeout 20 scontrol show job -o "$SLURM_JOB_ID" 2> /dev/null)
+  [[ $said == *JobState=* && $said != *JobState=RUNNING* ]]
+}
 
 go_on_later() {
   local i
@@ -115,6 +124,7 @@ kill_on_bad_exit=0
 address=$(own_address)
 while :; do
   run_attempt
+  if [ "$code" != 0 ] && is_taken_away; then exit "$code"; fi
   [ "$code" != 0 ] && [ "$failures" -lt "$max_restarts" ] && [ ! -e "$run/machine0/killed" ] || break
   ((failures += 1))
   echo "$failures" > failures

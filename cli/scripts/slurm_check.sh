@@ -7,6 +7,11 @@ for program in sbatch srun squeue scontrol scancel; do
 done
 [ -n "$batch" ] || return  # in an allocation that is there already
 said=$(timeout 40 sbatch --test-only <<< "$batch" 2>&1) && return
+# A job may wait for nodes that are down just now, which this question does not allow for; sbatch itself will say.
+if [[ $said == *'node configuration is not available'* ]] &&
+  [ -n "$(timeout 20 sinfo --noheader --states down,drain,fail,unknown,no_respond --format %D 2> /dev/null)" ]; then
+  return
+fi
 hint='sinfo shows the partitions and their nodes'
 case $said in
   *'contact slurm controller'* | *'Unable to contact'* | '') hint='scontrol ping tells whether slurmctld is up; ask who runs the cluster' ;;

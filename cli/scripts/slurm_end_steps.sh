@@ -11,9 +11,9 @@ end_steps() {
   for ((i = 0; i < 100; i++)); do
     # shellcheck disable=SC2086
     ((i % 20)) || timeout 15 scancel $all 2> /dev/null
-    [ -n "$(steps)" ] || { answer cancelled "$(wc -w <<< "$all")"; return; }
+    [ -n "$(steps)" ] || { answer cancelled "step ${all//$'\n'/, }"; return; }
     sleep 0.3
   done
-  answer left "step ${all//$'\n'/, } of Slurm"
+  answer job_left "step ${all//$'\n'/, } of Slurm"
 }
 end_steps

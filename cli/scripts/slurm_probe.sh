@@ -10,18 +10,24 @@ told=$run_folder/slurm.told  # what Slurm last said, for all machines of the run
 
 # Asks Slurm where its last answer is older than $1 seconds. Once a job is over, Slurm forgets it after some minutes, and the answer stays.
 ask_slurm() {
-  local age said
-  age=$(($(date +%s) - $(stat -c %Y "$told" 2> /dev/null || echo 0)))
-  [ "$age" -ge "$1" ] || return 0
+  local said now file
+  now=$(date +%s)
+  for file in "$told" "$told.fault"; do
+    [ $((now - $(stat -c %Y "$file" 2> /dev/null || echo 0))) -ge "$1" ] || return 0
+  done
   (
     flock -n 9 || { [ -e "$told" ] || flock 9; exit; }
-    if said=$(timeout 15 scontrol show job -o "$job" 2>&1); then
+    said=$(timeout 8 scontrol show job -o "$job" 2>&1)
+    code=$?
+    if [ "$code" = 0 ]; then
       printf '%s\n' "$said" > "$told.new" && mv -f "$told.new" "$told"
       rm -f "$told.fault"
     elif [[ $said == *'Invalid job id'* ]]; then
       : > "$run_folder/slurm.gone"
       touch "$told"
+      rm -f "$told.fault"
     else
+      [ "$code" != 124 ] || said='slurmctld does not answer'
       printf '%s\n' "${said//$'\n'/ }" > "$told.fault"
     fi
   ) 9>> "$run_folder/slurm.lock"
@@ -57,9 +63,15 @@ look_at_job() {
     PREEMPTED) slurm_state=preempted ;;
     *) slurm_state=unknown ;;
   esac
-  # A job that Slurm has forgotten did not end before it said so last.
-  case $slurm_state in pending | running) [ ! -e "$run_folder/slurm.gone" ] || slurm_state=lost ;; esac
-  [ "$slurm_state" != unknown ] || [ -e "$told.fault" ] || slurm_state=lost
+  case $slurm_state in
+    pending | running | unknown)
+      if [ -e "$told.fault" ]; then
+        slurm_state=unknown
+      elif [ -e "$run_folder/slurm.gone" ] || [ "$slurm_state" = unknown ]; then
+        slurm_state=lost  # it ended, and was forgotten before anybody asked
+      fi
+      ;;
+  esac
 }
 
 runs() {
