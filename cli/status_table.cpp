@@ -266,9 +266,11 @@ std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
   if (is_running && !killfile.coordinator.empty())
     notes.push_back(fmt::format("supervised by machine {} ({})", killfile.machines.front().id,
                                 killfile.machines.front().host));
-  if (killfile.max_restarts > 0) {
-    notes.push_back(
-        fmt::format("attempt {} of {}", attempt_of(machines) + 1, killfile.max_restarts + 1));
+  const int attempt = attempt_of(machines) + 1;
+  if (killfile.max_restarts > 0 && attempt <= killfile.max_restarts + 1) {
+    notes.push_back(fmt::format("attempt {} of {}", attempt, killfile.max_restarts + 1));
+  } else if (attempt > 1) {
+    notes.push_back(fmt::format("attempt {}", attempt));  // a scheduler counts no restarts of ours
   }
   std::map<std::string, std::vector<ssh::Host>> unwatched;
   for (const MachineStatus& each : machines) {
