@@ -47,6 +47,7 @@ if(DTOOL_TESTS)
     tests/unit/script_test.cpp
     tests/unit/settings_test.cpp
     tests/unit/shell_words_test.cpp
+    tests/unit/slurm_text_test.cpp
     tests/unit/status_table_test.cpp
     tests/unit/strict_toml_test.cpp
     tests/unit/tcp_test.cpp
@@ -242,6 +243,7 @@ if(DTOOL_TESTS)
       plot_draws_the_curves_of_runs
       run_killed_at_any_moment_leaves_nothing_after_kill
       slurm_and_mpirun_start_the_trainer
+      slurm_tasks_run_where_they_were_asked_to
       ssh_configuration_is_honoured
       status_tells_how_each_machine_is
       status_watches_until_the_run_ends

@@ -27,12 +27,12 @@ std::size_t nodes_of(const RunPlan& plan) {
   return static_cast<std::size_t>(std::ranges::count(plan.machines, part, &MachinePlan::part));
 }
 
-MachinePlan machine_of(const Targets& targets, int id, int node, int processes) {
+MachinePlan machine_of(const Targets& targets, int id, int first_rank, int processes) {
   MachinePlan machine;
   machine.id = id;
   machine.host = targets.hosts.front();
   machine.processes = processes;
-  machine.first_rank = node * processes;
+  machine.first_rank = first_rank;
   machine.leader = Leader::other;
   return machine;
 }
@@ -134,18 +134,23 @@ void SlurmLauncher::place_in_allocation(const RunFlags& flags, const Targets& ta
     throw UsageError(
         fmt::format("{} is for a new job, and dtool is inside job {}", flag, allocation.job),
         "leave it away, or name the login host with --runs_on to queue a new job");
-  const int nodes = nodes_.value_or(allocation.nodes);
-  if (nodes > allocation.nodes)
+  const int available = static_cast<int>(allocation.tasks.size());
+  const int nodes = nodes_.value_or(available);
+  if (nodes > available)
     throw UsageError(fmt::format("--nodes {}: job {}, which dtool is inside, has {}", nodes,
-                                 allocation.job, allocation.nodes),
+                                 allocation.job, available),
                      "leave --nodes away to use all of them");
   const bool is_given = !ntasks_per_node_.empty() || flags.nproc_per_node != "auto";
-  const int processes = is_given ? processes_of_node(ntasks_per_node_, flags.nproc_per_node, "")
-                                 : allocation.tasks_per_node;
-  for (int node = 0; node < nodes; ++node)
-    plan.machines.push_back(machine_of(targets, node, node, processes));
+  std::vector<int> tasks = allocation.tasks;
+  if (is_given)
+    std::ranges::fill(tasks, processes_of_node(ntasks_per_node_, flags.nproc_per_node, ""));
+  plan.world_size = 0;
+  for (int node = 0; node < nodes; ++node) {
+    const int processes = tasks[static_cast<std::size_t>(node)];
+    plan.machines.push_back(machine_of(targets, node, plan.world_size, processes));
+    plan.world_size += processes;
+  }
   plan.machines.front().leader = Leader::screen;
-  plan.world_size = nodes * processes;
 }
 
 void SlurmLauncher::place_in_queue(const RunFlags& flags, const Targets& targets,
@@ -159,7 +164,7 @@ void SlurmLauncher::place_in_queue(const RunFlags& flags, const Targets& targets
   for (std::size_t part = 0; part < std::max<std::size_t>(seeds.size(), 1); ++part) {
     for (int node = 0; node < nodes; ++node) {
       plan.machines.push_back(
-          machine_of(targets, static_cast<int>(plan.machines.size()), node, processes));
+          machine_of(targets, static_cast<int>(plan.machines.size()), node * processes, processes));
       if (!seeds.empty()) plan.machines.back().part = fmt::format("seed{}", seeds[part]);
     }
   }
@@ -191,7 +196,10 @@ std::string SlurmLauncher::batch(const RunPlan& plan) const {
     request.arguments.push_back(fmt::format("--signal=B:USR1@{}", notice));
   const int tasks = plan.machines.front().processes;
   std::string text = "#!/bin/bash\n" + sbatch_lines(plan.run_id, nodes_of(plan), tasks, request);
-  text += assign("run_id", plan.run_id) + assign("tasks", std::to_string(tasks)) +
+  const bool is_even = std::ranges::all_of(
+      plan.machines, [tasks](const MachinePlan& machine) { return machine.processes == tasks; });
+  text += assign("run_id", plan.run_id) + assign("world_size", std::to_string(plan.world_size)) +
+          assign("tasks", is_even ? std::to_string(tasks) : "") +
           assign("max_restarts", std::to_string(plan.max_restarts)) +
           assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
           assign("has_trainer", plan.program.empty() ? "yes" : "no") +

@@ -15,6 +15,9 @@
 namespace dtool::cli {
 namespace {
 
+constexpr std::uint64_t kMostNodes = 100'000;
+constexpr std::uint64_t kMostTasks = 1024;  ///< on a node
+
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -97,6 +100,23 @@ std::string sbatch_lines(std::string_view name, std::size_t nodes, int tasks,
   return text;
 }
 
+std::vector<int> parse_tasks_per_node(std::string_view text) {
+  std::vector<int> tasks;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view item = text.substr(0, comma);
+    const std::size_t times = item.find("(x");
+    const auto count = number(item.substr(0, times));
+    const auto nodes = times == item.npos || !item.ends_with(')')
+                           ? std::optional<std::uint64_t>(1)
+                           : number(item.substr(times + 2, item.size() - times - 3));
+    if (!count || !nodes || *count > kMostTasks || *nodes + tasks.size() > kMostNodes) return {};
+    tasks.insert(tasks.end(), *nodes, std::max(1, static_cast<int>(*count)));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return tasks;
+}
+
 std::optional<Allocation> surrounding_allocation() {
   const auto variable = [](const char* name) -> std::string_view {
     const char* value = std::getenv(name);
@@ -106,19 +126,8 @@ std::optional<Allocation> surrounding_allocation() {
   allocation.job = variable("SLURM_JOB_ID");
   if (!number(allocation.job) || variable("SLURM_JOB_NODELIST").empty()) return std::nullopt;
   const auto nodes = number(variable("SLURM_JOB_NUM_NODES"));
-  allocation.nodes = static_cast<int>(std::clamp<std::uint64_t>(nodes.value_or(1), 1, 100'000));
-  // `2(x3)`: two on each of three nodes. Where the nodes have different numbers, the least.
-  std::string_view rest = variable("SLURM_TASKS_PER_NODE");
-  std::optional<std::uint64_t> least;
-  while (!rest.empty()) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view item = rest.substr(0, comma);
-    const auto tasks = number(item.substr(0, item.find('(')));
-    if (tasks) least = std::min(least.value_or(*tasks), *tasks);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
-  allocation.tasks_per_node =
-      static_cast<int>(std::clamp<std::uint64_t>(least.value_or(1), 1, 1024));
+  allocation.tasks = parse_tasks_per_node(variable("SLURM_TASKS_PER_NODE"));
+  allocation.tasks.resize(std::clamp<std::uint64_t>(nodes.value_or(1), 1, kMostNodes), 1);
   return allocation;
 }
 

@@ -31,9 +31,12 @@ struct SlurmRequest {
 /// A job that dtool was started in: by salloc, or by a batch script.
 struct Allocation {
   std::string job;
-  int nodes = 1;
-  int tasks_per_node = 1;
+  std::vector<int> tasks = {1};  ///< on each node
 };
+
+/// Slurm's `4,1(x2)`, four on the first node and one on each of two more, as `4 1 1`; empty where
+/// it is nothing of the kind.
+std::vector<int> parse_tasks_per_node(std::string_view text);
 
 /// As the environment tells.
 std::optional<Allocation> surrounding_allocation();

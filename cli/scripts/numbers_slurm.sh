@@ -1,15 +1,24 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # The numbers of one process that srun has started, and its output into its machine's log. Arguments: the run's folder, the
-# attempt (0: the first start), address and port of rank 0. Defined before: output (path), nodes (of the job), processes_of
-# (array, by place), seeds and parts (arrays, one for each member of a job array). environment.sh comes next.
+# attempt (0: the first start), address and port of rank 0. Defined before: output (path), nodes (of the job), seeds and
+# parts (arrays, one for each member of a job array). environment.sh comes next.
 run=$1 attempt=$2 listener=$3 port=$4
 task=0
 [ ${#parts[@]} = 1 ] || task=$SLURM_ARRAY_TASK_ID
 seed=${seeds[task]} output=$output${parts[task]}
 machines=$SLURM_STEP_NUM_NODES machine_id=$SLURM_NODEID rank=$SLURM_PROCID local_rank=$SLURM_LOCALID
 place=$((task * nodes + machine_id))
-processes=${processes_of[place]} world_size=0
-for ((i = 0; i < machines; i++)); do ((world_size += processes_of[task * nodes + i])); done
+world_size=$SLURM_STEP_NUM_TASKS processes=''
+# How many there are on this node, in Slurm's words: `3,1(x2)`. In an allocation it deals them out by its processors, whatever is asked.
+i=0
+for item in ${SLURM_STEP_TASKS_PER_NODE//,/ }; do
+  case $item in
+    *x*) item_nodes=${item#*x} item_nodes=${item_nodes%)} ;;
+    *) item_nodes=1 ;;
+  esac
+  ((i += item_nodes))
+  if ((machine_id < i)); then processes=${item%%(*}; break; fi
+done
 case $listener in
   *:*) listener_and_port="[$listener]:$port" ;;
   *) listener_and_port=$listener:$port ;;
