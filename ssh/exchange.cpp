@@ -140,7 +140,10 @@ asio::awaitable<void> Exchange::send_input() {
     const std::string_view view = streams_.input;
     co_await send(view);
   }
-  if (!is_over_) ssh_channel_send_eof(channel_.handle());
+  if (is_over_) co_return;
+  ssh_channel_send_eof(channel_.handle());
+  // What a busy socket did not take is for receive() to send, which may be waiting for answers alone.
+  session_.wake();
 }
 
 void Exchange::stop_sending() {

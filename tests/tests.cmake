@@ -222,6 +222,7 @@ if(DTOOL_TESTS)
       hosts_behind_jump_hosts_are_lost_and_found
       hosts_behind_jump_hosts_are_reached
       hosts_that_share_their_home_run_together
+      input_of_any_size_arrives_with_its_end
       interrupt_lets_hosts_finish_and_a_second_leaves_them
       json_is_one_document
       keys_come_from_the_agent_and_from_files
