@@ -58,6 +58,15 @@ void judge(ssh::HostResult& result, KillReport& report) {
       "kill again";
 }
 
+/// With why the job did not start, where it did not.
+ssh::HostResult judge_start(ssh::HostResult result) {
+  const auto error = ssh::read_start(result);
+  if (!error || result.failure != ssh::Failure::none) return result;
+  result.failure = ssh::Failure::not_started;
+  result.error = *error;
+  return result;
+}
+
 }  // namespace
 
 std::string make_run_id(const std::string& name) {
@@ -97,18 +106,19 @@ std::string state_folder(const std::string& run_id, int id) {
 
 std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
                                         const std::vector<HostJob>& jobs, ssh::OldLog old_log) {
-  std::vector<ssh::Task> tasks;
-  for (const HostJob& each : jobs)
-    tasks.push_back({each.host, ssh::start_command(each.job, old_log)});
+  std::vector<ssh::HostResult> results;
   ProgressListener progress(console, remote.hosts(), "started");
-  ssh::RunOptions options;
-  options.timeout = std::chrono::seconds(60);
-  auto results = remote.run(std::move(tasks), progress, options);
-  for (ssh::HostResult& result : results) {
-    const auto error = ssh::read_start(result);
-    if (!error || result.failure != ssh::Failure::none) continue;
-    result.failure = ssh::Failure::not_started;
-    result.error = *error;
+  for (const Turn turn : {Turn::first, Turn::last}) {
+    std::vector<ssh::Task> tasks;
+    for (const HostJob& each : jobs) {
+      if (each.turn == turn) tasks.push_back({each.host, ssh::start_command(each.job, old_log)});
+    }
+    if (tasks.empty()) continue;
+    ssh::RunOptions options;
+    options.timeout = std::chrono::seconds(60);
+    for (ssh::HostResult& result : remote.run(std::move(tasks), progress, options))
+      results.push_back(judge_start(std::move(result)));
+    if (!std::ranges::all_of(results, &ssh::HostResult::ok)) break;
   }
   return results;
 }

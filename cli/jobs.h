@@ -30,13 +30,18 @@ std::string run_folder(const std::string& run_id);
 /// The state folder of machine `id` in it.
 std::string state_folder(const std::string& run_id, int id);
 
+/// When a job is started: what reaches out to others' jobs comes after them.
+enum class Turn { first, last };
+
 /// A job, and the place of its host among the remote's.
 struct HostJob {
   std::size_t host = 0;
   ssh::ScreenJob job;
+  Turn turn = Turn::first;
 };
 
-/// Starts them; the results carry why a job did not start.
+/// Starts them; the results carry why a job did not start. Those whose turn is the last are not
+/// started where another one was not, and have no result then.
 std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
                                         const std::vector<HostJob>& jobs, ssh::OldLog old_log);
 

@@ -26,6 +26,7 @@ struct MachinePlan {
   std::string trainer;  ///< the bundled trainer there; empty: the user's program is run
   Leader leader = Leader::screen;
   std::string part;  ///< of a run that is several: its folder in the run's own; empty: all of it
+  ssh::Host peer;    ///< as machine 0's own ssh reaches it, where a launcher uses that
 };
 
 /// What becomes of the other machines' processes when one machine's fail.
@@ -49,6 +50,7 @@ struct RunPlan {
   std::string output_dir;       ///< relative to the code folder, absolute, or from `~/`
   std::vector<std::pair<std::string, std::string>> variables;  ///< from the settings and --export
   std::vector<MachinePlan> machines;
+  std::vector<std::string> networks;  ///< between machine 0 and the others (CIDR), where known
 };
 
 /// Gives each machine its first rank, and the run its world size.

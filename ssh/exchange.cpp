@@ -142,7 +142,8 @@ asio::awaitable<void> Exchange::send_input() {
   }
   if (is_over_) co_return;
   ssh_channel_send_eof(channel_.handle());
-  // What a busy socket did not take is for receive() to send, which may be waiting for answers alone.
+  // What a busy socket did not take is for receive() to send, which may be waiting for answers
+  // alone.
   session_.wake();
 }
 

@@ -84,7 +84,8 @@ std::optional<std::string> find_answer(const std::multimap<std::string, std::str
 
 std::string write_file(std::string_view name, std::string_view content) {
   const std::string file = quote(name);
-  return fmt::format("printf %s {0} > ./{1}.new && mv -f ./{1}.new ./{1}", quote(content), file);
+  return fmt::format("printf %s {0} > ./{1}.new$$ && mv -f ./{1}.new$$ ./{1}", quote(content),
+                     file);
 }
 
 }  // namespace dtool::ssh

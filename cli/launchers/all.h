@@ -14,4 +14,8 @@ std::unique_ptr<Launcher> make_ssh_launcher();
 /// Slurm: a job that sbatch takes on a login host.
 std::unique_ptr<Launcher> make_slurm_launcher();
 
+/// Open MPI's mpirun on machine 0, which reaches the other machines by its own ssh; sessions as
+/// with ssh watch what it starts.
+std::unique_ptr<Launcher> make_mpi_launcher();
+
 }  // namespace dtool::cli

@@ -32,6 +32,7 @@ std::vector<std::unique_ptr<Launcher>> make_launchers() {
   std::vector<std::unique_ptr<Launcher>> launchers;
   launchers.push_back(make_ssh_launcher());
   launchers.push_back(make_slurm_launcher());
+  launchers.push_back(make_mpi_launcher());
   return launchers;
 }
 
@@ -81,8 +82,18 @@ void set_processes(const RunFlags& flags, const Targets& targets,
   number_ranks(plan);
 }
 
-/// The bundled trainer wants as many processes on each machine.
+}  // namespace
+
+void complete_from_hosts(const RunFlags& flags, const Targets& targets,
+                         const std::vector<Checked>& checked, RunPlan& plan) {
+  set_processes(flags, targets, checked, plan);
+  if (plan.listener.empty())
+    plan.listener = plan.machines.size() == 1 ? "127.0.0.1" : checked[0].address;
+  if (plan.port == 0) plan.port = checked[0].port;
+}
+
 bool are_alike(Console& console, const RunPlan& plan) {
+  if (!plan.program.empty()) return true;
   const MachinePlan& first = plan.machines.front();
   for (const MachinePlan& machine : plan.machines) {
     if (machine.processes == first.processes) continue;
@@ -95,17 +106,6 @@ bool are_alike(Console& console, const RunPlan& plan) {
     return false;
   }
   return true;
-}
-
-}  // namespace
-
-bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets& targets,
-                         const std::vector<Checked>& checked, RunPlan& plan) {
-  set_processes(flags, targets, checked, plan);
-  if (plan.listener.empty())
-    plan.listener = plan.machines.size() == 1 ? "127.0.0.1" : checked[0].address;
-  if (plan.port == 0) plan.port = checked[0].port;
-  return !plan.program.empty() || are_alike(console, plan);
 }
 
 }  // namespace dtool::cli

@@ -84,8 +84,12 @@ const Launcher& choose_launcher(const std::vector<std::unique_ptr<Launcher>>& la
 void place_on_hosts(const Targets& targets, RunPlan& plan);
 
 /// The machines' processes as flags, slots and the hosts' GPUs say, their ranks, the trainer's
-/// places, and the address and port of rank 0. False as in Launcher::complete.
-bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets& targets,
+/// places, and the address and port of rank 0.
+void complete_from_hosts(const RunFlags& flags, const Targets& targets,
                          const std::vector<Checked>& checked, RunPlan& plan);
+
+/// The bundled trainer, where it starts a machine's processes itself, wants as many on each
+/// machine. False as in Launcher::complete.
+bool are_alike(Console& console, const RunPlan& plan);
 
 }  // namespace dtool::cli

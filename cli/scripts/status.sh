@@ -83,7 +83,7 @@ if [ -r "$log" ]; then
   said='' lines=()
   while IFS= read -r line; do
     case $line in
-      'dtool: the run failed: '*) continue ;;
+      'dtool: the run failed: '* | 'mpirun: '*) continue ;;
       'dtool-trainer: '*) said=${line#*: }; continue ;;
       'dtool: rank '*) said=${line#*: } ;;
     esac

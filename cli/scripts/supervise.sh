@@ -56,20 +56,21 @@ start_attempt() {  # $1...: places of the machines that take part
   report running 0 ''
 }
 
-# The last line of this attempt that is not dtool's own on ranks and attempts.
+# The last line of this attempt that is neither dtool's own on ranks and attempts nor mpirun's.
 last_line() {
   tail -c 8192 "$log" | tr '\r\0\t' '\n  ' | tr -cd '[:print:]\n' |
-    awk '/^dtool: attempt .* begins$/ { last = "" } /^dtool: (attempt|rank|the run failed)/ { next } NF { last = $0 } END { print last }'
+    awk '/^dtool: attempt .* begins$/ { last = "" } /^(dtool: (attempt|rank|the run failed)|mpirun: )/ { next } NF { last = $0 } END { print last }'
 }
 
 # Sets cause to why the script failed, in one line.
 find_cause() {
-  local rank what last
-  read -r rank 2> /dev/null < first_failure
+  local who what last
+  read -r who 2> /dev/null < first_failure  # a rank, or what started the ranks
+  [[ $who == *[!0-9]* ]] || who="rank $who"
   what="ended with exit code $code"
   if ((code > 128)) && last=$(kill -l $((code - 128)) 2> /dev/null); then what="was killed by signal $((code - 128)) ($last)"; fi
   if ((code == 137)) && [ "$(out_of_memory_kills)" != "$kills_before" ]; then what+=': the kernel ran out of memory'; fi
-  cause="rank $rank on machine $place (${hosts[place]}) $what"
+  cause="$who on machine $place (${hosts[place]}) $what"
   last=$(last_line)
   if [ -n "$trainer" ]; then
     case $last in 'dtool-trainer: '*) cause=${last#dtool-trainer: } ;; esac

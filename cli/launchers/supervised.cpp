@@ -1,0 +1,58 @@
+#include "cli/launchers/supervised.h"
+
+#include <chrono>
+
+#include "cli/assignments.h"
+#include "cli/scripts.h"
+
+namespace dtool::cli {
+namespace {
+
+/// What the machine's session does: on machine 0 it coordinates the run as well.
+std::string supervision(const RunPlan& plan, const MachinePlan& machine) {
+  std::vector<std::string> names;
+  for (const MachinePlan& each : plan.machines) names.push_back(ssh::to_string(each.host));
+  std::string text = assign("place", std::to_string(machine.id)) + assign_array("hosts", names) +
+                     assign("trainer", machine.trainer) +
+                     assign("max_restarts", std::to_string(plan.max_restarts)) +
+                     assign("coordinator_address", plan.listener) +
+                     assign("coordinator_port", std::to_string(plan.coordinator_port));
+  text += scripts::kSupervise;
+  if (machine.id == 0) text += scripts::kCoordinate;
+  return text + "supervise\n";
+}
+
+void add_supervision(const RunPlan& plan, const MachinePlan& machine, ssh::ScreenJob& job) {
+  constexpr std::chrono::seconds kGrace{3};
+  job.files.emplace_back("supervise", supervision(plan, machine));
+  job.files.emplace_back("end_processes", ssh::end_processes_script(plan.run_id, kGrace));
+  if (plan.machines.size() == 1) return;
+  job.files.emplace_back("token", plan.token);
+  if (machine.id != 0) {
+    job.files.emplace_back("report", scripts::kReport);
+    return;
+  }
+  job.files.emplace_back("take_reports.perl", scripts::kTake_reports_perl);
+  job.files.emplace_back("take_reports.python3", scripts::kTake_reports_python);
+}
+
+}  // namespace
+
+void place_coordinator(const std::vector<Checked>& checked, RunPlan& plan) {
+  if (plan.on_failure == OnFailure::stop && plan.machines.size() > 1)
+    plan.coordinator_port = checked[0].coordinator_port;
+}
+
+ssh::ScreenJob make_supervised_job(const RunPlan& plan, const MachinePlan& machine,
+                                   const std::vector<std::string_view>& parts) {
+  ssh::ScreenJob job = name_job(plan, machine);
+  job.script = script_variables(plan, machine);
+  for (const std::string_view part : parts) job.script.append(part);
+  if (!plan.experiment_toml.empty())
+    job.files.emplace_back("experiment.toml", plan.experiment_toml);
+  job.beginning = ssh::Beginning::told;
+  if (plan.on_failure == OnFailure::stop) add_supervision(plan, machine, job);
+  return job;
+}
+
+}  // namespace dtool::cli

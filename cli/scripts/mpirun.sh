@@ -1,0 +1,45 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Starts mpirun, on machine 0. Defined before: by the numbers state, attempt, members; slots_of, mpi_hosts (arrays, by place: how
+# many processes mpirun starts there, and the host as mpirun's own ssh reaches it), networks (towards the others, CIDR,
+# comma-separated; empty: mpirun chooses), mpirun_arguments (array, the user's), on_failure, run_id, run_folder (from the home
+# folder). keep_ranks.sh comes next.
+write_hostfile() {
+  local member
+  for member in "${members[@]}"; do echo "${mpi_hosts[member]} slots=${slots_of[member]}"; done > "$state/hostfile.$attempt"
+}
+
+# Settings of Open MPI, which the user's own, by --export, go before.
+set_default() {  # $1: name of the parameter, $2: value
+  local name=OMPI_MCA_$1
+  [ -n "${!name+set}" ] || export "$name=$2"
+}
+
+# What mpirun runs: `bash -c TEXT NAME`, and then for each machine its place and how many ranks it has.
+# shellcheck disable=SC2016
+find_own_machine='rank=$OMPI_COMM_WORLD_RANK
+while ((rank >= $2)); do ((rank -= $2)); shift 2; done
+cd ~/"$run_folder/machine$1" || exit
+exec bash ./rank $attempt_and_members'
+
+start_mpirun() {
+  local member total=0 shares=() own=()
+  for member in "${members[@]}"; do
+    shares+=("$member" "${slots_of[member]}")
+    ((total += slots_of[member]))
+  done
+  write_hostfile
+  set_default orte_launch_agent "env DTOOL_RUN_ID=$run_id bash ~/$run_folder/launch_orted orted"
+  set_default plm_rsh_args '-o BatchMode=yes -o ConnectTimeout=15'
+  set_default plm_rsh_no_tree_spawn 1  # machine 0 alone needs the way to the others
+  set_default hwloc_base_binding_policy none  # or two processes would have one core each
+  if [ -n "$networks" ]; then
+    [ -n "${OMPI_MCA_oob_tcp_if_exclude-}" ] || set_default oob_tcp_if_include "$networks"
+    [ -n "${OMPI_MCA_btl_tcp_if_exclude-}" ] || set_default btl_tcp_if_include "$networks"
+  fi
+  [ "$EUID" != 0 ] || own+=(--allow-run-as-root)
+  [ "$on_failure" != leave ] || own+=(--enable-recovery)
+  "$(type -P mpirun)" --hostfile "$state/hostfile.$attempt" -np "$total" --map-by slot "${own[@]}" "${mpirun_arguments[@]}" \
+    bash -c "run_folder=$run_folder attempt_and_members='$attempt ${members[*]}'; $find_own_machine" dtool_rank "${shares[@]}" \
+    < /dev/null > >(tee "$state/mpirun.said" | exec sed -u '/^-*$/d; s/^/mpirun: /') 2>&1 &
+  mpirun=$!
+}

@@ -1,0 +1,30 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# The numbers of one process that mpirun has started, and its output into the machine's log. Arguments: the attempt (0: the
+# first start), and the places of the machines that take part in it. Defined before: log, place (this machine's among those
+# of the run), processes_of, slots_of (arrays, by place: the program's processes, and how many of them mpirun starts). Runs in
+# the machine's state folder. environment.sh comes next.
+exec >> "$log" 2>&1 < /dev/null
+attempt=$1
+members=("${@:2}")
+state=$PWD
+rank=$OMPI_COMM_WORLD_RANK local_rank=$OMPI_COMM_WORLD_LOCAL_RANK
+machines=${#members[@]} world_size=0 processes=${processes_of[place]}
+for ((i = 0; i < machines; i++)); do
+  if [ "${members[i]}" = "$place" ]; then machine_id=$i first_rank=$world_size; fi
+  ((world_size += processes_of[members[i]]))
+done
+kept_rank=$state/ranks/$attempt.$local_rank  # keep_ranks.sh reads it
+
+# Begins the record of this process: its pid and start time; at the end, its exit code, and `told` where it was told to end.
+record_begin() {
+  local stat fields
+  stat=$(< /proc/$$/stat)
+  read -ra fields <<< "${stat##*) }"
+  mkdir -p "$state/ranks"
+  printf '%s %s\n' "$$" "${fields[19]}" > "$kept_rank.new" && mv -f "$kept_rank.new" "$kept_rank"
+}
+record_end() { printf '%s %s\n' "$1" "$told" > "$kept_rank.code.new" && mv -f "$kept_rank.code.new" "$kept_rank.code"; }
+told=''
+trap 'record_end "$?"' EXIT
+trap 'told=told; exit 143' TERM
+record_begin
