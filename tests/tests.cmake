@@ -213,6 +213,7 @@ if(DTOOL_TESTS)
       completion_answers_in_each_shell
       config_sets_up_every_host
       every_flag_is_documented
+      every_launcher_trains_alike
       every_rank_is_told_its_place
       fetch_brings_each_machines_outputs
       fetch_writes_nothing_outside_its_folder
