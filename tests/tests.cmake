@@ -192,6 +192,7 @@ if(DTOOL_TESTS)
       a_failed_run_names_one_cause
       a_failed_run_starts_again
       a_failure_on_one_machine_ends_the_others
+      a_failure_under_mpirun_names_its_cause
       a_followed_run_tells_how_it_ended
       a_full_disk_is_named_and_nothing_half_written_counts
       a_host_cut_off_for_good_is_named_and_the_others_go_on
@@ -229,6 +230,7 @@ if(DTOOL_TESTS)
       keys_come_from_the_agent_and_from_files
       kill_ends_what_hides
       kill_finds_the_run_that_was_meant
+      kill_meets_mpirun_on_its_way
       kill_meets_starts_and_other_kills
       kill_stops_only_its_own_run
       lab_ends_with_its_owner
@@ -241,6 +243,10 @@ if(DTOOL_TESTS)
       logs_are_one_text
       man_pages_are_well_formed
       mistakes_in_commands_start_nothing
+      mpirun_starts_every_rank
+      mpirun_takes_the_network_between_the_hosts
+      mpirun_that_cannot_start_starts_nothing
+      mpirun_trains_as_ssh_does
       only_a_dropped_greeting_is_tried_again
       plot_draws_the_curves_of_runs
       run_killed_at_any_moment_leaves_nothing_after_kill

@@ -10,6 +10,7 @@
 #   expect_process_with RUN_ID, expect_no_process_with RUN_ID    DTOOL_RUN_ID in any process's environment, on any host
 #   json EXPRESSION             a Python expression on `d`, the JSON document in the last command's stdout
 #   eventually SECONDS COMMAND...  repeats COMMAND, or an expectation, until it succeeds
+#   let_h1_reach_the_others     the first host's own ssh gets a key that all hosts take, and knows theirs, as mpirun wants it
 #   at_end COMMAND              a line of bash for when the test ends, however it does
 #   needs_isolation, needs_program P, needs_file PATH, skip REASON
 #
@@ -53,6 +54,8 @@ lab() {
 # The commands of tests/lab on this test's lab: `fault cut h2`.
 fault() { "$here/../lab" "$@"; }
 on() { "$here/../lab" exec "$@"; }
+
+let_h1_reach_the_others() { cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$DTOOL_LAB_FOLDER/host1/root/.ssh/"; }
 
 # Says what failed, where, and what the last command did, and ends the test.
 fail() {
