@@ -34,7 +34,7 @@ class CheckAction : public Action {
 
   HostOptions hosts_;
   std::string listener_ = "auto";
-  std::string env_activate_path_;
+  EnvironmentFlags environment_;
   std::string code_path_;
   bool no_trainer_ = false;
   std::string address_;  ///< where rank 0 would listen; empty: not known
@@ -45,9 +45,7 @@ void CheckAction::add_options(CLI::App& app) {
   add_host_options(app, hosts_);
   app.add_option("--distributed_ip_and_port", listener_,
                  "where rank 0 would listen: IP:PORT of the first host, or auto (auto)");
-  app.add_option("--env_activate_path", env_activate_path_,
-                 "a file on the hosts that must be there")
-      ->type_name("PATH");
+  add_environment_flags(app, environment_);
   app.add_option("--code_path,--allenact_path", code_path_,
                  "where the current folder would go on the hosts")
       ->type_name("PATH");
@@ -60,7 +58,7 @@ Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
     return flag.empty() ? setting.value_or("") : flag;
   };
   Needs needs;
-  needs.activate = use(env_activate_path_, settings.env_activate_path);
+  needs.environment = make_environment(environment_, settings);
   for (const ssh::Host& host : targets.hosts)
     needs.code_folders.push_back(code_folder(host, use(code_path_, settings.code_path)));
   needs.trainer = !no_trainer_;

@@ -109,6 +109,13 @@ void add_surroundings(Facts& facts, const Checked& checked) {
                    "~/.bashrc and its like print to terminals only ([ -t 1 ])"});
 }
 
+/// What was asked for is there, or is a lack.
+void add_environment(Facts& facts, const Checked& checked, const Environment& environment) {
+  for (const auto& [name, value] : rows_of(environment)) {
+    if (name != "binds" && !add_lacks(facts, checked, name)) add_text(facts, name, value);
+  }
+}
+
 bool may_not_differ(const std::string& name) {
   static const std::vector<std::string> names = {"bash",    "screen", "rsync",
                                                  "trainer", "GPUs",   "driver"};
@@ -189,8 +196,7 @@ Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine) 
     const std::string version = answer_of(answers, "trainer_version");
     add_text(facts, "trainer", version.substr(std::min(version.size(), version.find(' ') + 1)));
   }
-  if (!needs.activate.empty() && !add_lacks(facts, checked, "activate"))
-    add_text(facts, "activate", needs.activate);
+  add_environment(facts, checked, needs.environment);
   add_machine(facts, checked);
   add_surroundings(facts, checked);
   if (machine == 0 && !add_lacks(facts, checked, "port"))

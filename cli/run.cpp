@@ -114,7 +114,8 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   if (plan_.on_failure == OnFailure::leave && plan_.max_restarts > 0)
     throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
                      "leave --on_failure away");
-  plan_.activate = flags_.env_activate_path;
+  plan_.environment = make_environment(flags_.environment, invocation.settings);
+  check_torchrun(plan_.environment, plan_.program);
   plan_.output_dir = flags_.output_dir;
   plan_.variables.assign(invocation.settings.environment.begin(),
                          invocation.settings.environment.end());
@@ -139,7 +140,7 @@ bool RunAction::check(RunReport& report, Console& console, ssh::Remote& remote,
   needs.run_id = plan_.run_id;
   needs.code_folders = code_folders(targets);
   needs.code_must_exist = flags_.no_sync && !plan_.program.empty();
-  needs.activate = plan_.activate;
+  needs.environment = wants_sync() ? without_sent(plan_.environment) : plan_.environment;
   needs.trainer = plan_.program.empty();
   if (needs.trainer) needs.experiment_toml = plan_.experiment_toml;
   needs.rsync = wants_sync();

@@ -7,6 +7,7 @@
 #include <map>
 #include <regex>
 
+#include "cli/environment_lacks.h"
 #include "cli/host_output.h"
 #include "cli/jobs.h"
 #include "cli/scripts.h"
@@ -37,8 +38,8 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
   text += fmt::format("folder={}\ncode={}\n",
                       needs.run_id.empty() ? "''" : ssh::quote_path(run_folder(needs.run_id)),
                       needs.code_must_exist ? ssh::quote_path(needs.code_folders[host]) : "''");
-  text +=
-      fmt::format("activate={}\n", needs.activate.empty() ? "''" : ssh::quote_path(needs.activate));
+  text += environment_script(needs.environment, {});
+  text += fmt::format("runs_here={}\n", needs.runs_here ? "yes" : "no");
   text += fmt::format("trainer_beside={}\n", needs.trainer ? ssh::quote(trainer_beside()) : "''");
   text += fmt::format("experiment={}\nmachines={}\n",
                       ssh::quote(host > 0 ? "" : needs.experiment_toml), needs.machines);
@@ -50,10 +51,8 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
   text += fmt::format("port={}\n", host > 0          ? "''"
                                    : needs.port == 0 ? "auto"
                                                      : std::to_string(needs.port));
-  if (needs.survey == Survey::yes) {
-    text += fmt::format("code_place={}\n", ssh::quote_path(needs.code_folders[host]));
-    text.append(scripts::kSurvey);
-  }
+  text += fmt::format("code_place={}\n", ssh::quote_path(needs.code_folders[host]));
+  if (needs.survey == Survey::yes) text.append(scripts::kSurvey);
   return text.append(scripts::kCheck);
 }
 
@@ -142,10 +141,8 @@ void judge(Checked& checked, const Needs& needs) {
     return;
   }
   judge_programs(answers, checked);
-  if (const auto file = find("no_activate")) {
-    set_lack(checked, "activate", fmt::format("--env_activate_path: there is no file {}", *file),
-             "dtool config runs a script that makes it");
-  }
+  for (Lack& lack : environment_lacks(answers))
+    set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
   if (const auto folder = find("no_code")) {
     set_lack(checked, "code",
              fmt::format("there is no folder {}, and --no_sync sends none", *folder), "");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/environment.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {
@@ -20,11 +21,12 @@ struct Needs {
   std::string run_id;                     ///< empty: no run's folder is made
   std::vector<std::string> code_folders;  ///< one a host
   bool code_must_exist = false;           ///< it is not going to be sent
-  std::string activate;                   ///< may be empty
+  Environment environment;                ///< as far as it has to be there already
   bool trainer = false;                   ///< the bundled one
   std::string experiment_toml;            ///< for machine 0's trainer to check; empty: none
   int machines = 1;                       ///< of the run
   bool screen = true;
+  bool runs_here = true;  ///< and not on nodes behind these hosts
   bool rsync = false;
   std::uint16_t port = 0;  ///< on machine 0; 0: any that is free
   Survey survey = Survey::no;
@@ -35,7 +37,8 @@ struct Needs {
 
 /// Something that a host lacks.
 struct Lack {
-  std::string what;  ///< `programs`, `trainer`, `activate`, `code`, `port`, `launcher`, `answer`
+  std::string what;  ///< `programs`, `trainer`, `modules`, `activate`, `container`, `torchrun`,
+                     ///< `code`, `port`, `launcher`, `answer`
   std::string error;
   std::string hint;
 };

@@ -37,9 +37,7 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
       ->type_name("JSON");
   app.add_option("-s,--seed", flags.seed, "the same on every machine (random, and recorded)")
       ->check(must_be_seed);
-  app.add_option("--env_activate_path", flags.env_activate_path,
-                 "a file on the hosts to source first")
-      ->type_name("PATH");
+  add_environment_flags(app, flags.environment);
   app.add_option("--code_path,--allenact_path", flags.code_path,
                  "where the current folder goes on the hosts (its place under the home folder, "
                  "else ~/NAME)")
@@ -75,7 +73,6 @@ void apply_settings(const Settings& settings, RunFlags& flags) {
                       const char* otherwise) {
     if (flag.empty()) flag = setting.value_or(otherwise);
   };
-  use(flags.env_activate_path, settings.env_activate_path, "");
   use(flags.code_path, settings.code_path, "");
   use(flags.output_dir, settings.output_dir, "experiment_output");
   use(flags.nproc_per_node, settings.nproc_per_node, "auto");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/environment.h"
 #include "cli/host_options.h"
 #include "cli/settings.h"
 
@@ -23,7 +24,7 @@ struct RunFlags {
   std::string listener = "auto";
   std::string config_kwargs;
   std::optional<std::uint64_t> seed;
-  std::string env_activate_path;
+  EnvironmentFlags environment;
   std::string code_path;
   std::string output_dir;
   std::string extra_tag;

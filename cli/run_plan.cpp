@@ -75,18 +75,20 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
   std::vector<std::string> processes;
   for (const MachinePlan& each : plan.machines) processes.push_back(std::to_string(each.processes));
   std::string text =
-      assign_path("code", machine.code_folder) + assign_path("activate", plan.activate) +
+      assign_path("code", machine.code_folder) +
       assign_path("output", output_folder(plan, machine)) + assign("listener", plan.listener) +
       assign("port", std::to_string(plan.port)) + assign("listener_and_port", listener_of(plan)) +
       assign("place", std::to_string(machine.id)) + assign_array("processes_of", processes) +
       assign("seed", std::to_string(plan.seed)) +
       assign("max_restarts", std::to_string(plan.max_restarts)) +
       assign("trainer", machine.trainer) + assign_array("program", plan.program);
+  std::vector<std::string> exported;
   text += "export_variables() {\n  :\n";
-  for (const auto& [name, value] : plan.variables)
+  for (const auto& [name, value] : plan.variables) {
     text += fmt::format("  export {}={}\n", name, ssh::quote(value));
-  text += "}\n";
-  return text;
+    exported.push_back(name);
+  }
+  return text + "}\n" + environment_script(plan.environment, exported);
 }
 
 std::pair<std::string, std::string> parse_export(const std::string& text) {

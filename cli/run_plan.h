@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/environment.h"
 #include "ssh/host.h"
 #include "ssh/screen_job.h"
 
@@ -46,7 +47,7 @@ struct RunPlan {
   std::vector<std::string>
       program;  ///< the user's program and its arguments; empty: the bundled trainer
   std::string experiment_toml;  ///< empty: none
-  std::string activate;         ///< sourced before; empty: nothing
+  Environment environment;      ///< what the processes find on a host
   std::string output_dir;       ///< relative to the code folder, absolute, or from `~/`
   std::vector<std::pair<std::string, std::string>> variables;  ///< from the settings and --export
   std::vector<MachinePlan> machines;

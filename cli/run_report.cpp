@@ -26,6 +26,7 @@ nlohmann::json plan_as_json(const RunPlan& plan, const Launcher& launcher,
   nlohmann::json document = {{"run_id", plan.run_id},
                              {"launcher", plan.launcher},
                              {"seed", plan.seed},
+                             {"environment", to_json(plan.environment)},
                              {"distributed_ip_and_port", open.listener},
                              {"sends_code", open.sends_code},
                              {"machines", machines},
@@ -56,6 +57,7 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
   row("processes", open.nproc_per_node == "auto" ? "a machine's GPUs, else 1"
                                                  : open.nproc_per_node + " a machine");
   if (open.sends_code) row("sends", std::filesystem::current_path().string());
+  for (const auto& [name, value] : rows_of(plan.environment)) row(name, value);
   for (const auto& [name, value] : plan.variables)
     row("exports", fmt::format("{}={}", name, value));
   for (const MachinePlan& machine : plan.machines) {
@@ -103,6 +105,7 @@ nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& kill
           {"launcher", plan.launcher},
           {"job", killfile.job},
           {"seed", plan.seed},
+          {"environment", to_json(plan.environment)},
           {"distributed_ip_and_port", killfile.distributed_ip_and_port},
           {"on_failure", killfile.on_failure},
           {"max_restarts", killfile.max_restarts},

@@ -25,6 +25,10 @@ struct Settings {
   std::optional<std::string> output_dir;
   std::optional<std::string> nproc_per_node;  ///< a number or `auto`
   std::vector<std::string> exclude;
+  std::optional<std::string> modules;  ///< names, separated by blanks
+  std::optional<std::string> container;
+  std::optional<std::string> container_engine;
+  std::vector<std::string> bind;
   // [environment]
   std::map<std::string, std::string> environment;  ///< variables for every run
 };

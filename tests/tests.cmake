@@ -13,6 +13,7 @@ if(DTOOL_TESTS)
     tests/unit/completion_test.cpp
     tests/unit/config_block_test.cpp
     tests/unit/config_time_test.cpp
+    tests/unit/environment_test.cpp
     tests/unit/experiment_test.cpp
     tests/unit/failures_test.cpp
     tests/unit/fetch_plan_test.cpp
@@ -187,6 +188,7 @@ if(DTOOL_TESTS)
   endif()
   foreach(behaviour
       a_clock_set_wrong_does_no_harm
+      a_container_holds_a_run_and_kill_empties_it
       a_ddp_script_in_python_runs_unchanged
       a_bad_network_slows_and_loses_nothing
       a_failed_run_names_one_cause
@@ -247,6 +249,7 @@ if(DTOOL_TESTS)
       mpirun_takes_the_network_between_the_hosts
       mpirun_that_cannot_start_starts_nothing
       mpirun_trains_as_ssh_does
+      modules_are_loaded_on_each_host
       only_a_dropped_greeting_is_tried_again
       plot_draws_the_curves_of_runs
       run_killed_at_any_moment_leaves_nothing_after_kill
@@ -256,6 +259,7 @@ if(DTOOL_TESTS)
       status_tells_how_each_machine_is
       status_watches_until_the_run_ends
       three_hosts_train_mnist
+      torchrun_starts_the_ranks_of_a_script
       trust_adds_unknown_keys_after_a_yes
       tutorial_commands_work
       unknown_hosts_are_trusted_with_one_command

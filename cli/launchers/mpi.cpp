@@ -82,10 +82,14 @@ std::vector<std::string> of_each(const RunPlan& plan, Words words) {
   return list;
 }
 
-/// How many processes mpirun starts on each machine.
+/// How many processes mpirun starts on that machine: torchrun starts the program's by itself.
+int slots_of(const RunPlan& plan, const MachinePlan& machine) {
+  return plan.environment.torchrun == Torchrun::yes ? 1 : machine.processes;
+}
+
 std::string slots_text(const RunPlan& plan) {
-  return assign_array("slots_of", of_each(plan, [](const MachinePlan& machine) {
-                        return std::to_string(machine.processes);
+  return assign_array("slots_of", of_each(plan, [&plan](const MachinePlan& machine) {
+                        return std::to_string(slots_of(plan, machine));
                       }));
 }
 
@@ -180,7 +184,7 @@ std::string MpiLauncher::mpirun_text(const RunPlan& plan) const {
 std::vector<std::pair<std::string, std::string>> MpiLauncher::texts(const RunPlan& plan) const {
   std::string hostfile;
   for (const MachinePlan& machine : plan.machines)
-    hostfile += fmt::format("{} slots={}\n", hostfile_words(machine), machine.processes);
+    hostfile += fmt::format("{} slots={}\n", hostfile_words(machine), slots_of(plan, machine));
   return {{"hostfile for mpirun", hostfile}};
 }
 

@@ -194,7 +194,9 @@ std::string SlurmLauncher::batch(const RunPlan& plan) const {
   const int notice = notice_before_end(request_.values.at("--time"));
   if (plan.program.empty() && !has_argument(request, "--signal"))
     request.arguments.push_back(fmt::format("--signal=B:USR1@{}", notice));
-  const int tasks = plan.machines.front().processes;
+  // torchrun starts the other processes of its node.
+  const bool is_one = plan.environment.torchrun == Torchrun::yes;
+  const int tasks = is_one ? 1 : plan.machines.front().processes;
   std::string text = "#!/bin/bash\n" + sbatch_lines(plan.run_id, nodes_of(plan), tasks, request);
   const bool is_even = std::ranges::all_of(
       plan.machines, [tasks](const MachinePlan& machine) { return machine.processes == tasks; });
@@ -227,6 +229,7 @@ std::string SlurmLauncher::folders(const RunPlan& plan) const {
 void SlurmLauncher::add_needs(const RunPlan& plan, Needs& needs) const {
   const bool is_queued = plan.machines.front().leader == Leader::other;
   needs.screen = !is_queued;
+  needs.runs_here = false;
   std::string text = assign("batch", is_queued ? batch(plan) : "");
   needs.launcher_checks = {text.append(scripts::kSlurm_check)};
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # Looks whether a host can run a machine's part of a run. Defined before: answer, folder (the run's, or empty: none is made), code (if it
-# must be there, or empty), activate (or empty), trainer_beside (the launcher's trainer, or
-# empty: none wanted), experiment (for the trainer to check, or empty), machines (their number), wants_rsync and wants_screen (yes or no), check_launcher (a function, the
-# launcher's own), port (to look
+# must be there, or empty), code_place (where it will be), what software.sh and container.sh want, torchrun and runs_here (yes or no: nodes
+# behind the host run the processes), trainer_beside (the launcher's trainer, or empty: none wanted), experiment (for the trainer to check,
+# or empty), machines (their number), wants_rsync and wants_screen (yes or no), check_launcher (a function, the launcher's own), port (to look
 # at, `auto`, or empty on machines that do not listen), peer (an address of another machine, or empty).
 lack() { answer lack "$1"; }
 # What the launcher lacks, and how to mend it.
@@ -14,19 +14,55 @@ for program in flock tail awk; do
 done
 [ "$wants_rsync" = no ] || command -v rsync > /dev/null || lack rsync
 
-if [ -n "$activate" ]; then
-  # shellcheck source=/dev/null
-  if [ -f "$activate" ]; then . "$activate" > /dev/null 2>&1 < /dev/null; else answer no_activate "$activate"; fi
+# What keeps the environment from being made ready. It may be the last that is heard: somebody else's script ended this shell.
+fault() {
+  answer "bad_$1" "$2"
+  answer checked yes
+}
+if [ ${#modules[@]} != 0 ] && ! load_modules && [ -n "${missing_module-}" ]; then
+  answer missing_module "$missing_module"
+  answer known_modules "$(module -t avail 2>&1 < /dev/null | sed -n 's/([^)]*)$//; /^[^ ]*[^ :]$/p' | sort -u | head -n 2000)"
+fi
+case $activate in '' | /*) ;; *) activate=$code_place/$activate ;; esac
+if [ -n "$activate" ] && [ -z "$engine" ]; then
+  begin_trial activate "$activate"
+  find_activation "$activate"
+  if [ -f "$to_source" ] || [ "$to_source" = /dev/null ]; then
+    # shellcheck source=/dev/null
+    . "$to_source" > /dev/null 2> "$complaints" < /dev/null
+    end_trial $?
+  else
+    end_trial 0
+    answer no_activate "$to_source"
+  fi
+fi
+inside=()
+if [ -n "$engine" ]; then
+  if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$code_place/$image; fi
+  for ((i = 0; i < ${#binds[@]}; i += 2)); do
+    [ -e "${binds[i]}" ] || answer no_bind "${binds[i]}"
+  done
+  if [ "$runs_here" = no ]; then
+    [ "$engine" = podman ] || find_image
+  elif find_engine && find_image; then
+    enter_container / ${trainer_beside:+"${trainer_beside%/*}"}
+    said=$(timeout 40 "${inside[@]}" true 2>&1 < /dev/null)
+    case $? in 0 | 124) ;; *) answer bad_container "$engine cannot run $image: ${said##*$'\n'}" ;; esac
+  fi
+fi
+if [ "$torchrun" = yes ] && [ -z "$engine" ] && ! command -v torchrun > /dev/null; then
+  python=$(command -v python3 || command -v python)
+  "${python:-false}" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2> /dev/null || answer no_torchrun yes
 fi
 [ -z "$code" ] || [ -d "$code" ] || answer no_code "$code"
 if [ -n "$trainer_beside" ]; then
   for trainer in "$trainer_beside" "$HOME/.dtool/bin/dtool-trainer" "$(command -v dtool-trainer)"; do
     [ -x "$trainer" ] || continue
     answer trainer "$trainer"
-    answer trainer_version "$("$trainer" --version 2>&1 < /dev/null | head -n 1)"
+    answer trainer_version "$("${inside[@]}" "$trainer" --version 2>&1 < /dev/null | head -n 1)"
     if [ -n "$experiment" ]; then
       file=$(mktemp) && printf '%s\n' "$experiment" > "$file"
-      said=$("$trainer" --check "$file" --distributed_nodes "$machines" --distributed_ip_and_port 127.0.0.1:1 2>&1) ||
+      said=$("${inside[@]}" "$trainer" --check "$file" --distributed_nodes "$machines" --distributed_ip_and_port 127.0.0.1:1 2>&1) ||
         answer bad_experiment "${said//"$file"/experiment}"
       rm -f "$file"
     fi

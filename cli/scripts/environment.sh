@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
-# code, activate, output (paths; activate may be empty), listener, seed, max_restarts, export_variables (a function),
-# trainer (empty: a program of the user's), program (array); by the numbers: attempt, machines, machine_id, state.
+# code, output (paths), listener, listener_and_port, seed, max_restarts, export_variables (a function), trainer (empty: a
+# program of the user's), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
+# numbers: attempt, machines, machine_id, processes, state. Sets inside (array: words that come before a program).
 
 # start.sh waits for `begun`, or for `fault` and why nothing begins.
 give_up() {  # $1: exit code, $2: why
@@ -9,12 +10,20 @@ give_up() {  # $1: exit code, $2: why
   echo "$2" > "$state/fault"
   exit "$1"
 }
+fault() { give_up 1 "$2"; }  # $1: a word for what failed
 mkdir -p "$code"
 cd "$code" || give_up 1 "cannot enter $code"
 mkdir -p "$output" || give_up 1 "cannot make $output"
-if [ -n "$activate" ]; then
+set --  # what is sourced below takes no arguments
+[ ${#modules[@]} = 0 ] || load_modules
+case $activate in '' | /*) ;; *) activate=$code/$activate ;; esac
+if [ -n "$activate" ] && [ -z "$engine" ]; then
+  begin_trial activate "$activate"
+  find_activation "$activate"
+  # Not in a function, where what it declares would end with that.
   # shellcheck source=/dev/null
-  . "$activate" || give_up 1 "$activate failed"
+  . "$to_source" 2> "$complaints" < /dev/null
+  end_trial $?
 fi
 export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_ATTEMPT=$attempt
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
@@ -37,7 +46,25 @@ if [ "$machines" -gt 1 ]; then
   if [ -n "$found" ] && [ "$found" != lo ]; then export NCCL_SOCKET_IFNAME=$found GLOO_SOCKET_IFNAME=$found; fi
 fi
 export_variables  # what the user gave wins
-if [ -z "$trainer" ] && ! type -P -- "${program[0]}" > /dev/null; then
+inside=()
+if [ -n "$engine" ]; then
+  if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$code/$image; fi
+  find_engine && find_image
+  enter_container "$code" "$code" "$output" "$state" ${trainer:+"${trainer%/*}"}
+  warn_of_missing_driver
+  # An environment was made for the system that it runs on, which is the image's.
+  if [ -n "$activate" ]; then
+    # shellcheck disable=SC2016
+    inside+=(bash -c "$(declare -f find_activation)"'
+activate=$1 program=("${@:2}")
+set --
+find_activation "$activate"
+. "$to_source" < /dev/null || { echo "dtool: $activate failed" >&2; exit 1; }
+exec "${program[@]}"' bash "$activate")
+  fi
+fi
+[ "$torchrun" = no ] || wrap_in_torchrun
+if [ -z "$trainer$engine" ] && ! type -P -- "${program[0]}" > /dev/null; then
   [ ! -f "${program[0]}" ] || give_up 126 "${program[0]} may not be executed: chmod +x, or name the program that reads it first"
   give_up 127 "${program[0]}: no such program on this host"
 fi

@@ -6,17 +6,17 @@
 if [ -n "$trainer" ]; then
   resume=()
   ((attempt == 0)) || resume=(--checkpoint auto)
-  exec "$trainer" "$state/experiment.toml" --machine_id "$machine_id" --distributed_nodes "$machines" \
+  exec "${inside[@]}" "$trainer" "$state/experiment.toml" --machine_id "$machine_id" --distributed_nodes "$machines" \
     --nproc_per_node "$processes" --distributed_ip_and_port "$listener_and_port" --seed "$seed" --output_dir "$output" "${resume[@]}"
 fi
 export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORLD_SIZE=$processes GROUP_RANK=$machine_id
-if [ "$processes" = 1 ]; then
-  RANK=$first_rank LOCAL_RANK=0 exec "${program[@]}"
+if [ "$processes" = 1 ] || [ "$torchrun" = yes ]; then
+  RANK=$first_rank LOCAL_RANK=0 exec "${inside[@]}" "${program[@]}"
 fi
 
 pids=()
 for ((i = 0; i < processes; i++)); do
-  RANK=$((first_rank + i)) LOCAL_RANK=$i "${program[@]}" < /dev/null &
+  RANK=$((first_rank + i)) LOCAL_RANK=$i "${inside[@]}" "${program[@]}" < /dev/null &
   pids+=("$!")
 done
 end_all() { kill -TERM "${pids[@]}" 2> /dev/null; }

@@ -7,7 +7,7 @@ export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORL
 export RANK=$rank LOCAL_RANK=$local_rank
 words=("${inside[@]}" "${program[@]}")
 if [ -n "$trainer" ]; then
-  words=("$trainer" "$state/experiment.toml" --seed "$seed" --output_dir "$output")
+  words=("${inside[@]}" "$trainer" "$state/experiment.toml" --seed "$seed" --output_dir "$output")
   ((attempt == 0)) || words+=(--checkpoint auto)
 fi
 

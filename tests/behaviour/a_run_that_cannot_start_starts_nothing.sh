@@ -112,7 +112,7 @@ expect_error '^what had been started was ended again'
 expect_equal '' "$(on 1 pgrep -f 'sleep 1000' || true)"
 untouched
 
-# A program that is not there, or may not be executed, and an environment that fails: known before dtool says that it has started.
+# A program that is not there, or may not be executed: known before dtool says that it has started.
 expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- nosuchprogram x
 expect_error '198[0-9.]*\[1-3\]: nosuchprogram: no such program on this host$'
 expect_error 'what had been started was ended again'
@@ -120,8 +120,9 @@ untouched
 expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- ./code
 expect_error '\./code may not be executed: chmod \+x'
 untouched
+# An environment that fails is known before anything starts.
 on 2 bash -c 'echo "return 3" > /root/activate'
 for host in 1 3; do on "$host" touch /root/activate; done
-expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" --env_activate_path '~/activate' -- true
-expect_error "${address[1]}: /root/activate failed$"
+expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" --env_activate_path '~/activate' -- true
+expect_error "${address[1]}: --env_activate_path: /root/activate failed$"
 untouched

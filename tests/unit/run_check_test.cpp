@@ -151,7 +151,7 @@ TEST(RunCheck, BashReadsTheScriptWhateverThePathsHold) {
   needs.code_must_exist = true;
   needs.trainer = true;
   needs.code_folders = {"~/it's a $(place)"};
-  needs.activate = "~/-x\n'";
+  needs.environment.activate = "~/-x\n'";
   look(remote, needs);
   EXPECT_EQ(tests::syntax_fault(remote.input_of(0)), "");
 }
@@ -162,7 +162,7 @@ TEST(RunCheck, TheScriptAnswersHere) {
   FakeRemote remote("h1");
   Needs needs = some_needs();
   needs.code_must_exist = true;
-  needs.activate = "~/no such file";
+  needs.environment.activate = "~/no such file";
   look(remote, needs);
   remote.answers[0] = answered(tests::run_bash(remote.input_of(0)));
   const Checked checked = look(remote, needs).at(0);

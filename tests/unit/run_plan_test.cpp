@@ -80,7 +80,7 @@ TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
        {"it's", "a b", "$(id)", "\"", "-x", "a\nb", ";", "}", "ü", "`", "\\", "#", "((", "EOF"}) {
     RunPlan plan = plan_of({2, 1});
     plan.program = {awkward, awkward};
-    plan.activate = "~/" + awkward;
+    plan.environment.activate = "~/" + awkward;
     plan.output_dir = awkward;
     plan.listener = awkward;
     plan.variables = {{"A", awkward}, {"B", ""}};
@@ -168,10 +168,10 @@ TEST(MakeJob, OnlyWhatIsToBeStoppedIsSupervised) {
 TEST(MakeJob, WhereActivatingFailsNothingIsRun) {
   const tests::TemporaryFolder folder;
   RunPlan plan = plan_of({1});
-  plan.activate = folder.write("activate", "return 3\n").string();
+  plan.environment.activate = folder.write("activate", "return 3\n").string();
   plan.program = {"echo", "ran"};
   const std::string said = run_job(plan);
-  EXPECT_EQ(said, "dtool: " + plan.activate + " failed\nexit code 1\n");
+  EXPECT_EQ(said, "dtool: " + plan.environment.activate + " failed\nexit code 1\n");
 }
 
 TEST(MakeJob, TheTrainerGetsItsFlags) {

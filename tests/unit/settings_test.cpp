@@ -44,6 +44,8 @@ TEST_F(SettingsTest, TakeEveryKey) {
       "[ssh]\nconnect_timeout = 2.5\nwidth = 64\nconfig_file = \"~/.ssh/lab\"\n"
       "[run]\ncode_path = \"~/code\"\nenv_activate_path = \"~/venv/bin/activate\"\n"
       "output_dir = \"out\"\nnproc_per_node = 4\nexclude = [\"*.ckpt\", \"data\"]\n"
+      "modules = \"gcc\"\ncontainer = \"a.sif\"\ncontainer_engine = \"podman\"\nbind = "
+      "[\"/data\"]\n"
       "[environment]\nNCCL_DEBUG = \"INFO\"\n_X1 = \"a b'c\"\n");
   EXPECT_EQ(settings.runs_on, "@lab");
   EXPECT_EQ(settings.groups, (Variables{{"lab", "gpu[01-08]"}, {"big.machines", "n1"}}));
@@ -55,6 +57,10 @@ TEST_F(SettingsTest, TakeEveryKey) {
   EXPECT_EQ(settings.output_dir, "out");
   EXPECT_EQ(settings.nproc_per_node, "4");
   EXPECT_EQ(settings.exclude, (std::vector<std::string>{"*.ckpt", "data"}));
+  EXPECT_EQ(settings.modules, "gcc");
+  EXPECT_EQ(settings.container, "a.sif");
+  EXPECT_EQ(settings.container_engine, "podman");
+  EXPECT_EQ(settings.bind, std::vector<std::string>{"/data"});
   EXPECT_EQ(settings.environment, (Variables{{"NCCL_DEBUG", "INFO"}, {"_X1", "a b'c"}}));
 }
 

@@ -1,0 +1,78 @@
+// What a run's processes find on a host: modules, an activated environment, a container, torchrun.
+// The flags of `dtool run` and `dtool check` for it, the settings behind them, and what scripts on
+// hosts are told of it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/settings.h"
+
+namespace CLI {
+class App;
+}
+
+namespace dtool::cli {
+
+enum class ContainerEngine { apptainer, podman, charliecloud };
+enum class Torchrun { no, yes };
+
+/// A file or folder of the host's that is seen in the container, absolute or from `~/`.
+struct Bind {
+  std::string source;
+  std::string target;
+};
+
+struct Container {
+  ContainerEngine engine = ContainerEngine::apptainer;
+  std::string image;  ///< podman: its name; else a path, from the code folder where it is relative
+  std::vector<Bind> binds;  ///< beyond the run's own folders
+};
+
+struct Environment {
+  std::vector<std::string> modules;    ///< loaded in this order, after a purge
+  std::string activate;                ///< a script, or an environment's folder; empty: none
+  std::optional<Container> container;  ///< nothing: the host itself
+  Torchrun torchrun = Torchrun::no;
+};
+
+/// As typed; empty where a flag was not given.
+struct EnvironmentFlags {
+  std::string activate;
+  std::string modules;
+  std::string container;
+  std::string container_engine;
+  std::vector<std::string> binds;
+  bool torchrun = false;
+};
+
+void add_environment_flags(CLI::App& app, EnvironmentFlags& flags);
+
+/// From the flags, else from the settings; binds from both. Throws UsageError on what cannot be.
+Environment make_environment(const EnvironmentFlags& flags, const Settings& settings);
+
+/// Throws UsageError where torchrun cannot start these words.
+void check_torchrun(const Environment& environment, const std::vector<std::string>& program);
+
+/// `apptainer`, `podman` or `charliecloud`.
+const char* name_of(ContainerEngine engine);
+
+/// Without what is going to be sent with the code, and so cannot be on the hosts yet: relative
+/// paths that are in the current folder.
+Environment without_sent(Environment environment);
+
+/// The variables that environment.sh and check.sh want, `exported` being the names of the run's
+/// own, and the functions that these use.
+std::string environment_script(const Environment& environment,
+                               const std::vector<std::string>& exported);
+
+/// `modules`, `env_activate_path`, `container`, `container_engine`, `bind` and `torchrun`, as far
+/// as they were given.
+nlohmann::json to_json(const Environment& environment);
+
+/// The same for people: name and value of each.
+std::vector<std::pair<std::string, std::string>> rows_of(const Environment& environment);
+
+}  // namespace dtool::cli

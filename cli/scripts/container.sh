@@ -1,0 +1,104 @@
+# shellcheck shell=bash disable=SC2154
+# The words that put a program into a container. environment.sh and check.sh use it. Defined before: engine (apptainer,
+# podman or charliecloud), image, binds (array: source, target, source, ...), exported (array: names of variables), and
+# fault, which is told what failed ($1: a word) and why.
+
+# Sets engine_program; false where the host has none.
+find_engine() {
+  local name
+  case $engine in
+    apptainer) set -- apptainer singularity ;;  # its name before 2021, and its sister's
+    charliecloud) set -- ch-run ;;
+    *) set -- "$engine" ;;
+  esac
+  for name; do
+    engine_program=$(command -v "$name") && return
+  done
+  fault no_engine "$1"
+  return 1
+}
+
+find_image() {
+  if [ "$engine" = podman ]; then
+    "$engine_program" image exists "$image" 2> /dev/null < /dev/null && return
+  elif [ -e "$image" ]; then
+    return
+  fi
+  fault no_image "$image"
+  return 1
+}
+
+add_bind() {  # $1: source, $2: target
+  local odd
+  case $engine in apptainer) odd='*[:,]*' ;; *) odd='*:*' ;; esac
+  # shellcheck disable=SC2254
+  case $1 in $odd) fault container "$engine cannot bind $1: it splits the name" ;; esac
+  # Charliecloud cannot make a place for it in an image that is mounted read-only.
+  if [ "$engine" = charliecloud ] && [ -d "$image" ] && [ ! -e "$image$2" ]; then
+    if [ -d "$1" ]; then
+      mkdir -p "$image$2"
+    else
+      mkdir -p "$image${2%/*}" && : > "$image$2"
+    fi 2> /dev/null || fault container "$image has no $2, where something has to be bound, and it cannot be made there"
+  fi
+  case $engine in
+    apptainer) inside+=(-B "$1:$2") ;;
+    podman) inside+=(-v "$1:$2") ;;
+    charliecloud) inside+=("--bind=$1:$2") ;;
+  esac
+  bound+=("$2")
+}
+
+# The same on both sides, unless a folder above it or /tmp, which all engines share with the host, has it already.
+add_folder() {
+  local above
+  for above in /tmp "${bound[@]}"; do
+    case $1/ in "$above"/*) return ;; esac
+  done
+  add_bind "$1" "$1"
+}
+
+has_gpus() { [ -e "${nvidia_device:-/dev/nvidiactl}" ]; }
+
+# Sets inside. The container has files of its own and nothing else: the host's network, processes, memory and variables
+# are shared, so that ranks meet and kill finds them.
+enter_container() {  # $1: folder to work in, $2...: folders that have to be there
+  local i name
+  bound=()
+  case $engine in
+    apptainer)
+      # Or values and arguments are evaluated by a shell on their way in.
+      export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1
+      # An image's own value of a variable would win otherwise.
+      for name in "${exported[@]}"; do export "APPTAINERENV_$name=${!name}" "SINGULARITYENV_$name=${!name}"; done
+      inside=("$engine_program" exec --pwd "$1")
+      ! has_gpus || inside+=(--nv)
+      ;;
+    podman)
+      inside=("$engine_program" run --rm --pull=never --entrypoint= --network=host --pid=host --ipc=host --ulimit=host
+        --security-opt=label=disable --env-host "--workdir=$1" -v /tmp:/tmp)
+      for name in "${exported[@]}"; do inside+=("--env=$name"); done
+      ! has_gpus || inside+=(--device=nvidia.com/gpu=all)
+      ;;
+    charliecloud)
+      export USER=${USER:-$(id -un)}
+      inside=("$engine_program" "--cd=$1")
+      # The image's variables, PATH above all.
+      if "$engine_program" "$image" -- /bin/sh -c '[ -e /ch/environment ]' 2> /dev/null < /dev/null; then
+        inside+=(--env-no-expand --set-env)
+        for name in "${exported[@]}"; do inside+=("--set-env=$name=${!name}"); done
+      fi
+      ;;
+  esac
+  for ((i = 0; i < ${#binds[@]}; i += 2)); do add_bind "${binds[i]}" "${binds[i + 1]}"; done
+  for name in "${@:2}"; do add_folder "$name"; done
+  inside+=("$image")
+  [ "$engine" != charliecloud ] || inside+=(--)
+}
+
+# Charliecloud's images have the driver's libraries inside, or none.
+warn_of_missing_driver() {
+  [ "$engine" = charliecloud ] && [ -d "$image" ] && has_gpus || return
+  compgen -G "$image/usr/lib*/libcuda.so*" > /dev/null || compgen -G "$image/usr/*/*/libcuda.so*" > /dev/null ||
+    echo "dtool: $image has no libcuda.so, so no GPU is seen inside: ch-fromhost --nvidia $image puts this host's there" >&2
+}

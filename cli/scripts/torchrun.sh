@@ -1,0 +1,60 @@
+# shellcheck shell=bash disable=SC2154
+# Runs torchrun as one machine's part of a run; environment.sh uses it. torchrun tells on stderr which of its ranks failed
+# first and how, and ends with 1 whatever that was; before version 2.1 only after it has waited five minutes for the other
+# machines'. Its words are listened to, so that the run ends at once and for the right reason.
+
+# Sets program to torchrun with the machine's place in the run and the words of program.
+wrap_in_torchrun() {
+  # The static kind of meeting gives each machine the ranks that belong to its id. Starting again is left to dtool.
+  set -- --nnodes "$machines" --node_rank "$machine_id" --nproc_per_node "$processes" --rdzv_backend static \
+    --rdzv_endpoint "$listener_and_port" --max_restarts 0 "${program[@]}"
+  # shellcheck disable=SC2016
+  program=(bash -c "$(declare -f run_torchrun hear_failure last_words)"' && run_torchrun "$@"' bash "$state" "${log:-$state/log}" "${first_rank:-$((machine_id * processes))}" "$place"
+    "${inside[@]}" sh -c 'for python in torchrun python3 python; do command -v "$python" > /dev/null && break; done
+[ "$python" = torchrun ] || set -- -m torch.distributed.run "$@"
+exec "$python" "$@"' sh "$@")
+  inside=()  # torchrun is, and not what listens to it
+}
+
+# The last line of the log ($1) before torchrun's own on the failure.
+last_words() {
+  tail -c 65536 "$1" | tr '\r' '\n' |
+    awk '/failed \(exitcode: / { exit } /torch[.\/]distributed|closing signal|^\**$/ { next } NF { last = $0 } END { print last }'
+}
+
+# Hears the first failure in what torchrun says, notes it in $1 and tells $2.
+hear_failure() {
+  grep --line-buffered -oE 'failed \(exitcode: -?[0-9]+\) local_rank: [0-9]+' | {
+    IFS=' :)' read -r _ _ code _ local_rank && echo "$code $local_rank" > "$1" && kill -USR2 "$2"
+    cat > /dev/null
+  }
+}
+
+run_torchrun() {  # $1: state folder, $2: log, $3: the machine's first rank, $4: its place, $5...: the command
+  local state=$1 log=$2 rank=$3 place=$4 heard=$1/torchrun_said.$$ torchrun listener code local_rank i
+  shift 4
+  trap 'kill -TERM "$torchrun"' TERM INT
+  trap 'pkill -USR1 -P "$torchrun"' USR1  # to the ranks: torchrun itself would die of it
+  # It has ended its other ranks by then, and waits inside a call that hears no other signal.
+  trap '(sleep 5; kill -KILL "$torchrun" 2> /dev/null) &' USR2
+  exec 3> >(tee -a /dev/fd/2 | hear_failure "$heard" $$)
+  listener=$!
+  "$@" 2>&3 3>&- < /dev/null &
+  torchrun=$!
+  exec 3>&-
+  # A signal ends the wait, too; bash's own words on one that ended torchrun are nobody's last.
+  while wait "$torchrun" 2> /dev/null; code=$?; kill -0 "$torchrun" 2> /dev/null; do :; done
+  [ "$code" != 0 ] || exit 0
+  # What the ranks left behind may hold its pipe.
+  for ((i = 0; i < 20; i++)); do
+    kill -0 "$listener" 2> /dev/null || break
+    sleep 0.1
+  done
+  read -r code local_rank 2> /dev/null < "$heard" || exit "$code"
+  rm -f "$heard"
+  ((code >= 0)) || code=$((128 - code))
+  echo $((rank + local_rank)) > "$state/first_failure"
+  echo "dtool: rank $((rank + local_rank)) on machine $place ended with exit code $code, and said last:" >&2
+  last_words "$log" >&2
+  exit "$code"
+}

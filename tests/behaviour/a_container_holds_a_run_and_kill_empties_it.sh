@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# With `--container` a run's processes see the image's files, the run's own folders at the places that they have on the
+# host, and every variable of the run; and kill ends what they left behind, be it in the background or in a session of its own.
+# shellcheck disable=SC2088  # it is for the hosts to expand
+source "$(dirname "$0")/harness.sh"
+source "$here/container_image.sh"
+needs_isolation
+needs_program ch-run
+needs_program busybox
+lab 2
+hosts=$DTOOL_LAB_HOSTS
+for i in 1 2; do
+  make_image "$DTOOL_LAB_FOLDER/host$i/root/image"
+  mkdir -p "$DTOOL_LAB_FOLDER/host$i/root/data set"
+  echo "data of host $i" >"$DTOOL_LAB_FOLDER/host$i/root/data set/file"
+done
+
+cat >tell.sh <<'S'
+echo "in $(pwd): $(cat /etc/whose), rank $RANK of $WORLD_SIZE on machine $DTOOL_MACHINE_ID, $LOCAL_RANK of $LOCAL_WORLD_SIZE"
+echo "run $DTOOL_RUN_ID seed $DTOOL_SEED says '$WORDS' to $MASTER_ADDR: $*"
+cat /data/file "$HOME/data set/file"
+echo "rank $RANK was here" > "$DTOOL_OUTPUT_DIR/rank$RANK"
+ls /usr
+S
+expect_exit 0 dtool run --json --follow --runs_on "$hosts" --nproc_per_node 2 --seed 7 --container '~/image' --bind '~/data set:/data' --bind '~/data set' \
+  --export WORDS="it's \$HOME, \"here\"" -- /bin/sh tell.sh 'a "b" $c' "it's"
+id=$(json "d['run_id']")
+expect_equal "{'bind': ['~/data set:/data', '~/data set:~/data set'], 'container': '~/image', 'container_engine': 'charliecloud'}" "$(json "d['environment']")"
+for rank in 0 1 2 3; do
+  expect_error "machine$((rank / 2)): in /root/here: the image, rank $rank of 4 on machine $((rank / 2)), $((rank % 2)) of 2$"
+  expect_equal "rank $rank was here" "$(cat "$DTOOL_LAB_FOLDER/host$((rank / 2 + 1))/root/here/experiment_output/$id/rank$rank")"
+done
+expect_equal 4 "$(grep -cF "run $id seed 7 says 'it's \$HOME, \"here\"' to 198.18" "$err")"
+expect_equal 4 "$(grep -cF ": a \"b\" \$c it's" "$err")"
+expect_equal 4 "$(grep -c 'machine1: data of host 2$' "$err")"
+
+# How the program ends is how the run ends.
+expect_exit 1 dtool run --json --follow --container '~/image' --runs_on "$hosts" -- /bin/sh -c 'echo going wrong; exit 7'
+expect_equal True "$(json "'exit code 7: going wrong' in d['cause']")"
+expect_exit 1 dtool run --json --follow --container '~/image' --runs_on "$hosts" -- no_such_program
+expect_equal True "$(json "'no_such_program' in d['cause']")"
+
+# The image's own variables hold inside, and what the user gives wins over them.
+for i in 1 2; do
+  mkdir "$DTOOL_LAB_FOLDER/host$i/root/image/ch"
+  printf 'PATH=/opt/tools:/bin\nCOLOUR=red\nSHAPE=round\n' >"$DTOOL_LAB_FOLDER/host$i/root/image/ch/environment"
+done
+expect_exit 0 dtool run --follow --container '~/image' --runs_on "$hosts" --export SHAPE='$square' -- sh -c 'echo "$PATH $COLOUR $SHAPE"'
+expect_output 'machine1: /opt/tools:/bin red \$square$'
+
+# What hides in a container is found as well as what hides on a host.
+cat >hide.sh <<'S'
+(setsid sleep 1001 > /dev/null 2>&1 &)
+(setsid sh -c 'sleep 1002 & sleep 1003; true' > /dev/null 2>&1 < /dev/null &)
+touch "$DTOOL_OUTPUT_DIR/hidden"
+exec sleep 1004
+S
+expect_exit 0 dtool run --json --runs_on "$hosts" --container '~/image' -- /bin/sh hide.sh
+id=$(json "d['run_id']")
+for i in 1 2; do eventually 20 expect_file "$DTOOL_LAB_FOLDER/host$i/root/here/experiment_output/$id/hidden"; done
+inside() { # processes of the run whose root is not this machine's
+  local pid count=0
+  for pid in $(processes_with "$id"); do [[ ! -e /proc/$pid/root/etc/whose ]] || ((count += 1)); done
+  echo "$count"
+}
+eventually 20 eval '[[ $(inside) == 10 ]]'
+expect_exit 0 dtool kill "$id" --yes --json
+expect_equal "[True]" "$(json "[run['none_left'] for run in d['runs']]")"
+expect_no_process_with "$id"
+expect_equal 0 "$(inside)"
