@@ -216,6 +216,7 @@ if(DTOOL_TESTS)
       completion_answers_in_each_shell
       config_sets_up_every_host
       every_flag_is_documented
+      documented_lines_for_each_launcher_work
       every_launcher_trains_alike
       every_rank_is_told_its_place
       fetch_brings_each_machines_outputs

@@ -40,7 +40,8 @@ steps() {
 step() { cp "$DTOOL_LAB_FOLDER/host1/root/steps/step$1" "$out"; }
 steps '--nodes 3 --ntasks-per-node 2' '--nodes 2 --ntasks_per_node 2 -- /bin/hostname' '-- /bin/hostname'
 step 1
-hosts 2 $(grep -o '[234]$' "$out" | sort -u)
+mapfile -t nodes < <(grep -o '[234]$' "$out" | sort -u)
+hosts 2 "${nodes[@]}"
 expect_equal 4 "$(wc -l <"$out")"
 step 2
 hosts 2 h2 h3 h4
