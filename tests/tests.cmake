@@ -215,6 +215,7 @@ if(DTOOL_TESTS)
       command_timeout_ends_the_command
       completion_answers_in_each_shell
       config_sets_up_every_host
+      environments_hold_under_every_launcher
       every_flag_is_documented
       documented_lines_for_each_launcher_work
       every_launcher_trains_alike

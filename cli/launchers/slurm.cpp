@@ -194,13 +194,19 @@ std::string SlurmLauncher::batch(const RunPlan& plan) const {
   const int notice = notice_before_end(request_.values.at("--time"));
   if (plan.program.empty() && !has_argument(request, "--signal"))
     request.arguments.push_back(fmt::format("--signal=B:USR1@{}", notice));
-  // torchrun starts the other processes of its node.
-  const bool is_one = plan.environment.torchrun == Torchrun::yes;
-  const int tasks = is_one ? 1 : plan.machines.front().processes;
+  const bool is_torchrun = plan.environment.torchrun == Torchrun::yes;
+  const int processes = plan.machines.front().processes;
+  // torchrun starts its node's processes, with the cores that they would have had.
+  const int tasks = is_torchrun ? 1 : processes;
+  std::string& cores = request.values["--cpus_per_task"];
+  if (is_torchrun && cores.empty()) cores = std::to_string(processes);
   std::string text = "#!/bin/bash\n" + sbatch_lines(plan.run_id, nodes_of(plan), tasks, request);
-  const bool is_even = std::ranges::all_of(
-      plan.machines, [tasks](const MachinePlan& machine) { return machine.processes == tasks; });
-  text += assign("run_id", plan.run_id) + assign("world_size", std::to_string(plan.world_size)) +
+  const bool is_even = is_torchrun || std::ranges::all_of(plan.machines, [tasks](const auto& each) {
+                         return each.processes == tasks;
+                       });
+  const std::size_t all_tasks =
+      is_torchrun ? nodes_of(plan) : static_cast<std::size_t>(plan.world_size);
+  text += assign("run_id", plan.run_id) + assign("all_tasks", std::to_string(all_tasks)) +
           assign("tasks", is_even ? std::to_string(tasks) : "") +
           assign("max_restarts", std::to_string(plan.max_restarts)) +
           assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +

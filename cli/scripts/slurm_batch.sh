@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2015,SC2094,SC2154
 # The job of a run, or a member of its array: runs on the job's first node, has srun start the processes, again after a
 # failure where that is wanted, and records what became of each machine. Arguments: the run's folder, which all nodes must
-# see. Defined before: run_id, nodes, world_size, tasks (a node; empty: as the allocation has them), max_restarts, on_failure, has_trainer (yes or no), parts and seeds
+# see. Defined before: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts, on_failure, has_trainer (yes or no), parts and seeds
 # (arrays, one for each member of the array), output (path).
 run=$1
 export DTOOL_RUN_ID=$run_id
@@ -101,7 +101,7 @@ run_attempt() {
   echo "$attempt" > attempts
   [ "$attempt" = 0 ] || echo "$attempt" > attempt
   clear_records
-  srun --nodes="$nodes" --ntasks="$world_size" ${tasks:+--ntasks-per-node="$tasks"} --kill-on-bad-exit="$kill_on_bad_exit" \
+  srun --nodes="$nodes" --ntasks="$all_tasks" ${tasks:+--ntasks-per-node="$tasks"} --kill-on-bad-exit="$kill_on_bad_exit" \
     --job-name="$run_id" bash "$run/machine0/rank" "$run" "$attempt" "$address" "$(free_port)" 2> srun.err &
   step=$!
   while kill -0 "$step" 2> /dev/null; do

@@ -6,10 +6,10 @@
 # Sets program to torchrun with the machine's place in the run and the words of program.
 wrap_in_torchrun() {
   # The static kind of meeting gives each machine the ranks that belong to its id. Starting again is left to dtool.
-  set -- --nnodes "$machines" --node_rank "$machine_id" --nproc_per_node "$processes" --rdzv_backend static \
+  set -- --nnodes "$machines" --node_rank "$machine_id" --nproc_per_node "${processes_of[place]}" --rdzv_backend static \
     --rdzv_endpoint "$listener_and_port" --max_restarts 0 "${program[@]}"
   # shellcheck disable=SC2016
-  program=(bash -c "$(declare -f run_torchrun hear_failure last_words)"' && run_torchrun "$@"' bash "$state" "${log:-$state/log}" "${first_rank:-$((machine_id * processes))}" "$place"
+  program=(bash -c "$(declare -f run_torchrun hear_failure last_words)"' && run_torchrun "$@"' bash "$state" "${log:-$state/log}" "${first_rank:-$((machine_id * processes_of[place]))}" "$place"
     "${inside[@]}" sh -c 'for python in torchrun python3 python; do command -v "$python" > /dev/null && break; done
 [ "$python" = torchrun ] || set -- -m torch.distributed.run "$@"
 exec "$python" "$@"' sh "$@")
