@@ -256,6 +256,10 @@ if(DTOOL_TESTS)
       plot_draws_the_curves_of_runs
       run_killed_at_any_moment_leaves_nothing_after_kill
       slurm_and_mpirun_start_the_trainer
+      slurm_faults_are_told
+      slurm_is_waited_for
+      slurm_jobs_go_on
+      slurm_takes_a_run
       slurm_tasks_run_where_they_were_asked_to
       ssh_configuration_is_honoured
       status_tells_how_each_machine_is
@@ -272,6 +276,8 @@ if(DTOOL_TESTS)
   endforeach()
   # It waits until dtool has tried again for two minutes.
   set_tests_properties(behaviour.a_host_cut_off_for_good_is_named_and_the_others_go_on PROPERTIES TIMEOUT 400)
+  # Slurm's commands wait long for a controller that is away, and its time limits are minutes.
+  set_tests_properties(behaviour.slurm_is_waited_for behaviour.slurm_jobs_go_on PROPERTIES TIMEOUT 400)
 endif()
 
 # ---- tests/bench: only when asked for, `cmake --build build --target bare_libssh`

@@ -34,4 +34,9 @@ child=$!
   after=$?
 } 2> /dev/null
 [ "$after" = 127 ] || code=$after
+# Who ends all processes of a host one by one may meet the program a moment before this one.
+if ((code > 128)) && [ -z "$told" ]; then
+  sleep 0.3 &
+  wait $!
+fi
 exit "$code"

@@ -11,7 +11,7 @@ first=$((task * nodes))
 state=$run/machine$first
 say() { printf 'dtool: %s\n' "$1"; }
 cd "$state" || { say "$(hostname) does not see $state: the home folder of the login node must be there on all nodes"; exit 1; }
-rm -f over "$run"/slurm.*
+rm -f over
 mkdir -p "$output${parts[task]}"
 exec >> "$output${parts[task]}/machine$first.log" 2>&1
 

@@ -61,13 +61,14 @@ look_at_job() {
     NODE_FAIL) slurm_state=node_failed ;;
     OUT_OF_MEMORY) slurm_state=out_of_memory ;;
     PREEMPTED) slurm_state=preempted ;;
-    *) slurm_state=unknown ;;
+    '') slurm_state=unknown ;;
+    *) slurm_state=running ;;  # of a newer Slurm
   esac
   case $slurm_state in
     pending | running | unknown)
       if [ -e "$told.fault" ]; then
         slurm_state=unknown
-      elif [ -e "$run_folder/slurm.gone" ] || [ "$slurm_state" = unknown ]; then
+      elif [ -e "$run_folder/slurm.gone" ]; then
         slurm_state=lost  # it ended, and was forgotten before anybody asked
       fi
       ;;

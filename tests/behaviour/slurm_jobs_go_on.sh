@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Restarts in the job, job arrays, runs inside an allocation; a job that Slurm puts back into the queue goes on, and a training that
+# reaches its time limit goes on from the checkpoint that it was asked for.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+[[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer, which was not built'
+for program in srun munged; do needs_program $program; done
+lab 3 --slurm --login --shared_home
+mkdir code
+cd code
+cat >e.toml <<'END'
+workload = "classifier"
+data.source = "digits"
+data.train_samples = 600
+data.test_samples = 100
+train.epochs = 1
+END
+
+# A failure: the processes are started again in the job.
+# shellcheck disable=SC2016
+expect_exit 0 dtool run --launcher slurm --nodes 2 --max_restarts 2 --follow -- \
+  bash -c 'echo "attempt $DTOOL_ATTEMPT of rank $RANK"; [ "$RANK" = 0 ] || [ "$DTOOL_ATTEMPT" = 2 ] || exit 3; sleep 1'
+expect_output '^machine1: attempt 2 of rank 1$'
+expect_exit 0 dtool status
+expect_output '^attempt 3 of 3$'
+expect_exit 1 dtool run --launcher slurm --nodes 2 --max_restarts 1 --follow -- bash -c 'sleep 1; exit $((RANK * 3))'
+expect_exit 1 dtool status
+expect_output 'cause: machine 1 \(h[23]\) ended with exit code 3'
+expect_exit 0 dtool kill --all --yes
+
+# A run for each seed: the numbers are those of a run of that seed alone.
+expect_exit 0 dtool run e.toml --launcher slurm --seeds 4,8-9 --follow
+expect_exit 0 dtool run e.toml --launcher slurm --seed 8 --follow
+losses() { sed -n 's/.*"loss": \([0-9.e-]*\).*/\1/p' "$1"; }
+for seed in 4 8 9; do [[ -s $(echo experiment_output/e_*/seed$seed/metrics.jsonl) ]] || fail "no metrics of seed $seed"; done
+expect_equal "$(losses experiment_output/e_*/metrics.jsonl)" "$(losses experiment_output/e_*/seed8/metrics.jsonl)"
+[[ -n $(losses experiment_output/e_*/metrics.jsonl) ]] || fail 'no losses'
+expect_exit 0 dtool kill --all --yes
+
+# Inside an allocation.
+cat >inside.sh <<END
+set -e
+$DTOOL run --follow -- bash -c 'echo "rank \$RANK of \$WORLD_SIZE"'
+$DTOOL run --nodes 1 --nproc_per_node 1 -- sleep 1000
+until squeue --noheader --steps --format %j | grep -q sleep; do sleep 0.1; done
+$DTOOL status
+$DTOOL kill --all --yes
+[ -z "\$(squeue --noheader --steps --format %j | grep -v -e extern -e interactive)" ]
+! $DTOOL run --partition lab -- true
+! $DTOOL run --nodes 3 -- true
+END
+expect_exit 0 timeout 100 salloc --nodes 2 --ntasks-per-node 2 bash inside.sh
+for rank in 0 1 2 3; do expect_output "^machine$((rank / 2)): rank $rank of 4\$"; done
+expect_error 'started in the allocation of job'
+expect_error '--partition is for a new job, and dtool is inside job [0-9]+'
+expect_error '--nodes 3: job [0-9]+, which dtool is inside, has 2'
+
+# The time limit: Slurm looks every 30 s, and waits 15 s before it starts a job again.
+sed -i 's/epochs = 1/epochs = 1000000/' e.toml
+echo 'checkpoint.every_epochs = 1000000' >>e.toml
+expect_exit 0 dtool run e.toml --launcher slurm --nodes 2 --time 1
+trains() { expect_exit 0 dtool logs && expect_output 'samples/s'; }
+eventually 60 trains
+went_on() { expect_exit 0 dtool logs && expect_output '^machine0: resumed from .*/step_[0-9]+\.pt'; }
+eventually 150 went_on
+expect_output 'checkpoint written: step [0-9]+, since SIGUSR1 came'
+expect_exit 0 dtool status
+expect_output '^attempt 2$'
+expect_exit 0 dtool kill --yes
+expect_equal '' "$(squeue --noheader)"
