@@ -34,6 +34,7 @@ if(DTOOL_TESTS)
     tests/unit/machine_status_test.cpp
     tests/unit/main.cpp
     tests/unit/metrics_test.cpp
+    tests/unit/mpi_test.cpp
     tests/unit/nearest_test.cpp
     tests/unit/plot_test.cpp
     tests/unit/process_test.cpp

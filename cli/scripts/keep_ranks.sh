@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # One machine's part of a run whose processes mpirun starts: waits for those of this machine, and ends as they do. On machine 0
 # start_mpirun (mpirun.sh, which comes before this there) starts mpirun. Defined before: by the numbers state, attempt, place;
-# slots_of (array, by place). A process leaves ranks/ATTEMPT.LOCAL_RANK in the state folder, and how it ended in that with .code (numbers_mpi.sh).
+# slots_of (array, by place). A process leaves ranks/ATTEMPT.LOCAL_RANK in the state folder, its program's pid in
+# that with .program, how it ended with .code, and .told where mpirun told it to end (numbers_mpi.sh, rank.sh).
 mpirun="" mpirun_failed_at=''
 exec 4<> <(:)  # has nothing to read: a pause that costs no process
 pause() { read -rt 0.2 -u 4; }
@@ -17,7 +18,7 @@ lives() {  # $1: pid, $2: start time
 # Looks at all ranks of this machine. Sets waiting (how many have not ended), begun (how many ever began), told (whether one was
 # told to end), and failed (local rank) with failed_with where one failed by itself.
 look_at_ranks() {
-  local i file pid start ended_with was_told
+  local i file pid start ended_with
   waiting=0 begun=0 told='' failed=''
   for ((i = 0; i < slots_of[place]; i++)); do
     file=$state/ranks/$attempt.$i
@@ -28,10 +29,10 @@ look_at_ranks() {
     ((++begun))
     if [ ! -e "$file.code" ] && lives "$pid" "$start"; then
       ((++waiting))
-    elif ! read -r ended_with was_told 2> /dev/null < "$file.code"; then
-      [ -n "$failed" ] || failed=$i failed_with=137  # killed, with what it kept watch over
-    elif [ -n "$was_told" ]; then
+    elif [ -e "$file.told" ]; then
       told=yes
+    elif ! read -r ended_with 2> /dev/null < "$file.code"; then
+      [ -n "$failed" ] || failed=$i failed_with=137  # killed, with what it kept watch over
     elif [ "$ended_with" != 0 ] && [ -z "$failed" ]; then
       failed=$i failed_with=$ended_with
     fi
@@ -44,7 +45,9 @@ end_ranks() {
   for signal in TERM KILL; do
     for file in "$state/ranks/$attempt".*; do
       if [[ $file == *[!0-9] ]]; then continue; fi
-      if read -r pid start < "$file" && lives "$pid" "$start"; then kill "-$signal" "-$pid" "$pid" 2> /dev/null; fi
+      if ! read -r pid start < "$file" || ! lives "$pid" "$start"; then continue; fi
+      kill "-$signal" "$pid" 2> /dev/null
+      if [ "$signal" = KILL ]; then kill -KILL "-$(< "$file.program")" 2> /dev/null; fi
     done
     for ((i = 0; i < 25; i++)); do
       look_at_ranks

@@ -15,7 +15,10 @@ for ((i = 0; i < machines; i++)); do
 done
 kept_rank=$state/ranks/$attempt.$local_rank  # keep_ranks.sh reads it
 
-# Begins the record of this process: its pid and start time; at the end, its exit code, and `told` where it was told to end.
+# mpirun sends KILL to a process's group one second after TERM; how long a program may take to end well is dtool's to say.
+apart=(setsid)
+
+# Begins the record of this process: its pid and start time; at the end, its exit code.
 record_begin() {
   local stat fields
   stat=$(< /proc/$$/stat)
@@ -23,8 +26,8 @@ record_begin() {
   mkdir -p "$state/ranks"
   printf '%s %s\n' "$$" "${fields[19]}" > "$kept_rank.new" && mv -f "$kept_rank.new" "$kept_rank"
 }
-record_end() { printf '%s %s\n' "$1" "$told" > "$kept_rank.code.new" && mv -f "$kept_rank.code.new" "$kept_rank.code"; }
+record_end() { echo "$1" > "$kept_rank.code.new" && mv -f "$kept_rank.code.new" "$kept_rank.code"; }
 told=''
 trap 'record_end "$?"' EXIT
-trap 'told=told; exit 143' TERM
+trap 'told=told; : > "$kept_rank.told"; exit 143' TERM
 record_begin

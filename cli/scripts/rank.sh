@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2317
 # One process of a run that a launcher starts a process at a time: becomes the parent of the program, hands signals on to it,
-# and ends as it does. Defined before: by the numbers attempt, state, rank, local_rank, machine_id, world_size, processes; by
+# and ends as it does. Defined before: by the numbers attempt, state, rank, local_rank, machine_id, world_size, processes, and
+# where the launcher needs them apart (array: words before all others) and kept_rank (the file where this process is noted); by
 # the plan trainer, program, listener, port, seed, output; by the environment inside (words before the program). Sets told
 # where the launcher told this process to end.
 export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORLD_SIZE=$processes GROUP_RANK=$machine_id
@@ -12,7 +13,11 @@ if [ -n "$trainer" ]; then
 fi
 
 hand_on() {  # $1: signal
-  [ "$1" = USR1 ] || told=told
+  if [ "$1" != USR1 ]; then
+    [ -z "$told" ] || return  # once is enough for what writes a checkpoint then
+    told=told
+    [ -z "${kept_rank-}" ] || : > "$kept_rank.told"
+  fi
   [ -z "$child" ] || kill "-$1" "$child" 2> /dev/null
 }
 child=''
@@ -21,8 +26,9 @@ for signal in TERM INT USR1; do
   trap "hand_on $signal" "$signal"
 done
 # Bash has what it runs aside ignore Ctrl-C otherwise.
-(trap - INT QUIT; exec "${words[@]}") < /dev/null &
+(trap - INT QUIT; exec "${apart[@]}" "${words[@]}") < /dev/null &
 child=$!
+[ -z "${kept_rank-}" ] || echo "$child" > "$kept_rank.program"
 [ -z "$told" ] || kill -TERM "$child"
 # A signal for this process ends the wait as well; its program may go on then. Bash's own word on a killed one is no output.
 {

@@ -1,0 +1,127 @@
+// The mpi launcher: what it refuses, what mpirun is told of the hosts, and scripts that bash reads.
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+
+#include "cli/action.h"
+#include "cli/launchers/all.h"
+#include "tests/unit/syntax.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::cli {
+namespace {
+
+using tests::syntax_fault;
+
+/// The launcher with those of its own flags.
+std::unique_ptr<Launcher> with_flags(std::vector<std::string> words) {
+  auto launcher = make_mpi_launcher();
+  CLI::App app;
+  launcher->add_options(app);
+  std::ranges::reverse(words);
+  app.parse(words);
+  return launcher;
+}
+
+/// Hosts as named, reached with that SSH configuration alone.
+Targets targets_of(const std::vector<std::string>& hosts, const tests::TemporaryFolder& folder,
+                   const std::string& config = "") {
+  Targets targets;
+  for (const std::string& host : hosts) targets.hosts.push_back(ssh::parse_host(host));
+  targets.slots.resize(hosts.size());
+  targets.connect.config_file = folder.write("config", config);
+  return targets;
+}
+
+RunPlan plan_of(const Launcher& launcher, const Targets& targets) {
+  RunFlags flags;
+  flags.nproc_per_node = "auto";
+  RunPlan plan;
+  plan.run_id = "mnist_20260101-000000-abc123";
+  plan.listener = "10.0.0.1";
+  plan.output_dir = "out";
+  launcher.place(flags, targets, plan);
+  for (MachinePlan& machine : plan.machines) machine.code_folder = "~/code";
+  number_ranks(plan);
+  return plan;
+}
+
+std::string hostfile(const Launcher& launcher, const RunPlan& plan) {
+  return launcher.texts(plan).front().second;
+}
+
+TEST(Mpi, TheHostfileHasTheNamesAsTypedWithSlotsUsersAndPorts) {
+  const tests::TemporaryFolder folder;
+  const auto launcher = make_mpi_launcher();
+  Targets targets = targets_of({"a", "b", "eve@c", "d:2222"}, folder,
+                               "Host b\n HostName 10.9.8.7\n User bob\nHost *\n User ann\n");
+  targets.slots = {2, 1, std::nullopt, 3};
+  EXPECT_EQ(hostfile(*launcher, plan_of(*launcher, targets)),
+            "localhost slots=2\nbob@b slots=1\neve@c slots=1\nd port=2222 slots=3\n");
+}
+
+TEST(Mpi, TheFirstMachineIsStartedLastAndAloneStartsMpirun) {
+  const tests::TemporaryFolder folder;
+  const auto launcher = make_mpi_launcher();
+  const std::vector<HostJob> jobs =
+      launcher->jobs(plan_of(*launcher, targets_of({"a", "b", "c"}, folder)));
+  ASSERT_EQ(jobs.size(), 3U);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_EQ(jobs[i].host, i);
+    EXPECT_EQ(jobs[i].turn, i == 0 ? Turn::last : Turn::first);
+    EXPECT_EQ(jobs[i].job.script.find("start_mpirun() {") != std::string::npos, i == 0);
+    const bool has_agent = std::ranges::any_of(
+        jobs[i].job.files, [](const auto& file) { return file.first == "../launch_orted"; });
+    EXPECT_EQ(has_agent, i != 0);
+  }
+}
+
+TEST(Mpi, BashReadsItsScriptsWhateverTheWordsHold) {
+  const tests::TemporaryFolder folder;
+  for (const std::string awkward : {"it's", "a b", "$(id)", "\"", "a\nb", ";", "`", "\\", "(("}) {
+    const auto launcher = make_mpi_launcher();
+    RunPlan plan = plan_of(*launcher, targets_of({"a", "b"}, folder));
+    plan.program = {awkward, awkward};
+    plan.variables = {{"A", awkward}, {"OMPI_MCA_plm_rsh_args", awkward}};
+    plan.networks = {awkward};
+    for (MachinePlan& machine : plan.machines) machine.code_folder = "~/" + awkward;
+    for (const HostJob& each : launcher->jobs(plan)) {
+      EXPECT_EQ(syntax_fault(each.job.script), "") << awkward;
+      for (const auto& [name, content] : each.job.files) {
+        const bool is_bash = name == "rank" || name == "../launch_orted" || name == "supervise";
+        EXPECT_EQ(is_bash ? syntax_fault(content) : "", "") << awkward;
+      }
+    }
+    Needs needs;
+    launcher->add_needs(plan, needs);
+    ASSERT_EQ(needs.launcher_checks.size(), 1U);
+    EXPECT_EQ(syntax_fault(needs.launcher_checks[0]), "") << awkward;
+  }
+}
+
+TEST(Mpi, WordsThatSayWhereProcessesRunAreRefusedAndOthersPassed) {
+  const tests::TemporaryFolder folder;
+  const Targets targets = targets_of({"a"}, folder);
+  for (const std::string word : {"-np", "--np", "-n", "--host", "-H", "--hostfile", "--map-by"}) {
+    const auto launcher = with_flags({"--mpirun_arg=--mca btl self " + word + " 4"});
+    EXPECT_THROW(plan_of(*launcher, targets), UsageError) << word;
+  }
+  const auto launcher = with_flags({"--mpirun_arg=--mca btl 'self,tcp'", "--mpirun_arg=-v"});
+  const std::string script = launcher->jobs(plan_of(*launcher, targets))[0].job.script;
+  EXPECT_NE(script.find("mpirun_arguments=(--mca btl self,tcp -v)\n"), std::string::npos) << script;
+  EXPECT_THROW(plan_of(*with_flags({"--mpirun_arg='open"}), targets), std::invalid_argument);
+}
+
+TEST(Mpi, LocalMayOnlyBeTheFirst) {
+  const tests::TemporaryFolder folder;
+  const auto launcher = make_mpi_launcher();
+  EXPECT_EQ(
+      hostfile(*launcher, plan_of(*launcher, targets_of({"local", "b"}, folder))).substr(0, 18),
+      "localhost slots=1\n");
+  EXPECT_THROW(plan_of(*launcher, targets_of({"a", "local"}, folder)), UsageError);
+}
+
+}  // namespace
+}  // namespace dtool::cli
