@@ -6,6 +6,7 @@ touch ddp.py train.py
 
 mapfile -t lines < <(sed -n '/^```sh$/,/^```$/s/^dtool //p' "$source_folder/docs/engines.md")
 ((${#lines[@]} >= 12)) || fail "only ${#lines[@]} lines were found"
+words=()
 for line in "${lines[@]}"; do
   # As a shell reads it.
   eval "words=($line)"

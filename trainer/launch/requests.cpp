@@ -26,12 +26,16 @@ void end_by_termination() {
 
 void heed(int signal_number) {
   if (signal_number == SIGALRM) return end_by_termination();
+  if (signal_number == SIGHUP) signal_number = SIGTERM;
   if (signal_number == SIGTERM && !terminated.exchange(true)) alarm(kTerminationGrace.count());
   pass_request(signal_number);
 }
 
 void handle(int signal_number, void (*handler)(int)) {
   struct sigaction action = {};
+  sigaction(signal_number, nullptr, &action);
+  if (signal_number == SIGHUP && action.sa_handler == SIG_IGN) return;
+  action = {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigaction(signal_number, &action, nullptr);
@@ -44,11 +48,11 @@ void ignore_checkpoint_signal() {
 }
 
 void await_requests() {
-  for (const int each : {SIGUSR1, SIGTERM, SIGALRM}) handle(each, heed);
+  for (const int each : {SIGUSR1, SIGTERM, SIGHUP, SIGALRM}) handle(each, heed);
 }
 
 void await_no_requests() {
-  handle(SIGTERM, SIG_DFL);
+  for (const int each : {SIGTERM, SIGHUP}) handle(each, SIG_DFL);
   end_if_terminated();
 }
 

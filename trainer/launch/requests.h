@@ -13,10 +13,11 @@ namespace dtool::trainer {
 void ignore_checkpoint_signal();
 
 /// From here on SIGUSR1 is a request, and so is SIGTERM, which ends this process only in
-/// `end_if_terminated` or when kTerminationGrace is over.
+/// `end_if_terminated` or when kTerminationGrace is over. SIGHUP counts as SIGTERM, unless it was
+/// ignored: who terminates a session's first process hangs up on the others.
 void await_requests();
 
-/// SIGTERM ends this process at once again, as does one that came meanwhile.
+/// SIGTERM and SIGHUP end this process at once again, as do those that came meanwhile.
 void await_no_requests();
 
 /// The signal that asked for a checkpoint since the last call; 0: none did.

@@ -97,7 +97,8 @@ void Supervisor::read_signals() {
     Cause cause;
     cause.text = fmt::format("{}: ended by signal {} ({})", machine_name(self_.machine, self_.host),
                              signal, strsignal(signal));
-    if (signal == SIGTERM) cause.workers_end = Cause::WorkersEnd::with_a_checkpoint;
+    if (signal == SIGTERM || signal == SIGHUP)
+      cause.workers_end = Cause::WorkersEnd::with_a_checkpoint;
     report(cause);
   }
 }

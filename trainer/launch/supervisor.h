@@ -20,10 +20,11 @@ std::vector<WorkerCommand> plan_workers(const Place& first, const std::filesyste
                                         const Environment& environment, int threads);
 
 /// Starts the workers and waits for all of them, and for the other machines. When the run fails,
-/// workers are killed, and the last line on stderr is the cause. SIGINT and SIGHUP end the workers
-/// too, and so does SIGTERM here or on another machine, which they get themselves, and `grace`
-/// later KILL: rank 0 may write a checkpoint. SIGUSR1 is theirs. Returns this process's exit code:
-/// 0, 1, 2 when the cause is a user's mistake, or 128 + the signal that ended this process.
+/// workers are killed, and the last line on stderr is the cause. SIGINT ends the workers too, and
+/// so do SIGTERM and SIGHUP here or on another machine, after which they get SIGTERM themselves,
+/// and `grace` later KILL: rank 0 may write a checkpoint. SIGUSR1 is theirs. Returns this process's
+/// exit code: 0, 1, 2 when the cause is a user's mistake, or 128 + the signal that ended this
+/// process.
 int supervise(const std::vector<WorkerCommand>& workers, const MachineInRun& self,
               CauseExchange& exchange, std::chrono::milliseconds grace = kTerminationGrace);
 
