@@ -199,6 +199,7 @@ if(DTOOL_TESTS)
       a_followed_run_tells_how_it_ended
       a_full_disk_is_named_and_nothing_half_written_counts
       a_host_cut_off_for_good_is_named_and_the_others_go_on
+      a_host_lost_under_mpirun_is_left_out
       a_host_that_hangs_holds_back_nobody
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
@@ -249,6 +250,7 @@ if(DTOOL_TESTS)
       logs_are_one_text
       man_pages_are_well_formed
       mistakes_in_commands_start_nothing
+      mpi_programs_speak_to_each_other
       mpirun_starts_every_rank
       mpirun_takes_the_network_between_the_hosts
       mpirun_that_cannot_start_starts_nothing
@@ -278,6 +280,8 @@ if(DTOOL_TESTS)
   endforeach()
   # It waits until dtool has tried again for two minutes.
   set_tests_properties(behaviour.a_host_cut_off_for_good_is_named_and_the_others_go_on PROPERTIES TIMEOUT 400)
+  # It waits until a host has been silent for a minute, and for those that do not answer then.
+  set_tests_properties(behaviour.a_host_lost_under_mpirun_is_left_out PROPERTIES TIMEOUT 500)
   # Slurm's commands wait long for a controller that is away, and its time limits are minutes.
   set_tests_properties(behaviour.slurm_is_waited_for behaviour.slurm_jobs_go_on PROPERTIES TIMEOUT 400)
 endif()

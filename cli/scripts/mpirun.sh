@@ -40,6 +40,6 @@ start_mpirun() {
   [ "$on_failure" != leave ] || own+=(--enable-recovery)
   "$(type -P mpirun)" --hostfile "$state/hostfile.$attempt" -np "$total" --map-by slot "${own[@]}" "${mpirun_arguments[@]}" \
     bash -c "run_folder=$run_folder attempt_and_members='$attempt ${members[*]}'; $find_own_machine" dtool_rank "${shares[@]}" \
-    < /dev/null > >(tee "$state/mpirun.said" | exec sed -u '/^-*$/d; s/^/mpirun: /') 2>&1 &
+    < /dev/null > >(tee "$state/mpirun.said" | exec sed -u '/^-*$/d; /plm:rsh: Warning: setpgid/d; s/^/mpirun: /') 2>&1 &
   mpirun=$!
 }
