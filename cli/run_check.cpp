@@ -83,7 +83,7 @@ void judge_programs(const Answers& answers, Checked& checked) {
                   packages, ssh::kHostsInHint));
 }
 
-void judge_trainer(const Answers& answers, Checked& checked) {
+void judge_trainer(const Answers& answers, const Needs& needs, Checked& checked) {
   checked.trainer = ssh::find_answer(answers, "trainer").value_or("");
   if (checked.trainer.empty()) {
     set_lack(
@@ -95,6 +95,13 @@ void judge_trainer(const Answers& answers, Checked& checked) {
   if (version.starts_with("dtool-trainer " DTOOL_VERSION " ") ||
       version == "dtool-trainer " DTOOL_VERSION)
     return;
+  if (needs.environment.container && !version.starts_with("dtool-trainer ")) {
+    set_lack(
+        checked, "trainer",
+        fmt::format("{} does not run in the container: {}", checked.trainer, version),
+        "the image has to have LibTorch and what else it is linked with; --bind may lead there");
+    return;
+  }
   set_lack(
       checked, "trainer",
       fmt::format("{} is not of version {}: it says {}", checked.trainer, DTOOL_VERSION, version),
@@ -147,7 +154,7 @@ void judge(Checked& checked, const Needs& needs) {
     set_lack(checked, "code",
              fmt::format("there is no folder {}, and --no_sync sends none", *folder), "");
   }
-  if (needs.trainer) judge_trainer(answers, checked);
+  if (needs.trainer) judge_trainer(answers, needs, checked);
   if (const auto error = find("launcher_lack"))
     set_lack(checked, "launcher", *error, find("launcher_hint").value_or(""));
   checked.experiment_fault = readable_fault(find("bad_experiment").value_or(""));

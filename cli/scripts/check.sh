@@ -45,9 +45,19 @@ if [ -n "$engine" ]; then
   if [ "$runs_here" = no ]; then
     [ "$engine" = podman ] || find_image
   elif find_engine && find_image; then
-    enter_container / ${trainer_beside:+"${trainer_beside%/*}"}
+    trainer_folders=()
+    for folder_of in "${trainer_beside%/*}" "$HOME/.dtool/bin"; do
+      [ -z "$trainer_beside" ] || [ ! -x "$folder_of/dtool-trainer" ] || trainer_folders+=("$folder_of")
+    done
+    enter_container / "${trainer_folders[@]}"
     said=$(timeout 40 "${inside[@]}" true 2>&1 < /dev/null)
-    case $? in 0 | 124) ;; *) answer bad_container "$engine cannot run $image: ${said##*$'\n'}" ;; esac
+    code_of=$?
+    case $code_of in 0 | 124) ;; *) answer bad_container "$engine cannot run $image: ${said##*$'\n'}" ;; esac
+    if [ "$code_of" = 0 ] && [ -n "$activate" ]; then
+      activate_inside
+      said=$(timeout 40 "${inside[@]}" true 2>&1 < /dev/null)
+      case $? in 0 | 124) ;; *) answer bad_activate "in the container: ${said//$'\n'/; }" ;; esac
+    fi
   fi
 fi
 if [ "$torchrun" = yes ] && [ -z "$engine" ] && ! command -v torchrun > /dev/null; then
@@ -61,7 +71,7 @@ if [ -n "$trainer_beside" ]; then
     answer trainer "$trainer"
     answer trainer_version "$("${inside[@]}" "$trainer" --version 2>&1 < /dev/null | head -n 1)"
     if [ -n "$experiment" ]; then
-      file=$(mktemp) && printf '%s\n' "$experiment" > "$file"
+      file=$(mktemp -p /tmp) && printf '%s\n' "$experiment" > "$file"
       said=$("${inside[@]}" "$trainer" --check "$file" --distributed_nodes "$machines" --distributed_ip_and_port 127.0.0.1:1 2>&1) ||
         answer bad_experiment "${said//"$file"/experiment}"
       rm -f "$file"

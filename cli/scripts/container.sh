@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # The words that put a program into a container. environment.sh and check.sh use it. Defined before: engine (apptainer,
-# podman or charliecloud), image, binds (array: source, target, source, ...), exported (array: names of variables), and
+# podman or charliecloud), image, binds (array: source, target, source, ...), exported (array: names of variables), activate,
+# what software.sh has, and
 # fault, which is told what failed ($1: a word) and why.
 
 # Sets engine_program; false where the host has none.
@@ -58,7 +59,7 @@ add_folder() {
   add_bind "$1" "$1"
 }
 
-has_gpus() { [ -e "${nvidia_device:-/dev/nvidiactl}" ]; }
+has_gpus() { [ -e "${nvidia_driver:-/proc/driver/nvidia/version}" ]; }
 
 # Sets inside. The container has files of its own and nothing else: the host's network, processes, memory and variables
 # are shared, so that ranks meet and kill finds them.
@@ -92,8 +93,22 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
   esac
   for ((i = 0; i < ${#binds[@]}; i += 2)); do add_bind "${binds[i]}" "${binds[i + 1]}"; done
   for name in "${@:2}"; do add_folder "$name"; done
+  # An environment of the user's own; others are the image's.
+  name=${activate%/bin/activate}
+  case $name/ in "$HOME"/*) [ ! -e "$name" ] || add_folder "$name" ;; esac
   inside+=("$image")
   [ "$engine" != charliecloud ] || inside+=(--)
+}
+
+# An environment is made for the system that it runs on, which is the image's: activates it there.
+activate_inside() {
+  # shellcheck disable=SC2016
+  inside+=(bash -c "$(declare -f find_activation)"'
+activate=$1 program=("${@:2}")
+set --
+find_activation "$activate"
+. "$to_source" < /dev/null || { echo "dtool: $activate failed" >&2; exit 1; }
+exec "${program[@]}"' bash "$activate")
 }
 
 # Charliecloud's images have the driver's libraries inside, or none.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
 # code, output (paths), listener, listener_and_port, seed, max_restarts, export_variables (a function), trainer (empty: a
 # program of the user's), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
@@ -52,16 +52,7 @@ if [ -n "$engine" ]; then
   find_engine && find_image
   enter_container "$code" "$code" "$output" "$state" ${trainer:+"${trainer%/*}"}
   warn_of_missing_driver
-  # An environment was made for the system that it runs on, which is the image's.
-  if [ -n "$activate" ]; then
-    # shellcheck disable=SC2016
-    inside+=(bash -c "$(declare -f find_activation)"'
-activate=$1 program=("${@:2}")
-set --
-find_activation "$activate"
-. "$to_source" < /dev/null || { echo "dtool: $activate failed" >&2; exit 1; }
-exec "${program[@]}"' bash "$activate")
-  fi
+  [ -z "$activate" ] || activate_inside
 fi
 [ "$torchrun" = no ] || wrap_in_torchrun
 if [ -z "$trainer$engine" ] && ! type -P -- "${program[0]}" > /dev/null; then

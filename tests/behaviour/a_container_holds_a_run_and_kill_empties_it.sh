@@ -48,6 +48,40 @@ done
 expect_exit 0 dtool run --follow --container '~/image' --runs_on "$hosts" --export SHAPE='$square' -- sh -c 'echo "$PATH $COLOUR $SHAPE"'
 expect_output 'machine1: /opt/tools:/bin red \$square$'
 
+# An environment of the user's own is activated inside; one that fails there is known before.
+for i in 1 2; do
+  mkdir -p "$DTOOL_LAB_FOLDER/host$i/root/venv/bin"
+  add_program "$DTOOL_LAB_FOLDER/host$i/root/image" /bin/bash
+  echo 'export IN="$(cat /etc/whose)"' >"$DTOOL_LAB_FOLDER/host$i/root/venv/bin/activate"
+done
+expect_exit 0 dtool run --follow --container '~/image' --runs_on "$hosts" --env_activate_path '~/venv' -- sh -c 'echo "activated in $IN"'
+expect_output '^machine1: activated in the image$'
+echo 'cat /etc/nothing' >"$DTOOL_LAB_FOLDER/host2/root/venv/bin/activate"
+starts_nothing() {
+  expect_exit 2 dtool run --runs_on "$hosts" "$@" -- sleep 1000
+  expect_error '^nothing was started$'
+}
+starts_nothing --container '~/image' --env_activate_path '~/venv'
+expect_error "1 of 2 hosts failed"
+expect_error '--env_activate_path: in the container: cat: .*/etc/nothing.*; dtool: /root/venv failed$'
+
+# What is missing is named.
+rm -r "$DTOOL_LAB_FOLDER/host2/root/data set"
+starts_nothing --container '~/image' --bind '~/data set:/data'
+expect_error '--bind: there is no /root/data set$'
+starts_nothing --container '~/images'
+expect_error '--container: there is no image /root/images$'
+starts_nothing --container '~/venv'
+expect_error '--container: charliecloud cannot run /root/venv: ch-run'
+fault hide h2 ch-run
+starts_nothing --container '~/image'
+expect_error "--container: ch-run is not there$"
+expect_error "apt-get install -y charliecloud-runtime' --runs_on"
+starts_nothing --container '~/image/torch.sif'
+expect_error '2 of 2 hosts failed'
+expect_error '--container: apptainer is not there$'
+fault unhide h2 ch-run
+
 # What hides in a container is found as well as what hides on a host.
 cat >hide.sh <<'S'
 (setsid sleep 1001 > /dev/null 2>&1 &)

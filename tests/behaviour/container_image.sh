@@ -13,3 +13,12 @@ make_image() {
   cp /bin/busybox "$1/bin/"
   for tool in sh cat ls env setsid sleep pwd touch true id; do ln -s busybox "$1/bin/$tool"; done
 }
+
+# Puts a program of this machine's, with its libraries, into image $1 too: $2, its path.
+add_program() {
+  local file
+  for file in "$2" $(ldd "$2" | grep -o '/[^ ]*'); do
+    mkdir -p "$1${file%/*}"
+    cp -L "$file" "$1$file"
+  done
+}

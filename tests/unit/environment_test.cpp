@@ -127,14 +127,14 @@ TEST(Environment, TorchrunWantsAScript) {
 TEST(Container, ApptainerIsEnteredAsByHand) {
   const Environment environment = with_image("/images/torch.sif", {"/data", "/a:/b"});
   EXPECT_EQ(
-      words_of(environment, Programs({"apptainer", "singularity"}), "nvidia_device=/dev/null\n"),
+      words_of(environment, Programs({"apptainer", "singularity"}), "nvidia_driver=/dev/null\n"),
       "apptainer\nexec\n--pwd\n/code\n--nv\n-B\n/data:/data\n-B\n/a:/b\n-B\n/code:/code\n-B\n"
       "/state:/state\n/images/torch.sif\n");
 }
 
 TEST(Container, SingularityDoesWhereApptainerIsNotThere) {
   const std::string words =
-      words_of(with_image("/torch.sif"), Programs({"singularity"}), "nvidia_device=/none\n");
+      words_of(with_image("/torch.sif"), Programs({"singularity"}), "nvidia_driver=/none\n");
   EXPECT_EQ(words,
             "singularity\nexec\n--pwd\n/code\n-B\n/code:/code\n-B\n/state:/state\n/torch.sif\n");
 }
@@ -152,7 +152,7 @@ TEST(Container, ApptainerLetsTheUsersVariablesWinOverTheImages) {
 TEST(Container, PodmanSharesWithTheHostWhatRanksAndKillNeed) {
   EXPECT_EQ(
       words_of(with_image("pytorch/pytorch:2", {"/data"}), Programs({"podman"}),
-               "nvidia_device=/dev/null\n"),
+               "nvidia_driver=/dev/null\n"),
       "podman\nrun\n--rm\n--pull=never\n--entrypoint=\n--network=host\n--pid=host\n--ipc=host\n"
       "--ulimit=host\n--security-opt=label=disable\n--env-host\n--workdir=/code\n-v\n/tmp:/tmp\n"
       "--env=A\n--env=B\n--device=nvidia.com/gpu=all\n-v\n/data:/data\n-v\n/code:/code\n-v\n"
