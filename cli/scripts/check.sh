@@ -50,12 +50,14 @@ if [ -n "$engine" ]; then
       [ -z "$trainer_beside" ] || [ ! -x "$folder_of/dtool-trainer" ] || trainer_folders+=("$folder_of")
     done
     enter_container / "${trainer_folders[@]}"
-    said=$(timeout 40 "${inside[@]}" true 2>&1 < /dev/null)
+    # What differs from host to host for nothing would be told host by host.
+    try_container() { timeout 40 "${inside[@]}" true 2>&1 < /dev/null | sed 's/^ch-run\[[0-9]*\]: //'; return "${PIPESTATUS[0]}"; }
+    said=$(try_container)
     code_of=$?
     case $code_of in 0 | 124) ;; *) answer bad_container "$engine cannot run $image: ${said##*$'\n'}" ;; esac
     if [ "$code_of" = 0 ] && [ -n "$activate" ]; then
       activate_inside
-      said=$(timeout 40 "${inside[@]}" true 2>&1 < /dev/null)
+      said=$(try_container)
       case $? in 0 | 124) ;; *) answer bad_activate "in the container: ${said//$'\n'/; }" ;; esac
     fi
   fi

@@ -72,7 +72,7 @@ expect_error '--bind: there is no /root/data set$'
 starts_nothing --container '~/images'
 expect_error '--container: there is no image /root/images$'
 starts_nothing --container '~/venv'
-expect_error '--container: charliecloud cannot run /root/venv: ch-run'
+expect_error '--container: charliecloud cannot run /root/venv: error: '
 fault hide h2 ch-run
 starts_nothing --container '~/image'
 expect_error "--container: ch-run is not there$"
