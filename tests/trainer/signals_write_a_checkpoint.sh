@@ -109,6 +109,19 @@ for to in '0 1 0 1' '1'; do
   told "rank0$to" SIGTERM || fail "TERM to rank $to kept nothing"
 done
 
+# SIGHUP counts as SIGTERM, but not under nohup.
+nohup "$trainer" endless.toml --nproc_per_node 2 --output_dir hangup > hangup.log 2>&1 &
+run=$!
+started+=("$run")
+await 60 "training of hangup" is_training hangup.log
+# shellcheck disable=SC2046
+kill -HUP "$run" $(children "$run")
+kill -USR1 "$run"
+await 60 "the checkpoint of hangup" told hangup SIGUSR1
+kill -TERM "$run"
+await_exit "$run" 2> /dev/null
+[ "$code" = 143 ] || fail "a run that was hung up on under nohup has the exit code $code"
+
 endless_experiment none.toml
 "$trainer" none.toml --nproc_per_node 3 --output_dir none > none.log 2>&1 &
 run=$!

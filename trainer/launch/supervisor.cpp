@@ -27,7 +27,11 @@ constexpr auto kAnswerToSuspicion = std::chrono::seconds(5);
 sigset_t watched_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, each);
+  for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, each);
+  // Under nohup it is ignored, but what is blocked and read like this comes all the same.
+  struct sigaction former = {};
+  sigaction(SIGHUP, nullptr, &former);
+  if (former.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
   return signals;
 }
 
