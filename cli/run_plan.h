@@ -39,7 +39,7 @@ struct RunPlan {
   std::uint64_t seed = 0;
   std::string listener;  ///< address of machine 0 that the others reach; empty: known once it runs
   std::uint16_t port = 0;
-  int world_size = 1;
+  int world_size = 0;  ///< 0: not known before the hosts were looked at
   OnFailure on_failure = OnFailure::stop;
   int max_restarts = 0;                ///< of the whole run, after a failure
   std::uint16_t coordinator_port = 0;  ///< where machine 0 hears how the others do; 0: nobody asks

@@ -1,7 +1,9 @@
 #include "cli/run_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -35,6 +37,20 @@ nlohmann::json plan_as_json(const RunPlan& plan, const Launcher& launcher,
   return document;
 }
 
+/// Where a scheduler places them, their number is part of the question that is put to it.
+std::string processes_of(const RunPlan& plan, const OpenQuestions& open) {
+  if (plan.world_size == 0) {
+    return open.nproc_per_node == "auto"
+               ? "a machine's slots in the hostfile, else its GPUs, else 1"
+               : open.nproc_per_node + " a machine";
+  }
+  std::vector<int> counts;
+  for (const MachinePlan& machine : plan.machines) counts.push_back(machine.processes);
+  const bool is_even = std::ranges::all_of(counts, [&](int each) { return each == counts[0]; });
+  return is_even ? fmt::format("{} a machine", counts[0])
+                 : fmt::format("{}", fmt::join(counts, ", "));
+}
+
 }  // namespace
 
 void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
@@ -54,8 +70,7 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
   row("seed", std::to_string(plan.seed));
   row("listener",
       open.listener == "auto" ? "the first machine, a port that is free there" : open.listener);
-  row("processes", open.nproc_per_node == "auto" ? "a machine's GPUs, else 1"
-                                                 : open.nproc_per_node + " a machine");
+  row("processes", processes_of(plan, open));
   if (open.sends_code) row("sends", std::filesystem::current_path().string());
   for (const auto& [name, value] : rows_of(plan.environment)) row(name, value);
   for (const auto& [name, value] : plan.variables)

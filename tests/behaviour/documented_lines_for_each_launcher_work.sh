@@ -12,4 +12,5 @@ for line in "${lines[@]}"; do
   eval "words=($line)"
   expect_exit 0 dtool "${words[0]}" --dry_run "${words[@]:1}"
   expect_output '^machine 0 '
+  [[ ! $line =~ --n(tasks|proc)_per_node\ ([0-9]+) ]] || expect_output "^processes +${BASH_REMATCH[2]} a machine"
 done
