@@ -83,7 +83,10 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
     const std::string type = option->get_type_name();
-    const std::string name = type.substr(0, type.find(':'));
+    // A check's name comes behind a colon; one in brackets is the value's own: `SRC[:DST]`.
+    std::size_t colon = type.find(':');
+    if (type.find('[') < colon) colon = type.find(':', type.find(']'));
+    const std::string name = type.substr(0, colon);
     const bool is_number = name == "UINT" || name == "INT" || name == "FLOAT";
     if (option->get_positional() && name == "TEXT") return "";
     return " " + (is_number ? "N" : name);

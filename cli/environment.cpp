@@ -94,8 +94,8 @@ void add_environment_flags(CLI::App& app, EnvironmentFlags& flags) {
                  "run inside this image: a path on the hosts, or the name of one of podman's")
       ->type_name("IMAGE");
   app.add_option("--container_engine", flags.container_engine,
-                 "apptainer, podman or charliecloud (by the image: apptainer for *.sif, "
-                 "charliecloud for other paths, podman for names)")
+                 "apptainer, podman or charliecloud (what the image looks like)")
+      ->type_name("ENGINE")
       ->check(CLI::IsMember({"apptainer", "podman", "charliecloud"}));
   app.add_option("--bind", flags.binds,
                  "a host's folder that is seen in the container too, there or at DST; repeatable")
