@@ -112,6 +112,7 @@ if [ -n "$port" ]; then
   answer coordinator_port "$free"
   read -r _ _ address _ <<< "${SSH_CONNECTION-}"
   if [ -z "$address" ] && [ -n "$peer" ]; then
+    peer=$(getent ahosts "$peer" 2> /dev/null | awk 'NR == 1 { print $1 }')
     address=$(ip -o route get "$peer" 2> /dev/null | sed -n 's/.* src \([^ ]*\).*/\1/p')
   fi
   answer address "${address:-127.0.0.1}"

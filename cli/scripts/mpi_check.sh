@@ -27,7 +27,8 @@ network_of() {  # $1: address, $2: CIDR
   echo "$((number >> 24 & 255)).$((number >> 16 & 255)).$((number >> 8 & 255)).$((number & 255))/$length"
 }
 
-# Prints the networks of both ends of the connection to $1 (place). Nothing where there is something between the two.
+# Prints the networks of both ends of the connection to $1 (place), `unknown` where there is something between the two, and
+# answers machine 0's address in it.
 networks_to() {
   local client server cidr of_client='' of_server=''
   read -r _ client _ server _ < <(grep '^reached ' "$answers/$1")
@@ -37,6 +38,7 @@ networks_to() {
   while read -r _ cidr; do
     : "${of_server:=$(network_of "$server" "$cidr")}"
   done < <(grep '^has ' "$answers/$1")
+  [ -z "$of_client" ] || answer mpi_address "$client" >&5
   if [ -n "$of_client" ] && [ -n "$of_server" ]; then
     printf '%s\n' "$of_client" "$of_server"
   else
@@ -75,6 +77,7 @@ check_mpi() {
   fi
   bin=${mpirun%/*}
   answers=$(mktemp -d) || return
+  exec 5>&1
   for ((place = 1; place < ${#ssh_words[@]}; place++)); do
     ask "$place" &
     if ((place >= 64)); then wait -n; fi

@@ -21,3 +21,9 @@ expect_exit 0 timeout 100 "$DTOOL" "${mpi[@]}" -- bash -c "$tell"
 expect_equal 3 "$(grep -c "oob $network btl $network uri [^,]*;tcp://$(sed -n 1p "$DTOOL_LAB_FOLDER/hosts"):[0-9]*\$" "$out")"
 expect_exit 0 timeout 100 "$DTOOL" "${mpi[@]}" --export OMPI_MCA_oob_tcp_if_include=eth0 --export OMPI_MCA_btl_tcp_if_exclude=docker0,lo -- bash -c "$tell"
 expect_equal 3 "$(grep -c 'oob eth0 btl  uri' "$out")"
+
+# This machine as the first one, which knows the other by its SSH configuration alone: rank 0 listens where that one reaches it.
+own=$(ip -o route get "$(sed -n 2p "$DTOOL_LAB_FOLDER/hosts")" | sed -n 's/.* src \([^ ]*\).*/\1/p')
+# shellcheck disable=SC2016
+expect_exit 0 timeout 100 "$DTOOL" run --launcher mpi --runs_on 'local,h2' --follow -- bash -c 'echo "rank 0 at $MASTER_ADDR"'
+expect_equal 2 "$(grep -cF "rank 0 at $own" "$out")"
