@@ -13,6 +13,7 @@ if(DTOOL_TESTS)
     tests/unit/completion_test.cpp
     tests/unit/config_block_test.cpp
     tests/unit/config_time_test.cpp
+    tests/unit/environment_lacks_test.cpp
     tests/unit/environment_test.cpp
     tests/unit/experiment_test.cpp
     tests/unit/failures_test.cpp

@@ -102,3 +102,18 @@ expect_exit 0 dtool kill "$id" --yes --json
 expect_equal "[True]" "$(json "[run['none_left'] for run in d['runs']]")"
 expect_no_process_with "$id"
 expect_equal 0 "$(inside)"
+
+# The bundled trainer trains in an image that has what it is linked with: here this machine's own /usr.
+[[ -x ${DTOOL_TRAINER:-} ]] || exit 0
+for i in 1 2; do
+  image=$DTOOL_LAB_FOLDER/host$i/root/torch
+  make_image "$image"
+  rmdir "$image"/lib "$image"/lib64
+  ln -s usr/lib usr/lib64 "$image"
+done
+expect_exit 0 timeout 100 "$DTOOL" run digits --follow --runs_on "$hosts" --container '~/torch' --bind /usr --bind /etc/alternatives \
+  --config_kwargs '{"data":{"train_samples":1200,"test_samples":200},"train":{"epochs":1}}'
+expect_output '^machine0: .*: 2 ranks on 2 machines'
+expect_output '^machine0: test accuracy 0\.'
+expect_exit 2 dtool run digits --runs_on "$hosts" --container '~/torch'
+expect_error 'dtool-trainer does not run in the container: .*No such file'
