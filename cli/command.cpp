@@ -51,6 +51,11 @@ Targets CommandAction::targets(Invocation& invocation) const {
   if (auto chosen = choose_targets(hosts_, invocation.settings)) return *chosen;
   const killfiles::Killfile run = recorded_run("");
   Targets recorded = recorded_targets(run, hosts_, invocation.settings);
+  std::vector<ssh::Host> each_once;  // a scheduler's machines are reached through one host
+  for (const HostMachines& host : machines_by_host(recorded.hosts, run))
+    each_once.push_back(recorded.hosts[host.host]);
+  recorded.hosts = each_once;
+  recorded.slots.resize(each_once.size());
   const std::string hosts = fold_hosts(recorded.hosts);
   const std::string question = fmt::format("run it on the hosts of {}: {}?", run.run_id, hosts);
   const std::optional<bool> answer = yes_ ? true : invocation.console.ask(question);

@@ -68,8 +68,7 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
   row("runs",
       is_trainer ? "dtool-trainer with the experiment " + open.what : ssh::quote_all(plan.program));
   row("seed", std::to_string(plan.seed));
-  row("listener",
-      open.listener == "auto" ? "the first machine, a port that is free there" : open.listener);
+  row("listener", open.listener == "auto" ? launcher.usual_listener() : open.listener);
   row("processes", processes_of(plan, open));
   if (open.sends_code) row("sends", std::filesystem::current_path().string());
   for (const auto& [name, value] : rows_of(plan.environment)) row(name, value);

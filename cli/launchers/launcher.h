@@ -55,6 +55,11 @@ class Launcher {
   virtual bool complete(Console& console, const RunFlags& flags, const Targets& targets,
                         const std::vector<Checked>& checked, RunPlan& plan) const = 0;
 
+  /// Where rank 0 listens if nobody says where, for --dry_run.
+  virtual std::string_view usual_listener() const {
+    return "the first machine, a port that is free there";
+  }
+
   /// Texts that are the launcher's own, with their titles, for --dry_run.
   virtual std::vector<std::pair<std::string, std::string>> texts(const RunPlan& /*plan*/) const {
     return {};

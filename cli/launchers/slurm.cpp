@@ -53,6 +53,9 @@ class SlurmLauncher : public Launcher {
   void add_needs(const RunPlan& plan, Needs& needs) const override;
   bool complete(Console& console, const RunFlags& flags, const Targets& targets,
                 const std::vector<Checked>& checked, RunPlan& plan) const override;
+  std::string_view usual_listener() const override {
+    return "the job's first node, a port that is free there";
+  }
   std::vector<std::pair<std::string, std::string>> texts(const RunPlan& plan) const override;
   std::vector<HostJob> jobs(const RunPlan& plan) const override;
   std::string started(const RunPlan& plan, const killfiles::Killfile& killfile) const override;

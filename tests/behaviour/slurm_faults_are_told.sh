@@ -65,3 +65,13 @@ eventually 30 node_failed
 expect_exit 0 dtool kill --all --yes
 node_is_back || scontrol update nodename=h3 state=resume
 eventually 30 node_is_back
+
+# The time limit of a program that nobody asked to go on; Slurm looks every 30 s.
+expect_exit 0 slurm --time 1
+eventually 30 running
+scontrol update jobid="$(squeue --noheader --format %A)" EndTime=now+1
+timed_out() { expect_exit 1 dtool status && expect_output 'cause: job [0-9]+ reached its time limit' && expect_output 'timed out'; }
+eventually 60 timed_out
+expect_exit 0 dtool list --state
+expect_output '  timed out  '
+expect_exit 0 dtool kill --all --yes

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -52,6 +53,37 @@ TEST(MachineStatus, AnExitCodeIsAnEnd) {
   EXPECT_FALSE(failed.is_well());
   EXPECT_EQ(state_text(failed), "exited 3");
   EXPECT_EQ(failed.ended_s_ago, 9);
+}
+
+TEST(MachineStatus, ASchedulerSaysWhatBecameOfItsJob) {
+  const MachineStatus waiting = read("job=7\nscheduler_state=pending\nreason=Resources");
+  EXPECT_EQ(state_text(waiting), "pending (Resources)");
+  EXPECT_TRUE(waiting.is_well());
+  EXPECT_EQ(to_json(waiting)["reason"], "Resources");
+  EXPECT_EQ(state_text(read("scheduler_state=pending\nreason=None")), "pending");
+  const MachineStatus running = read("job=7\nnode=gpu3\nscheduler_state=running\nup_s=5");
+  EXPECT_EQ(running.state, MachineState::running);
+  EXPECT_EQ(place_of(running), "gpu3");
+  for (const auto& [word, text] : std::map<std::string, std::string>{
+           {"cancelled", "job 7 was cancelled"},
+           {"timed_out", "job 7 reached its time limit"},
+           {"node_failed", "a node of job 7 failed"},
+           {"out_of_memory", "job 7 ran out of memory"},
+           {"preempted", "job 7 had to make room for another one"},
+           {"lost", "job 7 of Slurm is over and left no exit code"}}) {
+    const MachineStatus ended = read("job=7\nscheduler_state=" + word);
+    EXPECT_FALSE(ended.is_well()) << word;
+    EXPECT_EQ(cause_of({ended})->text, text);
+  }
+  EXPECT_EQ(read("scheduler_state=unknown\nreason=no answer").state, MachineState::unreachable);
+}
+
+TEST(MachineStatus, AnExitCodeSaysMoreThanTheScheduler) {
+  EXPECT_EQ(state_text(read("scheduler_state=over\nexit_code=0")), "exited 0");
+  EXPECT_EQ(state_text(read("scheduler_state=over\nexit_code=3")), "exited 3");
+  EXPECT_EQ(state_text(read("scheduler_state=over\nexit_code=143\nstopped=yes")), "stopped");
+  EXPECT_EQ(state_text(read("scheduler_state=cancelled\nkilled=yes")), "killed");
+  EXPECT_EQ(state_text(read("scheduler_state=over")), "lost");
 }
 
 TEST(MachineStatus, WhatTheSupervisionEndedWasStopped) {
