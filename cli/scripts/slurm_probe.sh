@@ -91,7 +91,7 @@ look_at_leader() {
     answer scheduler_state over
     return
   fi
-  look_at_job 2
+  if [ node -nt "$told" ]; then look_at_job 0; else look_at_job 2; fi  # it has begun since Slurm was asked
   answer scheduler_state "$slurm_state"
   case $slurm_state in
     pending) answer reason "$(slurm_says Reason)" ;;
