@@ -75,12 +75,14 @@ look_at_job() {
   esac
 }
 
+has_folder() { [ -e "$run_folder/machine0" ]; }  # kill takes it away, and with it where Slurm's answers are kept
 runs() {
-  [ ! -e "$first/over" ] || return
+  has_folder && [ ! -e "$first/over" ] || return
   look_at_job 5
   case $slurm_state in pending | running | unknown) return 0 ;; *) return 1 ;; esac
 }
 became() {
+  has_folder || { echo killed; return; }
   look_at_job 2
   case $slurm_state in completed | failed | lost) ;; *) echo "$slurm_state" ;; esac
 }

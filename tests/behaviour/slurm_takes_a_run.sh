@@ -57,6 +57,14 @@ expect_exit 0 dtool status
 expect_output 'pending \(PartitionDown\)'
 expect_exit 0 dtool list --state
 expect_output '  pending  '
+# Who follows its log hears that it was killed, though kill takes its folder away.
+timeout 60 "$DTOOL" logs -f >"$work/followed" 2>&1 </dev/null &
+follower=$!
+sleep 2
 expect_exit 0 dtool kill --yes
 expect_error 'job [0-9]+ cancelled, 0 processes ended'
 expect_equal '' "$(squeue --noheader)"
+followed=0
+wait "$follower" || followed=$?
+expect_equal 1 "$followed"
+grep -q killed "$work/followed" || fail "the follower was told: $(cat "$work/followed")"
