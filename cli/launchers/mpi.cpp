@@ -96,7 +96,7 @@ std::string slots_text(const RunPlan& plan) {
 class MpiLauncher : public Launcher {
  public:
   std::string_view name() const override { return "mpi"; }
-  std::string_view title() const override { return "With --launcher mpi"; }
+  std::string_view title() const override { return "mpirun"; }
 
   void add_options(CLI::App& app) override {
     app.add_option("--mpirun_arg", arguments_,
