@@ -11,6 +11,7 @@
 #include "cli/action.h"
 #include "cli/assignments.h"
 #include "cli/failures.h"
+#include "cli/flag_values.h"
 #include "cli/launchers/all.h"
 #include "cli/launchers/supervised.h"
 #include "cli/listener.h"
@@ -99,6 +100,10 @@ class MpiLauncher : public Launcher {
   std::string_view title() const override { return "mpirun"; }
 
   void add_options(CLI::App& app) override {
+    app.add_option("--np", np_,
+                   "processes in all, which fill the hosts' slots in order (all slots)")
+        ->type_name("N")
+        ->check(must_be_count);
     app.add_option("--mpirun_arg", arguments_,
                    "more words for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
         ->type_name("WORDS")
@@ -114,7 +119,9 @@ class MpiLauncher : public Launcher {
 
  private:
   std::string mpirun_text(const RunPlan& plan) const;
+  bool fill_slots(Console& console, RunPlan& plan) const;
 
+  int np_ = 0;  ///< 0: as many as there are slots
   std::vector<std::string> arguments_;
 };
 
@@ -160,7 +167,7 @@ void MpiLauncher::add_needs(const RunPlan& plan, Needs& needs) const {
   needs.launcher_checks = {text.append(scripts::kMpi_check)};
 }
 
-bool MpiLauncher::complete(Console& /*console*/, const RunFlags& flags, const Targets& targets,
+bool MpiLauncher::complete(Console& console, const RunFlags& flags, const Targets& targets,
                            const std::vector<Checked>& checked, RunPlan& plan) const {
   const auto [begin, end] = checked.front().answers.equal_range("mpi_network");
   for (auto each = begin; each != end; ++each) plan.networks.push_back(each->second);
@@ -171,6 +178,29 @@ bool MpiLauncher::complete(Console& /*console*/, const RunFlags& flags, const Ta
   if (address && plan.listener.empty() && targets.hosts.front().is_local) plan.listener = *address;
   place_coordinator(checked, plan);
   complete_from_hosts(flags, targets, checked, plan);
+  return np_ == 0 || fill_slots(console, plan);
+}
+
+/// The slots that --np wants, from the first on. A host without a process would be no machine of
+/// the run.
+bool MpiLauncher::fill_slots(Console& console, RunPlan& plan) const {
+  if (np_ > plan.world_size) {
+    console.fail(fmt::format("--np {}: the hosts have {} slots", np_, plan.world_size),
+                 "more slots in the hostfile, or --nproc_per_node, make room for more processes");
+    return false;
+  }
+  int left = np_;
+  for (MachinePlan& machine : plan.machines) {
+    if (left == 0) {
+      console.fail(
+          fmt::format("--np {} leaves no process for {}", np_, ssh::to_string(machine.host)),
+          "leave that host and those behind it out");
+      return false;
+    }
+    machine.processes = std::min(machine.processes, left);
+    left -= machine.processes;
+  }
+  number_ranks(plan);
   return true;
 }
 

@@ -31,6 +31,15 @@ expect_equal 6 "$(find "$work/fetched" -name 'value.*' -exec cat {} + | grep -cx
 expect_exit 0 dtool status "$run_id" --json
 expect_equal "['exited', 'exited', 'exited']" "$(json '[m["state"] for m in d["machines"]]')"
 
+# Fewer processes than slots; a host without one would be none of the run's.
+# shellcheck disable=SC2016
+expect_exit 0 timeout 100 "$DTOOL" run --launcher mpi --hostfile "$work/hosts" --np 4 --follow -- bash -c 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE"'
+for line in 'machine0: 0/4 0/2' 'machine0: 1/4 1/2' 'machine1: 2/4 0/1' 'machine2: 3/4 0/1'; do expect_output "^$line\$"; done
+expect_exit 2 dtool run --launcher mpi --hostfile "$work/hosts" --np 3 -- true
+expect_error '--np 3 leaves no process for h3'
+expect_exit 2 dtool run --launcher mpi --hostfile "$work/hosts" --np 7 -- true
+expect_error '--np 7: the hosts have 6 slots'
+
 # What an endless run has is gone after kill: ranks that ignore TERM, what they left in sessions of their own, mpirun and orted.
 cat >endless.sh <<'END'
 trap '' TERM

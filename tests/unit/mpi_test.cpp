@@ -62,6 +62,28 @@ TEST(Mpi, TheHostfileHasTheNamesAsTypedWithSlotsUsersAndPorts) {
             "localhost slots=2\nbob@b slots=1\neve@c slots=1\nd port=2222 slots=3\n");
 }
 
+TEST(Mpi, NpFillsTheSlotsInOrder) {
+  const tests::TemporaryFolder folder;
+  Targets targets = targets_of({"a", "b", "c"}, folder);
+  targets.slots = {2, 1, 3};
+  const std::vector<Checked> checked(3);
+  RunFlags flags;
+  flags.nproc_per_node = "auto";
+  Console console;
+  const auto processes = [&](const std::string& np) {
+    const auto launcher = with_flags({"--np", np});
+    RunPlan plan = plan_of(*launcher, targets);
+    std::vector<int> each;
+    if (!launcher->complete(console, flags, targets, checked, plan)) return each;
+    for (const MachinePlan& machine : plan.machines) each.push_back(machine.processes);
+    return each;
+  };
+  EXPECT_EQ(processes("4"), (std::vector<int>{2, 1, 1}));
+  EXPECT_EQ(processes("6"), (std::vector<int>{2, 1, 3}));
+  EXPECT_EQ(processes("3"), std::vector<int>());  // nothing would be left for c
+  EXPECT_EQ(processes("7"), std::vector<int>());
+}
+
 TEST(Mpi, TheFirstMachineIsStartedLastAndAloneStartsMpirun) {
   const tests::TemporaryFolder folder;
   const auto launcher = make_mpi_launcher();
