@@ -90,7 +90,9 @@ std::string LogOutput::complaint(std::size_t host) const {
            : *state == "stopped" ? "its processes were ended, since the run failed"
            : *state == "killed"  ? "it was killed"
            : *state == "lost"    ? "it ended without an exit code"
-                                 : "the scheduler ended it: " + *state;
+           : *state == "launch_failed"
+               ? "Slurm could not begin it: do its nodes see ~/.dtool and the output folder?"
+               : "the scheduler ended it: " + *state;
   std::string text = complaints_[host];
   while (text.ends_with('\n')) text.pop_back();
   return text;

@@ -111,6 +111,10 @@ std::string describe_failure(const MachineStatus& status) {
     }
     case MachineState::lost:
       if (status.was_rebooted) return name_of(status) + " was rebooted while it ran";
+      if (status.reason == "JobLaunchFailure")
+        return fmt::format(
+            "Slurm could not begin job {} ({}): do its nodes see ~/.dtool and the output folder?",
+            status.job, status.reason);
       if (!status.job.empty())
         return fmt::format("job {} of Slurm is over and left no exit code{}", status.job,
                            status.reason.empty() ? "" : ": " + status.reason);

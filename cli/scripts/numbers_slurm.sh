@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # The numbers of one process that srun has started, and its output into its machine's log. Arguments: the run's folder, the
 # attempt (0: the first start), address and port of rank 0. Defined before: output (path), nodes (of the job), seeds and
-# parts (arrays, one for each member of a job array). environment.sh comes next.
+# parts (arrays, one for each member of a job array), trainer, code. environment.sh comes next.
 run=$1 attempt=$2 listener=$3 port=$4
 task=0
 [ ${#parts[@]} = 1 ] || task=$SLURM_ARRAY_TASK_ID
@@ -32,3 +32,8 @@ record_end() { printf '%s %s\n' "$1" "$told" > "$state/ranks/$rank.new" && mv -f
 trap 'record_end "$?"' EXIT
 trap 'told=told; exit 143' TERM
 ((local_rank != 0)) || echo "${SLURMD_NODENAME-}" > "$state/node"
+# A program's code is there on the host that took the job; environment.sh would make an empty folder of its name.
+if [ -z "$trainer" ] && [ ! -d "$code" ]; then
+  echo "dtool: ${SLURMD_NODENAME:-$(hostname)} does not see the code folder $code: --code_path names one that all nodes see"
+  exit 1
+fi

@@ -84,6 +84,7 @@ runs() {
 became() {
   has_folder || { echo killed; return; }
   look_at_job 2
+  [ "$(slurm_says Reason)" != JobLaunchFailure ] || slurm_state=launch_failed
   case $slurm_state in completed | failed | lost) ;; *) echo "$slurm_state" ;; esac
 }
 look_at_leader() {

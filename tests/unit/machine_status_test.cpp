@@ -70,6 +70,9 @@ TEST(MachineStatus, ASchedulerSaysWhatBecameOfItsJob) {
            {"node_failed", "a node of job 7 failed"},
            {"out_of_memory", "job 7 ran out of memory"},
            {"preempted", "job 7 had to make room for another one"},
+           {"lost\nreason=JobLaunchFailure",
+            "Slurm could not begin job 7 (JobLaunchFailure): do its nodes see ~/.dtool and the "
+            "output folder?"},
            {"lost", "job 7 of Slurm is over and left no exit code"}}) {
     const MachineStatus ended = read("job=7\nscheduler_state=" + word);
     EXPECT_FALSE(ended.is_well()) << word;
