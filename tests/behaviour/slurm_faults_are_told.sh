@@ -37,13 +37,13 @@ refused 'sbatch is not there' --runs_on "$login"
 fault unhide h1 sbatch
 
 # Folders that the login host has alone.
-on h1 mount -t tmpfs none /mnt
-expect_exit 1 slurm --runs_on "$login" --code_path /mnt/code --follow
+on h1 mount -t tmpfs none /srv
+expect_exit 1 slurm --runs_on "$login" --code_path /srv/code --follow
 expect_error 'Slurm could not begin it: do its nodes see'
 expect_exit 1 dtool status
 expect_output 'cause: Slurm could not begin job [0-9]+ \(JobLaunchFailure\): do its nodes see'
-expect_exit 1 slurm --runs_on "$login" --code_path /mnt/code --output_dir /root/outputs --follow
-expect_output 'h[23] does not see the code folder /mnt/code: --code_path names one that all nodes see'
+expect_exit 1 slurm --runs_on "$login" --code_path /srv/code --output_dir /root/outputs --follow
+expect_output 'h[23] does not see the code folder /srv/code: --code_path names one that all nodes see'
 expect_exit 0 dtool kill --all --yes
 
 # Cancelled behind dtool's back.
