@@ -263,7 +263,8 @@ std::vector<HostJob> SlurmLauncher::jobs(const RunPlan& plan) const {
   job.begin = folders(plan);
   if (first.leader == Leader::screen) {
     job.script = "exec bash ./batch \"${PWD%/*}\"\n";
-    job.begin += "begin() { make_folders process; begin_in_screen; }\n";
+    job.begin += "begin() { make_folders probe; begin_in_screen; }\n";
+    job.files.emplace_back("probe", std::string(scripts::kSlurm_steps_probe));
     job.files.emplace_back("end",
                            "allocation=$(< allocation)\n" + std::string(scripts::kSlurm_end_steps));
     job.files.emplace_back("allocation", std::getenv("SLURM_JOB_ID"));

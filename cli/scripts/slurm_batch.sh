@@ -114,7 +114,7 @@ run_attempt() {
   [ "$after" = 127 ] || code=$after
   step=''
   # What srun says of processes' exit codes is recorded better; what it says of nodes and of itself is not known otherwise.
-  grep -vE 'Exited with exit code|_step_signal: Terminating|forcing job termination|Job step aborted|STEP .* CANCELLED|got SIGCONT' srun.err
+  grep -vE 'Exited with exit code|_step_signal: Terminating|task [0-9,-]+: Terminated|Force Terminated StepId|forcing job termination|Job step aborted|STEP .* CANCELLED|got SIGCONT' srun.err
 }
 
 # srun does not pass on what sbatch was told of these by itself.
@@ -132,4 +132,5 @@ while :; do
 done
 record_ends
 : > over
+[ ! -e allocation ] || code=$(< exit_code)  # the session that this runs in is the first machine's, and records its end
 exit "$code"

@@ -55,6 +55,27 @@ expect_error 'started in the allocation of job'
 expect_error '--partition is for a new job, and dtool is inside job [0-9]+'
 expect_error '--nodes 3: job [0-9]+, which dtool is inside, has 2'
 
+# Another host that sees the home folder has no such processes, and asks Slurm; each machine has the exit code of its own processes.
+cat >batch.sh <<END
+#!/bin/bash
+$DTOOL run --on_failure leave --follow -- bash -c 'until [ -e go ]; do sleep 0.1; done; exit \$((RANK * 6))'
+END
+sbatch --nodes 2 --ntasks-per-node 1 --output batch.out batch.sh
+runs_there() { expect_exit 0 dtool status && expect_output 'running on 2 of 2 machines'; }
+eventually 30 runs_there
+touch go
+has_ended() { expect_exit 1 dtool status --json && expect_equal '[0, 6]' "$(json '[m.get("exit_code") for m in d["machines"]]')"; }
+eventually 30 has_ended
+expect_exit 0 dtool kill --all --yes
+# Whose allocation is gone is not taken for running any more.
+rm go
+job=$(sbatch --parsable --nodes 2 --ntasks-per-node 1 --output batch.out batch.sh)
+eventually 30 runs_there
+scancel "$job"
+is_over() { expect_exit 1 dtool status && expect_no_output 'rebooted|  running  '; }
+eventually 60 is_over
+expect_exit 0 dtool kill --all --yes
+
 # The time limit: Slurm looks every 30 s, and waits 15 s before it starts a job again.
 sed -i 's/epochs = 1/epochs = 1000000/' e.toml
 echo 'checkpoint.every_epochs = 1000000' >>e.toml
