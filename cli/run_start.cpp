@@ -56,9 +56,12 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
                              fold_hosts(remote.hosts())));
   report.tell_cause(cause);
   const bool is_on_one = machines_by_host(remote.hosts(), killfile).size() == 1;
-  console.note(fmt::format("outputs: {}{}\nforget:  dtool kill {} --delete",
-                           killfile.machines.front().output_folder, is_on_one ? "" : " on each",
-                           killfile.run_id));
+  std::filesystem::path outputs = killfile.machines.front().output_folder;
+  // A run for each of several seeds has their folders side by side.
+  if (is_on_one && killfile.machines.back().output_folder != outputs)
+    outputs = outputs.parent_path();
+  console.note(fmt::format("outputs: {}{}\nforget:  dtool kill {} --delete", outputs.string(),
+                           is_on_one ? "" : " on each", killfile.run_id));
   return exit_code_of(results, remote);
 }
 

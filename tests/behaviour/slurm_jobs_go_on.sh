@@ -30,6 +30,7 @@ expect_exit 0 dtool kill --all --yes
 
 # A run for each seed: the numbers are those of a run of that seed alone.
 expect_exit 0 dtool run e.toml --launcher slurm --seeds 4,8-9 --follow
+expect_error '^outputs: .*/e_[0-9a-f-]+$'
 expect_exit 0 dtool run e.toml --launcher slurm --seed 8 --follow
 losses() { sed -n 's/.*"loss": \([0-9.e-]*\).*/\1/p' "$1"; }
 for seed in 4 8 9; do [[ -s $(echo experiment_output/e_*/seed$seed/metrics.jsonl) ]] || fail "no metrics of seed $seed"; done
