@@ -105,7 +105,6 @@ look_at_leader() {
     unknown) answer reason "$(cat "$told.fault" 2> /dev/null)" ;;
     *)
       answer reason "$(slurm_says Reason)"
-      answer slurm_exit_code "$(slurm_says ExitCode)"
       seconds=$(date -d "$(slurm_says EndTime)" +%s 2> /dev/null) && answer ended_s_ago $(($(date +%s) - seconds))
       ;;
   esac
