@@ -15,13 +15,15 @@ for host in h1 h2 h3; do
 done
 cat >sum.py <<'END'
 import os
+import sys
 from mpi4py import MPI
 
 world = MPI.COMM_WORLD
 numbers = [world.allreduce(world.rank + 1), world.allreduce(float(world.rank), op=MPI.MAX)]
 assert world.rank == int(os.environ["RANK"]) and world.size == int(os.environ["WORLD_SIZE"])
 beyond = world.sendrecv(bytes([world.rank]) * 1_000_000, (world.rank + 1) % world.size, source=(world.rank - 1) % world.size)
-print("rank", world.rank, "sums", numbers, "heard", beyond[999_999], flush=True)
+# One write: print() makes one for each word where nothing is buffered, and the ranks of a machine share its log.
+sys.stdout.write(f"rank {world.rank} sums {numbers} heard {beyond[999_999]}\n")
 END
 expect_exit 0 timeout 120 "$DTOOL" run --launcher mpi --runs_on 'h[1-3]' --nproc_per_node 2 --follow -- /usr/bin/python3 sum.py
 for ((rank = 0; rank < 6; rank++)); do
