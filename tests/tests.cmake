@@ -114,6 +114,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/files_test.cpp
     tests/trainer/launch_test.cpp
     tests/trainer/layers_test.cpp
+    tests/trainer/pipeline_test.cpp
     tests/trainer/progress_test.cpp
     tests/trainer/sampler_test.cpp
     tests/trainer/schedule_test.cpp

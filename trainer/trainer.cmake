@@ -59,6 +59,7 @@ if(DTOOL_TRAINER)
     trainer/launch/visible_gpus.cpp
     trainer/launch/worker_processes.cpp
     trainer/model/layers.cpp
+    trainer/reinforcement/pipeline.cpp
     trainer/report/append_file.cpp
     trainer/report/console.cpp
     trainer/report/event_file.cpp
