@@ -167,14 +167,17 @@ TEST(Snapshot, PutsEverythingBack) {
   for (const auto kind : {OptimizerKind::adam, OptimizerKind::sgd}) {
     Trained saved(layers, kind);
     saved.model.forward(at::randn({5, 6}));  // moves the running averages
-    const Progress progress{7, 30, 70, 1, 2, 20, 18446744073709551615u, 3, 1000, 0.5};
-    const std::string bytes = pack(saved.model, saved.optimizer, progress);
+    const Progress progress{7, 30, 70, 4, 1, 2, 20, 18446744073709551615u, 3, 1000, 0.5};
+    const std::vector<NamedTensor> others = {{"memory", at::randn({2, 3})},
+                                             {"samplers", at::arange(5, at::kByte)}};
+    const std::string bytes = pack(saved.model, saved.optimizer, progress, others);
 
     Trained other(layers, kind);
-    const Progress read = unpack(bytes, "x.pt", other.model, other.optimizer);
+    const auto [read, read_others] = unpack(bytes, "x.pt", other.model, other.optimizer);
     EXPECT_EQ(read.epochs, 7);
     EXPECT_EQ(read.samples, 30);
     EXPECT_EQ(read.steps, 70);
+    EXPECT_EQ(read.rollouts, 4);
     EXPECT_EQ(read.stage, 1);
     EXPECT_EQ(read.stage_epochs, 2);
     EXPECT_EQ(read.stage_steps, 20);
@@ -183,14 +186,21 @@ TEST(Snapshot, PutsEverythingBack) {
     EXPECT_EQ(read.training_samples, 1000);
     EXPECT_EQ(read.best_score, 0.5);
     EXPECT_EQ(other.optimizer.state().steps, 1);
-    EXPECT_EQ(pack(other.model, other.optimizer, read), bytes);
+    ASSERT_EQ(read_others.size(), 2U);
+    EXPECT_TRUE(read_others[0].tensor.equal(others[0].tensor));
+    EXPECT_EQ(pack(other.model, other.optimizer, read, read_others), bytes);
+
+    Trained third(layers, kind);
+    EXPECT_EQ(unpack_model(bytes, "x.pt", third.model).steps, 70);
+    EXPECT_TRUE(third.model.parameters()[0].tensor.equal(saved.model.parameters()[0].tensor));
   }
 }
 
 TEST(Snapshot, RemembersThatThereIsNoBestScoreYet) {
   Trained trained({"linear 4"}, OptimizerKind::adam);
   const std::string bytes = pack(trained.model, trained.optimizer, {});
-  EXPECT_TRUE(std::isnan(unpack(bytes, "x.pt", trained.model, trained.optimizer).best_score));
+  EXPECT_TRUE(
+      std::isnan(unpack(bytes, "x.pt", trained.model, trained.optimizer).progress.best_score));
 }
 
 TEST(Snapshot, RefusesOtherModelsOtherOptimizersAndNonsense) {

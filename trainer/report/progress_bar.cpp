@@ -64,7 +64,7 @@ std::size_t width_of(const std::vector<Field>& fields, std::size_t gap) {
 
 std::string progress_bar(const BarState& state, int columns) {
   const auto width = static_cast<std::size_t>(std::max(columns, 0));
-  const std::string head = fmt::format("epoch {} ", state.epoch);
+  const std::string head = state.epoch.empty() ? "" : fmt::format("epoch {} ", state.epoch);
   std::vector<Field> fields = fields_of(state);
   const auto least = [&](std::size_t gap) {
     return head.size() + kShortestBar + 2 + width_of(fields, gap);
@@ -79,7 +79,7 @@ std::string progress_bar(const BarState& state, int columns) {
   if (least(gap) <= width) {
     const std::size_t room = width - least(gap) + kShortestBar;
     line += fmt::format("[{}]", cells(state.done, std::min(room, kLongestBar)));
-  } else {
+  } else if (!line.empty()) {
     line.pop_back();
   }
   for (const Field& each : fields) line += std::string(gap, ' ') + each.text;

@@ -16,7 +16,7 @@ struct Averages {
 };
 
 struct BarState {
-  std::string epoch;                 ///< as `2/5`
+  std::string epoch;                 ///< as `2/5`; empty: none
   std::int64_t step = 0;             ///< since the run's first
   double done = 0;                   ///< of the whole run, 0 to 1
   std::optional<Averages> averages;  ///< of the last log point

@@ -20,7 +20,9 @@ std::string words_of(const Scores::value_type& score) {
   return fmt::format("{} {:.4f}", name, score.second);
 }
 
+/// Empty where there are none.
 std::string epoch_of(const Position& position) {
+  if (position.epoch == 0) return "";
   return position.epochs == 0 ? fmt::format("{}", position.epoch)
                               : fmt::format("{}/{}", position.epoch, position.epochs);
 }
@@ -56,17 +58,15 @@ ProgressLog::ProgressLog(const std::filesystem::path& output_dir, TensorBoard te
   file_.append(first_line(start));
 }
 
-void ProgressLog::append(const std::string& event, const Report& report) {
-  MetricsLine line = {{"event", event},
-                      {"time", now()},
-                      {"epoch", report.position.epoch},
-                      {"step", report.position.step}};
-  Scalars scalars = numbers_of(report);
-  line.insert(line.end(), scalars.begin(), scalars.end());
+void ProgressLog::append(const std::string& event, const Position& position, Scalars numbers) {
+  MetricsLine line = {{"event", event}, {"time", now()}};
+  if (position.epoch > 0) line.emplace_back("epoch", position.epoch);
+  line.emplace_back("step", position.step);
+  line.insert(line.end(), numbers.begin(), numbers.end());
   file_.append(line);
   if (!events_) return;
-  for (auto& [tag, number] : scalars) tag.insert(0, event + "/");
-  events_->add(report.position.step, scalars);
+  for (auto& [tag, number] : numbers) tag.insert(0, event + "/");
+  events_->add(position.step, numbers);
 }
 
 std::optional<std::chrono::seconds> ProgressLog::left(double done) const {
@@ -84,12 +84,15 @@ void ProgressLog::tick(const Position& position) {
 void ProgressLog::step(const Report& report) {
   averages_ = {report.loss, report.learning_rate, report.samples_per_second};
   if (!console_.has_bar()) {
-    console_.line(fmt::format("epoch {}  step {}  loss {:.4f}  lr {:g}  samples/s {:.0f}{}",
-                              epoch_of(report.position), report.position.step, report.loss,
-                              report.learning_rate, report.samples_per_second,
-                              end_of_line(left(report.position.done))));
+    std::string line =
+        fmt::format("step {}  loss {:.4f}  lr {:g}  samples/s {:.0f}", report.position.step,
+                    report.loss, report.learning_rate, report.samples_per_second);
+    if (report.position.epoch > 0)
+      line.insert(0, fmt::format("epoch {}  ", epoch_of(report.position)));
+    for (const auto& each : report.scores) line += "  " + words_of(each);
+    console_.line(line + end_of_line(left(report.position.done)));
   }
-  append("step", report);
+  append("step", report.position, numbers_of(report));
 }
 
 void ProgressLog::epoch(const Report& report) {
@@ -99,7 +102,14 @@ void ProgressLog::epoch(const Report& report) {
   for (const auto& each : report.scores) line += "  " + words_of(each);
   if (!console_.has_bar()) line += end_of_line(left(report.position.done));
   console_.line(line);
-  append("epoch", report);
+  append("epoch", report.position, numbers_of(report));
+}
+
+void ProgressLog::validation(const Position& position, const Scores& scores) {
+  std::string line = fmt::format("step {}", position.step);
+  for (const auto& each : scores) line += "  " + words_of(each);
+  console_.line(line);
+  append("validation", position, scores);
 }
 
 void ProgressLog::note(const std::string& text) {

@@ -21,7 +21,7 @@ using Scores = std::vector<std::pair<std::string, double>>;
 
 /// Where the run is.
 struct Position {
-  std::int64_t epoch = 0;   ///< the one being trained, from 1
+  std::int64_t epoch = 0;   ///< the one being trained, from 1; 0 where there are none
   std::int64_t epochs = 0;  ///< of the experiment; 0 where its length is in steps
   std::int64_t step = 0;    ///< since the run's first
   double done = 0;          ///< of the whole run, 0 to 1
@@ -33,7 +33,7 @@ struct Report {
   double loss = 0;
   double learning_rate = 0;
   double samples_per_second = 0;
-  Scores scores;  ///< of a test, where there was one
+  Scores scores;  ///< of a test, where there was one, or of what was just trained on
 };
 
 /// How a run begins.
@@ -59,11 +59,13 @@ class ProgressLog {
   void tick(const Position& position);
   void step(const Report& report);
   void epoch(const Report& report);
+  void validation(const Position& position, const Scores& scores);
   void note(const std::string& text);  ///< console only
   void finish(const Scores& scores);   ///< the console's last line
 
  private:
-  void append(const std::string& event, const Report& report);
+  void append(const std::string& event, const Position& position,
+              std::vector<std::pair<std::string, double>> numbers);
   std::optional<std::chrono::seconds> left(double done) const;
 
   Console console_;

@@ -64,7 +64,10 @@ Resumed resume_from(const Options& options, const Group& group, Model& model, Op
     return resumed;
   }
   Progress& saved = resumed.progress;
-  saved = unpack(broadcast_text(group, bytes), resumed.from, model, optimizer);
+  auto unpacked = unpack(broadcast_text(group, bytes), resumed.from, model, optimizer);
+  saved = unpacked.progress;
+  resumed.others = std::move(unpacked.others);
+  resumed.saved_world_size = saved.world_size;
   check_fit(resumed, fresh, stages);
   if (group.rank == 0 && (saved.seed != fresh.seed || saved.world_size != fresh.world_size)) {
     fmt::print(

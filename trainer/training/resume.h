@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "trainer/model/model.h"
 #include "trainer/ranks/process_group.h"
@@ -17,8 +18,10 @@ namespace dtool::trainer {
 std::filesystem::path checkpoints_of(const Options& options);
 
 struct Resumed {
-  std::string from;   ///< the file, as rank 0 calls it; empty: `auto` found none
-  Progress progress;  ///< the checkpoint's, with this run's seed and number of ranks
+  std::string from;                 ///< the file, as rank 0 calls it; empty: `auto` found none
+  Progress progress;                ///< the checkpoint's, with this run's seed and number of ranks
+  int saved_world_size = 1;         ///< of the run that wrote it
+  std::vector<NamedTensor> others;  ///< as `pack` was given them
 };
 
 /// Puts the checkpoint of `--checkpoint` into `model` and `optimizer` on all ranks. Any number of

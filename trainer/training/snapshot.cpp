@@ -1,6 +1,6 @@
 // Keys of the archive: `model` (nested archives, one a part of a parameter's name), `model_tensors`
 // (their number), `optimizer`, `optimizer_steps`, `optimizer_first_<i>`, `optimizer_second_<i>`,
-// and the fields of Progress.
+// `others` (a nested archive), and the fields of Progress.
 #include "trainer/training/snapshot.h"
 
 #include <ATen/ATen.h>
@@ -81,6 +81,12 @@ std::int64_t read_number(InputArchive& archive, const std::string& key) {
   return read_value(archive, key).toInt();
 }
 
+/// 0 where an older checkpoint does not have the key.
+std::int64_t read_number_if_there(InputArchive& archive, const std::string& key) {
+  c10::IValue value;
+  return archive.try_read(key, value) ? value.toInt() : 0;
+}
+
 void put_back(at::Tensor into, const at::Tensor& from, const std::string& key) {
   if (into.sizes() != from.sizes()) {
     throw UsageError(
@@ -131,6 +137,7 @@ constexpr WholeNumber kWholeNumbers[] = {
     {"epochs", &Progress::epochs},
     {"samples", &Progress::samples},
     {"steps", &Progress::steps},
+    {"rollouts", &Progress::rollouts},
     {"stage", &Progress::stage},
     {"stage_epochs", &Progress::stage_epochs},
     {"stage_steps", &Progress::stage_steps},
@@ -139,23 +146,44 @@ constexpr WholeNumber kWholeNumbers[] = {
 
 Progress read_progress(InputArchive& archive) {
   Progress progress;
-  for (const auto& [key, field] : kWholeNumbers) progress.*field = read_number(archive, key);
+  for (const auto& [key, field] : kWholeNumbers) {
+    progress.*field = read_number_if_there(archive, key);
+  }
   progress.seed = static_cast<std::uint64_t>(read_number(archive, "seed"));
   progress.world_size = static_cast<int>(read_number(archive, "world_size"));
   progress.best_score = read_value(archive, "best_score").toDouble();
   return progress;
 }
 
-Progress read_everything(InputArchive& archive, Model& model, Optimizer& optimizer) {
+/// None in a checkpoint of a workload that has none.
+std::vector<NamedTensor> read_others(InputArchive& archive) {
+  InputArchive saved;
+  if (!archive.try_read("others", saved)) return {};
+  std::vector<NamedTensor> others;
+  for (const auto& name : saved.keys()) others.push_back({name, read_tensor(saved, name)});
+  return others;
+}
+
+/// What `read` makes of the archive in `bytes`, or a UsageError that names it.
+template <class Read>
+auto read_archive(const std::string& bytes, const std::string& name, Read read) {
   const c10::NoGradGuard no_gradients;
-  read_model(archive, model);
-  read_optimizer(archive, optimizer);
-  return read_progress(archive);
+  InputArchive archive;
+  try {
+    archive.load_from(bytes.data(), bytes.size(), at::Device(at::kCPU));
+    return read(archive);
+  } catch (const UsageError& mistake) {
+    throw UsageError(fmt::format("{} does not fit: {}", name, mistake.what()));
+  } catch (const c10::Error& problem) {
+    throw UsageError(
+        fmt::format("{} is no checkpoint of this model: {}", name, first_line(problem)));
+  }
 }
 
 }  // namespace
 
-std::string pack(const Model& model, Optimizer& optimizer, const Progress& progress) {
+std::string pack(const Model& model, Optimizer& optimizer, const Progress& progress,
+                 const std::vector<NamedTensor>& others) {
   OutputArchive archive;
   const auto tensors = all_tensors(model);
   OutputArchive saved_model(archive.compilation_unit());
@@ -173,6 +201,12 @@ std::string pack(const Model& model, Optimizer& optimizer, const Progress& progr
     archive.write(fmt::format("optimizer_second_{}", i), state.second[i], /*is_buffer=*/true);
   }
 
+  if (!others.empty()) {
+    OutputArchive saved_others(archive.compilation_unit());
+    write_nested(saved_others, others);
+    archive.write("others", saved_others);
+  }
+
   for (const auto& [key, field] : kWholeNumbers) archive.write(key, c10::IValue(progress.*field));
   archive.write("seed", c10::IValue(static_cast<std::int64_t>(progress.seed)));
   archive.write("world_size", c10::IValue(std::int64_t{progress.world_size}));
@@ -182,18 +216,20 @@ std::string pack(const Model& model, Optimizer& optimizer, const Progress& progr
   return std::move(bytes).str();
 }
 
-Progress unpack(const std::string& bytes, const std::string& name, Model& model,
+Unpacked unpack(const std::string& bytes, const std::string& name, Model& model,
                 Optimizer& optimizer) {
-  InputArchive archive;
-  try {
-    archive.load_from(bytes.data(), bytes.size(), at::Device(at::kCPU));
-    return read_everything(archive, model, optimizer);
-  } catch (const UsageError& mistake) {
-    throw UsageError(fmt::format("{} does not fit: {}", name, mistake.what()));
-  } catch (const c10::Error& problem) {
-    throw UsageError(
-        fmt::format("{} is no checkpoint of this model: {}", name, first_line(problem)));
-  }
+  return read_archive(bytes, name, [&](InputArchive& archive) {
+    read_model(archive, model);
+    read_optimizer(archive, optimizer);
+    return Unpacked{read_progress(archive), read_others(archive)};
+  });
+}
+
+Progress unpack_model(const std::string& bytes, const std::string& name, Model& model) {
+  return read_archive(bytes, name, [&](InputArchive& archive) {
+    read_model(archive, model);
+    return read_progress(archive);
+  });
 }
 
 }  // namespace dtool::trainer

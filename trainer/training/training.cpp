@@ -152,10 +152,10 @@ void Training::open_log() {
 }
 
 void Training::resume() {
-  auto [from, progress] =
+  const Resumed resumed =
       resume_from(options_, group_, workload_.model(), *optimizer_, progress_, plan_.size());
-  resumed_from_ = std::move(from);
-  progress_ = progress;
+  resumed_from_ = resumed.from;
+  progress_ = resumed.progress;
   if (plan_.stage_is_over(progress_) && !plan_.is_over(progress_)) next_stage();
 }
 
