@@ -114,6 +114,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/files_test.cpp
     tests/trainer/launch_test.cpp
     tests/trainer/layers_test.cpp
+    tests/trainer/objectnav_samplers_test.cpp
     tests/trainer/pipeline_test.cpp
     tests/trainer/progress_test.cpp
     tests/trainer/sampler_test.cpp
@@ -296,6 +297,8 @@ target_link_libraries(bare_libssh PRIVATE dtool_warnings ssh)
 if(DTOOL_TRAINER)
   add_executable(bench_digits_as_idx EXCLUDE_FROM_ALL tests/bench/digits_as_idx.cpp)
   target_link_libraries(bench_digits_as_idx PRIVATE dtool_trainer)
+  add_executable(bench_objectnav_environment EXCLUDE_FROM_ALL tests/bench/objectnav_environment.cpp)
+  target_link_libraries(bench_objectnav_environment PRIVATE dtool_trainer)
   add_executable(bench_training_floor EXCLUDE_FROM_ALL tests/bench/training_floor.cpp)
   target_link_libraries(bench_training_floor PRIVATE dtool_trainer_torch)
 endif()

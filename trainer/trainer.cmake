@@ -59,6 +59,15 @@ if(DTOOL_TRAINER)
     trainer/launch/visible_gpus.cpp
     trainer/launch/worker_processes.cpp
     trainer/model/layers.cpp
+    trainer/objectnav/build_rooms.cpp
+    trainer/objectnav/episode.cpp
+    trainer/objectnav/furnish.cpp
+    trainer/objectnav/house.cpp
+    trainer/objectnav/paths.cpp
+    trainer/objectnav/samplers.cpp
+    trainer/objectnav/scene.cpp
+    trainer/objectnav/stepping_threads.cpp
+    trainer/objectnav/view.cpp
     trainer/reinforcement/pipeline.cpp
     trainer/report/append_file.cpp
     trainer/report/console.cpp

@@ -1,0 +1,96 @@
+// How fast the ObjectNav environment steps on one core, alone, and what its parts take. Called by
+// tests/bench/objectnav_environment: `bench_objectnav_environment [STEPS] [SAMPLERS]`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "trainer/data/sampler.h"
+#include "trainer/objectnav/samplers.h"
+#include "trainer/objectnav/scene.h"
+#include "trainer/objectnav/view.h"
+
+namespace {
+
+using namespace dtool::trainer;
+
+constexpr int kRepeats = 5;  // the best of these
+
+double best_seconds(const std::function<void()>& work) {
+  double best = 1e9;
+  for (int i = 0; i < kRepeats; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    best = std::min(best, elapsed.count());
+  }
+  return best;
+}
+
+void print_part(const char* name, int calls, const std::function<void(int)>& work) {
+  const double seconds = best_seconds([&] {
+    for (int i = 0; i < calls; ++i) work(i);
+  });
+  fmt::print("{:<44}{:>10.0f} ns\n", name, seconds / calls * 1e9);
+}
+
+/// Actions evenly from the first `actions` of them: without the last, `done`, episodes go on to the
+/// step limit.
+void print_steps(const char* name, int steps, int samplers, int actions) {
+  Samplers environments({}, HouseSet::training, 1, 0, samplers);
+  const auto count = static_cast<std::size_t>(samplers);
+  Random random(7);
+  std::vector<std::uint8_t> drawn(count * 1009);
+  for (auto& each : drawn)
+    each = static_cast<std::uint8_t>(random.below(static_cast<std::uint64_t>(actions)));
+  std::vector<float> rewards(count);
+  std::vector<std::uint8_t> ended(count);
+  std::vector<std::uint8_t> observations(count * kObservationBytes);
+  const int rounds = steps / samplers;
+  const double seconds = best_seconds([&] {
+    for (int i = 0; i < rounds; ++i) {
+      environments.step(0, samplers, &drawn[count * static_cast<std::size_t>(i % 1009)],
+                        rewards.data(), ended.data(), observations.data());
+    }
+  });
+  const EpisodeSums sums = environments.take_sums();
+  fmt::print("{:<44}{:>10.2f} million steps/s, {:.1f} steps an episode, {:.2f} % success\n", name,
+             rounds * samplers / seconds / 1e6,
+             static_cast<double>(sums.steps) / static_cast<double>(sums.episodes),
+             100.0 * static_cast<double>(sums.successes) / static_cast<double>(sums.episodes));
+}
+
+void print_parts() {
+  const EnvironmentSettings settings;
+  constexpr int kCalls = 20'000;
+  House house;
+  GoalField field;
+  std::vector<std::uint8_t> codes(kObservationBytes);
+  print_part("a house", kCalls,
+             [&](int i) { make_house(settings, static_cast<std::uint64_t>(i), house); });
+  print_part("a goal's distance field", kCalls, [&](int i) {
+    find_paths(settings, house,
+               house.objects()[static_cast<std::size_t>(i) % house.object_count].kind, field);
+  });
+  Scene scene;
+  print_part("the beginning of an episode, without a house", kCalls,
+             [&](int i) { begin_episode(settings, scene, i % settings.episodes_per_house); });
+  print_part("a view", kCalls, [&](int i) {
+    const auto cells = house.free_cells();
+    look(house, cells[static_cast<std::size_t>(i) % cells.size()], i & 3, 3, codes.data());
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int steps = argc > 1 ? std::atoi(argv[1]) : 2'000'000;
+  const int samplers = argc > 2 ? std::atoi(argv[2]) : 60;
+  print_steps("all actions alike", steps, samplers, kActions);
+  print_steps("all actions but done", steps, samplers, kActions - 1);
+  print_parts();
+}

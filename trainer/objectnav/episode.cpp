@@ -1,0 +1,138 @@
+#include "trainer/objectnav/episode.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/data/sampler.h"
+#include "trainer/objectnav/view.h"
+
+namespace dtool::trainer {
+namespace {
+
+std::uint16_t distance_at(const GoalField& field, Cell cell) {
+  return field.distance[static_cast<std::size_t>(cell)];
+}
+
+/// Whether success is possible from where the agent is, looking in this direction.
+bool succeeds_at(const GoalField& field, Cell cell, Heading heading) {
+  return (field.success_headings[static_cast<std::size_t>(cell)] >> heading & 1) != 0;
+}
+
+Cell draw_start(const House& house, const GoalField& field, int least_cells, Random& random) {
+  const auto cells = house.free_cells();
+  for (int tries = 0; tries < 64; ++tries) {
+    const Cell cell = cells[random.below(cells.size())];
+    if (distance_at(field, cell) >= least_cells) return cell;
+  }
+  return *std::max_element(cells.begin(), cells.end(), [&](Cell one, Cell other) {
+    return distance_at(field, one) < distance_at(field, other);
+  });
+}
+
+/// Where one of these is already looked to, there is nothing to turn.
+Move turn_towards(Heading from, Heading to) {
+  return turned(to, -from) == 3 ? Move::rotate_left : Move::rotate_right;
+}
+
+void move_ahead(const House& house, Episode& episode) {
+  const auto next =
+      static_cast<Cell>(episode.cell + kAhead[static_cast<std::size_t>(episode.heading)]);
+  if (house.is_free(next)) {
+    episode.cell = next;
+    ++episode.moves;
+  } else {
+    episode.previous = kMoveWasBlocked;
+  }
+}
+
+}  // namespace
+
+Heading view_heading(const Episode& episode) {
+  return turned(episode.heading, episode.head - kHeadStraight);
+}
+
+Episode begin_episode(const EnvironmentSettings& settings, const House& house, Random& random,
+                      GoalField& field) {
+  Episode episode;
+  const auto objects = house.objects();
+  episode.goal = objects[random.below(objects.size())].kind;
+  find_paths(settings, house, episode.goal, field);
+  const double cells = std::ceil(settings.least_start_distance / kCellMetres - 1e-9);
+  episode.cell = draw_start(house, field, std::max(1, static_cast<int>(cells)), random);
+  episode.heading = static_cast<Heading>(random.below(4));
+  episode.shortest = distance_at(field, episode.cell);
+  return episode;
+}
+
+Outcome take_step(const EnvironmentSettings& settings, const House& house, const GoalField& field,
+                  Move move, Episode& episode) {
+  Outcome outcome;
+  const int before = distance_at(field, episode.cell);
+  double reward = -settings.step_penalty;
+  ++episode.steps;
+  episode.previous = static_cast<std::uint8_t>(move);
+  switch (move) {
+    case Move::move_ahead:
+      move_ahead(house, episode);
+      break;
+    case Move::rotate_left:
+      episode.heading = turned(episode.heading, -1);
+      break;
+    case Move::rotate_right:
+      episode.heading = turned(episode.heading, 1);
+      break;
+    case Move::look_left:
+      if (episode.head > 0) --episode.head;
+      break;
+    case Move::look_right:
+      if (episode.head < kHeads - 1) ++episode.head;
+      break;
+    case Move::done:
+      outcome.has_ended = true;
+      outcome.is_success = succeeds_at(field, episode.cell, view_heading(episode));
+      reward += outcome.is_success ? settings.success_reward : settings.failed_done_reward;
+      break;
+  }
+  const int nearer = before - distance_at(field, episode.cell);
+  reward += settings.shaping_weight * kCellMetres * nearer;
+  outcome.reward = static_cast<float>(reward);
+  outcome.has_ended = outcome.has_ended || episode.steps >= settings.step_limit;
+  episode.reward += reward;
+  return outcome;
+}
+
+void observe(const House& house, const Episode& episode, std::uint8_t* observation) {
+  look(house, episode.cell, view_heading(episode), episode.goal, observation);
+  observation[kGoalByte] = static_cast<std::uint8_t>(episode.goal);
+  observation[kPreviousActionByte] = episode.previous;
+  observation[kHeadByte] = episode.head;
+}
+
+double success_by_path_length(const Episode& episode, const Outcome& end) {
+  if (!end.is_success) return 0;
+  return static_cast<double>(episode.shortest) / std::max(episode.shortest, episode.moves);
+}
+
+Move shortest_path_move(const House& house, const GoalField& field, const Episode& episode) {
+  const int distance = distance_at(field, episode.cell);
+  if (distance == 0) {
+    if (succeeds_at(field, episode.cell, view_heading(episode))) return Move::done;
+    for (const int side : {-1, 1}) {
+      if (succeeds_at(field, episode.cell, turned(view_heading(episode), side))) {
+        return side < 0 ? Move::rotate_left : Move::rotate_right;
+      }
+    }
+    return Move::rotate_right;
+  }
+  // Straight on where that is as short.
+  for (const int side : {0, -1, 1, 2}) {
+    const Heading heading = turned(episode.heading, side);
+    const int next = episode.cell + kAhead[static_cast<std::size_t>(heading)];
+    if (house.is_free(next) && distance_at(field, static_cast<Cell>(next)) < distance) {
+      return side == 0 ? Move::move_ahead : turn_towards(episode.heading, heading);
+    }
+  }
+  return Move::done;
+}
+
+}  // namespace dtool::trainer
