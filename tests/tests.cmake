@@ -114,7 +114,10 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/files_test.cpp
     tests/trainer/launch_test.cpp
     tests/trainer/layers_test.cpp
+    tests/trainer/objectnav_episode_test.cpp
+    tests/trainer/objectnav_house_test.cpp
     tests/trainer/objectnav_samplers_test.cpp
+    tests/trainer/objectnav_view_test.cpp
     tests/trainer/pipeline_test.cpp
     tests/trainer/progress_test.cpp
     tests/trainer/sampler_test.cpp

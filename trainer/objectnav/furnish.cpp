@@ -39,11 +39,16 @@ bool is_floor(const House& house, int cell) {
   return house.is_free(cell) && house.seen(cell) != kDoor;
 }
 
-/// Whether the free cells stay connected when this one is taken: if those round it are connected
-/// without it, every path through it has a way round. Some cells could be taken that are refused
-/// here, because their way round is longer.
+bool is_beside(const House& house, int cell, std::uint8_t what) {
+  return std::any_of(kAhead.begin(), kAhead.end(),
+                     [&](Cell ahead) { return house.seen(cell + ahead) == what; });
+}
+
+/// Whether a cell can be taken: no doorway, and the free cells stay connected. If those round it
+/// are connected without it, every path through it has a way round. Some cells could be taken that
+/// are refused here, because their way round is longer.
 bool can_be_taken(const House& house, int cell) {
-  if (!is_floor(house, cell)) return false;
+  if (!is_floor(house, cell) || is_beside(house, cell, kDoor)) return false;
   std::array<bool, 9> is_free{};
   for (std::size_t i = 0; i < 8; ++i) is_free[i] = house.is_free(cell + kRound[i]);
   is_free[8] = is_free[0];
@@ -52,11 +57,6 @@ bool can_be_taken(const House& house, int cell) {
     if (is_free[i] && !(is_free[i + 1] && is_free[i + 2])) ++parts;
   }
   return parts <= 1;
-}
-
-bool is_at_a_wall(const House& house, int cell) {
-  return std::any_of(kAhead.begin(), kAhead.end(),
-                     [&](Cell ahead) { return house.seen(cell + ahead) == kWall; });
 }
 
 Cell random_cell(const Room& room, Random& random) {
@@ -83,7 +83,7 @@ void place_furniture(House& house, Random& random, double share, std::uint8_t wh
     const Cell along = kAhead[draw % 4];
     for (int length = 1 + static_cast<int>(draw / 4); length > 0 && wanted > 0; --length) {
       if (!can_be_taken(house, cell)) break;
-      if (where == Where::at_walls && !is_at_a_wall(house, cell)) break;
+      if (where == Where::at_walls && !is_beside(house, cell, kWall)) break;
       at(house, cell) = what;
       --wanted;
       cell += along;
