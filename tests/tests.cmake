@@ -118,6 +118,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/objectnav_house_test.cpp
     tests/trainer/objectnav_samplers_test.cpp
     tests/trainer/objectnav_view_test.cpp
+    tests/trainer/objectnav_settings_test.cpp
     tests/trainer/pipeline_test.cpp
     tests/trainer/progress_test.cpp
     tests/trainer/sampler_test.cpp

@@ -58,6 +58,17 @@ void check_machines(const Experiment& experiment, const Options& options) {
   }
 }
 
+/// An objectnav's pipeline has to fit the number of ranks.
+void check_pipeline(const Experiment& experiment, const Options& options, std::int64_t ranks) {
+  if (!experiment.objectnav) return;
+  try {
+    plan_pipeline(*experiment.objectnav, ranks);
+  } catch (const UsageError& mistake) {
+    throw UsageError(fmt::format("{}: {}", options.experiment.string(), mistake.what()),
+                     mistake.hint);
+  }
+}
+
 /// Under another launcher: this process goes on as the worker that the launcher meant it to be.
 [[noreturn]] void become_worker(const Place& place, const std::filesystem::path& program,
                                 int threads, char** argv) {
@@ -79,6 +90,11 @@ MachineInRun machine_in_run(const Options& options) {
   self.listener = options.listener.value_or(Endpoint{"127.0.0.1", 0});
   self.rendezvous_timeout = options.rendezvous_timeout;
   return self;
+}
+
+std::int64_t count_ranks(const Options& options) {
+  const MachineInRun self = machine_in_run(options);
+  return std::int64_t{self.workers} * self.machines;
 }
 
 Place place_of_first_worker(const MachineInRun& self, const CauseExchange& exchange) {
@@ -144,6 +160,7 @@ int work(const Options& options, const std::optional<Place>& place, int argc, ch
     needs = {experiment.distributed.backend, multiply_adds_per_batch(experiment),
              experiment.distributed.collective_timeout};
     if (!place) check_machines(experiment, options);
+    check_pipeline(experiment, options, place ? place->world_size : count_ranks(options));
   }
   const auto program = worker_program();
   setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // c10d warns of every retry while machines gather
@@ -166,7 +183,9 @@ int run(int argc, char** argv) {
     return kTrained;
   }
   if (options.action == Action::check) {
-    check_machines(read_experiment(options.experiment), options);
+    const Experiment experiment = read_experiment(options.experiment);
+    check_machines(experiment, options);
+    check_pipeline(experiment, options, count_ranks(options));
     return kTrained;
   }
   const auto place = place_from(process_environment, options);

@@ -40,6 +40,19 @@ using namespace dtool::trainer;
   std::_Exit(kOthersFailed);
 }
 
+/// What the pipeline makes of the settings on so many ranks.
+void add_stages(std::vector<Setting>& settings, const ObjectNavSettings& objectnav, int ranks) {
+  const Pipeline pipeline = plan_pipeline(objectnav, ranks);
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+    const PipelineStage& stage = pipeline.stages[i];
+    settings.push_back({fmt::format("stage {} of {}", i + 1, pipeline.stages.size()),
+                        fmt::format("to step {}: {} of {} samplers a mini-batch, {} repeats",
+                                    stage.end, objectnav.samplers / stage.update.num_mini_batch,
+                                    objectnav.samplers, stage.update.update_repeats),
+                        Origin::given});
+  }
+}
+
 void print_settings(const Experiment& experiment, const Options& options, const Meeting& meeting,
                     Backend backend) {
   const int machines = count_machines(meeting.members);
@@ -49,6 +62,7 @@ void print_settings(const Experiment& experiment, const Options& options, const 
   settings.push_back({"output_dir", options.output_dir.string(),
                       given(options.output_dir != Options{}.output_dir)});
   if (options.checkpoint) settings.push_back({"checkpoint", *options.checkpoint, Origin::given});
+  if (experiment.objectnav) add_stages(settings, *experiment.objectnav, meeting.place.world_size);
   settings.push_back({"learning rate after scaling",
                       fmt::format("{}", scaled_learning_rate(experiment.optimizer.learning_rate,
                                                              experiment.optimizer.scaling,

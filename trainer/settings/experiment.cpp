@@ -72,18 +72,28 @@ DataSettings read_data(TomlReader& reader, WorkloadKind workload) {
   return data;
 }
 
-OptimizerSettings read_optimizer(TomlReader& reader) {
+OptimizerSettings read_optimizer(TomlReader& reader, WorkloadKind workload) {
+  const bool objectnav = workload == WorkloadKind::objectnav;
   OptimizerSettings optimizer;
   optimizer.kind = choose<OptimizerKind>(reader, "optimizer.kind",
                                          {{"adam", OptimizerKind::adam},
                                           {"adamw", OptimizerKind::adamw},
                                           {"sgd", OptimizerKind::sgd}});
   const bool sgd = optimizer.kind == OptimizerKind::sgd;
-  optimizer.learning_rate =
-      reader.number("optimizer.learning_rate", sgd ? 1e-2 : 1e-3, {1e-12, 1e3});
-  optimizer.scaling = choose<Scaling>(
-      reader, "optimizer.scale_learning_rate",
-      {{"none", Scaling::none}, {"linear", Scaling::linear}, {"sqrt", Scaling::sqrt}});
+  optimizer.learning_rate = reader.number("optimizer.learning_rate",
+                                          sgd         ? 1e-2
+                                          : objectnav ? 3e-4
+                                                      : 1e-3,
+                                          {1e-12, 1e3});
+  if (objectnav) {
+    reader.refuse_if_given("optimizer.scale_learning_rate",
+                           "does not go together with workload = \"objectnav\": [pipeline] has the "
+                           "learning rate grow with the square root of the ranks");
+  } else {
+    optimizer.scaling = choose<Scaling>(
+        reader, "optimizer.scale_learning_rate",
+        {{"none", Scaling::none}, {"linear", Scaling::linear}, {"sqrt", Scaling::sqrt}});
+  }
   if (sgd) {
     refuse_all(reader, {"optimizer.beta1", "optimizer.beta2", "optimizer.epsilon"},
                "is only for adam and adamw");
@@ -96,7 +106,7 @@ OptimizerSettings read_optimizer(TomlReader& reader) {
   }
   const double decay = optimizer.kind == OptimizerKind::adamw ? 0.01 : 0;
   optimizer.weight_decay = reader.number("optimizer.weight_decay", decay, {0.0, 1e3});
-  optimizer.clip_norm = reader.number("optimizer.clip_norm", 0, {0.0, 1e12});
+  optimizer.clip_norm = reader.number("optimizer.clip_norm", objectnav ? 0.5 : 0, {0.0, 1e12});
   return optimizer;
 }
 
@@ -150,10 +160,18 @@ TrainSettings read_train(TomlReader& reader, const OptimizerSettings& optimizer)
   return train;
 }
 
-CheckpointSettings read_checkpoint(TomlReader& reader) {
+CheckpointSettings read_checkpoint(TomlReader& reader, const Experiment& experiment) {
   CheckpointSettings checkpoint;
-  checkpoint.every_epochs = reader.integer("checkpoint.every_epochs", 1, {0, 1'000'000});
-  checkpoint.every_steps = reader.integer("checkpoint.every_steps", 0, {0, kMany});
+  std::int64_t every_steps = 0;
+  if (experiment.objectnav) {
+    reader.refuse_if_given(
+        "checkpoint.every_epochs",
+        "does not go together with workload = \"objectnav\", which has no epochs");
+    every_steps = std::max<std::int64_t>(1, experiment.objectnav->pipeline.steps / 60);
+  } else {
+    checkpoint.every_epochs = reader.integer("checkpoint.every_epochs", 1, {0, 1'000'000});
+  }
+  checkpoint.every_steps = reader.integer("checkpoint.every_steps", every_steps, {0, kMany});
   checkpoint.keep = reader.integer("checkpoint.keep", 3, {1, 1'000'000});
   checkpoint.best = reader.boolean("checkpoint.best", true);
   return checkpoint;
@@ -176,6 +194,17 @@ DistributedSettings read_distributed(TomlReader& reader) {
   return distributed;
 }
 
+/// What the workloads that learn from samples have.
+void read_supervised(TomlReader& reader, Experiment& experiment) {
+  refuse_objectnav(reader);
+  experiment.model = read_model(reader, experiment.workload);
+  experiment.data = read_data(reader, experiment.workload);
+  experiment.data.files.targets = targets_of(experiment.model);
+  experiment.optimizer = read_optimizer(reader, experiment.workload);
+  experiment.train = read_train(reader, experiment.optimizer);
+  experiment.schedule = read_schedule(reader, experiment.train.stages);
+}
+
 }  // namespace
 
 Experiment read_experiment(const std::filesystem::path& file) {
@@ -185,18 +214,21 @@ Experiment read_experiment(const std::filesystem::path& file) {
                                              {{"regression", WorkloadKind::regression},
                                               {"classifier", WorkloadKind::classifier},
                                               {"autoencoder", WorkloadKind::autoencoder},
-                                              {"torchscript", WorkloadKind::torchscript}},
+                                              {"torchscript", WorkloadKind::torchscript},
+                                              {"objectnav", WorkloadKind::objectnav}},
                                              Default::none);
   experiment.distributed_nodes = reader.integer_if_given("distributed_nodes", {1, 1 << 20});
-  experiment.model = read_model(reader, experiment.workload);
-  experiment.data = read_data(reader, experiment.workload);
-  experiment.data.files.targets = targets_of(experiment.model);
-  experiment.optimizer = read_optimizer(reader);
-  experiment.train = read_train(reader, experiment.optimizer);
-  experiment.schedule = read_schedule(reader, experiment.train.stages);
-  experiment.checkpoint = read_checkpoint(reader);
+  const bool objectnav = experiment.workload == WorkloadKind::objectnav;
+  if (objectnav) {
+    experiment.objectnav = read_objectnav(reader);
+    experiment.optimizer = read_optimizer(reader, experiment.workload);
+  } else {
+    read_supervised(reader, experiment);
+  }
+  experiment.checkpoint = read_checkpoint(reader, experiment);
   experiment.distributed = read_distributed(reader);
-  experiment.log_every_steps = reader.integer("logging.every_steps", 100, {1, kMany});
+  experiment.log_every_steps =
+      reader.integer("logging.every_steps", objectnav ? 100'000 : 100, {1, kMany});
   experiment.log_tensorboard = reader.boolean("logging.tensorboard", true);
   reader.refuse_unknown_keys();
   experiment.settings = reader.settings();
@@ -204,6 +236,7 @@ Experiment read_experiment(const std::filesystem::path& file) {
 }
 
 std::int64_t multiply_adds_per_batch(const Experiment& experiment) {
+  if (experiment.objectnav) return multiply_adds_per_batch(*experiment.objectnav);
   std::int64_t largest = 0;
   for (const Stage& each : experiment.train.stages) largest = std::max(largest, each.batch_size);
   Shape shape = {1, 28, 28};

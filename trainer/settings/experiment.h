@@ -10,12 +10,13 @@
 
 #include "trainer/model/layers.h"
 #include "trainer/settings/file_settings.h"
+#include "trainer/settings/objectnav_settings.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/training/schedule.h"
 
 namespace dtool::trainer {
 
-enum class WorkloadKind { regression, classifier, autoencoder, torchscript };
+enum class WorkloadKind { regression, classifier, autoencoder, torchscript, objectnav };
 
 enum class DataSource { mnist, idx, csv, digits, random };
 
@@ -102,6 +103,7 @@ struct TrainSettings {
   CudaGraph cuda_graph{};
 };
 
+/// Steps are the optimizer's, in objectnav experience steps of all ranks.
 struct CheckpointSettings {
   std::int64_t every_epochs{};  ///< 0: none
   std::int64_t every_steps{};   ///< 0: none
@@ -115,6 +117,7 @@ struct DistributedSettings {
   std::chrono::seconds collective_timeout{};
 };
 
+/// `objectnav` is there for that workload; it has no model, data, schedule and train.
 struct Experiment {
   WorkloadKind workload{};
   std::optional<std::int64_t> distributed_nodes;
@@ -123,9 +126,10 @@ struct Experiment {
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
   TrainSettings train;
+  std::optional<ObjectNavSettings> objectnav;
   CheckpointSettings checkpoint;
   DistributedSettings distributed;
-  std::int64_t log_every_steps{};
+  std::int64_t log_every_steps{};  ///< in objectnav experience steps of all ranks
   bool log_tensorboard{};
   std::vector<Setting> settings;  ///< every key above as the settings table shows it
 };

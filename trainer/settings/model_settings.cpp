@@ -48,6 +48,7 @@ Loss read_loss(TomlReader& reader, WorkloadKind workload) {
       return choose(reader, "model.loss", choices);
     }
     case WorkloadKind::torchscript:
+    case WorkloadKind::objectnav:  // has a loss of its own
       break;
   }
   auto choices = distances;

@@ -1,0 +1,153 @@
+// The tables of an objectnav experiment: defaults, what a short run makes of them, and mistakes.
+#include "trainer/settings/objectnav_settings.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/trainer/experiment_text.h"
+#include "trainer/settings/usage_error.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+Experiment parse(const std::string& rest) {
+  return experiment_of("workload = 'objectnav'\n" + rest, "objectnav_settings_test.toml");
+}
+
+std::string mistake_in(const std::string& rest) {
+  try {
+    parse(rest);
+  } catch (const UsageError& mistake) {
+    const std::string what = mistake.what();
+    return what.substr(what.find(".toml") + 5);
+  }
+  return "none";
+}
+
+/// The keys' values that the settings table shows.
+std::vector<std::string> values_of(const Experiment& experiment) {
+  std::vector<std::string> values;
+  for (const Setting& each : experiment.settings) {
+    if (each.key != "distributed_nodes" && each.key != "pipeline.transition_steps_per_node") {
+      values.push_back(each.key + " = " + each.value);
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST(ObjectNavSettings, DefaultsAreThoseOfTheTutorial) {
+  const Experiment experiment = parse("");
+  ASSERT_TRUE(experiment.objectnav);
+  const ObjectNavSettings& settings = *experiment.objectnav;
+  EXPECT_EQ(settings.samplers, 60);
+  EXPECT_EQ(settings.ppo.num_steps, 128);
+  EXPECT_EQ(settings.ppo.num_mini_batch, 1);
+  EXPECT_EQ(settings.ppo.update_repeats, 4);
+  EXPECT_DOUBLE_EQ(settings.ppo.gamma, 0.99);
+  EXPECT_DOUBLE_EQ(settings.ppo.gae_lambda, 0.95);
+  EXPECT_EQ(settings.pipeline.steps, 300'000'000);
+  EXPECT_EQ(settings.pipeline.small_batch_steps, 30'000'000);
+  EXPECT_DOUBLE_EQ(settings.pipeline.transition_steps_per_node, 2.0 / 3 * 1e6);
+  EXPECT_EQ(experiment.checkpoint.every_steps, 5'000'000);
+  EXPECT_EQ(experiment.optimizer.kind, OptimizerKind::adam);
+  EXPECT_DOUBLE_EQ(experiment.optimizer.learning_rate, 3e-4);
+  EXPECT_DOUBLE_EQ(experiment.optimizer.clip_norm, 0.5);
+  EXPECT_EQ(experiment.optimizer.scaling, Scaling::none);
+}
+
+TEST(ObjectNavSettings, TheDocumentedDefaultsAreTheProgramsOwn) {
+  std::ifstream stream(std::filesystem::path(DTOOL_SOURCE_DIR) / "docs/experiment.md");
+  const std::string page{std::istreambuf_iterator<char>(stream), {}};
+  const std::string fence = "```toml\nworkload = \"objectnav\"";
+  const auto begin = page.find(fence);
+  ASSERT_NE(begin, std::string::npos);
+  const std::string text =
+      page.substr(begin + fence.size(), page.find("\n```", begin) - begin - fence.size());
+  EXPECT_EQ(values_of(parse(text + "\n")), values_of(parse("")));
+}
+
+TEST(ObjectNavSettings, AShorterRunHasTheSameShape) {
+  const Experiment experiment = parse("pipeline.steps = 6_000_000\n");
+  const ObjectNavSettings& settings = *experiment.objectnav;
+  EXPECT_EQ(settings.pipeline.small_batch_steps, 600'000);
+  EXPECT_DOUBLE_EQ(settings.pipeline.transition_steps_per_node, 6e6 / 450);
+  EXPECT_EQ(settings.validation.every_steps, 300'000);
+  EXPECT_EQ(experiment.checkpoint.every_steps, 100'000);
+  const Pipeline pipeline = plan_pipeline(settings, 8);
+  EXPECT_EQ(pipeline.stages[0].update.num_mini_batch, 6);
+  EXPECT_EQ(pipeline.stages[0].update.update_repeats, 8);
+}
+
+TEST(ObjectNavSettings, AThreadIsAskedForEachTenMillionMultiplyAddsOfAMiniBatch) {
+  const auto whole = multiply_adds_per_batch(parse(""));
+  // The three gates of the GRU are most of it.
+  const std::int64_t gates = std::int64_t{60} * 128 * 3 * 128 * (64 + 128);
+  EXPECT_GT(whole, gates);
+  EXPECT_LT(whole, gates * 11 / 10);
+  EXPECT_EQ(multiply_adds_per_batch(parse("ppo.num_mini_batch = 4\n")), whole / 4);
+}
+
+TEST(ObjectNavSettings, WhatOtherWorkloadsHaveIsRefusedWithTheReason) {
+  EXPECT_EQ(mistake_in("[data]\nsource = 'digits'\n"),
+            ":2: data does not go together with workload = \"objectnav\", whose experience comes "
+            "from [environment]");
+  EXPECT_EQ(mistake_in("train.epochs = 3\n"),
+            ":2: train does not go together with workload = \"objectnav\": [ppo] says how it "
+            "learns and [pipeline] how long");
+  EXPECT_EQ(mistake_in("[[stage]]\nsteps = 3\n"),
+            ":2: stage does not go together with workload = \"objectnav\": [ppo] says how it "
+            "learns and [pipeline] how long");
+  EXPECT_EQ(mistake_in("schedule.kind = 'cosine'\n"),
+            ":2: schedule does not go together with workload = \"objectnav\", whose learning rate "
+            "follows [pipeline]");
+  EXPECT_EQ(mistake_in("optimizer.scale_learning_rate = 'sqrt'\n"),
+            ":2: optimizer.scale_learning_rate does not go together with workload = \"objectnav\": "
+            "[pipeline] has the learning rate grow with the square root of the ranks");
+  EXPECT_EQ(mistake_in("checkpoint.every_epochs = 1\n"),
+            ":2: checkpoint.every_epochs does not go together with workload = \"objectnav\", which "
+            "has no epochs");
+  EXPECT_EQ(mistake_in("model.layers = ['relu']\n"),
+            ":2: model.layers is not for workload = \"objectnav\", whose network has "
+            "model.embedding and model.hidden");
+  for (const char* table : {"environment", "ppo", "pipeline", "validation"}) {
+    try {
+      experiment_of(
+          "workload = 'classifier'\ndata.source = 'digits'\n[" + std::string(table) + "]\n",
+          "objectnav_settings_test.toml");
+      ADD_FAILURE() << table << " was taken";
+    } catch (const UsageError& mistake) {
+      EXPECT_NE(
+          std::string(mistake.what())
+              .find(".toml:3: " + std::string(table) + " is only for workload = \"objectnav\""),
+          std::string::npos)
+          << mistake.what();
+    }
+  }
+}
+
+TEST(ObjectNavSettings, MistakesNameTheKeyAndItsLine) {
+  EXPECT_EQ(mistake_in("environment.samplers = 0\n"),
+            ":2: environment.samplers must be from 1 to 1000000, not 0");
+  EXPECT_EQ(mistake_in("environment.sampler = 8\n"), ":2: unknown key environment.sampler");
+  EXPECT_EQ(mistake_in("model.hidden = [50]\n"),
+            ":2: model.hidden must be a whole number, not a list");
+  EXPECT_EQ(mistake_in("environment.least_side = 15\nenvironment.most_side = 14\n"),
+            ":2: environment.least_side is 15, above environment.most_side, which is 14");
+  EXPECT_EQ(mistake_in("environment.most_rooms = 1\n"),
+            ":2: environment.least_rooms is 2, above environment.most_rooms, which is 1");
+  EXPECT_EQ(mistake_in("ppo.num_mini_batch = 61\n"),
+            ":2: ppo.num_mini_batch is 61, more than environment.samplers, 60");
+  EXPECT_EQ(mistake_in("ppo.preemption_share = 1.5\n"),
+            ":2: ppo.preemption_share must be from 1e-06 to 1, not 1.5");
+  EXPECT_EQ(mistake_in("pipeline.steps = 1000\npipeline.small_batch_steps = 2000\n"),
+            ":3: pipeline.small_batch_steps must be from 0 to 1000, not 2000");
+  EXPECT_EQ(mistake_in("[pipeline]\nsteps = 1000\nsmall_batch_steps = 1000\n"),
+            ":2: pipeline.steps is 1000, but the first stage with its 2 % more takes 1020 and the "
+            "transition on 1 rank 2");
+}
