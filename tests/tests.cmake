@@ -114,6 +114,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/files_test.cpp
     tests/trainer/launch_test.cpp
     tests/trainer/layers_test.cpp
+    tests/trainer/mini_batches_test.cpp
     tests/trainer/objectnav_episode_test.cpp
     tests/trainer/objectnav_house_test.cpp
     tests/trainer/objectnav_samplers_test.cpp
@@ -132,15 +133,23 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   target_link_libraries(trainer_fuzz_tests PRIVATE dtool_trainer GTest::gtest_main)
   gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120)
   add_executable(trainer_torch_tests
+    tests/trainer/actor_critic_test.cpp
+    tests/trainer/advantage_statistics_test.cpp
     tests/trainer/comm_measure_test.cpp
     tests/trainer/cuda_graph_test.cpp
     tests/trainer/data_parallel_test.cpp
+    tests/trainer/gae_test.cpp
     tests/trainer/links_test.cpp
     tests/trainer/loss_window_test.cpp
+    tests/trainer/masked_gru_test.cpp
     tests/trainer/network_test.cpp
     tests/trainer/optimizer_test.cpp
+    tests/trainer/ppo_loss_test.cpp
     tests/trainer/precision_test.cpp
-    tests/trainer/uncaught_test.cpp)
+    tests/trainer/sample_actions_test.cpp
+    tests/trainer/uncaught_test.cpp
+    tests/trainer/view_embedding_test.cpp)
+  target_compile_definitions(trainer_torch_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_torch_tests PRIVATE dtool_trainer_torch GTest::gtest_main)
   gtest_discover_tests(trainer_torch_tests PROPERTIES LABELS trainer DISCOVERY_TIMEOUT 60)
   add_library(break_on_signal MODULE tests/trainer/break_on_signal.cpp)

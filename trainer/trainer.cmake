@@ -68,7 +68,11 @@ if(DTOOL_TRAINER)
     trainer/objectnav/scene.cpp
     trainer/objectnav/stepping_threads.cpp
     trainer/objectnav/view.cpp
+    trainer/reinforcement/counted_random.cpp
+    trainer/reinforcement/gru_gates.cpp
+    trainer/reinforcement/mini_batches.cpp
     trainer/reinforcement/pipeline.cpp
+    trainer/reinforcement/sum_rows.cpp
     trainer/report/append_file.cpp
     trainer/report/console.cpp
     trainer/report/event_file.cpp
@@ -112,6 +116,13 @@ if(DTOOL_TRAINER)
     trainer/ranks/rendezvous.cpp
     trainer/ranks/request_exchange.cpp
     trainer/ranks/uncaught.cpp
+    trainer/reinforcement/actor_critic.cpp
+    trainer/reinforcement/advantage_statistics.cpp
+    trainer/reinforcement/gae.cpp
+    trainer/reinforcement/masked_gru.cpp
+    trainer/reinforcement/ppo_loss.cpp
+    trainer/reinforcement/sample_actions.cpp
+    trainer/reinforcement/view_embedding.cpp
     trainer/training/cuda_graph.cpp
     trainer/training/data_parallel.cpp
     trainer/training/fused_update.cpp
@@ -127,6 +138,10 @@ if(DTOOL_TRAINER)
   set_source_files_properties(trainer/comm/combine.cpp PROPERTIES COMPILE_OPTIONS "-O3")
   # Adam's loop: no errno from sqrt, so that it is vectorised; nothing fused, so that every processor rounds alike.
   set_source_files_properties(trainer/data/gather_bytes.cpp trainer/training/optimizer.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
+
+  # Those of a policy. -ffast-math has exp and tanh taken for whole registers.
+  set_source_files_properties(trainer/reinforcement/sum_rows.cpp PROPERTIES COMPILE_OPTIONS "-O3")
+  set_source_files_properties(trainer/reinforcement/gru_gates.cpp PROPERTIES COMPILE_OPTIONS "-O3;-ffast-math")
 
   add_executable(dtool-trainer trainer/main.cpp)
   # For LibTorch's version only.

@@ -1,5 +1,5 @@
 // What the training loop has to know about a model; the built-in network and an exported
-// TorchScript module are the two kinds.
+// TorchScript module are the two kinds that learn from samples.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,17 +23,21 @@ enum class Mode { training, evaluation };
 
 enum class RandomNumbers { none, drawn };
 
-struct Model {
-  virtual ~Model() = default;
-
-  /// [batch, values] float to [batch, outputs].
-  virtual at::Tensor forward(const at::Tensor& inputs) = 0;
-  virtual void set_mode(Mode mode) = 0;
+/// What is learned, and so what a checkpoint keeps of a model of any kind.
+struct Weights {
+  virtual ~Weights() = default;
 
   /// Leaves that require gradients, always in the same order.
   virtual std::vector<NamedTensor> parameters() const = 0;
   /// What training changes beside them, such as the running averages of batch norm.
   virtual std::vector<NamedTensor> buffers() const = 0;
+};
+
+/// A model that learns from samples.
+struct Model : Weights {
+  /// [batch, values] float to [batch, outputs].
+  virtual at::Tensor forward(const at::Tensor& inputs) = 0;
+  virtual void set_mode(Mode mode) = 0;
 
   /// Whether `forward` draws random numbers in training, as dropout does.
   virtual RandomNumbers random_numbers() const = 0;

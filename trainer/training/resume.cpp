@@ -50,8 +50,8 @@ std::filesystem::path checkpoints_of(const Options& options) {
   return options.output_dir / "checkpoints";
 }
 
-Resumed resume_from(const Options& options, const Group& group, Model& model, Optimizer& optimizer,
-                    const Progress& fresh, std::size_t stages) {
+Resumed resume_from(const Options& options, const Group& group, Weights& model,
+                    Optimizer& optimizer, const Progress& fresh, std::size_t stages) {
   Resumed resumed;
   std::string bytes;
   if (group.rank == 0) {

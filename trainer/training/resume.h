@@ -29,7 +29,7 @@ struct Resumed {
 /// only in one of the `stages` that there are. `--checkpoint auto` where there is none leaves all
 /// as it is. Throws UsageError when there is no such checkpoint, or when it does not fit this run,
 /// which `fresh` describes.
-Resumed resume_from(const Options& options, const Group& group, Model& model, Optimizer& optimizer,
-                    const Progress& fresh, std::size_t stages);
+Resumed resume_from(const Options& options, const Group& group, Weights& model,
+                    Optimizer& optimizer, const Progress& fresh, std::size_t stages);
 
 }  // namespace dtool::trainer

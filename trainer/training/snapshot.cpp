@@ -32,7 +32,7 @@ const char* name_of(OptimizerKind kind) {
   return "adam";
 }
 
-std::vector<NamedTensor> all_tensors(const Model& model) {
+std::vector<NamedTensor> all_tensors(const Weights& model) {
   auto tensors = model.parameters();
   const auto buffers = model.buffers();
   tensors.insert(tensors.end(), buffers.begin(), buffers.end());
@@ -96,7 +96,7 @@ void put_back(at::Tensor into, const at::Tensor& from, const std::string& key) {
   into.copy_(from);
 }
 
-void read_model(InputArchive& archive, const Model& model) {
+void read_model(InputArchive& archive, const Weights& model) {
   const auto tensors = all_tensors(model);
   const auto saved = read_number(archive, "model_tensors");
   if (saved != static_cast<std::int64_t>(tensors.size())) {
@@ -182,7 +182,7 @@ auto read_archive(const std::string& bytes, const std::string& name, Read read) 
 
 }  // namespace
 
-std::string pack(const Model& model, Optimizer& optimizer, const Progress& progress,
+std::string pack(const Weights& model, Optimizer& optimizer, const Progress& progress,
                  const std::vector<NamedTensor>& others) {
   OutputArchive archive;
   const auto tensors = all_tensors(model);
@@ -216,7 +216,7 @@ std::string pack(const Model& model, Optimizer& optimizer, const Progress& progr
   return std::move(bytes).str();
 }
 
-Unpacked unpack(const std::string& bytes, const std::string& name, Model& model,
+Unpacked unpack(const std::string& bytes, const std::string& name, Weights& model,
                 Optimizer& optimizer) {
   return read_archive(bytes, name, [&](InputArchive& archive) {
     read_model(archive, model);
@@ -225,7 +225,7 @@ Unpacked unpack(const std::string& bytes, const std::string& name, Model& model,
   });
 }
 
-Progress unpack_model(const std::string& bytes, const std::string& name, Model& model) {
+Progress unpack_model(const std::string& bytes, const std::string& name, Weights& model) {
   return read_archive(bytes, name, [&](InputArchive& archive) {
     read_model(archive, model);
     return read_progress(archive);

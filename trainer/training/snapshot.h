@@ -13,7 +13,7 @@ namespace dtool::trainer {
 
 /// The archive's bytes: the model's parameters and buffers, the optimizer's state, `progress`, and
 /// what else this kind of workload goes on from.
-std::string pack(const Model& model, Optimizer& optimizer, const Progress& progress,
+std::string pack(const Weights& model, Optimizer& optimizer, const Progress& progress,
                  const std::vector<NamedTensor>& others = {});
 
 /// Beside what is put back in place.
@@ -24,10 +24,10 @@ struct Unpacked {
 
 /// Puts model and optimizer back in place; `name` is for messages. Throws UsageError when the bytes
 /// are no such archive, or belong to another model or optimizer; the model may then be half filled.
-Unpacked unpack(const std::string& bytes, const std::string& name, Model& model,
+Unpacked unpack(const std::string& bytes, const std::string& name, Weights& model,
                 Optimizer& optimizer);
 
 /// The same for a model that is not to be trained on.
-Progress unpack_model(const std::string& bytes, const std::string& name, Model& model);
+Progress unpack_model(const std::string& bytes, const std::string& name, Weights& model);
 
 }  // namespace dtool::trainer

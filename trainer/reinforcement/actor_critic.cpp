@@ -1,0 +1,72 @@
+// The encoder has no bias: the goal, the previous action and the head's direction are always there.
+#include "trainer/reinforcement/actor_critic.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <torch/nn/init.h>
+
+#include <cmath>
+
+#include "trainer/reinforcement/view_embedding.h"
+
+namespace dtool::trainer {
+namespace {
+
+at::Tensor orthogonal(std::int64_t rows, std::int64_t columns, double gain) {
+  return torch::nn::init::orthogonal_(at::empty({rows, columns}), gain);
+}
+
+at::Tensor learned(const at::Tensor& values, at::Device device) {
+  return values.contiguous().to(device).requires_grad_(true);
+}
+
+}  // namespace
+
+ActorCritic::ActorCritic(const NetworkSettings& settings, at::Device device) : device_(device) {
+  const auto hidden = settings.hidden;
+  const auto zeros = [&](std::int64_t size) { return learned(at::zeros({size}), device); };
+  table_ = learned(orthogonal(kEmbeddingRows, settings.embedding, std::sqrt(2.0)), device);
+  gru_.input = learned(orthogonal(3 * hidden, settings.embedding, 1), device);
+  gru_.recurrent = learned(orthogonal(3 * hidden, hidden, 1), device);
+  gru_.input_bias = zeros(3 * hidden);
+  gru_.recurrent_bias = zeros(3 * hidden);
+  const at::Tensor action_rows = orthogonal(kActions, hidden, 0.01);
+  head_weight_ = learned(at::cat({action_rows, orthogonal(1, hidden, 1)}), device);
+  head_bias_ = zeros(kActions + 1);
+}
+
+std::vector<NamedTensor> ActorCritic::parameters() const {
+  return {{"view.weight", table_},
+          {"gru.weight_ih", gru_.input},
+          {"gru.weight_hh", gru_.recurrent},
+          {"gru.bias_ih", gru_.input_bias},
+          {"gru.bias_hh", gru_.recurrent_bias},
+          {"head.weight", head_weight_},
+          {"head.bias", head_bias_}};
+}
+
+PolicyOutput ActorCritic::heads(const at::Tensor& memory) const {
+  const at::Tensor both = at::linear(memory, head_weight_, head_bias_);
+  return {both.narrow(-1, 0, kActions), both.select(-1, kActions), {}};
+}
+
+PolicyOutput ActorCritic::act(const at::Tensor& observations, const at::Tensor& memory,
+                              const at::Tensor& keep) const {
+  const c10::NoGradGuard no_gradients;
+  const at::Tensor seen = embed_views(observations.to(device_), table_);
+  const at::Tensor next = masked_gru_step(gru_, seen, memory.to(device_), keep.to(device_));
+  PolicyOutput output = heads(next);
+  output.memory = next;
+  return output;
+}
+
+PolicyOutput ActorCritic::unroll(const at::Tensor& observations, const at::Tensor& memory_at_start,
+                                 const at::Tensor& keep) const {
+  const at::Tensor seen = embed_views(observations.to(device_), table_);
+  const at::Tensor memories = masked_gru(gru_, seen, memory_at_start.to(device_), keep.to(device_));
+  PolicyOutput output = heads(memories);
+  output.memory = memories[-1];
+  return output;
+}
+
+}  // namespace dtool::trainer

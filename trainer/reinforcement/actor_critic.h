@@ -1,0 +1,57 @@
+// The policy of ObjectNav and its critic: encoder of the view, a memory, and one linear layer for
+// both.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer/model/model.h"
+#include "trainer/objectnav/observation.h"
+#include "trainer/reinforcement/masked_gru.h"
+#include "trainer/reinforcement/network_settings.h"
+
+namespace dtool::trainer {
+
+struct PolicyOutput {
+  at::Tensor logits;  ///< [.., kActions], of the probabilities of the actions
+  at::Tensor values;  ///< [..], of the state, as the critic estimates it
+  at::Tensor memory;  ///< [N, H], after the last step
+};
+
+/// E = `embedding`, H = `hidden`, N samplers, T steps. Parameters are float32 on `device`, begun
+/// from the default generator as AllenAct's and CleanRL's recurrent PPO are: orthogonal weights,
+/// scaled by sqrt(2) in the encoder, 1 in the memory and for the value, 0.01 for the actions;
+/// biases 0. Observations and masks may be on any device.
+class ActorCritic : public Weights {
+ public:
+  ActorCritic(const NetworkSettings& settings, at::Device device);
+
+  /// One step of all samplers, without gradients: observations uint8 [N, kObservationBytes], memory
+  /// float [N, H], keep float [N] (0 where the observation begins an episode, else 1).
+  PolicyOutput act(const at::Tensor& observations, const at::Tensor& memory,
+                   const at::Tensor& keep) const;
+
+  /// The same over steps, with gradients: observations uint8 [T, N, kObservationBytes],
+  /// memory_at_start float [N, H], keep float [T, N].
+  PolicyOutput unroll(const at::Tensor& observations, const at::Tensor& memory_at_start,
+                      const at::Tensor& keep) const;
+
+  std::int64_t memory_size() const { return gru_.recurrent.size(1); }
+
+  std::vector<NamedTensor> parameters() const override;
+  std::vector<NamedTensor> buffers() const override { return {}; }
+
+ private:
+  PolicyOutput heads(const at::Tensor& memory) const;
+
+  at::Device device_;
+  at::Tensor table_;  ///< [kEmbeddingRows, E]
+  GruWeights gru_;
+  at::Tensor head_weight_;  ///< [kActions + 1, H], the value's row last
+  at::Tensor head_bias_;    ///< [kActions + 1]
+};
+
+}  // namespace dtool::trainer

@@ -1,0 +1,46 @@
+// What a gated recurrent unit does between its matrix products, one step at a time: each pass over
+// the values once. Free of LibTorch.
+#pragma once
+
+#include <cstdint>
+
+namespace dtool::trainer {
+
+/// Arrays of one step are [rows, width], row by row, `gates` [rows, 3 width] with r, z and n side
+/// by side.
+struct GateShape {
+  std::int64_t rows;   ///< sequences
+  std::int64_t width;  ///< values of a memory
+};
+
+/// PyTorch's formulas (https://pytorch.org/docs/stable/generated/torch.nn.GRU.html), h being the
+/// memory:
+///   r = sigmoid(W_ir x + W_hr h + b_r)    z = sigmoid(W_iz x + W_hz h + b_z)
+///   m = W_hn h + b_hn                     n = tanh(W_in x + b_in + r m)
+///   h' = (1 - z) n + z h
+struct GateForward {
+  const float* bias;       ///< [4 width]: b_r, b_z, b_in, b_hn
+  const float* recurrent;  ///< [rows, 3 width]: W_h h
+  const float* memory;     ///< h
+  const float* next_keep;  ///< [rows]: 0 where the next step begins an episode, else 1; or null
+  float* gates;            ///< in: W_i x; out: r, z, n
+  float* candidate;        ///< out: m
+  float* next_memory;      ///< out: h'
+  float* kept_memory;      ///< out: h' times next_keep; not written where that is null
+};
+void gates_forward(const GateShape& shape, const GateForward& step);
+
+/// Gradients of one step, d being the gradient at what its formula calls so.
+struct GateBackward {
+  const float* gradient;   ///< d h' from what reads it in this step
+  const float* next_keep;  ///< [rows]; null in the last step, where `carried` is zero
+  const float* memory;     ///< h
+  float* carried;  ///< in: d (h' times next_keep) from the next step; out: the part of d h past the
+                   ///< matrices
+  float* gates;    ///< in: r, z, n; out: the gradients at what their functions are taken of
+  float* candidate;  ///< in: m; out: d m
+  float* bias;       ///< [4 width]: adds the gradients of the biases
+};
+void gates_backward(const GateShape& shape, const GateBackward& step);
+
+}  // namespace dtool::trainer

@@ -1,0 +1,34 @@
+// A gated recurrent unit over sequences in which episodes begin and end: the memory is multiplied
+// by a mask before each step.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace dtool::trainer {
+
+/// As torch.nn.GRUCell's, gates in PyTorch's order: r, z, n.
+struct GruWeights {
+  at::Tensor input;           ///< [3H, E]
+  at::Tensor recurrent;       ///< [3H, H]
+  at::Tensor input_bias;      ///< [3H]
+  at::Tensor recurrent_bias;  ///< [3H]
+};
+
+/// The memory after each step, [T, N, H], for `inputs` [T, N, E], the memory before the first
+/// [N, H], and `keep` [T, N], by which the memory is multiplied before the step: 0 where an episode
+/// begins, else 1. Differentiable in the weights, the inputs and the memory. On CPUs passes of our
+/// own around matrix products; elsewhere, and for other types than float,
+/// `masked_gru_by_operations`.
+at::Tensor masked_gru(const GruWeights& weights, const at::Tensor& inputs,
+                      const at::Tensor& memory_at_start, const at::Tensor& keep);
+
+/// The same in PyTorch's operations, on any device.
+at::Tensor masked_gru_by_operations(const GruWeights& weights, const at::Tensor& inputs,
+                                    const at::Tensor& memory_at_start, const at::Tensor& keep);
+
+/// One step without gradients: the memory [N, H] after `inputs` [N, E], for `memory` [N, H] and
+/// `keep` [N].
+at::Tensor masked_gru_step(const GruWeights& weights, const at::Tensor& inputs,
+                           const at::Tensor& memory, const at::Tensor& keep);
+
+}  // namespace dtool::trainer

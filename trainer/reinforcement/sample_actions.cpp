@@ -1,0 +1,70 @@
+// The inverse of the cumulative distribution, of one random number for each sampler and step.
+#include "trainer/reinforcement/sample_actions.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "trainer/objectnav/observation.h"
+#include "trainer/reinforcement/counted_random.h"
+
+namespace dtool::trainer {
+namespace {
+
+constexpr std::uint64_t kPurpose = 0x616374696f6e7320;  // "actions "
+
+at::Tensor on_cpu(const at::Tensor& logits) {
+  return logits.detach().to(at::kCPU, at::kFloat).contiguous();
+}
+
+struct Choice {
+  std::uint8_t action;
+  float log_prob;
+};
+
+Choice choose(std::span<const float, kActions> logits, double share) {
+  const float highest = *std::max_element(logits.begin(), logits.end());
+  std::array<float, kActions> weights{};
+  double sum = 0;
+  for (std::size_t i = 0; i < kActions; ++i) sum += weights[i] = std::exp(logits[i] - highest);
+  // Rounding may leave the last sum below the share: then it is the last action that is possible.
+  double below = 0;
+  std::size_t action = 0;
+  for (std::size_t i = 0; i < kActions; ++i) {
+    if (weights[i] == 0) continue;
+    action = i;
+    below += weights[i];
+    if (share * sum < below) break;
+  }
+  return {static_cast<std::uint8_t>(action),
+          logits[action] - highest - static_cast<float>(std::log(sum))};
+}
+
+}  // namespace
+
+void sample_actions(const at::Tensor& logits, std::uint64_t seed, std::int64_t first_sampler,
+                    std::int64_t step, std::uint8_t* actions, float* log_probs) {
+  const at::Tensor rows = on_cpu(logits);
+  const float* const values = rows.data_ptr<float>();
+  for (std::int64_t i = 0; i < rows.size(0); ++i) {
+    const double share = random_share(kPurpose, seed, static_cast<std::uint64_t>(first_sampler + i),
+                                      static_cast<std::uint64_t>(step));
+    const auto [action, log_prob] =
+        choose(std::span<const float, kActions>(values + i * kActions, kActions), share);
+    actions[i] = action;
+    log_probs[i] = log_prob;
+  }
+}
+
+void likeliest_actions(const at::Tensor& logits, std::uint8_t* actions) {
+  const at::Tensor rows = on_cpu(logits);
+  const float* values = rows.data_ptr<float>();
+  for (std::int64_t i = 0; i < rows.size(0); ++i, values += kActions) {
+    actions[i] = static_cast<std::uint8_t>(std::max_element(values, values + kActions) - values);
+  }
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,41 @@
+// The encoder of observations: one learned row for each thing that can be seen in each cell of the
+// view, added up. A linear layer over one-hot inputs, without the zeros.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+
+#include "trainer/objectnav/observation.h"
+
+namespace dtool::trainer {
+
+/// How many values each byte of an observation can have.
+inline constexpr auto kCodesOfByte = [] {
+  std::array<std::int64_t, kObservationBytes> codes{};
+  codes.fill(kSeenKinds);
+  codes[kGoalByte] = kObjectClasses;
+  codes[kPreviousActionByte] = kPreviousActions;
+  codes[kHeadByte] = kHeads;
+  return codes;
+}();
+
+/// Where the rows of each byte begin in the table: code c of byte i is row kFirstRows[i] + c.
+inline constexpr auto kFirstRows = [] {
+  std::array<std::int64_t, kObservationBytes + 1> rows{};
+  for (std::size_t i = 0; i < kObservationBytes; ++i) rows[i + 1] = rows[i] + kCodesOfByte[i];
+  return rows;
+}();
+inline constexpr std::int64_t kEmbeddingRows = kFirstRows.back();
+
+/// relu(sum over the bytes of an observation of the table's row for its value): uint8
+/// [.., kObservationBytes] and float [kEmbeddingRows, E] to [.., E]. Differentiable in `table`; the
+/// same numbers with any number of threads. On CPUs loops of our own; elsewhere, and for other
+/// types than float, `embed_views_by_operations`.
+at::Tensor embed_views(const at::Tensor& observations, const at::Tensor& table);
+
+/// The same in PyTorch's operations, on any device.
+at::Tensor embed_views_by_operations(const at::Tensor& observations, const at::Tensor& table);
+
+}  // namespace dtool::trainer
