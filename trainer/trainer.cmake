@@ -118,10 +118,17 @@ if(DTOOL_TRAINER)
     trainer/ranks/uncaught.cpp
     trainer/reinforcement/actor_critic.cpp
     trainer/reinforcement/advantage_statistics.cpp
+    trainer/reinforcement/ddppo.cpp
+    trainer/reinforcement/experience.cpp
     trainer/reinforcement/gae.cpp
+    trainer/reinforcement/kept_samplers.cpp
+    trainer/reinforcement/learner.cpp
     trainer/reinforcement/masked_gru.cpp
     trainer/reinforcement/ppo_loss.cpp
+    trainer/reinforcement/rollout.cpp
     trainer/reinforcement/sample_actions.cpp
+    trainer/reinforcement/stragglers.cpp
+    trainer/reinforcement/validation.cpp
     trainer/reinforcement/view_embedding.cpp
     trainer/training/cuda_graph.cpp
     trainer/training/data_parallel.cpp

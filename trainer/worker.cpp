@@ -21,6 +21,7 @@
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/ranks/uncaught.h"
+#include "trainer/reinforcement/ddppo.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/settings_table.h"
@@ -95,8 +96,13 @@ void link_for_gradients(Group& group, const Meeting& meeting, const DistributedS
   });
 }
 
-void train_workload(const Experiment& experiment, const Options& options, const Group& group) {
+void train_workload(const Experiment& experiment, const Options& options, const Meeting& meeting,
+                    const Group& group) {
   torch::manual_seed(options.seed);
+  if (experiment.objectnav) {
+    train_ddppo(experiment, options, meeting, group);
+    return;
+  }
   DataSets data = load_data(experiment.data, group.device);
   auto model = make_model(experiment.model, data, group);
   Workload workload(std::move(model), std::move(data), experiment.model,
@@ -123,7 +129,7 @@ Job training_job(Experiment& experiment, const Options& options, const Meeting& 
             // Refuses what this device cannot do, before the data is loaded.
             plays_back(experiment.train.cuda_graph, experiment.workload, group.device);
             link_for_gradients(group, meeting, experiment.distributed);
-            train_workload(experiment, options, group);
+            train_workload(experiment, options, meeting, group);
           }};
 }
 

@@ -46,6 +46,7 @@ Scalars numbers_of(const Report& report) {
                      {"learning_rate", report.learning_rate},
                      {"samples_per_s", report.samples_per_second}};
   numbers.insert(numbers.end(), report.scores.begin(), report.scores.end());
+  numbers.insert(numbers.end(), report.details.begin(), report.details.end());
   return numbers;
 }
 

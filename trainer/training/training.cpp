@@ -308,6 +308,7 @@ Report Training::report(std::int64_t epoch, const LossSums& sums) const {
           divided(sums.loss, sums.samples),
           learning_rate_,
           divided(sums.samples, sums.seconds),
+          {},
           {}};
 }
 

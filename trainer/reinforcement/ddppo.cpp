@@ -1,0 +1,257 @@
+// Reads from the top: `run` prepares or resumes, then takes update after update: a rollout, what
+// the ranks have to know of each other's, and the passes over it.
+#include "trainer/reinforcement/ddppo.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "trainer/launch/requests.h"
+#include "trainer/objectnav/samplers.h"
+#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/reinforcement/experience.h"
+#include "trainer/reinforcement/gae.h"
+#include "trainer/reinforcement/kept_samplers.h"
+#include "trainer/reinforcement/learner.h"
+#include "trainer/reinforcement/pipeline.h"
+#include "trainer/reinforcement/rollout.h"
+#include "trainer/reinforcement/stragglers.h"
+#include "trainer/reinforcement/validation.h"
+#include "trainer/report/progress_log.h"
+#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/resume.h"
+#include "trainer/training/snapshot.h"
+
+namespace dtool::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// One run of the loop, with everything that lives as long as it.
+class DdPpo {
+ public:
+  DdPpo(const Experiment& experiment, const Options& options, const Meeting& meeting,
+        const Group& group);
+
+  void run();
+
+ private:
+  void resume();
+  void open_log();
+
+  void update();
+  void collect();
+  void enter_stage();
+  double learning_rate() const;
+  bool passed(std::int64_t steps_before, std::int64_t every) const;
+
+  Position position() const;
+  void tell();
+  void validate();
+  void write_checkpoint();
+  void heed_request(int signal);
+
+  const Experiment& experiment_;
+  const ObjectNavSettings& settings_;
+  const Options& options_;
+  const Group& group_;
+  std::int64_t first_sampler_;
+  Pipeline pipeline_;
+  ActorCritic policy_;
+  Optimizer optimizer_;
+  Samplers samplers_;
+  Collector collector_;
+  Rollout rollout_;
+  Stragglers stragglers_;
+  std::optional<Learner> learner_;
+  std::optional<ProgressLog> log_;  ///< rank 0 only
+  Progress progress_;
+  ExperienceSums untold_;  ///< of all ranks, since the last line
+  Clock::time_point last_told_ = Clock::now();
+  double learning_rate_ = 0;  ///< of the last update
+  std::string resumed_from_;
+  std::int64_t kept_step_ = -1;  ///< of the last checkpoint
+  Scores scores_;                ///< of the last validation
+};
+
+DdPpo::DdPpo(const Experiment& experiment, const Options& options, const Meeting& meeting,
+             const Group& group)
+    : experiment_(experiment),
+      settings_(*experiment.objectnav),
+      options_(options),
+      group_(group),
+      first_sampler_(group.rank * settings_.samplers),
+      pipeline_(plan_pipeline(settings_, group.size)),
+      policy_({settings_.embedding, settings_.hidden}, group.device),
+      optimizer_(tensors_of(policy_.parameters()), experiment.optimizer),
+      samplers_(settings_.environment, HouseSet::training, options.seed, first_sampler_,
+                static_cast<int>(settings_.samplers)),
+      collector_(samplers_, policy_, options.seed, first_sampler_),
+      rollout_(settings_.ppo.num_steps, settings_.samplers, policy_.memory_size()),
+      stragglers_(meeting, settings_.ppo.preemption_share,
+                  experiment.distributed.collective_timeout) {}
+
+void DdPpo::run() {
+  if (group_.rank == 0) std::filesystem::create_directories(checkpoints_of(options_));
+  progress_.seed = options_.seed;
+  progress_.world_size = group_.size;
+  if (options_.checkpoint) resume();
+  learner_.emplace(group_, policy_, optimizer_, settings_.ppo, options_.seed, first_sampler_);
+  open_log();
+  if (pipeline_.is_over(progress_.steps)) validate();
+  await_requests();
+  while (!pipeline_.is_over(progress_.steps)) update();
+  await_no_requests();
+  if (log_) log_->finish(scores_);
+}
+
+void DdPpo::open_log() {
+  if (group_.rank != 0) return;
+  const auto tensorboard = experiment_.log_tensorboard ? TensorBoard::on : TensorBoard::off;
+  log_.emplace(
+      options_.output_dir, tensorboard,
+      RunStart{options_.seed, group_.size, resumed_from_, progress_.steps, position().done});
+  if (resumed_from_.empty()) return;
+  log_->note(fmt::format("resumed from {} at step {}", resumed_from_, progress_.steps));
+}
+
+void DdPpo::resume() {
+  const Resumed resumed =
+      resume_from(options_, group_, policy_, optimizer_, progress_, pipeline_.stages.size());
+  resumed_from_ = resumed.from;
+  progress_ = resumed.progress;
+  if (resumed_from_.empty()) return;
+  const auto restored = restore_samplers(resumed.others, group_, samplers_, collector_);
+  if (restored == Restored::no && group_.rank == 0) {
+    fmt::print("note: the checkpoint is of other samplers, so all begin new episodes\n");
+  }
+}
+
+/// A rollout, and what is learned from it.
+void DdPpo::update() {
+  const auto steps_before = progress_.steps;
+  enter_stage();
+  collect();
+  learning_rate_ = learning_rate();
+  const auto& stage = pipeline_.stages[static_cast<std::size_t>(progress_.stage)];
+  const Learned learned = learner_->learn(rollout_, progress_.rollouts, stage.update,
+                                          learning_rate_, log_ ? take_request() : 0);
+  untold_ += learned.sums;
+  ++progress_.rollouts;
+  progress_.steps += learned.steps;
+  if (log_) log_->tick(position());
+  const bool is_last = pipeline_.is_over(progress_.steps);
+  const bool is_kept =
+      is_last || learned.request != 0 || passed(steps_before, experiment_.checkpoint.every_steps);
+  const bool is_validated = is_last || passed(steps_before, settings_.validation.every_steps);
+  if (is_kept || is_validated || passed(steps_before, experiment_.log_every_steps)) tell();
+  if (is_validated) validate();
+  if (is_kept) write_checkpoint();
+  if (learned.request != 0) heed_request(learned.request);
+  if (is_validated || is_kept) last_told_ = Clock::now();
+}
+
+void DdPpo::enter_stage() {
+  const auto stage = static_cast<std::int64_t>(pipeline_.stage_at(progress_.steps));
+  if (stage == progress_.stage && progress_.rollouts > 0) return;
+  progress_.stage = stage;
+  if (!log_ || pipeline_.stages.size() == 1) return;
+  const UpdateSettings& update = pipeline_.stages[static_cast<std::size_t>(stage)].update;
+  log_->note(fmt::format("stage {} of {}: {} mini-batches a rollout, each {} times", stage + 1,
+                         pipeline_.stages.size(), update.num_mini_batch, update.update_repeats));
+}
+
+void DdPpo::collect() {
+  const PpoSettings& ppo = settings_.ppo;
+  const auto least = static_cast<std::int64_t>(
+      std::ceil(ppo.least_rollout_share * static_cast<double>(ppo.num_steps)));
+  stragglers_.begin(progress_.rollouts + 1);
+  collector_.collect(rollout_, progress_.rollouts * ppo.num_steps, [&](std::int64_t steps) {
+    return steps >= least && stragglers_.enough_have_finished();
+  });
+  const bool is_whole = rollout_.steps == rollout_.capacity();
+  if (is_whole) stragglers_.finish();
+  untold_.episodes += samplers_.take_sums();
+  untold_.rollouts += 1;
+  untold_.cut_short += is_whole ? 0 : 1;
+}
+
+double DdPpo::learning_rate() const {
+  return scaled_learning_rate(experiment_.optimizer.learning_rate, experiment_.optimizer.scaling,
+                              group_.size) *
+         learning_rate_factor(pipeline_.schedule, static_cast<double>(progress_.steps));
+}
+
+/// Whether the steps since `steps_before` passed a multiple of `every`; 0 has none.
+bool DdPpo::passed(std::int64_t steps_before, std::int64_t every) const {
+  return every > 0 && steps_before / every != progress_.steps / every;
+}
+
+Position DdPpo::position() const {
+  const double done =
+      static_cast<double>(progress_.steps) / static_cast<double>(pipeline_.stages.back().end);
+  return {0, 0, progress_.steps, std::min(1.0, done)};
+}
+
+void DdPpo::tell() {
+  const ExperienceSums sums = sums_of(sum_over_ranks(group_, numbers_of(untold_)));
+  if (sums.learned == 0) return;
+  const double loss = mean_loss(sums, settings_.ppo);
+  if (!std::isfinite(loss)) {
+    throw RunFailed(fmt::format("the loss is no longer a number at step {}", progress_.steps));
+  }
+  if (log_) {
+    log_->step({position(), loss, learning_rate_, sums.steps / seconds_since(last_told_),
+                scores_of(sums), details_of(sums)});
+  }
+  untold_ = {};
+  last_told_ = Clock::now();
+}
+
+void DdPpo::validate() {
+  scores_ = trainer::validate(settings_.environment, settings_.validation, policy_, group_);
+  const double score = scores_.back().second;
+  if (log_) log_->validation(position(), scores_);
+  if (!(std::isnan(progress_.best_score) || score > progress_.best_score)) return;
+  progress_.best_score = score;
+  if (log_ && experiment_.checkpoint.best) {
+    write_whole(checkpoints_of(options_) / "best.pt", pack(policy_, optimizer_, progress_));
+  }
+}
+
+/// A collective operation, since rank 0 keeps the samplers of all.
+void DdPpo::write_checkpoint() {
+  const auto samplers = gather_samplers(group_, samplers_, collector_);
+  if (!log_ || kept_step_ == progress_.steps) return;
+  write_whole(checkpoint_file(checkpoints_of(options_), progress_.steps),
+              pack(policy_, optimizer_, progress_, samplers));
+  thin_out(checkpoints_of(options_), progress_.steps, experiment_.checkpoint.keep);
+  kept_step_ = progress_.steps;
+}
+
+/// The checkpoint that `signal` asked for has been written.
+void DdPpo::heed_request(int signal) {
+  if (!log_) return;
+  log_->note(fmt::format("checkpoint written: step {}, since {} came", progress_.steps,
+                         signal == SIGTERM ? "SIGTERM" : "SIGUSR1"));
+  note_request_fulfilled();
+  end_if_terminated();
+}
+
+}  // namespace
+
+void train_ddppo(const Experiment& experiment, const Options& options, const Meeting& meeting,
+                 const Group& group) {
+  DdPpo(experiment, options, meeting, group).run();
+}
+
+}  // namespace dtool::trainer

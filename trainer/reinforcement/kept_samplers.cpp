@@ -1,0 +1,62 @@
+// Three tensors with a row a rank: `samplers` (bytes), `memory` [N x H] and `keep` [N].
+#include "trainer/reinforcement/kept_samplers.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+namespace dtool::trainer {
+namespace {
+
+/// [ranks, values] from each rank's `values`, which are equally many.
+at::Tensor gather_rows(const Group& group, const at::Tensor& row) {
+  const at::Tensor mine = row.reshape({1, -1}).to(group.device);
+  if (group.size == 1) return mine.cpu();
+  std::vector<std::vector<at::Tensor>> rows(1);
+  for (int i = 0; i < group.size; ++i) rows[0].push_back(at::empty_like(mine));
+  std::vector<at::Tensor> inputs = {mine};
+  collectively([&] { group.process_group->allgather(rows, inputs)->wait(); });
+  return at::cat(rows[0]).cpu();
+}
+
+at::Tensor as_tensor(const std::vector<std::uint8_t>& bytes) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  std::copy(bytes.begin(), bytes.end(), tensor.data_ptr<std::uint8_t>());
+  return tensor;
+}
+
+const at::Tensor* find(const std::vector<NamedTensor>& kept, const char* name) {
+  for (const NamedTensor& each : kept) {
+    if (each.name == name) return &each.tensor;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<NamedTensor> gather_samplers(const Group& group, const Samplers& samplers,
+                                         const Collector& collector) {
+  return {{"samplers", gather_rows(group, as_tensor(samplers.state()))},
+          {"memory", gather_rows(group, collector.memory())},
+          {"keep", gather_rows(group, collector.keep())}};
+}
+
+Restored restore_samplers(const std::vector<NamedTensor>& kept, const Group& group,
+                          Samplers& samplers, Collector& collector) {
+  const auto* states = find(kept, "samplers");
+  const auto* memory = find(kept, "memory");
+  const auto* keep = find(kept, "keep");
+  if (states == nullptr || memory == nullptr || keep == nullptr) return Restored::no;
+  const bool fits = states->size(0) == group.size && keep->size(1) == samplers.count() &&
+                    memory->size(1) == collector.memory().numel() &&
+                    states->size(1) == static_cast<std::int64_t>(samplers.state().size());
+  if (!fits) return Restored::no;
+  const at::Tensor mine = states->select(0, group.rank).contiguous();
+  const auto* bytes = mine.data_ptr<std::uint8_t>();
+  samplers.restore(std::vector<std::uint8_t>(bytes, bytes + mine.numel()));
+  collector.restore(memory->select(0, group.rank).view_as(collector.memory()),
+                    keep->select(0, group.rank));
+  return Restored::yes;
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,59 @@
+// What a rank's samplers live through between two updates, stored where the update reads it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "trainer/objectnav/samplers.h"
+#include "trainer/reinforcement/actor_critic.h"
+
+namespace dtool::trainer {
+
+/// T steps of N samplers, of which the first `steps` are there; on the CPU.
+struct Rollout {
+  Rollout(std::int64_t num_steps, std::int64_t samplers, std::int64_t memory);
+
+  std::int64_t capacity() const { return actions.size(0); }
+  std::int64_t samplers() const { return actions.size(1); }
+
+  at::Tensor observations;     ///< uint8 [T + 1, N, kObservationBytes]
+  at::Tensor actions;          ///< uint8 [T, N]
+  at::Tensor log_probs;        ///< float [T, N], of the actions taken
+  at::Tensor values;           ///< float [T + 1, N]
+  at::Tensor rewards;          ///< float [T, N]
+  at::Tensor keep;             ///< float [T + 1, N], 0 where that observation begins an episode
+  at::Tensor memory_at_start;  ///< float [N, H]
+  std::int64_t steps = 0;
+};
+
+/// The samplers of a rank and the memory that the policy has of their episodes.
+class Collector {
+ public:
+  /// Actions are drawn by (`seed`, `first_sampler` + the sampler's index, the step's number).
+  Collector(Samplers& samplers, ActorCritic& policy, std::uint64_t seed,
+            std::int64_t first_sampler);
+
+  /// Fills `rollout` from where the last one ended; its first step has the number `first_step`.
+  /// After each one asks `is_enough` whether that was the last.
+  void collect(Rollout& rollout, std::int64_t first_step,
+               const std::function<bool(std::int64_t steps)>& is_enough);
+
+  /// What the next rollout begins with: float [N, H] and float [N].
+  const at::Tensor& memory() const { return memory_; }
+  const at::Tensor& keep() const { return keep_; }
+  void restore(const at::Tensor& memory, const at::Tensor& keep);
+
+ private:
+  Samplers& samplers_;
+  ActorCritic& policy_;
+  std::uint64_t seed_;
+  std::int64_t first_sampler_;
+  at::Tensor memory_;
+  at::Tensor keep_;
+  std::vector<std::uint8_t> ended_;
+};
+
+}  // namespace dtool::trainer

@@ -1,0 +1,84 @@
+// The keys in the store: `rollout/<number>/finished` counts the ranks that have finished it, and
+// `rollout/<number>/enough` is there once they are enough.
+#include "trainer/reinforcement/stragglers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "trainer/ranks/process_group.h"
+
+namespace dtool::trainer {
+namespace {
+
+const std::vector<std::uint8_t> kThere = {1};
+
+/// Every rank's training is past a rollout of so long ago, and the thread beside it is, too.
+constexpr std::int64_t kForgotten = 100;
+
+std::string key_of(std::int64_t rollout, const char* what) {
+  return fmt::format("rollout/{}/{}", rollout, what);
+}
+
+}  // namespace
+
+std::int64_t ranks_to_wait_for(double share, std::int64_t ranks) {
+  const auto needed = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(ranks)));
+  return needed <= 0 || needed >= ranks ? 0 : needed;
+}
+
+Stragglers::Stragglers(const Meeting& meeting, double share, std::chrono::milliseconds timeout)
+    : meeting_(meeting),
+      needed_(ranks_to_wait_for(share, meeting.place.world_size)),
+      timeout_(timeout) {}
+
+Stragglers::~Stragglers() {
+  if (!thread_.joinable()) return;
+  stopped_ = true;
+  try {
+    // Wakes the thread, whichever of the two it waits for; every other rank ends now as well.
+    for (const auto each : {rollout_.load(), rollout_ + 1}) {
+      meeting_.store->set(key_of(each, "enough"), kThere);
+    }
+  } catch (const std::exception&) {
+    // The store is gone, which wakes the thread as well.
+  }
+  thread_.join();
+}
+
+void Stragglers::begin(std::int64_t rollout) {
+  rollout_ = rollout;
+  if (needed_ > 0 && !thread_.joinable()) thread_ = std::thread([this] { listen(); });
+}
+
+void Stragglers::finish() {
+  if (needed_ == 0) return;
+  collectively([&] {
+    const auto finished = meeting_.store->add(key_of(rollout_, "finished"), 1);
+    if (finished != needed_) return;
+    meeting_.store->set(key_of(rollout_, "enough"), kThere);
+    meeting_.store->deleteKey(key_of(rollout_ - kForgotten, "finished"));
+    meeting_.store->deleteKey(key_of(rollout_ - kForgotten, "enough"));
+  });
+}
+
+void Stragglers::listen() {
+  while (!stopped_) {
+    try {
+      const auto store = connect_store(meeting_.place.listener, timeout_);
+      while (!stopped_) {
+        const auto next = std::max(finished_ + 1, rollout_.load());
+        store->wait({key_of(next, "enough")}, timeout_);
+        finished_.store(next);
+      }
+    } catch (const std::exception&) {
+      // A rollout longer than the timeout, after which the connection is of no more use; or the
+      // store is gone, which this rank's training notices by itself.
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+}
+
+}  // namespace dtool::trainer
