@@ -98,11 +98,11 @@ std::string Canvas::row(std::size_t row, const PaintRun& paint) const {
 
 /// The panel's ranges on a canvas of dots, the lowest value at the bottom.
 struct Frame {
-  Axis steps;
+  Axis across;
   Axis values;
   const Canvas& canvas;
 
-  long x(double step) const { return spread(steps.place(step), canvas.width()); }
+  long x(double at) const { return spread(across.place(at), canvas.width()); }
   long y(double value) const {
     return canvas.height() - 1 - spread(values.place(value), canvas.height());
   }
@@ -118,16 +118,16 @@ struct Frame {
 
 void draw_curve(Canvas& canvas, const Frame& frame, const PanelCurve& curve) {
   bool is_joined = false;  // whether the point before was drawn
-  for (std::size_t i = 0; i < curve.steps.size(); ++i) {
+  for (std::size_t i = 0; i < curve.x.size(); ++i) {
     if (!frame.holds(curve.values[i])) {
       is_joined = false;
       continue;
     }
-    const long x = frame.x(curve.steps[i]);
+    const long x = frame.x(curve.x[i]);
     const long y = frame.y(curve.values[i]);
-    const bool goes_on = i + 1 < curve.steps.size() && frame.holds(curve.values[i + 1]);
+    const bool goes_on = i + 1 < curve.x.size() && frame.holds(curve.values[i + 1]);
     if (is_joined) {
-      canvas.line(frame.x(curve.steps[i - 1]), frame.y(curve.values[i - 1]), x, y, curve.run);
+      canvas.line(frame.x(curve.x[i - 1]), frame.y(curve.values[i - 1]), x, y, curve.run);
     } else if (!goes_on) {
       canvas.mark(x, y, curve.run, "•");  // alone, a dot would not be seen
     }
@@ -142,9 +142,9 @@ void number_curve(Canvas& canvas, const Frame& frame, const PanelCurve& curve, s
   if (curve.run >= kOneDigit) return;
   for (std::size_t place = 0; place < kPlaces; ++place) {
     const std::size_t part = place * curves + curve.run % curves + 1;
-    const std::size_t i = part * (curve.steps.size() - 1) / (kPlaces * curves);
+    const std::size_t i = part * (curve.x.size() - 1) / (kPlaces * curves);
     if (!frame.holds(curve.values[i])) continue;
-    canvas.mark(frame.x(curve.steps[i]), frame.y(curve.values[i]), curve.run,
+    canvas.mark(frame.x(curve.x[i]), frame.y(curve.values[i]), curve.run,
                 std::to_string(curve.run + 1));
   }
 }
@@ -159,11 +159,12 @@ std::vector<std::string> left_side(const Frame& frame, std::size_t rows, std::si
   return lines;
 }
 
-/// The axis below, and its numbers, `step` at their left.
-std::array<std::string, 2> below(const Frame& frame, std::size_t columns, std::size_t label_width) {
+/// The axis below, and its numbers, what they count at their left.
+std::array<std::string, 2> below(const Frame& frame, XAxis x_axis, std::size_t columns,
+                                 std::size_t label_width) {
   std::vector<bool> has_tick(columns, false);
-  std::string numbers = fmt::format("{:>{}} ", label_width >= 4 ? "step" : "", label_width);
-  for (const Tick& tick : frame.steps.ticks) {
+  std::string numbers = fmt::format("{:>{}} ", x_axis == XAxis::steps ? "step" : "s", label_width);
+  for (const Tick& tick : frame.across.ticks) {
     const auto column = static_cast<std::size_t>(frame.x(tick.at)) / kDotsAcross;
     const std::size_t size = tick.label.size();
     // Centred, as far as the edges let it be.
@@ -216,8 +217,8 @@ std::vector<std::string> draw_chart(const Panel& panel, std::size_t columns, std
 
   const std::size_t inner_columns = columns - label_width - 1;
   Canvas canvas(inner_columns, inner_rows);
-  const Frame frame{make_axis(panel.low_step, panel.high_step, Scale::linear, inner_columns / 9),
-                    values, canvas};
+  const Frame frame{make_axis(panel.low_x, panel.high_x, Scale::linear, inner_columns / 9), values,
+                    canvas};
   for (const PanelCurve& curve : panel.curves) draw_curve(canvas, frame, curve);
   if (panel.curves.size() > 1) {
     for (const PanelCurve& curve : panel.curves)
@@ -228,7 +229,8 @@ std::vector<std::string> draw_chart(const Panel& panel, std::size_t columns, std
   const std::vector<std::string> left = left_side(frame, inner_rows, label_width);
   for (std::size_t row = 0; row < inner_rows; ++row)
     lines.push_back(left[row] + canvas.row(row, paint));
-  for (std::string& line : below(frame, inner_columns, label_width)) lines.push_back(line);
+  for (std::string& line : below(frame, panel.x_axis, inner_columns, label_width))
+    lines.push_back(line);
   return lines;
 }
 

@@ -33,10 +33,10 @@ std::string color_of(std::size_t run) {
 /// A block of data: an empty line is a gap.
 std::string data_block(const std::string& name, const PanelCurve& curve, Scale scale) {
   std::string text = fmt::format("${} << END\n", name);
-  for (std::size_t i = 0; i < curve.steps.size(); ++i) {
+  for (std::size_t i = 0; i < curve.x.size(); ++i) {
     const double value = curve.values[i];
     const bool is_drawn = std::isfinite(value) && (scale == Scale::linear || value > 0);
-    text += is_drawn ? fmt::format("{} {}\n", curve.steps[i], value) : "\n";
+    text += is_drawn ? fmt::format("{} {}\n", curve.x[i], value) : "\n";
   }
   return text + "END\n";
 }
@@ -57,8 +57,8 @@ std::string panel_script(const PictureRequest& request, std::size_t index, std::
   widen(low, high, panel.scale, 0.03);
   const std::size_t height = request.height / rows;
   const Axis values = make_axis(low, high, panel.scale, std::max<std::size_t>(height / 50, 2));
-  const Axis steps = make_axis(panel.low_step, panel.high_step, Scale::linear,
-                               std::max<std::size_t>(width / 90, 2));
+  const Axis across =
+      make_axis(panel.low_x, panel.high_x, Scale::linear, std::max<std::size_t>(width / 90, 2));
   std::string script;
   std::string plots;
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
@@ -66,13 +66,13 @@ std::string panel_script(const PictureRequest& request, std::size_t index, std::
     const std::string name = fmt::format("p{}c{}", index, i);
     script += data_block(name, thinned(curve, width), panel.scale);
     // Few points are shown as such.
-    const char* style = curve.steps.size() <= 30 ? "linespoints pt 7 ps 0.5" : "lines";
+    const char* style = curve.x.size() <= 30 ? "linespoints pt 7 ps 0.5" : "lines";
     plots += fmt::format("{}${} using 1:2 with {} lw 1.5 lc rgb '{}' notitle",
                          plots.empty() ? "plot " : ", \\\n  ", name, style, color_of(curve.run));
   }
   const char* log = panel.scale == Scale::log ? "set logscale y\n" : "unset logscale y\n";
   const std::string title = panel.title + (panel.scale == Scale::log ? " (log)" : "");
-  return fmt::format("{}{}{}{}set title {}\n{}\n", script, log, ticks("x", steps),
+  return fmt::format("{}{}{}{}set title {}\n{}\n", script, log, ticks("x", across),
                      ticks("y", values), quoted(title), plots);
 }
 
@@ -98,12 +98,15 @@ std::string gnuplot_script(const PictureRequest& request) {
   const auto height = static_cast<double>(request.height);
   const double top = kPixelsOfLegendLine * static_cast<double>(request.names.size());
   const char* terminal = request.kind == Picture::svg ? "svg background '#ffffff'" : "pngcairo";
+  const bool has_seconds =
+      !request.panels.empty() && request.panels.front().x_axis == XAxis::seconds;
+  const char* x_title = has_seconds ? "seconds" : "step";
   std::string script = fmt::format(
       "set encoding utf8\nset terminal {} size {},{} font 'Sans,11' noenhanced\nset grid "
       "xtics ytics lt 1 lw 0.5 lc rgb '#cccccc'\nset border 3\nset tics nomirror\nset xlabel "
-      "'step' offset 0,0.5\n"
+      "'{}' offset 0,0.5\n"
       "set title offset 0,-0.5\n",
-      terminal, request.width, request.height);
+      terminal, request.width, request.height, x_title);
   script += fmt::format(
       "set multiplot layout {},{} margins {:.4f},{:.4f},{:.4f},{:.4f} spacing {:.4f},{:.4f}\n",
       rows, columns, 70 / width, 1 - 25 / width, 50 / height,

@@ -48,17 +48,32 @@ GpuUse read_gpu(std::string_view line) {
 }
 
 std::optional<Progress> read_progress(const Answers& answers) {
-  const auto line = ssh::find_answer(answers, "metrics");
-  if (!line) return std::nullopt;
-  const nlohmann::json json = nlohmann::json::parse(*line, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  const auto value = [&json](const char* name) {
-    const auto found = json.find(name);
-    return found != json.end() && found->is_number() ? found->get<double>() : 0.0;
-  };
-  return Progress{static_cast<std::int64_t>(value("epoch")),
-                  static_cast<std::int64_t>(value("step")), value("loss"), value("samples_per_s"),
-                  find_number(answers, "metrics_s_ago").value_or(0)};
+  Progress progress;
+  bool is_told = false;
+  // A run that only validates has no lines of training.
+  for (const char* each : {"validation", "metrics"}) {
+    const auto line = ssh::find_answer(answers, each);
+    if (!line) continue;
+    const nlohmann::json json = nlohmann::json::parse(*line, nullptr, false);
+    if (!json.is_object()) continue;
+    is_told = true;
+    const auto take = [&json](const char* name, auto& number) {
+      const auto found = json.find(name);
+      if (found != json.end() && found->is_number()) found->get_to(number.emplace());
+    };
+    std::optional<std::int64_t> epoch, step;
+    take("epoch", epoch);
+    take("step", step);
+    progress.epoch = epoch.value_or(0);
+    progress.step = step.value_or(0);
+    take("loss", progress.loss);
+    take("samples_per_s", progress.samples_per_s);
+    take("train_success", progress.train_success);
+    take("validation_success", progress.validation_success);
+  }
+  if (!is_told) return std::nullopt;
+  progress.age_s = find_number(answers, "metrics_s_ago").value_or(0);
+  return progress;
 }
 
 /// What a scheduler says of the job, by the names that its probe gives to it.
@@ -353,11 +368,16 @@ std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines) 
 }
 
 nlohmann::json to_json(const Progress& progress) {
-  return {{"epoch", progress.epoch},
-          {"step", progress.step},
-          {"loss", progress.loss},
-          {"samples_per_s", progress.samples_per_s},
-          {"age_s", progress.age_s}};
+  nlohmann::json json = {{"step", progress.step}, {"age_s", progress.age_s}};
+  const auto put = [&json](const char* name, const auto& value) {
+    if (value) json[name] = *value;
+  };
+  if (progress.epoch > 0) json["epoch"] = progress.epoch;
+  put("loss", progress.loss);
+  put("samples_per_s", progress.samples_per_s);
+  put("train_success", progress.train_success);
+  put("validation_success", progress.validation_success);
+  return json;
 }
 
 nlohmann::json to_json(const MachineStatus& status) {

@@ -41,12 +41,15 @@ struct GpuUse {
   std::optional<int> memory_total_mib;
 };
 
-/// The newest line of the bundled trainer's metrics.jsonl, averages over all ranks.
+/// The newest lines of the bundled trainer's metrics.jsonl, averages over all ranks: of its
+/// training and of its validation. What they do not tell is absent.
 struct Progress {
-  std::int64_t epoch = 0;
+  std::int64_t epoch = 0;  ///< 0: the workload has none
   std::int64_t step = 0;
-  double loss = 0;
-  double samples_per_s = 0;
+  std::optional<double> loss;
+  std::optional<double> samples_per_s;
+  std::optional<double> train_success;  ///< share of the agents' episodes
+  std::optional<double> validation_success;
   std::int64_t age_s = 0;  ///< seconds since it was written
 };
 

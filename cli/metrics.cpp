@@ -16,7 +16,14 @@ constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 struct Record {
   std::string event;
   double step = 0;
-  std::vector<std::pair<std::size_t, double>> values;  ///< index of the metric's name
+  double time = kNoNumber;                                  ///< seconds since 1970
+  std::vector<std::pair<std::size_t, double>> values = {};  ///< index of the metric's name
+};
+
+/// A stretch in which the run went on, from one `start` line to the next.
+struct Stretch {
+  double begin = 0;  ///< seconds since 1970
+  double end = 0;    ///< of its last line
 };
 
 /// Python writes NaN and Infinity, which JSON has not.
@@ -44,10 +51,24 @@ class Reader {
 
  private:
   std::size_t index_of(const std::string& name);
+  double seconds_at(double time) const;
 
   std::vector<std::string> names_;
   std::vector<Record> records_;
+  std::vector<Stretch> stretches_;
 };
+
+/// Of the stretches until then; a late line belongs to the one that its time is in.
+double Reader::seconds_at(double time) const {
+  if (std::isnan(time)) return kNoNumber;
+  double seconds = 0;
+  for (std::size_t i = 0; i < stretches_.size(); ++i) {
+    if (i + 1 == stretches_.size() || time < stretches_[i + 1].begin)
+      return seconds + std::max(time - stretches_[i].begin, 0.0);
+    seconds += stretches_[i].end - stretches_[i].begin;
+  }
+  return kNoNumber;
+}
 
 std::size_t Reader::index_of(const std::string& name) {
   const auto index = static_cast<std::size_t>(std::ranges::find(names_, name) - names_.begin());
@@ -62,7 +83,14 @@ bool Reader::read(std::string_view line) {
   const auto step = json.find("step");
   if (step == json.end() ? !is_start : !step->is_number()) return false;
   // A start that names no step is one from nothing.
-  Record record{json["event"], step == json.end() ? 0.0 : step->get<double>(), {}};
+  Record record{json["event"], step == json.end() ? 0.0 : step->get<double>()};
+  const auto time = json.find("time");
+  if (time != json.end() && time->is_number()) {
+    record.time = time->get<double>();
+    if (is_start && record.step <= 0) stretches_.clear();  // begun anew
+    if (is_start || stretches_.empty()) stretches_.push_back({record.time, record.time});
+    stretches_.back().end = std::max(stretches_.back().end, record.time);
+  }
   if (is_start) {
     std::erase_if(records_, [&record](const Record& each) { return each.step > record.step; });
     return true;
@@ -81,17 +109,22 @@ std::vector<Curve> Reader::curves() const {
   for (const std::string& name : names_) by_step.push_back({name, "step", {}, {}});
   std::vector<Curve> by_epoch = by_step;
   for (Curve& curve : by_epoch) curve.event = "epoch";
-  for (const Record& record : records_) {
+  std::vector<Record> in_order = records_;
+  std::ranges::stable_sort(in_order, {}, &Record::step);
+  for (const Record& record : in_order) {
     for (const auto& [name, value] : record.values) {
       Curve& curve = (record.event == "epoch" ? by_epoch : by_step)[name];
       curve.steps.push_back(record.step);
       curve.values.push_back(std::isfinite(value) ? value : kNoNumber);
+      curve.seconds.push_back(seconds_at(record.time));
     }
   }
   std::vector<Curve> curves;
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const bool steps_tell_more = by_step[i].steps.size() >= by_epoch[i].steps.size();
     Curve& curve = steps_tell_more ? by_step[i] : by_epoch[i];
+    if (std::ranges::any_of(curve.seconds, [](double each) { return std::isnan(each); }))
+      curve.seconds.clear();
     if (!curve.steps.empty()) curves.push_back(std::move(curve));
   }
   return curves;

@@ -12,9 +12,11 @@ namespace dtool::cli {
 /// One metric of one run, by step.
 struct Curve {
   std::string metric;
-  std::string event;  ///< of the lines it is from: `step`, or `epoch`
+  std::string event;  ///< of the lines it is from: `step` for all that are not of an `epoch`
   std::vector<double> steps;
   std::vector<double> values;  ///< NaN where the run had no number
+  std::vector<double> seconds =
+      {};  ///< that the run had gone on for; empty where a line has no time
 };
 
 /// A metrics.jsonl that was read.
@@ -25,8 +27,10 @@ struct Metrics {
 };
 
 /// Reads a metrics.jsonl. A `start` line makes the steps after its own void, as a resumed run tells
-/// of them again. A last line without its end is still being written, and left out. A metric that
-/// both events have is taken from the one that tells more often. Never throws on what it is given.
+/// of them again; the seconds that they took count, the time until the run was resumed does not.
+/// Lines that come late, as those of a validation elsewhere, are put in their place. A last line
+/// without its end is still being written, and left out. A metric that both events have is taken
+/// from the one that tells more often. Never throws on what it is given.
 Metrics read_metrics(std::string_view text);
 
 }  // namespace dtool::cli

@@ -29,24 +29,31 @@ Range values_of(const Panel& panel, Scale scale) {
   return range;
 }
 
+/// A success rate, or success weighted by path length.
+bool is_share(const std::string& metric) {
+  return metric.ends_with("_success") || metric.ends_with("_spl");
+}
+
 Scale scale_for(const std::string& metric, const Range& values) {
   constexpr double kDecades = 100;
   const bool spans_decades = values.low > 0 && values.high >= kDecades * values.low;
-  return spans_decades && metric != "samples_per_s" ? Scale::log : Scale::linear;
+  const bool is_linear = metric == "samples_per_s" || is_share(metric);
+  return spans_decades && !is_linear ? Scale::log : Scale::linear;
 }
 
 void add_curves(Panel& panel, const std::string& metric, const std::vector<Metrics>& runs) {
-  Range steps;
+  Range range;
   for (std::size_t run = 0; run < runs.size(); ++run) {
     for (const Curve& curve : runs[run].curves) {
-      if (curve.metric != metric) continue;
-      for (const double step : curve.steps) steps.add(step);
-      panel.curves.push_back({run, curve.steps, curve.values});
+      const auto& x = panel.x_axis == XAxis::steps ? curve.steps : curve.seconds;
+      if (curve.metric != metric || x.empty()) continue;
+      for (const double each : x) range.add(each);
+      panel.curves.push_back({run, x, curve.values});
     }
   }
-  if (steps.is_empty()) return;
-  panel.low_step = steps.low;
-  panel.high_step = steps.high;
+  if (range.is_empty()) return;
+  panel.low_x = range.low;
+  panel.high_x = range.high;
 }
 
 /// Points first to last of a curve that fall into one column.
@@ -67,7 +74,7 @@ void add_column(PanelCurve& thin, const PanelCurve& curve, std::size_t first, st
   std::ranges::sort(keep);
   keep.erase(std::unique(keep.begin(), keep.end()), keep.end());
   for (const std::size_t i : keep) {
-    thin.steps.push_back(curve.steps[i]);
+    thin.x.push_back(curve.x[i]);
     thin.values.push_back(curve.values[i]);
   }
 }
@@ -75,42 +82,45 @@ void add_column(PanelCurve& thin, const PanelCurve& curve, std::size_t first, st
 }  // namespace
 
 std::optional<Panel> make_panel(const std::string& metric, const std::vector<Metrics>& runs,
-                                std::optional<Scale> scale) {
+                                std::optional<Scale> scale, XAxis x_axis) {
   Panel panel;
   panel.title = metric;
+  panel.x_axis = x_axis;
   add_curves(panel, metric, runs);
   panel.scale = scale.value_or(scale_for(metric, values_of(panel, Scale::linear)));
   const Range values = values_of(panel, panel.scale);
   if (values.is_empty()) return std::nullopt;
   panel.low = values.low;
   panel.high = values.high;
-  if (metric == "samples_per_s" && panel.scale == Scale::linear && panel.low > 0) panel.low = 0;
+  const bool from_0 = metric == "samples_per_s" || is_share(metric);
+  if (from_0 && panel.scale == Scale::linear && panel.low > 0) panel.low = 0;
+  if (is_share(metric)) panel.high = std::max(panel.high, 1.0);
   return panel;
 }
 
-void share_steps(std::vector<Panel>& panels) {
-  Range steps;
+void share_x(std::vector<Panel>& panels) {
+  Range range;
   for (const Panel& panel : panels) {
-    steps.add(panel.low_step);
-    steps.add(panel.high_step);
+    range.add(panel.low_x);
+    range.add(panel.high_x);
   }
-  constexpr double kNear = 0.1;  // of the steps
-  if (steps.low > 0 && steps.low <= kNear * steps.high) steps.low = 0;
+  constexpr double kNear = 0.1;  // of the length
+  if (range.low > 0 && range.low <= kNear * range.high) range.low = 0;
   for (Panel& panel : panels) {
-    panel.low_step = steps.low;
-    panel.high_step = steps.high;
+    panel.low_x = range.low;
+    panel.high_x = range.high;
   }
 }
 
 PanelCurve thinned(const PanelCurve& curve, std::size_t columns) {
-  if (curve.steps.size() <= 4 * columns) return curve;
+  if (curve.x.size() <= 4 * columns) return curve;
   PanelCurve thin{curve.run, {}, {}};
-  const auto [low, high] = std::ranges::minmax(curve.steps);
+  const auto [low, high] = std::ranges::minmax(curve.x);
   const double width = std::max((high - low) / static_cast<double>(columns), 1e-300);
-  const auto column_of = [&](std::size_t i) { return std::floor((curve.steps[i] - low) / width); };
+  const auto column_of = [&](std::size_t i) { return std::floor((curve.x[i] - low) / width); };
   std::size_t first = 0;
-  for (std::size_t i = 1; i <= curve.steps.size(); ++i) {
-    if (i < curve.steps.size() && column_of(i) == column_of(first)) continue;
+  for (std::size_t i = 1; i <= curve.x.size(); ++i) {
+    if (i < curve.x.size() && column_of(i) == column_of(first)) continue;
     add_column(thin, curve, first, i - 1);
     first = i;
   }

@@ -25,6 +25,9 @@ namespace dtool::cli {
 namespace {
 
 constexpr std::array kUsualMetrics = {"loss", "learning_rate", "samples_per_s", "test_accuracy"};
+/// An agent's: its loss says little of how well it does.
+constexpr std::array kAgentsMetrics = {"train_success", "validation_success", "validation_spl",
+                                       "samples_per_s"};
 
 struct Size {
   std::size_t width = 0;
@@ -75,6 +78,7 @@ class PlotAction : public Action {
   std::vector<std::string> metrics_;
   std::string output_;
   std::string size_;
+  std::string x_axis_ = "steps";
   std::string y_axis_ = "auto";
 };
 
@@ -97,6 +101,9 @@ void PlotAction::add_options(CLI::App& app) {
                  "characters of the terminal's plot, pixels of a picture (1200x800)")
       ->check(must_be_size)
       ->type_name("WIDTHxHEIGHT");
+  app.add_option("--x_axis", x_axis_, "steps, or seconds that the run has gone on for (steps)")
+      ->check(CLI::IsMember({"steps", "seconds"}))
+      ->type_name("WHAT");
   app.add_option("--y_axis", y_axis_, "auto, linear or log (auto: log where values span decades)")
       ->check(CLI::IsMember({"auto", "linear", "log"}))
       ->type_name("SCALE");
@@ -150,9 +157,12 @@ std::vector<std::string> PlotAction::wanted_metrics(const std::vector<PlotSource
   if (known.empty()) return {};
   std::vector<std::string> wanted = metrics_;
   if (wanted.empty()) {
-    std::ranges::copy_if(kUsualMetrics, std::back_inserter(wanted), [&known](const char* usual) {
+    const auto is_known = [&known](const char* usual) {
       return std::ranges::find(known, usual) != known.end();
-    });
+    };
+    const bool is_agent = is_known("train_success") || is_known("validation_success");
+    std::ranges::copy_if(is_agent ? kAgentsMetrics : kUsualMetrics, std::back_inserter(wanted),
+                         is_known);
     // Another program's metrics may have other names.
     if (wanted.empty())
       wanted.assign(known.begin(), known.begin() + std::min<std::size_t>(known.size(), 4));
@@ -167,16 +177,32 @@ std::vector<std::string> PlotAction::wanted_metrics(const std::vector<PlotSource
   return wanted;
 }
 
+/// Throws UsageError where a line of a source has no time.
+void check_times(const std::vector<PlotSource>& sources) {
+  for (const PlotSource& source : sources) {
+    if (std::ranges::none_of(source.metrics.curves,
+                             [](const Curve& curve) { return curve.seconds.empty(); }))
+      continue;
+    throw UsageError(fmt::format("--x_axis seconds: {} has lines without a time", source.name),
+                     "a line needs one, in seconds since 1970: {\"event\": \"step\", \"time\": "
+                     "1763800000.5, ...");
+  }
+}
+
 std::vector<Panel> PlotAction::make_panels(const std::vector<PlotSource>& sources) const {
   std::vector<Metrics> metrics;
   for (const PlotSource& source : sources) metrics.push_back(source.metrics);
   std::optional<Scale> scale;
   if (y_axis_ != "auto") scale = y_axis_ == "log" ? Scale::log : Scale::linear;
+  const XAxis x_axis = x_axis_ == "steps" ? XAxis::steps : XAxis::seconds;
+  if (x_axis == XAxis::seconds) check_times(sources);
   std::vector<Panel> panels;
   for (const std::string& metric : wanted_metrics(sources)) {
-    if (auto panel = make_panel(metric, metrics, scale)) panels.push_back(std::move(*panel));
+    if (auto panel = make_panel(metric, metrics, scale, x_axis)) {
+      panels.push_back(std::move(*panel));
+    }
   }
-  share_steps(panels);
+  share_x(panels);
   return panels;
 }
 
@@ -242,6 +268,7 @@ nlohmann::json curves_json(const std::vector<PlotSource>& sources,
                         {"metric", curve.metric},
                         {"event", curve.event},
                         {"steps", whole_numbers(curve.steps)},
+                        {"seconds", numbers(curve.seconds)},
                         {"values", numbers(curve.values)}});
     }
   }

@@ -283,6 +283,19 @@ std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
   return notes;
 }
 
+/// `epoch 7  step 735  loss 0.0135  samples/s 28639  (2s ago)`
+std::string progress_line(const Progress& progress) {
+  std::string line = fmt::format("step {}", progress.step);
+  if (progress.epoch > 0) line.insert(0, fmt::format("epoch {}  ", progress.epoch));
+  if (progress.loss) line += fmt::format("  loss {:.4f}", *progress.loss);
+  if (progress.samples_per_s) line += fmt::format("  samples/s {:.0f}", *progress.samples_per_s);
+  if (progress.train_success)
+    line += fmt::format("  train success {:.4f}", *progress.train_success);
+  if (progress.validation_success)
+    line += fmt::format("  validation success {:.4f}", *progress.validation_success);
+  return line + fmt::format("  ({} ago)", duration_text(progress.age_s));
+}
+
 }  // namespace
 
 std::vector<std::string> headlines(const Console& console, const killfiles::Killfile& killfile,
@@ -301,10 +314,7 @@ std::vector<std::string> headlines(const Console& console, const killfiles::Kill
   for (const std::string& note : supervision_notes(killfile, machines))
     lines.push_back(fit(note, 0));
   if (const auto progress = progress_of(machines)) {
-    lines.push_back(fit(fmt::format("epoch {}  step {}  loss {:.4f}  samples/s {:.0f}  ({} ago)",
-                                    progress->epoch, progress->step, progress->loss,
-                                    progress->samples_per_s, duration_text(progress->age_s)),
-                        0));
+    lines.push_back(fit(progress_line(*progress), 0));
   }
   return lines;
 }

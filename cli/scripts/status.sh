@@ -97,8 +97,13 @@ if [ -r "$log" ]; then
   fi
 fi
 if [ -n "$output" ] && [ -r "$output/metrics.jsonl" ]; then
-  metrics=$(tail -c 4096 "$output/metrics.jsonl" | grep -aE '^\{"event": "(step|epoch)".*\}$' | tail -n 1)
-  [ -z "$metrics" ] || { answer metrics "$metrics"; age_of metrics_s_ago "$output/metrics.jsonl"; }
+  # Two answers: a validation comes far more rarely than a line of training.
+  newest() { tail -c 65536 "$output/metrics.jsonl" | grep -aE "^\\{\"event\": \"($1)\".*\\}\$" | tail -n 1; }
+  metrics=$(newest 'step|epoch')
+  validation=$(newest validation)
+  [ -z "$metrics" ] || answer metrics "$metrics"
+  [ -z "$validation" ] || answer validation "$validation"
+  [ -z "$metrics$validation" ] || age_of metrics_s_ago "$output/metrics.jsonl"
 fi
 full=$(df -Pk -- "$log" "$state" 2> /dev/null | awk 'NR > 1 && $4 ~ /^[0-9]+$/ && $4 < 1024 { for (i = 0; i < 5; i++) sub(/^[^ ]+ +/, ""); print; exit }')
 [ -z "$full" ] || answer full_disk "$full"

@@ -49,7 +49,22 @@ done
 python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("plot.svg")'
 grep -q "$second" plot.svg || fail 'the legend has no name'
 
+# An agent's success, over seconds, each run's from its own start.
+for run in 1 2; do
+  for ((i = 0; i <= 5; i++)); do
+    echo "{\"event\":\"step\",\"time\":$((run * 1000 + run * i)),\"step\":$((i * 100)),\"loss\":1,\"train_success\":0.$((i + run))}"
+  done >agent$run.jsonl
+done
+expect_exit 0 dtool plot --file agent1.jsonl --file agent2.jsonl --x_axis seconds
+expect_output '^ +train_success'
+expect_output '^   s 0 .*10'
+expect_no_output '^ +loss'
+expect_exit 0 dtool plot --file agent2.jsonl --json
+expect_equal "[['train_success', [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]]]" "$(json "[[c['metric'], c['seconds']] for c in d['curves']]")"
+
 # Mistakes.
+expect_exit 2 dtool plot --file here.jsonl --x_axis seconds
+expect_error '^dtool: --x_axis seconds: here.jsonl has lines without a time$'
 expect_exit 2 dtool plot "$first" --metrics los
 expect_error 'there is no metric los$'
 expect_error '^hint: did you mean loss\? there are loss, reward$'

@@ -144,10 +144,30 @@ TEST(MachineStatus, ProgressIsTheNewestLineOfTheMetricsOrNothing) {
                             .progress;
   ASSERT_TRUE(progress);
   EXPECT_EQ(progress->step, 120);
-  EXPECT_DOUBLE_EQ(progress->samples_per_s, 1000.5);
+  EXPECT_DOUBLE_EQ(progress->samples_per_s.value(), 1000.5);
   EXPECT_EQ(progress->age_s, 4);
+  EXPECT_FALSE(progress->validation_success);
   EXPECT_FALSE(read("metrics={\"epoch\": 3, \"st").progress);
   EXPECT_EQ(read(R"(metrics={"epoch": "three"})").progress->epoch, 0);
+}
+
+TEST(MachineStatus, ProgressHasTheNewestValidationBesideTheNewestLineOfTraining) {
+  const std::string validation =
+      R"(validation={"event": "validation", "step": 100, "validation_success": 0.25})";
+  const auto both =
+      read(R"(metrics={"event": "step", "step": 120, "loss": 0.5, "train_success": 0.5})"
+           "\n" +
+           validation)
+          .progress;
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->epoch, 0);
+  EXPECT_EQ(both->step, 120);
+  EXPECT_DOUBLE_EQ(both->train_success.value(), 0.5);
+  EXPECT_DOUBLE_EQ(both->validation_success.value(), 0.25);
+  const auto alone = read(validation).progress;
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->step, 100);
+  EXPECT_FALSE(alone->loss);
 }
 
 TEST(MachineStatus, ControlCharactersDoNotReachTheTerminal) {

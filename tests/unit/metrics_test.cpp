@@ -55,6 +55,34 @@ TEST(Metrics, a_run_begun_anew_in_the_same_folder_replaces_the_former_one) {
   EXPECT_EQ(without.unread, 0U);
 }
 
+TEST(Metrics, seconds_count_what_was_gone_through_again_and_not_the_time_between) {
+  const Metrics metrics = read_metrics(
+      "{\"event\":\"start\",\"time\":1000,\"step\":0}\n"
+      "{\"event\":\"step\",\"time\":1010,\"step\":1,\"loss\":4}\n"
+      "{\"event\":\"step\",\"time\":1020,\"step\":2,\"loss\":99}\n"
+      "{\"event\":\"start\",\"time\":5000,\"step\":1,\"resumed_from\":\"x.pt\"}\n"
+      "{\"event\":\"step\",\"time\":5010,\"step\":2,\"loss\":3}\n"
+      "{\"event\":\"validation\",\"time\":1010,\"step\":1,\"validation_success\":0.5}\n");
+  EXPECT_EQ(curve_of(metrics, "loss").seconds, (std::vector<double>{10, 30}));
+  EXPECT_EQ(curve_of(metrics, "validation_success").seconds, (std::vector<double>{10}));
+}
+
+TEST(Metrics, seconds_are_left_out_where_a_line_has_no_time) {
+  const Metrics metrics = read_metrics(
+      "{\"event\":\"step\",\"time\":10,\"step\":1,\"loss\":4}\n"
+      "{\"event\":\"step\",\"step\":2,\"loss\":3}\n");
+  EXPECT_EQ(curve_of(metrics, "loss").steps.size(), 2U);
+  EXPECT_TRUE(curve_of(metrics, "loss").seconds.empty());
+}
+
+TEST(Metrics, a_line_that_comes_late_is_put_in_its_place) {
+  const Metrics metrics = read_metrics(
+      "{\"event\":\"validation\",\"step\":10,\"validation_success\":0.1}\n"
+      "{\"event\":\"validation\",\"step\":30,\"validation_success\":0.3}\n"
+      "{\"event\":\"validation\",\"step\":20,\"validation_success\":0.2}\n");
+  EXPECT_EQ(curve_of(metrics, "validation_success").values, (std::vector<double>{0.1, 0.2, 0.3}));
+}
+
 TEST(Metrics, a_loss_that_is_no_number_is_a_gap) {
   const Metrics metrics = read_metrics(
       "{\"event\":\"step\",\"step\":1,\"loss\":null}\n"

@@ -47,7 +47,7 @@ TEST(Panel, holds_the_curves_of_all_runs) {
   const auto panel = make_panel("loss", {loss({4, 2}), Metrics{}, loss({3, kGap, 1})}, {});
   ASSERT_EQ(panel->curves.size(), 2U);
   EXPECT_EQ(panel->curves[1].run, 2U);
-  EXPECT_EQ(panel->high_step, 2);
+  EXPECT_EQ(panel->high_x, 2);
   EXPECT_EQ(panel->low, 1);
   EXPECT_EQ(panel->high, 4);
 }
@@ -57,31 +57,56 @@ TEST(Panel, several_share_their_steps_from_0_where_the_first_is_near) {
   Curve early{"early", "step", {2, 50}, {1, 2}};
   std::vector<Panel> panels = {*make_panel("late", {{{late, early}, 0, 0}}, {}),
                                *make_panel("early", {{{late, early}, 0, 0}}, {})};
-  share_steps(panels);
+  share_x(panels);
   for (const Panel& panel : panels) {
-    EXPECT_EQ(panel.low_step, 0);
-    EXPECT_EQ(panel.high_step, 80);
+    EXPECT_EQ(panel.low_x, 0);
+    EXPECT_EQ(panel.high_x, 80);
   }
   std::vector<Panel> far = {*make_panel("late", {{{late}, 0, 0}}, {})};
-  share_steps(far);
-  EXPECT_EQ(far[0].low_step, 40);
+  share_x(far);
+  EXPECT_EQ(far[0].low_x, 40);
+}
+
+TEST(Panel, shows_seconds_of_the_runs_that_have_them) {
+  Metrics timed = loss({4, 2});
+  timed.curves[0].seconds = {5, 9};
+  const auto panel = make_panel("loss", {loss({4, 2}), timed}, {}, XAxis::seconds);
+  ASSERT_EQ(panel->curves.size(), 1U);
+  EXPECT_EQ(panel->curves[0].run, 1U);
+  EXPECT_EQ(panel->low_x, 5);
+  EXPECT_EQ(panel->high_x, 9);
+  const auto lines = draw_chart(*panel, 24, 8, plain);
+  EXPECT_TRUE(lines.back().starts_with("   s ")) << lines.back();
+  EXPECT_NE(gnuplot_script({.names = {"a"}, .panels = {*panel}}).find("xlabel 'seconds'"),
+            std::string::npos);
+}
+
+TEST(Panel, shares_stand_between_0_and_1) {
+  for (const char* metric : {"train_success", "validation_success", "validation_spl"}) {
+    Metrics metrics = loss({0.004, 0.8});
+    metrics.curves[0].metric = metric;
+    const auto panel = make_panel(metric, {metrics}, {});
+    EXPECT_EQ(panel->scale, Scale::linear) << metric;
+    EXPECT_EQ(panel->low, 0);
+    EXPECT_EQ(panel->high, 1);
+  }
 }
 
 TEST(Panel, thinned_curves_keep_their_peaks_and_gaps) {
   PanelCurve curve;
   for (int i = 0; i < 100000; ++i) {
-    curve.steps.push_back(i);
+    curve.x.push_back(i);
     curve.values.push_back(i == 54321 ? 99 : i == 12345 ? -99 : i == 7777 ? kGap : i % 10);
   }
   const PanelCurve thin = thinned(curve, 500);
-  EXPECT_LE(thin.steps.size(), 4U * 500 + 1);
+  EXPECT_LE(thin.x.size(), 4U * 500 + 1);
   EXPECT_EQ(std::ranges::count(thin.values, 99), 1);
   EXPECT_EQ(std::ranges::count(thin.values, -99), 1);
   EXPECT_EQ(std::ranges::count_if(thin.values, [](double value) { return std::isnan(value); }), 1);
-  EXPECT_EQ(thin.steps.front(), 0);
-  EXPECT_EQ(thin.steps.back(), 99999);
-  EXPECT_TRUE(std::ranges::is_sorted(thin.steps));
-  EXPECT_EQ(thinned(curve, 50000).steps.size(), curve.steps.size());
+  EXPECT_EQ(thin.x.front(), 0);
+  EXPECT_EQ(thin.x.back(), 99999);
+  EXPECT_TRUE(std::ranges::is_sorted(thin.x));
+  EXPECT_EQ(thinned(curve, 50000).x.size(), curve.x.size());
 }
 
 TEST(Chart, is_as_large_as_it_was_told) {
