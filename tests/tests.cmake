@@ -178,12 +178,16 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       missing_machines_are_named
       mistakes_exit_with_2
       mnist_is_downloaded_where_it_is_missing
+      objectnav_goes_on_bit_for_bit
+      objectnav_learns
+      objectnav_on_two_ranks_equals_one
       resuming_is_bit_for_bit
       same_seed_gives_the_same_numbers
       signals_write_a_checkpoint
       says_what_it_is
       stages_and_schedules_take_effect
       starts_under_torchrun_and_mpirun
+      stragglers_rollouts_are_cut_short
       survivors_stop_when_a_rank_is_killed
       survivors_stop_when_rank_0_is_killed
       tensorboard_reads_what_a_run_wrote

@@ -53,6 +53,7 @@ class DdPpo {
   void enter_stage();
   double learning_rate() const;
   bool passed(std::int64_t steps_before, std::int64_t every) const;
+  bool keeps_checkpoints() const { return experiment_.checkpoint.every_steps > 0; }
 
   Position position() const;
   void tell();
@@ -108,7 +109,7 @@ void DdPpo::run() {
   learner_.emplace(group_, policy_, optimizer_, settings_.ppo, options_.seed, first_sampler_);
   open_log();
   if (pipeline_.is_over(progress_.steps)) validate();
-  await_requests();
+  if (keeps_checkpoints()) await_requests();
   while (!pipeline_.is_over(progress_.steps)) update();
   await_no_requests();
   if (log_) log_->finish(scores_);

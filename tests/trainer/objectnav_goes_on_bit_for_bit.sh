@@ -1,0 +1,45 @@
+#!/bin/bash
+# ObjectNav's checkpoints hold the samplers of all ranks and what the policy remembers of their episodes: a run that was
+# terminated, or killed, and resumed ends with the same bytes as one that was never stopped. On other numbers of ranks
+# it goes on with new episodes.
+. "$(dirname "$0")/harness.sh"
+cat > e.toml << 'END'
+workload = "objectnav"
+environment = {samplers = 8, step_limit = 40}
+model = {embedding = 16, hidden = 24}
+ppo = {num_steps = 16, num_mini_batch = 2, preemption_share = 1.0}
+pipeline = {steps = 49152, small_batch_steps = 24000, transition_steps_per_node = 2000}
+validation = {every_steps = 16384, episodes = 9}
+checkpoint = {every_steps = 8192, keep = 100}
+logging = {every_steps = 1024}
+END
+last=step_000049152.pt
+run=("$trainer" e.toml --nproc_per_node 2 --seed 3)
+"${run[@]}" --output_dir whole > whole.log 2>&1 || fail "the whole run: exit code $?"
+grep -q '^stage 1 of 2: 4 mini-batches' whole.log && grep -q '^stage 2 of 2: 2 mini-batches' whole.log || fail "no two stages"
+same_end() { cmp "whole/checkpoints/$last" "$1/checkpoints/$last" || fail "$1 ended otherwise"; }
+lines() { metric "$1" step train_reward; }
+
+"${run[@]}" --output_dir again --checkpoint whole/checkpoints/step_000008192.pt > again.log 2>&1 || fail "from a checkpoint: exit code $?"
+same_end again
+[ "$(lines again)" = "$(lines whole | tail -n "$(lines again | wc -l)")" ] || fail "the resumed run tells of other episodes"
+
+told() { grep -Eq "^checkpoint written: step [0-9]+, since $2 came$" "$1.log"; }
+for signal in USR1 TERM KILL; do
+  "${run[@]}" --output_dir $signal > $signal.log 2>&1 &
+  pid=$!
+  started+=("$pid")
+  await 60 "training" is_training $signal.log
+  kill -$signal "$(worker_of "$pid" $([ $signal = USR1 ] && echo 1 || echo 0))"
+  [ $signal != USR1 ] || await 60 "the checkpoint" told USR1 SIGUSR1
+  kill -TERM "$pid" 2> /dev/null || true
+  await_exit "$pid" 2> /dev/null
+  [ "$code" != 0 ] || fail "after $signal it ended well"
+  [ $signal = KILL ] || told $signal SIGTERM || fail "$signal: TERM kept nothing"
+  "${run[@]}" --output_dir $signal --checkpoint auto > $signal.resumed.log 2>&1 || fail "after $signal: exit code $?"
+  same_end $signal
+done
+
+"$trainer" e.toml --nproc_per_node 1 --output_dir one --checkpoint whole/checkpoints/step_000040960.pt > one.log 2>&1 ||
+  fail "on one rank: exit code $?"
+grep -q '^note: the checkpoint is of other samplers, so all begin new episodes$' one.log || fail "no note of new episodes"
