@@ -88,8 +88,8 @@ TEST(ActorCritic, BeginsOrthogonalAndWithEveryActionLikely) {
         << (products - gain * gain * at::eye(columns.size(1))).abs().max().item<float>();
   };
   expect_orthogonal(tensor("view.weight"), std::sqrt(2.0));
-  expect_orthogonal(tensor("gru.weight_ih"), 1);
-  expect_orthogonal(tensor("gru.weight_hh"), 1);
+  expect_orthogonal(tensor("gru.input_weight").t(), 1);
+  expect_orthogonal(tensor("gru.recurrent_weight").t(), 1);
   expect_orthogonal(tensor("head.weight").narrow(0, 0, kActions).t(), 0.01);
   expect_orthogonal(tensor("head.weight").narrow(0, kActions, 1).t(), 1);
   EXPECT_EQ(tensor("head.bias").abs().max().item<float>(), 0);

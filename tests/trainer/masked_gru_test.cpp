@@ -17,7 +17,7 @@ constexpr std::int64_t kSteps = 21, kRows = 5, kInputs = 11, kWidth = 19;
 struct Sequences {
   explicit Sequences(std::uint64_t seed) {
     torch::manual_seed(seed);
-    weights = {leaf({3 * kWidth, kInputs}), leaf({3 * kWidth, kWidth}), leaf({3 * kWidth}),
+    weights = {leaf({kInputs, 3 * kWidth}), leaf({kWidth, 3 * kWidth}), leaf({3 * kWidth}),
                leaf({3 * kWidth})};
     inputs = leaf({kSteps, kRows, kInputs});
     memory = leaf({kRows, kWidth});
@@ -43,10 +43,10 @@ TEST_F(MaskedGru, IsPyTorchsCellWhoseMemoryIsForgottenWithTheEpisode) {
   const at::Tensor result = masked_gru(given.weights, given.inputs, given.memory, given.keep);
   (result * given.direction).sum().backward();
   const std::vector<std::pair<std::string, at::Tensor>> leaves = {
-      {"weight_ih", given.weights.input},
-      {"weight_hh", given.weights.recurrent},
-      {"bias_ih", given.weights.input_bias},
-      {"bias_hh", given.weights.recurrent_bias},
+      {"input_weight", given.weights.input},
+      {"recurrent_weight", given.weights.recurrent},
+      {"input_bias", given.weights.input_bias},
+      {"recurrent_bias", given.weights.recurrent_bias},
       {"inputs", given.inputs},
       {"memory", given.memory}};
   for (const auto& [name, tensor] : leaves) give(name, tensor);

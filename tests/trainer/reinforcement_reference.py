@@ -57,7 +57,10 @@ def advantages():
 
 
 def run_cell(weights, inputs, memory, keep):
+    """PyTorch's cell; its weight matrices lie the other way round."""
     cell = torch.nn.GRUCell(inputs.shape[-1], memory.shape[-1])
+    weights = {"weight_ih": weights["input_weight"].T, "weight_hh": weights["recurrent_weight"].T,
+               "bias_ih": weights["input_bias"], "bias_hh": weights["recurrent_bias"]}
     memories = []
     for t in range(inputs.shape[0]):
         memory = torch.where(keep[t, :, None] != 0, memory, torch.zeros_like(memory))
@@ -67,7 +70,7 @@ def run_cell(weights, inputs, memory, keep):
 
 
 def gru():
-    weights = {name: tensor(name) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+    weights = {name: tensor(name) for name in ("input_weight", "recurrent_weight", "input_bias", "recurrent_bias")}
     inputs, memory = tensor("inputs"), tensor("memory")
     result = run_cell(weights, inputs, memory, torch.from_numpy(read("keep")))
     (result * torch.from_numpy(read("direction"))).sum().backward()
@@ -108,7 +111,8 @@ def loss():
 def actor_critic():
     """The encoder as a linear layer over one-hot inputs."""
     parameters = {name: tensor(name) for name in (
-        "view.weight", "gru.weight_ih", "gru.weight_hh", "gru.bias_ih", "gru.bias_hh", "head.weight", "head.bias")}
+        "view.weight", "gru.input_weight", "gru.recurrent_weight", "gru.input_bias", "gru.recurrent_bias",
+        "head.weight", "head.bias")}
     observations = torch.from_numpy(read("observations")).long()
     one_hot = torch.cat([torch.nn.functional.one_hot(observations[..., i], values).double()
                          for i, values in enumerate(VALUES_OF_BYTE)], dim=-1)

@@ -26,8 +26,8 @@ ActorCritic::ActorCritic(const NetworkSettings& settings, at::Device device) : d
   const auto hidden = settings.hidden;
   const auto zeros = [&](std::int64_t size) { return learned(at::zeros({size}), device); };
   table_ = learned(orthogonal(kEmbeddingRows, settings.embedding, std::sqrt(2.0)), device);
-  gru_.input = learned(orthogonal(3 * hidden, settings.embedding, 1), device);
-  gru_.recurrent = learned(orthogonal(3 * hidden, hidden, 1), device);
+  gru_.input = learned(orthogonal(settings.embedding, 3 * hidden, 1), device);
+  gru_.recurrent = learned(orthogonal(hidden, 3 * hidden, 1), device);
   gru_.input_bias = zeros(3 * hidden);
   gru_.recurrent_bias = zeros(3 * hidden);
   const at::Tensor action_rows = orthogonal(kActions, hidden, 0.01);
@@ -37,10 +37,10 @@ ActorCritic::ActorCritic(const NetworkSettings& settings, at::Device device) : d
 
 std::vector<NamedTensor> ActorCritic::parameters() const {
   return {{"view.weight", table_},
-          {"gru.weight_ih", gru_.input},
-          {"gru.weight_hh", gru_.recurrent},
-          {"gru.bias_ih", gru_.input_bias},
-          {"gru.bias_hh", gru_.recurrent_bias},
+          {"gru.input_weight", gru_.input},
+          {"gru.recurrent_weight", gru_.recurrent},
+          {"gru.input_bias", gru_.input_bias},
+          {"gru.recurrent_bias", gru_.recurrent_bias},
           {"head.weight", head_weight_},
           {"head.bias", head_bias_}};
 }

@@ -39,7 +39,7 @@ class ActorCritic : public Weights {
   PolicyOutput unroll(const at::Tensor& observations, const at::Tensor& memory_at_start,
                       const at::Tensor& keep) const;
 
-  std::int64_t memory_size() const { return gru_.recurrent.size(1); }
+  std::int64_t memory_size() const { return gru_.recurrent.size(0); }
 
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> buffers() const override { return {}; }

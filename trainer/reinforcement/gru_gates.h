@@ -15,13 +15,14 @@ struct GateShape {
 
 /// PyTorch's formulas (https://pytorch.org/docs/stable/generated/torch.nn.GRU.html), h being the
 /// memory:
-///   r = sigmoid(W_ir x + W_hr h + b_r)    z = sigmoid(W_iz x + W_hz h + b_z)
+///   r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)    z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
 ///   m = W_hn h + b_hn                     n = tanh(W_in x + b_in + r m)
 ///   h' = (1 - z) n + z h
 struct GateForward {
-  const float* bias;       ///< [4 width]: b_r, b_z, b_in, b_hn
-  const float* recurrent;  ///< [rows, 3 width]: W_h h
-  const float* memory;     ///< h
+  const float* input_bias;      ///< [3 width]: b_ir, b_iz, b_in
+  const float* recurrent_bias;  ///< [3 width]: b_hr, b_hz, b_hn
+  const float* recurrent;       ///< [rows, 3 width]: W_h h
+  const float* memory;          ///< h
   const float* next_keep;  ///< [rows]: 0 where the next step begins an episode, else 1; or null
   float* gates;            ///< in: W_i x; out: r, z, n
   float* candidate;        ///< out: m
@@ -39,7 +40,7 @@ struct GateBackward {
                    ///< matrices
   float* gates;    ///< in: r, z, n; out: the gradients at what their functions are taken of
   float* candidate;  ///< in: m; out: d m
-  float* bias;       ///< [4 width]: adds the gradients of the biases
+  float* bias;       ///< [4 width]: adds the gradients at b_.r, b_.z, b_in, b_hn
 };
 void gates_backward(const GateShape& shape, const GateBackward& step);
 

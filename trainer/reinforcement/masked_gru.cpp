@@ -22,16 +22,6 @@ bool has_loops_for(const GruWeights& weights, const at::Tensor& inputs) {
          inputs.scalar_type() == at::kFloat;
 }
 
-/// b_r, b_z, b_in, b_hn of gru_gates.h.
-at::Tensor joined_biases(const at::Tensor& input, const at::Tensor& recurrent) {
-  const auto width = input.size(0) / 3;
-  at::Tensor joined = at::empty({4 * width}, input.options());
-  joined.narrow(0, 0, 3 * width).copy_(input);
-  joined.narrow(0, 0, 2 * width).add_(recurrent.narrow(0, 0, 2 * width));
-  joined.narrow(0, 3 * width, width).copy_(recurrent.narrow(0, 2 * width, width));
-  return joined;
-}
-
 /// What the backward pass needs of the forward pass, each [T, N, ..].
 struct Trace {
   at::Tensor gates;      ///< r, z, n
@@ -43,17 +33,21 @@ float* row_of(const at::Tensor& tensor, std::int64_t step) {
   return tensor.data_ptr<float>() + step * tensor.stride(0);
 }
 
-at::Tensor run_steps(const GruWeights& weights, const at::Tensor& bias, const at::Tensor& keep,
-                     const Trace& trace) {
+at::Tensor cell(const GruWeights& weights, const at::Tensor& inputs, const at::Tensor& memory) {
+  return at::gru_cell(inputs, memory, weights.input.t(), weights.recurrent.t(), weights.input_bias,
+                      weights.recurrent_bias);
+}
+
+at::Tensor run_steps(const GruWeights& weights, const at::Tensor& keep, const Trace& trace) {
   const auto steps = trace.memory.size(0);
   const GateShape shape{trace.memory.size(1), trace.memory.size(2)};
   at::Tensor out = at::empty_like(trace.memory);
   at::Tensor recurrent = at::empty({shape.rows, 3 * shape.width}, out.options());
-  const at::Tensor recurrent_weights = weights.recurrent.t();
   for (std::int64_t t = 0; t < steps; ++t) {
-    at::mm_out(recurrent, trace.memory.select(0, t), recurrent_weights);
+    at::mm_out(recurrent, trace.memory.select(0, t), weights.recurrent);
     const bool is_last = t + 1 == steps;
-    gates_forward(shape, {.bias = bias.data_ptr<float>(),
+    gates_forward(shape, {.input_bias = weights.input_bias.data_ptr<float>(),
+                          .recurrent_bias = weights.recurrent_bias.data_ptr<float>(),
                           .recurrent = recurrent.data_ptr<float>(),
                           .memory = row_of(trace.memory, t),
                           .next_keep = is_last ? nullptr : row_of(keep, t + 1),
@@ -71,8 +65,9 @@ at::Tensor run_steps_back(const at::Tensor& recurrent_weights, const at::Tensor&
                           const at::Tensor& gradient, const Trace& trace, at::Tensor& bias) {
   const auto steps = trace.memory.size(0);
   const GateShape shape{trace.memory.size(1), trace.memory.size(2)};
-  const at::Tensor of_r_and_z = recurrent_weights.narrow(0, 0, 2 * shape.width);
-  const at::Tensor of_n = recurrent_weights.narrow(0, 2 * shape.width, shape.width);
+  const at::Tensor transposed = recurrent_weights.t().contiguous();
+  const at::Tensor of_r_and_z = transposed.narrow(0, 0, 2 * shape.width);
+  const at::Tensor of_n = transposed.narrow(0, 2 * shape.width, shape.width);
   at::Tensor carried = at::zeros({shape.rows, shape.width}, gradient.options());
   for (std::int64_t t = steps - 1; t >= 0; --t) {
     gates_backward(shape, {.gradient = row_of(gradient, t),
@@ -94,16 +89,16 @@ class MaskedGru : public torch::autograd::Function<MaskedGru> {
                             const at::Tensor& recurrent_weights, const at::Tensor& input_bias,
                             const at::Tensor& recurrent_bias, const at::Tensor& inputs,
                             const at::Tensor& memory_at_start, const at::Tensor& keep) {
-    const auto steps = inputs.size(0), rows = inputs.size(1), width = recurrent_weights.size(1);
+    const auto steps = inputs.size(0), rows = inputs.size(1), width = recurrent_weights.size(0);
     const auto options = inputs.options();
     Trace trace{at::empty({steps, rows, 3 * width}, options),
                 at::empty({steps, rows, width}, options), at::empty({steps, rows, width}, options)};
     at::Tensor flat_gates = trace.gates.view({-1, 3 * width});
-    at::mm_out(flat_gates, inputs.flatten(0, 1), input_weights.t());
+    at::mm_out(flat_gates, inputs.flatten(0, 1), input_weights);
     at::Tensor first = trace.memory.select(0, 0);
     at::mul_out(first, memory_at_start, keep.select(0, 0).unsqueeze(1));
-    at::Tensor out = run_steps({input_weights, recurrent_weights, input_bias, recurrent_bias},
-                               joined_biases(input_bias, recurrent_bias), keep, trace);
+    at::Tensor out =
+        run_steps({input_weights, recurrent_weights, input_bias, recurrent_bias}, keep, trace);
     context->save_for_backward({input_weights, recurrent_weights, inputs, keep, trace.gates,
                                 trace.candidate, trace.memory});
     return out;
@@ -126,15 +121,15 @@ class MaskedGru : public torch::autograd::Function<MaskedGru> {
     const at::Tensor at_candidate = trace.candidate.view({-1, width});
     const at::Tensor memory = trace.memory.view({-1, width});
     at::Tensor recurrent = at::empty_like(saved[1]);
-    at::Tensor of_r_and_z = recurrent.narrow(0, 0, 2 * width);
-    at::Tensor of_n = recurrent.narrow(0, 2 * width, width);
-    at::mm_out(of_r_and_z, at_gates.narrow(1, 0, 2 * width).t(), memory);
-    at::mm_out(of_n, at_candidate.t(), memory);
-    return {at_gates.t().mm(inputs.flatten(0, 1)),
+    at::Tensor of_r_and_z = recurrent.narrow(1, 0, 2 * width);
+    at::Tensor of_n = recurrent.narrow(1, 2 * width, width);
+    at::mm_out(of_r_and_z, memory.t(), at_gates.narrow(1, 0, 2 * width));
+    at::mm_out(of_n, memory.t(), at_candidate);
+    return {inputs.flatten(0, 1).t().mm(at_gates),
             recurrent,
             bias.narrow(0, 0, 3 * width).clone(),
             at::cat({bias.narrow(0, 0, 2 * width), bias.narrow(0, 3 * width, width)}),
-            at_gates.mm(saved[0]).view(inputs.sizes()),
+            at_gates.mm(saved[0].t()).view(inputs.sizes()),
             at_start,
             at::Tensor()};
   }
@@ -157,8 +152,7 @@ at::Tensor masked_gru_by_operations(const GruWeights& weights, const at::Tensor&
   std::vector<at::Tensor> memories;
   at::Tensor memory = memory_at_start;
   for (std::int64_t t = 0; t < inputs.size(0); ++t) {
-    memory = at::gru_cell(inputs[t], memory * keep[t].unsqueeze(1), weights.input,
-                          weights.recurrent, weights.input_bias, weights.recurrent_bias);
+    memory = cell(weights, inputs[t], memory * keep[t].unsqueeze(1));
     memories.push_back(memory);
   }
   return at::stack(memories);
@@ -168,23 +162,21 @@ at::Tensor masked_gru_step(const GruWeights& weights, const at::Tensor& inputs,
                            const at::Tensor& memory, const at::Tensor& keep) {
   const c10::NoGradGuard no_gradients;
   const at::Tensor kept = memory * keep.unsqueeze(1);
-  if (!has_loops_for(weights, inputs)) {
-    return at::gru_cell(inputs, kept, weights.input, weights.recurrent, weights.input_bias,
-                        weights.recurrent_bias);
-  }
-  const at::Tensor bias = joined_biases(weights.input_bias, weights.recurrent_bias);
-  const at::Tensor gates = inputs.mm(weights.input.t());
-  const at::Tensor recurrent = kept.mm(weights.recurrent.t());
+  if (!has_loops_for(weights, inputs)) return cell(weights, inputs, kept);
+  const at::Tensor gates = inputs.mm(weights.input);
+  const at::Tensor recurrent = kept.mm(weights.recurrent);
   const at::Tensor candidate = at::empty_like(kept);
   at::Tensor next = at::empty_like(kept);
-  gates_forward({kept.size(0), kept.size(1)}, {.bias = bias.data_ptr<float>(),
-                                               .recurrent = recurrent.data_ptr<float>(),
-                                               .memory = kept.data_ptr<float>(),
-                                               .next_keep = nullptr,
-                                               .gates = gates.data_ptr<float>(),
-                                               .candidate = candidate.data_ptr<float>(),
-                                               .next_memory = next.data_ptr<float>(),
-                                               .kept_memory = nullptr});
+  gates_forward({kept.size(0), kept.size(1)},
+                {.input_bias = weights.input_bias.data_ptr<float>(),
+                 .recurrent_bias = weights.recurrent_bias.data_ptr<float>(),
+                 .recurrent = recurrent.data_ptr<float>(),
+                 .memory = kept.data_ptr<float>(),
+                 .next_keep = nullptr,
+                 .gates = gates.data_ptr<float>(),
+                 .candidate = candidate.data_ptr<float>(),
+                 .next_memory = next.data_ptr<float>(),
+                 .kept_memory = nullptr});
   return next;
 }
 

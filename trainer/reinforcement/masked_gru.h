@@ -6,10 +6,11 @@
 
 namespace dtool::trainer {
 
-/// As torch.nn.GRUCell's, gates in PyTorch's order: r, z, n.
+/// As torch.nn.GRUCell's, gates in PyTorch's order: r, z, n. The matrices are the transposes of
+/// PyTorch's: a product of 60 rows with one that lies so takes three fifths of the time.
 struct GruWeights {
-  at::Tensor input;           ///< [3H, E]
-  at::Tensor recurrent;       ///< [3H, H]
+  at::Tensor input;           ///< [E, 3H]
+  at::Tensor recurrent;       ///< [H, 3H]
   at::Tensor input_bias;      ///< [3H]
   at::Tensor recurrent_bias;  ///< [3H]
 };
