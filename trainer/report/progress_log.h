@@ -34,7 +34,7 @@ struct Report {
   double learning_rate = 0;
   double samples_per_second = 0;
   Scores scores;   ///< of a test, where there was one, or of what was just trained on
-  Scores details;  ///< that the console leaves out
+  Scores details = {};  ///< that the console leaves out
 };
 
 /// How a run begins.
