@@ -73,6 +73,21 @@ TEST(ActorCritic, ActsStepByStepAsItUnrolls) {
   EXPECT_TRUE(memory.allclose(whole.memory, 0, 1e-6));
 }
 
+// A rank may have none in a mini-batch, but must take part in the exchange of its gradients.
+TEST(ActorCritic, LearnsNothingFromNoSamplers) {
+  const ActorCritic network({}, at::kCPU);
+  const PolicyOutput output =
+      network.unroll(random_observations({kSteps, 0}), at::zeros({0, network.memory_size()}),
+                     at::ones({kSteps, 0}));
+  const at::Tensor none = at::zeros({kSteps, 0});
+  const TakenSteps taken{none.to(at::kByte), none, none, none, none};
+  ppo_loss({}, output.logits, output.values, taken, 10).loss.backward();
+  for (const auto& [name, tensor] : network.parameters()) {
+    ASSERT_TRUE(tensor.grad().defined()) << name;
+    EXPECT_TRUE(tensor.grad().eq(0).all().item<bool>()) << name;
+  }
+}
+
 TEST(ActorCritic, BeginsOrthogonalAndWithEveryActionLikely) {
   torch::manual_seed(3);
   const ActorCritic network({.embedding = 32, .hidden = 48}, at::kCPU);

@@ -1,5 +1,5 @@
-// A row of 64 values is held in registers while the 65 rows of an observation are added to it: what
-// is left is one read from the second-level cache for each.
+// Up to 64 values of a row are held in registers while the 65 rows of an observation are added to
+// it: what is left is one read from the second-level cache for each.
 #include "trainer/reinforcement/sum_rows.h"
 
 #include <algorithm>
@@ -12,31 +12,68 @@ namespace {
 /// 16 values at any address; where registers are shorter, the compiler takes several.
 using Values __attribute__((vector_size(64), aligned(4), may_alias)) = float;
 constexpr std::int64_t kValues = 16;
-constexpr std::int64_t kPerBlock = 4;  ///< Values in registers at a time
-constexpr std::int64_t kBlock = kValues * kPerBlock;
+
+/// The observations and where their rows are.
+struct Rows {
+  const TableShape& shape;
+  const std::uint8_t* observation;
+
+  std::int64_t at(std::int64_t byte, std::int64_t column) const {
+    return (shape.first_row[byte] + observation[byte]) * shape.width + column;
+  }
+};
+
+/// `kCount` times 16 columns of one observation's sum. Inlined, so that it is built for the
+/// processors that its caller is built for.
+template <std::int64_t kCount>
+[[gnu::always_inline]] inline void sum_columns(const Rows& rows, const float* table,
+                                               std::int64_t column, float* out) {
+  Values sums[kCount] = {};
+  for (std::int64_t byte = 0; byte < rows.shape.bytes; ++byte) {
+    const auto* values = reinterpret_cast<const Values*>(table + rows.at(byte, column));
+    for (std::int64_t k = 0; k < kCount; ++k) sums[k] += values[k];
+  }
+  auto* to = reinterpret_cast<Values*>(out + column);
+  for (std::int64_t k = 0; k < kCount; ++k) to[k] = sums[k] > 0 ? sums[k] : Values{};
+}
+
+/// The bytes whose rows get gradients.
+struct Bytes {
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+template <std::int64_t kCount>
+[[gnu::always_inline]] inline void add_columns(const Rows& rows, const float* out,
+                                               const float* gradient, std::int64_t column,
+                                               const Bytes& bytes, float* table_gradient) {
+  const auto* given = reinterpret_cast<const Values*>(gradient + column);
+  const auto* above = reinterpret_cast<const Values*>(out + column);
+  Values added[kCount];
+  for (std::int64_t k = 0; k < kCount; ++k) added[k] = above[k] > 0 ? given[k] : Values{};
+  for (std::int64_t byte = bytes.begin; byte < bytes.end; ++byte) {
+    auto* to = reinterpret_cast<Values*>(table_gradient + rows.at(byte, column));
+    for (std::int64_t k = 0; k < kCount; ++k) to[k] += added[k];
+  }
+}
 
 }  // namespace
 
 DTOOL_WIDEST
 void sum_rows(const TableShape& shape, const float* table, const std::uint8_t* observations,
               std::int64_t count, float* out) {
-  for (std::int64_t i = 0; i < count; ++i, observations += shape.bytes, out += shape.width) {
+  for (std::int64_t i = 0; i < count; ++i, out += shape.width) {
+    const Rows rows{shape, observations + i * shape.bytes};
     std::int64_t column = 0;
-    for (; column + kBlock <= shape.width; column += kBlock) {
-      Values sums[kPerBlock] = {};
-      for (std::int64_t byte = 0; byte < shape.bytes; ++byte) {
-        const auto row = shape.first_row[byte] + observations[byte];
-        const auto* values = reinterpret_cast<const Values*>(table + row * shape.width + column);
-        for (std::int64_t k = 0; k < kPerBlock; ++k) sums[k] += values[k];
-      }
-      auto* to = reinterpret_cast<Values*>(out + column);
-      for (std::int64_t k = 0; k < kPerBlock; ++k) to[k] = sums[k] > 0 ? sums[k] : Values{};
+    for (; column + 4 * kValues <= shape.width; column += 4 * kValues) {
+      sum_columns<4>(rows, table, column, out);
+    }
+    for (; column + kValues <= shape.width; column += kValues) {
+      sum_columns<1>(rows, table, column, out);
     }
     for (; column < shape.width; ++column) {
       float sum = 0;
-      for (std::int64_t byte = 0; byte < shape.bytes; ++byte) {
-        sum += table[(shape.first_row[byte] + observations[byte]) * shape.width + column];
-      }
+      for (std::int64_t byte = 0; byte < shape.bytes; ++byte) sum += table[rows.at(byte, column)];
       out[column] = std::max(sum, 0.0F);
     }
   }
@@ -46,26 +83,20 @@ DTOOL_WIDEST
 void add_to_rows(const TableShape& shape, const std::uint8_t* observations, const float* out,
                  const float* gradient, std::int64_t count, std::int64_t begin, std::int64_t end,
                  float* table_gradient) {
-  for (std::int64_t i = 0; i < count; ++i, observations += shape.bytes) {
-    const float* const from = gradient + i * shape.width;
-    const float* const sums = out + i * shape.width;
+  const Bytes bytes{begin, end};
+  for (std::int64_t i = 0; i < count; ++i, out += shape.width, gradient += shape.width) {
+    const Rows rows{shape, observations + i * shape.bytes};
     std::int64_t column = 0;
-    for (; column + kBlock <= shape.width; column += kBlock) {
-      const auto* given = reinterpret_cast<const Values*>(from + column);
-      const auto* above = reinterpret_cast<const Values*>(sums + column);
-      Values added[kPerBlock];
-      for (std::int64_t k = 0; k < kPerBlock; ++k) added[k] = above[k] > 0 ? given[k] : Values{};
-      for (std::int64_t byte = begin; byte < end; ++byte) {
-        const auto row = shape.first_row[byte] + observations[byte];
-        auto* to = reinterpret_cast<Values*>(table_gradient + row * shape.width + column);
-        for (std::int64_t k = 0; k < kPerBlock; ++k) to[k] += added[k];
-      }
+    for (; column + 4 * kValues <= shape.width; column += 4 * kValues) {
+      add_columns<4>(rows, out, gradient, column, bytes, table_gradient);
+    }
+    for (; column + kValues <= shape.width; column += kValues) {
+      add_columns<1>(rows, out, gradient, column, bytes, table_gradient);
     }
     for (; column < shape.width; ++column) {
-      if (sums[column] <= 0) continue;
+      const float added = out[column] > 0 ? gradient[column] : 0;
       for (std::int64_t byte = begin; byte < end; ++byte) {
-        const auto row = shape.first_row[byte] + observations[byte];
-        table_gradient[row * shape.width + column] += from[column];
+        table_gradient[rows.at(byte, column)] += added;
       }
     }
   }
