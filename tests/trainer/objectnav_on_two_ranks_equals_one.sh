@@ -1,6 +1,7 @@
 #!/bin/bash
 # Two ranks with half of the samplers each see the same episodes as one rank with all of them and learn the same, where
-# no rollout is cut short: the same losses, entropies and rewards, within rounding.
+# no rollout is cut short: the same losses, entropies and rewards, within rounding. So does one rank whose samplers step
+# on threads of their own.
 . "$(dirname "$0")/harness.sh"
 # experiment FILE SAMPLERS RATE: the pipeline raises the rate with the square root of the ranks, so two ask for less.
 experiment() {
@@ -17,9 +18,11 @@ END
 }
 experiment one.toml 16 1e-3
 experiment two.toml 8 0.0007071067811865475
+sed 's/samplers = 16/samplers = 16, threads = 2/' one.toml > threads.toml
 experiment other.toml 8 0.0007171067811865475
 "$trainer" one.toml --nproc_per_node 1 --seed 7 --output_dir one > one.log 2>&1 || fail "one rank"
 "$trainer" two.toml --nproc_per_node 2 --seed 7 --output_dir two > two.log 2>&1 || fail "two ranks"
+"$trainer" threads.toml --nproc_per_node 1 --seed 7 --output_dir threads > threads.log 2>&1 || fail "one rank with threads"
 "$trainer" other.toml --nproc_per_node 2 --seed 7 --output_dir other > other.log 2>&1 || fail "another rate"
 
 # alike KEY A B: eight lines each, nowhere apart by more than a hundred thousandth of the largest.
@@ -29,7 +32,9 @@ alike() {
          END { exit n != 8 || worst > 1e-5 * most }'
 }
 for key in step loss value_loss entropy train_reward episode_steps learning_rate; do
-  alike $key one two || fail "$key: $(metric one step $key) and $(metric two step $key)"
+  for other in two threads; do
+    alike $key one $other || fail "$key: $(metric one step $key) and $(metric $other step $key)"
+  done
 done
 [ "$(metric one validation validation_spl)" = "$(metric two validation validation_spl)" ] || fail "other validation"
 ! alike loss one other || fail "another learning rate makes no difference"

@@ -96,7 +96,7 @@ DdPpo::DdPpo(const Experiment& experiment, const Options& options, const Meeting
       optimizer_(tensors_of(policy_.parameters()), experiment.optimizer),
       samplers_(settings_.environment, HouseSet::training, options.seed, first_sampler_,
                 static_cast<int>(settings_.samplers)),
-      collector_(samplers_, policy_, options.seed, first_sampler_),
+      collector_(samplers_, settings_.environment.threads, policy_, options.seed, first_sampler_),
       rollout_(settings_.ppo.num_steps, settings_.samplers, policy_.memory_size()),
       stragglers_(meeting, settings_.ppo.preemption_share,
                   experiment.distributed.collective_timeout) {}
@@ -175,6 +175,7 @@ void DdPpo::collect() {
   const PpoSettings& ppo = settings_.ppo;
   const auto least = static_cast<std::int64_t>(
       std::ceil(ppo.least_rollout_share * static_cast<double>(ppo.num_steps)));
+  const auto begin = Clock::now();
   stragglers_.begin(progress_.rollouts + 1);
   collector_.collect(rollout_, progress_.rollouts * ppo.num_steps, [&](std::int64_t steps) {
     return steps >= least && stragglers_.enough_have_finished();
@@ -182,6 +183,7 @@ void DdPpo::collect() {
   const bool is_whole = rollout_.steps == rollout_.capacity();
   if (is_whole) stragglers_.finish();
   untold_.episodes += samplers_.take_sums();
+  untold_.collecting += seconds_since(begin);
   untold_.rollouts += 1;
   untold_.cut_short += is_whole ? 0 : 1;
 }
@@ -210,9 +212,10 @@ void DdPpo::tell() {
   if (!std::isfinite(loss)) {
     throw RunFailed(fmt::format("the loss is no longer a number at step {}", progress_.steps));
   }
+  const double seconds = seconds_since(last_told_);
   if (log_) {
-    log_->step({position(), loss, learning_rate_, sums.steps / seconds_since(last_told_),
-                scores_of(sums), details_of(sums)});
+    log_->step({position(), loss, learning_rate_, sums.steps / seconds, scores_of(sums),
+                details_of(sums, seconds * group_.size)});
   }
   untold_ = {};
   last_told_ = Clock::now();

@@ -10,9 +10,10 @@ constexpr std::int64_t EpisodeSums::*kCounts[] = {&EpisodeSums::episodes, &Episo
                                                   &EpisodeSums::steps};
 constexpr double EpisodeSums::*kEpisodeSums[] = {&EpisodeSums::spl, &EpisodeSums::reward};
 constexpr double ExperienceSums::*kSums[] = {
-    &ExperienceSums::steps,   &ExperienceSums::rollouts,    &ExperienceSums::cut_short,
-    &ExperienceSums::learned, &ExperienceSums::policy_loss, &ExperienceSums::value_loss,
-    &ExperienceSums::entropy, &ExperienceSums::divergence,  &ExperienceSums::clipped};
+    &ExperienceSums::steps,      &ExperienceSums::rollouts, &ExperienceSums::cut_short,
+    &ExperienceSums::collecting, &ExperienceSums::learned,  &ExperienceSums::policy_loss,
+    &ExperienceSums::value_loss, &ExperienceSums::entropy,  &ExperienceSums::divergence,
+    &ExperienceSums::clipped};
 
 }  // namespace
 
@@ -65,7 +66,7 @@ Scores scores_of(const ExperienceSums& sums) {
   return scores;
 }
 
-Scores details_of(const ExperienceSums& sums) {
+Scores details_of(const ExperienceSums& sums, double seconds) {
   const EpisodeSums& ended = sums.episodes;
   const auto episodes = static_cast<double>(ended.episodes);
   Scores details;
@@ -77,6 +78,7 @@ Scores details_of(const ExperienceSums& sums) {
   add_mean(details, "kl", sums.divergence, sums.learned);
   add_mean(details, "clipped", sums.clipped, sums.learned);
   add_mean(details, "cut_short", sums.cut_short, sums.rollouts);
+  add_mean(details, "collecting", sums.collecting, seconds);
   return details;
 }
 

@@ -15,10 +15,11 @@ namespace dtool::trainer {
 /// Sums, so that they can be added up over ranks and updates.
 struct ExperienceSums {
   double steps = 0;
-  EpisodeSums episodes;  ///< that ended
-  double rollouts = 0;   ///< of all ranks
-  double cut_short = 0;  ///< of them, by stragglers' preemption
-  double learned = 0;    ///< steps that the following are of, one for each pass over them
+  EpisodeSums episodes;   ///< that ended
+  double rollouts = 0;    ///< of all ranks
+  double cut_short = 0;   ///< of them, by stragglers' preemption
+  double collecting = 0;  ///< seconds of all ranks, spent on rollouts
+  double learned = 0;     ///< steps that the following are of, one for each pass over them
   double policy_loss = 0;
   double value_loss = 0;
   double entropy = 0;
@@ -36,8 +37,8 @@ ExperienceSums sums_of(const std::vector<double>& numbers);
 double mean_loss(const ExperienceSums& sums, const PpoSettings& settings);
 
 /// How well the agents do, and the rest that is worth a curve: means over episodes, steps or
-/// rollouts; those without any are left out.
+/// rollouts; those without any are left out. `seconds` are those of all ranks.
 Scores scores_of(const ExperienceSums& sums);
-Scores details_of(const ExperienceSums& sums);
+Scores details_of(const ExperienceSums& sums, double seconds);
 
 }  // namespace dtool::trainer

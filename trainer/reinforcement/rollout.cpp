@@ -17,9 +17,17 @@ Rollout::Rollout(std::int64_t num_steps, std::int64_t samplers, std::int64_t mem
       keep(at::zeros({num_steps + 1, samplers})),
       memory_at_start(at::zeros({samplers, memory})) {}
 
-Collector::Collector(Samplers& samplers, ActorCritic& policy, std::uint64_t seed,
+/// With threads, one half of the samplers takes its step while the policy looks at the other.
+std::vector<Collector::Part> Collector::parts_of(int samplers, int threads) {
+  if (threads == 0 || samplers == 1) return {{0, samplers}};
+  return {{0, samplers / 2}, {samplers / 2, samplers}};
+}
+
+Collector::Collector(Samplers& samplers, int threads, ActorCritic& policy, std::uint64_t seed,
                      std::int64_t first_sampler)
     : samplers_(samplers),
+      stepping_(samplers, threads),
+      parts_(parts_of(samplers.count(), threads)),
       policy_(policy),
       seed_(seed),
       first_sampler_(first_sampler),
@@ -33,25 +41,56 @@ void Collector::collect(Rollout& rollout, std::int64_t first_step,
   rollout.memory_at_start.copy_(memory_);
   rollout.keep[0].copy_(keep_);
   samplers_.observe(rollout.observations[0].data_ptr<std::uint8_t>());
-  std::int64_t t = 0;
-  while (t < rollout.capacity()) {
-    const PolicyOutput seen = policy_.act(rollout.observations[t], memory_, rollout.keep[t]);
-    memory_ = seen.memory;
-    rollout.values[t].copy_(seen.values);
-    auto* actions = rollout.actions[t].data_ptr<std::uint8_t>();
-    sample_actions(seen.logits, seed_, first_sampler_, first_step + t, actions,
-                   rollout.log_probs[t].data_ptr<float>());
-    ++t;
-    samplers_.step(0, samplers_.count(), actions, rollout.rewards[t - 1].data_ptr<float>(),
-                   ended_.data(), rollout.observations[t].data_ptr<std::uint8_t>());
-    auto* keep = rollout.keep[t].data_ptr<float>();
-    for (std::size_t i = 0; i < ended_.size(); ++i) keep[i] = ended_[i] != 0 ? 0.0F : 1.0F;
-    if (is_enough(t)) break;
+  rollout.steps = 0;
+  while (rollout.steps < rollout.capacity()) {
+    for (const Part& part : parts_) {
+      act(rollout, part, first_step);
+      if (parts_.size() > 1) finish_step();  // the other part's, which went on meanwhile
+      begin_step(rollout, part);
+      if (parts_.size() == 1) finish_step();
+    }
+    ++rollout.steps;
+    if (is_enough(rollout.steps)) break;
   }
-  rollout.steps = t;
-  keep_.copy_(rollout.keep[t]);
+  finish_step();
+  const auto end = rollout.steps;
+  keep_.copy_(rollout.keep[end]);
   // What the steps after the last one are worth. The next rollout looks at the same again.
-  rollout.values[t].copy_(policy_.act(rollout.observations[t], memory_, rollout.keep[t]).values);
+  rollout.values[end].copy_(
+      policy_.act(rollout.observations[end], memory_, rollout.keep[end]).values);
+}
+
+/// Chooses the actions of the rollout's next step.
+void Collector::act(Rollout& rollout, const Part& part, std::int64_t first_step) {
+  const auto rows = [&](const at::Tensor& all) { return all.slice(0, part.begin, part.end); };
+  const auto t = rollout.steps;
+  const PolicyOutput seen =
+      policy_.act(rows(rollout.observations[t]), rows(memory_), rows(rollout.keep[t]));
+  rows(memory_).copy_(seen.memory);
+  rows(rollout.values[t]).copy_(seen.values);
+  sample_actions(seen.logits, seed_, first_sampler_ + part.begin, first_step + t,
+                 rows(rollout.actions[t]).data_ptr<std::uint8_t>(),
+                 rows(rollout.log_probs[t]).data_ptr<float>());
+}
+
+void Collector::begin_step(Rollout& rollout, const Part& part) {
+  const auto t = rollout.steps;
+  stepping_.begin(
+      part.begin, part.end,
+      {rollout.actions[t].data_ptr<std::uint8_t>(), rollout.rewards[t].data_ptr<float>(),
+       ended_.data(), rollout.observations[t + 1].data_ptr<std::uint8_t>()});
+  stepped_ = part;
+  stepped_keep_ = rollout.keep[t + 1].data_ptr<float>();
+}
+
+/// Waits for the step that was begun last, if it has not been waited for.
+void Collector::finish_step() {
+  stepping_.wait();
+  for (auto i = static_cast<std::size_t>(stepped_.begin);
+       i < static_cast<std::size_t>(stepped_.end); ++i) {
+    stepped_keep_[i] = ended_[i] != 0 ? 0.0F : 1.0F;
+  }
+  stepped_ = {};
 }
 
 void Collector::restore(const at::Tensor& memory, const at::Tensor& keep) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/objectnav/samplers.h"
+#include "trainer/objectnav/stepping_threads.h"
 #include "trainer/reinforcement/actor_critic.h"
 
 namespace dtool::trainer {
@@ -32,8 +33,9 @@ struct Rollout {
 /// The samplers of a rank and the memory that the policy has of their episodes.
 class Collector {
  public:
-  /// Actions are drawn by (`seed`, `first_sampler` + the sampler's index, the step's number).
-  Collector(Samplers& samplers, ActorCritic& policy, std::uint64_t seed,
+  /// The samplers step on `threads` of their own, if any, while the policy looks at others. Actions
+  /// are drawn by (`seed`, `first_sampler` + the sampler's index, the step's number).
+  Collector(Samplers& samplers, int threads, ActorCritic& policy, std::uint64_t seed,
             std::int64_t first_sampler);
 
   /// Fills `rollout` from where the last one ended; its first step has the number `first_step`.
@@ -47,13 +49,27 @@ class Collector {
   void restore(const at::Tensor& memory, const at::Tensor& keep);
 
  private:
+  /// Samplers [begin, end).
+  struct Part {
+    int begin = 0;
+    int end = 0;
+  };
+  static std::vector<Part> parts_of(int samplers, int threads);
+  void act(Rollout& rollout, const Part& part, std::int64_t first_step);
+  void begin_step(Rollout& rollout, const Part& part);
+  void finish_step();
+
   Samplers& samplers_;
+  SteppingThreads stepping_;
+  std::vector<Part> parts_;  ///< that step one after the other
   ActorCritic& policy_;
   std::uint64_t seed_;
   std::int64_t first_sampler_;
   at::Tensor memory_;
   at::Tensor keep_;
   std::vector<std::uint8_t> ended_;
+  Part stepped_;                   ///< whose step has begun
+  float* stepped_keep_ = nullptr;  ///< [N], of the observations after it
 };
 
 }  // namespace dtool::trainer
