@@ -9,7 +9,8 @@
 namespace dtool::trainer {
 namespace {
 
-/// 16 values at any address; where registers are shorter, the compiler takes several.
+/// 16 values at any address; where registers are shorter, the compiler takes several. Name the type
+/// in full: `auto` and template arguments forget that it need not be aligned.
 using Values __attribute__((vector_size(64), aligned(4), may_alias)) = float;
 constexpr std::int64_t kValues = 16;
 
@@ -30,10 +31,10 @@ template <std::int64_t kCount>
                                                std::int64_t column, float* out) {
   Values sums[kCount] = {};
   for (std::int64_t byte = 0; byte < rows.shape.bytes; ++byte) {
-    const auto* values = reinterpret_cast<const Values*>(table + rows.at(byte, column));
+    const Values* const values = reinterpret_cast<const Values*>(table + rows.at(byte, column));
     for (std::int64_t k = 0; k < kCount; ++k) sums[k] += values[k];
   }
-  auto* to = reinterpret_cast<Values*>(out + column);
+  Values* const to = reinterpret_cast<Values*>(out + column);
   for (std::int64_t k = 0; k < kCount; ++k) to[k] = sums[k] > 0 ? sums[k] : Values{};
 }
 
@@ -47,12 +48,12 @@ template <std::int64_t kCount>
 [[gnu::always_inline]] inline void add_columns(const Rows& rows, const float* out,
                                                const float* gradient, std::int64_t column,
                                                const Bytes& bytes, float* table_gradient) {
-  const auto* given = reinterpret_cast<const Values*>(gradient + column);
-  const auto* above = reinterpret_cast<const Values*>(out + column);
+  const Values* const given = reinterpret_cast<const Values*>(gradient + column);
+  const Values* const above = reinterpret_cast<const Values*>(out + column);
   Values added[kCount];
   for (std::int64_t k = 0; k < kCount; ++k) added[k] = above[k] > 0 ? given[k] : Values{};
   for (std::int64_t byte = bytes.begin; byte < bytes.end; ++byte) {
-    auto* to = reinterpret_cast<Values*>(table_gradient + rows.at(byte, column));
+    Values* const to = reinterpret_cast<Values*>(table_gradient + rows.at(byte, column));
     for (std::int64_t k = 0; k < kCount; ++k) to[k] += added[k];
   }
 }
