@@ -26,11 +26,13 @@ same_end again
 
 told() { grep -Eq "^checkpoint written: step [0-9]+, since $2 came$" "$1.log"; }
 for signal in USR1 TERM KILL; do
+  rank=0
+  [ $signal != USR1 ] || rank=1
   "${run[@]}" --output_dir $signal > $signal.log 2>&1 &
   pid=$!
   started+=("$pid")
   await 60 "training" is_training $signal.log
-  kill -$signal "$(worker_of "$pid" $([ $signal = USR1 ] && echo 1 || echo 0))"
+  kill -$signal "$(worker_of "$pid" $rank)"
   [ $signal != USR1 ] || await 60 "the checkpoint" told USR1 SIGUSR1
   kill -TERM "$pid" 2> /dev/null || true
   await_exit "$pid" 2> /dev/null

@@ -45,7 +45,7 @@ counts() {
 enough_are_cut() {
   hinder
   counts e > counts.log || fail "the steps are not those that were taken: $(cat counts.log)"
-  read -r cut whole < counts.log
+  read -r cut _ < counts.log
   [ "$cut" -ge 5 ]
 }
 begin e
@@ -58,7 +58,7 @@ tail -n 1 e.log | grep -q 'rank 2 .*signal 9' || fail "no cause"
 begin patient
 hinder
 counts patient > counts.log || fail "the steps are not those that were taken: $(cat counts.log)"
-read -r cut whole < counts.log
+read -r cut _ < counts.log
 [ "$cut" = 0 ] || fail "$cut rollouts were cut short without preemption"
 kill -TERM "$run"
 await_exit "$run" 2> /dev/null

@@ -33,7 +33,7 @@ struct Report {
   double loss = 0;
   double learning_rate = 0;
   double samples_per_second = 0;
-  Scores scores;   ///< of a test, where there was one, or of what was just trained on
+  Scores scores;        ///< of a test, where there was one, or of what was just trained on
   Scores details = {};  ///< that the console leaves out
 };
 
