@@ -78,6 +78,8 @@ struct Bench {
     return fastest_of([&] { forward().backward(direction); }) / steps;
   }
 
+  /// Of the recurrent unit's matrix products, forward and backward, alone.
+  double of_products();
   void act();
   void learn();
   void peers();
@@ -89,6 +91,28 @@ struct Bench {
   GruWeights gru;
   std::vector<at::Tensor> theirs;  ///< the same as torch.nn.GRU has them
 };
+
+double Bench::of_products() {
+  const c10::NoGradGuard no_gradients;
+  const auto samplers = memory.size(0), width = memory.size(1);
+  const at::Tensor inputs = seen.flatten(0, 1), before = memories.flatten(0, 1);
+  const at::Tensor input = gru.input.detach(), recurrent = gru.recurrent.detach();
+  const at::Tensor transposed = recurrent.t().contiguous();
+  at::Tensor at_gates = at::zeros({kSteps * samplers, 3 * width});
+  at::Tensor of_step = at::zeros({samplers, 3 * width});
+  at::Tensor at_memory = at::zeros({samplers, width});
+  return fastest_of([&] {
+           at::mm_out(at_gates, inputs, input);
+           for (std::int64_t t = 0; t < kSteps; ++t) at::mm_out(of_step, memories[t], recurrent);
+           for (std::int64_t t = 0; t < kSteps; ++t) {
+             at::mm_out(at_memory, at_gates.narrow(0, t * samplers, samplers), transposed);
+           }
+           inputs.t().mm(at_gates);
+           before.t().mm(at_gates);
+           at_gates.mm(input.t());
+         }) /
+         steps;
+}
 
 /// Acting is timed over a whole rollout, so that the weights are as far away as they then are.
 void Bench::act() {
@@ -148,6 +172,7 @@ void Bench::learn() {
             of_pass([&] { return embed_views(observations, table); }, at::rand_like(seen)));
   print_row("  recurrent unit",
             of_pass([&] { return masked_gru(gru, seen, memory, keep); }, at::rand_like(memories)));
+  print_row("    its matrix products alone", of_products());
   print_row("  heads", of_pass([&] { return at::linear(memories, heads, head_bias); },
                                at::rand({kSteps, memory.size(0), kActions + 1})));
   print_row("  loss",
