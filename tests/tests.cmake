@@ -184,6 +184,8 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       resuming_is_bit_for_bit
       same_seed_gives_the_same_numbers
       signals_write_a_checkpoint
+      rollout_mistakes_exit_with_2
+      rollout_shows_an_episode
       says_what_it_is
       stages_and_schedules_take_effect
       starts_under_torchrun_and_mpirun

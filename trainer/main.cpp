@@ -22,6 +22,7 @@
 #include "trainer/launch/requests.h"
 #include "trainer/launch/supervisor.h"
 #include "trainer/launch/visible_gpus.h"
+#include "trainer/objectnav/show_rollout.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/usage_error.h"
@@ -69,6 +70,11 @@ void check_pipeline(const Experiment& experiment, const Options& options, std::i
   }
 }
 
+[[noreturn]] void become(const std::filesystem::path& program, char** argv) {
+  execv(program.c_str(), argv);
+  throw UsageError(fmt::format("cannot start {}: {}", program.string(), std::strerror(errno)));
+}
+
 /// Under another launcher: this process goes on as the worker that the launcher meant it to be.
 [[noreturn]] void become_worker(const Place& place, const std::filesystem::path& program,
                                 int threads, char** argv) {
@@ -76,8 +82,7 @@ void check_pipeline(const Experiment& experiment, const Options& options, std::i
     const auto equals = each.find('=');
     setenv(each.substr(0, equals).c_str(), each.c_str() + equals + 1, 1);
   }
-  execv(program.c_str(), argv);
-  throw UsageError(fmt::format("cannot start {}: {}", program.string(), std::strerror(errno)));
+  become(program, argv);
 }
 
 MachineInRun machine_in_run(const Options& options) {
@@ -171,6 +176,18 @@ int work(const Options& options, const std::optional<Place>& place, int argc, ch
   return start_workers(options, needs, program, argc, argv);
 }
 
+/// Shows an episode. Only a network's policy needs the worker, which has LibTorch.
+int roll_out(const Options& options, char** argv) {
+  const Experiment experiment = read_experiment(options.experiment);
+  const ObjectNavSettings& objectnav = objectnav_of(experiment, options.experiment);
+  const RolloutOptions& rollout = *options.rollout;
+  if (*rollout.policy == PolicyKind::checkpoint) become(worker_program(), argv);
+  const std::uint64_t seed = rollout_seed(rollout, objectnav);
+  show_rollout(rollout, objectnav.environment, seed, policy_without_network(*rollout.policy, seed),
+               *rollout.policy == PolicyKind::random ? "chance" : "the shortest path");
+  return kTrained;
+}
+
 int run(int argc, char** argv) {
   const Options options = parse_command_line(argc, argv);
   if (options.action == Action::help) {
@@ -188,6 +205,7 @@ int run(int argc, char** argv) {
     check_pipeline(experiment, options, count_ranks(options));
     return kTrained;
   }
+  if (options.action == Action::rollout) return roll_out(options, argv);
   const auto place = place_from(process_environment, options);
   try {
     return work(options, place, argc, argv);

@@ -64,9 +64,16 @@ if(DTOOL_TRAINER)
     trainer/objectnav/furnish.cpp
     trainer/objectnav/house.cpp
     trainer/objectnav/paths.cpp
+    trainer/objectnav/show_rollout.cpp
+    trainer/objectnav/rollout_options.cpp
     trainer/objectnav/samplers.cpp
     trainer/objectnav/scene.cpp
     trainer/objectnav/stepping_threads.cpp
+    trainer/objectnav/svg_house.cpp
+    trainer/objectnav/svg_path.cpp
+    trainer/objectnav/svg_picture.cpp
+    trainer/objectnav/text_picture.cpp
+    trainer/objectnav/trace.cpp
     trainer/objectnav/view.cpp
     trainer/reinforcement/counted_random.cpp
     trainer/reinforcement/gru_gates.cpp
@@ -118,6 +125,7 @@ if(DTOOL_TRAINER)
     trainer/ranks/uncaught.cpp
     trainer/reinforcement/actor_critic.cpp
     trainer/reinforcement/advantage_statistics.cpp
+    trainer/reinforcement/checkpoint_policy.cpp
     trainer/reinforcement/ddppo.cpp
     trainer/reinforcement/experience.cpp
     trainer/reinforcement/gae.cpp

@@ -17,10 +17,12 @@
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/requests.h"
 #include "trainer/model/workload.h"
+#include "trainer/objectnav/show_rollout.h"
 #include "trainer/ranks/failure_watch.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/ranks/uncaught.h"
+#include "trainer/reinforcement/checkpoint_policy.h"
 #include "trainer/reinforcement/ddppo.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
@@ -110,6 +112,16 @@ void train_workload(const Experiment& experiment, const Options& options, const 
   train(experiment, options, group, workload);
 }
 
+/// Shows an episode of a trained policy, alone: this is no rank.
+int roll_out(const Experiment& experiment, const Options& options) {
+  at::set_num_threads(1);  // one agent's network is small
+  const auto seed = rollout_seed(*options.rollout, *experiment.objectnav);
+  const CheckpointPolicy policy = read_policy(experiment, options, seed);
+  show_rollout(*options.rollout, experiment.objectnav->environment, seed, policy.choose,
+               "the network of " + policy.file);
+  return kTrained;
+}
+
 /// What the ranks are here for, and what it needs.
 struct Job {
   Backend backend;
@@ -173,6 +185,7 @@ int run(int argc, char** argv) {
   const Options options = parse_command_line(argc, argv);
   std::optional<Experiment> experiment;
   if (!options.comm) experiment = read_experiment(options.experiment);
+  if (options.rollout) return roll_out(*experiment, options);
   const auto place = place_from(process_environment, options);
   if (!place) throw UsageError("dtool-trainer-worker is started by dtool-trainer, not by hand");
   const Meeting meeting = meet(*place, options.rendezvous_timeout);

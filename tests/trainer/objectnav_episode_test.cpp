@@ -29,9 +29,9 @@ struct Drawn {
   int distance(int x, int y) const {
     return field.distance[static_cast<std::size_t>(cell_at(x, y))];
   }
-  Outcome take(Move move) { return take_step(settings, house, field, move, episode); }
-  Outcome take_all(const std::vector<Move>& moves) {
-    Outcome last;
+  StepOutcome take(Move move) { return take_step(settings, house, field, move, episode); }
+  StepOutcome take_all(const std::vector<Move>& moves) {
+    StepOutcome last;
     for (const Move move : moves) last = take(move);
     return last;
   }
@@ -191,11 +191,11 @@ TEST(ObjectNavEpisode, RewardsAreTheOnesOfTheField) {
   EXPECT_FLOAT_EQ(drawn.take(Move::rotate_left).reward, -0.01f);
   EXPECT_FLOAT_EQ(drawn.take(Move::rotate_right).reward, -0.01f);
   EXPECT_FLOAT_EQ(drawn.take(Move::move_ahead).reward, -0.01f + 0.5f) << "half a metre nearer";
-  const Outcome end = drawn.take(Move::done);
+  const StepOutcome end = drawn.take(Move::done);
   EXPECT_TRUE(end.has_ended);
   EXPECT_FLOAT_EQ(end.reward, -0.01f + 10);
   EXPECT_NEAR(drawn.episode.reward, -0.04 + 0.5 + 10, 1e-9);
-  const Outcome failed = Drawn(kRoom, 3, 5, 0).take(Move::done);
+  const StepOutcome failed = Drawn(kRoom, 3, 5, 0).take(Move::done);
   EXPECT_TRUE(failed.has_ended);
   EXPECT_FLOAT_EQ(failed.reward, -0.01f);
 }
@@ -210,7 +210,8 @@ TEST(ObjectNavEpisode, ShapingAddsUpToTheDistanceThatWasGained) {
     double sum = 0;
     for (bool has_ended = false; !has_ended;) {
       const auto move = static_cast<Move>(random.below(kActions - 1));
-      const Outcome outcome = take_step(settings, scene.house, scene.field, move, scene.episode);
+      const StepOutcome outcome =
+          take_step(settings, scene.house, scene.field, move, scene.episode);
       sum += outcome.reward;
       has_ended = outcome.has_ended;
     }
@@ -225,7 +226,7 @@ TEST(ObjectNavEpisode, SplIsTheShareThatTheShortestPathIsOfThePathTaken) {
   Episode episode;
   episode.shortest = 6;
   episode.moves = 8;
-  const Outcome success{10, true, true};
+  const StepOutcome success{10, true, true};
   EXPECT_DOUBLE_EQ(success_by_path_length(episode, success), 0.75);
   EXPECT_DOUBLE_EQ(success_by_path_length(episode, {0, true, false}), 0);
   episode.moves = 6;
@@ -278,7 +279,7 @@ TEST(ObjectNavEpisode, ThePolicyThatKnowsTheHouseAlwaysSucceedsByTheShortestPath
   scene.set = HouseSet::validation;
   for (int number = 0; number < 2000; ++number) {
     begin_episode(settings, scene, number);
-    Outcome outcome;
+    StepOutcome outcome;
     while (!outcome.has_ended) {
       const Move move = shortest_path_move(scene.house, scene.field, scene.episode);
       outcome = take_step(settings, scene.house, scene.field, move, scene.episode);

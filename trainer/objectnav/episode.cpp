@@ -64,9 +64,9 @@ Episode begin_episode(const EnvironmentSettings& settings, const House& house, R
   return episode;
 }
 
-Outcome take_step(const EnvironmentSettings& settings, const House& house, const GoalField& field,
-                  Move move, Episode& episode) {
-  Outcome outcome;
+StepOutcome take_step(const EnvironmentSettings& settings, const House& house,
+                      const GoalField& field, Move move, Episode& episode) {
+  StepOutcome outcome;
   const int before = distance_at(field, episode.cell);
   double reward = -settings.step_penalty;
   ++episode.steps;
@@ -108,7 +108,7 @@ void observe(const House& house, const Episode& episode, std::uint8_t* observati
   observation[kHeadByte] = episode.head;
 }
 
-double success_by_path_length(const Episode& episode, const Outcome& end) {
+double success_by_path_length(const Episode& episode, const StepOutcome& end) {
   if (!end.is_success) return 0;
   return static_cast<double>(episode.shortest) / std::max(episode.shortest, episode.moves);
 }

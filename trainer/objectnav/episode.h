@@ -24,7 +24,7 @@ struct Episode {
 };
 
 /// What a step gave.
-struct Outcome {
+struct StepOutcome {
   float reward = 0;
   bool has_ended = false;
   bool is_success = false;
@@ -39,8 +39,8 @@ Episode begin_episode(const EnvironmentSettings& settings, const House& house, R
 /// in the current view within the success distance, or at the step limit. The reward is that of
 /// AllenAct's ObjectNavTask.judge: -step_penalty + shaping_weight * (metres that the shortest path
 /// to success became shorter) + at `done`, success_reward or failed_done_reward.
-Outcome take_step(const EnvironmentSettings& settings, const House& house, const GoalField& field,
-                  Move move, Episode& episode);
+StepOutcome take_step(const EnvironmentSettings& settings, const House& house,
+                      const GoalField& field, Move move, Episode& episode);
 
 /// Writes the `kObservationBytes` bytes of the observation.
 void observe(const House& house, const Episode& episode, std::uint8_t* observation);
@@ -51,7 +51,7 @@ Heading view_heading(const Episode& episode);
 /// Success weighted by path length of an episode that ended (Anderson et al. 2018,
 /// https://arxiv.org/abs/1807.06757, section 3): 0 without success, else the length of the shortest
 /// path divided by the greater of that and the path taken.
-double success_by_path_length(const Episode& episode, const Outcome& end);
+double success_by_path_length(const Episode& episode, const StepOutcome& end);
 
 /// What a policy that knows the house does: walks down the distance field, then turns until success
 /// is possible, then says that it is done.

@@ -39,7 +39,7 @@ struct alignas(64) Samplers::Sampler {  // no line of the cache is two threads'
   EpisodeSums sums;
   std::int64_t still_counted = kNoLimit;
 
-  void count(const Outcome& end) {
+  void count(const StepOutcome& end) {
     if (still_counted == 0) return;
     if (still_counted != kNoLimit) --still_counted;
     const Episode& episode = scene.episode;
@@ -119,8 +119,8 @@ void Samplers::step(int begin, int end, const std::uint8_t* actions, float* rewa
   for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
     assert(actions[i] < kActions);
     Scene& scene = samplers_[i].scene;
-    const Outcome outcome = take_step(settings_, scene.house, scene.field,
-                                      static_cast<Move>(actions[i]), scene.episode);
+    const StepOutcome outcome = take_step(settings_, scene.house, scene.field,
+                                          static_cast<Move>(actions[i]), scene.episode);
     rewards[i] = outcome.reward;
     ended[i] = outcome.has_ended ? 1 : 0;
     if (outcome.has_ended) {

@@ -28,19 +28,25 @@ Number number_of(std::string_view flag, std::string_view text, Number least, Num
 }
 
 constexpr int kMostMachines = 1 << 20;
+constexpr std::int64_t kMostEpisodes = 1'000'000'000;
 
-enum class For { both, training, comm };
+/// Whose flag it is: `runs` are training and comm, which have ranks.
+enum class For { all, runs, training, comm, rollout };
 
 struct Flag {
   const char* name;
   const char* value;  ///< the value's name in --help
   const char* help;
   void (*set)(Options&, const char* text);
-  For use = For::both;
+  For use = For::runs;
 };
 
 int small_number_of(std::string_view flag, std::string_view text) {
   return number_of(flag, text, 1, 1'000'000);
+}
+
+std::uint64_t seed_of(std::string_view text) {
+  return number_of<std::uint64_t>("seed", text, 0, std::numeric_limits<std::uint64_t>::max());
 }
 
 const Flag kFlags[] = {
@@ -63,10 +69,7 @@ const Flag kFlags[] = {
      "where rank 0 listens (default with one machine: a free port of 127.0.0.1)",
      [](Options& o, const char* v) { o.listener = parse_endpoint(v); }},
     {"seed", "S", "seed of the weights and of the order of the samples (default 0)",
-     [](Options& o, const char* v) {
-       o.seed = number_of<std::uint64_t>("seed", v, 0, std::numeric_limits<std::uint64_t>::max());
-     },
-     For::training},
+     [](Options& o, const char* v) { o.seed = seed_of(v); }, For::training},
     {"output_dir", "DIR", "metrics.jsonl and checkpoints/ go here (default experiment_output)",
      [](Options& o, const char* v) { o.output_dir = v; }, For::training},
     {"sizes", "SIZES", "bytes: 4k,1M or ranges that grow fourfold (default 1k-16M)",
@@ -102,14 +105,50 @@ const Flag kFlags[] = {
      }},
     {"check", nullptr, "read the experiment, say what is wrong with it, and exit",
      [](Options& o, const char*) { o.action = Action::check; }, For::training},
+    {"policy", "shortest|random|checkpoint",
+     "who chooses the actions: one that knows the house, chance, or a trained network "
+     "(default checkpoint where --checkpoint is given, else shortest)",
+     [](Options& o, const char* v) { o.rollout->policy = parse_policy(v); }, For::rollout},
+    {"checkpoint", "PATH|latest", "the trained network, or the newest in the output folder",
+     [](Options& o, const char* v) { o.checkpoint = v; }, For::rollout},
+    {"output_dir", "DIR", "where the checkpoints are (default experiment_output)",
+     [](Options& o, const char* v) { o.output_dir = v; }, For::rollout},
+    {"set", "training|validation", "whose houses (default validation)",
+     [](Options& o, const char* v) { o.rollout->set = parse_house_set(v); }, For::rollout},
+    {"seed", "S",
+     "seed of the houses, the starts and the actions that are drawn (default: that of the "
+     "experiment's [validation]; 0 for training houses)",
+     [](Options& o, const char* v) { o.rollout->seed = seed_of(v); }, For::rollout},
+    {"episode", "N", "which episode, from 0 (default 0)",
+     [](Options& o, const char* v) {
+       o.rollout->episode = number_of("episode", v, std::int64_t{0}, kMostEpisodes);
+     },
+     For::rollout},
+    {"output", "FILE", "write the picture here (default: the terminal)",
+     [](Options& o, const char* v) { o.rollout->output = v; }, For::rollout},
+    {"format", "text|svg", "of the picture (default svg for a file that ends so, else text)",
+     [](Options& o, const char* v) { o.rollout->format = parse_picture_format(v); }, For::rollout},
+    {"watch", nullptr, "show the episode step by step in the terminal",
+     [](Options& o, const char*) { o.rollout->shown = RolloutOptions::Shown::step_by_step; },
+     For::rollout},
     {"help", nullptr, "print this and exit",
-     [](Options& o, const char*) { o.action = Action::help; }},
+     [](Options& o, const char*) { o.action = Action::help; }, For::all},
     {"version", nullptr, "print the version and exit",
-     [](Options& o, const char*) { o.action = Action::version; }},
+     [](Options& o, const char*) { o.action = Action::version; }, For::all},
 };
 
+For use_of(const Options& options) {
+  return options.comm ? For::comm : options.rollout ? For::rollout : For::training;
+}
+
 bool is_for(const Flag& flag, const Options& options) {
-  return flag.use == For::both || (flag.use == For::comm) == options.comm.has_value();
+  const For use = use_of(options);
+  return flag.use == For::all || flag.use == use || (flag.use == For::runs && use != For::rollout);
+}
+
+/// `comm `, `rollout ` or nothing: what stands before the flags.
+const char* command_of(const Options& options) {
+  return options.comm ? "comm " : options.rollout ? "rollout " : "";
 }
 
 std::string hyphenated(std::string name) {
@@ -143,10 +182,9 @@ std::vector<std::string> read_flags(int argc, char** argv, Options& options) {
       const std::string word = optopt > 0 && optopt >= ' ' && optopt < 127 && index == '?'
                                    ? std::string("-") + static_cast<char>(optopt)
                                    : argv[optind - 1];
-      throw UsageError(
-          index == ':' ? fmt::format("{} needs a value", word)
-                       : fmt::format("unknown flag {}", word),
-          fmt::format("dtool-trainer {}--help lists the flags", options.comm ? "comm " : ""));
+      throw UsageError(index == ':' ? fmt::format("{} needs a value", word)
+                                    : fmt::format("unknown flag {}", word),
+                       fmt::format("dtool-trainer {}--help lists the flags", command_of(options)));
     }
     kFlags[index].set(options, optarg);
   }
@@ -184,7 +222,8 @@ Options parse_comm(int argc, char** argv) {
 
 constexpr const char* kTrainingUsage =
     "usage: dtool-trainer EXPERIMENT.toml [flags]\n"
-    "       dtool-trainer comm [flags]          (see dtool-trainer comm --help)\n"
+    "       dtool-trainer comm [flags]                        (see dtool-trainer comm --help)\n"
+    "       dtool-trainer rollout EXPERIMENT.toml [flags]  (see dtool-trainer rollout --help)\n"
     "\n"
     "Trains the experiment on this machine's part of a run.";
 
@@ -193,6 +232,11 @@ constexpr const char* kCommUsage =
     "\n"
     "Checks and times the messages and collective operations between ranks, the library's beside\n"
     "dtool's own.";
+
+constexpr const char* kRolloutUsage =
+    "usage: dtool-trainer rollout EXPERIMENT.toml [flags]\n"
+    "\n"
+    "Plays one episode of an objectnav experiment and shows what the agent did.";
 
 constexpr const char* kTrainingExitCodes =
     "Exit code: 0 trained; 1 a worker failed; 2 a mistake in the flags, the experiment or the "
@@ -203,32 +247,60 @@ constexpr const char* kCommExitCodes =
     "Exit code: 0 measured, and every number right; 1 numbers were wrong or a worker failed;\n"
     "2 a mistake in the flags; 130 interrupted; 143 terminated.\n";
 
-}  // namespace
+constexpr const char* kRolloutExitCodes =
+    "Exit code: 0 shown, however the episode went; 1 something failed; 2 a mistake in the flags "
+    "or\n"
+    "the experiment.\n";
 
-Options parse_command_line(int argc, char** argv) {
-  Options options;
-  if (argc > 1 && std::string_view(argv[1]) == "comm") return parse_comm(argc - 1, argv + 1);
-  const auto rest = read_flags(argc, argv, options);
-  if (options.action == Action::help || options.action == Action::version) return options;
+/// Of the arguments that are no flags, the only one.
+std::string experiment_of(const std::vector<std::string>& rest, const Options& options) {
   if (rest.empty()) {
-    throw UsageError("no experiment given", "dtool-trainer EXPERIMENT.toml [flags]");
+    throw UsageError("no experiment given",
+                     fmt::format("dtool-trainer {}EXPERIMENT.toml [flags]", command_of(options)));
   }
   if (rest.size() > 1) {
     throw UsageError(fmt::format("one experiment at a time: '{}' is one too many", rest[1]));
   }
-  options.experiment = rest[0];
+  return rest[0];
+}
+
+Options parse_rollout(int argc, char** argv) {
+  Options options;
+  options.action = Action::rollout;
+  options.rollout.emplace();
+  const auto rest = read_flags(argc, argv, options);
+  if (options.action != Action::rollout) return options;
+  options.experiment = experiment_of(rest, options);
+  complete(*options.rollout, options.checkpoint);
+  if (*options.rollout->policy == PolicyKind::checkpoint && !options.checkpoint) {
+    options.checkpoint = "latest";
+  }
+  return options;
+}
+
+}  // namespace
+
+Options parse_command_line(int argc, char** argv) {
+  Options options;
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "comm") return parse_comm(argc - 1, argv + 1);
+  if (first == "rollout") return parse_rollout(argc - 1, argv + 1);
+  const auto rest = read_flags(argc, argv, options);
+  if (options.action == Action::help || options.action == Action::version) return options;
+  options.experiment = experiment_of(rest, options);
   check(options);
   return options;
 }
 
 std::string usage_text(const Options& options) {
-  std::string text = options.comm ? kCommUsage : kTrainingUsage;
+  std::string text = options.comm ? kCommUsage : options.rollout ? kRolloutUsage : kTrainingUsage;
   text += " Each flag may be spelt with hyphens too.\n\n";
   for (const Flag& flag : kFlags) {
     if (!is_for(flag, options)) continue;
     const auto left = fmt::format("--{} {}", flag.name, flag.value == nullptr ? "" : flag.value);
     text += fmt::format("  {:<36} {}\n", left, flag.help);
   }
+  if (options.rollout) return text + "\n" + kRolloutExitCodes;
   text +=
       "\n"
       "Under torchrun, srun or mpirun the process is a worker itself, unless --machine_id or\n"

@@ -10,10 +10,11 @@
 
 #include "trainer/comm/comm_options.h"
 #include "trainer/launch/endpoint.h"
+#include "trainer/objectnav/rollout_options.h"
 
 namespace dtool::trainer {
 
-enum class Action { train, check, comm, help, version };
+enum class Action { train, check, comm, rollout, help, version };
 
 struct Options {
   Action action = Action::train;
@@ -26,13 +27,14 @@ struct Options {
   std::filesystem::path output_dir = "experiment_output";
   std::optional<std::string> checkpoint;  ///< a path, or `latest`
   std::chrono::seconds rendezvous_timeout{300};
-  std::optional<CommOptions> comm;  ///< `dtool-trainer comm`
+  std::optional<CommOptions> comm;        ///< `dtool-trainer comm`
+  std::optional<RolloutOptions> rollout;  ///< `dtool-trainer rollout`
 };
 
 /// Reads the flags, in their underscored or hyphenated spelling. Throws UsageError.
 Options parse_command_line(int argc, char** argv);
 
-/// What `--help` prints, of training or of `comm`.
+/// What `--help` prints, of training, of `comm` or of `rollout`.
 std::string usage_text(const Options& options);
 
 }  // namespace dtool::trainer

@@ -235,6 +235,15 @@ Experiment read_experiment(const std::filesystem::path& file) {
   return experiment;
 }
 
+const ObjectNavSettings& objectnav_of(const Experiment& experiment,
+                                      const std::filesystem::path& file) {
+  if (experiment.objectnav) return *experiment.objectnav;
+  throw UsageError(
+      fmt::format("{}: rollout shows episodes of objectnav, and this is another workload",
+                  file.string()),
+      "give an experiment with workload = \"objectnav\"");
+}
+
 std::int64_t multiply_adds_per_batch(const Experiment& experiment) {
   if (experiment.objectnav) return multiply_adds_per_batch(*experiment.objectnav);
   std::int64_t largest = 0;

@@ -137,6 +137,10 @@ struct Experiment {
 /// Reads and checks an experiment. Throws UsageError with file, line and key.
 Experiment read_experiment(const std::filesystem::path& file);
 
+/// The settings of an experiment with workload objectnav. Throws UsageError for any other.
+const ObjectNavSettings& objectnav_of(const Experiment& experiment,
+                                      const std::filesystem::path& file);
+
 /// Forward multiply-adds of one rank's largest micro-batch; images count as 28 x 28 pixels and
 /// outputs as ten where only the data can tell.
 std::int64_t multiply_adds_per_batch(const Experiment& experiment);

@@ -161,6 +161,11 @@ void refuse_objectnav(const TomlReader& reader) {
              "is only for workload = \"objectnav\"");
 }
 
+std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSettings& settings) {
+  if (options.seed) return *options.seed;
+  return options.set == HouseSet::validation ? settings.validation.seed : 0;
+}
+
 Pipeline plan_pipeline(const ObjectNavSettings& settings, std::int64_t ranks) {
   return plan_pipeline(settings.pipeline,
                        {settings.ppo.num_mini_batch, settings.ppo.update_repeats},

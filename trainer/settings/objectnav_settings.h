@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "trainer/objectnav/environment_settings.h"
+#include "trainer/objectnav/rollout_options.h"
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/settings/toml_reader.h"
@@ -33,6 +34,9 @@ ObjectNavSettings read_objectnav(TomlReader& reader);
 
 /// For the other workloads: UsageError where the file has a table that only objectnav has.
 void refuse_objectnav(const TomlReader& reader);
+
+/// The seed of a rollout's episode.
+std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSettings& settings);
 
 /// The pipeline on so many ranks, each of which is a node of the tutorial's: it has `samplers` of
 /// its own. Throws UsageError.

@@ -1,0 +1,50 @@
+#!/bin/bash
+# dtool-trainer rollout plays an episode and draws it, in the terminal or as a file: the same one each time, and with a
+# checkpoint the one that validation has played.
+. "$(dirname "$0")/harness.sh"
+cat > e.toml << 'END'
+workload = "objectnav"
+environment = {samplers = 8, step_limit = 30, least_side = 9, most_side = 9, success_distance = 2.0, least_start_distance = 0.5}
+model = {embedding = 16, hidden = 24}
+ppo = {num_steps = 16, num_mini_batch = 2}
+pipeline = {steps = 8192, small_batch_steps = 0, transition_steps_per_node = 0}
+validation = {every_steps = 0, episodes = 8, seed = 4}
+checkpoint = {every_steps = 4096}
+END
+"$trainer" rollout e.toml --episode 3 > text.log || fail "as text: exit code $?"
+for what in '^Episode 3 in validation houses, seed 4; actions by the shortest path$' '^##########' 'seen, looking' '## wall, + door' \
+  '^success after [0-9]* steps, .* SPL 1.00, reward'; do
+  grep -q -- "$what" text.log || fail "the text lacks '$what'"
+done
+"$trainer" rollout e.toml --episode 4 > other.log || fail "another episode: exit code $?"
+! cmp -s text.log other.log || fail "two episodes are alike"
+"$trainer" rollout e.toml --episode 3 --seed 5 > other.log || fail "another seed: exit code $?"
+! cmp -s text.log other.log || fail "two seeds are alike"
+"$trainer" rollout e.toml --episode 3 --set training --seed 4 > other.log || fail "training houses: exit code $?"
+! cmp -s text.log other.log || fail "training and validation houses are alike"
+
+"$trainer" rollout e.toml --episode 3 --output one.svg > svg.log || fail "as SVG: exit code $?"
+grep -q '^one.svg: success after' svg.log || fail "the file's line lacks how it ended"
+python3 -c 'import sys, xml.etree.ElementTree as xml; sys.exit(xml.parse("one.svg").getroot().tag != "{http://www.w3.org/2000/svg}svg")' ||
+  fail "one.svg is no SVG"
+"$trainer" rollout e.toml --episode 3 --format svg > two.svg || fail "SVG on standard output: exit code $?"
+cmp one.svg two.svg || fail "the same episode is drawn otherwise"
+
+steps=$(sed -n 's/^success after \([0-9]*\) steps.*/\1/p' text.log)
+"$trainer" rollout e.toml --episode 3 --watch > watch.log || fail "--watch: exit code $?"
+[ "$(grep -c '^step [0-9]*: ' watch.log)" = "$steps" ] || fail "--watch shows other steps than there are"
+tail -n 1 watch.log | cmp - <(tail -n 1 text.log) || fail "--watch ends otherwise"
+
+"$trainer" rollout e.toml --policy random --output random.svg > random.log || fail "random: exit code $?"
+"$trainer" rollout e.toml --policy random --output random.svg | cmp - random.log || fail "chance is another each time"
+
+"$trainer" e.toml --output_dir out > out.log 2>&1 || fail "training: exit code $?"
+successes=0
+for episode in 0 1 2 3 4 5 6 7; do
+  "$trainer" rollout e.toml --output_dir out --checkpoint latest --episode $episode > "checkpoint.$episode.log" || fail "the checkpoint: exit code $?"
+  grep -q "actions by the network of out/checkpoints/step_" "checkpoint.$episode.log" || fail "the policy has no name"
+  if grep -q '^success after' "checkpoint.$episode.log"; then successes=$((successes + 1)); fi
+done
+told=$(metric out validation validation_success | tail -n 1)
+awk -v told="$told" -v successes=$successes 'BEGIN { exit !(told * 8 == successes) }' ||
+  fail "validation tells of $told success, and $successes of its 8 episodes succeed"

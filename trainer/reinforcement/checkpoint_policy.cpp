@@ -1,0 +1,62 @@
+#include "trainer/reinforcement/checkpoint_policy.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/reinforcement/sample_actions.h"
+#include "trainer/settings/usage_error.h"
+#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/resume.h"
+#include "trainer/training/snapshot.h"
+
+namespace dtool::trainer {
+namespace {
+
+std::filesystem::path file_of(const Options& options) {
+  if (*options.checkpoint != "latest") {
+    if (std::filesystem::is_regular_file(*options.checkpoint)) return *options.checkpoint;
+    throw UsageError(fmt::format("no checkpoint at {}", *options.checkpoint));
+  }
+  if (const auto latest = latest_checkpoint(checkpoints_of(options))) return *latest;
+  throw UsageError(fmt::format("--checkpoint latest: none in {}", checkpoints_of(options).string()),
+                   "--output_dir names the folder that the training was given");
+}
+
+/// One agent, with its memory of the episode.
+struct Agent {
+  ActorCritic network;
+  std::uint64_t seed;
+  at::Tensor memory = at::zeros({1, network.memory_size()});
+  at::Tensor observation = at::empty({1, kObservationBytes}, at::kByte);
+
+  Move choose(const Scene& scene) {
+    const c10::NoGradGuard no_gradients;
+    observe(scene.house, scene.episode, observation.data_ptr<std::uint8_t>());
+    const at::Tensor keep = at::full({1}, scene.episode.steps == 0 ? 0.0F : 1.0F);
+    const PolicyOutput seen = network.act(observation, memory, keep);
+    memory = seen.memory;
+    std::uint8_t action = 0;
+    float log_prob = 0;
+    sample_actions(seen.logits, seed, scene.sampler, scene.episode.steps, &action, &log_prob);
+    return static_cast<Move>(action);
+  }
+};
+
+}  // namespace
+
+CheckpointPolicy read_policy(const Experiment& experiment, const Options& options,
+                             std::uint64_t seed) {
+  const auto file = file_of(options);
+  const ObjectNavSettings& settings = *experiment.objectnav;
+  const auto agent = std::make_shared<Agent>(
+      Agent{ActorCritic({settings.embedding, settings.hidden}, at::kCPU), seed});
+  unpack_model(read_whole(file), file.string(), agent->network);
+  return {[agent](const Scene& scene) { return agent->choose(scene); }, file.string()};
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,23 @@
+// A trained policy for `dtool-trainer rollout`, out of a checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trainer/objectnav/trace.h"
+#include "trainer/settings/command_line.h"
+#include "trainer/settings/experiment.h"
+
+namespace dtool::trainer {
+
+/// The network of `--checkpoint`, and the file it is from. It draws its actions as `validate` does
+/// from the same seed, so that episode N is the one that validation has played. Throws UsageError
+/// where there is no such checkpoint, or it is another network's.
+struct CheckpointPolicy {
+  MovePolicy choose;
+  std::string file;
+};
+CheckpointPolicy read_policy(const Experiment& experiment, const Options& options,
+                             std::uint64_t seed);
+
+}  // namespace dtool::trainer
