@@ -6,6 +6,13 @@
 
 namespace dtool::cli {
 
+bool is_variable_name(std::string_view name) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+  constexpr std::string_view kDigits = "0123456789";
+  if (name.empty() || kDigits.find(name.front()) != std::string_view::npos) return false;
+  return name.find_first_not_of(fmt::format("{}{}", kLetters, kDigits)) == std::string_view::npos;
+}
+
 std::string assign(std::string_view name, std::string_view value) {
   return fmt::format("{}={}\n", name, ssh::quote(value));
 }

@@ -7,6 +7,9 @@
 
 namespace dtool::cli {
 
+/// Whether a shell's or an environment's variable can be called so.
+bool is_variable_name(std::string_view name);
+
 /// `name=value` and a line end; the value arrives unchanged.
 std::string assign(std::string_view name, std::string_view value);
 

@@ -53,7 +53,7 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
                                                      : std::to_string(needs.port));
   text += fmt::format("code_place={}\n", ssh::quote_path(needs.code_folders[host]));
   if (needs.survey == Survey::yes) text.append(scripts::kSurvey);
-  return text.append(scripts::kCheck);
+  return text.append(scripts::kFree_port).append(scripts::kCheck);
 }
 
 void set_lack(Checked& checked, std::string what, std::string error, std::string hint) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <chrono>
 #include <cstdlib>
 
@@ -24,14 +23,6 @@ std::string folder_of_run(const RunPlan& plan, const MachinePlan& machine) {
   const std::string base =
       is_relative ? machine.code_folder + "/" + plan.output_dir : plan.output_dir;
   return base + "/" + plan.run_id;
-}
-
-bool is_variable_name(std::string_view name) {
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) return false;
-  for (const char each : name) {
-    if (std::isalnum(static_cast<unsigned char>(each)) == 0 && each != '_') return false;
-  }
-  return true;
 }
 
 }  // namespace

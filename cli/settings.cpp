@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "cli/assignments.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
 
@@ -82,13 +83,6 @@ void read_run(Settings& settings, const StrictTable& table) {
   if (engine != "apptainer" && engine != "podman" && engine != "charliecloud")
     table.refuse("container_engine", "is none of apptainer, podman and charliecloud");
   if (auto binds = table.texts("bind")) settings.bind = std::move(*binds);
-}
-
-bool is_variable_name(std::string_view name) {
-  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-  constexpr std::string_view kDigits = "0123456789";
-  if (name.empty() || kDigits.find(name.front()) != std::string_view::npos) return false;
-  return name.find_first_not_of(fmt::format("{}{}", kLetters, kDigits)) == std::string_view::npos;
 }
 
 void read_environment(Settings& settings, const StrictTable& table) {

@@ -215,7 +215,7 @@ std::string SlurmLauncher::batch(const RunPlan& plan) const {
           assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
           assign("has_trainer", plan.program.empty() ? "yes" : "no") +
           assign("notice", std::to_string(notice)) + arrays(plan);
-  return text.append(scripts::kSlurm_batch);
+  return text.append(scripts::kFree_port).append(scripts::kSlurm_batch);
 }
 
 std::string SlurmLauncher::rank(const RunPlan& plan) const {
@@ -267,7 +267,7 @@ std::vector<HostJob> SlurmLauncher::jobs(const RunPlan& plan) const {
     job.files.emplace_back("probe", std::string(scripts::kSlurm_steps_probe));
     job.files.emplace_back("end",
                            "allocation=$(< allocation)\n" + std::string(scripts::kSlurm_end_steps));
-    job.files.emplace_back("allocation", std::getenv("SLURM_JOB_ID"));
+    job.files.emplace_back("allocation", surrounding_allocation()->job);
     return {{0, job}};
   }
   const std::size_t parts = plan.machines.size() / nodes_of(plan);
@@ -286,7 +286,7 @@ std::string SlurmLauncher::started(const RunPlan& plan, const killfiles::Killfil
       seeds_.empty() ? fmt::format("seed {}", plan.seed) : "for each of the seeds " + seeds_);
   if (plan.machines.front().leader == Leader::screen)
     return fmt::format("started in the allocation of job {}, and ends with it; {}",
-                       std::getenv("SLURM_JOB_ID"), what);
+                       surrounding_allocation()->job, what);
   return fmt::format("given to Slurm on {} as job {}; {}", killfile.machines.front().host,
                      killfile.job, what);
 }

@@ -84,31 +84,17 @@ fi
 gpus=$(nvidia-smi -L 2> /dev/null | grep -c '^GPU ')
 answer gpus "${gpus:-0}"
 
-# ports that something listens on, in hexadecimal, then in decimal
-listening() {
-  cat /proc/net/tcp /proc/net/tcp6 2> /dev/null | awk '$4 == "0A" { n = split($2, a, ":"); print a[n] }' |
-    while read -r hex; do echo $((16#$hex)); done
-}
-# Sets free to a port not in taken, below the kernel's own range for outgoing connections, so that none of those takes it
-# meanwhile.
-find_free() {
-  local try
-  for ((try = 0; try < 200; try++)); do
-    free=$((20000 + RANDOM % 12000))
-    [[ $taken == *" $free "* ]] || break
-  done
-}
 if [ -n "$port" ]; then
-  taken=" $(listening | tr '\n' ' ') "
+  taken=$(listening_ports)
   if [ "$port" = auto ]; then
-    find_free
+    find_free_port
     port=$free
     answer port "$port"
   elif [[ $taken == *" $port "* ]]; then
     answer port_taken "$port"
   fi
   taken+=" $port "
-  find_free
+  find_free_port
   answer coordinator_port "$free"
   read -r _ _ address _ <<< "${SSH_CONNECTION-}"
   if [ -z "$address" ] && [ -n "$peer" ]; then

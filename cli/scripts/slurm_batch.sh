@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2015,SC2094,SC2154
+# shellcheck shell=bash disable=SC2015,SC2034,SC2094,SC2154
 # The job of a run, or a member of its array: runs on the job's first node, has srun start the processes, again after a
 # failure where that is wanted, and records what became of each machine. Arguments: the run's folder, which all nodes must
 # see. Defined before: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts, on_failure, has_trainer (yes or no), parts and seeds
@@ -20,17 +20,6 @@ read -r attempt 2> /dev/null < attempts || attempt=-1
 read -r failures 2> /dev/null < failures || failures=0
 [ "$attempt" = -1 ] || say "Slurm started this job again"
 
-# Ports of this node that nobody listens on, below the kernel's own range for outgoing connections.
-free_port() {
-  local taken port try
-  taken=" $(cat /proc/net/tcp /proc/net/tcp6 2> /dev/null | awk '$4 == "0A" { n = split($2, a, ":"); print a[n] }' |
-    while read -r port; do echo $((16#$port)); done | tr '\n' ' ') "
-  for ((try = 0; try < 200; try++)); do
-    port=$((20000 + RANDOM % 12000))
-    [[ $taken == *" $port "* ]] || break
-  done
-  echo "$port"
-}
 # The first node as others reach it.
 own_address() {
   local name address
@@ -101,8 +90,10 @@ run_attempt() {
   echo "$attempt" > attempts
   [ "$attempt" = 0 ] || echo "$attempt" > attempt
   clear_records
+  taken=$(listening_ports)
+  find_free_port
   srun --nodes="$nodes" --ntasks="$all_tasks" ${tasks:+--ntasks-per-node="$tasks"} --kill-on-bad-exit="$kill_on_bad_exit" \
-    --job-name="$run_id" bash "$run/machine0/rank" "$run" "$attempt" "$address" "$(free_port)" 2> srun.err &
+    --job-name="$run_id" bash "$run/machine0/rank" "$run" "$attempt" "$address" "$free" 2> srun.err &
   step=$!
   while kill -0 "$step" 2> /dev/null; do
     wait "$step"

@@ -1,0 +1,18 @@
+# shellcheck shell=bash disable=SC2034
+# Ports to listen on. check.sh and the batch script of Slurm's jobs, which have this before them, look for one.
+
+# The ports of this host that something listens on, each between blanks.
+listening_ports() {
+  local hex
+  cat /proc/net/tcp /proc/net/tcp6 2> /dev/null | awk '$4 == "0A" { n = split($2, a, ":"); print a[n] }' |
+    { while read -r hex; do printf ' %s' $((16#$hex)); done; echo ' '; }
+}
+# Sets free to a port not in taken, below the kernel's own range for outgoing connections, so that none of those takes it
+# meanwhile.
+find_free_port() {
+  local try
+  for ((try = 0; try < 200; try++)); do
+    free=$((20000 + RANDOM % 12000))
+    [[ $taken == *" $free "* ]] || break
+  done
+}
