@@ -80,6 +80,7 @@ bool Reader::read(std::string_view line) {
   const nlohmann::json json = parse_line(line);
   if (!json.is_object() || !json.contains("event") || !json["event"].is_string()) return false;
   const bool is_start = json["event"] == "start";
+  const bool is_validation = json["event"] == "validation";
   const auto step = json.find("step");
   if (step == json.end() ? !is_start : !step->is_number()) return false;
   // A start that names no step is one from nothing.
@@ -88,11 +89,15 @@ bool Reader::read(std::string_view line) {
   if (time != json.end() && time->is_number()) {
     record.time = time->get<double>();
     if (is_start && record.step <= 0) stretches_.clear();  // begun anew
-    if (is_start || stretches_.empty()) stretches_.push_back({record.time, record.time});
-    stretches_.back().end = std::max(stretches_.back().end, record.time);
+    if (is_start || (stretches_.empty() && !is_validation))
+      stretches_.push_back({record.time, record.time});
+    if (!is_validation) stretches_.back().end = std::max(stretches_.back().end, record.time);
   }
   if (is_start) {
-    std::erase_if(records_, [&record](const Record& each) { return each.step > record.step; });
+    // What another run's validation tells comes first, whenever it was.
+    std::erase_if(records_, [&record](const Record& each) {
+      return each.step > record.step && !(each.time > record.time);
+    });
     return true;
   }
   for (const auto& [name, value] : json.items()) {

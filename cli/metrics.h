@@ -27,10 +27,10 @@ struct Metrics {
 };
 
 /// Reads a metrics.jsonl. A `start` line makes the steps after its own void, as a resumed run tells
-/// of them again; the seconds that they took count, the time until the run was resumed does not.
-/// Lines that come late, as those of a validation elsewhere, are put in their place. A last line
-/// without its end is still being written, and left out. A metric that both events have is taken
-/// from the one that tells more often. Never throws on what it is given.
+/// of them again, unless their time is later; the seconds that they took count, the time until the
+/// run was resumed does not. Lines that come late, as those of a validation elsewhere, are put in
+/// their place. A last line without its end is still being written, and left out. A metric that
+/// both events have is taken from the one that tells more often. Never throws on what it is given.
 Metrics read_metrics(std::string_view text);
 
 }  // namespace dtool::cli

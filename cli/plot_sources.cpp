@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <system_error>
 
 #include "cli/action.h"
@@ -14,14 +15,18 @@ namespace dtool::cli {
 namespace {
 
 constexpr std::string_view kFile = "metrics.jsonl";
+/// Beside it, where another run follows this one and validates its checkpoints.
+constexpr std::string_view kValidation = "validation.jsonl";
 constexpr std::string_view kHere = "dtool-answer metrics=here\n";
 
 ssh::Command read_command(const std::string& folder) {
   return ssh::bash(
-      fmt::format("{}file={}/{}\n"
-                  "[ -e \"$file\" ] || {{ answer metrics missing; exit; }}\n"
-                  "answer metrics here\nexec cat -- \"$file\"\n",
-                  ssh::answer_function(), ssh::quote_path(folder), kFile));
+      fmt::format("{0}folder={1}\n"
+                  "[ -e \"$folder/{2}\" ] || {{ answer metrics missing; exit; }}\n"
+                  "answer metrics here\n"
+                  "[ ! -e \"$folder/{3}\" ] || cat -- \"$folder/{3}\"\n"
+                  "exec cat -- \"$folder/{2}\"\n",
+                  ssh::answer_function(), ssh::quote_path(folder), kFile, kValidation));
 }
 
 /// The host answered, and has no such file.
@@ -39,7 +44,12 @@ void tell_missing(ssh::HostResult& result, const std::string& folder) {
 PlotSource read_file_source(const std::string& file) {
   PlotSource source{file, std::nullopt, {}};
   try {
-    source.metrics = read_metrics(killfiles::read_whole(file));
+    const std::filesystem::path path = file;
+    const auto validation = path.parent_path() / kValidation;
+    std::string text;
+    if (path.filename() == kFile && std::filesystem::exists(validation))
+      text = killfiles::read_whole(validation);
+    source.metrics = read_metrics(text + killfiles::read_whole(file));
   } catch (const std::system_error& error) {
     throw UsageError(fmt::format("--file: {}", error.what()));
   }

@@ -161,6 +161,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       a_failing_mirror_is_followed_by_the_next
       a_mistake_on_one_machine_is_told_to_all
       a_loss_that_is_no_number_ends_the_run
+      a_run_validates_the_checkpoints_of_another
       a_silent_rank_is_named
       a_terminal_has_a_bar_and_a_log_has_lines
       bfloat16_learns_as_float32_does

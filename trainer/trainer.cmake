@@ -136,6 +136,7 @@ if(DTOOL_TRAINER)
     trainer/reinforcement/rollout.cpp
     trainer/reinforcement/sample_actions.cpp
     trainer/reinforcement/stragglers.cpp
+    trainer/reinforcement/follow_checkpoints.cpp
     trainer/reinforcement/validation.cpp
     trainer/reinforcement/view_embedding.cpp
     trainer/training/cuda_graph.cpp

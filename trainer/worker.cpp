@@ -24,6 +24,7 @@
 #include "trainer/ranks/uncaught.h"
 #include "trainer/reinforcement/checkpoint_policy.h"
 #include "trainer/reinforcement/ddppo.h"
+#include "trainer/reinforcement/follow_checkpoints.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/settings_table.h"
@@ -102,7 +103,11 @@ void train_workload(const Experiment& experiment, const Options& options, const 
                     const Group& group) {
   torch::manual_seed(options.seed);
   if (experiment.objectnav) {
-    train_ddppo(experiment, options, meeting, group);
+    if (experiment.objectnav->validation.follow.empty()) {
+      train_ddppo(experiment, options, meeting, group);
+    } else {
+      follow_checkpoints(experiment, options, group);
+    }
     return;
   }
   DataSets data = load_data(experiment.data, group.device);

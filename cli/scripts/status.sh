@@ -98,9 +98,11 @@ if [ -r "$log" ]; then
 fi
 if [ -n "$output" ] && [ -r "$output/metrics.jsonl" ]; then
   # Two answers: a validation comes far more rarely than a line of training.
-  newest() { tail -c 65536 "$output/metrics.jsonl" | grep -aE "^\\{\"event\": \"($1)\".*\\}\$" | tail -n 1; }
-  metrics=$(newest 'step|epoch')
-  validation=$(newest validation)
+  newest() { tail -c 65536 "$output/$2" | grep -aE "^\\{\"event\": \"($1)\".*\\}\$" | tail -n 1; }
+  metrics=$(newest 'step|epoch' metrics.jsonl)
+  told=metrics.jsonl
+  [ ! -s "$output/validation.jsonl" ] || told=validation.jsonl  # by a run that follows this one
+  validation=$(newest validation "$told")
   [ -z "$metrics" ] || answer metrics "$metrics"
   [ -z "$validation" ] || answer validation "$validation"
   [ -z "$metrics$validation" ] || age_of metrics_s_ago "$output/metrics.jsonl"

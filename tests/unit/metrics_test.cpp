@@ -83,6 +83,16 @@ TEST(Metrics, a_line_that_comes_late_is_put_in_its_place) {
   EXPECT_EQ(curve_of(metrics, "validation_success").values, (std::vector<double>{0.1, 0.2, 0.3}));
 }
 
+TEST(Metrics, a_start_line_leaves_what_a_following_run_validated_later) {
+  const Metrics metrics = read_metrics(
+      "{\"event\":\"validation\",\"time\":5,\"step\":40,\"validation_success\":0.9}\n"
+      "{\"event\":\"validation\",\"time\":1020,\"step\":20,\"validation_success\":0.2}\n"
+      "{\"event\":\"start\",\"time\":1000,\"step\":0}\n"
+      "{\"event\":\"step\",\"time\":1030,\"step\":30,\"loss\":4}\n");
+  EXPECT_EQ(curve_of(metrics, "validation_success").steps, (std::vector<double>{20}));
+  EXPECT_EQ(curve_of(metrics, "validation_success").seconds, (std::vector<double>{20}));
+}
+
 TEST(Metrics, a_loss_that_is_no_number_is_a_gap) {
   const Metrics metrics = read_metrics(
       "{\"event\":\"step\",\"step\":1,\"loss\":null}\n"

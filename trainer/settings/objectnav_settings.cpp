@@ -117,6 +117,13 @@ ValidationSettings read_validation(TomlReader& reader, std::int64_t steps) {
       reader.integer("validation.every_steps", std::max<std::int64_t>(1, steps / 20), {0, kMany});
   validation.episodes = reader.integer("validation.episodes", 1000, {1, 10'000'000});
   validation.seed = static_cast<std::uint64_t>(reader.integer("validation.seed", 0, {0, kMany}));
+  if (reader.has("validation.follow")) {
+    validation.follow = reader.text("validation.follow", "");
+    validation.patience =
+        std::chrono::seconds(reader.integer("validation.patience_seconds", 7200, {1, 10'000'000}));
+  } else {
+    reader.refuse_if_given("validation.patience_seconds", "goes with validation.follow only");
+  }
   return validation;
 }
 

@@ -1,7 +1,9 @@
 // What an experiment with workload = "objectnav" says in tables of its own; read by experiment.cpp.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <string>
 
 #include "trainer/objectnav/environment_settings.h"
 #include "trainer/objectnav/rollout_options.h"
@@ -16,6 +18,10 @@ struct ValidationSettings {
   std::int64_t every_steps{};  ///< experience steps of all ranks; 0: never
   std::int64_t episodes{};
   std::uint64_t seed{};  ///< of the houses and the starts: the same for every run
+  /// The output folder of another run, whose checkpoints this one validates in place of training;
+  /// may hold `~` and `$NAME`; empty: this run trains.
+  std::string follow;
+  std::chrono::seconds patience{};  ///< how long to wait for the next checkpoint there
 };
 
 struct ObjectNavSettings {

@@ -87,20 +87,26 @@ std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::
   return folder / fmt::format("step_{:09}.pt", step);
 }
 
-std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder) {
-  using Age = std::pair<std::filesystem::file_time_type, std::int64_t>;
-  std::optional<std::filesystem::path> latest;
-  Age newest{};
-  std::error_code error;
-  for (const auto& each : std::filesystem::directory_iterator(folder, error)) {
+std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder) {
+  std::vector<KeptCheckpoint> kept;
+  std::error_code no_folder;
+  for (const auto& each : std::filesystem::directory_iterator(folder, no_folder)) {
     const auto step = step_of(each.path());
     if (!step) continue;
-    const Age age{each.last_write_time(), *step};
-    if (latest && age <= newest) continue;
-    newest = age;
-    latest = each.path();
+    std::error_code is_gone;  // thinned out by its writer since
+    const auto written = each.last_write_time(is_gone);
+    if (!is_gone) kept.push_back({each.path(), *step, written});
   }
-  return latest;
+  std::ranges::sort(kept, {}, &KeptCheckpoint::step);
+  return kept;
+}
+
+std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder) {
+  const auto kept = list_checkpoints(folder);
+  const auto age = [](const KeptCheckpoint& each) { return std::pair(each.written, each.step); };
+  const auto latest = std::ranges::max_element(kept, {}, age);
+  if (latest == kept.end()) return std::nullopt;
+  return latest->file;
 }
 
 void thin_out(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep) {

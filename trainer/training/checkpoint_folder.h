@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dtool::trainer {
 
@@ -18,6 +19,16 @@ std::string read_whole(const std::filesystem::path& file);
 
 /// `folder/step_000001876.pt`.
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step);
+
+/// A checkpoint that is there.
+struct KeptCheckpoint {
+  std::filesystem::path file;
+  std::int64_t step = 0;
+  std::filesystem::file_time_type written;
+};
+
+/// Those of `folder`, by step; none where there is no such folder.
+std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
 /// The checkpoint of `folder` that was written last; absent when there is none.
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);

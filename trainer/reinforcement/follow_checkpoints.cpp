@@ -1,0 +1,140 @@
+// Rank 0 looks into the folder and sends round what it finds, also that it has found nothing: the
+// others wait no longer than a collective operation may take.
+#include "trainer/reinforcement/follow_checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "trainer/data/expand_path.h"
+#include "trainer/launch/environment.h"
+#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/reinforcement/validation.h"
+#include "trainer/report/metrics.h"
+#include "trainer/report/progress_log.h"
+#include "trainer/settings/usage_error.h"
+#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/snapshot.h"
+
+namespace dtool::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kBetweenLooks = std::chrono::seconds(1);
+
+double seconds_since_1970(std::filesystem::file_time_type time) {
+  const auto as_system_time = std::chrono::file_clock::to_sys(time);
+  return std::chrono::duration<double>(as_system_time.time_since_epoch()).count();
+}
+
+/// What rank 0 has read of a checkpoint.
+struct Found {
+  KeptCheckpoint checkpoint;
+  std::string content;
+};
+
+/// The checkpoints of a folder that have not been asked for yet; rank 0's.
+class NewCheckpoints {
+ public:
+  explicit NewCheckpoints(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// The one of the fewest steps. One that was written again counts as new.
+  std::optional<Found> next() {
+    for (const KeptCheckpoint& each : list_checkpoints(folder_)) {
+      const auto seen = seen_.find(each.step);
+      if (seen != seen_.end() && seen->second == each.written) continue;
+      seen_[each.step] = each.written;
+      try {
+        return Found{each, read_whole(each.file)};
+      } catch (const std::runtime_error&) {
+        if (std::filesystem::exists(each.file)) throw;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::int64_t, std::filesystem::file_time_type> seen_;
+};
+
+/// Where a run has its outputs; the machines may know it by different names.
+std::filesystem::path followed_folder(const std::string& follow) {
+  auto folder = expand_path("validation.follow", follow, process_environment);
+  if (std::filesystem::is_directory(folder)) return folder;
+  throw UsageError(fmt::format("validation.follow: there is no folder {}", folder.string()),
+                   "it is the output folder of the run to follow, which this machine has to see");
+}
+
+/// Rank 0's part of the work.
+struct Follower {
+  Follower(const Experiment& experiment, const Options& options, int ranks)
+      : folder(followed_folder(experiment.objectnav->validation.follow)),
+        checkpoints(folder / "checkpoints"),
+        theirs(folder / "validation.jsonl") {
+    std::filesystem::create_directories(options.output_dir);
+    ours.emplace(options.output_dir,
+                 experiment.log_tensorboard ? TensorBoard::on : TensorBoard::off,
+                 RunStart{options.seed, ranks, "", 0, 0});
+    ours->note(fmt::format("validating the checkpoints in {}", (folder / "checkpoints").string()));
+  }
+
+  void tell(const KeptCheckpoint& checkpoint, double done, const Scores& scores) {
+    MetricsLine line = {{"event", "validation"},
+                        {"time", seconds_since_1970(checkpoint.written)},
+                        {"step", checkpoint.step}};
+    line.insert(line.end(), scores.begin(), scores.end());
+    theirs.append(line);
+    ours->validation({0, 0, checkpoint.step, done}, scores);
+  }
+
+  std::filesystem::path folder;
+  NewCheckpoints checkpoints;
+  MetricsFile theirs;
+  std::optional<ProgressLog> ours;
+};
+
+/// What all ranks are told when no checkpoint came for as long as `patience`.
+constexpr const char* kGaveUp = "gave up";
+
+}  // namespace
+
+void follow_checkpoints(const Experiment& experiment, const Options& options, const Group& group) {
+  const ObjectNavSettings& settings = *experiment.objectnav;
+  const std::int64_t last_step = settings.pipeline.steps;
+  ActorCritic policy({settings.embedding, settings.hidden}, group.device);
+  std::optional<Follower> follower;
+  if (group.rank == 0) follower.emplace(experiment, options, group.size);
+  std::int64_t step = 0;
+  Scores scores;
+  for (auto last_found = Clock::now(); step < last_step;) {
+    std::optional<Found> found;
+    if (follower) found = follower->checkpoints.next();
+    const bool gives_up = !found && Clock::now() - last_found > settings.validation.patience;
+    const std::string content = broadcast_text(group, found      ? found->content
+                                                      : gives_up ? kGaveUp
+                                                                 : "");
+    if (content == kGaveUp) {
+      throw RunFailed(fmt::format("no new checkpoint in {} for {} s, the last is of step {}",
+                                  settings.validation.follow, settings.validation.patience.count(),
+                                  step));
+    }
+    if (content.empty()) {
+      std::this_thread::sleep_for(kBetweenLooks);
+      continue;
+    }
+    const std::string name = found ? found->checkpoint.file.string() : "the checkpoint";
+    step = unpack_model(content, name, policy).steps;
+    scores = validate(settings.environment, settings.validation, policy, group);
+    const double done = static_cast<double>(step) / static_cast<double>(last_step);
+    if (follower) follower->tell(found->checkpoint, done, scores);
+    last_found = Clock::now();
+  }
+  if (follower) follower->ours->finish(scores);
+}
+
+}  // namespace dtool::trainer
