@@ -1,6 +1,7 @@
 #!/bin/bash
 # Three ranks, one of which is stopped most of the time: once two have finished their rollouts, its own is cut short, and
-# the steps are counted as they were taken. Without preemption all wait. A killed rank ends all three.
+# the steps are counted as they were taken. Without preemption all wait. A killed rank ends all three, and a run that is over ends, whichever rank is the
+# first to notice.
 . "$(dirname "$0")/harness.sh"
 samplers=8 steps=64
 cat > e.toml << END
@@ -62,3 +63,11 @@ read -r cut _ < counts.log
 [ "$cut" = 0 ] || fail "$cut rollouts were cut short without preemption"
 kill -TERM "$run"
 await_exit "$run" 2> /dev/null
+
+# What a rank says when it ends must not leave another waiting for more: an hour, here.
+sed 's/samplers = .*/samplers = 1, step_limit = 1}/; s/num_steps = [0-9]*, preemption_share = 0.6/num_steps = 1, preemption_share = 0.3/
+  s/100000000/300/' e.toml > short.toml
+printf '[distributed]\ncollective_timeout_seconds = 3600\n' >> short.toml
+for _ in 1 2 3; do
+  timeout 60 "$trainer" short.toml --nproc_per_node 3 --output_dir short > short.log 2>&1 || fail "a run that is over does not end: exit code $?"
+done

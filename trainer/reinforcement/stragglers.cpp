@@ -38,10 +38,8 @@ Stragglers::~Stragglers() {
   if (!thread_.joinable()) return;
   stopped_ = true;
   try {
-    // Wakes the thread, whichever of the two it waits for; every other rank ends now as well.
-    for (const auto each : {rollout_.load(), rollout_ + 1}) {
-      meeting_.store->set(key_of(each, "enough"), kThere);
-    }
+    // Wakes the thread. Ranks that ended earlier have let it go on to numbers of no rollout.
+    meeting_.store->set(key_of(awaited(), "enough"), kThere);
   } catch (const std::exception&) {
     // The store is gone, which wakes the thread as well.
   }
@@ -64,12 +62,17 @@ void Stragglers::finish() {
   });
 }
 
+/// While `stopped_` is set, the thread does not go on to another.
+std::int64_t Stragglers::awaited() const {
+  return std::max(finished_ + 1, rollout_.load());
+}
+
 void Stragglers::listen() {
   while (!stopped_) {
     try {
       const auto store = connect_store(meeting_.place.listener, timeout_);
       while (!stopped_) {
-        const auto next = std::max(finished_ + 1, rollout_.load());
+        const auto next = awaited();
         store->wait({key_of(next, "enough")}, timeout_);
         finished_.store(next);
       }

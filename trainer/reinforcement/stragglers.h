@@ -36,6 +36,8 @@ class Stragglers {
 
  private:
   void listen();
+  /// The rollout of which the thread waits to hear.
+  std::int64_t awaited() const;
 
   Meeting meeting_;
   std::int64_t needed_;  ///< ranks; 0: nobody is cut short
