@@ -233,6 +233,14 @@ TEST(ObjectNavEpisode, SplIsTheShareThatTheShortestPathIsOfThePathTaken) {
   EXPECT_DOUBLE_EQ(success_by_path_length(episode, success), 1);
 }
 
+TEST(ObjectNavEpisode, WhereNoStepIsNeededSplIsANumber) {
+  Episode episode;
+  const StepOutcome success{10, true, true};
+  EXPECT_EQ(success_by_path_length(episode, success), 1);
+  episode.moves = 3;
+  EXPECT_EQ(success_by_path_length(episode, success), 0);
+}
+
 TEST(ObjectNavEpisode, StartsAsFarFromTheGoalAsAskedFor) {
   EnvironmentSettings settings;
   settings.least_start_distance = 2.5;

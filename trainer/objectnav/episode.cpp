@@ -110,7 +110,9 @@ void observe(const House& house, const Episode& episode, std::uint8_t* observati
 
 double success_by_path_length(const Episode& episode, const StepOutcome& end) {
   if (!end.is_success) return 0;
-  return static_cast<double>(episode.shortest) / std::max(episode.shortest, episode.moves);
+  // In a house so full that success is possible everywhere, both are 0.
+  if (episode.moves <= episode.shortest) return 1;
+  return static_cast<double>(episode.shortest) / episode.moves;
 }
 
 Move shortest_path_move(const House& house, const GoalField& field, const Episode& episode) {
