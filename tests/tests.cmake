@@ -139,6 +139,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/cuda_graph_test.cpp
     tests/trainer/data_parallel_test.cpp
     tests/trainer/gae_test.cpp
+    tests/trainer/kept_samplers_test.cpp
     tests/trainer/links_test.cpp
     tests/trainer/loss_window_test.cpp
     tests/trainer/masked_gru_test.cpp

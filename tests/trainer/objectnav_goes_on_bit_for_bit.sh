@@ -1,7 +1,7 @@
 #!/bin/bash
 # ObjectNav's checkpoints hold the samplers of all ranks and what the policy remembers of their episodes: a run that was
-# terminated, or killed, and resumed ends with the same bytes as one that was never stopped. On other numbers of ranks
-# it goes on with new episodes.
+# terminated, or killed, and resumed ends with the same bytes as one that was never stopped. On other
+# numbers of ranks the samplers go on that there are, and with another seed all begin new episodes.
 . "$(dirname "$0")/harness.sh"
 cat > e.toml << 'END'
 workload = "objectnav"
@@ -42,6 +42,16 @@ for signal in USR1 TERM KILL; do
   same_end $signal
 done
 
-"$trainer" e.toml --nproc_per_node 1 --output_dir one --checkpoint whole/checkpoints/step_000040960.pt > one.log 2>&1 ||
-  fail "on one rank: exit code $?"
-grep -q '^note: the checkpoint is of other samplers, so all begin new episodes$' one.log || fail "no note of new episodes"
+on() {  # RANKS SEED NAME
+  "$trainer" e.toml --nproc_per_node "$1" --seed "$2" --output_dir "$3" --checkpoint whole/checkpoints/step_000040960.pt \
+    > "$3.log" 2>&1 || fail "$3: exit code $?"
+}
+goes_on() {  # NAME COUNT
+  grep -q "^note: $2 samplers go on from the checkpoint, the others begin new episodes$" "$1.log" || fail "$1: not $2 samplers go on"
+}
+on 1 3 one
+! grep -q 'begin new episodes' one.log || fail "one rank begins new episodes"
+on 3 3 three
+goes_on three '16 of 24'
+on 2 4 elsewhere
+goes_on elsewhere '0 of 16'

@@ -159,15 +159,19 @@ std::vector<std::uint8_t> Samplers::state() const {
 }
 
 void Samplers::restore(const std::vector<std::uint8_t>& state) {
-  if (state.size() != samplers_.size() * sizeof(Saved)) {
+  const std::size_t count = state.size() / sizeof(Saved);
+  if (state.size() % sizeof(Saved) != 0 || count > samplers_.size()) {
     throw std::runtime_error("the environments' state is of another number of samplers");
   }
-  for (std::size_t i = 0; i < samplers_.size(); ++i) {
+  const auto end = samplers_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::vector<Sampler> restored(samplers_.begin(), end);
+  for (std::size_t i = 0; i < count; ++i) {
     Saved one;
     std::memcpy(&one, &state[i * sizeof one], sizeof one);
-    restore_scene(settings_, one, samplers_[i].scene);
-    samplers_[i].sums = one.sums;
+    restore_scene(settings_, one, restored[i].scene);
+    restored[i].sums = one.sums;
   }
+  std::copy(restored.begin(), restored.end(), samplers_.begin());
 }
 
 }  // namespace dtool::trainer

@@ -24,7 +24,7 @@ struct EpisodeSums {
 /// `count` environments with the global numbers from `first_sampler` on. Everything random in one
 /// depends only on (settings, set, seed, its global number, the actions taken in it), so that two
 /// ranks with half of the samplers each see what one rank with all of them sees. After the
-/// constructor, nothing allocates but `state`.
+/// constructor, nothing allocates but `state` and `restore`.
 class Samplers {
  public:
   Samplers(const EnvironmentSettings& settings, HouseSet set, std::uint64_t seed,
@@ -54,9 +54,10 @@ class Samplers {
   bool counted_all() const;
 
   /// All that `restore` needs to go on bit for bit, in samplers of the same settings, set, seed and
-  /// numbers.
+  /// numbers; as many bytes for each, one after the other.
   std::vector<std::uint8_t> state() const;
-  /// Throws std::runtime_error where the state is of other samplers.
+  /// Puts back as many of these samplers, from the first on, as `state` has. Throws
+  /// std::runtime_error where the state is of other samplers; then nothing has changed.
   void restore(const std::vector<std::uint8_t>& state);
 
  private:

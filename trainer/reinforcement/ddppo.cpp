@@ -131,10 +131,11 @@ void DdPpo::resume() {
   resumed_from_ = resumed.from;
   progress_ = resumed.progress;
   if (resumed_from_.empty()) return;
-  const auto restored = restore_samplers(resumed.others, group_, samplers_, collector_);
-  if (restored == Restored::no && group_.rank == 0) {
-    fmt::print("note: the checkpoint is of other samplers, so all begin new episodes\n");
-  }
+  const auto there = restore_samplers(resumed.others, group_, samplers_, collector_);
+  const auto all = group_.size * settings_.samplers;
+  if (there == all || group_.rank != 0) return;
+  fmt::print("note: {} of {} samplers go on from the checkpoint, the others begin new episodes\n",
+             there, all);
 }
 
 /// A rollout, and what is learned from it.

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace dtool::trainer {
 namespace {
@@ -41,22 +42,33 @@ std::vector<NamedTensor> gather_samplers(const Group& group, const Samplers& sam
           {"keep", gather_rows(group, collector.keep())}};
 }
 
-Restored restore_samplers(const std::vector<NamedTensor>& kept, const Group& group,
-                          Samplers& samplers, Collector& collector) {
+std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Group& group,
+                              Samplers& samplers, Collector& collector) {
   const auto* states = find(kept, "samplers");
   const auto* memory = find(kept, "memory");
   const auto* keep = find(kept, "keep");
-  if (states == nullptr || memory == nullptr || keep == nullptr) return Restored::no;
-  const bool fits = states->size(0) == group.size && keep->size(1) == samplers.count() &&
-                    memory->size(1) == collector.memory().numel() &&
-                    states->size(1) == static_cast<std::int64_t>(samplers.state().size());
-  if (!fits) return Restored::no;
-  const at::Tensor mine = states->select(0, group.rank).contiguous();
-  const auto* bytes = mine.data_ptr<std::uint8_t>();
-  samplers.restore(std::vector<std::uint8_t>(bytes, bytes + mine.numel()));
-  collector.restore(memory->select(0, group.rank).view_as(collector.memory()),
-                    keep->select(0, group.rank));
-  return Restored::yes;
+  if (states == nullptr || memory == nullptr || keep == nullptr) return 0;
+  const std::int64_t count = samplers.count();
+  const std::int64_t there = keep->numel();
+  const bool fits =
+      memory->numel() == there * collector.memory().size(1) &&
+      states->numel() * count == there * static_cast<std::int64_t>(samplers.state().size());
+  if (!fits) return 0;
+  // By their numbers among all ranks' samplers, whichever rank had them.
+  const std::int64_t first = std::min(there, group.rank * count);
+  const std::int64_t mine = std::min(there - first, count);
+  const auto rows = [&](const at::Tensor& all) {
+    return all.reshape({there, -1}).narrow(0, first, mine).contiguous();
+  };
+  const at::Tensor its_states = rows(*states);
+  const auto* bytes = its_states.data_ptr<std::uint8_t>();
+  try {
+    samplers.restore(std::vector<std::uint8_t>(bytes, bytes + its_states.numel()));
+  } catch (const std::runtime_error&) {
+    return 0;  // of other houses
+  }
+  collector.restore(rows(*memory), rows(*keep).flatten());
+  return std::min(there, group.size * count);
 }
 
 }  // namespace dtool::trainer

@@ -17,11 +17,11 @@ namespace dtool::trainer {
 std::vector<NamedTensor> gather_samplers(const Group& group, const Samplers& samplers,
                                          const Collector& collector);
 
-enum class Restored { no, yes };
-
-/// Puts this rank's part back in place. `no` where the checkpoint is of other ranks or samplers:
-/// then nothing has changed, and they begin new episodes.
-Restored restore_samplers(const std::vector<NamedTensor>& kept, const Group& group,
-                          Samplers& samplers, Collector& collector);
+/// Puts this rank's samplers back in place that were kept, whichever rank had them then: they are
+/// known by their numbers among all ranks'. Returns how many of all ranks' go on so; the others
+/// begin new episodes. None does, and nothing has changed, where the checkpoint has no samplers, or
+/// they are of another seed or other settings.
+std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Group& group,
+                              Samplers& samplers, Collector& collector);
 
 }  // namespace dtool::trainer

@@ -94,8 +94,8 @@ void Collector::finish_step() {
 }
 
 void Collector::restore(const at::Tensor& memory, const at::Tensor& keep) {
-  memory_.copy_(memory);
-  keep_.copy_(keep);
+  memory_.narrow(0, 0, memory.size(0)).copy_(memory);
+  keep_.narrow(0, 0, keep.size(0)).copy_(keep);
 }
 
 }  // namespace dtool::trainer

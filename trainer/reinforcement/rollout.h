@@ -46,6 +46,7 @@ class Collector {
   /// What the next rollout begins with: float [N, H] and float [N].
   const at::Tensor& memory() const { return memory_; }
   const at::Tensor& keep() const { return keep_; }
+  /// Of the first samplers, or of all.
   void restore(const at::Tensor& memory, const at::Tensor& keep);
 
  private:
