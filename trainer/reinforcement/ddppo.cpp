@@ -70,8 +70,8 @@ class DdPpo {
   ActorCritic policy_;
   Optimizer optimizer_;
   Samplers samplers_;
-  Collector collector_;
   Rollout rollout_;
+  Collector collector_;  ///< its threads write into the rollout
   Stragglers stragglers_;
   std::optional<Learner> learner_;
   std::optional<ProgressLog> log_;  ///< rank 0 only
@@ -96,8 +96,8 @@ DdPpo::DdPpo(const Experiment& experiment, const Options& options, const Meeting
       optimizer_(tensors_of(policy_.parameters()), experiment.optimizer),
       samplers_(settings_.environment, HouseSet::training, options.seed, first_sampler_,
                 static_cast<int>(settings_.samplers)),
-      collector_(samplers_, settings_.environment.threads, policy_, options.seed, first_sampler_),
       rollout_(settings_.ppo.num_steps, settings_.samplers, policy_.memory_size()),
+      collector_(samplers_, settings_.environment.threads, policy_, options.seed, first_sampler_),
       stragglers_(meeting, settings_.ppo.preemption_share,
                   experiment.distributed.collective_timeout) {}
 
@@ -152,8 +152,8 @@ void DdPpo::update() {
   progress_.steps += learned.steps;
   if (log_) log_->tick(position());
   const bool is_last = pipeline_.is_over(progress_.steps);
-  const bool is_kept =
-      is_last || learned.request != 0 || passed(steps_before, experiment_.checkpoint.every_steps);
+  const bool is_kept = (is_last && keeps_checkpoints()) || learned.request != 0 ||
+                       passed(steps_before, experiment_.checkpoint.every_steps);
   const bool is_validated = is_last || passed(steps_before, settings_.validation.every_steps);
   if (is_kept || is_validated || passed(steps_before, experiment_.log_every_steps)) tell();
   if (is_validated) validate();

@@ -25,7 +25,9 @@ std::string key_of(std::int64_t rollout, const char* what) {
 }  // namespace
 
 std::int64_t ranks_to_wait_for(double share, std::int64_t ranks) {
-  const auto needed = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(ranks)));
+  // 0.55 of 20 is a little more than 11 in binary.
+  const double exactly = share * static_cast<double>(ranks);
+  const auto needed = static_cast<std::int64_t>(std::ceil(exactly - 1e-9));
   return needed <= 0 || needed >= ranks ? 0 : needed;
 }
 

@@ -5,13 +5,17 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
 #include "trainer/objectnav/samplers.h"
 #include "trainer/reinforcement/sample_actions.h"
 
 namespace dtool::trainer {
 namespace {
 
-/// This rank's part of the episodes, all at once.
+/// So many episodes at once: a house takes kilobytes.
+constexpr std::int64_t kAtOnce = 1000;
+
 EpisodeSums play(const EnvironmentSettings& environment, std::uint64_t seed, ActorCritic& policy,
                  std::int64_t first, std::int64_t count) {
   Samplers samplers(environment, HouseSet::validation, seed, first, static_cast<int>(count));
@@ -45,7 +49,9 @@ Scores validate(const EnvironmentSettings& environment, const ValidationSettings
   const auto first = settings.episodes * group.rank / group.size;
   const auto end = settings.episodes * (group.rank + 1) / group.size;
   EpisodeSums mine;
-  if (end > first) mine = play(environment, settings.seed, policy, first, end - first);
+  for (auto next = first; next < end; next += kAtOnce) {
+    mine += play(environment, settings.seed, policy, next, std::min(kAtOnce, end - next));
+  }
   const auto sums = sum_over_ranks(
       group, {static_cast<double>(mine.episodes), mine.spl, static_cast<double>(mine.successes)});
   return {{"validation_spl", sums[1] / sums[0]}, {"validation_success", sums[2] / sums[0]}};

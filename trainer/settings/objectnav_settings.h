@@ -15,7 +15,7 @@ namespace dtool::trainer {
 
 /// How often, and on how many episodes, the policy is tried in houses that it was not trained in.
 struct ValidationSettings {
-  std::int64_t every_steps{};  ///< experience steps of all ranks; 0: never
+  std::int64_t every_steps{};  ///< experience steps of all ranks; 0: at the end only
   std::int64_t episodes{};
   std::uint64_t seed{};  ///< of the houses and the starts: the same for every run
   /// The output folder of another run, whose checkpoints this one validates in place of training;
