@@ -229,6 +229,7 @@ if(DTOOL_TESTS)
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_requeued_training_ends_with_the_same_bytes
       a_run_goes_on_when_its_launcher_is_killed
+      a_run_is_validated_on_another_machine
       a_run_that_cannot_start_starts_nothing
       an_id_that_begins_anothers_names_its_own_run
       attach_gives_the_screen_and_the_terminal_back
