@@ -41,7 +41,7 @@ expect_equal "$run" "$(completed 'dtool kill ')"
 expect_equal "@lab @large" "$(completed 'dtool run --runs_on @l')"
 expect_equal "@large" "$(completed 'dtool run --runs_on=@lar')"
 expect_equal "always auto never" "$(completed 'dtool list --color=')"
-expect_equal "own folder" "$(completed 'dtool run o')"
+expect_equal "objectnav own folder" "$(completed 'dtool run o')"
 expect_equal "bash fish zsh" "$(completed 'dtool completion ')"
 expect_equal "" "$(completed 'dtool kill --no-such-x')"
 
