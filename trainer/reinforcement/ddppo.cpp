@@ -15,7 +15,6 @@
 #include "trainer/objectnav/samplers.h"
 #include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/experience.h"
-#include "trainer/reinforcement/gae.h"
 #include "trainer/reinforcement/kept_samplers.h"
 #include "trainer/reinforcement/learner.h"
 #include "trainer/reinforcement/pipeline.h"
@@ -76,7 +75,7 @@ class DdPpo {
   std::optional<Learner> learner_;
   std::optional<ProgressLog> log_;  ///< rank 0 only
   Progress progress_;
-  ExperienceSums untold_;  ///< of all ranks, since the last line
+  ExperienceSums untold_;  ///< this rank's, since the last line
   Clock::time_point last_told_ = Clock::now();
   double learning_rate_ = 0;  ///< of the last update
   std::string resumed_from_;

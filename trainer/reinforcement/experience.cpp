@@ -2,7 +2,6 @@
 #include "trainer/reinforcement/experience.h"
 
 namespace dtool::trainer {
-
 namespace {
 
 /// The fields that are whole numbers, then the others.
@@ -14,6 +13,10 @@ constexpr double ExperienceSums::*kSums[] = {
     &ExperienceSums::collecting, &ExperienceSums::learned,  &ExperienceSums::policy_loss,
     &ExperienceSums::value_loss, &ExperienceSums::entropy,  &ExperienceSums::divergence,
     &ExperienceSums::clipped};
+
+void add_mean(Scores& scores, const char* name, double sum, double count) {
+  if (count > 0) scores.emplace_back(name, sum / count);
+}
 
 }  // namespace
 
@@ -48,14 +51,6 @@ double mean_loss(const ExperienceSums& sums, const PpoSettings& settings) {
           settings.entropy_coef * sums.entropy) /
          sums.learned;
 }
-
-namespace {
-
-void add_mean(Scores& scores, const char* name, double sum, double count) {
-  if (count > 0) scores.emplace_back(name, sum / count);
-}
-
-}  // namespace
 
 Scores scores_of(const ExperienceSums& sums) {
   const EpisodeSums& ended = sums.episodes;
