@@ -33,8 +33,10 @@ reserve_isolated() {
   reserve_network && network=$REPLY || return 1
   prefix_of "$network"
   dead=$REPLY.253
+  hardware_of "$REPLY.254"
   ip -batch - <<END || return 1
-addr add $REPLY.254/22 dev dtl$network
+link set dtl$network address $REPLY
+addr add ${dead%.253}.254/22 dev dtl$network
 neigh replace $dead lladdr 02:00:00:00:de:ad dev dtl$network nud permanent
 END
   inner_network=''
@@ -75,6 +77,7 @@ start_isolated() {
   done
   wait_for_sshd
   join_bridges
+  tell_launcher_neighbours
 }
 
 choose_addresses() {
@@ -162,14 +165,54 @@ network_of() {
     address_of "$inner_network" "$1"
     if (($1 == 1)); then link_lines eth1 "dtl${inner_network}h1" "$REPLY"; else link_lines eth0 "dtl${inner_network}h$1" "$REPLY"; fi
   fi
+  neighbour_lines "$1"
 }
 
 # A card keeps its hardware address when its host is rebooted.
 link_lines() {
-  local hardware
-  # shellcheck disable=SC2046,SC2183 # one word an octet
-  hardware=$(printf '02:00:%02x:%02x:%02x:%02x' $(tr . ' ' <<<"$3"))
-  printf '%s\n' "link add $1 address $hardware type veth peer name $2 netns /proc/self/fd/7" "addr add $3/22 dev $1" "link set $1 up"
+  hardware_of "$3"
+  printf '%s\n' "link add $1 address $REPLY type veth peer name $2 netns /proc/self/fd/7" "addr add $3/22 dev $1" "link set $1 up"
+}
+
+# Sets REPLY to the hardware address of the card that has address $1.
+hardware_of() {
+  local octets
+  IFS=. read -ra octets <<<"$1"
+  printf -v REPLY '02:00:%02x:%02x:%02x:%02x' "${octets[@]}"
+}
+
+# The kernel's table of learnt hardware addresses is one for all networks of this machine and holds gc_thresh3 of them, usually
+# 1024: beyond this many hosts most packets would find no room in it. Those that are told do not count.
+most_learnt=250
+
+# Lines that tell host $1 the hardware addresses of those whom every host talks to: the launcher, and host 1, to which a run's
+# machines report; and host 1 those of all.
+neighbour_lines() {
+  local i card=eth0
+  ((count > most_learnt)) || return 0
+  [[ -n $inner_network && $1 != 1 ]] || { prefix_of "$network"; neighbour_line "$REPLY.254" eth0; }
+  if (($1 == 1)); then
+    [[ -z $inner_network ]] || card=eth1
+    for ((i = 2; i <= count; i++)); do neighbour_line "${addresses[i]}" "$card"; done
+  elif [[ -z $inner_network ]]; then
+    neighbour_line "${addresses[1]}" eth0
+  else
+    address_of "$inner_network" 1
+    neighbour_line "$REPLY" eth0
+  fi
+}
+
+neighbour_line() {
+  hardware_of "$1"
+  echo "neigh replace $1 lladdr $REPLY dev $2 nud permanent"
+}
+
+# The same for the launcher.
+tell_launcher_neighbours() {
+  local i last=$count
+  ((count > most_learnt)) || return 0
+  [[ -z $inner_network ]] || last=1
+  for ((i = 1; i <= last; i++)); do neighbour_line "${addresses[i]}" "dtl$network"; done | ip -batch -
 }
 
 # The pid is on disk before the process becomes a host, so that a builder killed at any instant leaves nothing unfindable.
