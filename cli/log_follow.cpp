@@ -82,9 +82,10 @@ void FollowedLogs::on_output(std::size_t host, ssh::Stream stream, std::string_v
   tries_[host] = 0;
 }
 
-std::optional<ssh::NextTry> FollowedLogs::next_try(std::size_t host,
-                                                   const ssh::HostResult& result) {
-  if (!was_reached_[host] || !may_come_back(result) || tries_[host] == kMostTries)
+std::optional<ssh::NextTask> FollowedLogs::next_task(std::size_t host,
+                                                     const ssh::HostResult& result) {
+  if (is_interrupted_ || !was_reached_[host] || !may_come_back(result) ||
+      tries_[host] == kMostTries)
     return std::nullopt;
   if (tries_[host] == 0)
     console_.note(fmt::format("{}: {}; trying again", name(host), result.error));
@@ -92,7 +93,7 @@ std::optional<ssh::NextTry> FollowedLogs::next_try(std::size_t host,
   ++tries_[host];
   const ssh::Task next = task(host, "");
   streams_[host]->begin_again();
-  return ssh::NextTry{next, pause};
+  return ssh::NextTask{next, pause};
 }
 
 void FollowedLogs::on_result(std::size_t host, const ssh::HostResult& result) {
@@ -105,6 +106,7 @@ void FollowedLogs::on_result(std::size_t host, const ssh::HostResult& result) {
 }
 
 void FollowedLogs::on_interrupt(const std::vector<std::size_t>&) {
+  is_interrupted_ = true;
   console_.note("interrupted: the run goes on by itself");
 }
 

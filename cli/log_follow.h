@@ -12,13 +12,13 @@
 
 #include "cli/log_output.h"
 #include "cli/log_stream.h"
-#include "ssh/next_try.h"
+#include "ssh/remote.h"
 
 namespace dtool::cli {
 
 /// Follows each machine's log until its job has ended. After a lost connection it goes on at the
 /// byte where it was.
-class FollowedLogs : public LogOutput, public ssh::TriesAgain {
+class FollowedLogs : public LogOutput {
  public:
   /// `tail`: begins with so many lines of each, instead of all.
   FollowedLogs(Console& console, const killfiles::Killfile& run, Fold fold,
@@ -30,7 +30,7 @@ class FollowedLogs : public LogOutput, public ssh::TriesAgain {
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
   void on_interrupt(const std::vector<std::size_t>& running) override;
-  std::optional<ssh::NextTry> next_try(std::size_t host, const ssh::HostResult& result) override;
+  std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
 
  private:
   class Stream : public LogStream {
@@ -53,6 +53,7 @@ class FollowedLogs : public LogOutput, public ssh::TriesAgain {
   std::vector<bool> was_reached_;
   std::vector<int> tries_;  ///< since the last byte
   std::size_t ended_ = 0;   ///< machines
+  bool is_interrupted_ = false;
 };
 
 }  // namespace dtool::cli

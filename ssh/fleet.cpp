@@ -12,7 +12,6 @@
 #include "ssh/connection.h"
 #include "ssh/connector.h"
 #include "ssh/host_error.h"
-#include "ssh/next_try.h"
 #include "ssh/remote_shell.h"
 
 namespace dtool::ssh {
@@ -23,7 +22,7 @@ struct Round {
   std::vector<Task> tasks;
   std::vector<HostResult> results;
   std::vector<bool> is_answered;
-  std::vector<bool> is_begun;
+  std::vector<std::optional<Clock::time_point>> begun;
   std::size_t next = 0;
   std::size_t workers = 0;
   Listener* listener = nullptr;
@@ -78,7 +77,7 @@ class Fleet : public Remote {
   void start_workers(Round& round);
   asio::awaitable<void> work(Round& round);
   asio::awaitable<void> answer(Round& round, std::size_t index);
-  std::optional<NextTry> next_try(Round& round, std::size_t index);
+  std::optional<NextTask> next_task(Round& round, std::size_t index);
   asio::awaitable<void> pause(std::chrono::milliseconds duration);
   asio::awaitable<int> attempt(Round& round, std::size_t index);
   asio::awaitable<Connection*> connect(std::size_t host);
@@ -122,7 +121,7 @@ void Fleet::on_signal() {
   if (round_ == nullptr) return;
   std::vector<std::size_t> running;
   for (std::size_t i = 0; i < round_->tasks.size(); ++i) {
-    if (round_->is_begun[i] && !round_->is_answered[i]) running.push_back(round_->tasks[i].host);
+    if (round_->begun[i] && !round_->is_answered[i]) running.push_back(round_->tasks[i].host);
   }
   if (interrupts_ == 1) round_->listener->on_interrupt(running);
   if (interrupts_ > 1 || round_->options.on_interrupt == OnInterrupt::leave) reactor_.abandon();
@@ -143,15 +142,16 @@ asio::awaitable<Connection*> Fleet::connect(std::size_t host) {
 asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
   const Task& task = round.tasks[index];
   HostResult& result = round.results[index];
+  const TaskOptions options = task.options ? *task.options : round.options;
   Connection* connection = co_await connect(task.host);
   if (interrupted()) throw HostError(Failure::not_started, "interrupted before its turn");
   std::function<void(Stream, std::string_view)> on_output =
-      [this, &round, &result, &task](Stream stream, std::string_view bytes) {
-        if (round.options.keep_output == KeepOutput::yes)
+      [this, &round, &result, &task, options](Stream stream, std::string_view bytes) {
+        if (options.keep_output == KeepOutput::yes)
           (stream == Stream::out ? result.out : result.err) += bytes;
         tell(round, [&](Listener& listener) { listener.on_output(task.host, stream, bytes); });
       };
-  const Deadline deadline = round.options.timeout ? after(*round.options.timeout) : kNoDeadline;
+  const Deadline deadline = options.timeout ? after(*options.timeout) : kNoDeadline;
   if (const auto* program = std::get_if<LocalProgram>(&task.step)) {
     co_return co_await run_local_program(reactor_, *connection, *program, on_output, deadline);
   }
@@ -164,7 +164,6 @@ asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
 
 asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
   HostResult& result = round.results[index];
-  const auto begin = Clock::now();
   const Host host = result.host;
   result = {};
   result.host = host;
@@ -182,22 +181,25 @@ asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
     result.failure = Failure::unreachable;
     result.error = error.what();
   }
-  result.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+  result.elapsed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *round.begun[index]);
   // A connection on which something went wrong is not used again.
   if (result.failure != Failure::none) connections_[round.tasks[index].host].reset();
 }
 
-std::optional<NextTry> Fleet::next_try(Round& round, std::size_t index) {
-  auto* wants = dynamic_cast<TriesAgain*>(round.listener);
-  if (wants == nullptr || interrupted()) return std::nullopt;
-  std::optional<NextTry> next;
+std::optional<NextTask> Fleet::next_task(Round& round, std::size_t index) {
+  const HostResult& result = round.results[index];
+  std::optional<NextTask> next;
   tell(round,
-       [&](Listener&) { next = wants->next_try(round.tasks[index].host, round.results[index]); });
+       [&](Listener& listener) { next = listener.next_task(round.tasks[index].host, result); });
+  // It would be answered like that again, for ever.
+  if (result.failure == Failure::not_started) return std::nullopt;
   return next;
 }
 
-/// An interrupt ends it; the try that follows tells so.
+/// An interrupt ends it; the task that follows tells so.
 asio::awaitable<void> Fleet::pause(std::chrono::milliseconds duration) {
+  if (duration == std::chrono::milliseconds(0)) co_return;
   try {
     co_await reactor_.sleep(duration);
   } catch (const HostError&) {
@@ -211,10 +213,10 @@ asio::awaitable<void> Fleet::work(Round& round) {
       round.results[index].failure = Failure::not_started;
       round.results[index].error = "interrupted before its turn";
     } else {
-      round.is_begun[index] = true;
+      round.begun[index] = Clock::now();
       co_await answer(round, index);
-      for (auto next = next_try(round, index); next; next = next_try(round, index)) {
-        round.tasks[index] = next->task;
+      for (auto next = next_task(round, index); next; next = next_task(round, index)) {
+        round.tasks[index] = std::move(next->task);
         const auto duration = next->pause;
         co_await pause(duration);
         co_await answer(round, index);
@@ -242,7 +244,7 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Listener& listener,
   Round round;
   round.results.resize(tasks.size());
   round.is_answered.resize(tasks.size());
-  round.is_begun.resize(tasks.size());
+  round.begun.resize(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) round.results[i].host = hosts_.at(tasks[i].host);
   round.tasks = std::move(tasks);
   round.listener = &listener;

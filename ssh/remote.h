@@ -31,10 +31,25 @@ struct LocalProgram {
 /// Stands for the remote-shell command line in LocalProgram::arguments.
 inline constexpr std::string_view kRemoteShell = "{remote_shell}";
 
+enum class KeepOutput { no, yes };
+
+/// How long a task may take, and what is kept of what it says.
+struct TaskOptions {
+  std::optional<std::chrono::milliseconds> timeout = {};  ///< connecting not included
+  KeepOutput keep_output = KeepOutput::yes;
+};
+
 /// Something for one host to do.
 struct Task {
   std::size_t host = 0;  ///< index into Remote::hosts()
   std::variant<Command, LocalProgram> step;
+  std::optional<TaskOptions> options = {};  ///< nothing: as for all tasks of the run
+};
+
+/// What a host does after its task, over the same connection; over a new one where that is lost.
+struct NextTask {
+  Task task;
+  std::chrono::milliseconds pause{0};  ///< before it
 };
 
 /// Why there is no exit code.
@@ -68,7 +83,7 @@ struct HostResult {
   std::string address =
       {};  ///< of a host out of reach whose name the configuration maps to another
   std::chrono::milliseconds elapsed{
-      0};  ///< from this host's turn to its answer, connecting included
+      0};  ///< from this host's turn to its answer, connecting and earlier tasks included
 
   bool ok() const { return failure == Failure::none && exit_code == 0; }
 };
@@ -83,20 +98,23 @@ struct Listener {
   virtual ~Listener() = default;
   /// Bytes as they came; not cut at lines.
   virtual void on_output(std::size_t /*host*/, Stream /*stream*/, std::string_view /*bytes*/) {}
+  /// What the host is to do next, from the result of its last task: a further step that waits for
+  /// no other host, or the same once more. Nothing: that was the host's answer. Is asked after each
+  /// task that was begun; after an interrupt a task that it names is answered with not_started.
+  virtual std::optional<NextTask> next_task(std::size_t /*host*/, const HostResult& /*result*/) {
+    return std::nullopt;
+  }
+  /// The host's answer: the result of its last task. Comes once for each.
   virtual void on_result(std::size_t /*host*/, const HostResult& /*result*/) {}
   /// The first SIGINT or SIGTERM came; `running` hosts have not answered.
   virtual void on_interrupt(const std::vector<std::size_t>& /*running*/) {}
 };
 
-enum class KeepOutput { no, yes };
-
 /// What the first SIGINT does to hosts whose turn has come: wait for their answer, or leave them.
 enum class OnInterrupt { finish, leave };
 
-/// How one call of Remote::run behaves.
-struct RunOptions {
-  std::optional<std::chrono::milliseconds> timeout = {};  ///< for the task, connecting not included
-  KeepOutput keep_output = KeepOutput::yes;
+/// How one call of Remote::run behaves, and each of its tasks that has no options of its own.
+struct RunOptions : TaskOptions {
   OnInterrupt on_interrupt = OnInterrupt::finish;
 };
 
@@ -106,9 +124,9 @@ struct Remote {
 
   virtual const std::vector<Host>& hosts() const = 0;
 
-  /// Does all tasks, at most one a host, at once up to the width; returns their results in the
-  /// tasks' order. A second SIGINT ends the wait: hosts that have not answered get
-  /// Failure::connection_lost.
+  /// Does all tasks, at most one a host, at once up to the width, and those that the listener has
+  /// hosts go on with; returns the hosts' last results in the tasks' order. A second SIGINT ends
+  /// the wait: hosts that have not answered get Failure::connection_lost.
   virtual std::vector<HostResult> run(std::vector<Task> tasks, Listener& listener,
                                       const RunOptions& options) = 0;
 

@@ -63,34 +63,41 @@ struct Slot {
   std::string err = {};
 };
 
-/// One call of push().
-class Push : private ssh::Listener {
+class Push : public Pushing {
  public:
-  Push(ssh::Remote& remote, const Tree& tree, const std::vector<Destination>& destinations,
-       PushListener& listener);
+  Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
+       const std::vector<Destination>& destinations, PushListener& listener,
+       const ssh::TaskOptions& options);
 
-  std::vector<ssh::HostResult> run(const ssh::RunOptions& options);
+  ssh::Task first_task(std::size_t host) const override { return task(*by_host_.at(host)); }
+  std::vector<ssh::HostResult> results() override;
 
- private:
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
+  std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
   void on_interrupt(const std::vector<std::size_t>& running) override;
 
-  void do_step(Step step, ssh::RunOptions options);
+ private:
   ssh::Task task(const Slot& slot) const;
   Step next_step(Slot& slot) const;
 
-  ssh::Remote& remote_;
+  const std::vector<ssh::Host>& hosts_;
   const Tree& tree_;
   const std::string fingerprint_;
   PushListener& listener_;
+  const ssh::TaskOptions options_;
   std::vector<Slot> slots_;
   std::map<std::size_t, Slot*> by_host_;
 };
 
-Push::Push(ssh::Remote& remote, const Tree& tree, const std::vector<Destination>& destinations,
-           PushListener& listener)
-    : remote_(remote), tree_(tree), fingerprint_(fingerprint(tree)), listener_(listener) {
+Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
+           const std::vector<Destination>& destinations, PushListener& listener,
+           const ssh::TaskOptions& options)
+    : hosts_(hosts),
+      tree_(tree),
+      fingerprint_(fingerprint(tree)),
+      listener_(listener),
+      options_(options) {
   for (const Destination& destination : destinations) {
     const std::string& folder = destination.folder;
     if (!folder.starts_with('/') && !folder.starts_with("~/") && folder != "~") {
@@ -101,44 +108,27 @@ Push::Push(ssh::Remote& remote, const Tree& tree, const std::vector<Destination>
   }
   for (Slot& slot : slots_) {
     if (!by_host_.emplace(slot.destination.host, &slot).second) {
-      throw std::invalid_argument(fmt::format(
-          "two destinations on {}", ssh::to_string(remote.hosts().at(slot.destination.host))));
+      throw std::invalid_argument(
+          fmt::format("two destinations on {}", ssh::to_string(hosts.at(slot.destination.host))));
     }
   }
 }
 
-std::vector<ssh::HostResult> Push::run(const ssh::RunOptions& options) {
-  for (const Step step : {Step::prepare, Step::send, Step::prune}) do_step(step, options);
+std::vector<ssh::HostResult> Push::results() {
   std::vector<ssh::HostResult> results;
   for (Slot& slot : slots_) results.push_back(std::move(slot.result));
   return results;
 }
 
-void Push::do_step(Step step, ssh::RunOptions options) {
-  std::vector<ssh::Task> tasks;
-  for (const Slot& slot : slots_) {
-    if (slot.step == step) tasks.push_back(task(slot));
-  }
-  if (tasks.empty()) return;
-  options.keep_output = step == Step::send ? ssh::KeepOutput::no : ssh::KeepOutput::yes;
-  remote_.run(std::move(tasks), *this, options);
-}
-
 ssh::Task Push::task(const Slot& slot) const {
   const auto& [host, folder] = slot.destination;
-  switch (slot.step) {
-    case Step::prepare:
-      return {host, prepare_command(tree_, folder, fingerprint_)};
-    case Step::send: {
-      const bool is_local = remote_.hosts().at(host).is_local;
-      return {host, push_program(tree_, folder, is_local ? Link::local : Link::network,
-                                 {slot.lock, fingerprint_})};
-    }
-    case Step::prune:
-    case Step::done:
-      break;
-  }
-  return {host, prune_command(tree_, folder, fingerprint_)};
+  const ssh::TaskOptions kept{options_.timeout, ssh::KeepOutput::yes};
+  if (slot.step == Step::prepare) return {host, prepare_command(tree_, folder, fingerprint_), kept};
+  if (slot.step == Step::prune) return {host, prune_command(tree_, folder, fingerprint_), kept};
+  const Link link = hosts_.at(host).is_local ? Link::local : Link::network;
+  const Turn turn{slot.lock, fingerprint_};
+  const ssh::TaskOptions not_kept{options_.timeout, ssh::KeepOutput::no};
+  return {host, push_program(tree_, folder, link, turn), not_kept};
 }
 
 void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
@@ -154,15 +144,20 @@ void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view byte
   listener_.on_bytes(host, slot.progress.add(bytes).sent.bytes);
 }
 
-void Push::on_result(std::size_t host, const ssh::HostResult& result) {
+std::optional<ssh::NextTask> Push::next_task(std::size_t host, const ssh::HostResult& result) {
   Slot& slot = *by_host_.at(host);
-  const auto before = slot.result.elapsed;
   slot.result = result;
-  slot.result.elapsed += before;
   if (slot.step == Step::send) slot.result.err = slot.err;
   slot.step = next_step(slot);
   slot.result.out.clear();
-  if (slot.step == Step::done) listener_.on_result(host, slot.result, slot.pushed);
+  if (slot.step == Step::done) return std::nullopt;
+  return ssh::NextTask{task(slot)};
+}
+
+void Push::on_result(std::size_t host, const ssh::HostResult& result) {
+  Slot& slot = *by_host_.at(host);
+  if (slot.step != Step::done) slot.result = result;  // it came to no further step
+  listener_.on_result(host, slot.result, slot.pushed);
 }
 
 void Push::on_interrupt(const std::vector<std::size_t>& running) {
@@ -255,10 +250,20 @@ std::optional<std::size_t> read_pruned(ssh::HostResult& result) {
   return std::nullopt;
 }
 
+std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
+                                   const std::vector<Destination>& destinations,
+                                   PushListener& listener, const ssh::TaskOptions& options) {
+  return std::make_unique<Push>(hosts, tree, destinations, listener, options);
+}
+
 std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
                                   const std::vector<Destination>& destinations,
                                   PushListener& listener, const ssh::RunOptions& options) {
-  return Push(remote, tree, destinations, listener).run(options);
+  const auto pushing = make_push(remote.hosts(), tree, destinations, listener, options);
+  std::vector<ssh::Task> tasks;
+  for (const Destination& each : destinations) tasks.push_back(pushing->first_task(each.host));
+  remote.run(std::move(tasks), *pushing, options);
+  return pushing->results();
 }
 
 }  // namespace dtool::tree_sync

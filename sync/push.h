@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,11 +43,26 @@ struct PushListener {
   virtual void on_interrupt(const std::vector<std::size_t>& /*running*/) {}
 };
 
+/// A push whose hosts each go from step to step without waiting for one another. A listener that
+/// has them do other things before it hands on to this what it is told of those that have begun.
+struct Pushing : ssh::Listener {
+  /// What the host begins with; next_task has what follows.
+  virtual ssh::Task first_task(std::size_t host) const = 0;
+  /// When all have answered: the results, in the destinations' order.
+  virtual std::vector<ssh::HostResult> results() = 0;
+};
+
+/// `hosts` are the Remote's. The timeout in `options` is for each of a host's three steps. Throws
+/// std::invalid_argument on a folder that is neither absolute nor from `~/`, and on two
+/// destinations on one host. `tree` and `listener` must outlive it.
+std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
+                                   const std::vector<Destination>& destinations,
+                                   PushListener& listener, const ssh::TaskOptions& options);
+
 /// Sends `tree` to all destinations, at most one a host; results in their order. A file of the tree
 /// replaces whatever bears its name there, except a folder with something in it that dtool did not
 /// send. Nothing is deleted on a host where the sending failed. Where rsync failed, `exit_code` is
-/// its exit code and `error` its own words. The timeout in `options` is for each of a host's three
-/// steps. Throws std::invalid_argument on a folder that is neither absolute nor from `~/`.
+/// its exit code and `error` its own words. Throws and options as make_push.
 std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
                                   const std::vector<Destination>& destinations,
                                   PushListener& listener, const ssh::RunOptions& options);

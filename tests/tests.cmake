@@ -18,6 +18,7 @@ if(DTOOL_TESTS)
     tests/unit/experiment_test.cpp
     tests/unit/failures_test.cpp
     tests/unit/fetch_plan_test.cpp
+    tests/unit/fleet_test.cpp
     tests/unit/host_options_test.cpp
     tests/unit/host_output_test.cpp
     tests/unit/host_pattern_test.cpp

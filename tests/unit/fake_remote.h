@@ -46,25 +46,27 @@ struct FakeRemote : ssh::Remote {
   const std::vector<ssh::Host>& hosts() const override { return names; }
   bool interrupted() const override { return is_interrupted; }
 
-  /// Tasks are answered in their order.
+  /// Tasks are answered in their order, each host's further ones before the next host's.
   std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Listener& listener,
                                    const ssh::RunOptions& options) override {
-    asked_options.push_back(options);
+    const std::size_t round = rounds.size();
     std::vector<ssh::HostResult> results;
-    for (const ssh::Task& task : tasks) {
-      if (interrupt_before == task.host && !is_interrupted) {
+    for (ssh::Task& task : tasks) {
+      const std::size_t host = task.host;
+      if (interrupt_before == host && !is_interrupted) {
         is_interrupted = true;
         listener.on_interrupt({});
       }
-      results.push_back(answer(task));
-      ssh::HostResult& result = results.back();
-      result.host = names.at(task.host);
-      listener.on_output(task.host, ssh::Stream::out, result.out);
-      listener.on_output(task.host, ssh::Stream::err, result.err);
-      if (options.keep_output == ssh::KeepOutput::no) result.out = result.err = "";
-      listener.on_result(task.host, result);
+      ssh::HostResult result = answer(std::move(task), round, listener, options);
+      auto next = is_interrupted ? std::nullopt : listener.next_task(host, result);
+      for (std::size_t step = round + 1; next; ++step) {
+        result = answer(std::move(next->task), step, listener, options);
+        next = listener.next_task(host, result);
+      }
+      listener.on_result(host, result);
+      results.push_back(std::move(result));
     }
-    rounds.push_back(std::move(tasks));
+    if (rounds.size() == round) add_round(options);
     return results;
   }
 
@@ -80,16 +82,34 @@ struct FakeRemote : ssh::Remote {
   std::map<std::size_t, ssh::HostResult> answers;  ///< a host that is not here says nothing, well
   std::optional<std::size_t> interrupt_before;     ///< SIGINT comes before this host's turn
   bool is_interrupted = false;
-  std::vector<std::vector<ssh::Task>> rounds;  ///< what it was asked, call by call
-  std::vector<ssh::RunOptions> asked_options;  ///< how, call by call
+  /// What it was asked, call by call, and within a call step by step of its hosts.
+  std::vector<std::vector<ssh::Task>> rounds;
+  std::vector<ssh::RunOptions> asked_options;  ///< of the call, round by round
 
  private:
-  ssh::HostResult answer(const ssh::Task& task) const {
+  void add_round(const ssh::RunOptions& options) {
+    rounds.emplace_back();
+    asked_options.push_back(options);
+  }
+
+  ssh::HostResult answer(ssh::Task task, std::size_t round, ssh::Listener& listener,
+                         const ssh::RunOptions& options) {
+    const std::size_t host = task.host;
+    const ssh::KeepOutput keep = task.options ? task.options->keep_output : options.keep_output;
+    while (rounds.size() <= round) add_round(options);
+    rounds[round].push_back(std::move(task));
+    ssh::HostResult result;
+    const auto found = answers.find(host);
     if (is_interrupted) {
-      return failed(ssh::Failure::not_started, "interrupted before its turn");
+      result = failed(ssh::Failure::not_started, "interrupted before its turn");
+    } else {
+      result = found == answers.end() ? answered("") : found->second;
     }
-    const auto found = answers.find(task.host);
-    return found == answers.end() ? answered("") : found->second;
+    result.host = names.at(host);
+    listener.on_output(host, ssh::Stream::out, result.out);
+    listener.on_output(host, ssh::Stream::err, result.err);
+    if (keep == ssh::KeepOutput::no) result.out = result.err = "";
+    return result;
   }
 };
 
