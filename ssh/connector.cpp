@@ -69,6 +69,7 @@ asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Endpoint endpoint,
                                                             std::vector<std::string> jumps) {
   std::unique_ptr<Session> session = co_await greet(endpoint, jumps);
   session->require_known_host();
+  session->let_excerpts_go();
   const Deadline deadline = connect_deadline(endpoint);
   try {
     co_await session->authenticate(identities_, deadline);
@@ -96,7 +97,7 @@ asio::awaitable<std::unique_ptr<Session>> Connector::greet(Endpoint endpoint,
     OwnedFd socket = co_await open_socket(endpoint, jumps, deadline);
     const Greeting greeting = co_await await_greeting(reactor_, socket.get(), deadline);
     if (greeting == Greeting::dropped) continue;
-    auto session = std::make_unique<Session>(reactor_, endpoint, std::move(socket));
+    auto session = std::make_unique<Session>(reactor_, endpoint, std::move(socket), known_hosts_);
     co_await session->exchange_keys(deadline);
     co_return session;
   }

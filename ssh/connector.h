@@ -14,6 +14,7 @@
 #include "ssh/fleet.h"
 #include "ssh/host.h"
 #include "ssh/identity.h"
+#include "ssh/known_hosts.h"
 #include "ssh/reactor.h"
 #include "ssh/session.h"
 
@@ -66,6 +67,7 @@ class Connector {
   int tries_;
   ClientConfig config_;
   IdentityCache identities_;
+  KnownHosts known_hosts_;
   std::map<std::string, std::unique_ptr<Jump>> jumps_;  ///< by the chain that leads to it
   std::vector<std::unique_ptr<Jump>> lost_jumps_;       ///< what they carried may not have ended
 };

@@ -37,6 +37,11 @@ std::string literal(const std::filesystem::path& path) {
   return text;
 }
 
+/// The way to it in this process's own table of descriptors.
+std::string path_of(const OwnedFd& fd) {
+  return fd ? fmt::format("/proc/self/fd/{}", fd.get()) : "/dev/null";
+}
+
 SessionHandle make_handle(const Endpoint& endpoint, int fd) {
   SessionHandle handle(ssh_new());
   if (handle == nullptr) throw std::bad_alloc();
@@ -46,8 +51,6 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
   set_text(session, SSH_OPTIONS_SSH_DIR, literal(home_folder() / ".ssh"));
   set_text(session, SSH_OPTIONS_HOST, endpoint.key_name);
   set_text(session, SSH_OPTIONS_USER, endpoint.user);
-  set_text(session, SSH_OPTIONS_KNOWNHOSTS, literal(endpoint.known_hosts));
-  set_text(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, literal(endpoint.global_known_hosts));
   set_text(session, SSH_OPTIONS_IDENTITY_AGENT, endpoint.identity_agent);
   const unsigned int port = endpoint.port;
   ssh_options_set(session, SSH_OPTIONS_PORT, &port);
@@ -58,10 +61,26 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
 
 }  // namespace
 
-Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket)
-    : reactor_(reactor), endpoint_(endpoint), handle_(make_handle(endpoint, socket.get())) {
+Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
+                 KnownHosts& known_hosts)
+    : reactor_(reactor),
+      endpoint_(endpoint),
+      known_lines_(known_hosts.excerpt(endpoint.known_hosts, endpoint.key_name, endpoint.port)),
+      global_known_lines_(
+          known_hosts.excerpt(endpoint.global_known_hosts, endpoint.key_name, endpoint.port)),
+      handle_(make_handle(endpoint, socket.get())) {
+  set_text(handle_.get(), SSH_OPTIONS_KNOWNHOSTS, path_of(known_lines_));
+  set_text(handle_.get(), SSH_OPTIONS_GLOBAL_KNOWNHOSTS, path_of(global_known_lines_));
   ssh_set_counters(handle_.get(), nullptr, &received_);
   waiter_ = std::make_unique<Waiter>(reactor_, socket.release());
+}
+
+/// libssh may look again when keys are exchanged anew.
+void Session::let_excerpts_go() {
+  set_text(handle_.get(), SSH_OPTIONS_KNOWNHOSTS, literal(endpoint_.known_hosts));
+  set_text(handle_.get(), SSH_OPTIONS_GLOBAL_KNOWNHOSTS, literal(endpoint_.global_known_hosts));
+  known_lines_.reset();
+  global_known_lines_.reset();
 }
 
 void Session::share_packets() {

@@ -10,6 +10,7 @@
 
 #include "ssh/client_config.h"
 #include "ssh/identity.h"
+#include "ssh/known_hosts.h"
 #include "ssh/libssh.h"
 #include "ssh/reactor.h"
 
@@ -18,7 +19,7 @@ namespace dtool::ssh {
 class Session {
  public:
   /// Takes over `socket`, on which the server's greeting is coming. libssh closes it.
-  Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket);
+  Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket, KnownHosts& known_hosts);
 
   /// Exchanges keys; the server's is not yet trusted. Throws HostError.
   asio::awaitable<void> exchange_keys(Deadline deadline);
@@ -26,6 +27,9 @@ class Session {
   /// Throws HostError(host_key_unknown or host_key_changed) unless known_hosts has the server's
   /// key.
   void require_known_host() const;
+
+  /// To be called when the host is known: what was kept of known_hosts about it is no longer held.
+  void let_excerpts_go();
 
   /// Tries the identity files that the user named, then the agent, then the usual files.
   /// Throws HostError(not_authenticated) saying what was tried.
@@ -76,6 +80,8 @@ class Session {
   std::uint64_t heard_packets_ = 0;  ///< up to silent_since_
   Clock::time_point silent_since_;
   Clock::time_point last_wait_;
+  OwnedFd known_lines_;         ///< of endpoint_.known_hosts about this host, until the log-in
+  OwnedFd global_known_lines_;  ///< of endpoint_.global_known_hosts, likewise
   SessionHandle handle_;
   std::unique_ptr<Waiter> waiter_;  // after handle_: it lets the socket go before libssh closes it
 };

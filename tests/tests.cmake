@@ -28,6 +28,7 @@ if(DTOOL_TESTS)
     tests/unit/killfile_allenact_test.cpp
     tests/unit/killfile_folder_test.cpp
     tests/unit/killfile_text_test.cpp
+    tests/unit/known_hosts_test.cpp
     tests/unit/listener_test.cpp
     tests/unit/listener_trial_test.cpp
     tests/unit/log_lines_test.cpp
@@ -82,6 +83,7 @@ if(DTOOL_TESTS)
     tests/fuzz/host_pattern_fuzz.cpp
     tests/fuzz/hostfile_fuzz.cpp
     tests/fuzz/killfile_fuzz.cpp
+    tests/fuzz/known_hosts_fuzz.cpp
     tests/fuzz/shell_words_fuzz.cpp)
   target_compile_definitions(fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(fuzz_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
