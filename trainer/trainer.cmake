@@ -23,6 +23,8 @@ if(DTOOL_TRAINER)
     trainer/comm/float_ring.cpp
     trainer/comm/folding.cpp
     trainer/comm/halving_doubling.cpp
+    trainer/comm/pairwise.cpp
+    trainer/comm/plan_progress.cpp
     trainer/comm/peer_link.cpp
     trainer/comm/ring.cpp
     trainer/comm/shared_memory.cpp

@@ -29,8 +29,8 @@ class EveryAllReduce : public testing::TestWithParam<AllReduce> {};
 
 INSTANTIATE_TEST_SUITE_P(DataParallel, EveryAllReduce,
                          testing::Values(AllReduce::library, AllReduce::automatic, AllReduce::ring,
-                                         AllReduce::halving_doubling, AllReduce::doubling,
-                                         AllReduce::tree));
+                                         AllReduce::pairwise, AllReduce::halving_doubling,
+                                         AllReduce::doubling, AllReduce::tree));
 
 TEST_P(EveryAllReduce, GradientsAreAveragedAndFormerOnesForgotten) {
   const auto body = [](const Group& group) {

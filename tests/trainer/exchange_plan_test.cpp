@@ -1,5 +1,5 @@
-// Plays each plan through for worlds of 1 to 17 ranks, with messages in queues; sums are compared
-// exactly, since the addends are whole numbers.
+// Plays each plan through for worlds of 1 to 17 ranks, as PlanProgress lets each go on, with what
+// is under way in queues; sums are compared exactly, since the addends are whole numbers.
 #include "trainer/comm/exchange_plan.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <random>
+
+#include "trainer/comm/plan_progress.h"
 
 using namespace dtool::trainer;
 
@@ -14,51 +17,61 @@ namespace {
 
 using Tensor = std::vector<float>;
 
+/// What is on its way from one rank to another.
+using Stream = std::deque<float>;
+
 struct World {
   std::vector<Plan> plans;
   std::vector<Tensor> tensors;
-  std::vector<std::size_t> rounds_done = std::vector<std::size_t>(plans.size());
-  std::vector<bool> sent = std::vector<bool>(plans.size());
-  std::map<std::pair<int, int>, std::deque<Tensor>> messages{};
+  std::map<std::pair<int, int>, Stream> streams{};
+  std::minstd_rand random{};  ///< how much goes out, and comes in, at once
 
-  /// What this rank can do now of its round; true if it did something.
-  bool advance(std::size_t rank) {
-    if (rounds_done[rank] == plans[rank].size()) return false;
-    const Round& round = plans[rank][rounds_done[rank]];
-    Tensor& mine = tensors[rank];
-    const bool sends = round.send_to != kNobody && !sent[rank];
-    if (sends) {
-      messages[{static_cast<int>(rank), round.send_to}].emplace_back(
-          mine.begin() + round.send.begin, mine.begin() + round.send.end);
-      sent[rank] = true;
-    }
-    if (round.receive_from != kNobody) {
-      auto& queue = messages[{round.receive_from, static_cast<int>(rank)}];
-      if (queue.empty()) return sends;
-      const Tensor message = queue.front();
-      queue.pop_front();
-      EXPECT_EQ(static_cast<std::int64_t>(message.size()), round.receive.size());
-      for (std::size_t i = 0; i < message.size(); ++i) {
-        float& element = mine[static_cast<std::size_t>(round.receive.begin) + i];
-        element = round.combine == Combine::add ? element + message[i] : message[i];
-      }
-    }
-    ++rounds_done[rank];
-    sent[rank] = false;
-    return true;
+  std::int64_t some_of(std::int64_t most) {
+    return most <= 1 ? most : 1 + static_cast<std::int64_t>(random()) % most;
   }
 
-  /// Until nobody can go on; then everybody must be done and every message taken.
+  void send(int rank, PlanProgress& progress) {
+    const std::int64_t count = some_of(progress.may_send());
+    if (count == 0) return;
+    const float* from = tensors[static_cast<std::size_t>(rank)].data() + progress.out().send.begin +
+                        progress.sent();
+    Stream& stream = streams[{rank, progress.out().send_to}];
+    stream.insert(stream.end(), from, from + count);
+    progress.add_sent(count);
+  }
+
+  void receive(int rank, PlanProgress& progress) {
+    if (!progress.is_receiving()) return;
+    Stream& stream = streams[{progress.in().receive_from, rank}];
+    const auto there = static_cast<std::int64_t>(stream.size());
+    const std::int64_t count = some_of(std::min(progress.may_receive(), there));
+    const Combine how = progress.in().combine;
+    float* into = tensors[static_cast<std::size_t>(rank)].data() + progress.in().receive.begin +
+                  progress.received();
+    for (std::int64_t i = 0; i < count; ++i) {
+      into[i] = how == Combine::add ? into[i] + stream[static_cast<std::size_t>(i)]
+                                    : stream[static_cast<std::size_t>(i)];
+    }
+    stream.erase(stream.begin(), stream.begin() + count);
+    progress.add_received(count);
+  }
+
+  /// Until nobody can go on; then everybody must be done and every message taken. Which rank goes
+  /// on, and how far, is left to chance.
   void play() {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t rank = 0; rank < plans.size(); ++rank) moved |= advance(rank);
+    std::vector<PlanProgress> progress(plans.begin(), plans.end());
+    const int turns = 4000 + 600 * static_cast<int>(plans.size() * plans.size());
+    const auto all_done = [&] { return std::ranges::all_of(progress, &PlanProgress::is_done); };
+    for (int turn = 0; turn < turns && !all_done(); ++turn) {
+      const auto rank = static_cast<std::size_t>(random()) % plans.size();
+      send(static_cast<int>(rank), progress[rank]);
+      receive(static_cast<int>(rank), progress[rank]);
     }
     for (std::size_t rank = 0; rank < plans.size(); ++rank) {
-      EXPECT_EQ(rounds_done[rank], plans[rank].size()) << "rank " << rank << " waits for ever";
+      EXPECT_TRUE(progress[rank].is_done()) << "rank " << rank << " waits for ever";
     }
-    for (const auto& [way, queue] : messages) {
-      EXPECT_TRUE(queue.empty()) << "nobody takes what " << way.first << " sends " << way.second;
+    for (const auto& [way, stream] : streams) {
+      EXPECT_TRUE(stream.empty()) << "nobody takes what " << way.first << " sends " << way.second;
     }
   }
 };
@@ -120,7 +133,7 @@ TEST(ExchangePlan, AllReduceLeavesTheSumOnEveryRank) {
 
 TEST(ExchangePlan, ReduceLeavesTheSumOnRank0) {
   for (const Algorithm algorithm :
-       {Algorithm::ring, Algorithm::halving_doubling, Algorithm::tree}) {
+       {Algorithm::ring, Algorithm::pairwise, Algorithm::halving_doubling, Algorithm::tree}) {
     for (int size = 1; size <= 17; ++size) {
       for (const std::int64_t elements : {0, 1, 2, 7, 16, 1000}) {
         SCOPED_TRACE(testing::Message() << to_string(algorithm) << ' ' << size << ' ' << elements);
@@ -159,6 +172,9 @@ TEST(ExchangePlan, RoundsAndBytesAreThoseOfTheTextbook) {
     const World ring = play(plan_all_reduce, Algorithm::ring, size, elements);
     EXPECT_EQ(most_rounds(ring), static_cast<std::size_t>(2 * (size - 1)));
     EXPECT_EQ(most_sent(ring), 2 * (size - 1) * elements / size);
+    const World pairwise = play(plan_all_reduce, Algorithm::pairwise, size, elements);
+    EXPECT_EQ(most_rounds(pairwise), static_cast<std::size_t>(2 * (size - 1)));
+    EXPECT_EQ(most_sent(pairwise), 2 * (size - 1) * elements / size);
   }
   const World halving = play(plan_all_reduce, Algorithm::halving_doubling, 8, elements);
   EXPECT_EQ(most_rounds(halving), 6U);
@@ -167,6 +183,33 @@ TEST(ExchangePlan, RoundsAndBytesAreThoseOfTheTextbook) {
   EXPECT_EQ(most_rounds(doubling), 3U);
   EXPECT_EQ(most_sent(doubling), 3 * elements);
   EXPECT_EQ(most_rounds(play(plan_all_reduce, Algorithm::tree, 8, elements)), 6U);
+}
+
+TEST(PlanProgress, AMessageWaitsForThoseItIsMadeOfAndForNoOthers) {
+  const Section left{0, 10};
+  const Section right{10, 30};
+  const Plan plan = {{1, left, 2, right, Combine::add},
+                     {3, right, 4, right, Combine::replace},
+                     {5, left, kNobody, {}, Combine::add}};
+  PlanProgress progress(plan);
+  EXPECT_EQ(progress.may_send(), 10);
+  EXPECT_EQ(progress.may_receive(), 20);
+  progress.add_sent(10);
+  EXPECT_EQ(progress.out().send_to, 3);
+  EXPECT_EQ(progress.may_send(), 0) << "nothing has been added";
+  progress.add_received(5);
+  EXPECT_EQ(progress.may_send(), 5) << "what has been added can go on";
+  progress.add_received(15);
+  EXPECT_EQ(progress.may_receive(), 0) << "what goes out must not be replaced before";
+  progress.add_sent(8);
+  EXPECT_EQ(progress.may_receive(), 8);
+  progress.add_sent(12);
+  EXPECT_EQ(progress.out().send_to, 5);
+  EXPECT_EQ(progress.may_send(), 10) << "though nothing has come from 4";
+  progress.add_sent(10);
+  EXPECT_FALSE(progress.is_done());
+  progress.add_received(20);
+  EXPECT_TRUE(progress.is_done());
 }
 
 TEST(ExchangePlan, PartsCoverEverythingOnce) {

@@ -35,7 +35,7 @@ void expect_sums(Machines machines) {
         for (const Algorithm each : kAlgorithms) {
           auto tensor = addends(rank, count);
           const auto elements = static_cast<std::int64_t>(count);
-          perform(plan_all_reduce(each, rank, size, elements), links, tensor.data());
+          links.perform(plan_all_reduce(each, rank, size, elements), tensor.data());
           EXPECT_TRUE(tensor == sum_over(size, count))
               << to_string(each) << ", " << size << " ranks, " << count << " numbers";
         }
@@ -62,7 +62,7 @@ TEST(Links, APeerThatIsGoneIsNamed) {
       std::vector<float> tensor(1000);
       const Round round{kNobody, {}, 1, {0, 1000}, Combine::add};
       try {
-        links.exchange(tensor.data(), round);
+        links.perform({round}, tensor.data());
         ADD_FAILURE() << "it received from nobody";
       } catch (const std::exception& problem) {
         EXPECT_EQ(problem.what(), to_string(meeting.members[1]) + " closed its connection");
@@ -77,12 +77,12 @@ TEST(Links, WhatAPeerSentBeforeItWentIsStillReceived) {
       Links links(meeting, kTimeout);
       std::vector<float> tensor = addends(1, 1000);
       if (meeting.place.rank == 1) {
-        links.exchange(tensor.data(), {0, {0, 1000}, kNobody, {}, Combine::add});
+        links.perform({{0, {0, 1000}, kNobody, {}, Combine::add}}, tensor.data());
         return;
       }
       meeting.store->wait({"test/done"});  // rank 1 is through, and its links are closed
       tensor.assign(1000, 0);
-      links.exchange(tensor.data(), {kNobody, {}, 1, {0, 1000}, Combine::add});
+      links.perform({{kNobody, {}, 1, {0, 1000}, Combine::add}}, tensor.data());
       EXPECT_TRUE(tensor == addends(1, 1000));
     });
   }
@@ -98,7 +98,7 @@ TEST(Links, ASilentPeerIsNamedAfterTheTimeout) {
       }
       std::vector<float> tensor(1000);
       try {
-        links.exchange(tensor.data(), {kNobody, {}, 1, {0, 1000}, Combine::add});
+        links.perform({{kNobody, {}, 1, {0, 1000}, Combine::add}}, tensor.data());
         ADD_FAILURE() << "it received from nobody";
       } catch (const std::exception& problem) {
         EXPECT_EQ(problem.what(), to_string(meeting.members[1]) + " gave no answer for 1 s");

@@ -72,7 +72,7 @@ Trial own_sum_trial(Operation operation, Algorithm algorithm, const Group& group
   return {elements * 4,
           1,
           {slot},
-          [slot, plan, &transport] { perform(plan, transport, slot.tensor.data_ptr<float>()); },
+          [slot, plan, &transport] { transport.perform(plan, slot.tensor.data_ptr<float>()); },
           {}};
 }
 
@@ -147,13 +147,12 @@ struct Message {
   Section theirs_range() const { return {elements, 2 * elements}; }
 };
 
-void ping_pong(const Message& message, Transport& transport) {
-  auto* numbers = message.both.data_ptr<float>();
-  const Round receive{kNobody, {}, message.peer, message.theirs_range(), Combine::replace};
-  if (!message.is_first) transport.exchange(numbers, receive);
+/// The first sends and waits; the other sends back what came.
+Plan ping_pong_plan(const Message& message) {
   const Section outgoing = message.is_first ? message.mine_range() : message.theirs_range();
-  transport.exchange(numbers, {message.peer, outgoing, kNobody, {}, Combine::replace});
-  if (message.is_first) transport.exchange(numbers, receive);
+  const Round send{message.peer, outgoing, kNobody, {}, Combine::replace};
+  const Round receive{kNobody, {}, message.peer, message.theirs_range(), Combine::replace};
+  return message.is_first ? Plan{send, receive} : Plan{receive, send};
 }
 
 void ping_pong(const Message& message, c10d::ProcessGroup& group) {
@@ -178,9 +177,9 @@ Trial ping_pong_trial(const Message& message, const Group& group, Transport* tra
   Trial trial{message.elements * 4, 2, {}, {}, {}};
   trial.slots = {{message.mine(), pattern_of(first), {}},
                  {message.theirs(), {}, pattern_of(first)}};
-  trial.run = [=] {
+  trial.run = [=, plan = ping_pong_plan(message)] {
     if (transport != nullptr) {
-      ping_pong(message, *transport);
+      transport->perform(plan, message.both.data_ptr<float>());
     } else {
       ping_pong(message, *group.process_group);
     }
@@ -192,11 +191,11 @@ Trial both_ways_trial(const Message& message, const Group& group, Transport* tra
   Trial trial{message.elements * 4, 1, {}, {}, {}};
   trial.slots = {{message.mine(), pattern_of(group.rank), {}},
                  {message.theirs(), {}, pattern_of(message.peer)}};
+  const Plan plan = {
+      {message.peer, message.mine_range(), message.peer, message.theirs_range(), Combine::replace}};
   trial.run = [=] {
     if (transport != nullptr) {
-      transport->exchange(message.both.data_ptr<float>(),
-                          {message.peer, message.mine_range(), message.peer, message.theirs_range(),
-                           Combine::replace});
+      transport->perform(plan, message.both.data_ptr<float>());
     } else {
       exchange_at_once(message, *group.process_group);
     }

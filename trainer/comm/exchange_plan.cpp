@@ -10,6 +10,8 @@ std::string_view to_string(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::ring:
       return "ring";
+    case Algorithm::pairwise:
+      return "pairwise";
     case Algorithm::halving_doubling:
       return "halving_doubling";
     case Algorithm::doubling:
@@ -31,6 +33,8 @@ Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t eleme
   switch (algorithm) {
     case Algorithm::ring:
       return ring_all_reduce(rank, size, elements);
+    case Algorithm::pairwise:
+      return pairwise_all_reduce(rank, size, elements);
     case Algorithm::halving_doubling:
       return halving_doubling_all_reduce(rank, size, elements);
     case Algorithm::doubling:
@@ -45,6 +49,8 @@ Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements)
   switch (algorithm) {
     case Algorithm::ring:
       return ring_reduce(rank, size, elements);
+    case Algorithm::pairwise:
+      return pairwise_reduce(rank, size, elements);
     case Algorithm::halving_doubling:
       return halving_doubling_reduce(rank, size, elements);
     case Algorithm::tree:

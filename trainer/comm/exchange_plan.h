@@ -39,12 +39,13 @@ struct Round {
 /// A rank's rounds, in order. A message from a to b meets the next one that b expects from a.
 using Plan = std::vector<Round>;
 
-enum class Algorithm { ring, halving_doubling, doubling, tree };
+enum class Algorithm { ring, pairwise, halving_doubling, doubling, tree };
 
-inline constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::halving_doubling,
-                                            Algorithm::doubling, Algorithm::tree};
+inline constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::pairwise,
+                                            Algorithm::halving_doubling, Algorithm::doubling,
+                                            Algorithm::tree};
 
-/// `ring`, `halving_doubling`, `doubling`, `tree`.
+/// `ring`, `pairwise`, `halving_doubling`, `doubling`, `tree`.
 std::string_view to_string(Algorithm algorithm);
 std::optional<Algorithm> algorithm_of(std::string_view name);
 
@@ -61,6 +62,8 @@ Section part_of(std::int64_t elements, int parts, int index);
 // One pair each in ring.cpp, halving_doubling.cpp and so on.
 Plan ring_all_reduce(int rank, int size, std::int64_t elements);
 Plan ring_reduce(int rank, int size, std::int64_t elements);
+Plan pairwise_all_reduce(int rank, int size, std::int64_t elements);
+Plan pairwise_reduce(int rank, int size, std::int64_t elements);
 Plan halving_doubling_all_reduce(int rank, int size, std::int64_t elements);
 Plan halving_doubling_reduce(int rank, int size, std::int64_t elements);
 Plan doubling_all_reduce(int rank, int size, std::int64_t elements);

@@ -31,6 +31,8 @@ Algorithm algorithm_for(AllReduce wanted, std::int64_t bytes) {
       return bytes <= kManyBytes ? Algorithm::halving_doubling : Algorithm::ring;
     case AllReduce::ring:
       return Algorithm::ring;
+    case AllReduce::pairwise:
+      return Algorithm::pairwise;
     case AllReduce::halving_doubling:
       return Algorithm::halving_doubling;
     case AllReduce::doubling:
@@ -57,7 +59,7 @@ void GradientSum::add_up(float* values, std::int64_t count) {
     const auto algorithm = algorithm_for(wanted_, bytes);
     plan = plans_.emplace(count, plan_all_reduce(algorithm, rank_, size_, count)).first;
   }
-  perform(plan->second, links_, values);
+  links_.perform(plan->second, values);
 }
 
 }  // namespace dtool::trainer

@@ -7,6 +7,10 @@
 
 namespace dtool::trainer {
 
+void LibraryTransport::perform(const Plan& plan, float* tensor) {
+  for (const Round& each : plan) exchange(tensor, each);
+}
+
 void LibraryTransport::exchange(float* tensor, const Round& round) {
   std::vector<at::Tensor> outgoing;
   std::vector<at::Tensor> incoming;

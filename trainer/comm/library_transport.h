@@ -12,9 +12,11 @@ class LibraryTransport : public Transport {
   explicit LibraryTransport(const Group& group) : group_(group) {}
 
   /// `tensor` is on the CPU.
-  void exchange(float* tensor, const Round& round) override;
+  void perform(const Plan& plan, float* tensor) override;
 
  private:
+  void exchange(float* tensor, const Round& round);
+
   Group group_;
 };
 

@@ -18,28 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool overlap(const Section& one, const Section& other) {
-  return one.begin < other.end && other.begin < one.end;
-}
-
 }  // namespace
-
-/// How far a round has come.
-struct Links::Progress {
-  const Round& round;
-  bool overlapping;
-  std::int64_t to_send;
-  std::int64_t to_receive;
-  std::int64_t sent = 0;
-  std::int64_t received = 0;
-
-  bool sends() const { return sent < to_send; }
-  bool receives() const { return received < to_receive; }
-  /// What went out must be what was there before: nothing comes in where something has yet to go.
-  std::int64_t may_receive() const {
-    return (overlapping && sends() ? std::min(sent, to_receive) : to_receive) - received;
-  }
-};
 
 Links::Links(const Meeting& meeting, std::chrono::milliseconds timeout)
     : members_(meeting.members),
@@ -52,12 +31,10 @@ bool Links::shares_memory_with(int rank) const {
   return peers_[static_cast<std::size_t>(rank)]->shares_memory();
 }
 
-void Links::exchange(float* tensor, const Round& round) {
-  Progress progress{round, overlap(round.send, round.receive),
-                    round.send_to == kNobody ? 0 : round.send.size(),
-                    round.receive_from == kNobody ? 0 : round.receive.size()};
+void Links::perform(const Plan& plan, float* tensor) {
+  PlanProgress progress(plan);
   auto since = Clock::now();
-  while (progress.sends() || progress.receives()) {
+  while (!progress.is_done()) {
     if (advance(tensor, progress)) {
       since = Clock::now();
     } else if (Clock::now() - since < patience_) {
@@ -68,25 +45,23 @@ void Links::exchange(float* tensor, const Round& round) {
   }
 }
 
-bool Links::advance(float* tensor, Progress& progress) {
-  const Round& round = progress.round;
+bool Links::advance(float* tensor, PlanProgress& progress) {
   int peer = kNobody;
   try {
     std::size_t moved = 0;
-    if (progress.sends()) {
-      peer = round.send_to;
+    if (const auto count = progress.may_send(); count > 0) {
+      peer = progress.out().send_to;
       const auto sent = peers_[static_cast<std::size_t>(peer)]->try_send(
-          tensor + round.send.begin + progress.sent,
-          static_cast<std::size_t>(progress.to_send - progress.sent));
-      progress.sent += static_cast<std::int64_t>(sent);
+          tensor + progress.out().send.begin + progress.sent(), static_cast<std::size_t>(count));
+      progress.add_sent(static_cast<std::int64_t>(sent));
       moved += sent;
     }
-    if (progress.receives() && progress.may_receive() > 0) {
-      peer = round.receive_from;
+    if (const auto count = progress.may_receive(); count > 0) {
+      peer = progress.in().receive_from;
       const auto received = peers_[static_cast<std::size_t>(peer)]->try_receive(
-          tensor + round.receive.begin + progress.received,
-          static_cast<std::size_t>(progress.may_receive()), round.combine);
-      progress.received += static_cast<std::int64_t>(received);
+          tensor + progress.in().receive.begin + progress.received(),
+          static_cast<std::size_t>(count), progress.in().combine);
+      progress.add_received(static_cast<std::int64_t>(received));
       moved += received;
     }
     return moved > 0;
@@ -96,7 +71,7 @@ bool Links::advance(float* tensor, Progress& progress) {
   }
 }
 
-void Links::sleep(const Progress& progress, Deadline deadline) {
+void Links::sleep(const PlanProgress& progress, Deadline deadline) {
   struct Wait {
     PeerLink* link;
     PeerLink::Awaited awaited;
@@ -109,10 +84,9 @@ void Links::sleep(const Progress& progress, Deadline deadline) {
     waits[count] = {link, awaited};
     polled[count++] = {link->descriptor(), link->poll_events(awaited), 0};
   };
-  if (progress.sends()) add(progress.round.send_to, PeerLink::Awaited::room);
-  if (progress.receives() && progress.may_receive() > 0) {
-    add(progress.round.receive_from, PeerLink::Awaited::numbers);
-  }
+  const bool receives = progress.may_receive() > 0;
+  if (progress.may_send() > 0) add(progress.out().send_to, PeerLink::Awaited::room);
+  if (receives) add(progress.in().receive_from, PeerLink::Awaited::numbers);
   bool nothing_yet = true;
   for (nfds_t i = 0; i < count; ++i) nothing_yet &= waits[i].link->prepare_sleep(waits[i].awaited);
   const auto left =
@@ -121,7 +95,7 @@ void Links::sleep(const Progress& progress, Deadline deadline) {
   if (nothing_yet && left > 0) poll(polled, count, static_cast<int>(left));
   for (nfds_t i = 0; i < count; ++i) waits[i].link->finish_sleep(polled[i].revents);
   if (left > 0 || !nothing_yet) return;
-  const int peer = progress.receives() ? progress.round.receive_from : progress.round.send_to;
+  const int peer = receives ? progress.in().receive_from : progress.out().send_to;
   throw std::runtime_error(fmt::format("{} gave no answer for {} s",
                                        to_string(members_[static_cast<std::size_t>(peer)]),
                                        timeout_.count() / 1000));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/comm/peer_link.h"
+#include "trainer/comm/plan_progress.h"
 #include "trainer/comm/transport.h"
 #include "trainer/ranks/rendezvous.h"
 
@@ -20,15 +21,14 @@ class Links : public Transport {
   /// nothing moves for so long.
   Links(const Meeting& meeting, std::chrono::milliseconds timeout);
 
-  void exchange(float* tensor, const Round& round) override;
+  void perform(const Plan& plan, float* tensor) override;
 
   /// False where the bytes go through TCP.
   bool shares_memory_with(int rank) const;
 
  private:
-  struct Progress;
-  bool advance(float* tensor, Progress& progress);
-  void sleep(const Progress& progress, Deadline deadline);
+  bool advance(float* tensor, PlanProgress& progress);
+  void sleep(const PlanProgress& progress, Deadline deadline);
 
   std::vector<Member> members_;
   std::chrono::milliseconds timeout_;

@@ -10,13 +10,9 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Does one round on this rank's `tensor`. Throws std::exception when a peer is gone or too slow.
-  virtual void exchange(float* tensor, const Round& round) = 0;
+  /// Does all rounds of this rank on its `tensor`. Throws std::exception when a peer is gone or too
+  /// slow.
+  virtual void perform(const Plan& plan, float* tensor) = 0;
 };
-
-/// Does all rounds of this rank.
-inline void perform(const Plan& plan, Transport& transport, float* tensor) {
-  for (const Round& each : plan) transport.exchange(tensor, each);
-}
 
 }  // namespace dtool::trainer

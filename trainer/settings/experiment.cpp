@@ -186,6 +186,7 @@ DistributedSettings read_distributed(TomlReader& reader) {
                                              {{"auto", AllReduce::automatic},
                                               {"library", AllReduce::library},
                                               {"ring", AllReduce::ring},
+                                              {"pairwise", AllReduce::pairwise},
                                               {"halving_doubling", AllReduce::halving_doubling},
                                               {"doubling", AllReduce::doubling},
                                               {"tree", AllReduce::tree}});

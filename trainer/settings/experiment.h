@@ -41,7 +41,7 @@ enum class OptimizerKind { adam, adamw, sgd };
 enum class Backend { automatic, gloo, nccl };
 
 /// How gradients are added up over the ranks: by the backend, or by an algorithm of our own.
-enum class AllReduce { automatic, library, ring, halving_doubling, doubling, tree };
+enum class AllReduce { automatic, library, ring, pairwise, halving_doubling, doubling, tree };
 
 /// Of the forward pass; parameters are float32 always.
 enum class Precision { float32, bfloat16 };
