@@ -149,6 +149,11 @@ std::vector<std::string> worker_variables(const Place& place, const Environment&
       {"OMP_NUM_THREADS", std::to_string(threads)},
       {"OMP_WAIT_POLICY", "PASSIVE"},
       {"OPENBLAS_THREAD_TIMEOUT", "4"},  // 2^4 processor cycles, its least
+      // Each step allocates what the step before gave back. Kept, and in large pages where the
+      // kernel gives them, it costs no page faults (docs/benchmarks.md).
+      {"GLIBC_TUNABLES",
+       "glibc.malloc.hugetlb=1:glibc.malloc.trim_threshold=1073741824:"
+       "glibc.malloc.mmap_threshold=33554432"},
   };
   for (const auto& [name, value] : standards) {
     if (!environment(name)) variables.push_back(fmt::format("{}={}", name, value));
