@@ -7,7 +7,6 @@
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "ssh/client_config.h"
-#include "sync/push.h"
 
 namespace dtool::cli {
 namespace {
@@ -15,35 +14,6 @@ namespace {
 std::filesystem::path home() {
   return std::filesystem::weakly_canonical(ssh::home_folder());
 }
-
-class PushProgress : public tree_sync::PushListener {
- public:
-  PushProgress(Console& console, std::size_t hosts) : console_(console), bytes_(hosts) {}
-
-  void on_bytes(std::size_t host, std::uint64_t bytes) override {
-    bytes_[host] = bytes;
-    show();
-  }
-  void on_result(std::size_t, const ssh::HostResult&, const tree_sync::Pushed&) override {
-    ++done_;
-    show();
-  }
-  void on_interrupt(const std::vector<std::size_t>&) override {
-    console_.note("interrupted: nothing is started");
-  }
-
- private:
-  void show() {
-    std::uint64_t total = 0;
-    for (const std::uint64_t bytes : bytes_) total += bytes;
-    console_.progress(fmt::format("sending the code: {} of {} hosts, {:.1f} MB", done_,
-                                  bytes_.size(), static_cast<double>(total) / 1e6));
-  }
-
-  Console& console_;
-  std::vector<std::uint64_t> bytes_;
-  std::size_t done_ = 0;
-};
 
 }  // namespace
 
@@ -72,15 +42,48 @@ tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::str
   return tree_sync::read_tree(here, excludes);
 }
 
-std::vector<ssh::HostResult> send_code_tree(Console& console, ssh::Remote& remote,
-                                            const tree_sync::Tree& tree,
-                                            const std::vector<std::string>& folders) {
+class CodePush::Progress : public tree_sync::PushListener {
+ public:
+  Progress(Console& console, std::size_t hosts) : console_(console), bytes_(hosts) {}
+
+  void on_bytes(std::size_t host, std::uint64_t bytes) override {
+    bytes_[host] = bytes;
+    show();
+  }
+  void on_result(std::size_t, const ssh::HostResult&, const tree_sync::Pushed&) override {
+    ++done_;
+    show();
+  }
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    console_.note("interrupted: nothing is started");
+  }
+
+ private:
+  void show() {
+    std::uint64_t total = 0;
+    for (const std::uint64_t bytes : bytes_) total += bytes;
+    console_.progress(fmt::format("sending the code: {} of {} hosts, {:.1f} MB", done_,
+                                  bytes_.size(), static_cast<double>(total) / 1e6));
+  }
+
+  Console& console_;
+  std::vector<std::uint64_t> bytes_;
+  std::size_t done_ = 0;
+};
+
+CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
+                   const tree_sync::Tree& tree, const std::vector<std::string>& folders)
+    : console_(console), progress_(std::make_unique<Progress>(console, folders.size())) {
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
-  PushProgress progress(console, destinations.size());
-  auto results = tree_sync::push(remote, tree, destinations, progress, {});
-  console.progress("");
-  return results;
+  steps_ = tree_sync::make_push(hosts, tree, destinations, *progress_, {});
+}
+
+CodePush::~CodePush() = default;
+
+std::vector<ssh::HostResult> CodePush::finish() {
+  console_.progress("");
+  return steps_->results();
 }
 
 }  // namespace dtool::cli

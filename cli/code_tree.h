@@ -1,12 +1,14 @@
 // The current folder on its way to the hosts of a run.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/console.h"
 #include "ssh/host.h"
 #include "ssh/remote.h"
+#include "sync/push.h"
 #include "sync/tree.h"
 
 namespace dtool::cli {
@@ -19,9 +21,25 @@ std::string code_folder(const ssh::Host& host, const std::string& code_path);
 /// UsageError where the current folder is the home folder or `/`.
 tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir);
 
-/// Sends it into `folders`, one a host, and tells the progress.
-std::vector<ssh::HostResult> send_code_tree(Console& console, ssh::Remote& remote,
-                                            const tree_sync::Tree& tree,
-                                            const std::vector<std::string>& folders);
+/// That tree on its way into `folders`, one a host; tells the progress. All arguments must outlive
+/// it.
+class CodePush {
+ public:
+  CodePush(Console& console, const std::vector<ssh::Host>& hosts, const tree_sync::Tree& tree,
+           const std::vector<std::string>& folders);
+  ~CodePush();
+
+  /// What each host is to do for it.
+  tree_sync::Pushing& steps() { return *steps_; }
+
+  /// When all hosts have gone through the steps.
+  std::vector<ssh::HostResult> finish();
+
+ private:
+  class Progress;
+  Console& console_;
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<tree_sync::Pushing> steps_;
+};
 
 }  // namespace dtool::cli

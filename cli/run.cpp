@@ -39,7 +39,10 @@ class RunAction : public Action {
   std::string code_folder_on(const ssh::Host& host) const;
   bool wants_sync() const;
   std::vector<std::string> code_folders(const Targets& targets) const;
-  bool check(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
+  Needs needs(const Targets& targets) const;
+  bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
+  bool judge(const std::vector<Checked>& checked, RunReport& report, Console& console,
+             ssh::Remote& remote) const;
 
   std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
   const Launcher* launcher_ = nullptr;  ///< the one that is used
@@ -134,8 +137,7 @@ std::vector<std::string> RunAction::code_folders(const Targets& targets) const {
   return folders;
 }
 
-bool RunAction::check(RunReport& report, Console& console, ssh::Remote& remote,
-                      const Targets& targets) {
+Needs RunAction::needs(const Targets& targets) const {
   Needs needs;
   needs.run_id = plan_.run_id;
   needs.code_folders = code_folders(targets);
@@ -147,7 +149,11 @@ bool RunAction::check(RunReport& report, Console& console, ssh::Remote& remote,
   needs.port = plan_.port;
   needs.machines = static_cast<int>(plan_.machines.size());
   launcher_->add_needs(plan_, needs);
-  const std::vector<Checked> checked = check_hosts(console, remote, needs);
+  return needs;
+}
+
+bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report, Console& console,
+                      ssh::Remote& remote) const {
   std::vector<ssh::HostResult> results;
   std::vector<ssh::Host> at_risk;
   for (const Checked& each : checked) {
@@ -164,7 +170,24 @@ bool RunAction::check(RunReport& report, Console& console, ssh::Remote& remote,
     discard_run_folders(remote, plan_.run_id);
     throw UsageError(fmt::format("experiment {}: {}", what_, checked.front().experiment_fault));
   }
-  return launcher_->complete(console, flags_, targets, checked, plan_);
+  return true;
+}
+
+/// Looks at the hosts and sends them the code, each as soon as it has been looked at.
+bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& remote,
+                           const Targets& targets) {
+  std::optional<tree_sync::Tree> tree;
+  std::optional<CodePush> push;
+  const std::vector<std::string> folders = code_folders(targets);
+  if (wants_sync()) {
+    tree = read_code_tree(flags_.excludes, flags_.output_dir);
+    push.emplace(console, remote.hosts(), *tree, folders);
+  }
+  const std::vector<Checked> checked =
+      check_hosts(console, remote, needs(targets), push ? &push->steps() : nullptr);
+  return judge(checked, report, console, remote) &&
+         launcher_->complete(console, flags_, targets, checked, plan_) &&
+         (!push || report.all_well(push->finish(), "sending the code"));
 }
 
 int RunAction::run(Invocation& invocation) {
@@ -179,14 +202,10 @@ int RunAction::run(Invocation& invocation) {
               {what_, flags_.listener, flags_.nproc_per_node, wants_sync()});
     return kAllWell;
   }
-  std::optional<tree_sync::Tree> tree;
-  if (wants_sync()) tree = read_code_tree(flags_.excludes, flags_.output_dir);
 
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const auto send = [&] { return send_code_tree(console, *remote, *tree, code_folders(targets)); };
   RunReport report(console, plan_.run_id);
-  const bool is_ready = check(report, console, *remote, targets) &&
-                        (!tree || report.all_well(send(), "sending the code"));
+  const bool is_ready = make_ready(report, console, *remote, targets);
   if (!is_ready || remote->interrupted()) {
     discard_run_folders(*remote, plan_.run_id);
     if (remote->interrupted()) return kInterrupted;

@@ -171,6 +171,57 @@ void judge(Checked& checked, const Needs& needs) {
   checked.logout_kills = find("logout_kills").has_value();
 }
 
+/// What the hosts of one call of check_hosts answer, and where they go on.
+class Checking : public ProgressListener {
+ public:
+  Checking(Console& console, const std::vector<ssh::Host>& hosts, const Needs& needs,
+           tree_sync::Pushing* push)
+      : ProgressListener(console, hosts, "looked at"),
+        needs_(needs),
+        push_(push),
+        checked_(hosts.size()),
+        answered_(hosts.size()),
+        pushes_(hosts.size()) {}
+
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
+    if (pushes_[host]) push_->on_output(host, stream, bytes);
+  }
+
+  std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {
+    if (pushes_[host]) return push_->next_task(host, result);
+    take(host, result);
+    const Checked& checked = checked_[host];
+    pushes_[host] = push_ != nullptr && checked.result.ok() && checked.experiment_fault.empty();
+    if (!pushes_[host]) return std::nullopt;
+    return ssh::NextTask{push_->first_task(host)};
+  }
+
+  void on_result(std::size_t host, const ssh::HostResult& result) override {
+    if (pushes_[host]) {
+      push_->on_result(host, result);
+    } else if (!answered_[host]) {  // its turn did not come
+      take(host, result);
+    }
+  }
+
+  std::vector<Checked> take_all() { return std::move(checked_); }
+
+ private:
+  void take(std::size_t host, const ssh::HostResult& result) {
+    Checked& checked = checked_[host];
+    answered_[host] = true;
+    checked.result = result;
+    judge(checked, needs_);
+    ProgressListener::on_result(host, result);
+  }
+
+  const Needs& needs_;
+  tree_sync::Pushing* push_;
+  std::vector<Checked> checked_;
+  std::vector<bool> answered_;  ///< by host: has been looked at, or cannot be
+  std::vector<bool> pushes_;    ///< by host: has come to the push
+};
+
 }  // namespace
 
 std::string words_of(const ssh::HostResult& result) {
@@ -179,23 +230,19 @@ std::string words_of(const ssh::HostResult& result) {
   return words.empty() ? fmt::format("exit code {}", result.exit_code) : words;
 }
 
-std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs) {
+std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs,
+                                 tree_sync::Pushing* push) {
   const auto& hosts = remote.hosts();
   // A local machine 0 finds out by which of its addresses it reaches the next machine.
   const std::string peer = hosts.size() > 1 ? hosts[1].name : "";
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < hosts.size(); ++i)
     tasks.push_back({i, ssh::bash(check_script(needs, i, peer))});
-  ProgressListener progress(console, hosts, "looked at");
+  Checking checking(console, hosts, needs, push);
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);
-  std::vector<Checked> checked(hosts.size());
-  auto results = remote.run(std::move(tasks), progress, options);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    checked[i].result = std::move(results[i]);
-    judge(checked[i], needs);
-  }
-  return checked;
+  remote.run(std::move(tasks), checking, options);
+  return checking.take_all();
 }
 
 }  // namespace dtool::cli

@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/environment.h"
 #include "ssh/remote.h"
+#include "sync/push.h"
 
 namespace dtool::cli {
 
@@ -57,8 +58,10 @@ struct Checked {
   bool logout_kills = false;           ///< the system ends what users leave running at logout
 };
 
-/// Asks all hosts. Each that lacks nothing has the run's folder afterwards, where there is a run.
-std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs);
+/// Asks all hosts. Each that lacks nothing has the run's folder afterwards, where there is a run,
+/// and goes on at once with `push`, where there is one, whatever the others still have to answer.
+std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs,
+                                 tree_sync::Pushing* push = nullptr);
 
 /// What a host said that did not answer a script: its complaint, else its output (nologin's), else
 /// its exit code.

@@ -228,6 +228,7 @@ if(DTOOL_TESTS)
       a_host_cut_off_for_good_is_named_and_the_others_go_on
       a_host_lost_under_mpirun_is_left_out
       a_host_that_hangs_holds_back_nobody
+      a_slow_host_holds_back_only_itself
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_requeued_training_ends_with_the_same_bytes

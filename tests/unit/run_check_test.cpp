@@ -174,5 +174,53 @@ TEST(RunCheck, TheScriptAnswersHere) {
   EXPECT_TRUE(std::filesystem::is_directory(home.path() / ".dtool/runs/x_1"));
 }
 
+/// A push of one step, which writes down which hosts came to it.
+struct OneStep : tree_sync::Pushing {
+  ssh::Task first_task(std::size_t host) const override { return {host, ssh::Command{"send"}}; }
+  std::vector<ssh::HostResult> results() override { return {}; }
+  void on_result(std::size_t host, const ssh::HostResult&) override { came.push_back(host); }
+
+  std::vector<std::size_t> came;
+};
+
+TEST(RunCheck, HostsThatLackNothingGoOnToThePushAndTheOthersDoNot) {
+  FakeRemote remote("h[1-4]");
+  const std::string well = std::string(kWell) + kEnd;
+  remote.answers[0] = answered(well);
+  remote.answers[1] = answered("dtool-answer lack=screen\n" + well);
+  remote.answers[2] = tests::failed(Failure::unreachable, "no route");
+  remote.answers[3] = answered(well);
+  Needs needs = some_needs();
+  needs.code_folders.assign(4, "~/code");
+  OneStep push;
+  Console console;
+  const std::vector<Checked> checked = check_hosts(console, remote, needs, &push);
+  EXPECT_EQ(push.came, (std::vector<std::size_t>{0, 3}));
+  EXPECT_TRUE(checked[0].result.ok());
+  EXPECT_EQ(checked[1].result.error, "screen is not there");
+  EXPECT_EQ(checked[2].result.error, "no route");
+  EXPECT_EQ(checked[3].gpus, 2) << "what it was found to be, not what the push answered";
+}
+
+TEST(RunCheck, AnExperimentWithAFaultIsSentNowhereByMachine0) {
+  FakeRemote remote("h1");
+  remote.answers[0] = answered(std::string(kWell) + "dtool-answer bad_experiment=oh\n" + kEnd);
+  OneStep push;
+  Console console;
+  check_hosts(console, remote, some_needs(), &push);
+  EXPECT_TRUE(push.came.empty());
+}
+
+TEST(RunCheck, AfterAnInterruptNobodyGoesOnToThePush) {
+  FakeRemote remote("h[1-2]");
+  remote.answers[0] = answered(std::string(kWell) + kEnd);
+  remote.interrupt_before = 1;
+  OneStep push;
+  Console console;
+  const std::vector<Checked> checked = check_hosts(console, remote, some_needs(), &push);
+  EXPECT_EQ(push.came, std::vector<std::size_t>{0});
+  EXPECT_EQ(checked[1].result.failure, Failure::not_started);
+}
+
 }  // namespace
 }  // namespace dtool::cli
