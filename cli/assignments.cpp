@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+
 #include "ssh/quote.h"
 
 namespace dtool::cli {
+namespace {
+
+/// So many equal values in a row are shorter as a loop: what every one of a thousand hosts is told
+/// of each of the thousand is a million words.
+constexpr std::ptrdiff_t kWorthALoop = 16;
+
+}  // namespace
 
 bool is_variable_name(std::string_view name) {
   constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
@@ -22,7 +32,27 @@ std::string assign_path(std::string_view name, std::string_view path) {
 }
 
 std::string assign_array(std::string_view name, const std::vector<std::string>& values) {
-  return fmt::format("{}=({})\n", name, ssh::quote_all(values));
+  std::string text = fmt::format("{}=()\n", name);
+  std::vector<std::string> few;  // that stand one by one
+  const auto add_few = [&] {
+    if (!few.empty()) text += fmt::format("{}+=({})\n", name, ssh::quote_all(few));
+    few.clear();
+  };
+  for (auto first = values.begin(); first != values.end();) {
+    const auto end =
+        std::find_if(first, values.end(), [first](const auto& each) { return each != *first; });
+    if (end - first < kWorthALoop) {
+      few.insert(few.end(), first, end);
+    } else {
+      add_few();
+      text += fmt::format("for _ in {{1..{}}}; do {}+=({}); done\n", end - first, name,
+                          ssh::quote(*first));
+    }
+    first = end;
+  }
+  if (few.size() == values.size()) return fmt::format("{}=({})\n", name, ssh::quote_all(values));
+  add_few();
+  return text;
 }
 
 }  // namespace dtool::cli

@@ -16,7 +16,7 @@ std::string assign(std::string_view name, std::string_view value);
 /// The same for a path on the host, where `~/` is the home folder. Empty: the empty word.
 std::string assign_path(std::string_view name, std::string_view path);
 
-/// `name=(values)`.
+/// `name=(values)`; many equal ones in a row as a loop.
 std::string assign_array(std::string_view name, const std::vector<std::string>& values);
 
 }  // namespace dtool::cli

@@ -78,6 +78,14 @@ std::string fold_hosts(const std::vector<ssh::Host>& hosts) {
   return ssh::fold(names);
 }
 
+std::string fold_hosts_in_short(const std::vector<ssh::Host>& hosts) {
+  constexpr std::size_t kShort = 160;
+  const std::string text = fold_hosts(hosts);
+  if (text.size() <= kShort) return text;
+  const std::size_t comma = text.rfind(',', kShort);
+  return fmt::format("{},… ({} hosts)", text.substr(0, std::min(comma, kShort)), hosts.size());
+}
+
 int exit_code_of(const std::vector<ssh::HostResult>& results, const ssh::Remote& remote) {
   if (remote.interrupted()) return kInterrupted;
   const bool all_well =

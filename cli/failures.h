@@ -27,6 +27,9 @@ std::string hint_for(std::string hint, const std::string& hosts);
 /// Host names as a folded pattern.
 std::string fold_hosts(const std::vector<ssh::Host>& hosts);
 
+/// The same where a line is to stay short: of many patterns the first ones, and how many hosts.
+std::string fold_hosts_in_short(const std::vector<ssh::Host>& hosts);
+
 /// The exit code of a command: interrupted, some failed, or all well.
 int exit_code_of(const std::vector<ssh::HostResult>& results, const ssh::Remote& remote);
 

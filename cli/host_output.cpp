@@ -28,7 +28,7 @@ void ProgressListener::on_interrupt(const std::vector<std::size_t>& running) {
   console_.note(hosts.empty() ? std::string("interrupted")
                               : fmt::format("interrupted: nothing more is started; waiting for {} "
                                             "(Ctrl-C again leaves them)",
-                                            fold_hosts(hosts)));
+                                            fold_hosts_in_short(hosts)));
 }
 
 StreamedOutput::StreamedOutput(Console& console, const std::vector<ssh::Host>& hosts,

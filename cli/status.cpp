@@ -38,14 +38,15 @@ class StatusAction : public Action {
   int run(Invocation& invocation) override;
 
  private:
-  static void show(Console& console, const killfiles::Killfile& killfile,
-                   const std::vector<MachineStatus>& machines);
+  void show(Console& console, const killfiles::Killfile& killfile,
+            const std::vector<MachineStatus>& machines) const;
   static void show_json(Console& console, const killfiles::Killfile& killfile,
                         const std::vector<MachineStatus>& machines);
 
   HostOptions hosts_;
   std::string run_;
   bool watch_ = false;
+  bool each_ = false;
   double interval_ = 0;  ///< seconds; 0: not given
 };
 
@@ -55,13 +56,15 @@ void StatusAction::add_options(CLI::App& app) {
   app.add_option("--interval", interval_, "seconds between two looks with --watch (2)")
       ->check(must_be_seconds)
       ->check(CLI::Range(0.1, 3600.0));
+  app.add_flag("--each", each_, "a row for each machine, however many there are");
   add_connect_options(app, hosts_);
 }
 
 void StatusAction::show(Console& console, const killfiles::Killfile& killfile,
-                        const std::vector<MachineStatus>& machines) {
+                        const std::vector<MachineStatus>& machines) const {
   for (const std::string& line : headlines(console, killfile, machines, {})) console.say(line);
-  for (const std::string& line : table(console, machines, {})) console.say(line);
+  const Room room{0, each_ ? 0 : kReadableRows};
+  for (const std::string& line : table(console, machines, room)) console.say(line);
 }
 
 void StatusAction::show_json(Console& console, const killfiles::Killfile& killfile,
@@ -91,6 +94,9 @@ int StatusAction::run(Invocation& invocation) {
   if (watch_ && console.json())
     throw UsageError("--watch with --json would be many documents",
                      "call dtool status --json again and again");
+  if (watch_ && each_)
+    throw UsageError("--each is for one look, and --watch shows what fits the screen",
+                     "leave one of them out");
   const killfiles::Killfile killfile = recorded_run(run_);
   if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
   const Targets targets = recorded_targets(killfile, hosts_, invocation.settings);

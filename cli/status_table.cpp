@@ -147,6 +147,23 @@ Row row_of(const Group& group) {
   return row;
 }
 
+/// The odd ones by themselves, where there is room for them.
+std::vector<Group> with_few_apart(std::vector<Group> groups, std::size_t most) {
+  constexpr std::size_t kFew = 4;
+  std::vector<Group> apart;
+  std::size_t rows = groups.size();
+  for (Group& group : groups) {
+    const bool fits = group.size() <= kFew && rows + group.size() - 1 <= most;
+    if (fits) {
+      rows += group.size() - 1;
+      for (const MachineStatus* each : group) apart.push_back({each});
+    } else {
+      apart.push_back(std::move(group));
+    }
+  }
+  return apart;
+}
+
 std::vector<Group> groups_of(const std::vector<MachineStatus>& machines, std::size_t most) {
   std::vector<Group> groups;
   if (most == 0 || machines.size() <= most) {
@@ -155,14 +172,14 @@ std::vector<Group> groups_of(const std::vector<MachineStatus>& machines, std::si
   }
   std::map<std::string, std::size_t> place;
   for (const MachineStatus& each : machines) {
-    const auto [at, is_new] = place.try_emplace(state_text(each), groups.size());
+    const auto [at, is_new] = place.try_emplace(state_text(each) + each.error, groups.size());
     if (is_new) groups.emplace_back();
     groups[at->second].push_back(&each);
   }
   // What is not well stands out at the top.
   std::stable_partition(groups.begin(), groups.end(),
                         [](const Group& group) { return !group.front()->is_well(); });
-  return groups;
+  return with_few_apart(std::move(groups), most);
 }
 
 using Widths = std::array<std::size_t, kColumns>;

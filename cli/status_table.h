@@ -26,9 +26,13 @@ std::string summary(const std::vector<MachineStatus>& machines);
 std::vector<std::string> headlines(const Console& console, const killfiles::Killfile& killfile,
                                    const std::vector<MachineStatus>& machines, Room room);
 
+/// So many rows are read without paging; status folds beyond.
+inline constexpr std::size_t kReadableRows = 64;
+
 /// A row for each machine behind a row of titles. Columns without a value are left out; where the
 /// room is narrow the least important ones go, and the last line is cut; where it is low, machines
-/// of the same state share a row, and what does not fit even so is counted in the last one.
+/// of the same state share a row, unless they are few, and what does not fit even so is counted in
+/// the last one.
 std::vector<std::string> table(const Console& console, const std::vector<MachineStatus>& machines,
                                Room room);
 

@@ -82,11 +82,12 @@ class Watch : public StatusListener {
     }
   }
 
-  /// All of it, as without --watch.
+  /// As without --watch.
   void print() {
     const auto machines = known();
     for (const std::string& line : headlines(console_, killfile_, machines, {})) console_.say(line);
-    for (const std::string& line : table(console_, machines, {})) console_.say(line);
+    for (const std::string& line : table(console_, machines, {0, kReadableRows}))
+      console_.say(line);
   }
 
   bool redraws() const { return screen_.has_value(); }

@@ -30,31 +30,37 @@ struct Round {
   std::exception_ptr failure;
 };
 
-/// Room for a socket, a pipe's worth of descriptors and a little more for each host at work.
-void raise_open_file_limit(std::size_t hosts, std::size_t width) {
+/// Raises the limit of open files as far as these hosts want, and returns how many of them it lets
+/// be at work at once: a socket stays open for each host (behind a jump host a pair of sockets
+/// besides), and who is at work has pipes.
+std::size_t make_room_for_files(std::size_t hosts, std::size_t width) {
+  constexpr rlim_t kOfOurOwn = 64;
+  constexpr rlim_t kAtWork = 8;
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t wanted = 64 + hosts + 8 * std::min(width, hosts);
-  if (limit.rlim_cur >= wanted) return;
-  if (limit.rlim_max < wanted) {
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return width;
+  const rlim_t wanted = kOfOurOwn + 3 * hosts + kAtWork * std::min(width, hosts);
+  if (limit.rlim_cur >= wanted) return width;
+  const rlim_t least = kOfOurOwn + hosts;
+  if (limit.rlim_max < least + kAtWork) {
     throw std::runtime_error(
         fmt::format("{} hosts need {} open files, and this machine allows {}\n"
-                    "hint: raise the limit with ulimit -Hn, or name fewer hosts",
-                    hosts, wanted, limit.rlim_max));
+                    "hint: raise the hard limit (ulimit -Hn as root, or nofile in "
+                    "/etc/security/limits.conf), or name fewer hosts",
+                    hosts, least + kAtWork, limit.rlim_max));
   }
-  limit.rlim_cur = wanted;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  return std::min<std::size_t>(width, (limit.rlim_cur - least) / kAtWork);
 }
 
 class Fleet : public Remote {
  public:
   Fleet(std::vector<Host> hosts, const ConnectOptions& options)
       : connector_(reactor_, options),
-        width_(std::max<std::size_t>(options.width, 1)),
+        width_(make_room_for_files(hosts.size(), std::max<std::size_t>(options.width, 1))),
         hosts_(std::move(hosts)),
         connections_(hosts_.size()),
         signals_(reactor_.context(), SIGINT, SIGTERM) {
-    raise_open_file_limit(hosts_.size(), width_);
     ::signal(SIGPIPE, SIG_IGN);
     await_signal();
   }

@@ -5,6 +5,7 @@ if(DTOOL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(unit_tests
+    tests/unit/assignments_test.cpp
     tests/unit/axis_test.cpp
     tests/unit/check_facts_test.cpp
     tests/unit/client_config_peer_test.cpp
@@ -303,7 +304,10 @@ if(DTOOL_TESTS)
       trust_adds_unknown_keys_after_a_yes
       tutorial_commands_work
       unknown_hosts_are_trusted_with_one_command
-      words_arrive_unchanged)
+      words_arrive_unchanged
+      many_hosts_are_shown_in_few_lines
+      open_file_limits_are_raised_or_explained
+      a_jump_host_with_the_usual_limits_loses_nobody)
     add_test(NAME behaviour.${behaviour} COMMAND ${PROJECT_SOURCE_DIR}/tests/behaviour/${behaviour}.sh)
     set_tests_properties(behaviour.${behaviour} PROPERTIES LABELS "behaviour;lab" SKIP_RETURN_CODE 77 TIMEOUT 180
       ENVIRONMENT "DTOOL=$<TARGET_FILE:dtool>;DTOOL_TRAINER=${trainer}")

@@ -10,15 +10,20 @@ namespace {
 
 /// What the machine's session does: on machine 0 it coordinates the run as well.
 std::string supervision(const RunPlan& plan, const MachinePlan& machine) {
-  std::vector<std::string> names;
-  for (const MachinePlan& each : plan.machines) names.push_back(ssh::to_string(each.host));
-  std::string text = assign("place", std::to_string(machine.id)) + assign_array("hosts", names) +
-                     assign("trainer", machine.trainer) +
-                     assign("max_restarts", std::to_string(plan.max_restarts)) +
-                     assign("coordinator_address", plan.listener) +
-                     assign("coordinator_port", std::to_string(plan.coordinator_port));
+  std::string text =
+      assign("place", std::to_string(machine.id)) + assign("host", ssh::to_string(machine.host)) +
+      assign("places", std::to_string(plan.machines.size())) + assign("trainer", machine.trainer) +
+      assign("max_restarts", std::to_string(plan.max_restarts)) +
+      assign("coordinator_address", plan.listener) +
+      assign("coordinator_port", std::to_string(plan.coordinator_port));
   text += scripts::kSupervise;
-  if (machine.id == 0) text += scripts::kCoordinate;
+  if (machine.id == 0) {
+    // Told to this machine alone: all names to all machines would grow with their number squared.
+    std::vector<std::string> names;
+    for (const MachinePlan& each : plan.machines) names.push_back(ssh::to_string(each.host));
+    text += assign_array("hosts", names);
+    text += scripts::kCoordinate;
+  }
   return text + "supervise\n";
 }
 

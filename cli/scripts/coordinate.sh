@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2154
 # What machine 0's session does beyond supervise.sh, which comes before this: it hears all machines' reports and decides
-# what becomes of the run.
+# what becomes of the run. Defined before: hosts (array of names, by place).
 members=("${!hosts[@]}")  # who takes part in this attempt
 phase=running             # then gathering and running again, or over
-reports=() heard=() failures=() first_failure_at='' gathering_since=''
+reports=() heard=() failures=() first_failure_at='' gathering_since='' searched_at=''
 silence=60  # seconds without a report; a switch that restarts takes less
 
 note_report() {  # $1: place, $2: report
@@ -26,6 +26,9 @@ add_failure() {  # $1: exit code, $2: text
 # Machines that have reported and are silent now; one that never did is watched by nobody (a firewall may be between).
 find_lost() {
   local machine
+  # A thousand machines' reports wake this process hundreds of times a second.
+  [ "$now" != "$searched_at" ] || return
+  searched_at=$now
   for machine in "${members[@]}"; do
     if [ "$machine" = 0 ] || ((now - ${heard[machine]:-now} <= silence)); then continue; fi
     # What has ended says no more than that; what has not begun this attempt may have died between two.

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154
 # Runs one machine's part of a run: reports how it goes to the run's coordinator, and does what that decides. Machine 0's
 # session is the coordinator (coordinate.sh, which comes behind this there). session.sh sources it. Defined before: log, viewer,
-# record_end (session.sh's); place (this machine's among the run's), hosts (array of names, by place), trainer (of the
-# bundled one; empty: a program of the user's), max_restarts, coordinator_address, coordinator_port.
+# record_end (session.sh's); place (this machine's among the run's), host (its name), places (how many the run has), trainer
+# (of the bundled one; empty: a program of the user's), max_restarts, coordinator_address, coordinator_port.
 #
 # A report is `ATTEMPT running|ended|failed|stopped|left_out CODE TEXT`, a decision `ATTEMPT run PLACE...`,
 # `ATTEMPT gather TEXT`, `ATTEMPT end TEXT` or `ATTEMPT done`. A helper process, which reads ours on its standard input,
 # carries them; what it prints arrives on descriptor 8. Nothing of it needs the disk, which may be full.
-attempt=0 script='' state='' code=0 decision='' obeyed='' contact=none over='' stopped='' helper='' told='' replaced_at='' event=''
+attempt=0 script='' script_began=0 state='' code=0 decision='' obeyed='' contact=none over='' stopped='' helper='' told='' replaced_at='' event=''
 patience=120  # seconds until a machine that has never been heard is given up
 trap : PIPE  # a helper that is gone must not end this
 exec 8<> <(:) 6<> <(:)  # 6 has nothing to read: a pause that costs no process
@@ -40,7 +40,7 @@ keep_helper() {
   [ -z "$told" ] || tell_helper "$told"
 }
 
-start_attempt() {  # $1...: places of the machines that take part
+start_attempt() {  # $1...: places of the machines that take part; none: all
   if [ "$attempt" != 0 ]; then
     # As in start.sh, which holds the lock at the first start: there is either kill's mark or processes that bear the id.
     exec 9>> lock
@@ -51,6 +51,7 @@ start_attempt() {  # $1...: places of the machines that take part
   # Bash has what it runs aside ignore Ctrl-C otherwise, in an attached session, too.
   (trap - INT QUIT; exec bash ./script "$attempt" "$@") >> "$log" 2>&1 6>&- 7>&- 8>&- 9>&- &
   script=$!
+  script_began=$now
   exec 9>&-
   stopped=''
   report running 0 ''
@@ -70,7 +71,7 @@ find_cause() {
   what="ended with exit code $code"
   if ((code > 128)) && last=$(kill -l $((code - 128)) 2> /dev/null); then what="was killed by signal $((code - 128)) ($last)"; fi
   if ((code == 137)) && [ "$(out_of_memory_kills)" != "$kills_before" ]; then what+=': the kernel ran out of memory'; fi
-  cause="$who on machine $place (${hosts[place]}) $what"
+  cause="$who on machine $place ($host) $what"
   last=$(last_line)
   if [ -n "$trainer" ]; then
     case $last in 'dtool-trainer: '*) cause=${last#dtool-trainer: } ;; esac
@@ -189,11 +190,13 @@ take_event() {  # $1: kind, $2: what
   esac
 }
 
-# Takes all that waits, or what comes within a fifth of a second.
+# Takes all that waits, or what comes within a while: a fifth of a second in an attempt's first moments, when most that can go
+# wrong does, and while a failure is judged; then a second, since a look costs the host a third of a millisecond.
 take_events() {
-  local part status
+  local part status rest=1
+  if ((now - script_began < 20)) || [ -n "${first_failure_at-}" ]; then rest=0.2; fi
   while :; do
-    IFS= read -rt 0.2 -u 8 part
+    IFS= read -rt "$rest" -u 8 part
     status=$?
     event+=$part  # the time may run out in the middle of a line
     [ "$status" = 0 ] || return
@@ -219,7 +222,7 @@ turn() {
 }
 
 start_helper() {
-  local pause=$((1 + ${#hosts[@]} / 250))
+  local pause=$((1 + places / 250))
   exec 7> >(exec bash ./report "$place" "$coordinator_address" "$coordinator_port" "$pause" >&8 2> /dev/null)
   helper=$!
 }
@@ -228,7 +231,7 @@ supervise() {
   start_helper
   look_at_clock
   began=$now
-  start_attempt "${!hosts[@]}"
+  start_attempt
   while [ -z "$over" ]; do
     turn
     obey

@@ -30,6 +30,17 @@ TEST(Failures, AreNotMentionedWhereThereAreNone) {
   EXPECT_EQ(report({}), "");
 }
 
+TEST(Failures, ManyScatteredHostsAreCountedWhereALineIsToStayShort) {
+  std::vector<ssh::Host> hosts;
+  for (int i = 0; i < 1000; i += 2) hosts.push_back(ssh::parse_host("gpu" + std::to_string(i)));
+  const std::string text = fold_hosts_in_short(hosts);
+  EXPECT_TRUE(text.starts_with("gpu[0,2,4,")) << text;
+  EXPECT_TRUE(text.ends_with(",… (500 hosts)")) << text;
+  EXPECT_LT(text.size(), 200U);
+  hosts.resize(3);
+  EXPECT_EQ(fold_hosts_in_short(hosts), "gpu[0,2,4]");
+}
+
 TEST(Failures, OfTheSameKindStandOnceUnderTheirHosts) {
   Results results;
   for (const char* host : {"gpu01", "gpu02", "gpu04"}) {

@@ -165,6 +165,20 @@ TEST(MakeJob, OnlyWhatIsToBeStoppedIsSupervised) {
   EXPECT_FALSE(has(0, "supervise") || has(1, "report"));
 }
 
+TEST(MakeJob, WhatAMachineIsToldDoesNotGrowWithTheNumberOfMachines) {
+  const auto size_of = [](const RunPlan& plan, std::size_t machine) {
+    const ssh::ScreenJob job = make_job(plan, plan.machines[machine]);
+    std::size_t size = job.script.size();
+    for (const auto& [name, content] : job.files) size += content.size();
+    return size;
+  };
+  const RunPlan few = plan_of(std::vector<int>(3, 8));
+  const RunPlan many = plan_of(std::vector<int>(1000, 8));
+  EXPECT_LT(size_of(many, 2), size_of(few, 2) + 100);
+  // Machine 0 knows all by name, since it tells which of them failed.
+  EXPECT_LT(size_of(many, 0), size_of(few, 0) + 10'000);
+}
+
 TEST(MakeJob, WhereActivatingFailsNothingIsRun) {
   const tests::TemporaryFolder folder;
   RunPlan plan = plan_of({1});

@@ -74,6 +74,20 @@ TEST(StatusTable, MachinesOfOneStateShareARowWhereTheRoomIsLow) {
   EXPECT_NE(lines[2].find("90%-153%"), std::string::npos) << lines[2];
 }
 
+TEST(StatusTable, TheOddOnesStandByThemselves) {
+  auto machines = many(1000);
+  machines[7] = exited(7, 3);
+  machines[900] = exited(900, 3);
+  for (int i = 100; i < 105; ++i) machines[static_cast<std::size_t>(i)] = exited(i, 4);
+  const auto lines = table(Console(), machines, {0, kReadableRows});
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_TRUE(lines[1].starts_with("7 ")) << lines[1];
+  EXPECT_TRUE(lines[2].starts_with("900 ")) << lines[2];
+  EXPECT_TRUE(lines[3].starts_with("100-104 ")) << lines[3];
+  EXPECT_TRUE(lines[4].starts_with("0-6,8-99,105-899,901-999 ")) << lines[4];
+  EXPECT_EQ(table(Console(), machines, {}).size(), 1001U);
+}
+
 TEST(StatusTable, WhatDoesNotFitEvenFoldedIsCounted) {
   std::vector<MachineStatus> machines;
   for (int i = 0; i < 30; ++i) machines.push_back(exited(i, i));
