@@ -97,6 +97,7 @@ if(DTOOL_TRAINER)
     trainer/settings/settings_table.cpp
     trainer/settings/toml_reader.cpp
     trainer/training/checkpoint_folder.cpp
+    trainer/training/checkpoint_keeper.cpp
     trainer/training/schedule.cpp
     trainer/training/stage_plan.cpp)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings fmt::fmt PRIVATE Boost::headers PkgConfig::tomlplusplus ZLIB::ZLIB

@@ -25,13 +25,13 @@ TEST(AdvantageStatistics, OfPartsAreThoseOfTheWholeThoughOneWasCutShort) {
 TEST(AdvantageStatistics, NormaliseInPlace) {
   torch::manual_seed(2);
   at::Tensor advantages = 2 * at::randn({50, 4}) - 7;
-  normalise_advantages(advantage_statistics(Group{}, advantages), advantages);
+  normalise_advantages(statistics_of(advantage_sums(advantages)), advantages);
   EXPECT_NEAR(advantages.mean().item<double>(), 0, 1e-5);
   EXPECT_NEAR(advantages.std(/*unbiased=*/false).item<double>(), 1, 1e-4);
 }
 
 TEST(AdvantageStatistics, LeaveEqualAdvantagesAtZero) {
   at::Tensor advantages = at::full({3, 3}, 0.1F);
-  normalise_advantages(advantage_statistics(Group{}, advantages), advantages);
+  normalise_advantages(statistics_of(advantage_sums(advantages)), advantages);
   EXPECT_LT(advantages.abs().max().item<float>(), 1e-2);
 }

@@ -70,12 +70,3 @@ TEST(SampleActions, NeverTakesAnImpossibleOne) {
       at::tensor({kNever, 0.0F, kNever, 0.0F, kNever, kNever}).expand({2000, kActions});
   for (const auto action : draw(logits, 1, 0, 0).actions) EXPECT_TRUE(action == 1 || action == 3);
 }
-
-TEST(LikeliestActions, TakesTheHighestAndTheFirstOfEquals) {
-  const at::Tensor logits = at::tensor({0.0F, 3.0F, 1.0F, 3.0F, 0.0F, 0.0F,  //
-                                        0.0F, 0.0F, 0.0F, 0.0F, 0.0F, 0.1F})
-                                .view({2, kActions});
-  std::vector<std::uint8_t> actions(2);
-  likeliest_actions(logits, actions.data());
-  EXPECT_EQ(actions, (std::vector<std::uint8_t>{1, 5}));
-}

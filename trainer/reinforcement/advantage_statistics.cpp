@@ -19,10 +19,6 @@ AdvantageStatistics statistics_of(const std::vector<double>& sums) {
   return {sums[0], mean, std::sqrt(std::max(0.0, sums[2] / sums[0] - mean * mean))};
 }
 
-AdvantageStatistics advantage_statistics(const Group& group, const at::Tensor& advantages) {
-  return statistics_of(sum_over_ranks(group, advantage_sums(advantages)));
-}
-
 void normalise_advantages(const AdvantageStatistics& statistics, at::Tensor& advantages) {
   advantages.sub_(statistics.mean).div_(statistics.standard_deviation + 1e-5);
 }

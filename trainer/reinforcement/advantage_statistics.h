@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "trainer/ranks/process_group.h"
+#include <vector>
 
 namespace dtool::trainer {
 
@@ -19,9 +19,6 @@ struct AdvantageStatistics {
 std::vector<double> advantage_sums(const at::Tensor& advantages);
 
 AdvantageStatistics statistics_of(const std::vector<double>& sums);
-
-/// The statistics of all ranks' `advantages`. A collective operation.
-AdvantageStatistics advantage_statistics(const Group& group, const at::Tensor& advantages);
 
 /// (A - mean) / (standard deviation + 1e-5), as AllenAct has it, in place.
 void normalise_advantages(const AdvantageStatistics& statistics, at::Tensor& advantages);

@@ -4,7 +4,6 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "trainer/reinforcement/actor_critic.h"
@@ -16,16 +15,6 @@
 
 namespace dtool::trainer {
 namespace {
-
-std::filesystem::path file_of(const Options& options) {
-  if (*options.checkpoint != "latest") {
-    if (std::filesystem::is_regular_file(*options.checkpoint)) return *options.checkpoint;
-    throw UsageError(fmt::format("no checkpoint at {}", *options.checkpoint));
-  }
-  if (const auto latest = latest_checkpoint(checkpoints_of(options))) return *latest;
-  throw UsageError(fmt::format("--checkpoint latest: none in {}", checkpoints_of(options).string()),
-                   "--output_dir names the folder that the training was given");
-}
 
 /// One agent, with its memory of the episode.
 struct Agent {
@@ -51,7 +40,11 @@ struct Agent {
 
 CheckpointPolicy read_policy(const Experiment& experiment, const Options& options,
                              std::uint64_t seed) {
-  const auto file = file_of(options);
+  const auto file = checkpoint_of(options);
+  if (file.empty()) {
+    throw UsageError(fmt::format("--checkpoint auto: none in {}", checkpoints_of(options).string()),
+                     "--output_dir names the folder that the training was given");
+  }
   const ObjectNavSettings& settings = *experiment.objectnav;
   const auto agent = std::make_shared<Agent>(
       Agent{ActorCritic({settings.embedding, settings.hidden}, at::kCPU), seed});

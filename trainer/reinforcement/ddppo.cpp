@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,9 +21,8 @@
 #include "trainer/reinforcement/stragglers.h"
 #include "trainer/reinforcement/validation.h"
 #include "trainer/report/progress_log.h"
-#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_keeper.h"
 #include "trainer/training/resume.h"
-#include "trainer/training/snapshot.h"
 
 namespace dtool::trainer {
 namespace {
@@ -51,14 +49,12 @@ class DdPpo {
   void collect();
   void enter_stage();
   double learning_rate() const;
-  bool passed(std::int64_t steps_before, std::int64_t every) const;
   bool keeps_checkpoints() const { return experiment_.checkpoint.every_steps > 0; }
 
   Position position() const;
   void tell();
   void validate();
-  void write_checkpoint();
-  void heed_request(int signal);
+  void keep_checkpoint();
 
   const Experiment& experiment_;
   const ObjectNavSettings& settings_;
@@ -79,8 +75,8 @@ class DdPpo {
   Clock::time_point last_told_ = Clock::now();
   double learning_rate_ = 0;  ///< of the last update
   std::string resumed_from_;
-  std::int64_t kept_step_ = -1;  ///< of the last checkpoint
-  Scores scores_;                ///< of the last validation
+  CheckpointKeeper keeper_;
+  Scores scores_;  ///< of the last validation
 };
 
 DdPpo::DdPpo(const Experiment& experiment, const Options& options, const Meeting& meeting,
@@ -98,7 +94,8 @@ DdPpo::DdPpo(const Experiment& experiment, const Options& options, const Meeting
       rollout_(settings_.ppo.num_steps, settings_.samplers, policy_.memory_size()),
       collector_(samplers_, settings_.environment.threads, policy_, options.seed, first_sampler_),
       stragglers_(meeting, settings_.ppo.preemption_share,
-                  experiment.distributed.collective_timeout) {}
+                  experiment.distributed.collective_timeout),
+      keeper_(group, options, experiment.checkpoint, policy_, optimizer_, progress_) {}
 
 void DdPpo::run() {
   if (group_.rank == 0) std::filesystem::create_directories(checkpoints_of(options_));
@@ -150,14 +147,17 @@ void DdPpo::update() {
   ++progress_.rollouts;
   progress_.steps += learned.steps;
   if (log_) log_->tick(position());
+  const auto passes = [&](std::int64_t every) {
+    return pass_multiple(steps_before, progress_.steps, every);
+  };
   const bool is_last = pipeline_.is_over(progress_.steps);
-  const bool is_kept = (is_last && keeps_checkpoints()) || learned.request != 0 ||
-                       passed(steps_before, experiment_.checkpoint.every_steps);
-  const bool is_validated = is_last || passed(steps_before, settings_.validation.every_steps);
-  if (is_kept || is_validated || passed(steps_before, experiment_.log_every_steps)) tell();
+  const bool is_kept =
+      (is_last && keeps_checkpoints()) || learned.request != 0 || keeper_.is_due(steps_before);
+  const bool is_validated = is_last || passes(settings_.validation.every_steps);
+  if (is_kept || is_validated || passes(experiment_.log_every_steps)) tell();
   if (is_validated) validate();
-  if (is_kept) write_checkpoint();
-  if (learned.request != 0) heed_request(learned.request);
+  if (is_kept) keep_checkpoint();
+  if (learned.request != 0 && log_) keeper_.answer(learned.request, "checkpoint written", *log_);
   if (is_validated || is_kept) last_told_ = Clock::now();
 }
 
@@ -194,11 +194,6 @@ double DdPpo::learning_rate() const {
          learning_rate_factor(pipeline_.schedule, static_cast<double>(progress_.steps));
 }
 
-/// Whether the steps since `steps_before` passed a multiple of `every`; 0 has none.
-bool DdPpo::passed(std::int64_t steps_before, std::int64_t every) const {
-  return every > 0 && steps_before / every != progress_.steps / every;
-}
-
 Position DdPpo::position() const {
   const double done =
       static_cast<double>(progress_.steps) / static_cast<double>(pipeline_.stages.back().end);
@@ -223,32 +218,13 @@ void DdPpo::tell() {
 
 void DdPpo::validate() {
   scores_ = trainer::validate(settings_.environment, settings_.validation, policy_, group_);
-  const double score = scores_.back().second;
   if (log_) log_->validation(position(), scores_);
-  if (!(std::isnan(progress_.best_score) || score > progress_.best_score)) return;
-  progress_.best_score = score;
-  if (log_ && experiment_.checkpoint.best) {
-    write_whole(checkpoints_of(options_) / "best.pt", pack(policy_, optimizer_, progress_));
-  }
+  keeper_.take_score(scores_.back().second, Better::higher);
 }
 
 /// A collective operation, since rank 0 keeps the samplers of all.
-void DdPpo::write_checkpoint() {
-  const auto samplers = gather_samplers(group_, samplers_, collector_);
-  if (!log_ || kept_step_ == progress_.steps) return;
-  write_whole(checkpoint_file(checkpoints_of(options_), progress_.steps),
-              pack(policy_, optimizer_, progress_, samplers));
-  thin_out(checkpoints_of(options_), progress_.steps, experiment_.checkpoint.keep);
-  kept_step_ = progress_.steps;
-}
-
-/// The checkpoint that `signal` asked for has been written.
-void DdPpo::heed_request(int signal) {
-  if (!log_) return;
-  log_->note(fmt::format("checkpoint written: step {}, since {} came", progress_.steps,
-                         signal == SIGTERM ? "SIGTERM" : "SIGUSR1"));
-  note_request_fulfilled();
-  end_if_terminated();
+void DdPpo::keep_checkpoint() {
+  keeper_.keep(gather_samplers(group_, samplers_, collector_));
 }
 
 }  // namespace

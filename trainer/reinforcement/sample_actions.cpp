@@ -59,12 +59,4 @@ void sample_actions(const at::Tensor& logits, std::uint64_t seed, std::int64_t f
   }
 }
 
-void likeliest_actions(const at::Tensor& logits, std::uint8_t* actions) {
-  const at::Tensor rows = on_cpu(logits);
-  const float* values = rows.data_ptr<float>();
-  for (std::int64_t i = 0; i < rows.size(0); ++i, values += kActions) {
-    actions[i] = static_cast<std::uint8_t>(std::max_element(values, values + kActions) - values);
-  }
-}
-
 }  // namespace dtool::trainer

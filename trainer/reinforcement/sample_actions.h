@@ -14,7 +14,4 @@ namespace dtool::trainer {
 void sample_actions(const at::Tensor& logits, std::uint64_t seed, std::int64_t first_sampler,
                     std::int64_t step, std::uint8_t* actions, float* log_probs);
 
-/// The likeliest action of each, the first of them where there are several.
-void likeliest_actions(const at::Tensor& logits, std::uint8_t* actions);
-
 }  // namespace dtool::trainer

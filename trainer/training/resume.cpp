@@ -8,20 +8,20 @@
 #include "trainer/training/snapshot.h"
 
 namespace dtool::trainer {
-namespace {
-
-/// Empty for `auto` where there is none yet.
-std::filesystem::path file_to_resume(const Options& options) {
+std::filesystem::path checkpoint_of(const Options& options) {
   const std::filesystem::path file = *options.checkpoint;
   if (file == "latest" || file == "auto") {
     const auto folder = checkpoints_of(options);
     if (const auto latest = latest_checkpoint(folder)) return *latest;
     if (file == "auto") return {};
-    throw UsageError(fmt::format("--checkpoint latest: none in {}", folder.string()));
+    throw UsageError(fmt::format("--checkpoint latest: none in {}", folder.string()),
+                     "--output_dir names the folder that the training was given");
   }
   if (std::filesystem::is_regular_file(file)) return file;
   throw UsageError(fmt::format("no checkpoint at {}", file.string()));
 }
+
+namespace {
 
 void check_fit(const Resumed& resumed, const Progress& fresh, std::size_t stages) {
   const Progress& saved = resumed.progress;
@@ -55,7 +55,7 @@ Resumed resume_from(const Options& options, const Group& group, Weights& model,
   Resumed resumed;
   std::string bytes;
   if (group.rank == 0) {
-    resumed.from = file_to_resume(options).string();
+    resumed.from = checkpoint_of(options).string();
     if (!resumed.from.empty()) bytes = read_whole(resumed.from);
   }
   resumed.from = broadcast_text(group, resumed.from);

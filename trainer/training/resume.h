@@ -17,6 +17,10 @@ namespace dtool::trainer {
 /// Where rank 0 keeps the checkpoints.
 std::filesystem::path checkpoints_of(const Options& options);
 
+/// The file that `--checkpoint` names; empty for `auto` where there is none yet. Throws UsageError
+/// where there is no such file, or `latest` and none.
+std::filesystem::path checkpoint_of(const Options& options);
+
 struct Resumed {
   std::string from;                 ///< the file, as rank 0 calls it; empty: `auto` found none
   Progress progress;                ///< the checkpoint's, with this run's seed and number of ranks

@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <torch/utils.h>
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -20,13 +18,13 @@
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_keeper.h"
 #include "trainer/training/cuda_graph.h"
 #include "trainer/training/data_parallel.h"
 #include "trainer/training/loss_window.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/probe.h"
 #include "trainer/training/resume.h"
-#include "trainer/training/snapshot.h"
 #include "trainer/training/stage_plan.h"
 
 namespace dtool::trainer {
@@ -77,7 +75,6 @@ class Training {
   void step(const std::vector<Batch>& batches);
   void compute(const std::vector<Batch>& batches);
   double learning_rate() const;
-  bool passed(std::int64_t steps_before, std::int64_t every) const;
   void check_loss();
   void tell_loss();
   void close_epoch();
@@ -86,10 +83,8 @@ class Training {
   Position position(std::int64_t epoch) const;
   Report report(std::int64_t epoch, const LossSums& sums) const;
   void evaluate();
-  void write_checkpoint();
   bool keeps_checkpoints() const;
   void heed_requests();
-  std::filesystem::path checkpoints() const { return checkpoints_of(options_); }
 
   const Experiment& experiment_;
   const Options& options_;
@@ -97,6 +92,7 @@ class Training {
   Workload& workload_;
   StagePlan plan_;
   std::optional<Optimizer> optimizer_;
+  std::optional<CheckpointKeeper> keeper_;
   std::optional<DataParallel> parallel_;
   std::optional<GraphedStep> graphed_;  ///< where steps are played back
   std::optional<ProgressLog> log_;      ///< rank 0 only
@@ -107,17 +103,18 @@ class Training {
   Progress progress_;
   double learning_rate_ = 0;  ///< of the last step
   std::string resumed_from_;
-  std::int64_t kept_step_ = -1;  ///< of the last checkpoint
-  Scores scores_;                ///< of the last evaluation
+  Scores scores_;  ///< of the last evaluation
 };
 
 void Training::run() {
-  if (group_.rank == 0) std::filesystem::create_directories(checkpoints());
+  if (group_.rank == 0) std::filesystem::create_directories(checkpoints_of(options_));
   progress_.seed = options_.seed;
   progress_.world_size = group_.size;
   progress_.training_samples = workload_.data().train.size();
   const auto parameters = trained_parameters(workload_, group_);
   optimizer_.emplace(parameters, experiment_.optimizer);
+  keeper_.emplace(group_, options_, experiment_.checkpoint, workload_.model(), *optimizer_,
+                  progress_);
   if (options_.checkpoint) resume();
   parallel_.emplace(group_, parameters);
   keeping_buffers(workload_.model(),
@@ -178,11 +175,11 @@ void Training::train_leg() {
     batches = next_batches(loader);
     const bool is_last = batches.empty() || plan_.stage_is_over(progress_);
     if (log_) log_->tick(position(progress_.epochs + 1));
-    const bool is_kept = !is_last && passed(steps_before, experiment_.checkpoint.every_steps);
-    const bool is_told = passed(steps_before, experiment_.log_every_steps);
+    const bool is_kept = !is_last && keeper_->is_due(steps_before);
+    const bool is_told = pass_multiple(steps_before, progress_.steps, experiment_.log_every_steps);
     if (is_kept || is_told || is_last) check_loss();
     if (is_told) tell_loss();
-    if (is_kept) write_checkpoint();
+    if (is_kept) keeper_->keep();
     if (is_last) break;
     heed_requests();
   }
@@ -251,11 +248,6 @@ double Training::learning_rate() const {
          learning_rate_factor(schedule, time);
 }
 
-/// Whether the steps since `steps_before` passed a multiple of `every`; 0 has none.
-bool Training::passed(std::int64_t steps_before, std::int64_t every) const {
-  return every > 0 && steps_before / every != progress_.steps / every;
-}
-
 /// Before anything is told or kept of the steps since the last time.
 void Training::check_loss() {
   const LossSums sums = window_.take(group_);
@@ -284,7 +276,7 @@ void Training::close_epoch() {
     done.scores = scores_;
   }
   if (log_) log_->epoch(done);
-  if (keeps_checkpoints() && due(experiment_.checkpoint.every_epochs)) write_checkpoint();
+  if (keeps_checkpoints() && due(experiment_.checkpoint.every_epochs)) keeper_->keep();
 }
 
 void Training::next_stage() {
@@ -322,22 +314,7 @@ void Training::evaluate() {
   for (std::size_t i = 0; i < names.size(); ++i) {
     scores_.emplace_back(names[i].name, sums[i] / static_cast<double>(samples));
   }
-  const double score = scores_.back().second;
-  const double best = progress_.best_score;
-  const bool better = names.back().better == Better::higher ? score > best : score < best;
-  if (!std::isnan(best) && !better) return;
-  progress_.best_score = score;
-  if (log_ && experiment_.checkpoint.best) {
-    write_whole(checkpoints() / "best.pt", pack(workload_.model(), *optimizer_, progress_));
-  }
-}
-
-void Training::write_checkpoint() {
-  if (!log_) return;
-  write_whole(checkpoint_file(checkpoints(), progress_.steps),
-              pack(workload_.model(), *optimizer_, progress_));
-  thin_out(checkpoints(), progress_.steps, experiment_.checkpoint.keep);
-  kept_step_ = progress_.steps;
+  keeper_->take_score(scores_.back().second, names.back().better);
 }
 
 bool Training::keeps_checkpoints() const {
@@ -351,16 +328,10 @@ void Training::heed_requests() {
   if (!log_) return;
   const int signal = take_request();
   if (signal == 0) return;
-  const auto parameters = workload_.model().parameters();
-  const bool is_sound = std::all_of(parameters.begin(), parameters.end(), [](const auto& each) {
-    return at::isfinite(each.tensor.detach()).all().template item<bool>();
-  });
-  if (is_sound && kept_step_ != progress_.steps) write_checkpoint();
-  log_->note(fmt::format("{}: step {}, since {} came",
-                         is_sound ? "checkpoint written" : "no checkpoint, the model is no number",
-                         progress_.steps, signal == SIGTERM ? "SIGTERM" : "SIGUSR1"));
-  note_request_fulfilled();
-  end_if_terminated();
+  const bool is_sound = keeper_->is_sound();
+  if (is_sound && keeper_->kept_step() != progress_.steps) keeper_->keep();
+  keeper_->answer(signal, is_sound ? "checkpoint written" : "no checkpoint, the model is no number",
+                  *log_);
 }
 
 }  // namespace
