@@ -70,7 +70,9 @@ ssh::GroupLookup group_lookup(const Settings& settings) {
 }
 
 ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& settings) {
+  constexpr auto kKeep = std::chrono::minutes(5);
   ssh::ConnectOptions connect;
+  connect.keep = settings.keep_connections.value_or(kKeep);
   if (settings.connect_timeout) connect.connect_timeout = *settings.connect_timeout;
   if (settings.width) connect.width = *settings.width;
   if (settings.ssh_config_file) connect.config_file = expand_home(*settings.ssh_config_file);

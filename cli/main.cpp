@@ -52,6 +52,7 @@ constexpr std::array kSubcommands = {
     Row{"list", "recorded runs, newest first, and with --state how they are", make_list},
     Row{"check", "look what each host has and lacks for a run", make_check},
     Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
+    Row{"disconnect", "close the connections that are kept for the next commands", make_disconnect},
     Row{"completion", "print the script by which bash, zsh or fish completes dtool's commands",
         make_completion},
 };

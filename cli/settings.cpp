@@ -56,6 +56,16 @@ void read_ssh(Settings& settings, const StrictTable& table) {
   read_into(settings.ssh_config_file, table, "config_file");
 }
 
+void read_connections(Settings& settings, const StrictTable& table) {
+  constexpr std::int64_t kLongest = 24 * 3600;
+  table.require_known({"keep"});
+  if (const std::optional<std::int64_t> seconds = table.integer("keep")) {
+    if (*seconds < 0 || *seconds > kLongest)
+      table.refuse("keep", fmt::format("{} is no number of seconds up to {}", *seconds, kLongest));
+    settings.keep_connections = std::chrono::seconds(*seconds);
+  }
+}
+
 // A positive number or `auto`.
 std::string read_nproc_per_node(const StrictTable& table) {
   constexpr std::string_view kKey = "nproc_per_node";
@@ -104,10 +114,11 @@ void read_file(Settings& settings, const fs::path& file) {
     throw std::invalid_argument(fault.what());
   }
   const StrictTable root = StrictTable::parse(text, file.string());
-  root.require_known({"runs_on", "groups", "ssh", "run", "environment"});
+  root.require_known({"runs_on", "groups", "ssh", "connections", "run", "environment"});
   read_into(settings.runs_on, root, "runs_on");
   if (const auto table = root.table("groups")) read_groups(settings, *table);
   if (const auto table = root.table("ssh")) read_ssh(settings, *table);
+  if (const auto table = root.table("connections")) read_connections(settings, *table);
   if (const auto table = root.table("run")) read_run(settings, *table);
   if (const auto table = root.table("environment")) read_environment(settings, *table);
 }

@@ -19,6 +19,9 @@ struct Settings {
   std::optional<std::chrono::milliseconds> connect_timeout;  ///< written in seconds, whole or not
   std::optional<std::size_t> width;                          ///< hosts at work at once
   std::optional<std::string> ssh_config_file;                ///< as ssh -F
+  // [connections]
+  std::optional<std::chrono::seconds>
+      keep_connections;  ///< idle for so long at most; 0: not at all
   // [run]
   std::optional<std::string> code_path;
   std::optional<std::string> env_activate_path;

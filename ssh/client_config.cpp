@@ -324,6 +324,11 @@ Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const 
   return endpoint;
 }
 
+std::vector<fs::path> usual_identities() {
+  const fs::path folder = home_folder() / ".ssh";
+  return {folder / "id_ed25519", folder / "id_ecdsa", folder / "id_rsa"};
+}
+
 fs::path home_folder() {
   if (const std::string home = variable("HOME"); !home.empty()) return home;
   const passwd* entry = getpwuid(getuid());

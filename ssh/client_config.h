@@ -67,6 +67,9 @@ class ClientConfig {
   std::vector<ConfigBlock> blocks_;  ///< in the order in which they are asked
 };
 
+/// The files that are tried where the user names none.
+std::vector<std::filesystem::path> usual_identities();
+
 /// $HOME, else the password database's folder; `/` where neither is. The folder of `~/.ssh` and
 /// `~/.dtool`.
 std::filesystem::path home_folder();

@@ -21,8 +21,9 @@ struct CommandStreams {
   std::string input = {};  ///< used where input_fd is -1
   int input_fd = -1;
   std::function<void(Stream, std::string_view)> on_output =
-      {};  ///< standard output only where output_fd is -1
+      {};  ///< a stream whose descriptor below is -1
   int output_fd = -1;
+  int error_fd = -1;
   ShellOutput shell_output = ShellOutput::hand_on;  ///< of standard output
 };
 
@@ -40,6 +41,5 @@ struct Connection {
 };
 
 std::unique_ptr<Connection> make_local_connection(Reactor& reactor);
-std::unique_ptr<Connection> make_ssh_connection(Reactor& reactor, std::unique_ptr<Session> session);
 
 }  // namespace dtool::ssh

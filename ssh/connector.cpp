@@ -26,6 +26,10 @@ std::chrono::milliseconds pause_before(int next) {
   return std::chrono::milliseconds(static_cast<int>(base * spread(random)));
 }
 
+std::string chain_of(const std::vector<std::string>& jumps) {
+  return fmt::format("{}", fmt::join(jumps, ","));
+}
+
 /// One forwarded connection, from open channel to its end. Owns what it carries between.
 asio::awaitable<void> carry(std::unique_ptr<Exchange> exchange, OwnedFd input, OwnedFd output) {
   try {
@@ -58,6 +62,17 @@ asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Host host) {
 
 std::string Connector::address_of(const Host& host) const {
   return config_.resolve(host).address;
+}
+
+std::vector<Session*> Connector::jump_sessions(const std::vector<std::string>& jumps) const {
+  std::vector<Session*> sessions;
+  for (auto end = jumps.begin(); end != jumps.end();) {
+    ++end;
+    const auto known = jumps_.find(chain_of({jumps.begin(), end}));
+    if (known != jumps_.end() && known->second->session != nullptr)
+      sessions.push_back(known->second->session.get());
+  }
+  return sessions;
 }
 
 asio::awaitable<std::unique_ptr<Session>> Connector::greet(Host host) {
@@ -155,8 +170,7 @@ asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps,
 }
 
 asio::awaitable<Connector::Jump*> Connector::reach_jump(std::vector<std::string> jumps) {
-  const std::string chain = fmt::format("{}", fmt::join(jumps, ","));
-  std::unique_ptr<Jump>& known = jumps_[chain];
+  std::unique_ptr<Jump>& known = jumps_[chain_of(jumps)];
   const bool is_lost = known != nullptr && known->is_lost();
   if (is_lost) lost_jumps_.push_back(std::move(known));
   const bool is_new = known == nullptr;

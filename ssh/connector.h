@@ -31,6 +31,11 @@ class Connector {
   /// Where the configuration sends dtool for that host.
   std::string address_of(const Host& host) const;
 
+  const ClientConfig& config() const { return config_; }
+
+  /// The sessions that carry the connection to a host with these jumps, the nearest first.
+  std::vector<Session*> jump_sessions(const std::vector<std::string>& jumps) const;
+
   /// A session whose keys are exchanged and whose server is neither known nor asked to let us in.
   asio::awaitable<std::unique_ptr<Session>> greet(Host host);
 

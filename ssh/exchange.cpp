@@ -75,9 +75,14 @@ Channel::~Channel() {
 
 Exchange::Exchange(Reactor& reactor, Session& session, CommandStreams streams, EndsWith ends_with,
                    Deadline deadline)
+    : Exchange(reactor, session, std::make_unique<Channel>(session), std::move(streams), ends_with,
+               deadline) {}
+
+Exchange::Exchange(Reactor& reactor, Session& session, std::unique_ptr<Channel> channel,
+                   CommandStreams streams, EndsWith ends_with, Deadline deadline)
     : reactor_(reactor),
       session_(session),
-      channel_(session),
+      channel_(std::move(channel)),
       streams_(std::move(streams)),
       ends_with_(ends_with),
       deadline_(deadline) {}
@@ -88,15 +93,15 @@ Exchange::Exchange(Reactor& reactor, Session& session, CommandStreams streams, E
 void Exchange::take_in_packets() {
 #if LIBSSH_VERSION_INT >= SSH_VERSION_INT(0, 11, 0)
   std::uint32_t not_read = 0;  // the exit code itself comes by callback
-  ssh_channel_get_exit_state(channel_.handle(), &not_read, nullptr, nullptr);
+  ssh_channel_get_exit_state(channel_->handle(), &not_read, nullptr, nullptr);
 #else
-  ssh_channel_get_exit_status(channel_.handle());  // 0.11 calls it deprecated
+  ssh_channel_get_exit_status(channel_->handle());  // 0.11 calls it deprecated
 #endif
   session_.share_packets();
 }
 
 asio::awaitable<void> Exchange::send(std::string_view bytes) {
-  ssh_channel channel = channel_.handle();
+  ssh_channel channel = channel_->handle();
   while (!bytes.empty() && !is_over_) {
     const std::uint32_t window = ssh_channel_window_size(channel);
     // libssh queues without bound what the socket does not take, so what is queued goes out first.
@@ -141,7 +146,7 @@ asio::awaitable<void> Exchange::send_input() {
     co_await send(view);
   }
   if (is_over_) co_return;
-  ssh_channel_send_eof(channel_.handle());
+  ssh_channel_send_eof(channel_->handle());
   // What a busy socket did not take is for receive() to send, which may be waiting for answers
   // alone.
   session_.wake();
@@ -153,12 +158,16 @@ void Exchange::stop_sending() {
   if (input_waiter_ != nullptr) input_waiter_->wake();
 }
 
+int Exchange::output_fd(Stream stream) const {
+  return stream == Stream::out ? streams_.output_fd : streams_.error_fd;
+}
+
 /// Hands on what has come, up to kMostAtOnce; the number of bytes.
 asio::awaitable<std::size_t> Exchange::drain(Stream stream) {
   std::array<char, kChunk> bytes;
   std::size_t total = 0;
   while (total < kMostAtOnce) {
-    const int count = ssh_channel_read_nonblocking(channel_.handle(), bytes.data(), bytes.size(),
+    const int count = ssh_channel_read_nonblocking(channel_->handle(), bytes.data(), bytes.size(),
                                                    stream == Stream::err ? 1 : 0);
     session_.share_packets();
     if (count <= 0) break;
@@ -166,8 +175,9 @@ asio::awaitable<std::size_t> Exchange::drain(Stream stream) {
     std::string_view view(bytes.data(), static_cast<std::size_t>(count));
     if (stream == Stream::out && streams_.shell_output == ShellOutput::leave_out)
       view = login_output_.commands_part(view);
-    if (stream == Stream::out && streams_.output_fd >= 0) {
-      co_await write_all(reactor_, streams_.output_fd, view, deadline_);
+    const int fd = output_fd(stream);
+    if (fd >= 0) {
+      co_await write_all(reactor_, fd, view, deadline_);
     } else if (streams_.on_output) {
       streams_.on_output(stream, view);
     }
@@ -176,7 +186,7 @@ asio::awaitable<std::size_t> Exchange::drain(Stream stream) {
 }
 
 asio::awaitable<void> Exchange::receive() {
-  ssh_channel channel = channel_.handle();
+  ssh_channel channel = channel_->handle();
   Deadline silence = kNoDeadline;
   for (;;) {
     const std::uint64_t packets = session_.packets();
@@ -194,7 +204,7 @@ asio::awaitable<void> Exchange::receive() {
     if (ssh_channel_is_closed(channel) != 0) co_return;
     if (!session_.is_connected()) throw connection_lost(session_);
     const bool has_all_output = ssh_channel_is_eof(channel) != 0;
-    const bool has_exited = channel_.exit_code() >= 0;
+    const bool has_exited = channel_->exit_code() >= 0;
     if (has_all_output && (has_exited || ends_with_ == EndsWith::end_of_output)) co_return;
     if (has_exited && silence == kNoDeadline) silence = after(kSilenceAfterExit);
     const Deadline deadline = std::min(deadline_, silence);
@@ -206,8 +216,8 @@ asio::awaitable<void> Exchange::receive() {
 }
 
 void Exchange::signal(const char* name) {
-  if (session_.is_connected() && channel_.exit_code() < 0)
-    ssh_channel_request_send_signal(channel_.handle(), name);
+  if (session_.is_connected() && channel_->exit_code() < 0)
+    ssh_channel_request_send_signal(channel_->handle(), name);
 }
 
 asio::awaitable<void> Exchange::take_last_words(Deadline deadline) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string_view>
 
 #include "ssh/connection.h"
@@ -39,8 +40,11 @@ class Exchange {
  public:
   Exchange(Reactor& reactor, Session& session, CommandStreams streams, EndsWith ends_with,
            Deadline deadline);
+  /// Over a channel of that session which is open already.
+  Exchange(Reactor& reactor, Session& session, std::unique_ptr<Channel> channel,
+           CommandStreams streams, EndsWith ends_with, Deadline deadline);
 
-  Channel& channel() { return channel_; }
+  Channel& channel() { return *channel_; }
 
   /// Sends all input and hands on all output. Throws HostError: connection_lost, or timed_out with
   /// the command still running.
@@ -56,13 +60,14 @@ class Exchange {
   asio::awaitable<void> send_input();
   asio::awaitable<void> send_from_fd();
   asio::awaitable<std::size_t> drain(Stream stream);
+  int output_fd(Stream stream) const;
   asio::awaitable<void> receive();
   void take_in_packets();
   void stop_sending();
 
   Reactor& reactor_;
   Session& session_;
-  Channel channel_;
+  std::unique_ptr<Channel> channel_;
   CommandStreams streams_;
   LoginOutput login_output_;
   EndsWith ends_with_;

@@ -10,8 +10,8 @@
 #include <stdexcept>
 
 #include "ssh/connection.h"
-#include "ssh/connector.h"
 #include "ssh/host_error.h"
+#include "ssh/links.h"
 #include "ssh/remote_shell.h"
 
 namespace dtool::ssh {
@@ -56,10 +56,10 @@ std::size_t make_room_for_files(std::size_t hosts, std::size_t width) {
 class Fleet : public Remote {
  public:
   Fleet(std::vector<Host> hosts, const ConnectOptions& options)
-      : connector_(reactor_, options),
+      : links_(std::make_unique<Links>(hosts, options)),
+        reactor_(links_->reactor()),
         width_(make_room_for_files(hosts.size(), std::max<std::size_t>(options.width, 1))),
         hosts_(std::move(hosts)),
-        connections_(hosts_.size()),
         signals_(reactor_.context(), SIGINT, SIGTERM) {
     ::signal(SIGPIPE, SIG_IGN);
     await_signal();
@@ -67,6 +67,7 @@ class Fleet : public Remote {
 
   ~Fleet() override {
     signals_.cancel();
+    if (!interrupted() && leave_to_keeper(links_)) return;
     reactor_.wind_up();
   }
 
@@ -86,13 +87,11 @@ class Fleet : public Remote {
   std::optional<NextTask> next_task(Round& round, std::size_t index);
   asio::awaitable<void> pause(std::chrono::milliseconds duration);
   asio::awaitable<int> attempt(Round& round, std::size_t index);
-  asio::awaitable<Connection*> connect(std::size_t host);
 
-  Reactor reactor_;
-  Connector connector_;
+  std::unique_ptr<Links> links_;
+  Reactor& reactor_;
   std::size_t width_;
   std::vector<Host> hosts_;
-  std::vector<std::unique_ptr<Connection>> connections_;
   asio::signal_set signals_;
   int interrupts_ = 0;
   Round* round_ = nullptr;  ///< while run() runs
@@ -133,23 +132,11 @@ void Fleet::on_signal() {
   if (interrupts_ > 1 || round_->options.on_interrupt == OnInterrupt::leave) reactor_.abandon();
 }
 
-asio::awaitable<Connection*> Fleet::connect(std::size_t host) {
-  std::unique_ptr<Connection>& connection = connections_[host];
-  if (connection != nullptr && connection->is_usable()) co_return connection.get();
-  if (hosts_[host].is_local) {
-    connection = make_local_connection(reactor_);
-  } else {
-    std::unique_ptr<Session> session = co_await connector_.log_in(hosts_[host]);
-    connection = make_ssh_connection(reactor_, std::move(session));
-  }
-  co_return connection.get();
-}
-
 asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
   const Task& task = round.tasks[index];
   HostResult& result = round.results[index];
   const TaskOptions options = task.options ? *task.options : round.options;
-  Connection* connection = co_await connect(task.host);
+  Connection* connection = co_await links_->connect(task.host);
   if (interrupted()) throw HostError(Failure::not_started, "interrupted before its turn");
   std::function<void(Stream, std::string_view)> on_output =
       [this, &round, &result, &task, options](Stream stream, std::string_view bytes) {
@@ -181,7 +168,7 @@ asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
     result.hint = error.hint();
     const bool is_of_address =
         error.failure() == Failure::unreachable || error.failure() == Failure::connect_timed_out;
-    const std::string address = is_of_address ? connector_.address_of(result.host) : "";
+    const std::string address = is_of_address ? links_->address_of(result.host) : "";
     if (address != result.host.name) result.address = address;
   } catch (const std::invalid_argument& error) {  // a jump host or a setting that cannot be read
     result.failure = Failure::unreachable;
@@ -190,7 +177,7 @@ asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
   result.elapsed =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *round.begun[index]);
   // A connection on which something went wrong is not used again.
-  if (result.failure != Failure::none) connections_[round.tasks[index].host].reset();
+  if (result.failure != Failure::none) links_->drop(round.tasks[index].host);
 }
 
 std::optional<NextTask> Fleet::next_task(Round& round, std::size_t index) {

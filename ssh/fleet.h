@@ -20,7 +20,9 @@ struct ConnectOptions {
   std::vector<std::pair<std::string, std::string>> settings = {};  ///< as ssh -o, keyword and value
   std::chrono::milliseconds connect_timeout{10'000};  ///< where the configuration says nothing
   std::optional<std::chrono::milliseconds> forced_connect_timeout = {};  ///< whatever it says
-  std::size_t width = 256;  ///< hosts at work at once, at most
+  std::size_t width = 256;       ///< hosts at work at once, at most
+  std::chrono::seconds keep{0};  ///< for later commands, connections stay open while they are
+                                 ///< idle for less than this; 0: no connection is kept or taken
   int tries =
       6;  ///< for a connection that is dropped before its greeting; nothing else is tried again
 

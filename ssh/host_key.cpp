@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -64,6 +65,25 @@ HostError changed_key(const Endpoint& endpoint, const HostKey& presented) {
                       name, endpoint.known_hosts.string())};
 }
 
+/// By what two versions of the known_hosts files can be told apart. Empty where one was written so
+/// lately that the next write could bear the same time.
+std::string stamp_of(const Endpoint& endpoint) {
+  constexpr time_t kCoarsestClock = 2;
+  std::string stamp;
+  for (const std::filesystem::path& file : {endpoint.known_hosts, endpoint.global_known_hosts}) {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0) {
+      stamp += "missing ";
+      continue;
+    }
+    const timespec& changed = status.st_ctim;
+    if (::time(nullptr) - changed.tv_sec < kCoarsestClock && S_ISREG(status.st_mode)) return {};
+    stamp += fmt::format("{}:{}:{}:{}.{} ", status.st_dev, status.st_ino, status.st_size,
+                         changed.tv_sec, changed.tv_nsec);
+  }
+  return stamp;
+}
+
 asio::awaitable<void> scan(Connector& connector, std::vector<HostKey>& reports, std::size_t& next) {
   while (next < reports.size()) {
     HostKey& report = reports[next++];
@@ -117,6 +137,17 @@ void Session::require_known_host() const {
   HostKey presented;
   describe_key(handle_.get(), presented);
   throw changed_key(endpoint_, presented);
+}
+
+bool Session::is_still_known(KnownHosts& known_hosts) {
+  const std::string stamp = stamp_of(endpoint_);
+  if (!stamp.empty() && stamp == known_hosts_stamp_) return true;
+  known_hosts_stamp_.clear();
+  hold_excerpts(known_hosts);
+  const bool is_known = state_of(handle_.get()) == HostKeyState::known;
+  let_excerpts_go();
+  if (is_known) known_hosts_stamp_ = stamp;
+  return is_known;
 }
 
 std::vector<HostKey> scan_host_keys(const std::vector<Host>& hosts, const ConnectOptions& options) {

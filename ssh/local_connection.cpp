@@ -68,7 +68,7 @@ asio::awaitable<void> LocalConnection::pump_output(Exchange& exchange, Stream st
 void LocalConnection::start_pumps(TaskGroup& pumps, Exchange& exchange) {
   if (exchange.in.writer) pumps.spawn(pump_input(exchange));
   if (exchange.out.reader) pumps.spawn(pump_output(exchange, Stream::out));
-  pumps.spawn(pump_output(exchange, Stream::err));
+  if (exchange.err.reader) pumps.spawn(pump_output(exchange, Stream::err));
 }
 
 asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams streams,
@@ -78,6 +78,7 @@ asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams s
   exchange.deadline = deadline;
   make_blocking(exchange.streams.input_fd);
   make_blocking(exchange.streams.output_fd);
+  make_blocking(exchange.streams.error_fd);
   Process::Descriptors descriptors;
   descriptors.in = exchange.streams.input_fd;
   descriptors.out = exchange.streams.output_fd;
@@ -89,8 +90,11 @@ asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams s
     exchange.out = make_pipe(NonBlocking::reader);
     descriptors.out = exchange.out.writer.get();
   }
-  exchange.err = make_pipe(NonBlocking::reader);
-  descriptors.err = exchange.err.writer.get();
+  descriptors.err = exchange.streams.error_fd;
+  if (descriptors.err < 0) {
+    exchange.err = make_pipe(NonBlocking::reader);
+    descriptors.err = exchange.err.writer.get();
+  }
   Process::Program program;
   program.arguments = {login_shell(), "-c", line};
   program.folder = home_folder();

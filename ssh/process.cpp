@@ -153,8 +153,11 @@ Pipe make_pipe(NonBlocking end) {
     throw std::runtime_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
   Pipe pipe{OwnedFd(fds[0]), OwnedFd(fds[1])};
-  const int fd = end == NonBlocking::reader ? fds[0] : fds[1];
-  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  const auto make_non_blocking = [](int fd) {
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  };
+  if (end != NonBlocking::writer) make_non_blocking(fds[0]);
+  if (end != NonBlocking::reader) make_non_blocking(fds[1]);
   return pipe;
 }
 

@@ -54,7 +54,7 @@ struct Pipe {
   OwnedFd reader;
   OwnedFd writer;
 };
-enum class NonBlocking { reader, writer };
+enum class NonBlocking { reader, writer, both };
 Pipe make_pipe(NonBlocking end);
 
 }  // namespace dtool::ssh

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 namespace dtool::ssh {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kPipe = 65'536;
 
 asio::awaitable<bool> write_all(Reactor& reactor, int fd, std::string_view bytes,
                                 Deadline deadline) {
-  Waiter waiter(reactor, fd);
+  std::optional<Waiter> waiter;  // most writes need none
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());
     if (count > 0) {
@@ -25,7 +26,8 @@ asio::awaitable<bool> write_all(Reactor& reactor, int fd, std::string_view bytes
     }
     if (errno == EINTR) continue;
     if (errno != EAGAIN) co_return false;
-    const auto outcome = co_await waiter.wait(Waiter::For::writable, deadline);
+    if (!waiter) waiter.emplace(reactor, fd);
+    const auto outcome = co_await waiter->wait(Waiter::For::writable, deadline);
     if (outcome == Waiter::Outcome::deadline_passed) co_return false;
   }
   co_return true;

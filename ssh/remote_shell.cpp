@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "ssh/fd_messages.h"
 #include "ssh/fleet.h"
 #include "ssh/host_error.h"
 #include "ssh/process.h"
@@ -36,56 +37,19 @@ struct Request {
   OwnedFd out;
 };
 
-/// Room for the two descriptors that travel with a request.
-union Ancillary {
-  cmsghdr header;
-  std::array<char, CMSG_SPACE(2 * sizeof(int))> bytes;
-};
-
 void make_non_blocking(int fd) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/// Nothing has come yet, or nothing ever will: the program ended without having started its remote
-/// shell.
-enum class Received { request, nothing, end };
-
+/// As receive_message; a message without its streams is none, the program's end.
 Received receive_request(int socket, Request& request) {
-  std::string line(kLongestCommand, '\0');
-  iovec data{line.data(), line.size()};
-  Ancillary ancillary{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = ancillary.bytes.data();
-  message.msg_controllen = ancillary.bytes.size();
-  const ssize_t size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Received::nothing;
-  const cmsghdr* header = size > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return Received::end;
-  std::array<int, 2> fds;
-  std::memcpy(fds.data(), CMSG_DATA(header), sizeof fds);
-  line.resize(static_cast<std::size_t>(size));
-  for (const int fd : fds) make_non_blocking(fd);
-  request = Request{line, OwnedFd(fds[0]), OwnedFd(fds[1])};
-  return Received::request;
-}
-
-bool send_request(int socket, std::string line) {
-  iovec data{line.data(), line.size()};
-  Ancillary ancillary{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = ancillary.bytes.data();
-  message.msg_controllen = ancillary.bytes.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(2 * sizeof(int));
-  const std::array<int, 2> fds = {STDIN_FILENO, STDOUT_FILENO};
-  std::memcpy(CMSG_DATA(header), fds.data(), sizeof fds);
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
+  Message message;
+  const Received received = receive_message(socket, message);
+  if (received != Received::message) return received;
+  if (message.fds.size() != 2) return Received::end;
+  for (const OwnedFd& fd : message.fds) make_non_blocking(fd.get());
+  request = Request{message.bytes, std::move(message.fds[0]), std::move(message.fds[1])};
+  return Received::message;
 }
 
 std::string own_program() {
@@ -135,7 +99,7 @@ asio::awaitable<void> serve(LocalRun& run) {
     co_await waiter.wait(Waiter::For::readable, soon);
     received = receive_request(run.socket.get(), *request);
   }
-  if (received != Received::request) co_return;
+  if (received != Received::message) co_return;
   CommandStreams streams;
   streams.input_fd = request->in.get();
   streams.output_fd = request->out.get();
@@ -212,7 +176,8 @@ int remote_shell(const std::vector<std::string>& words) {
   if (words.size() < 2 || std::getenv(kVariable) == nullptr) return kNoConnection;
   std::string line;  // as ssh does: the host, then words that the remote shell reads as one line
   for (std::size_t i = 1; i < words.size(); ++i) line += (i > 1 ? " " : "") + words[i];
-  if (line.size() > kLongestCommand || !send_request(kSocket, line)) return kNoConnection;
+  if (line.size() > kLongestCommand || !send_message(kSocket, line, {STDIN_FILENO, STDOUT_FILENO}))
+    return kNoConnection;
   // Ours are copies: the reader must see the end when the connection closes its own.
   ::close(STDIN_FILENO);
   ::close(STDOUT_FILENO);

@@ -20,8 +20,6 @@ constexpr auto kLostAfter = std::chrono::seconds(30);
 /// A longer pause between two waits is time in which nobody listened.
 constexpr auto kStillListening = std::chrono::seconds(1);
 
-constexpr std::array kUsualIdentities = {"id_ed25519", "id_ecdsa", "id_rsa"};
-
 void set_text(ssh_session session, ssh_options_e option, const std::string& value) {
   if (value.empty()) return;
   if (ssh_options_set(session, option, value.c_str()) < 0) {
@@ -63,16 +61,18 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
 
 Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
                  KnownHosts& known_hosts)
-    : reactor_(reactor),
-      endpoint_(endpoint),
-      known_lines_(known_hosts.excerpt(endpoint.known_hosts, endpoint.key_name, endpoint.port)),
-      global_known_lines_(
-          known_hosts.excerpt(endpoint.global_known_hosts, endpoint.key_name, endpoint.port)),
-      handle_(make_handle(endpoint, socket.get())) {
-  set_text(handle_.get(), SSH_OPTIONS_KNOWNHOSTS, path_of(known_lines_));
-  set_text(handle_.get(), SSH_OPTIONS_GLOBAL_KNOWNHOSTS, path_of(global_known_lines_));
+    : reactor_(reactor), endpoint_(endpoint), handle_(make_handle(endpoint, socket.get())) {
+  hold_excerpts(known_hosts);
   ssh_set_counters(handle_.get(), nullptr, &received_);
   waiter_ = std::make_unique<Waiter>(reactor_, socket.release());
+}
+
+void Session::hold_excerpts(KnownHosts& known_hosts) {
+  const std::string& name = endpoint_.key_name;
+  known_lines_ = known_hosts.excerpt(endpoint_.known_hosts, name, endpoint_.port);
+  global_known_lines_ = known_hosts.excerpt(endpoint_.global_known_hosts, name, endpoint_.port);
+  set_text(handle_.get(), SSH_OPTIONS_KNOWNHOSTS, path_of(known_lines_));
+  set_text(handle_.get(), SSH_OPTIONS_GLOBAL_KNOWNHOSTS, path_of(global_known_lines_));
 }
 
 /// libssh may look again when keys are exchanged anew.
@@ -122,6 +122,16 @@ void Session::on_silence() {
   share_packets();
 }
 
+void Session::hear() {
+  ssh_execute_message_callbacks(handle_.get());
+  share_packets();
+}
+
+void Session::cut() {
+  is_silent_ = true;
+  wake();
+}
+
 asio::awaitable<int> Session::repeat(std::function<int()> call, int again, Deadline deadline) {
   for (;;) {
     const int rc = call();
@@ -167,9 +177,7 @@ asio::awaitable<bool> Session::try_agent(Deadline deadline) {
 asio::awaitable<void> Session::authenticate(IdentityCache& identities, Deadline deadline) {
   std::vector<std::filesystem::path> files = endpoint_.identity_files;
   const std::size_t named = files.size();
-  if (named == 0) {
-    for (const char* usual : kUsualIdentities) files.push_back(home_folder() / ".ssh" / usual);
-  }
+  if (named == 0) files = usual_identities();
   const bool has_agent = !endpoint_.identity_agent.empty() && !endpoint_.only_named_identities;
   std::vector<std::string> tried;
   if (named == 0 && has_agent) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ssh/client_config.h"
 #include "ssh/identity.h"
@@ -31,6 +32,10 @@ class Session {
   /// To be called when the host is known: what was kept of known_hosts about it is no longer held.
   void let_excerpts_go();
 
+  /// Whether known_hosts still has it. The files are read again only where they have changed since
+  /// they last were, or so lately that a change could not be told.
+  bool is_still_known(KnownHosts& known_hosts);
+
   /// Tries the identity files that the user named, then the agent, then the usual files.
   /// Throws HostError(not_authenticated) saying what was tried.
   asio::awaitable<void> authenticate(IdentityCache& identities, Deadline deadline);
@@ -43,6 +48,13 @@ class Session {
   /// sign of life, and waiting throws HostError(connection_lost) where none comes. For connections
   /// through a jump host, whose socket does not notice that the server vanished.
   void watch_for_silence() { is_watched_ = true; }
+
+  /// Takes in what the server says unasked while nobody waits for an answer: its questions after a
+  /// sign of life, and its farewell.
+  void hear();
+
+  /// From now on it counts as lost, for whoever waits and for all later calls.
+  void cut();
 
   /// Waits until libssh can go on: readable, or writable where bytes are still to be sent.
   asio::awaitable<Waiter::Outcome> wait(Deadline deadline);
@@ -62,9 +74,11 @@ class Session {
   bool is_connected() const { return !is_silent_ && ssh_is_connected(handle_.get()) != 0; }
   std::string last_error() const { return ssh_get_error(handle_.get()); }
   ssh_session handle() const { return handle_.get(); }
+  int fd() const { return ssh_get_fd(handle_.get()); }
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
+  void hold_excerpts(KnownHosts& known_hosts);
   Deadline end_of_patience();
   void on_silence();
   asio::awaitable<bool> try_key(ssh_key key, Deadline deadline);
@@ -72,6 +86,7 @@ class Session {
 
   Reactor& reactor_;
   Endpoint endpoint_;
+  std::string known_hosts_stamp_;  ///< of the files in which the key was found; empty: look again
   ssh_counter_struct received_{};
   std::uint64_t shared_packets_ = 0;
   bool is_watched_ = false;

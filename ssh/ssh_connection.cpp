@@ -1,46 +1,39 @@
-// Commands over one libssh session, a channel each.
+#include "ssh/ssh_connection.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
 #include <functional>
 #include <utility>
 
-#include "ssh/connection.h"
-#include "ssh/exchange.h"
 #include "ssh/host_error.h"
 #include "ssh/login_output.h"
 #include "ssh/script.h"
 #include "ssh/scripts.h"
 
 namespace dtool::ssh {
-namespace {
 
-class SshConnection : public Connection {
- public:
-  SshConnection(Reactor& reactor, std::unique_ptr<Session> session)
-      : reactor_(reactor), session_(std::move(session)) {}
+SshConnection::SshConnection(Reactor& reactor, std::unique_ptr<Session> session)
+    : reactor_(reactor), session_(std::move(session)) {}
 
-  asio::awaitable<int> execute(std::string line, CommandStreams streams,
-                               Deadline deadline) override;
-  bool is_usable() const override { return session_->is_connected(); }
+asio::awaitable<void> SshConnection::open(ssh_channel channel, Deadline deadline) {
+  std::function<int()> open = [channel] { return ssh_channel_open_session(channel); };
+  const int rc = co_await session_->repeat(open, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) throw connection_lost(*session_);
+}
 
- private:
-  asio::awaitable<void> start(ssh_channel channel, std::string line, Deadline deadline);
-  asio::awaitable<void> end_command(Exchange& exchange);
-
-  Reactor& reactor_;
-  std::unique_ptr<Session> session_;
-};
+asio::awaitable<void> SshConnection::open_ahead(Deadline deadline) {
+  auto channel = std::make_unique<Channel>(*session_);
+  co_await open(channel->handle(), deadline);
+  ahead_ = std::move(channel);
+}
 
 asio::awaitable<void> SshConnection::start(ssh_channel channel, std::string line,
                                            Deadline deadline) {
-  std::function<int()> open = [channel] { return ssh_channel_open_session(channel); };
-  int rc = co_await session_->repeat(open, SSH_AGAIN, deadline);
-  if (rc != SSH_OK) throw connection_lost(*session_);
   std::function<int()> request = [channel, &line] {
     return ssh_channel_request_exec(channel, line.c_str());
   };
-  rc = co_await session_->repeat(request, SSH_AGAIN, deadline);
+  const int rc = co_await session_->repeat(request, SSH_AGAIN, deadline);
   if (rc != SSH_OK) throw connection_lost(*session_);
 }
 
@@ -54,6 +47,7 @@ asio::awaitable<void> SshConnection::end_command(Exchange& exchange) {
     CommandStreams streams;
     streams.input = command.input;
     Exchange script(reactor_, *session_, std::move(streams), EndsWith::exit_code, deadline);
+    co_await open(script.channel().handle(), deadline);
     co_await start(script.channel().handle(), command.line, deadline);
     co_await script.run();
     co_await exchange.take_last_words(deadline);
@@ -66,7 +60,9 @@ asio::awaitable<void> SshConnection::end_command(Exchange& exchange) {
 asio::awaitable<int> SshConnection::execute(std::string line, CommandStreams streams,
                                             Deadline deadline) {
   if (streams.shell_output == ShellOutput::leave_out) line = behind_mark(line);
-  Exchange exchange(reactor_, *session_, std::move(streams), EndsWith::exit_code, deadline);
+  if (ahead_ == nullptr) co_await open_ahead(deadline);
+  Exchange exchange(reactor_, *session_, std::move(ahead_), std::move(streams), EndsWith::exit_code,
+                    deadline);
   co_await start(exchange.channel().handle(), line, deadline);
   bool has_timed_out = false;
   try {
@@ -86,13 +82,6 @@ asio::awaitable<int> SshConnection::execute(std::string line, CommandStreams str
                     "the host closed the command without telling its exit code");
   }
   co_return exit_code;
-}
-
-}  // namespace
-
-std::unique_ptr<Connection> make_ssh_connection(Reactor& reactor,
-                                                std::unique_ptr<Session> session) {
-  return std::make_unique<SshConnection>(reactor, std::move(session));
 }
 
 }  // namespace dtool::ssh

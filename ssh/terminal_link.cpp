@@ -14,6 +14,7 @@
 #include "ssh/connector.h"
 #include "ssh/exchange.h"
 #include "ssh/host_error.h"
+#include "ssh/ssh_connection.h"
 
 extern char** environ;  // NOLINT: POSIX's name
 
@@ -150,7 +151,7 @@ asio::awaitable<void> TerminalLink::Work::connect() {
   } else {
     std::unique_ptr<Session> session = co_await connector_.log_in(host_);
     session_ = session.get();
-    connection_ = make_ssh_connection(reactor_, std::move(session));
+    connection_ = std::make_unique<SshConnection>(reactor_, std::move(session));
   }
 }
 

@@ -14,6 +14,7 @@ if(DTOOL_TESTS)
     tests/unit/completion_test.cpp
     tests/unit/config_block_test.cpp
     tests/unit/config_time_test.cpp
+    tests/unit/connection_key_test.cpp
     tests/unit/environment_lacks_test.cpp
     tests/unit/environment_test.cpp
     tests/unit/experiment_test.cpp
@@ -230,6 +231,7 @@ if(DTOOL_TESTS)
       a_host_lost_under_mpirun_is_left_out
       a_host_that_hangs_holds_back_nobody
       a_slow_host_holds_back_only_itself
+      a_kept_connection_is_used_only_while_all_is_as_it_was
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_requeued_training_ends_with_the_same_bytes
@@ -246,6 +248,7 @@ if(DTOOL_TESTS)
       command_reports_a_host_that_dies_while_it_answers
       command_shows_output_in_each_style
       command_timeout_ends_the_command
+      commands_at_once_each_have_their_connection
       completion_answers_in_each_shell
       config_sets_up_every_host
       environments_hold_under_every_launcher
@@ -299,6 +302,7 @@ if(DTOOL_TESTS)
       ssh_configuration_is_honoured
       status_tells_how_each_machine_is
       status_watches_until_the_run_ends
+      the_next_command_opens_no_connection
       three_hosts_train_mnist
       torchrun_starts_the_ranks_of_a_script
       trust_adds_unknown_keys_after_a_yes

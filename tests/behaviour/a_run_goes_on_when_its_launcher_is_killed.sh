@@ -5,6 +5,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3
+connects_anew
 touch code
 # shellcheck disable=SC2016
 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'head -c 30000000 /dev/urandom >"$DTOOL_OUTPUT_DIR/large"
@@ -25,6 +26,7 @@ eventually 20 nobody_is_logged_in
 other=$work/other
 mkdir -p -m 700 "$other/.dtool/killfiles"
 cp "$HOME/.dtool/killfiles/$run_id.killfile" "$other/.dtool/killfiles/"
+cp "$HOME/.dtool/config.toml" "$other/.dtool/"
 cp -r "$HOME/.ssh" "$other/"
 expect_exit 0 env HOME="$other" "$DTOOL" status
 expect_output "^$run_id: running on 3 of 3 machines"

@@ -4,6 +4,7 @@ source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program jq
 lab 5
+connects_anew
 
 mapfile -t address < <(cat "$DTOOL_LAB_FOLDER/hosts")
 known=$HOME/.ssh/known_hosts

@@ -11,6 +11,7 @@
 #   json EXPRESSION             a Python expression on `d`, the JSON document in the last command's stdout
 #   eventually SECONDS COMMAND...  repeats COMMAND, or an expectation, until it succeeds
 #   let_h1_reach_the_others     the first host's own ssh gets a key that all hosts take, and knows theirs, as mpirun wants it
+#   connects_anew               from here on each command makes its own connections, for tests of how they are made
 #   at_end COMMAND              a line of bash for when the test ends, however it does
 #   needs_isolation, needs_program P, needs_file PATH, skip REASON
 #
@@ -49,7 +50,30 @@ lab() {
   "$here/../lab" up "$hosts" --name "$lab_name" --owner $$ "${shared[@]}" "$@" >"$work/lab.log" 2>&1 || fail "no lab: $(cat "$work/lab.log")"
   environment=$("$here/../lab" env --name "$lab_name")
   eval "$environment"
+  [[ -z ${DTOOL_TEST_COLD:-} ]] || connects_anew
 }
+
+# DTOOL_TEST_COLD=1 has every test do so.
+connects_anew() {
+  mkdir -p -m 700 "$HOME/.dtool"
+  printf '[connections]\nkeep = 0\n' >"$HOME/.dtool/config.toml"
+}
+
+# The processes that keep connections of this test's home folders, one a line.
+keepers() { pgrep -f "^dtool keep_connections ($HOME|$work)/" || true; }
+end_keepers() {
+  local tries
+  keepers | xargs -r kill
+  for ((tries = 0; tries < 100; tries++)); do
+    ! no_keeper_is_left || return 0
+    sleep 0.1
+  done
+  echo "FAILED $test_name: processes that keep connections are left: $(keepers | xargs)" >&2
+  return 1
+}
+no_keeper_is_left() { [[ -z $(keepers) ]]; }
+# The log-ins that all hosts have seen.
+logins() { cat "$DTOOL_LAB_FOLDER"/host*/sshd.log | grep -c '^Accepted' || true; }
 
 # The commands of tests/lab on this test's lab: `fault cut h2`.
 fault() { "$here/../lab" "$@"; }
@@ -166,6 +190,7 @@ leave() {
   set +e
   for ending in "${endings[@]}"; do eval "$ending"; done
   cd /
+  end_keepers || status=1
   if [[ -n ${lab_name:-} ]] && ! "$here/../lab" down --name "$lab_name" >"$work/lab.log" 2>&1; then
     cat "$work/lab.log" >&2
     ((status)) || status=1

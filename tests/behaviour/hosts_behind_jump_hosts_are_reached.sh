@@ -4,6 +4,7 @@ source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program jq
 lab 16 --behind
+connects_anew
 
 mapfile -t address < <(cat "$DTOOL_LAB_FOLDER/hosts")
 log=$DTOOL_LAB_FOLDER/host1/sshd.log

@@ -4,6 +4,7 @@ source "$(dirname "$0")/harness.sh"
 needs_program ssh-agent
 needs_program script
 lab 2
+connects_anew
 
 config=$HOME/.ssh/config
 key=$HOME/.ssh/id_ed25519

@@ -5,6 +5,7 @@ source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program python3
 lab 3
+connects_anew
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 touch code
 start() { expect_exit 0 dtool run --quiet --runs_on "$1" --extra_tag "${@:2}"; }

@@ -3,6 +3,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 2
+connects_anew
 
 mapfile -t address < <(cat "$DTOOL_LAB_FOLDER/hosts")
 config=$HOME/.ssh/config

@@ -5,6 +5,7 @@ needs_isolation
 needs_program jq
 needs_program script
 lab 4
+connects_anew
 
 mapfile -t address < <(cat "$DTOOL_LAB_FOLDER/hosts")
 known=$HOME/.ssh/known_hosts

@@ -107,6 +107,19 @@ clear_stale() {
   clear_stale_links
 }
 
+# What keeps connections to this lab's hosts for the next dtool commands runs beside the lab, not in its hosts.
+end_keepers() {
+  local pids tries
+  for ((tries = 0; tries < 100; tries++)); do
+    mapfile -t pids < <(pgrep -f "^dtool keep_connections $folder/")
+    ((${#pids[@]})) || return 0
+    ((tries)) || kill "${pids[@]}" 2>/dev/null || true
+    sleep 0.05
+  done
+  warn "still running: dtool's keepers ${pids[*]}"
+  return 1
+}
+
 # Ends the lab in $folder, whole or half built. Two may try at once: the second waits and finds it gone.
 end_lab() {
   local lock
@@ -117,6 +130,7 @@ end_lab() {
     line_of "$folder/reaper"
     if [[ ${REPLY%%:*} != "$$" ]] && is_alive "$REPLY"; then kill "${REPLY%%:*}" 2>/dev/null || true; fi
     read_lab "$folder"
+    end_keepers || { exec {lock}<&-; return 1; }
     [[ -z ${mode:-} ]] || "end_$mode" || { exec {lock}<&-; return 1; }
     rm -rf --one-file-system "$folder"
   fi

@@ -80,6 +80,16 @@ TEST_F(SettingsTest, OfTheProjectWinOverTheUsersKeyByKey) {
   EXPECT_EQ(settings.environment, (Variables{{"A", "1"}, {"B", "2"}}));
 }
 
+TEST_F(SettingsTest, SayHowLongConnectionsAreKept) {
+  EXPECT_EQ(read("").keep_connections, std::nullopt);
+  EXPECT_EQ(read("[connections]\nkeep = 0\n").keep_connections, std::chrono::seconds(0));
+  EXPECT_EQ(read("[connections]\nkeep = 60\n").keep_connections, std::chrono::minutes(1));
+  for (const char* keep : {"-1", "86401"}) {
+    EXPECT_NE(fault(std::string("[connections]\nkeep = ") + keep + "\n").find("is no number"),
+              std::string::npos);
+  }
+}
+
 TEST_F(SettingsTest, WithAnUnknownKeyNameTheNearest) {
   EXPECT_EQ(fault("\nrun_on = \"a\"\n"),
             "config.toml:2:1: unknown key 'run_on'\nhint: did you mean 'runs_on'?");

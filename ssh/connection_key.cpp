@@ -1,0 +1,98 @@
+#include "ssh/connection_key.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <system_error>
+
+#include "ssh/quote.h"
+
+namespace dtool::ssh {
+namespace {
+
+/// Another number here keeps versions of dtool apart that would not understand each other.
+constexpr int kProtocol = 1;
+
+/// FNV-1a.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t value = 14695981039346656037U;
+  for (const char each : text) {
+    value ^= static_cast<unsigned char>(each);
+    value *= 1099511628211U;
+  }
+  return value;
+}
+
+/// One line with the value quoted, so that no value can look like the next line.
+void add(std::string& key, std::string_view name, std::string_view value) {
+  key += fmt::format("{} {}\n", name, quote(value));
+}
+
+void add_file(std::string& key, std::string_view name, const std::filesystem::path& file) {
+  struct stat status {};
+  std::string stamp = "missing";
+  if (::stat(file.c_str(), &status) == 0) {
+    stamp = fmt::format("{}:{}:{}:{}.{}", status.st_dev, status.st_ino, status.st_size,
+                        status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  }
+  add(key, name, fmt::format("{} {}", file.string(), stamp));
+}
+
+void add_endpoint(std::string& key, const Endpoint& endpoint) {
+  add(key, "address", endpoint.address);
+  add(key, "port", std::to_string(endpoint.port));
+  add(key, "user", endpoint.user);
+  add(key, "key_name", endpoint.key_name);
+  add(key, "known_hosts", endpoint.known_hosts.string());
+  add(key, "global_known_hosts", endpoint.global_known_hosts.string());
+  add(key, "only_named", endpoint.only_named_identities ? "yes" : "no");
+  if (!endpoint.identity_agent.empty()) add_file(key, "agent", endpoint.identity_agent);
+  std::vector<std::filesystem::path> files = endpoint.identity_files;
+  if (files.empty()) files = usual_identities();
+  for (const std::filesystem::path& file : files) {
+    add_file(key, "identity", file);
+    add_file(key, "certificate", file.string() + "-cert.pub");
+  }
+}
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
+
+std::string connection_key(const ClientConfig& config, const Host& host) {
+  static const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
+  std::error_code ignored;
+  static const std::string network =
+      std::filesystem::read_symlink("/proc/self/ns/net", ignored).string();
+  std::string key = fmt::format("dtool connection {}\n", kProtocol);
+  add(key, "boot", boot);
+  add(key, "network", network);
+  add(key, "home", home_folder().string());
+  const Endpoint endpoint = config.resolve(host);
+  add_endpoint(key, endpoint);
+  for (const std::string& jump : endpoint.jumps) {
+    add(key, "jump", jump);
+    add_endpoint(key, config.resolve_jump(parse_host(jump)));
+  }
+  return key;
+}
+
+std::string socket_prefix() {
+  static const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
+  return fmt::format("{:08x}-", hash(boot) & 0xffffffffU);
+}
+
+std::string socket_name(std::string_view key) {
+  return fmt::format("{}{:016x}", socket_prefix(), hash(key));
+}
+
+}  // namespace dtool::ssh
