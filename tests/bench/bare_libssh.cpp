@@ -1,12 +1,15 @@
 // The least that libssh needs to run `true` on many hosts: one thread, one poll loop, nothing else.
-// The floor of tests/bench/fanout. usage: bare_libssh PRIVATE_KEY KNOWN_HOSTS USER
-// ADDRESS[:PORT]...
+// The floor of tests/bench/fanout, and with --again N that of tests/bench/warm: N further times
+// over the same sessions, with the seconds of each on standard output. usage: bare_libssh [--again
+// N] PRIVATE_KEY KNOWN_HOSTS USER ADDRESS[:PORT]...
 
 #include <libssh/libssh.h>
 #include <poll.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -19,6 +22,7 @@ struct Host {
   ssh_session session = nullptr;
   ssh_channel channel = nullptr;
   Step step = Step::connect;
+  bool stays = false;  ///< connected when it is over, to be used again
 };
 
 Step after(int result, Step now, Step next) {
@@ -83,7 +87,43 @@ void advance_far(Host& host, ssh_key key) {
   if (host.step == Step::failed) {
     std::fprintf(stderr, "%s: %s\n", host.name.c_str(), ssh_get_error(host.session));
   }
-  ssh_disconnect(host.session);
+  if (!host.stays) ssh_disconnect(host.session);
+}
+
+/// Until all hosts are over.
+void loop(std::vector<Host>& hosts, ssh_key key) {
+  std::vector<pollfd> waiting;
+  std::vector<Host*> whose;
+  for (Host& host : hosts) advance_far(host, key);
+  while (true) {
+    waiting.clear();
+    whose.clear();
+    for (Host& host : hosts) {
+      if (is_over(host)) continue;
+      // While it connects, libssh tells no flags and the socket is first writable.
+      bool write = (ssh_get_poll_flags(host.session) & SSH_WRITE_PENDING) != 0;
+      waiting.push_back(
+          {ssh_get_fd(host.session), static_cast<short>(write ? POLLIN | POLLOUT : POLLIN), 0});
+      whose.push_back(&host);
+    }
+    if (waiting.empty()) return;
+    poll(waiting.data(), waiting.size(), 20);
+    for (size_t i = 0; i < waiting.size(); ++i) advance_far(*whose[i], key);
+  }
+}
+
+/// Once more over the sessions that there are.
+void loop_again(std::vector<Host>& hosts, ssh_key key) {
+  const auto began = std::chrono::steady_clock::now();
+  for (Host& host : hosts) {
+    if (host.step != Step::done) continue;
+    ssh_channel_free(host.channel);
+    host.channel = ssh_channel_new(host.session);
+    host.step = Step::open;
+  }
+  loop(hosts, key);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  std::printf("%.4f\n", took.count());
 }
 
 Host make_host(const char* known_hosts, const char* user, std::string address) {
@@ -107,8 +147,15 @@ Host make_host(const char* known_hosts, const char* user, std::string address) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  int again = 0;
+  if (argc > 2 && std::strcmp(argv[1], "--again") == 0) {
+    again = std::atoi(argv[2]);
+    argv += 2;
+    argc -= 2;
+  }
   if (argc < 5) {
-    std::fprintf(stderr, "usage: bare_libssh PRIVATE_KEY KNOWN_HOSTS USER ADDRESS[:PORT]...\n");
+    std::fprintf(stderr,
+                 "usage: bare_libssh [--again N] PRIVATE_KEY KNOWN_HOSTS USER ADDRESS[:PORT]...\n");
     return 2;
   }
   ssh_key key = nullptr;
@@ -118,29 +165,14 @@ int main(int argc, char** argv) {
   }
   std::vector<Host> hosts;
   for (int i = 4; i < argc; ++i) hosts.push_back(make_host(argv[2], argv[3], argv[i]));
-  for (Host& host : hosts) advance_far(host, key);
-
-  std::vector<pollfd> waiting;
-  std::vector<Host*> whose;
-  while (true) {
-    waiting.clear();
-    whose.clear();
-    for (Host& host : hosts) {
-      if (is_over(host)) continue;
-      // While it connects, libssh tells no flags and the socket is first writable.
-      bool write = (ssh_get_poll_flags(host.session) & SSH_WRITE_PENDING) != 0;
-      waiting.push_back(
-          {ssh_get_fd(host.session), static_cast<short>(write ? POLLIN | POLLOUT : POLLIN), 0});
-      whose.push_back(&host);
-    }
-    if (waiting.empty()) break;
-    poll(waiting.data(), waiting.size(), 20);
-    for (size_t i = 0; i < waiting.size(); ++i) advance_far(*whose[i], key);
-  }
+  for (Host& host : hosts) host.stays = again > 0;
+  loop(hosts, key);
+  for (int i = 0; i < again; ++i) loop_again(hosts, key);
 
   int failed = 0;
   for (Host& host : hosts) {
     failed += host.step == Step::failed;
+    if (host.stays) ssh_disconnect(host.session);
     ssh_free(host.session);  // and its channel with it
   }
   ssh_key_free(key);
