@@ -13,7 +13,7 @@ expect_equal 1 "$(wc -w <<<"$keeper")"
 expect_equal "$keeper" "$(ps -o sid= -p "$keeper" | xargs)"
 expect_equal '/' "$(readlink "/proc/$keeper/cwd")"
 # The memory of the environment that it was started with holds a long title's end at most.
-expect_equal '' "$(tr '\0' '\n' <"/proc/$keeper/environ" | grep = || true)"
+expect_equal '' "$(tr '\0' '\n' <"/proc/$keeper/environ" | grep '=' || true)"
 expect_equal '/dev/null /dev/null /dev/null' "$(readlink "/proc/$keeper/fd/"{0,1,2} | xargs)"
 # Its sockets, the event loop's own, and the folder of the sockets.
 expect_equal "$HOME/.dtool/connections" "$(readlink "/proc/$keeper/fd/"* | grep -Ev '^(socket:|pipe:|anon_inode:|/dev/null)')"
