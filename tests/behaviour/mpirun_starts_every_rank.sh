@@ -9,9 +9,9 @@ let_h1_reach_the_others
 printf '%s\n' 'h1 max_slots = 2' 'h2 slots=1' 'h3 slots=3' >"$work/hosts"
 awkward=$'it'\''s "x", y;\n z $HOME \\ -x'
 cat >tell.sh <<'END'
-printf '%s ' "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $(hostname) $DTOOL_MACHINE_ID $OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_SIZE"
+told="$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $(hostname) $DTOOL_MACHINE_ID $OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_SIZE"
 printf '%q %q\n' "$V" "$1" >>"$DTOOL_OUTPUT_DIR/value.$RANK"
-echo "$MASTER_ADDR:$MASTER_PORT"
+echo "$told $MASTER_ADDR:$MASTER_PORT"
 END
 expect_exit 0 timeout 100 "$DTOOL" run --launcher mpi --hostfile "$work/hosts" --export "V=$awkward" --json -- bash tell.sh "$awkward"
 run_id=$(json 'd["run_id"]')
