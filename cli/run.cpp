@@ -39,7 +39,7 @@ class RunAction : public Action {
   std::string code_folder_on(const ssh::Host& host) const;
   bool wants_sync() const;
   std::vector<std::string> code_folders(const Targets& targets) const;
-  Needs needs(const Targets& targets) const;
+  Needs needs(const std::vector<std::string>& code_folders) const;
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   bool judge(const std::vector<Checked>& checked, RunReport& report, Console& console,
              ssh::Remote& remote) const;
@@ -137,10 +137,10 @@ std::vector<std::string> RunAction::code_folders(const Targets& targets) const {
   return folders;
 }
 
-Needs RunAction::needs(const Targets& targets) const {
+Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
   Needs needs;
   needs.run_id = plan_.run_id;
-  needs.code_folders = code_folders(targets);
+  needs.code_folders = code_folders;
   needs.code_must_exist = flags_.no_sync && !plan_.program.empty();
   needs.environment = wants_sync() ? without_sent(plan_.environment) : plan_.environment;
   needs.trainer = plan_.program.empty();
@@ -184,7 +184,7 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
     push.emplace(console, remote.hosts(), *tree, folders);
   }
   const std::vector<Checked> checked =
-      check_hosts(console, remote, needs(targets), push ? &push->steps() : nullptr);
+      check_hosts(console, remote, needs(folders), push ? &push->steps() : nullptr);
   return judge(checked, report, console, remote) &&
          launcher_->complete(console, flags_, targets, checked, plan_) &&
          (!push || report.all_well(push->finish(), "sending the code"));

@@ -5,11 +5,11 @@
 
 #include <array>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <system_error>
 
 #include "ssh/quote.h"
+#include "ssh/read_file.h"
 
 namespace dtool::ssh {
 namespace {
@@ -59,17 +59,10 @@ void add_endpoint(std::string& key, const Endpoint& endpoint) {
   }
 }
 
-std::string first_line(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 }  // namespace
 
 std::string connection_key(const ClientConfig& config, const Host& host) {
-  static const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
+  static const std::string boot = boot_id();
   std::error_code ignored;
   static const std::string network =
       std::filesystem::read_symlink("/proc/self/ns/net", ignored).string();
@@ -87,7 +80,7 @@ std::string connection_key(const ClientConfig& config, const Host& host) {
 }
 
 std::string socket_prefix() {
-  static const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
+  static const std::string boot = boot_id();
   return fmt::format("{:08x}-", hash(boot) & 0xffffffffU);
 }
 

@@ -31,4 +31,9 @@ std::string read_file(const std::filesystem::path& file) {
   }
 }
 
+std::string boot_id() {
+  const std::string text = read_file("/proc/sys/kernel/random/boot_id");
+  return text.substr(0, text.find('\n'));
+}
+
 }  // namespace dtool::ssh

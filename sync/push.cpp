@@ -27,11 +27,6 @@ std::string preamble(const Tree& tree, const std::string& folder, const std::str
   return text.append(scripts::kManifest);
 }
 
-std::string boot_id() {
-  const std::string text = ssh::read_file("/proc/sys/kernel/random/boot_id");
-  return text.substr(0, text.find('\n'));
-}
-
 /// By what prepare.sh knows the tree's own folder.
 std::string identity(const Tree& tree) {
   struct stat root {};
@@ -43,7 +38,7 @@ std::string identity(const Tree& tree) {
   return fmt::format(
       "root_boot={}\nroot_device={}\nroot_inode={}\nroot_type={:x}\nfirst={}\n"
       "first_identity='{} {} {}.{:09}'\n",
-      ssh::quote(boot_id()), root.st_dev, root.st_ino,
+      ssh::quote(ssh::boot_id()), root.st_dev, root.st_ino,
       static_cast<std::uint32_t>(file_system.f_type), ssh::quote(tree.files.front()), first.st_ino,
       first.st_size, first.st_ctim.tv_sec, first.st_ctim.tv_nsec);
 }
