@@ -33,8 +33,8 @@ std::optional<std::string> find_answer(const std::multimap<std::string, std::str
 std::map<std::string, std::string_view> parts_by_answer(std::string_view output,
                                                         const std::string& name);
 
-/// One shell command that writes `content` to the file `name` of the current folder: to a temporary
-/// file, then renamed.
+/// One shell command that writes `content` to the file `name` of the current folder; false where
+/// not all of it could be written.
 std::string write_file(std::string_view name, std::string_view content);
 
 }  // namespace dtool::ssh

@@ -81,8 +81,9 @@ if [ -n "$trainer_beside" ]; then
     break
   done
 fi
-gpus=$(nvidia-smi -L 2> /dev/null | grep -c '^GPU ')
-answer gpus "${gpus:-0}"
+gpus=0
+! command -v nvidia-smi > /dev/null || gpus=$(nvidia-smi -L 2> /dev/null | grep -c '^GPU ')
+answer gpus "$gpus"
 
 if [ -n "$port" ]; then
   taken=$(listening_ports)
@@ -106,18 +107,26 @@ fi
 
 check_launcher
 
+# Whether any folder in $1 but $2 is empty: told without a process, as a rule none is.
+is_any_empty() {
+  local each
+  for each in "$1"*/; do
+    [ "$each" = "$2" ] || compgen -G "$each*" > /dev/null || return 0
+  done
+  return 1
+}
+
 # systemd may end what a user leaves running at logout
 if grep -qsE '^ *KillUserProcesses *= *(yes|true|1|on)' /etc/systemd/logind.conf /etc/systemd/logind.conf.d/*.conf &&
   [ ! -e "/var/lib/systemd/linger/$(id -un)" ]; then
   answer logout_kills yes
 fi
-free=$(df -Pk "$HOME" 2> /dev/null | awk 'NR == 2 { print $4 }')
-answer free_kib "${free:-0}"
 if [ -n "$folder" ]; then
   (umask 077; mkdir -p "$folder") || lack "a home folder that can be written"
   # A launcher that was killed between here and its start left its run's folder empty. A day by the file system's clock, which
   # may be another machine's.
-  find "${folder%/*}" -mindepth 1 -maxdepth 1 -type d -empty ! -newermt "@$(($(stat -c %Y "$folder") - 86400))" -exec rmdir {} + 2> /dev/null
+  is_any_empty "${folder%/*}/" "$folder/" &&
+    find "${folder%/*}" -mindepth 1 -maxdepth 1 -type d -empty ! -newermt "@$(($(stat -c %Y "$folder") - 86400))" -exec rmdir {} + 2> /dev/null
 else
   [ -w "$HOME" ] || lack "a home folder that can be written"
 fi

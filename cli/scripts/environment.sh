@@ -11,9 +11,9 @@ give_up() {  # $1: exit code, $2: why
   exit "$1"
 }
 fault() { give_up 1 "$2"; }  # $1: a word for what failed
-mkdir -p "$code"
+[ -d "$code" ] || mkdir -p "$code"
 cd "$code" || give_up 1 "cannot enter $code"
-mkdir -p "$output" || give_up 1 "cannot make $output"
+[ -d "$output" ] || mkdir -p "$output" || give_up 1 "cannot make $output"
 set --  # what is sourced below takes no arguments
 [ ${#modules[@]} = 0 ] || load_modules
 case $activate in '' | /*) ;; *) activate=$code/$activate ;; esac
@@ -33,12 +33,17 @@ export PYTHONUNBUFFERED=1  # a log that lags behind is no log
 # The interface by which this machine reaches the listener. On the listener's own machine that is the one that has its
 # address: the route to oneself is lo, and peers told lo's address would reach themselves.
 interface() {
-  local address
-  address=$(getent ahosts "$listener" 2> /dev/null | awk 'NR == 1 { print $1 }')
+  local address=$listener words i
+  case $listener in
+    *:* | *[!0-9.]*) address=$(getent ahosts "$listener" 2> /dev/null | awk 'NR == 1 { print $1 }') ;;
+  esac
   if ((machine_id == 0)); then
     ip -o addr show 2> /dev/null | awk -v prefix="${address:-$listener}/" 'index($4, prefix) == 1 { print $2; exit }'
   else
-    ip -o route get "${address:-$listener}" 2> /dev/null | sed -n 's/.* dev \([^ ]*\).*/\1/p'
+    read -ra words < <(ip -o route get "${address:-$listener}" 2> /dev/null)
+    for ((i = 1; i < ${#words[@]}; i++)); do
+      if [ "${words[i - 1]}" = dev ]; then echo "${words[i]}"; return; fi
+    done
   fi
 }
 if [ "$machines" -gt 1 ]; then

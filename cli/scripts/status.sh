@@ -2,11 +2,13 @@
 # Tells how one machine's part of a run is doing. Defined before: answer, run_id, state, log, output (paths; output may be
 # empty); and where the state alone is wanted, brief=yes. Reads the ends of files alone, however large they are, and writes nothing.
 LC_ALL=C
-now=$(date +%s)
+printf -v now '%(%s)T' -1
 age_of() { answer "$1" $((now - $(stat -c %Y "$2" 2> /dev/null || echo "$now"))); }
 
 # The processes that bear the run's id, without what only looks at them. Those of a job that has no session here are elsewhere.
-[ -n "${brief-}" ] || [ -e "$state/probe" ] || mapfile -t pids < <(grep -lsxzF "DTOOL_RUN_ID=$run_id" /proc/[0-9]*/environ | cut -d/ -f3)
+[ -n "${brief-}" ] || [ -e "$state/probe" ] || mapfile -t pids < <(grep -lsxzF "DTOOL_RUN_ID=$run_id" /proc/[0-9]*/environ)
+pids=("${pids[@]#/proc/}")
+pids=("${pids[@]%/environ}")
 
 # Sets ticks (of CPU time) and pages (resident) of those processes together.
 measure() {
@@ -28,7 +30,8 @@ uptime_of_host
 if ((${#pids[@]})); then
   measure
   before_ticks=$ticks before=$uptime
-  sleep 0.3
+  exec 8<> <(:)  # has nothing to read: a pause that costs no process
+  read -rt 0.3 -u 8
   uptime_of_host
   measure
   # A process that ended meanwhile takes its time with it.
@@ -45,7 +48,8 @@ look_at_leader() {
     if [ "$boot" != "$(< /proc/sys/kernel/random/boot_id)" ]; then
       answer rebooted "$((uptime / 100))"
     else
-      stat=$(cat "/proc/$pid/stat" 2> /dev/null)
+      stat=''
+      { stat=$(< "/proc/$pid/stat"); } 2> /dev/null
       read -ra fields <<< "${stat##*) }"
       # The session may outlast its script, to supervise others'.
       if [ "${fields[19]-}" = "$start" ] && [ "${fields[0]}" != Z ] && [ ! -e exit_code ]; then

@@ -17,7 +17,13 @@ say() { printf 'dtool: %s\n' "$1" >> "$log"; }
 # Sets now and hundredths, both since the boot: a clock that is set meanwhile does not count.
 # shellcheck disable=SC2034
 look_at_clock() { read -r now _ < /proc/uptime; hundredths=${now/./} now=${now%.*}; }
-out_of_memory_kills() { awk '$1 == "oom_kill" { print $2 }' /proc/vmstat; }
+# Sets kills to how often the kernel has ended a process for want of memory.
+count_out_of_memory_kills() {
+  local counters
+  IFS= read -rd '' counters < /proc/vmstat
+  kills=''
+  if [[ $counters =~ oom_kill\ ([0-9]+) ]]; then kills=${BASH_REMATCH[1]}; fi
+}
 
 report() {  # $1: state, $2: exit code, $3: text
   state=$1
@@ -47,7 +53,8 @@ start_attempt() {  # $1...: places of the machines that take part; none: all
     flock 9
     if [ -e killed ]; then exit 143; fi
   fi
-  kills_before=$(out_of_memory_kills)
+  count_out_of_memory_kills
+  kills_before=$kills
   # Bash has what it runs aside ignore Ctrl-C otherwise, in an attached session, too.
   (trap - INT QUIT; exec bash ./script "$attempt" "$@") >> "$log" 2>&1 6>&- 7>&- 8>&- 9>&- &
   script=$!
@@ -70,7 +77,8 @@ find_cause() {
   [[ $who == *[!0-9]* ]] || who="rank $who"
   what="ended with exit code $code"
   if ((code > 128)) && last=$(kill -l $((code - 128)) 2> /dev/null); then what="was killed by signal $((code - 128)) ($last)"; fi
-  if ((code == 137)) && [ "$(out_of_memory_kills)" != "$kills_before" ]; then what+=': the kernel ran out of memory'; fi
+  count_out_of_memory_kills
+  if ((code == 137)) && [ "$kills" != "$kills_before" ]; then what+=': the kernel ran out of memory'; fi
   cause="$who on machine $place ($host) $what"
   last=$(last_line)
   if [ -n "$trainer" ]; then

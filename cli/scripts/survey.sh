@@ -26,6 +26,8 @@ done < /proc/meminfo
 place=$code_place
 until [ -z "$place" ] || [ -d "$place" ]; do place=${place%/*}; done
 answer free_code_kib "$(df -Pk "${place:-/}" 2> /dev/null | awk 'NR == 2 { print $4 }')"
+free=$(df -Pk "$HOME" 2> /dev/null | awk 'NR == 2 { print $4 }')
+answer free_kib "${free:-0}"
 
 if command -v nvidia-smi > /dev/null; then
   if said=$(timeout 20 nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader 2>&1 < /dev/null); then

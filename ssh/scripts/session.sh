@@ -4,11 +4,12 @@
 # It survives Ctrl-C in an attached session and the loss of its screen, so that the end is recorded; the script gets the
 # signal.
 log=$1
-stat=$(< /proc/$$/stat)
+read -r stat < /proc/$$/stat
 read -ra fields <<< "${stat##*) }"
+read -r boot < /proc/sys/kernel/random/boot_id
 # The end has its room on the disk before there can be too little.
 printf '\n\n\n\n' > exit_code.new || exit
-printf '%s %s %s\n' "$$" "${fields[19]}" "$(< /proc/sys/kernel/random/boot_id)" > process.new || exit
+printf '%s %s %s\n' "$$" "${fields[19]}" "$boot" > process.new || exit
 mv -f process.new process
 trap : INT HUP
 tail -n +1 -f --pid=$$ "$log" &

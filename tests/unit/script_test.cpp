@@ -73,6 +73,26 @@ TEST(Bash, RunsTheTextWhateverItHolds) {
   EXPECT_EQ(run_in("bash", "echo $BASH_VERSINFO | grep -c .\nexit 7"), "1\nexit code 7\n");
 }
 
+TEST(Bash, RunsTheTextInAnyLocale) {
+  const std::string text =
+      "f='häuser € 家'; printf '%s\\n' \"$f\"\n" + std::string(20000, '#') + "\n";
+  for (const char* locale : {"C", "C.UTF-8", "xx_XX.UTF-8"})
+    EXPECT_NE(run_in(std::string("env LC_ALL=") + locale + " sh", text).find("häuser € 家\n"),
+              std::string::npos)
+        << locale;
+}
+
+TEST(Bash, RunsNothingOfATextThatDidNotArriveWhole) {
+  const Command command = bash("echo begun\necho over");
+  const tests::TemporaryFolder folder;
+  for (const std::size_t size : {std::size_t(0), std::size_t(11), command.input.size() - 1}) {
+    const std::string input = folder.write("input", command.input.substr(0, size)).string();
+    const std::string line = folder.write("line", command.line).string();
+    EXPECT_EQ(tests::output_of("sh -c \"$(cat " + line + ")\" < " + input), "exit code 1\n")
+        << size;
+  }
+}
+
 TEST(Bash, LeavesNothingToReadOnStandardInput) {
   EXPECT_EQ(run_in("sh", "read -r line || echo nothing\necho \"$line\"\n"), "nothing\n\n");
 }
