@@ -81,9 +81,10 @@ CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
 
 CodePush::~CodePush() = default;
 
-std::vector<ssh::HostResult> CodePush::finish() {
+std::vector<ssh::HostResult> CodePush::finish(ssh::Remote& remote) {
+  auto results = steps_->finish(remote);
   console_.progress("");
-  return steps_->results();
+  return results;
 }
 
 }  // namespace dtool::cli

@@ -32,8 +32,8 @@ class CodePush {
   /// What each host is to do for it.
   tree_sync::Pushing& steps() { return *steps_; }
 
-  /// When all hosts have gone through the steps.
-  std::vector<ssh::HostResult> finish();
+  /// When all hosts have gone through the steps: has those go on that had to wait for another one.
+  std::vector<ssh::HostResult> finish(ssh::Remote& remote);
 
  private:
   class Progress;

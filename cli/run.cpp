@@ -187,7 +187,7 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
       check_hosts(console, remote, needs(folders), push ? &push->steps() : nullptr);
   return judge(checked, report, console, remote) &&
          launcher_->complete(console, flags_, targets, checked, plan_) &&
-         (!push || report.all_well(push->finish(), "sending the code"));
+         (!push || report.all_well(push->finish(remote), "sending the code"));
 }
 
 int RunAction::run(Invocation& invocation) {

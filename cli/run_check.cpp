@@ -187,6 +187,10 @@ class Checking : public ProgressListener {
     if (pushes_[host]) push_->on_output(host, stream, bytes);
   }
 
+  void on_input(std::size_t host, std::uint64_t bytes) override {
+    if (pushes_[host]) push_->on_input(host, bytes);
+  }
+
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {
     if (pushes_[host]) return push_->next_task(host, result);
     take(host, result);

@@ -1,5 +1,6 @@
 #include "ssh/fleet.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -7,12 +8,15 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
+#include <map>
 #include <stdexcept>
 
 #include "ssh/connection.h"
 #include "ssh/host_error.h"
 #include "ssh/links.h"
+#include "ssh/process.h"
 #include "ssh/remote_shell.h"
+#include "ssh/shared_output.h"
 
 namespace dtool::ssh {
 namespace {
@@ -28,6 +32,7 @@ struct Round {
   Listener* listener = nullptr;
   RunOptions options;
   std::exception_ptr failure;
+  std::map<std::shared_ptr<const ProgramOutput>, std::unique_ptr<SharedOutput>> outputs;
 };
 
 /// Raises the limit of open files as far as these hosts want, and returns how many of them it lets
@@ -87,6 +92,9 @@ class Fleet : public Remote {
   std::optional<NextTask> next_task(Round& round, std::size_t index);
   asio::awaitable<void> pause(std::chrono::milliseconds duration);
   asio::awaitable<int> attempt(Round& round, std::size_t index);
+  asio::awaitable<int> execute(Round& round, std::size_t index, Connection& connection,
+                               CommandStreams streams, Deadline deadline);
+  asio::awaitable<void> feed(Round& round, std::size_t index, OwnedFd pipe, Deadline deadline);
 
   std::unique_ptr<Links> links_;
   Reactor& reactor_;
@@ -148,11 +156,51 @@ asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
   if (const auto* program = std::get_if<LocalProgram>(&task.step)) {
     co_return co_await run_local_program(reactor_, *connection, *program, on_output, deadline);
   }
-  const Command& command = std::get<Command>(task.step);
   CommandStreams streams;
-  streams.input = command.input;
   streams.on_output = on_output;
-  co_return co_await connection->execute(command.line, std::move(streams), deadline);
+  co_return co_await execute(round, index, *connection, std::move(streams), deadline);
+}
+
+/// Hands a host's command its own input and what it shares with others.
+asio::awaitable<void> Fleet::feed(Round& round, std::size_t index, OwnedFd pipe,
+                                  Deadline deadline) {
+  const Task& task = round.tasks[index];
+  const Command& command = std::get<Command>(task.step);
+  std::unique_ptr<SharedOutput>& output = round.outputs[command.input_from];
+  if (output == nullptr) output = std::make_unique<SharedOutput>(reactor_, *command.input_from);
+  std::function<void(std::uint64_t)> on_sent = [this, &round, &task](std::uint64_t bytes) {
+    tell(round, [&](Listener& listener) { listener.on_input(task.host, bytes); });
+  };
+  co_await output->send(pipe.get(), command.input, deadline, std::move(on_sent));
+}
+
+asio::awaitable<int> Fleet::execute(Round& round, std::size_t index, Connection& connection,
+                                    CommandStreams streams, Deadline deadline) {
+  const Command& command = std::get<Command>(round.tasks[index].step);
+  if (command.input_from == nullptr) {
+    streams.input = command.input;
+    co_return co_await connection.execute(command.line, std::move(streams), deadline);
+  }
+  Pipe pipe = make_pipe(NonBlocking::writer);
+  ::fcntl(pipe.reader.get(), F_SETFL, O_NONBLOCK);
+  streams.input_fd = pipe.reader.get();
+  TaskGroup feeding(reactor_);
+  feeding.spawn(feed(round, index, std::move(pipe.writer), deadline));
+  int exit_code = -1;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await connection.execute(command.line, std::move(streams), deadline);
+  } catch (...) {  // whatever it is, the group must end first
+    failure = std::current_exception();
+  }
+  pipe.reader.reset();
+  try {
+    co_await feeding.join();  // that the input was not whole is the better explanation
+  } catch (const HostError&) {
+    failure = std::current_exception();
+  }
+  if (failure) std::rethrow_exception(failure);
+  co_return exit_code;
 }
 
 asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {

@@ -126,6 +126,11 @@ bool Process::reap() {
   return true;
 }
 
+std::optional<int> Process::exit_code() {
+  if (!reap()) return std::nullopt;
+  return exit_code_;
+}
+
 asio::awaitable<bool> Process::ends_before(Deadline deadline) {
   if (!pidfd_) {  // Linux before 5.3 has none, RHEL 8's among them
     while (!reap() && Clock::now() < deadline) co_await reactor_.sleep(kLookAgain);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ class Process {
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
+
+  /// What wait() would return, where the process has ended.
+  std::optional<int> exit_code();
 
   /// The exit code, 128 + signal where a signal ended it. Throws HostError(timed_out) after sending
   /// the process group TERM and, a second later, KILL.

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,10 +16,21 @@
 
 namespace dtool::ssh {
 
+/// What a program on this machine prints, made once for the standard input of any number of hosts'
+/// commands. It is kept on disk in a file without a name, and sent from there as it grows, to each
+/// host as fast as that takes it.
+struct ProgramOutput {
+  std::vector<std::string> arguments;  ///< program first
+  std::string input = {};              ///< all of its standard input
+};
+
 /// A command line for the host's login shell, and all bytes of its standard input.
 struct Command {
   std::string line;
   std::string input = {};
+  /// Follows `input`, where it is given. Commands of one Remote::run that name the same one share
+  /// it. Where its program fails, so does the command, with Failure::local_program.
+  std::shared_ptr<const ProgramOutput> input_from = {};
 };
 
 /// A program on this machine that reaches the host through dtool's own connection, as rsync does
@@ -98,6 +111,8 @@ struct Listener {
   virtual ~Listener() = default;
   /// Bytes as they came; not cut at lines.
   virtual void on_output(std::size_t /*host*/, Stream /*stream*/, std::string_view /*bytes*/) {}
+  /// The host was handed so many bytes of its Command::input_from.
+  virtual void on_input(std::size_t /*host*/, std::uint64_t /*bytes*/) {}
   /// What the host is to do next, from the result of its last task: a further step that waits for
   /// no other host, or the same once more. Nothing: that was the host's answer. Is asked after each
   /// task that was begun; after an interrupt a task that it names is answered with not_started.

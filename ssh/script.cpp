@@ -50,6 +50,15 @@ Command bash(std::string_view text) {
   return {std::move(line), std::move(input)};
 }
 
+Command bash(std::string_view text, std::shared_ptr<const ProgramOutput> input) {
+  const std::string script = std::string(text).append(kWhole);
+  // `head` takes so many bytes and not one more, from a pipe too.
+  return {fmt::format("exec bash -c 't=$(head -c {}); [ \"${{t: -6}}\" = \"#whole\" ] && "
+                      "eval \"$t\"' dtool",
+                      script.size()),
+          script, std::move(input)};
+}
+
 std::string_view answer_function() {
   return "answer() { local text=$2; printf 'dtool-answer %s=%s\\n' \"$1\" \"${text//$'\\n'/ }\"; "
          "}\n";

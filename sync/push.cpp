@@ -1,55 +1,50 @@
 #include "sync/push.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 
-#include <charconv>
+#include <filesystem>
 #include <map>
+#include <random>
 #include <stdexcept>
 #include <utility>
 
-#include "ssh/quote.h"
-#include "ssh/read_file.h"
+#include "ssh/client_config.h"
 #include "ssh/script.h"
-#include "sync/scripts.h"
+#include "sync/listing.h"
+#include "sync/package.h"
+#include "sync/push_steps.h"
 
 namespace dtool::tree_sync {
 namespace {
 
-/// What both scripts start with.
-std::string preamble(const Tree& tree, const std::string& folder, const std::string& fingerprint) {
-  std::string text(ssh::answer_function());
-  text += fmt::format("destination={}\ntree={}\nnames() {{ printf '%s\\0'", ssh::quote_path(folder),
-                      ssh::quote(fingerprint));
-  for (const std::string& file : tree.files) text += " " + ssh::quote(file);
-  text += "; }\n";
-  return text.append(scripts::kManifest);
+enum class Step { ask, unpack, prepare, send, prune, done };
+
+std::string random_name() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-/// By what prepare.sh knows the tree's own folder.
-std::string identity(const Tree& tree) {
-  struct stat root {};
-  struct statfs file_system {};
-  struct stat first {};
-  ::stat(tree.root.c_str(), &root);
-  ::statfs(tree.root.c_str(), &file_system);
-  ::lstat((tree.root / tree.files.front()).c_str(), &first);
-  return fmt::format(
-      "root_boot={}\nroot_device={}\nroot_inode={}\nroot_type={:x}\nfirst={}\n"
-      "first_identity='{} {} {}.{:09}'\n",
-      ssh::quote(ssh::boot_id()), root.st_dev, root.st_ino,
-      static_cast<std::uint32_t>(file_system.f_type), ssh::quote(tree.files.front()), first.st_ino,
-      first.st_size, first.st_ctim.tv_sec, first.st_ctim.tv_nsec);
+/// Where listings of trees that were sent are kept, to know what a host has that has one of them.
+std::filesystem::path kept_folder() {
+  return std::filesystem::path(ssh::home_folder()) / ".dtool" / "sent";
 }
 
-enum class Step { prepare, send, prune, done };
+/// Without it the next push is slower, and no worse: a home that is full or cannot be written is
+/// for others to complain of.
+void keep(const Listing& listing) {
+  try {
+    keep_listing(listing, kept_folder());
+  } catch (const std::filesystem::filesystem_error&) {
+  }
+}
 
 /// One host on its way through the steps.
 struct Slot {
   Destination destination;
-  Step step = Step::prepare;
-  bool is_to_prune = false;
+  Step step = Step::ask;
+  Asked asked = {};
+  bool shares = false;  ///< its folder with a host that has it in hand: it waits for that one
+  const Package* package = nullptr;
   std::string lock = {};
   ssh::HostResult result = {};
   Pushed pushed = {};
@@ -65,20 +60,29 @@ class Push : public Pushing {
        const ssh::TaskOptions& options);
 
   ssh::Task first_task(std::size_t host) const override { return task(*by_host_.at(host)); }
-  std::vector<ssh::HostResult> results() override;
+  std::vector<ssh::HostResult> finish(ssh::Remote& remote) override;
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
+  void on_input(std::size_t host, std::uint64_t bytes) override;
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
   void on_interrupt(const std::vector<std::size_t>& running) override;
 
  private:
   ssh::Task task(const Slot& slot) const;
-  Step next_step(Slot& slot) const;
+  ssh::Command command(const Slot& slot, const Place& place) const;
+  Step next_step(Slot& slot);
+  Step after_ask(Slot& slot);
+  const Package* package_for(const Slot& slot);
 
   const std::vector<ssh::Host>& hosts_;
   const Tree& tree_;
-  const std::string fingerprint_;
+  const Listing listing_;
+  const std::string name_ = random_name();
+  int round_ = 0;  ///< one more each time that hosts go on which had to wait
+  bool is_kept_ = false;
+  std::map<std::pair<std::string, Compression>, std::optional<Package>> packages_;
+  mutable Names names_;
   PushListener& listener_;
   const ssh::TaskOptions options_;
   std::vector<Slot> slots_;
@@ -90,7 +94,8 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
            const ssh::TaskOptions& options)
     : hosts_(hosts),
       tree_(tree),
-      fingerprint_(fingerprint(tree)),
+      listing_(list_tree(tree)),
+      names_(tree),
       listener_(listener),
       options_(options) {
   for (const Destination& destination : destinations) {
@@ -109,19 +114,43 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
   }
 }
 
-std::vector<ssh::HostResult> Push::results() {
+std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
+  for (;;) {
+    ++round_;
+    std::vector<ssh::Task> tasks;
+    for (Slot& slot : slots_) {
+      if (!slot.shares) continue;
+      slot.shares = false;
+      slot.step = Step::ask;
+      tasks.push_back(task(slot));
+    }
+    if (tasks.empty()) break;
+    ssh::RunOptions options;
+    options.timeout = options_.timeout;
+    remote.run(std::move(tasks), *this, options);
+  }
   std::vector<ssh::HostResult> results;
   for (Slot& slot : slots_) results.push_back(std::move(slot.result));
   return results;
 }
 
+ssh::Command Push::command(const Slot& slot, const Place& place) const {
+  if (slot.step == Step::unpack) return unpack_command(*slot.package, slot.asked, place);
+  if (slot.step == Step::prepare) return prepare_command(names_, slot.asked, place);
+  if (slot.step == Step::prune) return prune_command(names_, slot.asked, place);
+  const bool is_alone = slots_.size() == 1;
+  const std::string push =
+      is_alone ? "" : fmt::format("{}.{} {}", name_, round_, slot.destination.host);
+  return ask_command(tree_, place, push);
+}
+
 ssh::Task Push::task(const Slot& slot) const {
   const auto& [host, folder] = slot.destination;
-  const ssh::TaskOptions kept{options_.timeout, ssh::KeepOutput::yes};
-  if (slot.step == Step::prepare) return {host, prepare_command(tree_, folder, fingerprint_), kept};
-  if (slot.step == Step::prune) return {host, prune_command(tree_, folder, fingerprint_), kept};
+  const Place place{folder, listing_.fingerprint, listing_.digest};
+  if (slot.step != Step::send)
+    return {host, command(slot, place), ssh::TaskOptions{options_.timeout}};
   const Link link = hosts_.at(host).is_local ? Link::local : Link::network;
-  const Turn turn{slot.lock, fingerprint_};
+  const Turn turn{slot.lock, listing_.fingerprint};
   const ssh::TaskOptions not_kept{options_.timeout, ssh::KeepOutput::no};
   return {host, push_program(tree_, folder, link, turn), not_kept};
 }
@@ -139,6 +168,10 @@ void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view byte
   listener_.on_bytes(host, slot.progress.add(bytes).sent.bytes);
 }
 
+void Push::on_input(std::size_t host, std::uint64_t bytes) {
+  if (by_host_.at(host)->step == Step::unpack) listener_.on_bytes(host, bytes);
+}
+
 std::optional<ssh::NextTask> Push::next_task(std::size_t host, const ssh::HostResult& result) {
   Slot& slot = *by_host_.at(host);
   slot.result = result;
@@ -152,6 +185,7 @@ std::optional<ssh::NextTask> Push::next_task(std::size_t host, const ssh::HostRe
 void Push::on_result(std::size_t host, const ssh::HostResult& result) {
   Slot& slot = *by_host_.at(host);
   if (slot.step != Step::done) slot.result = result;  // it came to no further step
+  if (slot.shares) return;                            // finish() has it go on
   listener_.on_result(host, slot.result, slot.pushed);
 }
 
@@ -159,19 +193,55 @@ void Push::on_interrupt(const std::vector<std::size_t>& running) {
   listener_.on_interrupt(running);
 }
 
-Step Push::next_step(Slot& slot) const {
-  if (slot.step == Step::prepare) {
-    const auto lock = ssh::find_answer(ssh::read_answers(slot.result.out), "lock");
-    slot.lock = lock.value_or("");
-    const auto prepared = read_prepared(slot.result);
-    slot.pushed.is_the_tree = prepared == Prepared::same_folder;
-    slot.is_to_prune = prepared == Prepared::to_prune;
-    return !prepared || slot.pushed.is_the_tree ? Step::done : Step::send;
+/// What the host lacks, packed for it and all others that lack the same.
+const Package* Push::package_for(const Slot& slot) {
+  const Asked& asked = slot.asked;
+  const bool fits = asked.state == Asked::State::known || asked.state == Asked::State::empty;
+  // Of this machine's own folders rsync copies as fast, and there is nobody to share with.
+  if (!fits || !asked.compression || hosts_.at(slot.destination.host).is_local) return nullptr;
+  const auto [found, is_new] = packages_.try_emplace({asked.basis, *asked.compression});
+  if (is_new) {
+    std::optional<std::vector<Entry>> before{std::in_place};
+    if (asked.state == Asked::State::known) before = kept_listing(asked.basis, kept_folder());
+    if (before) found->second = pack(tree_, listing_, *before, *asked.compression);
   }
-  if (slot.step == Step::send) {
-    explain(slot.result);
-    slot.pushed.sent = read_sent(slot.out_tail);
-    return slot.result.ok() && slot.is_to_prune ? Step::prune : Step::done;
+  return found->second ? &*found->second : nullptr;
+}
+
+Step Push::after_ask(Slot& slot) {
+  const auto asked = read_asked(slot.result);
+  if (!asked) return Step::done;
+  slot.asked = *asked;
+  slot.pushed.is_the_tree = asked->state == Asked::State::same_folder;
+  slot.shares = asked->state == Asked::State::shared;
+  if (slot.pushed.is_the_tree || slot.shares || asked->state == Asked::State::whole)
+    return Step::done;
+  if (!std::exchange(is_kept_, true)) keep(listing_);
+  slot.package = package_for(slot);
+  return slot.package == nullptr ? Step::prepare : Step::unpack;
+}
+
+Step Push::next_step(Slot& slot) {
+  switch (slot.step) {
+    case Step::ask:
+      return after_ask(slot);
+    case Step::unpack: {
+      const auto unpacked = read_unpacked(slot.result);
+      if (!unpacked) return Step::done;
+      if (!unpacked->is_whole) return Step::prepare;
+      slot.pushed = {{slot.package->files, slot.package->bytes}, unpacked->removed, false};
+      return Step::done;
+    }
+    case Step::prepare:
+      slot.lock = read_prepared(slot.result).value_or("");
+      return slot.lock.empty() ? Step::done : Step::send;
+    case Step::send:
+      explain(slot.result);
+      slot.pushed.sent = read_sent(slot.out_tail);
+      return slot.result.ok() ? Step::prune : Step::done;
+    case Step::prune:
+    case Step::done:
+      break;
   }
   slot.pushed.removed = read_pruned(slot.result).value_or(0);
   return Step::done;
@@ -198,53 +268,6 @@ std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResul
   return std::nullopt;
 }
 
-std::string fingerprint(const Tree& tree) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  const auto mix = [&hash](std::string_view bytes) {
-    for (const char each : bytes) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
-  };
-  for (const std::string& file : tree.files) {
-    struct stat status {};
-    ::lstat((tree.root / file).c_str(), &status);
-    mix(fmt::format("{}/{} {}.{:09}/", file, status.st_size, status.st_mtim.tv_sec,
-                    status.st_mtim.tv_nsec));
-  }
-  return fmt::format("{:016x}", hash);
-}
-
-ssh::Command prepare_command(const Tree& tree, const std::string& folder,
-                             const std::string& fingerprint) {
-  return ssh::bash(preamble(tree, folder, fingerprint) + identity(tree).append(scripts::kPrepare));
-}
-
-std::optional<Prepared> read_prepared(ssh::HostResult& result) {
-  const auto answers = answers_of(result);
-  if (!answers) return std::nullopt;
-  if (ssh::find_answer(*answers, "folder") == "same") return Prepared::same_folder;
-  const auto prune = ssh::find_answer(*answers, "prune");
-  if (prune) return *prune == "no" ? Prepared::nothing_to_prune : Prepared::to_prune;
-  result.exit_code = 1;
-  result.error = "the script's answer did not come: " + result.err;
-  return std::nullopt;
-}
-
-ssh::Command prune_command(const Tree& tree, const std::string& folder,
-                           const std::string& fingerprint) {
-  return ssh::bash(preamble(tree, folder, fingerprint).append(scripts::kPrune));
-}
-
-std::optional<std::size_t> read_pruned(ssh::HostResult& result) {
-  const auto answers = answers_of(result);
-  if (!answers) return std::nullopt;
-  const std::string removed = ssh::find_answer(*answers, "removed").value_or("");
-  std::size_t number = 0;
-  const auto read = std::from_chars(removed.data(), removed.data() + removed.size(), number);
-  if (read.ec == std::errc()) return number;
-  result.exit_code = 1;
-  result.error = "the script's answer did not come: " + result.err;
-  return std::nullopt;
-}
-
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    PushListener& listener, const ssh::TaskOptions& options) {
@@ -258,7 +281,7 @@ std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
   std::vector<ssh::Task> tasks;
   for (const Destination& each : destinations) tasks.push_back(pushing->first_task(each.host));
   remote.run(std::move(tasks), *pushing, options);
-  return pushing->results();
+  return pushing->finish(remote);
 }
 
 }  // namespace dtool::tree_sync

@@ -1,4 +1,6 @@
 // The code tree to every host, and what an earlier push left there that the tree no longer has.
+// A host that has the tree untouched is asked once and no more. What others lack is packed once for
+// all that lack the same; where that does not do, rsync compares.
 //
 // On each host dtool keeps a list of the files that it put into a folder, in `~/.dtool/trees`. It
 // deletes nothing that is not in that list, nothing through a link, and nothing outside the folder.
@@ -34,7 +36,7 @@ struct Pushed {
 /// Is told how a push goes, on the thread that called push().
 struct PushListener {
   virtual ~PushListener() = default;
-  /// Bytes of files that were sent to the host so far, unchanged ones not counted.
+  /// Bytes that were sent to the host so far, compressed where they are sent so.
   virtual void on_bytes(std::size_t /*host*/, std::uint64_t /*bytes*/) {}
   /// The host is done, or has failed; comes once for each.
   virtual void on_result(std::size_t /*host*/, const ssh::HostResult& /*result*/,
@@ -48,11 +50,12 @@ struct PushListener {
 struct Pushing : ssh::Listener {
   /// What the host begins with; next_task has what follows.
   virtual ssh::Task first_task(std::size_t host) const = 0;
-  /// When all have answered: the results, in the destinations' order.
-  virtual std::vector<ssh::HostResult> results() = 0;
+  /// When all have answered: has those go on that share their folder with another host and had to
+  /// wait for it, and returns the results in the destinations' order.
+  virtual std::vector<ssh::HostResult> finish(ssh::Remote& remote) = 0;
 };
 
-/// `hosts` are the Remote's. The timeout in `options` is for each of a host's three steps. Throws
+/// `hosts` are the Remote's. The timeout in `options` is for each of a host's steps. Throws
 /// std::invalid_argument on a folder that is neither absolute nor from `~/`, and on two
 /// destinations on one host. `tree` and `listener` must outlive it.
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
@@ -67,34 +70,8 @@ std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
                                   const std::vector<Destination>& destinations,
                                   PushListener& listener, const ssh::RunOptions& options);
 
-/// Differs where any name, size or time of two trees does (FNV-1a of them), so that hosts can tell
-/// whether two launchers send the same.
-std::string fingerprint(const Tree& tree);
-
-/// First step: makes the folder, notes which files are about to come, and makes way for those that
-/// stand where folders were.
-ssh::Command prepare_command(const Tree& tree, const std::string& folder,
-                             const std::string& fingerprint);
-
-/// What prepare_command found.
-enum class Prepared {
-  nothing_to_prune,
-  to_prune,     ///< after rsync
-  same_folder,  ///< it is the tree's own: there is nothing to do at all
-};
-
-/// Nothing where it failed; then `result` is given its error and hint.
-std::optional<Prepared> read_prepared(ssh::HostResult& result);
-
 /// The answers of a script of this folder's. Nothing where it failed; then `result` is given its
 /// error and hint.
 std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResult& result);
-
-/// Last step, after rsync: deletes what an earlier push sent and the tree no longer has.
-ssh::Command prune_command(const Tree& tree, const std::string& folder,
-                           const std::string& fingerprint);
-
-/// The number of deleted files. Nothing where it failed; then `result` is given its error and hint.
-std::optional<std::size_t> read_pruned(ssh::HostResult& result);
 
 }  // namespace dtool::tree_sync

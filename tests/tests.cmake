@@ -68,6 +68,7 @@ if(DTOOL_TESTS)
   # The sync folder's, apart.
   add_executable(sync_tests
     tests/unit/exclude_test.cpp
+    tests/unit/listing_test.cpp
     tests/unit/main.cpp
     tests/unit/pull_test.cpp
     tests/unit/push_test.cpp
@@ -263,6 +264,7 @@ if(DTOOL_TESTS)
       help_reads_well
       hosts_behind_jump_hosts_are_lost_and_found
       hosts_behind_jump_hosts_are_reached
+      hosts_that_share_the_code_folder_are_sent_it_once
       hosts_that_share_their_home_run_together
       input_of_any_size_arrives_with_its_end
       interrupt_lets_hosts_finish_and_a_second_leaves_them
@@ -302,6 +304,7 @@ if(DTOOL_TESTS)
       ssh_configuration_is_honoured
       status_tells_how_each_machine_is
       status_watches_until_the_run_ends
+      sync_sends_each_host_what_it_lacks
       the_next_command_opens_no_connection
       three_hosts_train_mnist
       torchrun_starts_the_ranks_of_a_script
@@ -328,6 +331,8 @@ endif()
 # ---- tests/bench: only when asked for, `cmake --build build --target bare_libssh`
 add_executable(bare_libssh EXCLUDE_FROM_ALL tests/bench/bare_libssh.cpp)
 target_link_libraries(bare_libssh PRIVATE dtool_warnings ssh)
+add_executable(sync_tree EXCLUDE_FROM_ALL tests/bench/sync_tree.cpp)
+target_link_libraries(sync_tree PRIVATE dtool_warnings dtool_sync)
 if(DTOOL_TRAINER)
   add_executable(bench_digits_as_idx EXCLUDE_FROM_ALL tests/bench/digits_as_idx.cpp)
   target_link_libraries(bench_digits_as_idx PRIVATE dtool_trainer)

@@ -1,10 +1,15 @@
 # shellcheck shell=bash disable=SC2154
-# Deletes what dtool put there before and the tree no longer has. Follows manifest.sh; runs after rsync. Defined before: tree.
+# Deletes what dtool put there before and the tree no longer has, and notes that the tree is whole. Follows manifest.sh;
+# runs after rsync. Standard input: the tree's names. Defined before, too: digest (of the whole tree).
 cd -P "$destination" || fail "cannot enter $destination"
 find_manifest
+take_names
 # Another one is being sent since: it prunes.
-[ "$(< "$lock")" = "$tree" ] || { answer removed 0; exit; }
+read -r newest <&9
+[ "$newest" = "$tree" ] || { answer removed 0; exit; }
 only_in "$work/old" "$work/new" "$work/stale"
 remove < "$work/stale"
 save_manifest "$work/new"
+# Where times are kept less finely than here, the next push compares again.
+settle "$digest"
 answer removed "$removed"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <stdexcept>
 
 #include "ssh/fleet.h"
@@ -78,20 +79,33 @@ struct FakeRemote : ssh::Remote {
     std::string step = "rsync";
     if (!is_rsync) {
       const std::string& script = std::get<ssh::Command>(task.step).input;
-      step = script.find("root_inode") != script.npos ? "prepare" : "prune";
+      step = script.find("root_inode=") != script.npos        ? "ask"
+             : script.find("incoming_digest=") != script.npos ? "unpack"
+             : script.find("in_the_way=()") != script.npos    ? "prepare"
+                                                              : "prune";
+      if (step == "unpack") packages.push_back(std::get<ssh::Command>(task.step).input_from);
     }
     steps[task.host].push_back(step);
-    if (answers[task.host].contains(step)) return answers[task.host][step];
+    std::vector<ssh::HostResult>& prepared = answers[task.host][step];
+    if (!prepared.empty()) {
+      const ssh::HostResult first = prepared.front();
+      if (prepared.size() > 1) prepared.erase(prepared.begin());
+      return first;
+    }
     ssh::HostResult result;
     result.exit_code = 0;
-    if (step == "prepare") result.out = "dtool-answer prune=yes\n";
+    if (step == "ask") result.out = "dtool-answer state=unknown\n";
+    if (step == "unpack") result.out = "dtool-answer unpacked=yes\ndtool-answer removed=1\n";
+    if (step == "prepare") result.out = "dtool-answer lock=/lock\ndtool-answer prepared=yes\n";
     if (step == "rsync") result.out = "\nNumber of regular files transferred: 3\n";
     if (step == "prune") result.out = "dtool-answer removed=2\n";
     return result;
   }
 
   std::vector<ssh::Host> names;
-  std::map<std::size_t, std::map<std::string, ssh::HostResult>> answers;
+  /// By host and step, one after the other; the last one again and again.
+  std::map<std::size_t, std::map<std::string, std::vector<ssh::HostResult>>> answers;
+  std::vector<std::shared_ptr<const ssh::ProgramOutput>> packages;  ///< as they were sent
   std::map<std::size_t, Names> steps;
 };
 
@@ -110,37 +124,105 @@ ssh::HostResult ended(int exit_code, const std::string& out, const std::string& 
   return result;
 }
 
-TEST(Push, AHostIsPreparedSentToAndPruned) {
+/// A home of its own, where listings are kept.
+class PushTest : public ::testing::Test {
+ protected:
+  PushTest() { ::setenv("HOME", home_.path().c_str(), 1); }
+  tests::TemporaryFolder home_;
+};
+
+constexpr const char* kEmpty =
+    "dtool-answer state=empty\ndtool-answer has=tar\ndtool-answer has=find\ndtool-answer "
+    "has=gzip\n";
+
+TEST_F(PushTest, AHostIsPreparedSentToAndPruned) {
   FakeRemote remote(1);
   Told told;
   const auto results = push(remote, small_tree(), {{0, "~/code"}}, told, {});
-  EXPECT_EQ(remote.steps[0], (Names{"prepare", "rsync", "prune"}));
+  EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync", "prune"}));
   EXPECT_TRUE(results.at(0).ok());
   EXPECT_EQ(results[0].out, "");
-  EXPECT_EQ(results[0].elapsed, std::chrono::milliseconds(30));
+  EXPECT_EQ(results[0].elapsed, std::chrono::milliseconds(40));
   EXPECT_EQ(told.pushed[0].sent.files, 3U);
   EXPECT_EQ(told.pushed[0].removed, 2U);
 }
 
-TEST(Push, WhereNothingWentNothingIsPruned) {
-  FakeRemote remote(1);
+TEST_F(PushTest, AHostThatHasTheTreeIsAskedAndNoMore) {
+  FakeRemote remote(2);
   Told told;
-  remote.answers[0]["prepare"] = ended(0, "hello from .bashrc\ndtool-answer prune=no\n");
-  push(remote, small_tree(), {{0, "~/code"}}, told, {});
-  EXPECT_EQ(remote.steps[0], (Names{"prepare", "rsync"}));
+  remote.answers[0]["ask"] = {ended(0, "hello from .bashrc\ndtool-answer state=whole\n")};
+  remote.answers[1]["ask"] = {ended(0, "dtool-answer state=same_folder\n")};
+  const auto results = push(remote, small_tree(), {{0, "~/code"}, {1, "~/code"}}, told, {});
+  EXPECT_EQ(remote.steps[0], (Names{"ask"}));
+  EXPECT_EQ(remote.steps[1], (Names{"ask"}));
+  EXPECT_TRUE(results.at(0).ok());
+  EXPECT_FALSE(told.pushed[0].is_the_tree);
+  EXPECT_TRUE(told.pushed[1].is_the_tree);
 }
 
-TEST(Push, AFailedHostIsLeftAloneAndTheOthersGoOn) {
+TEST_F(PushTest, HostsThatLackTheSameShareOnePackage) {
   FakeRemote remote(3);
   Told told;
-  remote.answers[0]["rsync"] =
-      ended(11, "", "rsync: [receiver] write failed on \"a\": No space left on device (28)\n");
-  remote.answers[1]["prepare"] =
-      ended(1, "dtool-answer error=rsync is not installed\ndtool-answer hint=get it\n");
+  for (const std::size_t host : {0, 2}) remote.answers[host]["ask"] = {ended(0, kEmpty)};
+  push(remote, small_tree(), {{0, "~/c"}, {1, "~/c"}, {2, "~/c"}}, told, {});
+  EXPECT_EQ(remote.steps[0], (Names{"ask", "unpack"}));
+  EXPECT_EQ(remote.steps[1], (Names{"ask", "prepare", "rsync", "prune"}));
+  ASSERT_EQ(remote.packages.size(), 2U);
+  EXPECT_EQ(remote.packages[0], remote.packages[1]);
+  EXPECT_EQ(told.pushed[2].removed, 1U);
+  EXPECT_EQ(told.pushed[2].sent.files, 1U);
+}
+
+TEST_F(PushTest, WhereAPackageDoesNotDoRsyncDoes) {
+  FakeRemote remote(3);
+  Told told;
+  for (const std::size_t host : {0, 1, 2}) remote.answers[host]["ask"] = {ended(0, kEmpty)};
+  remote.answers[0]["unpack"] = {ended(0, "dtool-answer broken=no tar\n")};
+  ssh::HostResult not_packed;
+  not_packed.failure = ssh::Failure::local_program;
+  remote.answers[1]["unpack"] = {not_packed};
+  remote.answers[2]["unpack"] = {
+      ended(1, "dtool-answer error=another dtool is sending another tree there\n")};
+  const auto results = push(remote, small_tree(), {{0, "~/c"}, {1, "~/c"}, {2, "~/c"}}, told, {});
+  const Names all = {"ask", "unpack", "prepare", "rsync", "prune"};
+  EXPECT_EQ(remote.steps[0], all);
+  EXPECT_EQ(remote.steps[1], all);
+  EXPECT_TRUE(results.at(0).ok() && results.at(1).ok());
+  EXPECT_EQ(remote.steps[2], (Names{"ask", "unpack"})) << "the newer tree has its turn";
+  EXPECT_FALSE(results.at(2).ok());
+}
+
+TEST_F(PushTest, ATreeThatIsNotRememberedHereIsComparedByRsync) {
+  FakeRemote remote(1);
+  Told told;
+  remote.answers[0]["ask"] = {ended(
+      0, std::string(kEmpty).replace(13, 11, "state=known") + "dtool-answer basis=../secret\n")};
+  push(remote, small_tree(), {{0, "~/c"}}, told, {});
+  EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync", "prune"}));
+}
+
+TEST_F(PushTest, AHostThatSharesItsFolderWaitsAndIsAskedAgain) {
+  FakeRemote remote(2);
+  Told told;
+  remote.answers[1]["ask"] = {ended(0, "dtool-answer state=shared\n"),
+                              ended(0, "dtool-answer state=whole\n")};
+  const auto results = push(remote, small_tree(), {{0, "/c"}, {1, "/c"}}, told, {});
+  EXPECT_EQ(remote.steps[1], (Names{"ask", "ask"}));
+  EXPECT_TRUE(results.at(1).ok());
+  EXPECT_EQ(told.order, (std::vector<std::size_t>{0, 1})) << "each is told once";
+}
+
+TEST_F(PushTest, AFailedHostIsLeftAloneAndTheOthersGoOn) {
+  FakeRemote remote(3);
+  Told told;
+  remote.answers[0]["rsync"] = {
+      ended(11, "", "rsync: [receiver] write failed on \"a\": No space left on device (28)\n")};
+  remote.answers[1]["prepare"] = {
+      ended(1, "dtool-answer error=rsync is not installed\ndtool-answer hint=get it\n")};
   const auto results = push(remote, small_tree(), {{2, "/c"}, {0, "~/c"}, {1, "~/c"}}, told, {});
-  EXPECT_EQ(remote.steps[0], (Names{"prepare", "rsync"}));
-  EXPECT_EQ(remote.steps[1], (Names{"prepare"}));
-  EXPECT_EQ(remote.steps[2], (Names{"prepare", "rsync", "prune"}));
+  EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync"}));
+  EXPECT_EQ(remote.steps[1], (Names{"ask", "prepare"}));
+  EXPECT_EQ(remote.steps[2], (Names{"ask", "prepare", "rsync", "prune"}));
   EXPECT_TRUE(results.at(0).ok());
   EXPECT_EQ(results.at(1).exit_code, 11);
   EXPECT_NE(results[1].error.find("No space left"), std::string::npos) << results[1].error;
@@ -150,17 +232,19 @@ TEST(Push, AFailedHostIsLeftAloneAndTheOthersGoOn) {
   EXPECT_EQ(told.order, (std::vector<std::size_t>{2, 0, 1})) << "no host waits for another";
 }
 
-TEST(Push, AScriptThatSaysNothingIsAFailure) {
+TEST_F(PushTest, AScriptThatSaysNothingIsAFailure) {
   FakeRemote remote(1);
   Told told;
-  remote.answers[0]["prepare"] = ended(0, "nothing of ours\n");
-  EXPECT_FALSE(push(remote, small_tree(), {{0, "~/c"}}, told, {}).at(0).ok());
-  remote.answers[0]["prepare"] = ended(127, "");
+  for (const std::string step : {"ask", "prepare", "prune"}) {
+    remote.answers[0] = {{step, {ended(0, "nothing of ours\n")}}};
+    EXPECT_FALSE(push(remote, small_tree(), {{0, "~/c"}}, told, {}).at(0).ok()) << step;
+  }
+  remote.answers[0] = {{"ask", {ended(127, "")}}};
   const auto results = push(remote, small_tree(), {{0, "~/c"}}, told, {});
   EXPECT_EQ(results.at(0).error, "bash is not installed");
 }
 
-TEST(Push, AFolderMustStartAtTheRootOrAtHome) {
+TEST_F(PushTest, AFolderMustStartAtTheRootOrAtHome) {
   FakeRemote remote(2);
   Told told;
   for (const char* folder : {"", "code", "~other/code", "../code"}) {
@@ -170,6 +254,21 @@ TEST(Push, AFolderMustStartAtTheRootOrAtHome) {
   EXPECT_THROW(push(remote, small_tree(), {{0, "/a"}, {0, "/b"}}, told, {}), std::invalid_argument);
   EXPECT_TRUE(remote.steps.empty());
 }
+
+/// This machine under another name, so that it is sent what a host over the network is.
+struct Elsewhere : ssh::Remote {
+  const std::vector<ssh::Host>& hosts() const override { return names; }
+  bool interrupted() const override { return real->interrupted(); }
+  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Listener& listener,
+                                   const ssh::RunOptions& options) override {
+    return real->run(std::move(tasks), listener, options);
+  }
+
+  std::vector<ssh::Host> names = {ssh::parse_host("elsewhere")};
+  std::unique_ptr<ssh::Remote> real = ssh::make_fleet({ssh::parse_host("local")}, {});
+};
+
+enum class Way { rsync, package };
 
 /// A real push to `local`, with this folder's `home` as HOME.
 class LocalPushTest : public ::testing::Test {
@@ -182,9 +281,10 @@ class LocalPushTest : public ::testing::Test {
   void TearDown() override { ::setenv("PATH", path_.c_str(), 1); }
 
   ssh::HostResult push_to(const std::string& folder, const std::string& tree = "tree") {
-    auto remote = ssh::make_fleet({ssh::parse_host("local")}, {});
+    Elsewhere elsewhere;
+    ssh::Remote& remote = way_ == Way::rsync ? *elsewhere.real : elsewhere;
     told_ = {};
-    return push(*remote, read_tree(scratch_.path() / tree, {}), {{0, folder}}, told_, {}).at(0);
+    return push(remote, read_tree(scratch_.path() / tree, {}), {{0, folder}}, told_, {}).at(0);
   }
   const Pushed& pushed() { return told_.pushed[0]; }
 
@@ -217,8 +317,19 @@ class LocalPushTest : public ::testing::Test {
 
   tests::TemporaryFolder scratch_;
   Told told_;
+  Way way_ = Way::rsync;
   std::string path_ = std::getenv("PATH");
 };
+
+/// What holds whether rsync does it or a package.
+class EveryWayTest : public LocalPushTest, public ::testing::WithParamInterface<Way> {
+ protected:
+  EveryWayTest() { way_ = GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(Push, EveryWayTest, ::testing::Values(Way::rsync, Way::package),
+                         [](const auto& way) {
+                           return way.param == Way::rsync ? "ByRsync" : "ByPackage";
+                         });
 
 #define EXPECT_OK(result)                                                          \
   do {                                                                             \
@@ -226,7 +337,7 @@ class LocalPushTest : public ::testing::Test {
     EXPECT_TRUE(each.ok()) << each.error << "\n" << each.hint << "\n" << each.err; \
   } while (false)
 
-TEST_F(LocalPushTest, FilesOfEveryNameArriveUnchanged) {
+TEST_P(EveryWayTest, FilesOfEveryNameArriveUnchanged) {
   Names names = {"#hash",
                  "$HOME/$(id)",
                  "'quote'",
@@ -266,7 +377,7 @@ TEST_F(LocalPushTest, FilesOfEveryNameArriveUnchanged) {
   EXPECT_EQ(there(folder.substr(2)), (Names{"one"})) << "and go again";
 }
 
-TEST_F(LocalPushTest, LinksPermissionsAndTimesAreKept) {
+TEST_P(EveryWayTest, LinksPermissionsAndTimesAreKept) {
   scratch_.write("tree/run.sh");
   scratch_.write("tree/plain");
   fs::permissions(scratch_.path() / "tree/run.sh", static_cast<fs::perms>(0750));
@@ -284,7 +395,7 @@ TEST_F(LocalPushTest, LinksPermissionsAndTimesAreKept) {
   EXPECT_EQ(fs::last_write_time(code / "plain"), time);
 }
 
-TEST_F(LocalPushTest, TheFoldersOwnPermissionsStay) {
+TEST_P(EveryWayTest, TheFoldersOwnPermissionsStay) {
   scratch_.write("tree/a");
   fs::permissions(scratch_.path() / "tree", static_cast<fs::perms>(0777));
   fs::permissions(scratch_.path() / "home", static_cast<fs::perms>(0700));
@@ -293,7 +404,7 @@ TEST_F(LocalPushTest, TheFoldersOwnPermissionsStay) {
       << "sshd refuses keys in a home that others can write";
 }
 
-TEST_F(LocalPushTest, ASecondPushSendsNothing) {
+TEST_P(EveryWayTest, ASecondPushSendsNothing) {
   scratch_.write("tree/a");
   scratch_.write("tree/b/c");
   EXPECT_OK(push_to("~/code"));
@@ -303,7 +414,7 @@ TEST_F(LocalPushTest, ASecondPushSendsNothing) {
   EXPECT_EQ(pushed().removed, 0U);
 }
 
-TEST_F(LocalPushTest, AnEditOfTheSameSizeWithinASecondIsSent) {
+TEST_P(EveryWayTest, AnEditOfTheSameSizeWithinASecondIsSent) {
   scratch_.write("tree/a", "lr = 1");
   EXPECT_OK(push_to("~/code"));
   const auto time = fs::last_write_time(scratch_.path() / "tree/a");
@@ -313,7 +424,79 @@ TEST_F(LocalPushTest, AnEditOfTheSameSizeWithinASecondIsSent) {
   EXPECT_EQ(scratch_.read("home/code/a"), "lr = 2");
 }
 
-TEST_F(LocalPushTest, WhatTheTreeNoLongerHasGoesAndNothingElse) {
+TEST_P(EveryWayTest, WhatSomebodyChangedThereIsMended) {
+  for (const char* name : {"tree/edited", "tree/deleted", "tree/linked", "tree/sub/moved"})
+    scratch_.write(name, "sent");
+  EXPECT_OK(push_to("~/code"));
+  scratch_.write("home/code/edited", "by hand");
+  fs::remove(scratch_.path() / "home/code/deleted");
+  fs::remove(scratch_.path() / "home/code/linked");
+  fs::create_symlink("edited", scratch_.path() / "home/code/linked");
+  fs::rename(scratch_.path() / "home/code/sub", scratch_.path() / "home/code/elsewhere");
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(pushed().sent.files, 4U);
+  for (const char* name : {"edited", "deleted", "linked", "sub/moved"})
+    EXPECT_EQ(scratch_.read(std::string("home/code/") + name), "sent") << name;
+  EXPECT_FALSE(fs::is_symlink(scratch_.path() / "home/code/linked"));
+}
+
+TEST_P(EveryWayTest, AFoldersModeIsKeptAndChangesAlone) {
+  scratch_.write("tree/sub/a");
+  fs::permissions(scratch_.path() / "tree/sub", static_cast<fs::perms>(0750));
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(fs::status(scratch_.path() / "home/code/sub").permissions(),
+            static_cast<fs::perms>(0750));
+  fs::permissions(scratch_.path() / "tree/sub", static_cast<fs::perms>(0711));
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(fs::status(scratch_.path() / "home/code/sub").permissions(),
+            static_cast<fs::perms>(0711));
+}
+
+TEST_P(EveryWayTest, NothingOfThePushStays) {
+  scratch_.write("tree/a");
+  EXPECT_OK(push_to("~/code"));
+  scratch_.write("tree/b");
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(there(), (Names{"a", "b"}));
+  for (const auto& entry : fs::directory_iterator(scratch_.path() / "home/.dtool/trees"))
+    EXPECT_FALSE(entry.is_directory()) << entry;
+}
+
+TEST_F(LocalPushTest, APackageThatBreaksOffLeavesTheOldTreeAndIsNoFailure) {
+  way_ = Way::package;
+  scratch_.write("tree/a", "old");
+  EXPECT_OK(push_to("~/code"));
+  scratch_.write("tree/a", "newer");
+  // It breaks off in the middle; rsync, which does it then, sees what is there.
+  put_in_path("tar",
+              "[ \"$1\" != --extract ] || { head -c 100 > /dev/null; exit 2; }\nexec /usr/bin/tar "
+              "\"$@\"\n");
+  put_in_path(
+      "rsync",
+      "[ \"$1\" = --server ] || cp \"$HOME/code/a\" \"$HOME/seen\"\nexec /usr/bin/rsync \"$@\"\n");
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(scratch_.read("home/seen"), "old");
+  EXPECT_EQ(scratch_.read("home/code/a"), "newer");
+  EXPECT_EQ(there(), (Names{"a"}));
+}
+
+TEST_F(LocalPushTest, APackageNeedsNoRsync) {
+  way_ = Way::package;
+  put_in_path("rsync", "exit 1\n");
+  scratch_.write("tree/a");
+  scratch_.write("tree/b");
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(pushed().sent.files, 2U);
+  scratch_.write("tree/a", "changed");
+  fs::remove(scratch_.path() / "tree/b");
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(pushed().sent.files, 1U) << "only what differs";
+  EXPECT_EQ(pushed().removed, 1U);
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(pushed().sent.files, 0U);
+}
+
+TEST_P(EveryWayTest, WhatTheTreeNoLongerHasGoesAndNothingElse) {
   scratch_.write("tree/a");
   scratch_.write("tree/old/deep/b");
   scratch_.write("tree/shared/c");
@@ -328,7 +511,7 @@ TEST_F(LocalPushTest, WhatTheTreeNoLongerHasGoesAndNothingElse) {
   EXPECT_EQ(pushed().removed, 2U);
 }
 
-TEST_F(LocalPushTest, AFolderHasOneListUnderAllItsNames) {
+TEST_P(EveryWayTest, AFolderHasOneListUnderAllItsNames) {
   scratch_.write("tree/a");
   scratch_.write("tree/b");
   EXPECT_OK(push_to("~/code"));
@@ -337,7 +520,7 @@ TEST_F(LocalPushTest, AFolderHasOneListUnderAllItsNames) {
   EXPECT_EQ(there(), (Names{"a"}));
 }
 
-TEST_F(LocalPushTest, AFileAndAFolderChangePlaces) {
+TEST_P(EveryWayTest, AFileAndAFolderChangePlaces) {
   scratch_.write("tree/x/y/file");
   scratch_.write("tree/z");
   EXPECT_OK(push_to("~/code"));
@@ -352,7 +535,7 @@ TEST_F(LocalPushTest, AFileAndAFolderChangePlaces) {
   EXPECT_EQ(there(), (Names{"x", "z"}));
 }
 
-TEST_F(LocalPushTest, AForeignFileInAFolderThatIsToBecomeAFileStays) {
+TEST_P(EveryWayTest, AForeignFileInAFolderThatIsToBecomeAFileStays) {
   scratch_.write("tree/x/sent");
   EXPECT_OK(push_to("~/code"));
   scratch_.write("home/code/x/foreign");
@@ -365,7 +548,7 @@ TEST_F(LocalPushTest, AForeignFileInAFolderThatIsToBecomeAFileStays) {
   EXPECT_EQ(there(), (Names{"x/foreign"}));
 }
 
-TEST_F(LocalPushTest, NothingIsDeletedThroughALink) {
+TEST_P(EveryWayTest, NothingIsDeletedThroughALink) {
   scratch_.write("tree/a");
   scratch_.write("tree/data/x");
   EXPECT_OK(push_to("~/code"));
@@ -377,7 +560,7 @@ TEST_F(LocalPushTest, NothingIsDeletedThroughALink) {
   EXPECT_EQ(scratch_.read("outside/x"), "precious");
 }
 
-TEST_F(LocalPushTest, AListThatNamesFilesOutsideDeletesNone) {
+TEST_P(EveryWayTest, AListThatNamesFilesOutsideDeletesNone) {
   scratch_.write("tree/a");
   EXPECT_OK(push_to("~/code"));
   scratch_.write("precious");
@@ -397,7 +580,7 @@ TEST_F(LocalPushTest, AListThatNamesFilesOutsideDeletesNone) {
   EXPECT_EQ(there(), (Names{"a", "b/c"}));
 }
 
-TEST_F(LocalPushTest, AFolderIsNeverSentOntoItself) {
+TEST_P(EveryWayTest, AFolderIsNeverSentOntoItself) {
   scratch_.write("home/code/a");
   scratch_.write("home/code/b");
   EXPECT_OK(push_to("~/code", "home/code"));
@@ -487,7 +670,8 @@ TEST_F(LocalPushTest, FilesOfAnInterruptedPushAreKnownToBeDtools) {
 
 TEST_F(LocalPushTest, WithoutRsyncThereThatIsWhatItSays) {
   scratch_.write("tree/a");
-  for (const char* name : {"bash", "sh", "cat", "env", "mkdir", "stat"}) {
+  for (const char* name :
+       {"bash", "sh", "cat", "env", "mkdir", "stat", "sha256sum", "flock", "head"}) {
     put_in_path(name, std::string("exec /bin/") + name + " \"$@\"\n");
   }
   ::setenv("PATH", (scratch_.path() / "bin").c_str(), 1);
@@ -497,7 +681,7 @@ TEST_F(LocalPushTest, WithoutRsyncThereThatIsWhatItSays) {
   EXPECT_FALSE(result.ok());
 }
 
-TEST_F(LocalPushTest, AFolderThatCannotBeMadeIsNamed) {
+TEST_P(EveryWayTest, AFolderThatCannotBeMadeIsNamed) {
   scratch_.write("tree/a");
   scratch_.write("home/file");
   const auto result = push_to("~/file/code");

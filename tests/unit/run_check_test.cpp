@@ -177,7 +177,7 @@ TEST(RunCheck, TheScriptAnswersHere) {
 /// A push of one step, which writes down which hosts came to it.
 struct OneStep : tree_sync::Pushing {
   ssh::Task first_task(std::size_t host) const override { return {host, ssh::Command{"send"}}; }
-  std::vector<ssh::HostResult> results() override { return {}; }
+  std::vector<ssh::HostResult> finish(ssh::Remote&) override { return {}; }
   void on_result(std::size_t host, const ssh::HostResult&) override { came.push_back(host); }
 
   std::vector<std::size_t> came;

@@ -1,0 +1,162 @@
+#include "sync/push_steps.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "ssh/quote.h"
+#include "ssh/read_file.h"
+#include "ssh/script.h"
+#include "sync/push.h"
+#include "sync/scripts.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+/// What all scripts start with. `lock` is what the first one found.
+std::string preamble(const Place& place, const std::string& lock = {}) {
+  std::string text(ssh::answer_function());
+  text += fmt::format("destination={}\ntree={}\ndigest={}\nknown_lock={}\n",
+                      ssh::quote_path(place.folder), ssh::quote(place.fingerprint),
+                      ssh::quote(place.digest), ssh::quote(lock));
+  return text.append(scripts::kManifest);
+}
+
+/// By what ask.sh knows the tree's own folder.
+std::string identity(const Tree& tree) {
+  struct stat root {};
+  struct statfs file_system {};
+  struct stat first {};
+  ::stat(tree.root.c_str(), &root);
+  ::statfs(tree.root.c_str(), &file_system);
+  ::lstat((tree.root / tree.files.front()).c_str(), &first);
+  return fmt::format(
+      "root_boot={}\nroot_device={}\nroot_inode={}\nroot_type={:x}\nfirst={}\n"
+      "first_identity='{} {} {}.{:09}'\n",
+      ssh::quote(ssh::boot_id()), root.st_dev, root.st_ino,
+      static_cast<std::uint32_t>(file_system.f_type), ssh::quote(tree.files.front()), first.st_ino,
+      first.st_size, first.st_ctim.tv_sec, first.st_ctim.tv_nsec);
+}
+
+void set_no_answer(ssh::HostResult& result) {
+  result.exit_code = 1;
+  result.error = "the script's answer did not come: " + result.err;
+}
+
+std::optional<std::size_t> read_number(const std::string& text) {
+  std::size_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc()) return std::nullopt;
+  return number;
+}
+
+ssh::Command with_names(std::string_view script, Names& names, const Asked& host,
+                        const Place& place) {
+  std::string text = preamble(place, host.lock);
+  text += fmt::format("decompress={}\n", host.has_gzip ? "'gzip -dc'" : "cat");
+  return ssh::bash(text.append(script), names.stream(host));
+}
+
+}  // namespace
+
+const std::shared_ptr<const ssh::ProgramOutput>& Names::stream(const Asked& host) {
+  auto& stream = streams_[host.has_gzip];
+  if (stream != nullptr) return stream;
+  ssh::ProgramOutput made;
+  made.arguments = {"cat"};
+  if (host.has_gzip) made.arguments = {"gzip", "-c", "-1"};
+  for (const std::string& file : tree_.files) made.input.append(file).push_back('\0');
+  return stream = std::make_shared<const ssh::ProgramOutput>(std::move(made));
+}
+
+ssh::Command ask_command(const Tree& tree, const Place& place, const std::string& push) {
+  std::string text = preamble(place) + identity(tree);
+  text += fmt::format("push={}\n", ssh::quote(push));
+  return ssh::bash(text.append(scripts::kAsk));
+}
+
+std::optional<Asked> read_asked(ssh::HostResult& result) {
+  using State = Asked::State;
+  static const std::map<std::string, State> kStates = {{"same_folder", State::same_folder},
+                                                       {"whole", State::whole},
+                                                       {"known", State::known},
+                                                       {"empty", State::empty},
+                                                       {"unknown", State::unknown},
+                                                       {"shared", State::shared}};
+  const auto answers = answers_of(result);
+  if (!answers) return std::nullopt;
+  const auto state = kStates.find(ssh::find_answer(*answers, "state").value_or(""));
+  if (state == kStates.end()) {
+    set_no_answer(result);
+    return std::nullopt;
+  }
+  const auto has = [&answers](const char* program) {
+    const auto [begin, end] = answers->equal_range("has");
+    return std::any_of(begin, end, [&](const auto& each) { return each.second == program; });
+  };
+  Asked asked;
+  asked.state = state->second;
+  asked.basis = ssh::find_answer(*answers, "basis").value_or("");
+  asked.has_gzip = has("gzip");
+  asked.lock = ssh::find_answer(*answers, "lock").value_or("");
+  if (!has("tar") || !has("find")) return asked;
+  if (has("zstd") && can_compress(Compression::zstd)) {
+    asked.compression = Compression::zstd;
+  } else if (has("gzip") && can_compress(Compression::gzip)) {
+    asked.compression = Compression::gzip;
+  }
+  return asked;
+}
+
+ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place) {
+  std::string text = preamble(place, host.lock);
+  text += fmt::format("incoming_digest={}\nincoming_size={}\nremoved_size={}\n",
+                      package.incoming_digest, package.incoming_size, package.removed_size);
+  text += fmt::format("names_change={}\ndecompress={}\n", package.changes_names ? "yes" : "no",
+                      package.compression == Compression::zstd ? "'zstd -dc'" : "'gzip -dc'");
+  return ssh::bash(text.append(scripts::kUnpack), package.stream);
+}
+
+std::optional<Unpacked> read_unpacked(ssh::HostResult& result) {
+  // The package could not be made here; whether rsync can read the tree it tells itself.
+  if (result.failure == ssh::Failure::local_program) return Unpacked{};
+  if (result.failure != ssh::Failure::none) return std::nullopt;
+  const auto answers = ssh::read_answers(result.out);
+  if (ssh::find_answer(answers, "error")) {
+    answers_of(result);
+    return std::nullopt;
+  }
+  const auto removed = read_number(ssh::find_answer(answers, "removed").value_or(""));
+  const bool is_whole = result.exit_code == 0 && removed && ssh::find_answer(answers, "unpacked");
+  return Unpacked{is_whole, removed.value_or(0)};
+}
+
+ssh::Command prepare_command(Names& names, const Asked& host, const Place& place) {
+  return with_names(scripts::kPrepare, names, host, place);
+}
+
+std::optional<std::string> read_prepared(ssh::HostResult& result) {
+  const auto answers = answers_of(result);
+  if (!answers) return std::nullopt;
+  const auto lock = ssh::find_answer(*answers, "lock");
+  if (lock && ssh::find_answer(*answers, "prepared")) return lock;
+  set_no_answer(result);
+  return std::nullopt;
+}
+
+ssh::Command prune_command(Names& names, const Asked& host, const Place& place) {
+  return with_names(scripts::kPrune, names, host, place);
+}
+
+std::optional<std::size_t> read_pruned(ssh::HostResult& result) {
+  const auto answers = answers_of(result);
+  if (!answers) return std::nullopt;
+  const auto removed = read_number(ssh::find_answer(*answers, "removed").value_or(""));
+  if (!removed) set_no_answer(result);
+  return removed;
+}
+
+}  // namespace dtool::tree_sync

@@ -1,0 +1,87 @@
+// What a push asks of a host, step by step, and what the answers mean. push.cpp goes through them.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ssh/remote.h"
+#include "sync/listing.h"
+#include "sync/package.h"
+#include "sync/tree.h"
+
+namespace dtool::tree_sync {
+
+/// What all steps on one host are about.
+struct Place {
+  std::string folder;       ///< on the host: absolute, or from `~/`
+  std::string fingerprint;  ///< Listing's
+  std::string digest;       ///< likewise
+};
+
+/// First step: makes the folder where it is missing, and looks what of the tree is there. `push` is
+/// this push's name and the host's: hosts that share the folder know each other by it. Empty where
+/// there is one host.
+ssh::Command ask_command(const Tree& tree, const Place& place, const std::string& push);
+
+/// What ask_command found.
+struct Asked {
+  enum class State {
+    same_folder,  ///< it is the tree's own: there is nothing to do at all
+    whole,        ///< all of the tree, untouched since it was sent
+    known,        ///< an earlier tree, likewise
+    empty,
+    unknown,  ///< anything else
+    shared,   ///< another host of this push has the same folder in hand
+  };
+  State state = State::unknown;
+  std::string basis = {};                       ///< the known tree's fingerprint
+  std::optional<Compression> compression = {};  ///< of packages; nothing: it cannot unpack any
+  bool has_gzip = false;
+  std::string lock = {};  ///< where the host keeps what it knows of the folder: a path there
+};
+
+/// Nothing where it failed; then `result` is given its error and hint.
+std::optional<Asked> read_asked(ssh::HostResult& result);
+
+/// Unpacks what leads to the tree from what is there, and lets the files take their places.
+ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place);
+
+/// What became of a package.
+struct Unpacked {
+  bool is_whole = false;    ///< otherwise rsync has to do it
+  std::size_t removed = 0;  ///< files that the tree no longer has
+};
+
+/// Nothing where the host failed and rsync would be of no help; then `result` has the error.
+std::optional<Unpacked> read_unpacked(ssh::HostResult& result);
+
+/// The names of a tree's files on their way to hosts, made once.
+class Names {
+ public:
+  explicit Names(const Tree& tree) : tree_(tree) {}
+  const std::shared_ptr<const ssh::ProgramOutput>& stream(const Asked& host);
+
+ private:
+  const Tree& tree_;
+  std::map<bool, std::shared_ptr<const ssh::ProgramOutput>> streams_;  ///< by whether compressed
+};
+
+/// Before rsync: notes which files are about to come, and makes way for those that stand where
+/// folders were.
+ssh::Command prepare_command(Names& names, const Asked& host, const Place& place);
+
+/// The lock behind which rsync has to run. Nothing where it failed; then `result` is given its
+/// error and hint.
+std::optional<std::string> read_prepared(ssh::HostResult& result);
+
+/// After rsync: deletes what an earlier push sent and the tree no longer has, and notes that the
+/// tree is whole.
+ssh::Command prune_command(Names& names, const Asked& host, const Place& place);
+
+/// The number of deleted files. Nothing where it failed; then `result` is given its error and hint.
+std::optional<std::size_t> read_pruned(ssh::HostResult& result);
+
+}  // namespace dtool::tree_sync

@@ -1,0 +1,107 @@
+#include "sync/listing.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+
+#include "ssh/quote.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  std::array<char, 256> bytes{};
+  while (std::fgets(bytes.data(), bytes.size(), pipe) != nullptr) text += bytes.data();
+  ::pclose(pipe);
+  return text;
+}
+
+class ListingTest : public ::testing::Test {
+ protected:
+  Listing list() { return list_tree(read_tree(scratch_.path() / "tree", {})); }
+  tests::TemporaryFolder scratch_;
+};
+
+TEST_F(ListingTest, TheDigestIsWhatTheHostsFindPrints) {
+  scratch_.write("tree/a", "12345");
+  scratch_.write("tree/sub/new\nline", "x");
+  fs::create_symlink("/no where", scratch_.path() / "tree/-link");
+  fs::permissions(scratch_.path() / "tree/a", static_cast<fs::perms>(0640));
+  const std::string command =
+      "cd " + ssh::quote((scratch_.path() / "tree").native()) +
+      " && find ./-link ./a ./sub/* -maxdepth 0 -printf '%p\\0%s %T@ %m %l\\0' | sha256sum";
+  EXPECT_EQ(output_of(command).substr(0, 64), list().digest);
+}
+
+TEST_F(ListingTest, EveryChangeChangesTheFingerprint) {
+  scratch_.write("tree/sub/a", "1");
+  std::string last = list().fingerprint;
+  EXPECT_EQ(list().fingerprint, last);
+  const auto differs = [&](const char* what) {
+    const std::string now = list().fingerprint;
+    EXPECT_NE(now, last) << what;
+    last = now;
+  };
+  const fs::path file = scratch_.path() / "tree/sub/a";
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::nanoseconds(1));
+  differs("a nanosecond");
+  fs::permissions(file, static_cast<fs::perms>(0700));
+  differs("a mode");
+  fs::permissions(scratch_.path() / "tree/sub", static_cast<fs::perms>(0700));
+  differs("a folder's mode");
+  fs::rename(file, scratch_.path() / "tree/sub/b");
+  differs("a name");
+}
+
+Entry file(const std::string& name, int size) {
+  return {name, std::to_string(size) + " 1.0 644 "};
+}
+
+TEST_F(ListingTest, TheDeltaIsWhatDiffers) {
+  const std::vector<Entry> before = {
+      file("a", 1), file("b", 2), file("c", 3), {"d/", "755"}, file("d/x", 4)};
+  const std::vector<Entry> now = {
+      file("a", 1), file("b", 20), {"d/", "700"}, file("d/x", 4), file("e", 5)};
+  const Delta delta = find_delta(before, now);
+  EXPECT_EQ(delta.changed, (std::vector<Entry>{file("b", 20), {"d/", "700"}, file("e", 5)}));
+  EXPECT_EQ(delta.removed, (std::vector<std::string>{"c"}));
+  EXPECT_EQ(delta.bytes, 25U);
+  EXPECT_EQ(delta.rewritten, 20U);
+  EXPECT_FALSE(delta.swaps_kinds);
+  EXPECT_TRUE(delta.changes_names);
+  EXPECT_FALSE(find_delta({file("a", 1)}, {file("a", 2)}).changes_names);
+  EXPECT_TRUE(find_delta(before, before).changed.empty());
+}
+
+TEST_F(ListingTest, AFileThatBecomesAFolderIsSeenAndTheOtherWayRound) {
+  const std::vector<Entry> as_file = {file("x", 1)};
+  const std::vector<Entry> as_folder = {{"x/", "755"}, file("x/y", 1)};
+  EXPECT_TRUE(find_delta(as_file, as_folder).swaps_kinds);
+  EXPECT_TRUE(find_delta(as_folder, as_file).swaps_kinds);
+}
+
+TEST_F(ListingTest, WhatIsKeptIsReadAgainAndNothingElse) {
+  const fs::path folder = scratch_.path() / "kept";
+  std::vector<Listing> listings;
+  for (int i = 0; i < 10; ++i) {
+    scratch_.write("tree/new\nline", std::string(static_cast<std::size_t>(i), 'x'));
+    listings.push_back(list());
+    keep_listing(listings.back(), folder);
+    fs::last_write_time(folder / listings.back().fingerprint,
+                        fs::file_time_type::clock::now() - std::chrono::hours(20 - i));
+  }
+  EXPECT_EQ(kept_listing(listings.back().fingerprint, folder), listings.back().entries);
+  EXPECT_EQ(kept_listing(listings.front().fingerprint, folder), std::nullopt) << "too old";
+  scratch_.write("kept/" + listings.back().fingerprint, "spoilt");
+  EXPECT_EQ(kept_listing(listings.back().fingerprint, folder), std::nullopt);
+  EXPECT_EQ(kept_listing("../tree/new\nline", folder), std::nullopt);
+}
+
+}  // namespace
+}  // namespace dtool::tree_sync
