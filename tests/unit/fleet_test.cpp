@@ -77,7 +77,7 @@ TEST(Fleet, AfterAnInterruptAFurtherTaskIsNotStarted) {
   Steps steps;
   steps.next[0] = std::vector<NextTask>(3, next(0, "printf never"));
   const auto remote = here(1);
-  const auto results = remote->run({{0, Command{"kill -INT $PPID; sleep 0.2"}}}, steps, {});
+  const auto results = remote->run({{0, Command{"kill -INT $PPID; sleep 1"}}}, steps, {});
   EXPECT_EQ(results.at(0).failure, Failure::not_started);
   EXPECT_EQ(steps.seen[0].size(), 2U) << "asked after the task, and after the refusal";
   EXPECT_TRUE(remote->interrupted());
