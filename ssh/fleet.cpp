@@ -1,6 +1,5 @@
 #include "ssh/fleet.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -181,8 +180,7 @@ asio::awaitable<int> Fleet::execute(Round& round, std::size_t index, Connection&
     streams.input = command.input;
     co_return co_await connection.execute(command.line, std::move(streams), deadline);
   }
-  Pipe pipe = make_pipe(NonBlocking::writer);
-  ::fcntl(pipe.reader.get(), F_SETFL, O_NONBLOCK);
+  Pipe pipe = make_pipe(NonBlocking::both);
   streams.input_fd = pipe.reader.get();
   TaskGroup feeding(reactor_);
   feeding.spawn(feed(round, index, std::move(pipe.writer), deadline));
