@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <libssh/server.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -40,6 +41,12 @@ std::string path_of(const OwnedFd& fd) {
   return fd ? fmt::format("/proc/self/fd/{}", fd.get()) : "/dev/null";
 }
 
+/// 0 where it is closed.
+ino_t inode_of(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
 SessionHandle make_handle(const Endpoint& endpoint, int fd) {
   SessionHandle handle(ssh_new());
   if (handle == nullptr) throw std::bad_alloc();
@@ -61,10 +68,23 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
 
 Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
                  KnownHosts& known_hosts)
-    : reactor_(reactor), endpoint_(endpoint), handle_(make_handle(endpoint, socket.get())) {
+    : reactor_(reactor),
+      endpoint_(endpoint),
+      socket_(std::move(socket)),
+      socket_inode_(inode_of(socket_.get())),
+      handle_(make_handle(endpoint, socket_.get())) {
   hold_excerpts(known_hosts);
   ssh_set_counters(handle_.get(), nullptr, &received_);
-  waiter_ = std::make_unique<Waiter>(reactor_, socket.release());
+  waiter_ = std::make_unique<Waiter>(reactor_, socket_.get());
+}
+
+/// libssh 0.10 takes leave of a server and leaves open a socket that it was given. The farewell is
+/// lost where bytes before it are still to be sent; then only the socket's end tells the server. On
+/// some errors libssh closes it, and the number may be another's by now.
+Session::~Session() {
+  waiter_.reset();
+  handle_.reset();
+  if (inode_of(socket_.get()) != socket_inode_) socket_.release();
 }
 
 void Session::hold_excerpts(KnownHosts& known_hosts) {

@@ -2,6 +2,8 @@
 // authentication.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,8 +21,11 @@ namespace dtool::ssh {
 
 class Session {
  public:
-  /// Takes over `socket`, on which the server's greeting is coming. libssh closes it.
+  /// Takes over `socket`, on which the server's greeting is coming, and closes it at the end.
   Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket, KnownHosts& known_hosts);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   /// Exchanges keys; the server's is not yet trusted. Throws HostError.
   asio::awaitable<void> exchange_keys(Deadline deadline);
@@ -97,8 +102,10 @@ class Session {
   Clock::time_point last_wait_;
   OwnedFd known_lines_;         ///< of endpoint_.known_hosts about this host, until the log-in
   OwnedFd global_known_lines_;  ///< of endpoint_.global_known_hosts, likewise
+  OwnedFd socket_;
+  ino_t socket_inode_;
   SessionHandle handle_;
-  std::unique_ptr<Waiter> waiter_;  // after handle_: it lets the socket go before libssh closes it
+  std::unique_ptr<Waiter> waiter_;
 };
 
 }  // namespace dtool::ssh
