@@ -51,12 +51,9 @@ Command bash(std::string_view text) {
 }
 
 Command bash(std::string_view text, std::shared_ptr<const ProgramOutput> input) {
-  const std::string script = std::string(text).append(kWhole);
-  // `head` takes so many bytes and not one more, from a pipe too.
-  return {fmt::format("exec bash -c 't=$(head -c {}); [ \"${{t: -6}}\" = \"#whole\" ] && "
-                      "eval \"$t\"' dtool",
-                      script.size()),
-          script, std::move(input)};
+  Command command = bash(text);
+  command.input_from = std::move(input);
+  return command;
 }
 
 std::string_view answer_function() {
