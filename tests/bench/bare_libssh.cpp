@@ -1,7 +1,10 @@
-// The least that libssh needs to run `true` on many hosts: one thread, one poll loop, nothing else.
-// The floor of tests/bench/fanout, and with --again N that of tests/bench/warm: N further times
-// over the same sessions, with the seconds of each on standard output. usage: bare_libssh [--again
-// N] PRIVATE_KEY KNOWN_HOSTS USER ADDRESS[:PORT]...
+// The least that libssh needs to run commands on many hosts: one thread, one poll loop, nothing
+// else. Each host runs `true`, the floor of tests/bench/fanout, or with --replay FOLDER one after
+// the other what FOLDER/ADDRESS has as 1.line, 1.input and 1.exit, 2.line and so on
+// (tests/bench/launch), and waits for no other. With --again N further times over the same
+// sessions, of which the first had `true` alone, as in tests/bench/warm; the seconds of each are on
+// standard output. usage: bare_libssh [--again N] [--replay FOLDER] PRIVATE_KEY KNOWN_HOSTS USER
+// ADDRESS[:PORT]...
 
 #include <libssh/libssh.h>
 #include <poll.h>
@@ -9,20 +12,33 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
 
-enum class Step { connect, authenticate, open, execute, wait, done, failed };
+enum class Step { connect, authenticate, open, execute, send, wait, done, failed };
+
+struct Command {
+  std::string line;
+  std::string input;
+  int exit_code = 0;  ///< every other one is a failure
+};
 
 struct Host {
   std::string name;
   ssh_session session = nullptr;
   ssh_channel channel = nullptr;
   Step step = Step::connect;
-  bool stays = false;  ///< connected when it is over, to be used again
+  std::vector<Command> commands = {{"true", ""}};
+  std::size_t next = 0;  ///< the command that runs, or is to run
+  std::size_t sent = 0;  ///< of its input
+  bool stays = false;    ///< connected when it is over, to be used again
 };
 
 Step after(int result, Step now, Step next) {
@@ -45,14 +61,42 @@ Step authenticate(Host& host, ssh_key key) {
   return Step::open;
 }
 
+Step send(Host& host) {
+  const std::string& input = host.commands[host.next].input;
+  while (host.sent < input.size()) {
+    const int written = ssh_channel_write(host.channel, input.data() + host.sent,
+                                          static_cast<std::uint32_t>(input.size() - host.sent));
+    if (written == 0 || written == SSH_AGAIN) return Step::send;
+    if (written < 0) return Step::failed;
+    host.sent += static_cast<std::size_t>(written);
+  }
+  return after(ssh_channel_send_eof(host.channel), Step::send, Step::wait);
+}
+
+/// To the next command, if there is one.
+Step go_on(Host& host) {
+  if (++host.next == host.commands.size()) return Step::done;
+  ssh_channel_free(host.channel);
+  host.channel = ssh_channel_new(host.session);
+  host.sent = 0;
+  return Step::open;
+}
+
 Step wait_for_exit(Host& host) {
-  char buffer[4096];
-  int read = ssh_channel_read_nonblocking(host.channel, buffer, sizeof buffer, 0);
-  if (read > 0 || read == SSH_AGAIN) return Step::wait;
+  char buffer[65536];
+  int read = 0;
+  do {
+    read = ssh_channel_read_nonblocking(host.channel, buffer, sizeof buffer, 0);
+  } while (read > 0);
+  if (read == SSH_AGAIN) return Step::wait;
+  while (ssh_channel_read_nonblocking(host.channel, buffer, sizeof buffer, 1) > 0) continue;
   if (!ssh_channel_is_eof(host.channel)) return read < 0 ? Step::failed : Step::wait;
   int status = ssh_channel_get_exit_status(host.channel);
   if (status < 0) return Step::wait;
-  return status == 0 ? Step::done : Step::failed;
+  if (status == host.commands[host.next].exit_code) return go_on(host);
+  std::fprintf(stderr, "%s: its command %zu ended with %d\n", host.name.c_str(), host.next + 1,
+               status);
+  return Step::failed;
 }
 
 Step advance(Host& host, ssh_key key) {
@@ -64,7 +108,10 @@ Step advance(Host& host, ssh_key key) {
     case Step::open:
       return after(ssh_channel_open_session(host.channel), Step::open, Step::execute);
     case Step::execute:
-      return after(ssh_channel_request_exec(host.channel, "true"), Step::execute, Step::wait);
+      return after(ssh_channel_request_exec(host.channel, host.commands[host.next].line.c_str()),
+                   Step::execute, Step::send);
+    case Step::send:
+      return send(host);
     case Step::wait:
       return wait_for_exit(host);
     default:
@@ -119,6 +166,7 @@ void loop_again(std::vector<Host>& hosts, ssh_key key) {
     if (host.step != Step::done) continue;
     ssh_channel_free(host.channel);
     host.channel = ssh_channel_new(host.session);
+    host.next = host.sent = 0;
     host.step = Step::open;
   }
   loop(hosts, key);
@@ -144,18 +192,49 @@ Host make_host(const char* known_hosts, const char* user, std::string address) {
   return host;
 }
 
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<Command> read_commands(const std::filesystem::path& folder) {
+  std::vector<Command> commands;
+  for (int i = 1; std::filesystem::exists(folder / (std::to_string(i) + ".line")); ++i) {
+    const auto part = [&](const char* name) {
+      return read_file(folder / (std::to_string(i) + name));
+    };
+    commands.push_back({part(".line"), part(".input"), std::stoi(part(".exit"))});
+  }
+  return commands;
+}
+
+/// False where there are no commands for a host.
+bool replay(std::vector<Host>& hosts, const std::string& folder) {
+  for (Host& host : hosts) {
+    host.commands = read_commands(folder + "/" + host.name);
+    if (host.commands.empty())
+      std::fprintf(stderr, "no commands in %s/%s\n", folder.c_str(), host.name.c_str());
+    if (host.commands.empty()) return false;
+  }
+  return true;
+}
+
+constexpr const char* kUsage =
+    "usage: bare_libssh [--again N] [--replay FOLDER] PRIVATE_KEY KNOWN_HOSTS USER "
+    "ADDRESS[:PORT]...\n";
+
 }  // namespace
 
 int main(int argc, char** argv) {
   int again = 0;
-  if (argc > 2 && std::strcmp(argv[1], "--again") == 0) {
-    again = std::atoi(argv[2]);
-    argv += 2;
-    argc -= 2;
+  std::string replayed;
+  for (; argc > 2 && argv[1][0] == '-'; argv += 2, argc -= 2) {
+    const std::string_view flag = argv[1];
+    if (flag == "--again") again = std::atoi(argv[2]);
+    if (flag == "--replay") replayed = argv[2];
   }
   if (argc < 5) {
-    std::fprintf(stderr,
-                 "usage: bare_libssh [--again N] PRIVATE_KEY KNOWN_HOSTS USER ADDRESS[:PORT]...\n");
+    std::fputs(kUsage, stderr);
     return 2;
   }
   ssh_key key = nullptr;
@@ -166,7 +245,13 @@ int main(int argc, char** argv) {
   std::vector<Host> hosts;
   for (int i = 4; i < argc; ++i) hosts.push_back(make_host(argv[2], argv[3], argv[i]));
   for (Host& host : hosts) host.stays = again > 0;
-  loop(hosts, key);
+  if (again > 0) {
+    loop(hosts, key);
+    // Until the servers are through with what comes after a log-in.
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  if (!replayed.empty() && !replay(hosts, replayed)) return 2;
+  if (again == 0) loop(hosts, key);
   for (int i = 0; i < again; ++i) loop_again(hosts, key);
 
   int failed = 0;
