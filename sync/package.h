@@ -17,16 +17,16 @@ namespace dtool::tree_sync {
 /// How a package is compressed: what both this machine and the host have.
 enum class Compression { zstd, gzip };
 
-/// What is sent: two lists of names, each ended by NULs, then an archive of tar's, all compressed.
+/// What is sent: an archive of tar's, compressed. It has two lists of names, each ended by NULs:
+/// `incoming`, of the files that come, and `removed`, of those that the tree no longer has; then
+/// the files, in `tree/`.
 struct Package {
   std::shared_ptr<const ssh::ProgramOutput> stream;
   Compression compression = Compression::zstd;
-  std::size_t incoming_size = 0;  ///< bytes of the list of files that come
-  std::size_t removed_size = 0;   ///< bytes of the list of files that the tree no longer has
-  bool changes_names = false;     ///< Delta's
-  std::string incoming_digest;    ///< digest_of what comes
-  std::size_t files = 0;          ///< that come
-  std::uint64_t bytes = 0;        ///< of them, uncompressed
+  bool changes_names = false;   ///< Delta's
+  std::string incoming_digest;  ///< digest_of what comes
+  std::size_t files = 0;        ///< that come
+  std::uint64_t bytes = 0;      ///< of them, uncompressed
 };
 
 /// The package that leads to `now` from the tree of `before`; from an empty folder where that has

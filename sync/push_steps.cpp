@@ -113,8 +113,8 @@ std::optional<Asked> read_asked(ssh::HostResult& result) {
 
 ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place) {
   std::string text = preamble(place, host.lock);
-  text += fmt::format("incoming_digest={}\nincoming_size={}\nremoved_size={}\n",
-                      package.incoming_digest, package.incoming_size, package.removed_size);
+  text += fmt::format("incoming_digest={}\npatience={}\n", package.incoming_digest,
+                      place.patience.count());
   text += fmt::format("names_change={}\ndecompress={}\n", package.changes_names ? "yes" : "no",
                       package.compression == Compression::zstd ? "'zstd -dc'" : "'gzip -dc'");
   return ssh::bash(text.append(scripts::kUnpack), package.stream);

@@ -1,6 +1,7 @@
 // What a push asks of a host, step by step, and what the answers mean. push.cpp goes through them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -16,9 +17,10 @@ namespace dtool::tree_sync {
 
 /// What all steps on one host are about.
 struct Place {
-  std::string folder;       ///< on the host: absolute, or from `~/`
-  std::string fingerprint;  ///< Listing's
-  std::string digest;       ///< likewise
+  std::string folder;                  ///< on the host: absolute, or from `~/`
+  std::string fingerprint;             ///< Listing's
+  std::string digest;                  ///< likewise
+  std::chrono::seconds patience{300};  ///< with a package of which not a byte more comes
 };
 
 /// First step: makes the folder where it is missing, and looks what of the tree is there. `push` is

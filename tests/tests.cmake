@@ -71,6 +71,7 @@ if(DTOOL_TESTS)
     tests/unit/listing_test.cpp
     tests/unit/main.cpp
     tests/unit/pull_test.cpp
+    tests/unit/push_steps_test.cpp
     tests/unit/push_test.cpp
     tests/unit/rsync_test.cpp
     tests/unit/tree_test.cpp)

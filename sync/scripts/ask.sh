@@ -1,17 +1,43 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2030,SC2031,SC2154
 # Tells what of the tree the destination has. Follows manifest.sh; defined before, too: what tells the tree's own folder
 # (root_boot, root_device, root_inode, root_type) and its first file (first, first_identity), and the push and this host
-# (push; empty where there is one host). Where nothing changed since the last push, this is all that is done.
+# (push; empty where there is one host). Where nothing changed since the last push, this is all that is done, with as few
+# processes as can be: find and cmp.
+
+# Makes the folder where it is missing, as the user would.
+make_destination() {
+  local said
+  cd -P "$destination" 2> /dev/null && return
+  said=$(mkdir -p "$destination" 2>&1) || fail "cannot make the folder $destination: ${said##*: }"
+}
+
+# Sets key to a name for the current folder. Names are readable where that can be.
+name_destination() {
+  if [[ $PWD =~ ^[A-Za-z0-9._/@-]{1,150}$ ]]; then
+    key=$trees/${PWD//\//%}
+  else
+    key=$(printf %s "$PWD" | sha256sum) || fail "cannot make a name for the manifest"
+    key=$trees/${key%% *}
+  fi
+}
+
+# The tree was the last one to be sent, and is there as it was then. That holds without the lock: whole is emptied before
+# any file is touched.
+is_there() {
+  local newest='' known=''
+  { read -r newest < "$lock" && read -r known < "$whole"; } 2> /dev/null
+  [ "$newest" = "$tree" ] && [ "$known" = "$tree" ] && is_untouched
+}
 
 # The destination is the very folder that is sent: on this machine, or seen from another one over a network's file
 # system, where inode numbers and times are the same. Local file systems of two machines may be copies of one image.
+# $1 and $2: its device and inode.
 is_the_tree_itself() {
-  local ids boot
-  ids=$(stat -c '%d %i' .)
-  [ "${ids#* }" = "$root_inode" ] || return 1
+  local boot
+  [ "$2" = "$root_inode" ] || return 1
   read -r boot < /proc/sys/kernel/random/boot_id
   if [ "$boot" = "$root_boot" ]; then
-    [ "${ids% *}" = "$root_device" ]
+    [ "$1" = "$root_device" ]
     return
   fi
   case $root_type in
@@ -44,9 +70,9 @@ is_empty() {
 }
 
 tell_what_is_there() {
-  local known='' seen='' newest=''
-  { read -r known && read -r seen; } 2> /dev/null < "$whole"
-  [ -z "$seen" ] || [ "$(stamps)" = "$seen" ] || known=
+  local known='' newest=''
+  { read -r known < "$whole"; } 2> /dev/null
+  [ -z "$known" ] || is_untouched || known=
   read -r newest <&9
   [ "$newest" = "$tree" ] || printf '%s\n' "$tree" > "$lock" || fail_to_write
   if [ -n "$known" ] && [ "$known" = "$tree" ]; then
@@ -63,18 +89,34 @@ tell_what_is_there() {
   fi
 }
 
-if ! cd -P "$destination" 2> /dev/null; then
-  umask "$own_umask"
-  said=$(mkdir -p "$destination" 2>&1) || fail "cannot make the folder $destination: ${said##*: }"
-  umask 077
-  cd -P "$destination" || fail "cannot enter $destination"
-fi
-if is_the_tree_itself; then
+make_destination
+enter_destination
+name_destination
+read -r host < /proc/sys/kernel/hostname
+for own in '' "%%$host"; do
+  name_files "$key$own"
+  if is_there; then
+    answer state whole
+    exit 0
+  fi
+done
+
+home_device=
+stat -c '%d %i' . "$trees" 2> /dev/null | { read -r device inode && read -r home_device _; }
+if is_the_tree_itself "$device" "$inode"; then
   answer state same_folder
   exit 0
 fi
 [ -w . ] || fail "cannot write into $destination" "name another folder, or let the user there write into this one"
-find_trees
+if [ -z "$home_device" ]; then
+  mkdir -p "$trees" || fail "cannot make the folder $trees"
+  home_device=$(stat -c %d "$trees")
+fi
+# Homes are often shared between hosts where the destination is not; then each host has files of its own.
+own=
+[ "$device" = "$home_device" ] || own=%%$host
+name_files "$key$own"
+take_lock
 answer lock "$lock"
 tell_what_is_there
 for program in tar find zstd gzip; do

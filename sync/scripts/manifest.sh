@@ -1,12 +1,13 @@
-# shellcheck shell=bash disable=SC2154,SC2034
-# What the scripts of a push begin with: enters the destination and finds, behind its lock, what dtool knows of it.
+# shellcheck shell=bash disable=SC2030,SC2031,SC2034,SC2154
+# What the scripts of a push begin with: how to work behind the lock with what dtool knows of the destination.
 #   KEY.manifest  the sorted, NUL-separated names of all files that dtool may have put there
-#   KEY.whole     the fingerprint of the tree that is whole there, and stamps of its files by which an edit is seen
+#   KEY.whole     the fingerprint of the tree that is whole there; empty while there is none
+#   KEY.stamps    what the kernel knew of the files of that tree when they were put there
 #   KEY.lock      the fingerprint of the tree that is being sent
-# Defined before: answer, destination, tree.
+# Defined before: answer, destination, tree, digest (of the whole tree), known_lock (empty in ask.sh, which finds it).
+# Hosts are many, and in tests and virtual machines share their cores: what bash can do by itself starts no process.
 export LC_ALL=C
-own_umask=$(umask)
-umask 077
+shopt -s lastpipe
 trees=$HOME/.dtool/trees
 # By which hosts that share the destination find each other: a link to the push and the host that has it in hand.
 mark=.~dtool~mark
@@ -22,30 +23,28 @@ fail() {
 
 fail_to_write() { fail "cannot write into $trees: is the disk full?"; }
 
-# Finds the files about the destination, which is the current folder, and takes the lock. known_lock is what an earlier
-# script of the push found, or empty.
-find_trees() {
-  local devices key
-  if [ -n "${known_lock-}" ]; then
-    take_lock "${known_lock%.lock}"
-    return
-  fi
-  [ -d "$trees" ] || mkdir -p "$trees" || fail "cannot make the folder $trees"
-  # Homes are often shared between hosts where the destination is not; then each host has a manifest of its own.
-  devices=$(stat -c %d . "$trees")
-  key=$PWD
-  [ "${devices%%$'\n'*}" = "${devices##*$'\n'}" ] || key+=" on $(uname -n)"
-  key=$(printf %s "$key" | sha256sum) || fail "cannot make a name for the manifest"
-  take_lock "$trees/${key%% *}"
+enter_destination() {
+  cd -P "$destination" || fail "cannot enter $destination"
+  umask 077
+}
+
+# $1: the beginning of the files' names.
+name_files() {
+  manifest=$1.manifest
+  whole=$1.whole
+  stamps=$1.stamps
+  lock=$1.lock
 }
 
 # Under the lock it names the tree that is being sent; rsync, which runs between the scripts, is behind it too.
 take_lock() {
-  manifest=$1.manifest
-  whole=$1.whole
-  lock=$1.lock
   exec 9<> "$lock" || fail "cannot write $lock"
   flock -w 600 9 || fail "another dtool is sending its code to $PWD" "try again when it has"
+}
+
+find_trees() {
+  name_files "${known_lock%.lock}"
+  take_lock
 }
 
 # Makes a folder for lists of names, which ends with the script.
@@ -56,12 +55,12 @@ make_work() {
 
 clear_up() {
   [ -z "$staging" ] || remove_folder "$staging"
-  [ -z "$work" ] || rm -rf "$work"
+  [ -z "$work" ] || [ "$work" = "$staging" ] || rm -rf "$work"
 }
 
-# Of a folder without leave to write nothing can be deleted.
+# Of a folder without leave to write nothing can be deleted. A file's mode stays: it may have another name that is wanted.
 remove_folder() {
-  rm -rf -- "$1" 2> /dev/null || { chmod -R u+rwX -- "$1" && rm -rf -- "$1"; }
+  rm -rf -- "$1" 2> /dev/null || { find "$1" -type d -exec chmod u+rwx {} + && rm -rf -- "$1"; }
 }
 
 find_manifest() {
@@ -71,9 +70,10 @@ find_manifest() {
   sort -zu "$manifest" > "$work/old" || fail_to_write
 }
 
-# Takes the tree's names from standard input.
+# Takes the tree's names from standard input, unless the launcher's machine has vanished in the middle of them.
 take_names() {
-  ${decompress:?} > "$work/new" || fail "the names of the tree's files did not come"
+  # shellcheck disable=SC2086
+  timeout 300 ${decompress:?} > "$work/new" || fail "the names of the tree's files did not come"
 }
 
 # Writes the names that only file $1 has, of $1 and $2, to file $3.
@@ -110,30 +110,41 @@ remove() {
   removed=$(tr -cd '\0' < "$work/remove" | wc -c)
 }
 
-# What the kernel changes whenever somebody touches one of the manifest's files; what is missing is told as well.
-stamps() {
-  xargs -0r stat --printf='%f %i %s %.9Z %n\n' -- < "$manifest" 2>&1 | sha256sum
-}
+# What the kernel changes whenever somebody touches a file.
+stamp='%y %m %i %s %C@ %p\n'
+# What of a file the launcher compares (sync/listing.h).
+facts='%p\0%s %T@ %m %l\0'
 
-# Whether the files named on standard input look as the launcher's, which has this digest of them (sync/listing.h).
-listing() {
-  local sum names format='%p\0%s %T@ %m %l\0'
+# Prints what format $1 says of the files named on standard input, and into file $2, if there is one, what $3 says. To be
+# an element of a pipeline, whose process it takes.
+look() {
+  local names
   mapfile -d '' names
+  names=("${names[@]/#/./}")
   if ((${#names[@]} == 0)); then
-    sum=$(sha256sum < /dev/null)
+    exit
   elif ((${#names[@]} < 2000)); then
-    sum=$(find "${names[@]/#/./}" -maxdepth 0 ! -type d -printf "$format" | sha256sum)
-  else
-    # shellcheck disable=SC2016
-    sum=$(printf '%s\0' "${names[@]/#/./}" |
-      xargs -0 sh -c 'format=$0; exec find "$@" -maxdepth 0 ! -type d -printf "$format"' "$format" | sha256sum)
+    exec find "${names[@]}" -maxdepth 0 ! -type d -printf "$1" ${2:+-fprintf "$2" "$3"}
   fi
-  [ "${sum%% *}" = "$1" ]
+  # First those by which an edit is seen: one that comes in between is then seen by either.
+  [ -z "${2-}" ] || printf '%s\0' "${names[@]}" | look_at_many "$3" > "$2"
+  printf '%s\0' "${names[@]}" | look_at_many "$1"
+  exit
 }
 
-# The marker that all of the tree is there is written last, and only if that is so: $1 is what the listing must be.
+look_at_many() {
+  # shellcheck disable=SC2016
+  xargs -0 sh -c 'format=$0; exec find "$@" -maxdepth 0 ! -type d -printf "$format"' "$1"
+}
+
+# Nobody has touched what the last push left there.
+is_untouched() {
+  [ -s "$stamps" ] && look "$stamp" < "$manifest" 2> /dev/null | cmp -s - "$stamps"
+}
+
+# The marker that all of the tree is there is written last, and only if that is so.
 settle() {
-  [ ! -L "$mark" ] || rm -f "$mark"
-  listing "$1" < "$manifest" || return
-  printf '%s\n%s\n' "$tree" "$(stamps)" > "$whole.new$$" && mv -f "$whole.new$$" "$whole"
+  local sum=''
+  look "$facts" "$stamps" "$stamp" < "$manifest" 2> /dev/null | sha256sum | read -r sum _
+  [ "$sum" = "$digest" ] && printf '%s\n' "$tree" > "$whole"
 }

@@ -2,12 +2,12 @@
 # Makes the destination ready for rsync. Follows manifest.sh; runs after ask.sh. Standard input: the tree's names.
 # Names that come now are in the manifest before rsync starts, so that whatever it leaves behind is known as dtool's.
 command -v rsync > /dev/null || fail "rsync is not installed" "apt-get install rsync"
-cd -P "$destination" || fail "cannot enter $destination"
+enter_destination
 find_manifest
 take_names
 printf '%s\n' "$tree" > "$lock" || fail_to_write
 answer lock "$lock"
-rm -f "$whole"
+: > "$whole"
 if cmp -s "$work/old" "$work/new"; then
   answer prepared yes
   exit 0

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # Deletes what dtool put there before and the tree no longer has, and notes that the tree is whole. Follows manifest.sh;
-# runs after rsync. Standard input: the tree's names. Defined before, too: digest (of the whole tree).
-cd -P "$destination" || fail "cannot enter $destination"
+# runs after rsync. Standard input: the tree's names.
+enter_destination
 find_manifest
 take_names
 # Another one is being sent since: it prunes.
@@ -11,5 +11,6 @@ only_in "$work/old" "$work/new" "$work/stale"
 remove < "$work/stale"
 save_manifest "$work/new"
 # Where times are kept less finely than here, the next push compares again.
-settle "$digest"
+settle
+[ ! -L "$mark" ] || rm -f "$mark"
 answer removed "$removed"

@@ -1,9 +1,8 @@
-# shellcheck shell=bash disable=SC2154
-# Puts a package (sync/package.h) in its place: standard input has it. Follows manifest.sh; defined before, too: digest
-# (of the whole tree), incoming_digest, incoming_size, removed_size, names_change (no where the tree has the files that it
-# had) and decompress. What comes is unpacked aside and
-# looked at; only then do all new files take their places together.
-cd -P "$destination" || fail "cannot enter $destination"
+# shellcheck shell=bash disable=SC2030,SC2031,SC2154
+# Puts a package (sync/package.h) in its place: standard input has it. Follows manifest.sh; defined before, too:
+# incoming_digest, names_change (no where the tree has the files that it had), decompress, and patience (seconds). What
+# comes is unpacked aside and looked at; only then do all new files take their places together.
+enter_destination
 
 # Whatever it is, rsync then does it in its own way, and tells better what is wrong.
 give_up() {
@@ -11,14 +10,32 @@ give_up() {
   exit 0
 }
 
+unpack() {
+  exec 5>&1
+  {
+    echo "$BASHPID" >&5
+    # shellcheck disable=SC2086
+    exec $decompress 5>&- 2> "$staging/said"
+  } | tar --extract --file=- --directory="$staging" --preserve-permissions --no-same-owner 5>&- 2>> "$staging/said"
+  echo "${PIPESTATUS[*]}"
+}
+
+# A launcher whose machine has vanished never ends what it sends, and would hold the lock for hours: the server here has
+# nothing to say to it, and so does not notice. `patience` without a byte ends it.
 receive() {
-  set -o pipefail
-  # shellcheck disable=SC2086
-  $decompress 2> "$work/said" | {
-    head -c "$incoming_size" > "$work/incoming" && head -c "$removed_size" > "$work/removed" &&
-      tar --extract --file=- --directory="$staging/tree" --preserve-permissions --no-same-owner 2>> "$work/said" &&
-      cat > /dev/null
-  }
+  local reader codes='' before='' now=''
+  exec 6<&0
+  exec 7< <(unpack <&6)
+  read -r reader <&7
+  until read -r -t "$patience" codes <&7; do
+    (($? > 128)) || break
+    before=$now
+    now=
+    # shellcheck disable=SC2162
+    { read -d '' now < "/proc/$reader/io"; } 2> /dev/null
+    [ -z "$now" ] || [ "$now" != "$before" ] || kill "$reader"
+  done
+  [ "$codes" = '0 0' ]
 }
 
 # Names that come now are in the manifest before the files are there, so that whatever stays behind is known as dtool's.
@@ -41,10 +58,16 @@ note_names() {
 place_files() {
   local way=(mv) tops
   [ "$is_new" = yes ] || way=(cp --recursive --no-dereference --link --force --preserve=mode)
+  way+=(--target-directory=. --)
   shopt -s dotglob nullglob
   tops=("$staging/tree"/*)
-  printf '%s\0' "${tops[@]}" | xargs -0r "${way[@]}" --target-directory=. -- > "$work/said" 2>&1 || return
-  remove_folder "$staging/tree"
+  if ((${#tops[@]} == 0)); then
+    return 0
+  elif ((${#tops[@]} < 500)); then
+    "${way[@]}" "${tops[@]}" > "$work/said" 2>&1
+  else
+    printf '%s\0' "${tops[@]}" | xargs -0 "${way[@]}" > "$work/said" 2>&1
+  fi
 }
 
 find_trees
@@ -57,9 +80,13 @@ done
 staging=$PWD/.~dtool~.$$$RANDOM
 work=$staging
 trap clear_up EXIT
-mkdir "$staging" "$staging/tree" || give_up "no folder can be made in $PWD"
+mkdir "$staging" || give_up "no folder can be made in $PWD"
 receive || give_up "the package cannot be unpacked: $(head -n 1 "$work/said")"
-(cd "$staging/tree" && listing "$incoming_digest" < "$work/incoming") || give_up "the package is not what was announced"
+[ -d "$staging/tree" ] || mkdir "$staging/tree"
+cd "$staging/tree" || give_up "the package cannot be entered"
+look "$facts" < "$work/incoming" 2> /dev/null | sha256sum | read -r sum _
+[ "$sum" = "$incoming_digest" ] || give_up "the package is not what was announced"
+cd "$OLDPWD" || give_up "the folder has gone"
 
 is_new=no
 if [ ! -s "$manifest" ]; then
@@ -68,11 +95,15 @@ if [ ! -s "$manifest" ]; then
   cp "$work/incoming" "$work/both" && save_manifest "$work/both"
 fi
 note_names
-[ ! -e "$whole" ] || rm -f "$whole"
+: > "$whole"
 place_files || give_up "the files cannot take their places: $(head -n 1 "$work/said")"
 removed=0
 [ ! -s "$work/removed" ] || remove < "$work/removed"
 [ "$names_change" = no ] || save_manifest "$work/new"
-settle "$digest" || give_up "the tree is not what it should be"
+# Before their stamps are taken: a file whose other name goes is changed by that.
+rm -rf -- "$staging" "$mark" 2> /dev/null || remove_folder "$staging"
+staging=
+work=
+settle || give_up "the tree is not what it should be"
 answer unpacked yes
 answer removed "$removed"

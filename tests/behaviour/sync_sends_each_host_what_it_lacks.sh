@@ -17,7 +17,7 @@ PATH=$work/bin:$PATH
 # $1: how many hosts have an rsync of their own.
 push() {
   : >"$work/rsyncs"
-  expect_exit 0 dtool run --quiet --runs_on "$DTOOL_LAB_HOSTS" -- true
+  expect_exit 0 timeout 120 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" -- true
   expect_equal "$1" "$(wc -l <"$work/rsyncs")"
 }
 there() { echo "$DTOOL_LAB_FOLDER/host$1/root/here"; }
