@@ -78,6 +78,7 @@ start_isolated() {
   wait_for_sshd
   join_bridges
   tell_launcher_neighbours
+  tell_bridges_ports
 }
 
 choose_addresses() {
@@ -213,6 +214,18 @@ tell_launcher_neighbours() {
   ((count > most_learnt)) || return 0
   [[ -z $inner_network ]] || last=1
   for ((i = 1; i <= last; i++)); do neighbour_line "${addresses[i]}" "dtl$network"; done | ip -batch -
+}
+
+# A bridge sends a packet to all its ports as long as it has not heard from the one that it is for. Who has not to ask for a hardware
+# address is answered to, and heard, after the first packet only: a thousand of them are a million copies.
+tell_bridges_ports() {
+  local i
+  ((count > most_learnt)) || return 0
+  for ((i = 1; i <= count; i++)); do
+    hardware_of "${addresses[i]}"
+    [[ -n $inner_network && $i != 1 ]] || echo "fdb replace $REPLY dev dtl${network}h$i master static"
+    [[ -z $inner_network || $i == 1 ]] || echo "fdb replace $REPLY dev dtl${inner_network}h$i master static"
+  done | bridge -batch -
 }
 
 # The pid is on disk before the process becomes a host, so that a builder killed at any instant leaves nothing unfindable.
