@@ -1,6 +1,7 @@
 #include "ssh/keeper.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "ssh/keeper_process.h"
 #include "ssh/kept_connection.h"
 #include "ssh/kept_folder.h"
+#include "ssh/process.h"
 
 namespace dtool::ssh {
 namespace {
@@ -96,12 +98,21 @@ void Keeper::end_all() {
   reactor_.abandon();
 }
 
-/// In the new process.
+/// In the new process. Closes `is_offered` once all sockets are there.
 void keep(Reactor& reactor, KeptFolder folder, std::vector<KeptSession>& sessions,
-          std::chrono::seconds idle) {
+          std::chrono::seconds idle, OwnedFd is_offered) {
   Keeper keeper(reactor, std::move(folder), idle);
   keeper.offer(std::move(sessions));
+  is_offered.reset();
   keeper.run();
+}
+
+/// The next command may come at once, and is to find the sockets.
+void await_offer(Pipe is_offered) {
+  constexpr int kLongestMs = 2000;
+  is_offered.writer.reset();
+  pollfd end{is_offered.reader.get(), POLLIN, 0};
+  ::poll(&end, 1, kLongestMs);
 }
 
 }  // namespace
@@ -113,16 +124,19 @@ bool start_keeper(Reactor& reactor, std::vector<KeptSession>& sessions, std::chr
     kept.insert(each.connection->session().fd());
     for (const Session* jump : each.jumps) kept.insert(jump->fd());
   }
+  Pipe is_offered = make_pipe(NonBlocking::reader);
   reactor.context().notify_fork(asio::io_context::fork_prepare);
   const pid_t pid = ::fork();
   if (pid != 0) {
     reactor.context().notify_fork(asio::io_context::fork_parent);
+    await_offer(std::move(is_offered));
     return pid > 0;
   }
   try {
     reactor.context().notify_fork(asio::io_context::fork_child);
     let_go_of_parent(fmt::format("dtool keep_connections {}", folder->path().string()), kept);
-    keep(reactor, std::move(*folder), sessions, idle);
+    is_offered.reader.reset();
+    keep(reactor, std::move(*folder), sessions, idle, std::move(is_offered.writer));
   } catch (...) {  // there is nobody to tell; the sockets are found to be dead by who comes
   }
   ::_exit(0);

@@ -7,6 +7,7 @@ hosts='h[1-3]'
 
 # Neither a substitution nor a pipe waits for the keeper, which has nothing of the command's.
 expect_equal 3 "$(DTOOL_RUN_ID=some-run dtool command --runs_on "$hosts" --command hostname | sort -u | wc -l)"
+expect_equal 3 "$(find "$HOME/.dtool/connections" -name '*.0' | wc -l)"
 expect_equal 3 "$(logins)"
 keeper=$(keepers)
 expect_equal 1 "$(wc -w <<<"$keeper")"
