@@ -35,7 +35,8 @@ receive() {
     { read -d '' now < "/proc/$reader/io"; } 2> /dev/null
     [ -z "$now" ] || [ "$now" != "$before" ] || kill "$reader"
   done
-  [ "$codes" = '0 0' ]
+  # tar leaves at the archive's end, and may do so before the last zeros have come.
+  [[ $codes == '0 0' || $codes == '141 0' ]]
 }
 
 # Names that come now are in the manifest before the files are there, so that whatever stays behind is known as dtool's.
