@@ -273,6 +273,7 @@ if(DTOOL_TESTS)
       keys_come_from_the_agent_and_from_files
       kill_ends_what_hides
       kill_finds_the_run_that_was_meant
+      kill_leaves_programs_their_grace
       kill_meets_mpirun_on_its_way
       kill_meets_starts_and_other_kills
       kill_stops_only_its_own_run

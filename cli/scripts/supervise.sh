@@ -31,6 +31,13 @@ report() {  # $1: state, $2: exit code, $3: text
   if [ "$place" = 0 ]; then note_report 0 "$line"; else tell_helper "$line"; fi
 }
 
+# Once dtool kill has begun, it ends what is here, this too. Until then nothing may be told, ended or started: the programs have
+# the grace that its user gave them.
+give_way_to_kill() {
+  [ -e killed ] || return
+  while :; do read -rt 60 -u 6; done
+}
+
 tell_helper() {
   told=$1
   printf '%s\n' "$1" >&7
@@ -40,6 +47,7 @@ tell_helper() {
 keep_helper() {
   if [ -z "$helper" ] || kill -0 "$helper" 2> /dev/null || [ "$now" = "$replaced_at" ]; then return; fi
   if [ "$place" = 0 ] && ((${#heard[@]} < 2)); then return; fi
+  give_way_to_kill
   replaced_at=$now
   exec 7>&-
   start_helper
@@ -91,6 +99,7 @@ find_cause() {
 
 look_at_script() {
   if [ -z "$script" ] || kill -0 "$script" 2> /dev/null; then return; fi
+  give_way_to_kill
   wait "$script"
   code=$?
   script=''
@@ -145,6 +154,7 @@ set_attempt() {
 obey() {
   local of verb rest
   [ "$decision" != "$obeyed" ] || return
+  give_way_to_kill
   obeyed=$decision
   read -r of verb rest <<< "$decision"
   if [ "$verb" != run ] && ((of > attempt)); then set_attempt; fi  # an attempt that ended before this machine had begun it

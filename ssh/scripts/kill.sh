@@ -46,10 +46,9 @@ is_mine() {
   [ "$uid" = "$EUID" ]
 }
 
-# prints pid and start time of the members that live
+# prints pid and start time of the members that live; $1: pids of the screens
 members() {
-  local bearing='' seeds pid start
-  seeds=$(screens | cut -d. -f1)
+  local bearing='' seeds=$1 pid start
   if [ -n "$run_id" ]; then
     bearing=$(bearers '^DTOOL_RUN_ID=')  # before the next line, so that a child born meanwhile counts as ours
     seeds+=" $(bearers -xF "DTOOL_RUN_ID=$run_id")"
@@ -93,21 +92,27 @@ members() {
     done
 }
 
-# sets living, and remembers who was met
+# Sets working and holding: the members that live, without and with what holds the jobs' terminals. Remembers who was met.
 look() {
-  local pid start
-  living=()
+  local pid start holders
+  holders=$(screens | cut -d. -f1)
+  working=() holding=()
   while read -r pid start; do
     seen[$pid]=$start
-    living+=("$pid")
-  done < <(members)
+    case " ${!leader[*]} ${holders//$'\n'/ } " in
+      *" $pid "*) holding+=("$pid") ;;
+      *) working+=("$pid") ;;
+    esac
+  done < <(members "$holders")
+  living=("${working[@]}" "${holding[@]}")
 }
 
-wait_for_end() {  # $1: tenths of a second
+wait_for_end() {  # $1: of whom: working, holding or living; $2: tenths of a second
+  local -n whom=$1
   local i
-  for ((i = 0; i < $1; i++)); do
+  for ((i = 0; i < $2; i++)); do
     look
-    [ ${#living[@]} = 0 ] && return
+    [ ${#whom[@]} != 0 ] || return
     sleep 0.1
   done
 }
@@ -115,14 +120,18 @@ wait_for_end() {  # $1: tenths of a second
 forced=0
 look
 if [ ${#living[@]} != 0 ]; then
-  kill -TERM "${living[@]}" 2> /dev/null
-  wait_for_end "$grace"
+  # Screens and session leaders come last: with one of them the terminal goes, and what handles TERM gets a HUP in the midst
+  # of its last work.
+  [ ${#working[@]} = 0 ] || kill -TERM "${working[@]}" 2> /dev/null
+  wait_for_end working "$grace"
+  [ ${#holding[@]} = 0 ] || kill -TERM "${holding[@]}" 2> /dev/null
+  wait_for_end holding 5
   for screen in $(screens); do screen -S "$screen" -X quit > /dev/null 2>&1; done
   look
   forced=${#living[@]}
   for ((round = 0; round < 10 && ${#living[@]} != 0; round++)); do
     kill -KILL "${living[@]}" 2> /dev/null
-    wait_for_end 5
+    wait_for_end living 5
   done
   look
   screen -wipe > /dev/null 2>&1

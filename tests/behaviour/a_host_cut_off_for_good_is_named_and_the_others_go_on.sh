@@ -17,7 +17,7 @@ timeout 280 "$DTOOL" logs -f bash_long --connect_timeout 1 >"$work/logs.out" 2>"
 following=$!
 timeout --foreground 280 "$DTOOL" status bash_long --watch --connect_timeout 1 --interval 0.5 >"$work/watch.out" 2>"$work/watch.err" </dev/null &
 watching=$!
-expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag deaf -- bash -c 'trap "" TERM HUP; while :; do sleep 1; done'
+expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag deaf -- bash -c 'trap "" TERM; while :; do sleep 1; done'
 deaf=$(json 'd["run_id"]')
 eventually 30 has_begun "$work/logs.out"
 eventually 30 grep -q 'running on 3 of 3' "$work/watch.out"
