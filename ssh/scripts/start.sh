@@ -8,8 +8,9 @@ umask 077
 fail() { answer error "$1"; exit 1; }
 # The run's folder was made when the host was looked at; kill --delete takes it away, and with it the leave to start.
 [ -d "${state%/*}" ] || fail "dtool kill came first"
-mkdir "$state" "$state/new" 2> /dev/null
-[ -d "$state/new" ] || fail "cannot make the folder $state"
+new=${state%/*}/.new_${state##*/}  # beside the state folder, so that `../` means the same in it
+mkdir "$state" "$new" 2> /dev/null
+{ [ -d "$state" ] && [ -d "$new" ]; } || fail "cannot make the folder $state"
 [ -d "${log%/*}/" ] || mkdir -p "${log%/*}/" || fail "cannot make the folder of $log"
 cd "$state" || fail "cannot enter $state"
 exec 9> lock
@@ -17,7 +18,7 @@ flock 9 || fail "cannot lock $state"
 [ ! -e killed ] || fail "dtool kill came first"
 [ ! -e process ] || fail "it was started before"
 # All are whole before the first bears its name, since kill reads some of them.
-{ cd new && write_files && cd .. && mv -f new/* . && rmdir new; } || fail "cannot write into $state: is the disk full?"
+{ cd "$new" && write_files && cd "$state" && mv -f "$new"/* . && rmdir "$new"; } || fail "cannot write into $state: is the disk full?"
 umask "$own_umask"
 if [ "$fresh_log" = yes ]; then : > "$log"; else : >> "$log"; fi || fail "cannot write $log"
 ln -sfn "$log" log

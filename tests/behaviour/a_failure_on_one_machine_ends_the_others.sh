@@ -28,7 +28,7 @@ states_are() { [[ $(state_of) == "$1" ]]; }
 
 # expect_end STATES CAUSE: within 10 s of now.
 expect_end() {
-  eventually 10 states_are "$1"
+  eventually 30 states_are "$1"
   eventually 5 expect_no_process_with "$run_id"
   expect_exit 1 dtool status "$run_id"
   expect_output "^cause: $2"
@@ -86,10 +86,10 @@ expect_end 'stopped stopped exited' 'rank 2 on machine 2 \(198[0-9.]*\) ended wi
 # The session itself: nothing is left that could say how it ended, but the helper that it had, which ends what is left.
 start_run session
 on 2 pkill -KILL -f '^bash ./session .*machine1.log$'
-eventually 10 states_are 'stopped lost stopped'
+eventually 30 states_are 'stopped lost stopped'
 expect_exit 1 dtool status "$run_id"
 expect_output '^cause: the session on machine 1 is gone: it was killed$'
-eventually 10 expect_no_process_with "$run_id"
+eventually 30 expect_no_process_with "$run_id"
 
 # The session that decides: the others notice, and stop.
 start_run decider
@@ -97,7 +97,7 @@ on 1 pkill -KILL -f '^bash ./session .*machine0.log$'
 eventually 20 states_are 'lost stopped stopped'
 expect_exit 1 dtool status "$run_id"
 expect_output '^cause: nothing listens at 198[0-9.:]*: the session on machine 0 is gone$'
-eventually 10 expect_no_process_with "$run_id"
+eventually 30 expect_no_process_with "$run_id"
 
 # Left alone where that is wanted.
 start_run_left() {
@@ -107,7 +107,7 @@ start_run_left() {
 }
 start_run_left
 on 2 sh -c 'echo exit 3 > ~/do.new && mv ~/do.new ~/do'
-eventually 10 states_are 'running exited running'
+eventually 30 states_are 'running exited running'
 sleep 3
 states_are 'running exited running' || fail "with --on_failure leave: $(state_of)"
 expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
@@ -119,7 +119,7 @@ expect_end 'stopped stopped exited' 'rank 2 on machine 2 .* ended with exit code
 start_run python_decider
 on 1 pkill -KILL -f '^bash ./session .*machine0.log$'
 eventually 20 states_are 'lost stopped stopped'
-eventually 10 expect_no_process_with "$run_id"
+eventually 30 expect_no_process_with "$run_id"
 fault hide h1 python3
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag nothing -- bash -c 'sleep 600'
 run_id=$(json 'd["run_id"]')

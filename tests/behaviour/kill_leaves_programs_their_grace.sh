@@ -25,7 +25,7 @@ for way in '--on_failure stop' '--on_failure leave' '--max_restarts 2' '--launch
   expect_exit 0 dtool run --json "${flags[@]}" --runs_on "$DTOOL_LAB_HOSTS" -- bash slow_end.sh
   run_id=$(json 'd["run_id"]')
   folder=here/experiment_output/$run_id
-  eventually 20 has_begun
+  eventually 60 has_begun
   expect_exit 0 dtool kill --json --grace 60 --yes "$run_id"
   expect_equal 0 "$(json 'd["runs"][0]["forced"]')"
   for rank in 0 1; do
