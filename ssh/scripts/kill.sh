@@ -7,7 +7,7 @@
 # run's, and so are its children, wherever it was started.
 boot=$(< /proc/sys/kernel/random/boot_id)
 for state in "${states[@]}"; do
-  mkdir -p "$state" && (flock -w 30 9; : > "$state/killed") 9>> "$state/lock"
+  { [ -d "$state" ] || mkdir -p "$state"; } && { flock -w 30 9; : > "$state/killed"; } 9>> "$state/lock"
 done
 # What a scheduler runs, the scheduler ends: a launcher that has one leaves the way in the state folder.
 for state in "${states[@]}"; do
@@ -20,22 +20,29 @@ declare -A leader=()  # pid and start time of the jobs' session leaders
 for state in "${states[@]}"; do
   read -r pid start at 2> /dev/null < "$state/process" || continue
   [ "$at" = "$boot" ] || continue
-  stat=$(cat "/proc/$pid/stat" 2> /dev/null)
+  { stat=$(< "/proc/$pid/stat"); } 2> /dev/null
   read -ra fields <<< "${stat##*) }"
   # Another start time: the pid was given out again, and the session with it.
   [ -z "$stat" ] || [ "${fields[19]}" = "$start" ] && leader[$pid]=$start
 done
 
-# PID.NAME of the screens of the named sessions; `screen -S` alone takes any name that begins alike
-screens() {
-  local name
+exec 8<> <(:)  # has nothing to read: a pause that costs no process
+pause() { read -rt 0.1 -u 8; }
+
+# Sets screens to PID.NAME of the named sessions' screens; `screen -S` alone takes any name that begins alike
+find_screens() {
+  local name each
+  screens=()
   for name in "${sessions[@]}"; do
-    screen -ls "$name" 2> /dev/null | awk -v name="$name" '{ i = index($1, "."); if (i && substr($1, i + 1) == name) print $1 }'
+    while read -r each _; do
+      [ "${each#*.}" != "$name" ] || screens+=("$each")
+    done < <(screen -ls "$name" 2> /dev/null)
   done
 }
 
-# pids of the processes whose environment has what grep is asked for
-bearers() { LC_ALL=C grep -lsz "$@" /proc/[0-9]*/environ | cut -d/ -f3; }
+# Prints the processes that have a run's id in their environment: `/proc/PID/environ:DTOOL_RUN_ID=RUN`. A line end in there is no
+# line end here, where it could name other processes.
+bearers() { [ -z "$run_id" ] || LC_ALL=C grep -Hsz '^DTOOL_RUN_ID=' /proc/[0-9]*/environ | tr '\n\0' '\1\n'; }
 
 # the user who started it; /proc/PID itself is root's where a program may not be traced
 is_mine() {
@@ -46,23 +53,29 @@ is_mine() {
   [ "$uid" = "$EUID" ]
 }
 
-# prints pid and start time of the members that live; $1: pids of the screens
+# Prints pid and start time of the members that live. The environments come before the processes, so that a child that is born
+# meanwhile counts as ours.
 members() {
-  local bearing='' seeds=$1 pid start
-  if [ -n "$run_id" ]; then
-    bearing=$(bearers '^DTOOL_RUN_ID=')  # before the next line, so that a child born meanwhile counts as ours
-    seeds+=" $(bearers -xF "DTOOL_RUN_ID=$run_id")"
-  fi
-  cat /proc/[0-9]*/stat 2> /dev/null | awk -v seeds="${seeds//$'\n'/ }" -v bearing="${bearing//$'\n'/ }" -v self=$$ \
-    -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" -v known="${!seen[*]}" -v known_starts="${seen[*]}" \
-    -v spare="${spare[*]}" '
+  local pid start
+  { bearers; echo; cat /proc/[0-9]*/stat 2> /dev/null; } |
+    LC_ALL=C run_id=$run_id awk -v seeds="${screens[*]%%.*}" -v self=$$ -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" \
+    -v known="${!seen[*]}" -v known_starts="${seen[*]}" -v spare="${spare[*]}" '
     BEGIN {
-      n = split(bearing, a); for (i = 1; i <= n; i++) foreign[a[i]] = 1
-      n = split(seeds, a); for (i = 1; i <= n; i++) { member[a[i]] = 1; delete foreign[a[i]] }
+      n = split(seeds, a); for (i = 1; i <= n; i++) member[a[i]] = 1
       n = split(leaders, a); split(leader_starts, b); for (i = 1; i <= n; i++) since[a[i]] = b[i]
       n = split(known, a); split(known_starts, b); for (i = 1; i <= n; i++) was[a[i]] = b[i]
       n = split(spare, a); for (i = 1; i <= n; i++) spared[a[i]] = 1
       spared[self] = 1
+    }
+    !are_processes && $0 == "" {
+      are_processes = 1
+      for (pid in member) delete foreign[pid]
+      next
+    }
+    !are_processes {
+      split($0, a, "/"); pid = a[3]
+      if (substr($0, index($0, "=") + 1) == ENVIRON["run_id"]) member[pid] = 1; else foreign[pid] = 1
+      next
     }
     { $0 = rest $0; rest = "" }
     NF < 44 { rest = $0 " "; next }  # a line end in the name of a process
@@ -94,30 +107,26 @@ members() {
 
 # Sets working and holding: the members that live, without and with what holds the jobs' terminals. Remembers who was met.
 look() {
-  local pid start holders
-  holders=$(screens | cut -d. -f1)
+  local pid start holders=" ${!leader[*]} ${screens[*]%%.*} "
   working=() holding=()
   while read -r pid start; do
     seen[$pid]=$start
-    case " ${!leader[*]} ${holders//$'\n'/ } " in
-      *" $pid "*) holding+=("$pid") ;;
-      *) working+=("$pid") ;;
-    esac
-  done < <(members "$holders")
+    case $holders in *" $pid "*) holding+=("$pid") ;; *) working+=("$pid") ;; esac
+  done < <(members)
   living=("${working[@]}" "${holding[@]}")
 }
 
 wait_for_end() {  # $1: of whom: working, holding or living; $2: tenths of a second
   local -n whom=$1
   local i
-  for ((i = 0; i < $2; i++)); do
+  for ((i = 0; i < $2 && ${#whom[@]} != 0; i++)); do
+    pause
     look
-    [ ${#whom[@]} != 0 ] || return
-    sleep 0.1
   done
 }
 
 forced=0
+find_screens
 look
 if [ ${#living[@]} != 0 ]; then
   # Screens and session leaders come last: with one of them the terminal goes, and what handles TERM gets a HUP in the midst
@@ -126,14 +135,14 @@ if [ ${#living[@]} != 0 ]; then
   wait_for_end working "$grace"
   [ ${#holding[@]} = 0 ] || kill -TERM "${holding[@]}" 2> /dev/null
   wait_for_end holding 5
-  for screen in $(screens); do screen -S "$screen" -X quit > /dev/null 2>&1; done
+  find_screens
+  for screen in "${screens[@]}"; do screen -S "$screen" -X quit > /dev/null 2>&1; done
   look
   forced=${#living[@]}
   for ((round = 0; round < 10 && ${#living[@]} != 0; round++)); do
     kill -KILL "${living[@]}" 2> /dev/null
     wait_for_end living 5
   done
-  look
   screen -wipe > /dev/null 2>&1
 fi
 answer ended $((${#seen[@]} - ${#living[@]}))
