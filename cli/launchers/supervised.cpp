@@ -4,6 +4,7 @@
 
 #include "cli/assignments.h"
 #include "cli/scripts.h"
+#include "ssh/scripts.h"
 
 namespace dtool::cli {
 namespace {
@@ -37,8 +38,10 @@ void add_supervision(const RunPlan& plan, const MachinePlan& machine, ssh::Scree
     job.files.emplace_back("report", scripts::kReport);
     return;
   }
-  job.files.emplace_back("take_reports.perl", scripts::kTake_reports_perl);
-  job.files.emplace_back("take_reports.python3", scripts::kTake_reports_python);
+  std::string perl(ssh::scripts::kListen_perl);
+  job.files.emplace_back("take_reports.perl", perl.append(scripts::kTake_reports_perl));
+  std::string python(ssh::scripts::kListen_python);
+  job.files.emplace_back("take_reports.python3", python.append(scripts::kTake_reports_python));
 }
 
 }  // namespace

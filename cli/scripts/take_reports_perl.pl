@@ -1,27 +1,13 @@
 # Takes the reports of a run's machines (report.sh) and hands each the decision, the newest line on standard input; prints
 # `report PLACE TEXT` for each that is new, and every few seconds for each that is not. Ends with its input. Arguments: port,
-# number of machines. The same as take_reports_python.py, for hosts that have the one or the other.
-use strict;
-use warnings;
-use Socket;
-
+# number of machines. Follows listen_perl.pl; the same as take_reports_python.py, for hosts that have the one or the other.
 my ($port, $machines) = @ARGV;
 $SIG{PIPE} = $SIG{HUP} = 'IGNORE';    # the session's terminal goes before its last words are told
 $| = 1;
 open(my $file, '<', 'token') or die "token: $!\n";
 chomp(my $token = <$file>);
 
-sub listen_at {
-    my ($family, $address) = @_;
-    socket(my $socket, $family, SOCK_STREAM, 0) or return;
-    setsockopt($socket, SOL_SOCKET, SO_REUSEADDR, 1);
-    setsockopt($socket, Socket::IPPROTO_IPV6(), Socket::IPV6_V6ONLY(), 0) if $family == AF_INET6;
-    setsockopt($socket, Socket::IPPROTO_TCP(), 9, 5);    # TCP_DEFER_ACCEPT: who says nothing holds nobody up
-    return bind($socket, $address) && listen($socket, 1024) ? $socket : undef;
-}
-my $listener = listen_at(AF_INET6, Socket::pack_sockaddr_in6($port, Socket::IN6ADDR_ANY()))
-  || listen_at(AF_INET, pack_sockaddr_in($port, INADDR_ANY))
-  || die "lost cannot listen on port $port: $!\n";
+my $listener = listen_on($port) || die "lost cannot listen on port $port: $!\n";
 
 my ($decision, $unread, %said) = ("0 run\n", '');
 while (1) {

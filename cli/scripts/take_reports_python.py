@@ -1,19 +1,15 @@
 # Takes the reports of a run's machines (report.sh) and hands each the decision, the newest line on standard input; prints
 # `report PLACE TEXT` for each that is new, and every few seconds for each that is not. Ends with its input. Arguments: port,
-# number of machines. The same as take_reports_perl.pl, for hosts that have the one or the other.
-import os, select, signal, socket, subprocess, sys, time
+# number of machines. Follows listen_python.py; the same as take_reports_perl.pl, for hosts that have the one or the other.
+import os, select, signal, subprocess, sys, time
 
 signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the session's terminal goes before its last words are told
 port, machines = int(sys.argv[1]), int(sys.argv[2])
 token = open("token").readline().strip()
 try:
-    listener = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=1024)
-except OSError:
-    try:
-        listener = socket.create_server(("", port), backlog=1024)
-    except OSError as error:
-        sys.exit(f"lost cannot listen on port {port}: {error.strerror}")
-listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 5)  # who says nothing holds nobody up
+    listener = listen_on(port)
+except OSError as error:
+    sys.exit(f"lost cannot listen on port {port}: {error.strerror}")
 decision, unread, said = b"0 run\n", b"", {}
 while True:
     ready, _, _ = select.select([0, listener], [], [])
