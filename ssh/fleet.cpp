@@ -20,6 +20,8 @@
 namespace dtool::ssh {
 namespace {
 
+constexpr const char* kNotStarted = "interrupted before its turn";
+
 /// One run() in progress: workers pull the next task and write into its slot.
 struct Round {
   std::vector<Task> tasks;
@@ -55,6 +57,11 @@ std::size_t make_room_for_files(std::size_t hosts, std::size_t width) {
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
   return std::min<std::size_t>(width, (limit.rlim_cur - least) / kAtWork);
+}
+
+void set_not_started(HostResult& result) {
+  result.failure = Failure::not_started;
+  result.error = kNotStarted;
 }
 
 class Fleet : public Remote {
@@ -144,7 +151,7 @@ asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
   HostResult& result = round.results[index];
   const TaskOptions options = task.options ? *task.options : round.options;
   Connection* connection = co_await links_->connect(task.host);
-  if (interrupted()) throw HostError(Failure::not_started, "interrupted before its turn");
+  if (interrupted()) throw HostError(Failure::not_started, kNotStarted);
   std::function<void(Stream, std::string_view)> on_output =
       [this, &round, &result, &task, options](Stream stream, std::string_view bytes) {
         if (options.keep_output == KeepOutput::yes)
@@ -249,16 +256,17 @@ asio::awaitable<void> Fleet::work(Round& round) {
   while (round.next < round.tasks.size()) {
     const std::size_t index = round.next++;
     if (interrupted()) {
-      round.results[index].failure = Failure::not_started;
-      round.results[index].error = "interrupted before its turn";
+      set_not_started(round.results[index]);
     } else {
       round.begun[index] = Clock::now();
       co_await answer(round, index);
       for (auto next = next_task(round, index); next; next = next_task(round, index)) {
-        round.tasks[index] = std::move(next->task);
+        const bool is_settled = next->task.has_value();
+        if (is_settled) round.tasks[index] = std::move(*next->task);
         const auto duration = next->pause;
         co_await pause(duration);
-        co_await answer(round, index);
+        if (is_settled) co_await answer(round, index);
+        if (!is_settled && interrupted()) set_not_started(round.results[index]);
       }
     }
     round.is_answered[index] = true;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ namespace dtool::ssh {
 struct ProgramOutput {
   std::vector<std::string> arguments;  ///< program first
   std::string input = {};              ///< all of its standard input
+  /// Where it is given: is told once, when the program has ended well and while a host is being
+  /// sent it, how many bytes it printed, and their SHA-256 in hex.
+  std::function<void(std::uint64_t, const std::string&)> on_whole = {};
 };
 
 /// A command line for the host's login shell, and all bytes of its standard input.
@@ -61,7 +65,9 @@ struct Task {
 
 /// What a host does after its task, over the same connection; over a new one where that is lost.
 struct NextTask {
-  Task task;
+  /// Nothing: that depends on other hosts and is not settled. After the pause the question comes
+  /// again, with the same result.
+  std::optional<Task> task;
   std::chrono::milliseconds pause{0};  ///< before it
 };
 
@@ -115,7 +121,8 @@ struct Listener {
   virtual void on_input(std::size_t /*host*/, std::uint64_t /*bytes*/) {}
   /// What the host is to do next, from the result of its last task: a further step that waits for
   /// no other host, or the same once more. Nothing: that was the host's answer. Is asked after each
-  /// task that was begun; after an interrupt a task that it names is answered with not_started.
+  /// task that was begun; after an interrupt a task that it names, and a question that was not
+  /// settled, is answered with not_started.
   virtual std::optional<NextTask> next_task(std::size_t /*host*/, const HostResult& /*result*/) {
     return std::nullopt;
   }

@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ssh/host_error.h"
 #include "ssh/relay.h"
@@ -22,6 +24,8 @@ namespace {
 
 /// How often a host that has all there is looks for more.
 constexpr std::chrono::milliseconds kLookAgain{5};
+/// How many bytes are digested at once.
+constexpr std::size_t kDigested = 1 << 20;
 
 /// Not in memory: /tmp often is, and the output may be larger than that.
 OwnedFd file_without_name() {
@@ -71,7 +75,8 @@ SharedOutput::SharedOutput(Reactor& reactor, const ProgramOutput& program)
       out_(file_without_name()),
       err_(file_without_name()),
       process_(reactor, Process::Program{program.arguments, {}, {}},
-               Process::Descriptors{in_.get(), out_.get(), err_.get(), -1}) {}
+               Process::Descriptors{in_.get(), out_.get(), err_.get(), -1}),
+      on_whole_(program.on_whole) {}
 
 void SharedOutput::expect_success(int exit_code) const {
   if (exit_code == 0) return;
@@ -94,6 +99,21 @@ asio::awaitable<bool> SharedOutput::send_what_is_there(Waiter& waiter, int fd, o
   co_return outcome == Waiter::Outcome::ready;
 }
 
+/// A piece at a time, so that no host waits for the rest: a host's pipe takes less than this.
+void SharedOutput::digest_more() {
+  if (!on_whole_) return;
+  const auto exit_code = process_.exit_code();  // before the size: nothing is added after it
+  std::vector<char> bytes(kDigested);
+  const ssize_t count = ::pread(out_.get(), bytes.data(), bytes.size(), digested_);
+  if (count > 0) {
+    digest_.add({bytes.data(), static_cast<std::size_t>(count)});
+    digested_ += count;
+  }
+  if (exit_code != 0 || digested_ < size_of(out_.get())) return;
+  const auto on_whole = std::exchange(on_whole_, nullptr);
+  on_whole(static_cast<std::uint64_t>(digested_), digest_.hex());
+}
+
 asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadline deadline,
                                          std::function<void(std::uint64_t)> on_sent) {
   const bool is_taken = co_await write_all(reactor_, fd, before, deadline);
@@ -106,8 +126,10 @@ asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadli
       const off_t earlier = at;
       const bool goes_on = co_await send_what_is_there(waiter, fd, at, deadline);
       if (!goes_on) co_return;
+      digest_more();
       if (at != earlier) on_sent(static_cast<std::uint64_t>(at));
     }
+    digest_more();
     if (exit_code) {
       expect_success(*exit_code);
       co_return;

@@ -9,6 +9,7 @@
 #include "ssh/process.h"
 #include "ssh/reactor.h"
 #include "ssh/remote.h"
+#include "ssh/sha256.h"
 
 namespace dtool::ssh {
 
@@ -26,6 +27,7 @@ class SharedOutput {
 
  private:
   asio::awaitable<bool> send_what_is_there(Waiter& waiter, int fd, off_t& at, Deadline deadline);
+  void digest_more();
   void expect_success(int exit_code) const;
 
   Reactor& reactor_;
@@ -33,7 +35,10 @@ class SharedOutput {
   OwnedFd in_;
   OwnedFd out_;
   OwnedFd err_;
-  Process process_;  // after its files
+  Process process_;                                                  // after its files
+  std::function<void(std::uint64_t, const std::string&)> on_whole_;  ///< nothing: has been told
+  Sha256 digest_;
+  off_t digested_ = 0;
 };
 
 }  // namespace dtool::ssh

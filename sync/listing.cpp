@@ -1,20 +1,19 @@
 #include "sync/listing.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <set>
 #include <stdexcept>
 #include <system_error>
+
+#include "ssh/sha256.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -23,31 +22,16 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostKept = 8;
 
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1)
-      throw std::runtime_error("this machine's OpenSSL has no SHA-256");
-  }
-  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
-  void add_with_end(const std::string& text) { add({text.c_str(), text.size() + 1}); }
-  std::string hex() {
-    std::array<unsigned char, 32> bytes{};
-    EVP_DigestFinal_ex(context_.get(), bytes.data(), nullptr);
-    std::string text;
-    for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-    return text;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
+/// As the hosts' programs write them: ended by a NUL.
+void add_with_end(ssh::Sha256& sha, const std::string& text) {
+  sha.add({text.c_str(), text.size() + 1});
+}
 
 std::string fingerprint_of(const std::vector<Entry>& entries) {
-  Sha256 sha;
+  ssh::Sha256 sha;
   for (const Entry& entry : entries) {
-    sha.add_with_end(entry.name);
-    sha.add_with_end(entry.facts);
+    add_with_end(sha, entry.name);
+    add_with_end(sha, entry.facts);
   }
   return sha.hex();
 }
@@ -97,12 +81,12 @@ Listing list_tree(const Tree& tree) {
 }
 
 std::string digest_of(const std::vector<Entry>& entries) {
-  Sha256 sha;
+  ssh::Sha256 sha;
   for (const Entry& entry : entries) {
     if (entry.is_folder()) continue;
     sha.add("./");
-    sha.add_with_end(entry.name);
-    sha.add_with_end(entry.facts);
+    add_with_end(sha, entry.name);
+    add_with_end(sha, entry.facts);
   }
   return sha.hex();
 }

@@ -60,7 +60,7 @@ struct FakeRemote : ssh::Remote {
       ssh::HostResult result = answer(std::move(task), round, listener, options);
       auto next = is_interrupted ? std::nullopt : listener.next_task(host, result);
       for (std::size_t step = round + 1; next; ++step) {
-        result = answer(std::move(next->task), step, listener, options);
+        result = answer(std::move(next->task.value()), step, listener, options);
         next = listener.next_task(host, result);
       }
       listener.on_result(host, result);

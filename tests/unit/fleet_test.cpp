@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "ssh/quote.h"
 #include "tests/unit/temporary_folder.h"
@@ -61,6 +63,48 @@ TEST(Fleet, AHostGoesOnWhileAnotherIsAtItsFirstTask) {
   const auto results =
       here(2)->run({{0, Command{"cat " + fifo}}, {1, Command{"true"}}}, steps, RunOptions{{20s}});
   EXPECT_EQ(results.at(0).out, "from the second task\n") << results[0].error;
+}
+
+/// Its first host has nothing further to do before the second one is through.
+struct FirstWaits : Steps {
+  std::optional<NextTask> next_task(std::size_t host, const HostResult& result) override {
+    if (host != 0 || !seen[0].empty()) return Steps::next_task(host, result);
+    if (answers[1].empty()) return NextTask{std::nullopt, 5ms};
+    return Steps::next_task(host, result);
+  }
+};
+
+TEST(Fleet, AHostMayWaitForAnother) {
+  FirstWaits steps;
+  steps.next[0] = {next(0, "printf second")};
+  steps.next[1] = {next(1, "printf third")};
+  const auto results = here(2)->run({{0, Command{"printf first"}}, {1, Command{"printf second"}}},
+                                    steps, RunOptions{{20s}});
+  EXPECT_EQ(steps.seen[0], (std::vector<std::string>{"first", "second"}));
+  EXPECT_EQ(results.at(0).out, "second");
+}
+
+TEST(Fleet, AnInterruptEndsAWait) {
+  FirstWaits steps;
+  const auto remote = here(2);
+  const auto results = remote->run(
+      {{0, Command{"true"}}, {1, Command{"kill -INT $PPID; sleep 0.2; exec sleep 1"}}}, steps, {});
+  EXPECT_EQ(results.at(0).failure, Failure::not_started);
+}
+
+TEST(Fleet, AProgramsOutputIsToldWhenItIsWhole) {
+  auto output = std::make_shared<ProgramOutput>();
+  output->arguments = {"sh", "-c", "printf abc; sleep 0.1; head -c 3000000 /dev/zero; printf def"};
+  std::vector<std::pair<std::uint64_t, std::string>> told;
+  output->on_whole = [&told](std::uint64_t bytes, const std::string& sha256) {
+    told.emplace_back(bytes, sha256);
+  };
+  const Command command{"cat | sha256sum | cut -d ' ' -f 1", "", output};
+  Steps steps;
+  const auto results = here(2)->run({{0, command}, {1, command}}, steps, RunOptions{{60s}});
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].first, 3'000'006U);
+  EXPECT_EQ(told[0].second + "\n", results.at(1).out);
 }
 
 TEST(Fleet, ATasksOwnOptionsGoBeforeThoseOfTheRun) {

@@ -52,7 +52,7 @@ struct FakeRemote : ssh::Remote {
       for (auto next = listener.next_task(task.host, result); next;
            next = listener.next_task(task.host, result)) {
         const auto before = result.elapsed;
-        result = tell(next->task, listener);
+        result = tell(next->task.value(), listener);
         result.elapsed += before;
       }
       listener.on_result(task.host, result);
