@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
 
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "ssh/client_config.h"
+#include "sync/package.h"
 
 namespace dtool::cli {
 namespace {
@@ -72,11 +74,16 @@ class CodePush::Progress : public tree_sync::PushListener {
 };
 
 CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
-                   const tree_sync::Tree& tree, const std::vector<std::string>& folders)
-    : console_(console), progress_(std::make_unique<Progress>(console, folders.size())) {
+                   const tree_sync::Tree& tree, const std::vector<std::string>& folders,
+                   tree_sync::Relay relay)
+    : console_(console),
+      hosts_(hosts),
+      progress_(std::make_unique<Progress>(console, folders.size())) {
+  if (relay == tree_sync::Relay::yes && !tree_sync::can_seal())
+    throw UsageError("--relay needs openssl on this machine", "apt-get install openssl");
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
-  steps_ = tree_sync::make_push(hosts, tree, destinations, *progress_, {});
+  steps_ = tree_sync::make_push(hosts, tree, destinations, *progress_, {}, relay);
 }
 
 CodePush::~CodePush() = default;
@@ -84,7 +91,30 @@ CodePush::~CodePush() = default;
 std::vector<ssh::HostResult> CodePush::finish(ssh::Remote& remote) {
   auto results = steps_->finish(remote);
   console_.progress("");
+  note_missed();
   return results;
+}
+
+/// One line, however many hosts it was: of the reasons the first few.
+void CodePush::note_missed() const {
+  constexpr std::size_t kReasons = 3;
+  std::set<std::size_t> indices;
+  std::set<std::string> reasons;
+  std::string told;
+  for (const tree_sync::Missed& each : steps_->missed()) {
+    indices.insert(each.host);
+    const bool is_new = reasons.insert(each.reason).second;
+    if (!is_new || reasons.size() > kReasons) continue;
+    told += fmt::format("{}{}: {}", told.empty() ? "" : "; ", ssh::to_string(hosts_.at(each.host)),
+                        each.reason);
+  }
+  if (indices.empty()) return;
+  std::vector<ssh::Host> hosts;
+  for (const std::size_t index : indices) hosts.push_back(hosts_.at(index));
+  console_.note(
+      fmt::format("{}: the code was not passed on there as planned, and came another way "
+                  "({}{})",
+                  fold_hosts_in_short(hosts), told, reasons.size() > kReasons ? "; …" : ""));
 }
 
 }  // namespace dtool::cli

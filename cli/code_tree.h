@@ -22,11 +22,11 @@ std::string code_folder(const ssh::Host& host, const std::string& code_path);
 tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir);
 
 /// That tree on its way into `folders`, one a host; tells the progress. All arguments must outlive
-/// it.
+/// it. Throws UsageError where this machine lacks what a relay needs.
 class CodePush {
  public:
   CodePush(Console& console, const std::vector<ssh::Host>& hosts, const tree_sync::Tree& tree,
-           const std::vector<std::string>& folders);
+           const std::vector<std::string>& folders, tree_sync::Relay relay);
   ~CodePush();
 
   /// What each host is to do for it.
@@ -37,7 +37,10 @@ class CodePush {
 
  private:
   class Progress;
+  void note_missed() const;
+
   Console& console_;
+  const std::vector<ssh::Host>& hosts_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<tree_sync::Pushing> steps_;
 };

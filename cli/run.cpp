@@ -181,7 +181,8 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   const std::vector<std::string> folders = code_folders(targets);
   if (wants_sync()) {
     tree = read_code_tree(flags_.excludes, flags_.output_dir);
-    push.emplace(console, remote.hosts(), *tree, folders);
+    const auto relay = flags_.relay ? tree_sync::Relay::yes : tree_sync::Relay::no;
+    push.emplace(console, remote.hosts(), *tree, folders, relay);
   }
   const std::vector<Checked> checked =
       check_hosts(console, remote, needs(folders), push ? &push->steps() : nullptr);

@@ -62,7 +62,10 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--exclude", flags.excludes, "files not to send; repeatable")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  app.add_flag("--no_sync", flags.no_sync, "do not send the current folder");
+  const auto no_sync = app.add_flag("--no_sync", flags.no_sync, "do not send the current folder");
+  app.add_flag("--relay", flags.relay,
+               "hosts pass the current folder on to hosts, so that it leaves this machine once")
+      ->excludes(no_sync);
   app.add_flag("--follow", flags.follow,
                "print all machines' logs until the run ends, and return its exit code");
   app.add_flag("--dry_run", flags.dry_run, "say what would run where, and touch nothing");
@@ -76,6 +79,7 @@ void apply_settings(const Settings& settings, RunFlags& flags) {
   use(flags.code_path, settings.code_path, "");
   use(flags.output_dir, settings.output_dir, "experiment_output");
   use(flags.nproc_per_node, settings.nproc_per_node, "auto");
+  flags.relay = flags.relay || settings.relay.value_or(false);
   flags.excludes.insert(flags.excludes.end(), settings.exclude.begin(), settings.exclude.end());
 }
 

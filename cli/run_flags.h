@@ -34,6 +34,7 @@ struct RunFlags {
   std::vector<std::string> exports;
   std::vector<std::string> excludes;
   bool no_sync = false;
+  bool relay = false;
   bool follow = false;
   bool dry_run = false;
 };

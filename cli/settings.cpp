@@ -80,12 +80,13 @@ std::string read_nproc_per_node(const StrictTable& table) {
 
 void read_run(Settings& settings, const StrictTable& table) {
   table.require_known({"code_path", "env_activate_path", "output_dir", "nproc_per_node", "exclude",
-                       "modules", "container", "container_engine", "bind"});
+                       "relay", "modules", "container", "container_engine", "bind"});
   read_into(settings.code_path, table, "code_path");
   read_into(settings.env_activate_path, table, "env_activate_path");
   read_into(settings.output_dir, table, "output_dir");
   if (table.has("nproc_per_node")) settings.nproc_per_node = read_nproc_per_node(table);
   if (auto patterns = table.texts("exclude")) settings.exclude = std::move(*patterns);
+  if (const auto relay = table.boolean("relay")) settings.relay = relay;
   read_into(settings.modules, table, "modules");
   read_into(settings.container, table, "container");
   read_into(settings.container_engine, table, "container_engine");

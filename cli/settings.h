@@ -28,6 +28,7 @@ struct Settings {
   std::optional<std::string> output_dir;
   std::optional<std::string> nproc_per_node;  ///< a number or `auto`
   std::vector<std::string> exclude;
+  std::optional<bool> relay;
   std::optional<std::string> modules;  ///< names, separated by blanks
   std::optional<std::string> container;
   std::optional<std::string> container_engine;

@@ -104,6 +104,13 @@ std::optional<std::string> StrictTable::text(std::string_view key) const {
   return node->as_string()->get();
 }
 
+std::optional<bool> StrictTable::boolean(std::string_view key) const {
+  const toml::node* node = place_->table->get(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_boolean()) refuse(key, fmt::format("is {}, not true or false", describe(*node)));
+  return node->as_boolean()->get();
+}
+
 std::optional<std::int64_t> StrictTable::integer(std::string_view key) const {
   const toml::node* node = place_->table->get(key);
   if (node == nullptr) return std::nullopt;

@@ -28,6 +28,7 @@ class StrictTable {
   bool holds_text(std::string_view key) const;  ///< for keys that may be a string or something else
 
   std::optional<std::string> text(std::string_view key) const;
+  std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;
   std::optional<double> number(std::string_view key) const;  ///< integers too
   std::optional<std::vector<std::string>> texts(std::string_view key) const;

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "ssh/remote.h"
@@ -17,9 +19,18 @@ namespace dtool::tree_sync {
 /// How a package is compressed: what both this machine and the host have.
 enum class Compression { zstd, gzip };
 
-/// What is sent: an archive of tar's, compressed. It has two lists of names, each ended by NULs:
-/// `incoming`, of the files that come, and `removed`, of those that the tree no longer has; then
-/// the files, in `tree/`.
+/// Whether a package is encrypted, for what others pass on.
+enum class Seal { no, yes };
+
+/// By what a host that has a package from another knows that it is this one.
+struct Sum {
+  std::uint64_t bytes = 0;
+  std::string sha256;  ///< hex
+};
+
+/// What is sent: an archive of tar's, compressed, and where it is to be, sealed. It has two lists
+/// of names, each ended by NULs: `incoming`, of the files that come, and `removed`, of those that
+/// the tree no longer has; then the files, in `tree/`.
 struct Package {
   std::shared_ptr<const ssh::ProgramOutput> stream;
   Compression compression = Compression::zstd;
@@ -27,15 +38,42 @@ struct Package {
   std::string incoming_digest;  ///< digest_of what comes
   std::size_t files = 0;        ///< that come
   std::uint64_t bytes = 0;      ///< of them, uncompressed
+  std::string key = {};         ///< of a sealed one: the password of openssl's AES; else empty
+  std::shared_ptr<std::optional<Sum>> sum = {};  ///< of a sealed one: known once it was made
 };
+
+/// `bytes` random bytes in hex, from the kernel: for keys and secrets.
+std::string random_hex(std::size_t bytes);
 
 /// The package that leads to `now` from the tree of `before`; from an empty folder where that has
 /// no entries. Nothing where rsync does it better: where a file and a folder changed places, and
 /// where large files were rewritten, of which rsync sends only the parts that differ.
 std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vector<Entry>& before,
-                            Compression compression);
+                            Compression compression, Seal seal = Seal::no);
 
-/// Whether this machine can compress so.
+/// Whether this machine can compress so. / Whether it can seal packages.
 bool can_compress(Compression compression);
+bool can_seal();
+
+/// The packages of one push, each made when the first host wants it.
+class Packages {
+ public:
+  /// Both must outlive it.
+  Packages(const Tree& tree, const Listing& now) : tree_(tree), now_(now) {}
+
+  /// Notes how the tree looks, which is the basis of later packages. Where that cannot be, the next
+  /// push is slower, and no worse: a home that is full or cannot be written is for others to
+  /// complain of.
+  void keep_basis() const;
+
+  /// What a host lacks whose tree has that fingerprint (empty: it has nothing); stays where it is.
+  /// Null where this launcher does not know that tree, or rsync does it better.
+  const Package* get(const std::string& basis, Compression compression, Seal seal);
+
+ private:
+  const Tree& tree_;
+  const Listing& now_;
+  std::map<std::tuple<std::string, Compression, Seal>, std::optional<Package>> packages_;
+};
 
 }  // namespace dtool::tree_sync

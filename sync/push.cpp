@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <map>
 #include <random>
 #include <stdexcept>
 #include <utility>
 
-#include "ssh/client_config.h"
 #include "ssh/script.h"
 #include "sync/listing.h"
 #include "sync/package.h"
@@ -17,25 +15,15 @@
 namespace dtool::tree_sync {
 namespace {
 
-enum class Step { ask, unpack, prepare, send, prune, done };
+/// `await`: for a host that it can have the package from.
+enum class Step { ask, await, unpack, prepare, send, prune, done };
+
+/// How soon a host that has to wait for others asks again.
+constexpr std::chrono::milliseconds kAskAgain{20};
 
 std::string random_name() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}", random(), random());
-}
-
-/// Where listings of trees that were sent are kept, to know what a host has that has one of them.
-std::filesystem::path kept_folder() {
-  return std::filesystem::path(ssh::home_folder()) / ".dtool" / "sent";
-}
-
-/// Without it the next push is slower, and no worse: a home that is full or cannot be written is
-/// for others to complain of.
-void keep(const Listing& listing) {
-  try {
-    keep_listing(listing, kept_folder());
-  } catch (const std::filesystem::filesystem_error&) {
-  }
 }
 
 /// One host on its way through the steps.
@@ -45,6 +33,7 @@ struct Slot {
   Asked asked = {};
   bool shares = false;  ///< its folder with a host that has it in hand: it waits for that one
   const Package* package = nullptr;
+  RelayPart part = {};
   std::string lock = {};
   ssh::HostResult result = {};
   Pushed pushed = {};
@@ -57,10 +46,11 @@ class Push : public Pushing {
  public:
   Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
        const std::vector<Destination>& destinations, PushListener& listener,
-       const ssh::TaskOptions& options);
+       const ssh::TaskOptions& options, Relay relay);
 
   ssh::Task first_task(std::size_t host) const override { return task(*by_host_.at(host)); }
   std::vector<ssh::HostResult> finish(ssh::Remote& remote) override;
+  std::vector<Missed> missed() const override;
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_input(std::size_t host, std::uint64_t bytes) override;
@@ -73,7 +63,10 @@ class Push : public Pushing {
   ssh::Command command(const Slot& slot, const Place& place) const;
   Step next_step(Slot& slot);
   Step after_ask(Slot& slot);
+  Step take_part(Slot& slot);
+  Step after_unpack(Slot& slot);
   const Package* package_for(const Slot& slot);
+  Relaying* relaying_of(const Slot& slot);
 
   const std::vector<ssh::Host>& hosts_;
   const Tree& tree_;
@@ -81,7 +74,10 @@ class Push : public Pushing {
   const std::string name_ = random_name();
   int round_ = 0;  ///< one more each time that hosts go on which had to wait
   bool is_kept_ = false;
-  std::map<std::pair<std::string, Compression>, std::optional<Package>> packages_;
+  Packages packages_;
+  const Relay relay_;
+  std::map<const Package*, Relaying> relayings_;  ///< of sealed packages
+  std::vector<Missed> without_openssl_;
   mutable Names names_;
   PushListener& listener_;
   const ssh::TaskOptions options_;
@@ -91,10 +87,12 @@ class Push : public Pushing {
 
 Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
            const std::vector<Destination>& destinations, PushListener& listener,
-           const ssh::TaskOptions& options)
+           const ssh::TaskOptions& options, Relay relay)
     : hosts_(hosts),
       tree_(tree),
       listing_(list_tree(tree)),
+      packages_(tree_, listing_),
+      relay_(relay),
       names_(tree),
       listener_(listener),
       options_(options) {
@@ -134,8 +132,15 @@ std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
   return results;
 }
 
+std::vector<Missed> Push::missed() const {
+  std::vector<Missed> all = without_openssl_;
+  for (const auto& [package, relaying] : relayings_)
+    all.insert(all.end(), relaying.missed().begin(), relaying.missed().end());
+  return all;
+}
+
 ssh::Command Push::command(const Slot& slot, const Place& place) const {
-  if (slot.step == Step::unpack) return unpack_command(*slot.package, slot.asked, place);
+  if (slot.step == Step::unpack) return unpack_command(*slot.package, slot.asked, place, slot.part);
   if (slot.step == Step::prepare) return prepare_command(names_, slot.asked, place);
   if (slot.step == Step::prune) return prune_command(names_, slot.asked, place);
   const bool is_alone = slots_.size() == 1;
@@ -157,6 +162,10 @@ ssh::Task Push::task(const Slot& slot) const {
 
 void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
   Slot& slot = *by_host_.at(host);
+  Relaying* relaying = slot.step == Step::unpack ? relaying_of(slot) : nullptr;
+  if (relaying != nullptr && stream == ssh::Stream::out) {
+    if (const auto received = relaying->heard(host, bytes)) listener_.on_bytes(host, *received);
+  }
   if (slot.step != Step::send) return;
   if (stream == ssh::Stream::err) {
     slot.err += bytes;
@@ -169,7 +178,10 @@ void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view byte
 }
 
 void Push::on_input(std::size_t host, std::uint64_t bytes) {
-  if (by_host_.at(host)->step == Step::unpack) listener_.on_bytes(host, bytes);
+  const Slot& slot = *by_host_.at(host);
+  if (slot.step != Step::unpack) return;
+  listener_.on_bytes(host, bytes);
+  if (Relaying* relaying = relaying_of(slot)) relaying->sent(host, bytes);
 }
 
 std::optional<ssh::NextTask> Push::next_task(std::size_t host, const ssh::HostResult& result) {
@@ -179,6 +191,7 @@ std::optional<ssh::NextTask> Push::next_task(std::size_t host, const ssh::HostRe
   slot.step = next_step(slot);
   slot.result.out.clear();
   if (slot.step == Step::done) return std::nullopt;
+  if (slot.step == Step::await) return ssh::NextTask{std::nullopt, kAskAgain};
   return ssh::NextTask{task(slot)};
 }
 
@@ -199,13 +212,25 @@ const Package* Push::package_for(const Slot& slot) {
   const bool fits = asked.state == Asked::State::known || asked.state == Asked::State::empty;
   // Of this machine's own folders rsync copies as fast, and there is nobody to share with.
   if (!fits || !asked.compression || hosts_.at(slot.destination.host).is_local) return nullptr;
-  const auto [found, is_new] = packages_.try_emplace({asked.basis, *asked.compression});
-  if (is_new) {
-    std::optional<std::vector<Entry>> before{std::in_place};
-    if (asked.state == Asked::State::known) before = kept_listing(asked.basis, kept_folder());
-    if (before) found->second = pack(tree_, listing_, *before, *asked.compression);
-  }
-  return found->second ? &*found->second : nullptr;
+  const bool is_sealed = relay_ == Relay::yes && slots_.size() > 1 && asked.has_openssl;
+  return packages_.get(asked.state == Asked::State::known ? asked.basis : "", *asked.compression,
+                       is_sealed ? Seal::yes : Seal::no);
+}
+
+Relaying* Push::relaying_of(const Slot& slot) {
+  const auto found = relayings_.find(slot.package);
+  return found == relayings_.end() ? nullptr : &found->second;
+}
+
+/// Unpacking, or waiting until it is clear from where the package comes.
+Step Push::take_part(Slot& slot) {
+  if (slot.package->key.empty()) return Step::unpack;
+  Relaying& relaying =
+      relayings_.try_emplace(slot.package, *slot.package, slots_.size()).first->second;
+  const auto part = relaying.part_for(slot.destination.host);
+  if (!part) return Step::await;
+  slot.part = *part;
+  return Step::unpack;
 }
 
 Step Push::after_ask(Slot& slot) {
@@ -216,22 +241,34 @@ Step Push::after_ask(Slot& slot) {
   slot.shares = asked->state == Asked::State::shared;
   if (slot.pushed.is_the_tree || slot.shares || asked->state == Asked::State::whole)
     return Step::done;
-  if (!std::exchange(is_kept_, true)) keep(listing_);
+  if (!std::exchange(is_kept_, true)) packages_.keep_basis();
   slot.package = package_for(slot);
-  return slot.package == nullptr ? Step::prepare : Step::unpack;
+  if (slot.package == nullptr) return Step::prepare;
+  if (relay_ == Relay::yes && !asked->has_openssl)
+    without_openssl_.push_back({slot.destination.host, "openssl is not there"});
+  return take_part(slot);
+}
+
+Step Push::after_unpack(Slot& slot) {
+  if (Relaying* relaying = relaying_of(slot)) {
+    const auto next = relaying->ended(slot.destination.host, slot.result.out);
+    if (next == Relaying::Next::asks_again) return take_part(slot);
+  }
+  const auto unpacked = read_unpacked(slot.result);
+  if (!unpacked) return Step::done;
+  if (!unpacked->is_whole) return Step::prepare;
+  slot.pushed = {{slot.package->files, slot.package->bytes}, unpacked->removed, false};
+  return Step::done;
 }
 
 Step Push::next_step(Slot& slot) {
   switch (slot.step) {
     case Step::ask:
       return after_ask(slot);
-    case Step::unpack: {
-      const auto unpacked = read_unpacked(slot.result);
-      if (!unpacked) return Step::done;
-      if (!unpacked->is_whole) return Step::prepare;
-      slot.pushed = {{slot.package->files, slot.package->bytes}, unpacked->removed, false};
-      return Step::done;
-    }
+    case Step::await:
+      return slot.result.failure == ssh::Failure::none ? take_part(slot) : Step::done;
+    case Step::unpack:
+      return after_unpack(slot);
     case Step::prepare:
       slot.lock = read_prepared(slot.result).value_or("");
       return slot.lock.empty() ? Step::done : Step::send;
@@ -270,14 +307,16 @@ std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResul
 
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
-                                   PushListener& listener, const ssh::TaskOptions& options) {
-  return std::make_unique<Push>(hosts, tree, destinations, listener, options);
+                                   PushListener& listener, const ssh::TaskOptions& options,
+                                   Relay relay) {
+  return std::make_unique<Push>(hosts, tree, destinations, listener, options, relay);
 }
 
 std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
                                   const std::vector<Destination>& destinations,
-                                  PushListener& listener, const ssh::RunOptions& options) {
-  const auto pushing = make_push(remote.hosts(), tree, destinations, listener, options);
+                                  PushListener& listener, const ssh::RunOptions& options,
+                                  Relay relay) {
+  const auto pushing = make_push(remote.hosts(), tree, destinations, listener, options, relay);
   std::vector<ssh::Task> tasks;
   for (const Destination& each : destinations) tasks.push_back(pushing->first_task(each.host));
   remote.run(std::move(tasks), *pushing, options);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ssh/remote.h"
+#include "sync/relaying.h"
 #include "sync/rsync.h"
 #include "sync/tree.h"
 
@@ -45,6 +46,10 @@ struct PushListener {
   virtual void on_interrupt(const std::vector<std::size_t>& /*running*/) {}
 };
 
+/// Whether hosts pass a package on to hosts, so that it leaves this machine once and not once a
+/// host.
+enum class Relay { no, yes };
+
 /// A push whose hosts each go from step to step without waiting for one another. A listener that
 /// has them do other things before it hands on to this what it is told of those that have begun.
 struct Pushing : ssh::Listener {
@@ -53,6 +58,9 @@ struct Pushing : ssh::Listener {
   /// When all have answered: has those go on that share their folder with another host and had to
   /// wait for it, and returns the results in the destinations' order.
   virtual std::vector<ssh::HostResult> finish(ssh::Remote& remote) = 0;
+  /// Under Relay::yes: which hosts did not have the tree as they should, at first; they had it from
+  /// another one then, or from here.
+  virtual std::vector<Missed> missed() const { return {}; }
 };
 
 /// `hosts` are the Remote's. The timeout in `options` is for each of a host's steps. Throws
@@ -60,7 +68,8 @@ struct Pushing : ssh::Listener {
 /// destinations on one host. `tree` and `listener` must outlive it.
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
-                                   PushListener& listener, const ssh::TaskOptions& options);
+                                   PushListener& listener, const ssh::TaskOptions& options,
+                                   Relay relay = Relay::no);
 
 /// Sends `tree` to all destinations, at most one a host; results in their order. A file of the tree
 /// replaces whatever bears its name there, except a folder with something in it that dtool did not
@@ -68,7 +77,8 @@ std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tr
 /// its exit code and `error` its own words. Throws and options as make_push.
 std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
                                   const std::vector<Destination>& destinations,
-                                  PushListener& listener, const ssh::RunOptions& options);
+                                  PushListener& listener, const ssh::RunOptions& options,
+                                  Relay relay = Relay::no);
 
 /// The answers of a script of this folder's. Nothing where it failed; then `result` is given its
 /// error and hint.

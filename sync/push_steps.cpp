@@ -10,6 +10,7 @@
 #include "ssh/quote.h"
 #include "ssh/read_file.h"
 #include "ssh/script.h"
+#include "ssh/scripts.h"
 #include "sync/push.h"
 #include "sync/scripts.h"
 
@@ -51,6 +52,27 @@ std::optional<std::size_t> read_number(const std::string& text) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   if (read.ec != std::errc()) return std::nullopt;
   return number;
+}
+
+/// What a host does with a sealed package beside unpacking it.
+std::string passing_on(const Package& package, const RelayPart& part) {
+  std::string text = fmt::format("secret={}\nparent_address=\n", ssh::quote(part.secret));
+  if (!part.secret.empty()) {
+    const auto program = [](std::string_view listen, std::string_view serve) {
+      return ssh::quote(std::string(listen).append(serve));
+    };
+    text += fmt::format("serve_with_perl={}\nserve_with_python={}\n",
+                        program(ssh::scripts::kListen_perl, scripts::kServe_perl),
+                        program(ssh::scripts::kListen_python, scripts::kServe_python));
+  }
+  if (part.parent) {
+    text += fmt::format("parent_address={}\nparent_port={}\nparent_secret={}\n",
+                        ssh::quote(part.parent->address), part.parent->port,
+                        ssh::quote(part.parent->secret));
+    const Sum& sum = package.sum->value();
+    text += fmt::format("package_size={}\npackage_digest={}\n", sum.bytes, sum.sha256);
+  }
+  return text.append(scripts::kPass_on);
 }
 
 ssh::Command with_names(std::string_view script, Names& names, const Asked& host,
@@ -101,6 +123,7 @@ std::optional<Asked> read_asked(ssh::HostResult& result) {
   asked.state = state->second;
   asked.basis = ssh::find_answer(*answers, "basis").value_or("");
   asked.has_gzip = has("gzip");
+  asked.has_openssl = has("openssl");
   asked.lock = ssh::find_answer(*answers, "lock").value_or("");
   if (!has("tar") || !has("find")) return asked;
   if (has("zstd") && can_compress(Compression::zstd)) {
@@ -111,13 +134,17 @@ std::optional<Asked> read_asked(ssh::HostResult& result) {
   return asked;
 }
 
-ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place) {
+ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place,
+                            const RelayPart& part) {
   std::string text = preamble(place, host.lock);
   text += fmt::format("incoming_digest={}\npatience={}\n", package.incoming_digest,
                       place.patience.count());
   text += fmt::format("names_change={}\ndecompress={}\n", package.changes_names ? "yes" : "no",
                       package.compression == Compression::zstd ? "'zstd -dc'" : "'gzip -dc'");
-  return ssh::bash(text.append(scripts::kUnpack), package.stream);
+  text += fmt::format("key={}\n", ssh::quote(package.key));
+  if (!package.key.empty()) text += passing_on(package, part);
+  text += scripts::kUnpack;
+  return part.parent ? ssh::bash(text) : ssh::bash(text, package.stream);
 }
 
 std::optional<Unpacked> read_unpacked(ssh::HostResult& result) {

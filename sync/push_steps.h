@@ -11,6 +11,7 @@
 #include "ssh/remote.h"
 #include "sync/listing.h"
 #include "sync/package.h"
+#include "sync/relaying.h"
 #include "sync/tree.h"
 
 namespace dtool::tree_sync {
@@ -42,14 +43,17 @@ struct Asked {
   std::string basis = {};                       ///< the known tree's fingerprint
   std::optional<Compression> compression = {};  ///< of packages; nothing: it cannot unpack any
   bool has_gzip = false;
-  std::string lock = {};  ///< where the host keeps what it knows of the folder: a path there
+  bool has_openssl = false;  ///< it can open a sealed package
+  std::string lock = {};     ///< where the host keeps what it knows of the folder: a path there
 };
 
 /// Nothing where it failed; then `result` is given its error and hint.
 std::optional<Asked> read_asked(ssh::HostResult& result);
 
-/// Unpacks what leads to the tree from what is there, and lets the files take their places.
-ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place);
+/// Unpacks what leads to the tree from what is there, and lets the files take their places. `part`
+/// is for a sealed package.
+ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place,
+                            const RelayPart& part = {});
 
 /// What became of a package.
 struct Unpacked {

@@ -73,6 +73,8 @@ if(DTOOL_TESTS)
     tests/unit/pull_test.cpp
     tests/unit/push_steps_test.cpp
     tests/unit/push_test.cpp
+    tests/unit/relay_push_test.cpp
+    tests/unit/relay_tree_test.cpp
     tests/unit/rsync_test.cpp
     tests/unit/tree_test.cpp)
   target_link_libraries(sync_tests PRIVATE dtool_warnings dtool_sync GTest::gtest)
@@ -306,6 +308,7 @@ if(DTOOL_TESTS)
       ssh_configuration_is_honoured
       status_tells_how_each_machine_is
       status_watches_until_the_run_ends
+      hosts_pass_the_tree_on_to_hosts
       sync_sends_each_host_what_it_lacks
       the_next_command_opens_no_connection
       three_hosts_train_mnist

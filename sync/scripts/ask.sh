@@ -119,6 +119,6 @@ name_files "$key$own"
 take_lock
 answer lock "$lock"
 tell_what_is_there
-for program in tar find zstd gzip; do
+for program in tar find zstd gzip openssl; do
   ! command -v $program > /dev/null || answer has $program
 done

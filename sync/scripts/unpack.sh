@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2030,SC2031,SC2154
 # Puts a package (sync/package.h) in its place: standard input has it. Follows manifest.sh; defined before, too:
-# incoming_digest, names_change (no where the tree has the files that it had), decompress, and patience (seconds). What
-# comes is unpacked aside and looked at; only then do all new files take their places together.
+# incoming_digest, names_change (no where the tree has the files that it had), decompress, patience (seconds), and key (of
+# a sealed package, which pass_on.sh, between these two, gets; else empty). What comes is unpacked aside and looked at; only
+# then do all new files take their places together.
 enter_destination
 
 # Whatever it is, rsync then does it in its own way, and tells better what is wrong.
@@ -14,6 +15,7 @@ unpack() {
   exec 5>&1
   {
     echo "$BASHPID" >&5
+    [ -z "$key" ] || exec < <(unseal 5>&-)
     # shellcheck disable=SC2086
     exec $decompress 5>&- 2> "$staging/said"
   } | tar --extract --file=- --directory="$staging" --preserve-permissions --no-same-owner 5>&- 2>> "$staging/said"
@@ -82,6 +84,7 @@ staging=$PWD/.~dtool~.$$$RANDOM
 work=$staging
 trap clear_up EXIT
 mkdir "$staging" || give_up "no folder can be made in $PWD"
+[ -z "$key" ] || take_package
 receive || give_up "the package cannot be unpacked: $(head -n 1 "$work/said")"
 [ -d "$staging/tree" ] || mkdir "$staging/tree"
 cd "$staging/tree" || give_up "the package cannot be entered"
@@ -108,3 +111,4 @@ work=
 settle || give_up "the tree is not what it should be"
 answer unpacked yes
 answer removed "$removed"
+[ -z "$key" ] || stop_serving

@@ -34,7 +34,7 @@ double cpu_seconds() {
 }
 
 int send(const std::string& start, const std::string& folder, const std::string& place,
-         const std::string& hosts) {
+         const std::string& hosts, tree_sync::Relay relay) {
   ssh::ConnectOptions connect;
   connect.width = 1000;
   const auto remote = ssh::make_fleet(ssh::parse_hosts(hosts, {}), connect);
@@ -52,11 +52,17 @@ int send(const std::string& start, const std::string& folder, const std::string&
   for (std::size_t i = 0; i < remote->hosts().size(); ++i) destinations.push_back({i, place});
   tree_sync::PushListener nobody;
   int failed = 0;
-  for (const ssh::HostResult& result : push(*remote, tree, destinations, nobody, {})) {
+  const auto pushing = tree_sync::make_push(remote->hosts(), tree, destinations, nobody, {}, relay);
+  std::vector<ssh::Task> tasks;
+  for (const auto& each : destinations) tasks.push_back(pushing->first_task(each.host));
+  remote->run(std::move(tasks), *pushing, {});
+  for (const ssh::HostResult& result : pushing->finish(*remote)) {
     if (result.ok()) continue;
     ++failed;
     fmt::print(stderr, "{}: {} {}\n", result.host.name, result.error, result.hint);
   }
+  for (const tree_sync::Missed& missed : pushing->missed())
+    fmt::print(stderr, "{}: not passed on: {}\n", missed.host, missed.reason);
   fmt::print("{:.3f} {:.3f}\n", seconds_since(begin), cpu_seconds() - cpu);
   return failed == 0 ? 0 : 1;
 }
@@ -67,12 +73,14 @@ int send(const std::string& start, const std::string& folder, const std::string&
 int main(int count, char** arguments) {
   if (count > 1 && std::string(arguments[1]) == "remote_shell")
     return dtool::ssh::remote_shell({arguments + 2, arguments + count});
-  if (count != 5) {
-    fmt::print(stderr, "usage: sync_tree cold|connected FOLDER PLACE HOSTS\n");
+  const bool is_relayed = count == 6 && std::string(arguments[5]) == "relay";
+  if (count != 5 && !is_relayed) {
+    fmt::print(stderr, "usage: sync_tree cold|connected FOLDER PLACE HOSTS [relay]\n");
     return 2;
   }
   try {
-    return dtool::send(arguments[1], arguments[2], arguments[3], arguments[4]);
+    return dtool::send(arguments[1], arguments[2], arguments[3], arguments[4],
+                       is_relayed ? dtool::tree_sync::Relay::yes : dtool::tree_sync::Relay::no);
   } catch (const std::exception& error) {
     fmt::print(stderr, "sync_tree: {}\n", error.what());
     return 2;

@@ -36,22 +36,23 @@ TEST_F(PushStepsTest, APackageThatNeverEndsHoldsUpNobody) {
   ssh::HostResult answer = run(ask_command(tree_, place, ""));
   const auto asked = read_asked(answer);
   ASSERT_TRUE(asked && asked->compression) << answer.error << answer.err;
-  auto package = pack(tree_, listing, {}, *asked->compression);
-  ASSERT_TRUE(package);
-
   auto endless = std::make_shared<ssh::ProgramOutput>();
   endless->arguments = {"tail", "-f", "/dev/null"};
-  Package silent = *package;
-  silent.stream = endless;
-  place.patience = std::chrono::seconds(1);
-  ssh::HostResult result = run(unpack_command(silent, *asked, place));
-  EXPECT_NE(result.out.find("dtool-answer broken="), std::string::npos) << result.out << result.err;
-  ASSERT_TRUE(read_unpacked(result));
-  EXPECT_FALSE(read_unpacked(result)->is_whole);
+  for (const Seal seal : {Seal::yes, Seal::no}) {
+    const auto package = pack(tree_, listing, {}, *asked->compression, seal);
+    ASSERT_TRUE(package);
+    Package silent = *package;
+    silent.stream = endless;
+    place.patience = std::chrono::seconds(1);
+    ssh::HostResult result = run(unpack_command(silent, *asked, place));
+    EXPECT_NE(result.out.find("dtool-answer broken="), std::string::npos) << result.out;
+    ASSERT_TRUE(read_unpacked(result)) << result.err;
+    EXPECT_FALSE(read_unpacked(result)->is_whole);
 
-  result = run(unpack_command(*package, *asked, place));
-  ASSERT_TRUE(read_unpacked(result));
-  EXPECT_TRUE(read_unpacked(result)->is_whole) << result.out << result.err;
+    result = run(unpack_command(*package, *asked, place));
+    ASSERT_TRUE(read_unpacked(result));
+    EXPECT_TRUE(read_unpacked(result)->is_whole) << result.out << result.err;
+  }
 }
 
 }  // namespace

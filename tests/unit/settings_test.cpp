@@ -43,7 +43,8 @@ TEST_F(SettingsTest, TakeEveryKey) {
       "[groups]\nlab = \"gpu[01-08]\"\n\"big.machines\" = \"n1\"\n"
       "[ssh]\nconnect_timeout = 2.5\nwidth = 64\nconfig_file = \"~/.ssh/lab\"\n"
       "[run]\ncode_path = \"~/code\"\nenv_activate_path = \"~/venv/bin/activate\"\n"
-      "output_dir = \"out\"\nnproc_per_node = 4\nexclude = [\"*.ckpt\", \"data\"]\n"
+      "output_dir = \"out\"\nnproc_per_node = 4\nexclude = [\"*.ckpt\", \"data\"]\nrelay = "
+      "true\n"
       "modules = \"gcc\"\ncontainer = \"a.sif\"\ncontainer_engine = \"podman\"\nbind = "
       "[\"/data\"]\n"
       "[environment]\nNCCL_DEBUG = \"INFO\"\n_X1 = \"a b'c\"\n");
@@ -57,6 +58,7 @@ TEST_F(SettingsTest, TakeEveryKey) {
   EXPECT_EQ(settings.output_dir, "out");
   EXPECT_EQ(settings.nproc_per_node, "4");
   EXPECT_EQ(settings.exclude, (std::vector<std::string>{"*.ckpt", "data"}));
+  EXPECT_EQ(settings.relay, true);
   EXPECT_EQ(settings.modules, "gcc");
   EXPECT_EQ(settings.container, "a.sif");
   EXPECT_EQ(settings.container_engine, "podman");
@@ -109,6 +111,8 @@ TEST_F(SettingsTest, OfAWrongTypeAreRefused) {
             "config.toml:2:9: ssh.width: is a number with a fraction, not an integer");
   EXPECT_EQ(fault("[ssh]\nconnect_timeout = \"5s\"\n"),
             "config.toml:2:19: ssh.connect_timeout: is a string, not a number");
+  EXPECT_EQ(fault("[run]\nrelay = \"yes\"\n"),
+            "config.toml:2:9: run.relay: is a string, not true or false");
   EXPECT_EQ(fault("[run]\nexclude = \"a\"\n"),
             "config.toml:2:11: run.exclude: is a string, not an array");
   EXPECT_EQ(fault("[run]\nnproc_per_node = 1.5\n"),

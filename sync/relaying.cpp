@@ -1,0 +1,115 @@
+#include "sync/relaying.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "ssh/script.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+/// What all hosts together are sent so little of is not worth a tree of hosts, each of which takes
+/// a moment to begin.
+constexpr std::uint64_t kLittle = 4'000'000;
+
+template <typename Number>
+std::optional<Number> read_number(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
+bool is_of_address(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' || letter == ':' ||
+         letter == '%' || letter == '-' || letter == '_';
+}
+
+}  // namespace
+
+std::optional<RelayPart> Relaying::part_for(std::size_t host) {
+  constexpr std::size_t kSecret = 16;  // bytes
+  const auto& sum = *package_.sum;
+  if (sum && sum->bytes * hosts_ <= kLittle) return RelayPart{};
+  if (sum && !std::exchange(is_sum_seen_, true)) {
+    for (const auto& [other, member] : members_)
+      if (member.bytes >= sum->bytes) tree_.got_all(other);
+  }
+  const auto source = tree_.source_for(host, std::chrono::steady_clock::now(),
+                                       sum ? RelayTree::Sum::known : RelayTree::Sum::unknown);
+  if (source.from == RelayTree::From::nobody_yet) return std::nullopt;
+  Member& member = members_[host] = Member{};
+  member.secret = random_hex(kSecret);
+  RelayPart part{member.secret};
+  if (source.from == RelayTree::From::host) {
+    const Member& parent = members_.at(source.host);
+    part.parent = RelayPart::Parent{parent.address, parent.port, parent.secret};
+  }
+  return part;
+}
+
+void Relaying::has(std::size_t host, std::uint64_t bytes) {
+  Member& member = members_.at(host);
+  if (bytes <= member.bytes) return;
+  member.bytes = bytes;
+  tree_.got_more(host, std::chrono::steady_clock::now());
+  const auto& sum = *package_.sum;
+  if (sum && bytes >= sum->bytes) tree_.got_all(host);
+}
+
+void Relaying::sent(std::size_t host, std::uint64_t bytes) {
+  if (members_.contains(host)) has(host, bytes);
+}
+
+/// `ADDRESS PORT`, or nothing where the host serves nobody. It can say what it likes.
+void Relaying::take_address(std::size_t host, const std::string& text) {
+  const std::size_t blank = text.find(' ');
+  const std::string address = text.substr(0, blank);
+  const bool is_word =
+      !address.empty() && std::all_of(address.begin(), address.end(), is_of_address);
+  const auto port = blank == text.npos
+                        ? std::nullopt
+                        : read_number<std::uint16_t>(std::string_view(text).substr(blank + 1));
+  if (!is_word || !port || *port == 0) return tree_.serves_nobody(host);
+  Member& member = members_.at(host);
+  member.address = address;
+  member.port = *port;
+  tree_.serves(host);
+}
+
+std::optional<std::uint64_t> Relaying::heard(std::size_t host, std::string_view output) {
+  const auto found = members_.find(host);
+  if (found == members_.end()) return std::nullopt;
+  std::string& unread = found->second.unread;
+  unread += output;
+  const std::size_t end = unread.rfind('\n');
+  if (end == unread.npos) return std::nullopt;
+  const auto answers = ssh::read_answers(std::string_view(unread).substr(0, end));
+  unread.erase(0, end + 1);
+  if (const auto listens = ssh::find_answer(answers, "listens")) take_address(host, *listens);
+  std::optional<std::uint64_t> most;
+  const auto [begin, stop] = answers.equal_range("received");
+  for (auto each = begin; each != stop; ++each)
+    most = std::max(most, read_number<std::uint64_t>(each->second));
+  if (most) has(host, *most);
+  return most;
+}
+
+Relaying::Next Relaying::ended(std::size_t host, std::string_view output) {
+  if (!members_.contains(host)) return Next::is_over;
+  const auto answers = ssh::read_answers(output);
+  const auto reason = ssh::find_answer(answers, "missed");
+  if (!reason) {
+    tree_.ended(host, RelayTree::End::over);
+    return Next::is_over;
+  }
+  missed_.push_back({host, *reason});
+  tree_.ended(host, answers.contains("spoilt") ? RelayTree::End::spoilt : RelayTree::End::missed);
+  return Next::asks_again;
+}
+
+}  // namespace dtool::tree_sync

@@ -1,0 +1,154 @@
+// Hosts that pass a tree on to each other: several folders of this machine, each as a host of its
+// own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <random>
+
+#include "ssh/fleet.h"
+#include "sync/push.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kHosts = 3;
+
+/// This machine under other names, so that it is sent what hosts over the network are; counts how
+/// often a package leaves the launcher.
+struct Elsewhere : ssh::Remote, ssh::Listener {
+  const std::vector<ssh::Host>& hosts() const override { return names; }
+  bool interrupted() const override { return real->interrupted(); }
+  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Listener& listener,
+                                   const ssh::RunOptions& options) override {
+    to = &listener;
+    return real->run(std::move(tasks), *this, options);
+  }
+
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
+    to->on_output(host, stream, bytes);
+  }
+  void on_input(std::size_t host, std::uint64_t bytes) override { to->on_input(host, bytes); }
+  std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {
+    auto next = to->next_task(host, result);
+    if (!next || !next->task) return next;
+    const ssh::Command& command = std::get<ssh::Command>(next->task->step);  // no rsync
+    sent += command.input_from != nullptr ? 1 : 0;
+    told += command.input;
+    return next;
+  }
+  void on_result(std::size_t host, const ssh::HostResult& result) override {
+    to->on_result(host, result);
+  }
+
+  std::vector<ssh::Host> names = {ssh::parse_host("a"), ssh::parse_host("b"), ssh::parse_host("c")};
+  std::unique_ptr<ssh::Remote> real =
+      ssh::make_fleet(std::vector<ssh::Host>(kHosts, ssh::parse_host("local")), {});
+  ssh::Listener* to = nullptr;
+  int sent = 0;
+  std::string told;  ///< all that the hosts' scripts were
+};
+
+class RelayPushTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_seal()) GTEST_SKIP() << "no openssl";
+  }
+
+  /// As the hosts' sshd tells them: how they were reached.
+  void push_random_bytes(std::size_t bytes) {
+    std::mt19937 random(7);
+    std::string text(bytes, '\0');
+    for (char& byte : text) byte = static_cast<char>(random());
+    scratch_.write("tree/random", text);
+    scratch_.write("tree/deep/small", "small");
+    std::vector<Destination> places;
+    for (std::size_t i = 0; i < kHosts; ++i) places.push_back({i, folder(i)});
+    PushListener nobody;
+    const auto pushing = make_push(remote_.names, tree(), places, nobody, {}, Relay::yes);
+    std::vector<ssh::Task> tasks;
+    for (std::size_t i = 0; i < kHosts; ++i) tasks.push_back(pushing->first_task(i));
+    remote_.run(std::move(tasks), *pushing, {});
+    results_ = pushing->finish(remote_);
+    missed_ = pushing->missed();
+  }
+
+  const Tree& tree() {
+    tree_ = read_tree(scratch_.path() / "tree", {});
+    return tree_;
+  }
+  std::string folder(std::size_t host) const {
+    return (scratch_.path() / ("host" + std::to_string(host))).native();
+  }
+  void expect_tree_everywhere() {
+    for (std::size_t i = 0; i < kHosts; ++i) {
+      EXPECT_TRUE(results_.at(i).ok()) << results_[i].error;
+      const fs::path name = "host" + std::to_string(i);
+      EXPECT_EQ(scratch_.read(name / "random"), scratch_.read("tree/random"));
+      EXPECT_EQ(scratch_.read(name / "deep/small"), "small");
+      const auto left = std::distance(fs::directory_iterator(folder(i)), fs::directory_iterator{});
+      EXPECT_EQ(left, 2) << "nothing of the way is left behind";
+    }
+  }
+
+  /// A perl before all others in PATH, which hands out another file than it was told to.
+  void serve_other_bytes() {
+    const fs::path bytes = scratch_.write("other", std::string(3'100'000, 'x'));
+    const std::string script = "#!/bin/bash\nexec /usr/bin/perl \"${@:1:2}\" " + bytes.native();
+    fs::permissions(scratch_.write("bin/perl", script), fs::perms::owner_all);
+    path_.emplace("PATH", (scratch_.path() / "bin").native() + ":" + std::getenv("PATH"));
+  }
+
+  tests::TemporaryFolder scratch_;
+  tests::TemporaryVariable home_{"HOME", scratch_.write("home/.keep").parent_path()};
+  tests::TemporaryVariable connection_{"SSH_CONNECTION", "127.0.0.1 40000 127.0.0.1 22"};
+  std::optional<tests::TemporaryVariable> path_;
+  Elsewhere remote_;
+  Tree tree_;
+  std::vector<ssh::HostResult> results_;
+  std::vector<Missed> missed_;
+};
+
+TEST_F(RelayPushTest, OneHostHasItFromHereAndTheOthersFromHosts) {
+  push_random_bytes(3'000'000);
+  expect_tree_everywhere();
+  EXPECT_EQ(remote_.sent, 1);
+  EXPECT_TRUE(missed_.empty()) << missed_.front().reason;
+}
+
+TEST_F(RelayPushTest, LittleComesFromHereAtOnce) {
+  push_random_bytes(3'000);
+  expect_tree_everywhere();
+  EXPECT_EQ(remote_.sent, 3);
+  EXPECT_TRUE(missed_.empty());
+}
+
+TEST_F(RelayPushTest, AHostThatIsGivenOtherBytesUnpacksNoneOfThemAndHasItFromHere) {
+  serve_other_bytes();
+  push_random_bytes(3'000'000);
+  expect_tree_everywhere();
+  EXPECT_GT(remote_.sent, 1);
+  ASSERT_FALSE(missed_.empty());
+  EXPECT_NE(missed_[0].reason.find("is not the package"), std::string::npos) << missed_[0].reason;
+}
+
+TEST_F(RelayPushTest, HostsThatDoNotReachEachOtherHaveItFromHere) {
+  const tests::TemporaryVariable nowhere("SSH_CONNECTION", "127.0.0.1 40000 127.0.0.2 22");
+  scratch_.write("bin/perl", "#!/bin/bash\nread -r\necho 1\nread -r");  // port 1: refused
+  fs::permissions(scratch_.path() / "bin/perl", fs::perms::owner_all);
+  path_.emplace("PATH", (scratch_.path() / "bin").native() + ":" + std::getenv("PATH"));
+  push_random_bytes(3'000'000);
+  expect_tree_everywhere();
+  ASSERT_FALSE(missed_.empty());
+  EXPECT_NE(missed_[0].reason.find("no connection to 127.0.0.2:1"), std::string::npos)
+      << missed_[0].reason;
+}
+
+}  // namespace
+}  // namespace dtool::tree_sync
