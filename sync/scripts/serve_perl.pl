@@ -60,7 +60,7 @@ while (1) {
         delete $peers{$number} if time - $peer->{since} > $patience;
     }
     last if $is_whole && !%peers && time - $came > $linger;
-    next if select($read, $write, undef, $waits ? 0.02 : 0.5) < 1;
+    next if select($read, $write, undef, $waits ? 0.05 : 0.5) < 1;
     if (vec($read, 0, 1)) {
         sysread(STDIN, my $word, 64) or exit;
         $is_whole = 1;

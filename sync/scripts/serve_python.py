@@ -70,7 +70,7 @@ while True:
             del peers[socket_of_peer]
     if is_whole and not peers and now - came > linger:
         break
-    readable, writable, _ = select.select(read, write, [], 0.02 if waits else 0.5)
+    readable, writable, _ = select.select(read, write, [], 0.05 if waits else 0.5)
     if 0 in readable:
         if not os.read(0, 64):
             sys.exit()
