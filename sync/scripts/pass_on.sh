@@ -33,12 +33,14 @@ tell_server() {
   trap - PIPE
 }
 
-# When those who are being served have all, or have gone.
+# When those who are being served have all, or have gone. How the server ended is of no account; bash does not know it
+# any more where that was before the wait.
 stop_serving() {
   [ -n "${serving_PID-}" ] || return 0
   local server=$serving_PID
   tell_server whole
-  wait "$server"
+  wait "$server" 2> /dev/null
+  return 0
 }
 
 # The launcher then thinks of another way.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <random>
 
@@ -36,11 +37,14 @@ struct Elsewhere : ssh::Remote, ssh::Listener {
   }
   void on_input(std::size_t host, std::uint64_t bytes) override { to->on_input(host, bytes); }
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {
+    const std::string said = result.out + result.err;
     auto next = to->next_task(host, result);
     if (!next || !next->task) return next;
-    const ssh::Command& command = std::get<ssh::Command>(next->task->step);  // no rsync
-    sent += command.input_from != nullptr ? 1 : 0;
-    told += command.input;
+    const auto* command = std::get_if<ssh::Command>(&next->task->step);
+    EXPECT_NE(command, nullptr) << "an rsync, after: " << before[host];
+    before[host] += said;
+    if (command == nullptr) return next;
+    sent += command->input_from != nullptr ? 1 : 0;
     return next;
   }
   void on_result(std::size_t host, const ssh::HostResult& result) override {
@@ -52,7 +56,7 @@ struct Elsewhere : ssh::Remote, ssh::Listener {
       ssh::make_fleet(std::vector<ssh::Host>(kHosts, ssh::parse_host("local")), {});
   ssh::Listener* to = nullptr;
   int sent = 0;
-  std::string told;  ///< all that the hosts' scripts were
+  std::map<std::size_t, std::string> before;  ///< what each host said so far
 };
 
 class RelayPushTest : public ::testing::Test {
