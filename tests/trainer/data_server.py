@@ -65,7 +65,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         sent = body if sent is None else sent
-        pause = {"slow": 0.1, "slower": 0.4}.get(self.path.split("/")[1], 0)
+        behaviour = self.path.split("/")[1]
+        if behaviour == "held":  # until the test says go
+            end = time.monotonic() + 60
+            while not os.path.exists("go") and time.monotonic() < end:
+                time.sleep(0.05)
+        pause = {"slow": 0.1}.get(behaviour, 0)
         try:
             for at in range(0, len(sent), 100_000):
                 self.wfile.write(sent[at:at + 100_000])
