@@ -7,7 +7,7 @@
 # A report is `ATTEMPT running|ended|failed|stopped|left_out CODE TEXT`, a decision `ATTEMPT run PLACE...`,
 # `ATTEMPT gather TEXT`, `ATTEMPT end TEXT` or `ATTEMPT done`. A helper process, which reads ours on its standard input,
 # carries them; what it prints arrives on descriptor 8. Nothing of it needs the disk, which may be full.
-attempt=0 script='' script_began=0 state='' code=0 decision='' obeyed='' contact=none over='' stopped='' helper='' told='' replaced_at='' event=''
+attempt=0 script='' script_began=0 state='' code=0 decision='' obeyed='' contact=none over='' stopped='' helper='' told='' replaced_at='' event='' gave_way=''
 patience=120  # seconds until a machine that has never been heard is given up
 trap : PIPE  # a helper that is gone must not end this
 exec 8<> <(:) 6<> <(:)  # 6 has nothing to read: a pause that costs no process
@@ -32,10 +32,13 @@ report() {  # $1: state, $2: exit code, $3: text
 }
 
 # Once dtool kill has begun, it ends what is here, this too. Until then nothing may be told, ended or started: the programs have
-# the grace that its user gave them.
+# the grace that its user gave them. A kill that was itself cut off is not waited for longer than it may take.
 give_way_to_kill() {
-  [ -e killed ] || return
-  while :; do read -rt 60 -u 6; done
+  local limit
+  if [ -n "$gave_way" ] || [ ! -e killed ]; then return; fi
+  read -r limit < killed
+  read -rt "${limit:-600}" -u 6
+  gave_way=yes
 }
 
 tell_helper() {

@@ -6,8 +6,9 @@
 # rewrote its environment (setproctitle does); parents alone would miss daemons. What bears another run's id is that
 # run's, and so are its children, wherever it was started.
 boot=$(< /proc/sys/kernel/random/boot_id)
+# The mark says how many seconds this may take.
 for state in "${states[@]}"; do
-  { [ -d "$state" ] || mkdir -p "$state"; } && { flock -w 30 9; : > "$state/killed"; } 9>> "$state/lock"
+  { [ -d "$state" ] || mkdir -p "$state"; } && { flock -w 30 9; echo $((grace / 10 + 90)) > "$state/killed"; } 9>> "$state/lock" 2> /dev/null
 done
 # What a scheduler runs, the scheduler ends: a launcher that has one leaves the way in the state folder.
 for state in "${states[@]}"; do
@@ -118,10 +119,12 @@ look() {
 
 wait_for_end() {  # $1: of whom: working, holding or living; $2: tenths of a second
   local -n whom=$1
-  local i
-  for ((i = 0; i < $2 && ${#whom[@]} != 0; i++)); do
+  local now end
+  read -r now _ < /proc/uptime
+  for ((end = 10#${now/./} + $2 * 10; ${#whom[@]} != 0 && 10#${now/./} < end; )); do
     pause
     look
+    read -r now _ < /proc/uptime
   done
 }
 
