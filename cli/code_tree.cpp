@@ -7,6 +7,7 @@
 
 #include "cli/action.h"
 #include "cli/failures.h"
+#include "cli/machine_status.h"
 #include "ssh/client_config.h"
 #include "sync/package.h"
 
@@ -79,7 +80,7 @@ CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
     : console_(console),
       hosts_(hosts),
       progress_(std::make_unique<Progress>(console, folders.size())) {
-  if (relay == tree_sync::Relay::yes && !tree_sync::can_seal())
+  if (relay == tree_sync::Relay::yes && folders.size() > 1 && !tree_sync::can_seal())
     throw UsageError("--relay needs openssl on this machine", "apt-get install openssl");
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
@@ -98,6 +99,7 @@ std::vector<ssh::HostResult> CodePush::finish(ssh::Remote& remote) {
 /// One line, however many hosts it was: of the reasons the first few.
 void CodePush::note_missed() const {
   constexpr std::size_t kReasons = 3;
+  constexpr std::size_t kLongest = 200;  // bytes of what a host says
   std::set<std::size_t> indices;
   std::set<std::string> reasons;
   std::string told;
@@ -106,7 +108,7 @@ void CodePush::note_missed() const {
     const bool is_new = reasons.insert(each.reason).second;
     if (!is_new || reasons.size() > kReasons) continue;
     told += fmt::format("{}{}: {}", told.empty() ? "" : "; ", ssh::to_string(hosts_.at(each.host)),
-                        each.reason);
+                        without_controls(each.reason).substr(0, kLongest));
   }
   if (indices.empty()) return;
   std::vector<ssh::Host> hosts;

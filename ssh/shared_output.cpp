@@ -123,6 +123,7 @@ asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadli
   for (;;) {
     const auto exit_code = process_.exit_code();  // before the size: nothing is added after it
     while (at < size_of(out_.get())) {
+      if (const auto code = process_.exit_code()) expect_success(*code);  // of no good to anybody
       const off_t earlier = at;
       const bool goes_on = co_await send_what_is_there(waiter, fd, at, deadline);
       if (!goes_on) co_return;

@@ -131,7 +131,10 @@ Delta find_delta(const std::vector<Entry>& before, const std::vector<Entry>& now
 }
 
 void keep_listing(const Listing& listing, const fs::path& folder) {
-  fs::create_directories(folder);
+  // Names are for nobody else's eyes.
+  ::mkdir(folder.parent_path().c_str(), 0700);
+  ::mkdir(folder.c_str(), 0700);
+  fs::permissions(folder, fs::perms::owner_all);  // throws where it could not be made
   const fs::path path = folder / listing.fingerprint;
   const fs::path unfinished = folder / fmt::format("new.{}", ::getpid());
   std::ofstream file(unfinished, std::ios::binary);

@@ -69,6 +69,7 @@ class Packages {
   /// What a host lacks whose tree has that fingerprint (empty: it has nothing); stays where it is.
   /// Null where this launcher does not know that tree, or rsync does it better.
   const Package* get(const std::string& basis, Compression compression, Seal seal);
+  void clear() { packages_.clear(); }
 
  private:
   const Tree& tree_;

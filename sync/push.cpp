@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <random>
 #include <stdexcept>
@@ -20,6 +22,10 @@ enum class Step { ask, await, unpack, prepare, send, prune, done };
 
 /// How soon a host that has to wait for others asks again.
 constexpr std::chrono::milliseconds kAskAgain{20};
+
+/// For a script that looks at files: a lock is waited for ten minutes, and a large tree may be on a
+/// slow disk.
+constexpr std::chrono::minutes kPatience{30};
 
 std::string random_name() {
   std::random_device random;
@@ -61,6 +67,7 @@ class Push : public Pushing {
  private:
   ssh::Task task(const Slot& slot) const;
   ssh::Command command(const Slot& slot, const Place& place) const;
+  void forget_packages();
   Step next_step(Slot& slot);
   Step after_ask(Slot& slot);
   Step take_part(Slot& slot);
@@ -77,7 +84,7 @@ class Push : public Pushing {
   Packages packages_;
   const Relay relay_;
   std::map<const Package*, Relaying> relayings_;  ///< of sealed packages
-  std::vector<Missed> without_openssl_;
+  std::vector<Missed> missed_;                    ///< beside what relayings_ know
   mutable Names names_;
   PushListener& listener_;
   const ssh::TaskOptions options_;
@@ -113,16 +120,27 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
 }
 
 std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
-  for (;;) {
+  for (std::size_t waited = slots_.size();;) {
     ++round_;
+    // Of those that share a folder each round has one do its work, unless they do not tell the
+    // truth.
+    const auto waiting = static_cast<std::size_t>(std::ranges::count_if(slots_, &Slot::shares));
+    const bool goes_on = waiting < std::exchange(waited, waiting);
     std::vector<ssh::Task> tasks;
     for (Slot& slot : slots_) {
       if (!slot.shares) continue;
       slot.shares = false;
+      if (!goes_on) {
+        slot.result.exit_code = 1;
+        slot.result.error = "it says that another host has its folder in hand, and none has";
+        listener_.on_result(slot.destination.host, slot.result, slot.pushed);
+        continue;
+      }
       slot.step = Step::ask;
       tasks.push_back(task(slot));
     }
     if (tasks.empty()) break;
+    forget_packages();
     ssh::RunOptions options;
     options.timeout = options_.timeout;
     remote.run(std::move(tasks), *this, options);
@@ -132,8 +150,16 @@ std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
   return results;
 }
 
+/// Another run of the tasks packs anew, and no key is used for two packages.
+void Push::forget_packages() {
+  missed_ = missed();
+  relayings_.clear();
+  packages_.clear();
+  for (Slot& slot : slots_) slot.package = nullptr;
+}
+
 std::vector<Missed> Push::missed() const {
-  std::vector<Missed> all = without_openssl_;
+  std::vector<Missed> all = missed_;
   for (const auto& [package, relaying] : relayings_)
     all.insert(all.end(), relaying.missed().begin(), relaying.missed().end());
   return all;
@@ -152,8 +178,12 @@ ssh::Command Push::command(const Slot& slot, const Place& place) const {
 ssh::Task Push::task(const Slot& slot) const {
   const auto& [host, folder] = slot.destination;
   const Place place{folder, listing_.fingerprint, listing_.digest};
-  if (slot.step != Step::send)
-    return {host, command(slot, place), ssh::TaskOptions{options_.timeout}};
+  if (slot.step != Step::send) {
+    ssh::TaskOptions options{options_.timeout};
+    // What unpacks goes on for as long as something comes, and has a limit of its own.
+    if (slot.step != Step::unpack && !options.timeout) options.timeout = kPatience;
+    return {host, command(slot, place), options};
+  }
   const Link link = hosts_.at(host).is_local ? Link::local : Link::network;
   const Turn turn{slot.lock, listing_.fingerprint};
   const ssh::TaskOptions not_kept{options_.timeout, ssh::KeepOutput::no};
@@ -230,6 +260,7 @@ Step Push::take_part(Slot& slot) {
   const auto part = relaying.part_for(slot.destination.host);
   if (!part) return Step::await;
   slot.part = *part;
+  if (!slot.asked.can_serve) relaying.cannot_serve(slot.destination.host);
   return Step::unpack;
 }
 
@@ -245,7 +276,7 @@ Step Push::after_ask(Slot& slot) {
   slot.package = package_for(slot);
   if (slot.package == nullptr) return Step::prepare;
   if (relay_ == Relay::yes && !asked->has_openssl)
-    without_openssl_.push_back({slot.destination.host, "openssl is not there"});
+    missed_.push_back({slot.destination.host, "openssl is not there"});
   return take_part(slot);
 }
 

@@ -122,8 +122,9 @@ std::optional<Asked> read_asked(ssh::HostResult& result) {
   Asked asked;
   asked.state = state->second;
   asked.basis = ssh::find_answer(*answers, "basis").value_or("");
-  asked.has_gzip = has("gzip");
+  asked.has_gzip = has("gzip") && can_compress(Compression::gzip);
   asked.has_openssl = has("openssl");
+  asked.can_serve = has("perl") || has("python3");
   asked.lock = ssh::find_answer(*answers, "lock").value_or("");
   if (!has("tar") || !has("find")) return asked;
   if (has("zstd") && can_compress(Compression::zstd)) {

@@ -44,6 +44,7 @@ struct Asked {
   std::optional<Compression> compression = {};  ///< of packages; nothing: it cannot unpack any
   bool has_gzip = false;
   bool has_openssl = false;  ///< it can open a sealed package
+  bool can_serve = false;    ///< it has what hands a package to other hosts
   std::string lock = {};     ///< where the host keeps what it knows of the folder: a path there
 };
 

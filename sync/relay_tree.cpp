@@ -5,8 +5,12 @@
 
 namespace dtool::tree_sync {
 
+bool RelayTree::is_starved(const Member& member, Time now) {
+  return !member.has_all && now - member.heard >= kSilence;
+}
+
 bool RelayTree::is_alive(const Member& member, Time now) {
-  return member.is_receiving && (member.has_all || now - member.heard < kSilence);
+  return member.is_receiving && !is_starved(member, now);
 }
 
 RelayTree::Source RelayTree::begin(Member& member, Time now, std::optional<std::size_t> parent) {
@@ -73,7 +77,7 @@ void RelayTree::got_all(std::size_t host) {
   members_.at(host).has_all = true;
 }
 
-void RelayTree::ended(std::size_t host, End end) {
+void RelayTree::ended(std::size_t host, End end, Time now) {
   Member& member = members_.at(host);
   member.is_receiving = false;
   std::erase(serving_, host);
@@ -84,7 +88,7 @@ void RelayTree::ended(std::size_t host, End end) {
   member.missed_at = begun_;
   if (!parent) return;
   Member& of = members_.at(*parent);
-  if (end == End::missed && of.missed_at >= member.begun) return;
+  if (of.missed_at >= member.begun || (end == End::missed && is_starved(of, now))) return;
   ++member.misses;
   member.avoids.insert(*parent);
   of.failed += end == End::spoilt ? kFailed : 1;

@@ -52,10 +52,10 @@ class RelayTree {
   enum class End {
     over,    ///< done or failed: the host serves no longer
     missed,  ///< its parent did not give it the package: it is going to ask again. Of no account
-             ///< where that missed it itself
+             ///< where that missed it itself, or gets nothing at the time
     spoilt,  ///< likewise, and its parent gave it something else
   };
-  void ended(std::size_t host, End end);
+  void ended(std::size_t host, End end, Time now);
 
  private:
   enum class Serving { unknown, yes, no };
@@ -78,6 +78,7 @@ class RelayTree {
   Source begin(Member& member, Time now, std::optional<std::size_t> parent);
   std::optional<std::size_t> best_parent(const Member& member, Time now) const;
   bool expects_parents(Time now) const;
+  static bool is_starved(const Member& member, Time now);
   static bool is_alive(const Member& member, Time now);
 
   std::size_t begun_ = 0;  ///< one more whenever a host begins

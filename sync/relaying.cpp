@@ -46,6 +46,7 @@ std::optional<RelayPart> Relaying::part_for(std::size_t host) {
   member.secret = random_hex(kSecret);
   RelayPart part{member.secret};
   if (source.from == RelayTree::From::host) {
+    member.has_parent = true;
     const Member& parent = members_.at(source.host);
     part.parent = RelayPart::Parent{parent.address, parent.port, parent.secret};
   }
@@ -81,6 +82,10 @@ void Relaying::take_address(std::size_t host, const std::string& text) {
   tree_.serves(host);
 }
 
+void Relaying::cannot_serve(std::size_t host) {
+  tree_.serves_nobody(host);
+}
+
 std::optional<std::uint64_t> Relaying::heard(std::size_t host, std::string_view output) {
   const auto found = members_.find(host);
   if (found == members_.end()) return std::nullopt;
@@ -101,14 +106,16 @@ std::optional<std::uint64_t> Relaying::heard(std::size_t host, std::string_view 
 
 Relaying::Next Relaying::ended(std::size_t host, std::string_view output) {
   if (!members_.contains(host)) return Next::is_over;
+  const auto now = std::chrono::steady_clock::now();
   const auto answers = ssh::read_answers(output);
   const auto reason = ssh::find_answer(answers, "missed");
-  if (!reason) {
-    tree_.ended(host, RelayTree::End::over);
+  if (!reason || !members_.at(host).has_parent) {  // from the launcher nobody can miss it
+    tree_.ended(host, RelayTree::End::over, now);
     return Next::is_over;
   }
   missed_.push_back({host, *reason});
-  tree_.ended(host, answers.contains("spoilt") ? RelayTree::End::spoilt : RelayTree::End::missed);
+  const bool is_spoilt = answers.contains("spoilt");
+  tree_.ended(host, is_spoilt ? RelayTree::End::spoilt : RelayTree::End::missed, now);
   return Next::asks_again;
 }
 

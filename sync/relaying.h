@@ -40,6 +40,9 @@ class Relaying {
   /// What the host is to do now. Nothing: it must wait for another, and ask again soon.
   std::optional<RelayPart> part_for(std::size_t host);
 
+  /// The host, which has its part, has nothing to serve others with.
+  void cannot_serve(std::size_t host);
+
   /// The launcher has handed the host so many bytes.
   void sent(std::size_t host, std::uint64_t bytes);
   /// The host said something while it unpacks. Returns how many bytes it has of another, where it
@@ -57,6 +60,7 @@ class Relaying {
     std::string secret;
     std::string address;
     std::uint16_t port = 0;
+    bool has_parent = false;
     std::uint64_t bytes = 0;
     std::string unread;  ///< of its output, the line that has not ended
   };

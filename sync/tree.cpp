@@ -88,7 +88,14 @@ void Reader::add_walked(const std::string& name) {
   if (error) fail("the folder", folder, error.value());
 }
 
+/// What a push to this folder left here when it was interrupted, and rsync's unfinished files.
+bool is_of_a_push(const std::string& name) {
+  const std::string last = name.substr(name.rfind('/') + 1);
+  return last.starts_with(".~dtool~") || last == ".~tmp~";
+}
+
 void Reader::add(const std::string& name) {
+  if (is_of_a_push(name)) return;
   const fs::path path = tree_.root / name;
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {

@@ -116,9 +116,17 @@ fi
 own=
 [ "$device" = "$home_device" ] || own=%%$host
 name_files "$key$own"
+# Who has the folder in hand has the lock as long as sending takes.
+if [ -n "$push" ] && [ -L "$mark" ]; then
+  holder=$(readlink "$mark")
+  if [ "${holder% *}" = "${push% *}" ] && [ "$holder" != "$push" ]; then
+    answer state shared
+    exit 0
+  fi
+fi
 take_lock
 answer lock "$lock"
 tell_what_is_there
-for program in tar find zstd gzip openssl; do
+for program in tar find zstd gzip openssl perl python3; do
   ! command -v $program > /dev/null || answer has $program
 done

@@ -54,6 +54,9 @@ make_work() {
 }
 
 clear_up() {
+  local process
+  # What holds a file open there (pass_on.sh), of which NFS would leave another name behind.
+  for process in ${fetching-} ${server-}; do kill "$process" && wait "$process"; done 2> /dev/null
   [ -z "$staging" ] || remove_folder "$staging"
   [ -z "$work" ] || [ "$work" = "$staging" ] || rm -rf "$work"
 }
@@ -61,6 +64,14 @@ clear_up() {
 # Of a folder without leave to write nothing can be deleted. A file's mode stays: it may have another name that is wanted.
 remove_folder() {
   rm -rf -- "$1" 2> /dev/null || { find "$1" -type d -exec chmod u+rwx {} + && rm -rf -- "$1"; }
+}
+
+# What an interrupted unpacking has left. Behind the lock.
+remove_leftovers() {
+  local left
+  for left in .~dtool~.[0-9]*; do
+    [ ! -d "$left" ] || remove_folder "$left"
+  done
 }
 
 find_manifest() {
@@ -99,14 +110,23 @@ is_inside() {
 
 # Deletes the files named on standard input, as far as they are inside, and the folders that this leaves empty.
 remove() {
-  local name said
+  local name said folder mode
+  local -A modes=()
   while IFS= read -r -d '' name; do
     is_inside "$name" && printf '%s\0' "$name"
   done > "$work/remove"
+  while IFS= read -r -d '' name; do  # from a folder without leave to write nothing can be deleted
+    folder=./$name
+    folder=${folder%/*}
+    [ -w "$folder" ] || { mode=$(stat -c %a -- "$folder") && chmod u+w -- "$folder" && modes[$folder]=$mode; }
+  done < "$work/remove"
   said=$(xargs -0r rm -f -- < "$work/remove" 2>&1) || fail "cannot delete what is no longer in the tree: $said"
   while IFS= read -r -d '' name; do
     [[ $name == */* ]] && printf '%s\0' "${name%/*}"
   done < "$work/remove" | sort -zu | xargs -0r rmdir -p --ignore-fail-on-non-empty -- 2> /dev/null
+  for folder in "${!modes[@]}"; do
+    [ ! -d "$folder" ] || chmod "${modes[$folder]}" -- "$folder"
+  done
   removed=$(tr -cd '\0' < "$work/remove" | wc -c)
 }
 

@@ -20,6 +20,7 @@ start_serving() {
   fi
   if [ ${#command[@]} != 0 ]; then
     coproc serving { exec "${command[@]}" "$work/package" 9<&- 2> /dev/null; }
+    server=${serving_PID-}
     tell_server "$secret"
     [ -z "${serving-}" ] || read -r -t 10 port <&"${serving[0]}"
   fi
@@ -36,11 +37,10 @@ tell_server() {
 # When those who are being served have all, or have gone. How the server ended is of no account; bash does not know it
 # any more where that was before the wait.
 stop_serving() {
-  [ -n "${serving_PID-}" ] || return 0
-  local server=$serving_PID
+  [ -n "${server-}" ] || return 0
   tell_server whole
   wait "$server" 2> /dev/null
-  return 0
+  server=
 }
 
 # The launcher then thinks of another way.
@@ -75,6 +75,7 @@ await_bytes() {
     if [ "$size" != "$last" ]; then last=$size seconds=0; continue; fi
     ((++seconds < limit)) || { silent=$limit; kill "$process"; break; }
   done
+  fetching=
   exec {coming}<&-
 }
 
@@ -82,7 +83,8 @@ take_from_launcher() {
   exec 6<&0
   exec {coming}< <(exec bash -c "$take_input" take '' '' '' "$work/package" <&6 2> "$work/said" 9<&-)
   exec 6<&-
-  await_bytes $! "$patience" "$patience"
+  fetching=$!
+  await_bytes "$fetching" "$patience" "$patience"
   [ "$silent" = no ] || give_up "no byte of the package for $silent seconds"
 }
 
@@ -90,8 +92,9 @@ fetch() {
   local from=$parent_address:$parent_port said
   exec {coming}< <(exec bash -c "$take_from_parent" fetch "$parent_address" "$parent_port" "$package_size" \
     "$work/package" <<< "$parent_secret" 2> "$work/said" 9<&-)
-  await_bytes $! 3 10
-  [ "$(stat -c %s "$work/package")" != "$package_size" ] || return 0
+  fetching=$!
+  await_bytes "$fetching" 3 30
+  if [ "$(stat -c %s "$work/package")" = "$package_size" ]; then answer received "$package_size"; return; fi
   [ "$silent" = no ] || miss "no answer from $from for $silent s"
   [ "$begun" = no ] || miss "$from broke off"
   said=$(head -n 1 "$work/said")

@@ -7,6 +7,7 @@ take_names
 # Another one is being sent since: it prunes.
 read -r newest <&9
 [ "$newest" = "$tree" ] || { answer removed 0; exit; }
+remove_leftovers
 only_in "$work/old" "$work/new" "$work/stale"
 remove < "$work/stale"
 save_manifest "$work/new"

@@ -17,15 +17,15 @@ for (1 .. 50) {
 $listener or exit;
 print "$port\n";
 
-my $patience = 10;            # seconds for which a host may take nothing
-my ($most, $linger) = (64, 1);    # hosts at once; seconds after the last one came
-my ($is_whole, $came, %peers) = (0, time);
+my ($patience, $step) = (10, 262144);    # seconds in which a host must take so many bytes
+my ($most, $linger) = (64, 1);           # hosts at once; seconds after the last one came
+my $longest = 600;                       # seconds after the last one was to be expected
+my ($whole_at, $came, %peers) = (undef, time);
 
 sub take_in {
     accept(my $peer, $listener) or return;
     return if keys %peers >= $most;
     fcntl($peer, F_SETFL, O_NONBLOCK);
-    $came = time;
     $peers{fileno $peer} = {socket => $peer, said => '', at => undef, since => time};
 }
 
@@ -33,17 +33,17 @@ sub take_in {
 sub listen_to {
     my ($peer) = @_;
     sysread($peer->{socket}, $peer->{said}, 256, length $peer->{said}) or return 0;
-    $peer->{at} = 0 if $peer->{said} eq $secret;
+    ($peer->{at}, $came) = (0, time) if $peer->{said} eq $secret;
     return defined $peer->{at} || (length $peer->{said} < length $secret && $peer->{said} !~ /\n/);
 }
 
 sub serve {
     my ($peer) = @_;
-    sysseek($package, $peer->{at}, 0) && sysread($package, my $bytes, 262144) or return 0;
+    sysseek($package, $peer->{at}, 0) && sysread($package, my $bytes, $step) or return 0;
     my $count = syswrite($peer->{socket}, $bytes);
     return $!{EAGAIN} unless defined $count;
+    $peer->{since} = time if int(($peer->{at} + $count) / $step) > int($peer->{at} / $step);
     $peer->{at} += $count;
-    $peer->{since} = time;
     return 1;
 }
 
@@ -55,15 +55,17 @@ while (1) {
         my $peer = $peers{$number};
         if (!defined $peer->{at}) { vec($read, $number, 1) = 1; }
         elsif ($peer->{at} < $size) { vec($write, $number, 1) = 1; }
-        elsif ($is_whole) { delete $peers{$number}; next; }
+        elsif (defined $whole_at) { delete $peers{$number}; next; }
         else { $peer->{since} = time; $waits = 1; }
         delete $peers{$number} if time - $peer->{since} > $patience;
     }
-    last if $is_whole && !%peers && time - $came > $linger;
+    # Who has not said the secret keeps nobody here.
+    my $serves = grep { defined $_->{at} } values %peers;
+    last if defined $whole_at && (!$serves && time - $came > $linger || time - $whole_at > $longest);
     next if select($read, $write, undef, $waits ? 0.05 : 0.5) < 1;
     if (vec($read, 0, 1)) {
         sysread(STDIN, my $word, 64) or exit;
-        $is_whole = 1;
+        $whole_at = $came = time;
     }
     take_in() if vec($read, fileno $listener, 1);
     for my $number (keys %peers) {

@@ -22,34 +22,36 @@ if listener is None:
     sys.exit()
 print(port, flush=True)
 
-patience = 10  # seconds for which a host may take nothing
+patience, step = 10, 262144  # seconds in which a host must take so many bytes
 most, linger = 64, 1  # hosts at once; seconds after the last one came
-is_whole, came, peers = False, time.monotonic(), {}
+longest = 600  # seconds after the last one was to be expected
+whole_at, came, peers = None, time.monotonic(), {}
 
 
 def take_in():
-    global came
     socket_of_peer, _ = listener.accept()
     if len(peers) >= most:
         return
     socket_of_peer.setblocking(False)
-    came = time.monotonic()
-    peers[socket_of_peer] = {"said": b"", "at": None, "since": came}
+    peers[socket_of_peer] = {"said": b"", "at": None, "since": time.monotonic()}
 
 
 # Whether the host stays.
 def listen_to(socket_of_peer, peer):
+    global came
     said = socket_of_peer.recv(256)
     peer["said"] += said
     if peer["said"] == secret:
-        peer["at"] = 0
+        peer["at"], came = 0, time.monotonic()
         return True
     return bool(said) and len(peer["said"]) < len(secret) and b"\n" not in peer["said"]
 
 
 def serve(socket_of_peer, peer):
-    peer["at"] += socket_of_peer.send(os.pread(package, 262144, peer["at"]))
-    peer["since"] = time.monotonic()
+    before = peer["at"]
+    peer["at"] += socket_of_peer.send(os.pread(package, step, before))
+    if peer["at"] // step > before // step:
+        peer["since"] = time.monotonic()
     return True
 
 
@@ -61,20 +63,22 @@ while True:
             read.append(socket_of_peer)
         elif peer["at"] < size:
             write.append(socket_of_peer)
-        elif is_whole:
+        elif whole_at is not None:
             del peers[socket_of_peer]
             continue
         else:
             peer["since"], waits = now, True
         if now - peer["since"] > patience:
             del peers[socket_of_peer]
-    if is_whole and not peers and now - came > linger:
+    # Who has not said the secret keeps nobody here.
+    serves = any(peer["at"] is not None for peer in peers.values())
+    if whole_at is not None and (not serves and now - came > linger or now - whole_at > longest):
         break
     readable, writable, _ = select.select(read, write, [], 0.05 if waits else 0.5)
     if 0 in readable:
         if not os.read(0, 64):
             sys.exit()
-        is_whole = True
+        whole_at = came = time.monotonic()
     if listener in readable:
         take_in()
     for socket_of_peer, peer in list(peers.items()):

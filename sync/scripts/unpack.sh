@@ -77,9 +77,7 @@ find_trees
 read -r newest <&9
 [ "$newest" = "$tree" ] || fail "another dtool is sending another tree there" \
   "try again when it has, or give each a folder of its own with --code_path"
-for left in .~dtool~.[0-9]*; do
-  [ ! -d "$left" ] || remove_folder "$left"
-done
+remove_leftovers
 staging=$PWD/.~dtool~.$$$RANDOM
 work=$staging
 trap clear_up EXIT
@@ -106,8 +104,7 @@ removed=0
 [ "$names_change" = no ] || save_manifest "$work/new"
 # Before their stamps are taken: a file whose other name goes is changed by that.
 rm -rf -- "$staging" "$mark" 2> /dev/null || remove_folder "$staging"
-staging=
-work=
+if [ -z "$key" ]; then staging='' work=''; fi  # else a file that is being served may be left
 settle || give_up "the tree is not what it should be"
 answer unpacked yes
 answer removed "$removed"

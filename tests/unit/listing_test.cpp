@@ -97,6 +97,7 @@ TEST_F(ListingTest, WhatIsKeptIsReadAgainAndNothingElse) {
                         fs::file_time_type::clock::now() - std::chrono::hours(20 - i));
   }
   EXPECT_EQ(kept_listing(listings.back().fingerprint, folder), listings.back().entries);
+  EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all) << "names are for nobody else";
   EXPECT_EQ(kept_listing(listings.front().fingerprint, folder), std::nullopt) << "too old";
   scratch_.write("kept/" + listings.back().fingerprint, "spoilt");
   EXPECT_EQ(kept_listing(listings.back().fingerprint, folder), std::nullopt);

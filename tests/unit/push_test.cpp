@@ -212,6 +212,16 @@ TEST_F(PushTest, AHostThatSharesItsFolderWaitsAndIsAskedAgain) {
   EXPECT_EQ(told.order, (std::vector<std::size_t>{0, 1})) << "each is told once";
 }
 
+TEST_F(PushTest, AHostThatSaysForEverThatItSharesItsFolderFails) {
+  FakeRemote remote(2);
+  Told told;
+  remote.answers[1]["ask"] = {ended(0, "dtool-answer state=shared\n")};
+  const auto results = push(remote, small_tree(), {{0, "/c"}, {1, "/c"}}, told, {});
+  EXPECT_EQ(remote.steps[1], (Names{"ask", "ask"}));
+  EXPECT_EQ(results.at(1).exit_code, 1);
+  EXPECT_EQ(told.order, (std::vector<std::size_t>{0, 1}));
+}
+
 TEST_F(PushTest, AFailedHostIsLeftAloneAndTheOthersGoOn) {
   FakeRemote remote(3);
   Told told;

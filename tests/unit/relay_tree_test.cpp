@@ -97,7 +97,7 @@ TEST_F(RelayTreeTest, AHostServesFewUnlessOthersWaitForLong) {
   }
   EXPECT_EQ(ask(4), kNobodyYet);
   EXPECT_EQ(ask(5), kNobodyYet);
-  tree_.ended(2, End::over);
+  tree_.ended(2, End::over, now_);
   EXPECT_EQ(ask(4), from(0)) << "there is room again";
   now_ += RelayTree::kCrowded;
   tree_.got_more(0, now_);
@@ -107,7 +107,7 @@ TEST_F(RelayTreeTest, AHostServesFewUnlessOthersWaitForLong) {
 TEST_F(RelayTreeTest, AHostThatHasEndedServesNobody) {
   ask(0);
   tree_.serves(0);
-  tree_.ended(0, End::over);
+  tree_.ended(0, End::over, now_);
   EXPECT_EQ(ask(1), kLauncher);
 }
 
@@ -117,10 +117,10 @@ TEST_F(RelayTreeTest, AHostThatMissedItHasItFromAnotherOneThenFromTheLauncher) {
   EXPECT_EQ(ask(1), from(0));
   tree_.serves(1);
   EXPECT_EQ(ask(2), from(1)) << "which serves fewer";
-  tree_.ended(2, End::missed);
+  tree_.ended(2, End::missed, now_);
   EXPECT_EQ(ask(2), from(0));
   EXPECT_EQ(ask(3), from(1)) << "for others that one may do";
-  tree_.ended(2, End::missed);
+  tree_.ended(2, End::missed, now_);
   EXPECT_EQ(ask(2), kLauncher);
 }
 
@@ -129,11 +129,11 @@ TEST_F(RelayTreeTest, AHostThatFailsTwoIsNamedToNobodyElse) {
   tree_.serves(0);
   ask(1);
   ask(2);
-  tree_.ended(1, End::missed);
+  tree_.ended(1, End::missed, now_);
   EXPECT_EQ(ask(3), from(0));
-  tree_.ended(2, End::missed);
+  tree_.ended(2, End::missed, now_);
   EXPECT_EQ(ask(4), kNobodyYet) << "3 may serve";
-  tree_.ended(3, End::missed);
+  tree_.ended(3, End::missed, now_);
   EXPECT_EQ(ask(4), kLauncher);
 }
 
@@ -145,7 +145,7 @@ TEST_F(RelayTreeTest, WhatAHostMissesSinceItsParentMissedItIsNotItsParentsFault)
   EXPECT_EQ(ask(2), from(1));
   EXPECT_EQ(ask(3), from(0));
   EXPECT_EQ(ask(4), from(1));
-  for (const std::size_t host : {1, 2, 4}) tree_.ended(host, End::missed);
+  for (const std::size_t host : {1, 2, 4}) tree_.ended(host, End::missed, now_);
   tree_.serves_nobody(3);
   EXPECT_EQ(ask(1), kLauncher) << "from 0 it had nothing";
   tree_.serves(1);
@@ -153,11 +153,21 @@ TEST_F(RelayTreeTest, WhatAHostMissesSinceItsParentMissedItIsNotItsParentsFault)
   EXPECT_EQ(ask(4), from(0)) << "which serves no more than that";
 }
 
+TEST_F(RelayTreeTest, WhatAHostMissesWhileItsParentWaitsToIsNotItsParentsFault) {
+  ask(0);
+  tree_.serves(0);
+  for (const std::size_t host : {1, 2, 3}) EXPECT_EQ(ask(host), from(0));
+  now_ += RelayTree::kSilence;
+  for (const std::size_t host : {1, 2, 3}) tree_.ended(host, End::missed, now_);
+  tree_.got_more(0, now_);
+  EXPECT_EQ(ask(1), from(0));
+}
+
 TEST_F(RelayTreeTest, AHostThatGaveSomethingElseIsNotTrustedByAnybody) {
   ask(0);
   tree_.serves(0);
   ask(1);
-  tree_.ended(1, End::spoilt);
+  tree_.ended(1, End::spoilt, now_);
   EXPECT_EQ(ask(2), kLauncher);
   tree_.serves(2);
   EXPECT_EQ(ask(1), from(2));

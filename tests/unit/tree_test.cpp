@@ -76,6 +76,12 @@ TEST_F(TreeTest, OutsideACheckoutEveryFileIsSent) {
   EXPECT_EQ(tree.bytes, 5U + 3U + 8U);
 }
 
+TEST_F(TreeTest, WhatAnInterruptedPushToItLeftIsNotSent) {
+  for (const char* name : {"a", ".~dtool~mark", ".~dtool~.123/tree/a", "deep/.~tmp~/a.XyZ"})
+    scratch_.write(name);
+  EXPECT_EQ(read().files, (Files{"a"}));
+}
+
 TEST_F(TreeTest, InACheckoutGitsAnswerCounts) {
   git({"init"});
   scratch_.write("tracked");
