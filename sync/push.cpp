@@ -38,6 +38,8 @@ struct Slot {
   Step step = Step::ask;
   Asked asked = {};
   bool shares = false;  ///< its folder with a host that has it in hand: it waits for that one
+  bool has_unpacked = false;
+  bool follows = false;  ///< one that has: the tree is there, and as many as like may see to it
   const Package* package = nullptr;
   RelayPart part = {};
   std::string lock = {};
@@ -137,6 +139,8 @@ std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
         continue;
       }
       slot.step = Step::ask;
+      const auto holder = by_host_.find(slot.asked.holder.value_or(slot.destination.host));
+      slot.follows = holder != by_host_.end() && holder->second->has_unpacked;
       tasks.push_back(task(slot));
     }
     if (tasks.empty()) break;
@@ -169,9 +173,9 @@ ssh::Command Push::command(const Slot& slot, const Place& place) const {
   if (slot.step == Step::unpack) return unpack_command(*slot.package, slot.asked, place, slot.part);
   if (slot.step == Step::prepare) return prepare_command(names_, slot.asked, place);
   if (slot.step == Step::prune) return prune_command(names_, slot.asked, place);
-  const bool is_alone = slots_.size() == 1;
+  const bool shares_nothing = slots_.size() == 1 || slot.follows;
   const std::string push =
-      is_alone ? "" : fmt::format("{}.{} {}", name_, round_, slot.destination.host);
+      shares_nothing ? "" : fmt::format("{}.{} {}", name_, round_, slot.destination.host);
   return ask_command(tree_, place, push);
 }
 
@@ -288,6 +292,7 @@ Step Push::after_unpack(Slot& slot) {
   const auto unpacked = read_unpacked(slot.result);
   if (!unpacked) return Step::done;
   if (!unpacked->is_whole) return Step::prepare;
+  slot.has_unpacked = true;
   slot.pushed = {{slot.package->files, slot.package->bytes}, unpacked->removed, false};
   return Step::done;
 }

@@ -124,6 +124,7 @@ std::optional<Asked> read_asked(ssh::HostResult& result) {
   asked.basis = ssh::find_answer(*answers, "basis").value_or("");
   asked.has_gzip = has("gzip") && can_compress(Compression::gzip);
   asked.has_openssl = has("openssl");
+  asked.holder = read_number(ssh::find_answer(*answers, "holder").value_or(""));
   asked.can_serve = has("perl") || has("python3");
   asked.lock = ssh::find_answer(*answers, "lock").value_or("");
   if (!has("tar") || !has("find")) return asked;

@@ -43,9 +43,10 @@ struct Asked {
   std::string basis = {};                       ///< the known tree's fingerprint
   std::optional<Compression> compression = {};  ///< of packages; nothing: it cannot unpack any
   bool has_gzip = false;
-  bool has_openssl = false;  ///< it can open a sealed package
-  bool can_serve = false;    ///< it has what hands a package to other hosts
-  std::string lock = {};     ///< where the host keeps what it knows of the folder: a path there
+  bool has_openssl = false;                ///< it can open a sealed package
+  bool can_serve = false;                  ///< it has what hands a package to other hosts
+  std::optional<std::size_t> holder = {};  ///< of a shared folder: that host's index
+  std::string lock = {};  ///< where the host keeps what it knows of the folder: a path there
 };
 
 /// Nothing where it failed; then `result` is given its error and hint.

@@ -54,7 +54,10 @@ is_in_other_hands() {
   ln -s "$push" "$mark" 2> /dev/null && return 1
   holder=$(readlink "$mark")
   [ "$holder" != "$push" ] || return 1
-  [ "${holder% *}" != "${push% *}" ] || return 0
+  if [ "${holder% *}" = "${push% *}" ]; then
+    answer holder "${holder#* }"
+    return
+  fi
   ln -sfn "$push" "$mark" 2> /dev/null
   return 1
 }
@@ -120,6 +123,7 @@ name_files "$key$own"
 if [ -n "$push" ] && [ -L "$mark" ]; then
   holder=$(readlink "$mark")
   if [ "${holder% *}" = "${push% *}" ] && [ "$holder" != "$push" ]; then
+    answer holder "${holder#* }"
     answer state shared
     exit 0
   fi
