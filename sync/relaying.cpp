@@ -96,6 +96,7 @@ std::optional<std::uint64_t> Relaying::heard(std::size_t host, std::string_view 
   const auto answers = ssh::read_answers(std::string_view(unread).substr(0, end));
   unread.erase(0, end + 1);
   if (const auto listens = ssh::find_answer(answers, "listens")) take_address(host, *listens);
+  if (answers.contains("unpacked")) tree_.serves_nobody(host);  // further ones: it is about to end
   std::optional<std::uint64_t> most;
   const auto [begin, stop] = answers.equal_range("received");
   for (auto each = begin; each != stop; ++each)

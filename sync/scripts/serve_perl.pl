@@ -65,7 +65,7 @@ while (1) {
     next if select($read, $write, undef, $waits ? 0.05 : 0.5) < 1;
     if (vec($read, 0, 1)) {
         sysread(STDIN, my $word, 64) or exit;
-        $whole_at = $came = time;
+        $whole_at = time;
     }
     take_in() if vec($read, fileno $listener, 1);
     for my $number (keys %peers) {

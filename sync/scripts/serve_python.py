@@ -78,7 +78,7 @@ while True:
     if 0 in readable:
         if not os.read(0, 64):
             sys.exit()
-        whole_at = came = time.monotonic()
+        whole_at = time.monotonic()
     if listener in readable:
         take_in()
     for socket_of_peer, peer in list(peers.items()):
