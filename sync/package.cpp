@@ -81,10 +81,6 @@ std::string names_for_tar(const std::vector<Entry>& changed) {
   return list;
 }
 
-}  // namespace
-
-namespace {
-
 bool has_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);

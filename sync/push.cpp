@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -26,11 +25,6 @@ constexpr std::chrono::milliseconds kAskAgain{20};
 /// For a script that looks at files: a lock is waited for ten minutes, and a large tree may be on a
 /// slow disk.
 constexpr std::chrono::minutes kPatience{30};
-
-std::string random_name() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
-}
 
 /// One host on its way through the steps.
 struct Slot {
@@ -80,7 +74,7 @@ class Push : public Pushing {
   const std::vector<ssh::Host>& hosts_;
   const Tree& tree_;
   const Listing listing_;
-  const std::string name_ = random_name();
+  const std::string name_ = random_hex(8);
   int round_ = 0;  ///< one more each time that hosts go on which had to wait
   bool is_kept_ = false;
   Packages packages_;

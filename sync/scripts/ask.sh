@@ -46,20 +46,25 @@ is_the_tree_itself() {
   [ "$(stat -c '%i %s %.9Z' -- "./$first" 2> /dev/null)" = "$first_identity" ]
 }
 
+# The mark there is that of another host of the same push. Sets holder to it.
+is_with_another() {
+  holder=$(readlink "$mark" 2> /dev/null)
+  [ "$holder" != "$push" ] && [ "${holder% *}" = "${push% *}" ]
+}
+
 # Another host of the same push has this very folder in hand. Two that replace an old mark at once both send, which is
 # slower and does no harm.
 is_in_other_hands() {
-  local holder
   [ -n "$push" ] || return 1
   ln -s "$push" "$mark" 2> /dev/null && return 1
-  holder=$(readlink "$mark")
-  [ "$holder" != "$push" ] || return 1
-  if [ "${holder% *}" = "${push% *}" ]; then
-    answer holder "${holder#* }"
-    return
-  fi
-  ln -sfn "$push" "$mark" 2> /dev/null
+  is_with_another && return
+  [ "$holder" = "$push" ] || ln -sfn "$push" "$mark" 2> /dev/null
   return 1
+}
+
+tell_holder() {
+  answer holder "${holder#* }"
+  answer state shared
 }
 
 # Nothing is there but what an interrupted push may have left.
@@ -81,7 +86,7 @@ tell_what_is_there() {
   if [ -n "$known" ] && [ "$known" = "$tree" ]; then
     answer state whole
   elif is_in_other_hands; then
-    answer state shared
+    tell_holder
   elif [ -n "$known" ]; then
     answer basis "$known"
     answer state known
@@ -120,13 +125,9 @@ own=
 [ "$device" = "$home_device" ] || own=%%$host
 name_files "$key$own"
 # Who has the folder in hand has the lock as long as sending takes.
-if [ -n "$push" ] && [ -L "$mark" ]; then
-  holder=$(readlink "$mark")
-  if [ "${holder% *}" = "${push% *}" ] && [ "$holder" != "$push" ]; then
-    answer holder "${holder#* }"
-    answer state shared
-    exit 0
-  fi
+if [ -n "$push" ] && [ -L "$mark" ] && is_with_another; then
+  tell_holder
+  exit 0
 fi
 take_lock
 answer lock "$lock"
