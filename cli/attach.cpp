@@ -3,13 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <optional>
 
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/fetch_plan.h"
+#include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/raw_terminal.h"
 #include "cli/recorded.h"
@@ -82,7 +82,8 @@ class AttachAction : public Action {
 
 void AttachAction::add_options(CLI::App& app) {
   app.add_option("RUN", run_, "a run id, or the beginning of one; the newest if left out");
-  app.add_option("--machine", machine_, "the machine's id; may be left out where there is one")
+  add_whole_number(app, "--machine", machine_,
+                   "the machine's id; may be left out where there is one")
       ->type_name("I");
   add_connect_options(app, hosts_);
 }

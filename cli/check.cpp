@@ -13,6 +13,7 @@
 #include "cli/listener_trial.h"
 #include "cli/run_check.h"
 #include "cli/run_plan.h"
+#include "cli/terminal_text.h"
 #include "ssh/fleet.h"
 
 namespace dtool::cli {
@@ -114,14 +115,10 @@ void show(Console& console, const FoldedFact& fact, const std::string& name, boo
   if (!fact.hint.empty()) console.say(fmt::format("{:17}hint: {}", "", hint_for(fact.hint, hosts)));
 }
 
-std::string count_of(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 int CheckAction::tell(Console& console, const std::vector<ssh::Host>& hosts,
                       const std::vector<Facts>& facts, int exit_code) const {
   console.say(fmt::format("{}: {}", console.styled(Style::bold, fold_hosts(hosts)),
-                          count_of(hosts.size(), "host")));
+                          counted(hosts.size(), "host")));
   std::size_t warnings = 0;
   std::string last;
   for (const FoldedFact& fact : fold_facts(hosts, facts)) {
@@ -134,12 +131,12 @@ int CheckAction::tell(Console& console, const std::vector<ssh::Host>& hosts,
     if (worst_of(facts[i]) == Verdict::failure) unfit.push_back(hosts[i]);
   if (!unfit.empty()) {
     console.fail(fmt::format("{} of {} lack{} something for a run: {}", unfit.size(),
-                             count_of(hosts.size(), "host"), unfit.size() == 1 ? "s" : "",
+                             counted(hosts.size(), "host"), unfit.size() == 1 ? "s" : "",
                              fold_hosts(unfit)));
   } else {
     console.note(warnings == 0
                      ? "all well"
-                     : fmt::format("fit for a run, with {}", count_of(warnings, "warning")));
+                     : fmt::format("fit for a run, with {}", counted(warnings, "warning")));
   }
   return exit_code;
 }

@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <map>
 
 #include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
 
-using Answers = std::multimap<std::string, std::string>;
+using ssh::Answers;
 
 constexpr double kKibInGib = 1 << 20;
 constexpr double kLeastDiskGib = 1;
@@ -24,12 +22,8 @@ std::string answer_of(const Answers& answers, const std::string& name) {
 }
 
 std::optional<double> number_of(const Answers& answers, const std::string& name) {
-  const std::string text = answer_of(answers, name);
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return static_cast<double>(value);
+  const auto value = ssh::find_number<std::uint64_t>(answers, name);
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
 void add_text(Facts& facts, const std::string& name, const std::string& value) {
@@ -192,6 +186,7 @@ Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine) 
   for (const char* program : {"bash", "screen", "rsync"})
     add_text(facts, program, answer_of(answers, program));
   add_lacks(facts, checked, "programs");
+  add_lacks(facts, checked, "home");
   if (needs.trainer && !add_lacks(facts, checked, "trainer")) {
     const std::string version = answer_of(answers, "trainer_version");
     add_text(facts, "trainer", version.substr(std::min(version.size(), version.find(' ') + 1)));

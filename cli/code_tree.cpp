@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <set>
 
 #include "cli/action.h"
 #include "cli/failures.h"
-#include "cli/machine_status.h"
-#include "ssh/client_config.h"
+#include "cli/sending_progress.h"
+#include "cli/terminal_text.h"
+#include "ssh/home_folder.h"
+#include "ssh/quote.h"
 #include "sync/package.h"
 
 namespace dtool::cli {
@@ -22,11 +25,7 @@ std::filesystem::path home() {
 
 std::string code_folder(const ssh::Host& host, const std::string& code_path) {
   const std::filesystem::path here = std::filesystem::current_path();
-  if (!code_path.empty()) {
-    const bool is_anchored =
-        code_path.starts_with('/') || code_path.starts_with("~/") || code_path == "~";
-    return is_anchored ? code_path : "~/" + code_path;
-  }
+  if (!code_path.empty()) return ssh::is_anchored(code_path) ? code_path : "~/" + code_path;
   if (host.is_local) return here;
   const std::filesystem::path inside = here.lexically_relative(home());
   const bool is_inside = !inside.empty() && inside != "." && *inside.begin() != "..";
@@ -47,31 +46,30 @@ tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::str
 
 class CodePush::Progress : public tree_sync::PushListener {
  public:
-  Progress(Console& console, std::size_t hosts) : console_(console), bytes_(hosts) {}
+  Progress(Console& console, std::size_t hosts) : console_(console), sending_(hosts) {}
 
-  void on_bytes(std::size_t host, std::uint64_t bytes) override {
-    bytes_[host] = bytes;
-    show();
+  void on_sent(std::size_t host, const ssh::Transferred& sent) override {
+    const auto now = SendingProgress::Clock::now();
+    sending_.sent(host, sent, now);
+    if (now - shown_ < kShowEvery) return;
+    shown_ = now;
+    console_.progress(sending_.line(now));
   }
-  void on_result(std::size_t, const ssh::HostResult&, const tree_sync::Pushed&) override {
-    ++done_;
-    show();
+  void on_result(std::size_t host, const ssh::HostResult&, const tree_sync::Pushed&) override {
+    sending_.done(host);
+    console_.progress(sending_.line(SendingProgress::Clock::now()));
   }
   void on_interrupt(const std::vector<std::size_t>&) override {
     console_.note("interrupted: nothing is started");
   }
 
  private:
-  void show() {
-    std::uint64_t total = 0;
-    for (const std::uint64_t bytes : bytes_) total += bytes;
-    console_.progress(fmt::format("sending the code: {} of {} hosts, {:.1f} MB", done_,
-                                  bytes_.size(), static_cast<double>(total) / 1e6));
-  }
+  /// A thousand hosts tell of twenty thousand pieces, and the line is about all of them.
+  static constexpr std::chrono::milliseconds kShowEvery{50};
 
   Console& console_;
-  std::vector<std::uint64_t> bytes_;
-  std::size_t done_ = 0;
+  SendingProgress sending_;
+  SendingProgress::Clock::time_point shown_ = {};
 };
 
 CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
@@ -81,7 +79,8 @@ CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
       hosts_(hosts),
       progress_(std::make_unique<Progress>(console, folders.size())) {
   if (relay == tree_sync::Relay::yes && folders.size() > 1 && !tree_sync::can_seal())
-    throw UsageError("--relay needs openssl on this machine", "apt-get install openssl");
+    throw UsageError("--relay needs openssl on this machine",
+                     "on Debian: sudo apt-get install -y openssl");
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
   steps_ = tree_sync::make_push(hosts, tree, destinations, *progress_, {}, relay);

@@ -73,7 +73,7 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Li
     tasks.push_back({i, ssh::Command{command_}});
   ssh::RunOptions options;
   options.keep_output = keep;
-  if (timeout_ > 0) options.timeout = std::chrono::milliseconds(static_cast<long>(timeout_ * 1000));
+  if (timeout_ > 0) options.timeout = from_seconds(timeout_);
   auto results = remote.run(std::move(tasks), listener, options);
   for (ssh::HostResult& result : results) {
     if (result.failure == ssh::Failure::timed_out)

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <string_view>
 
 #include "killfiles/nearest.h"
+#include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
@@ -46,9 +48,21 @@ UsageError unknown_word(const CLI::App& app, const std::string& word,
                     meant ? fmt::format("did you mean {}? {}", *meant, all) : all);
 }
 
+/// What was probably meant by a word that is neither a flag nor a flag's value.
+std::string hint_at_word(const CLI::App& command, const std::string& word, TakesProgram takes) {
+  const std::string all = fmt::format("{} --help lists all flags", name_in_full(command));
+  if (takes == TakesProgram::yes)
+    return fmt::format("a program and its words go after --: {} -- PROGRAM {}; {}",
+                       name_in_full(command), word, all);
+  const bool has_hosts = command.get_option_no_throw("--runs_on") != nullptr;
+  return fmt::format("a value with spaces wants quotes{}; {}",
+                     has_hosts ? ", and hosts are joined by commas" : "", all);
+}
+
 /// For words that nothing was waiting for. CLI11 collects all of them; the first flag among them is
 /// the likely mistake, and a word after it its value.
-UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words) {
+UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words,
+                      const TakesPrograms& takes_program) {
   const std::vector<std::string> subcommands = subcommands_of(app);
   const CLI::App& chosen = chosen_in(app);
   if (!subcommands.empty() && &chosen == &app && !words.front().starts_with('-'))
@@ -56,10 +70,11 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
   const auto flag =
       std::ranges::find_if(words, [](const auto& word) { return word.starts_with('-'); });
   if (flag == words.end()) {
+    const auto takes = takes_program.find(&chosen);
     return UsageError(
         fmt::format("{} does not expect the word {}", name_in_full(app), words.front()),
-        fmt::format("a value with spaces wants quotes; {} --help lists all flags",
-                    name_in_full(chosen)));
+        hint_at_word(chosen, words.front(),
+                     takes == takes_program.end() ? TakesProgram::no : takes->second));
   }
   const std::string name = flag->substr(0, flag->find('='));
   if (&chosen != &app && chosen.get_option_no_throw(name) != nullptr) {
@@ -69,8 +84,51 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
   return unknown_word(app, name, flags_of(app), "flag");
 }
 
+/// What CLI11 says of a value that cannot be, in our words. As it says it:
+///   Could not convert: --machine = x
+///   --grace: Value x not in range 0.000000 to 3600.000000
+///   --color: blue not in {auto,always,never}
+std::string in_our_words(const std::string& sentence) {
+  constexpr std::string_view kNoNumber = "Could not convert: ";
+  constexpr std::string_view kIs = " = ";
+  constexpr std::string_view kValue = ": Value ";
+  constexpr std::string_view kNoRange = " not in range ";
+  constexpr std::string_view kTo = " to ";
+  constexpr std::string_view kNoMember = " not in {";
+  const std::string_view all = sentence;
+  if (const std::size_t is = all.find(kIs); all.starts_with(kNoNumber) && is != all.npos) {
+    return fmt::format("{}: '{}' is no whole number, or too large a one",
+                       all.substr(kNoNumber.size(), is - kNoNumber.size()),
+                       all.substr(is + kIs.size()));
+  }
+  // The name of the flag stands before the value, which may hold any of these words.
+  const std::size_t name_end = all.find(": ");
+  if (name_end == all.npos) return sentence;
+  const std::string_view name = all.substr(0, name_end);
+  const std::size_t range = all.rfind(kNoRange);
+  const std::size_t value = name_end + kValue.size();
+  if (all.substr(name_end).starts_with(kValue) && range != all.npos && range >= value) {
+    const std::string_view ends = all.substr(range + kNoRange.size());
+    const std::size_t to = std::min(ends.find(kTo), ends.size());
+    const auto least = ssh::read_number<double>(ends.substr(0, to));
+    const auto most = ssh::read_number<double>(ends.substr(std::min(to + kTo.size(), ends.size())));
+    if (least && most)
+      return fmt::format("{}: '{}' is not a number from {} to {}", name,
+                         all.substr(value, range - value), *least, *most);
+  }
+  const std::size_t member = all.rfind(kNoMember);
+  if (member == all.npos || member < name_end + 2 || !all.ends_with('}')) return sentence;
+  std::string members(all.substr(member + kNoMember.size()));
+  members.pop_back();
+  return fmt::format("{}: '{}' is none of {}", name,
+                     all.substr(name_end + 2, member - name_end - 2),
+                     CLI::detail::find_and_replace(members, ",", ", "));
+}
+
 class HelpFormatter : public CLI::Formatter {
  public:
+  explicit HelpFormatter(const TakesPrograms& takes_program) : takes_program_(takes_program) {}
+
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
     const std::string help = CLI::Formatter::make_help(app, name, mode);
@@ -102,8 +160,15 @@ class HelpFormatter : public CLI::Formatter {
     std::string usage = CLI::Formatter::make_usage(app, name);
     const std::string theirs = "[SUBCOMMAND]";
     const std::size_t at = usage.find(theirs);
-    return at == usage.npos ? usage : usage.replace(at, theirs.size(), "COMMAND");
+    if (at != usage.npos) usage.replace(at, theirs.size(), "COMMAND");
+    const auto takes = takes_program_.find(app);
+    if (takes != takes_program_.end() && takes->second == TakesProgram::yes)
+      usage.insert(usage.find_last_not_of('\n') + 1, " [-- PROGRAM ARGS...]");
+    return usage;
   }
+
+ private:
+  const TakesPrograms& takes_program_;
 };
 
 }  // namespace
@@ -143,12 +208,16 @@ Words read_words(const CLI::App& app, int argc, char** argv) {
   return words;
 }
 
-UsageError explain(const CLI::App& app, const CLI::ParseError& error) {
+UsageError explain(const CLI::App& app, const CLI::ParseError& error,
+                   const TakesPrograms& takes_program) {
   const CLI::App& chosen = chosen_in(app);
-  if (const auto before = app.remaining(); !before.empty()) return unexpected(app, before);
-  if (const auto words = chosen.remaining(); !words.empty()) return unexpected(chosen, words);
+  if (const auto before = app.remaining(); !before.empty())
+    return unexpected(app, before, takes_program);
+  if (const auto words = chosen.remaining(); !words.empty())
+    return unexpected(chosen, words, takes_program);
   std::string sentence = error.what();
   std::ranges::replace(sentence, '\n', ' ');
+  sentence = in_our_words(sentence);
   if (const std::size_t at = sentence.find(": 1 required "); at != sentence.npos) {
     sentence = fmt::format("{} wants a value", sentence.substr(0, at));
   } else if (const std::size_t end = sentence.find(": At Most 1 required"); end != sentence.npos) {
@@ -163,8 +232,8 @@ UsageError explain(const CLI::App& app, const CLI::ParseError& error) {
       sentence, fmt::format("{} --help lists all flags and their values", name_in_full(chosen)));
 }
 
-std::shared_ptr<CLI::FormatterBase> make_help_formatter() {
-  auto formatter = std::make_shared<HelpFormatter>();
+std::shared_ptr<CLI::FormatterBase> make_help_formatter(const TakesPrograms& takes_program) {
+  auto formatter = std::make_shared<HelpFormatter>(takes_program);
   formatter->label("Usage", "usage");
   formatter->column_width(30);
   return formatter;

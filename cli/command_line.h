@@ -2,6 +2,7 @@
 // help, and what was probably meant by a word that is unknown. main.cpp calls it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,10 +29,17 @@ std::string with_known_spelling(std::string word);
 /// `help run` as `run --help`; values of flags stay as they are.
 Words read_words(const CLI::App& app, int argc, char** argv);
 
-/// What is wrong with the command line, and the nearest known word.
-UsageError explain(const CLI::App& app, const CLI::ParseError& error);
+/// Whether words after `--` mean something.
+enum class TakesProgram { no, yes };
+/// For each command.
+using TakesPrograms = std::map<const CLI::App*, TakesProgram>;
 
-/// Help as dtool writes it: `--width N`, and the default after the description.
-std::shared_ptr<CLI::FormatterBase> make_help_formatter();
+/// What is wrong with the command line, and the nearest known word.
+UsageError explain(const CLI::App& app, const CLI::ParseError& error,
+                   const TakesPrograms& takes_program);
+
+/// Help as dtool writes it: `--width N`, and the default after the description. It looks at
+/// `takes_program` when help is asked for.
+std::shared_ptr<CLI::FormatterBase> make_help_formatter(const TakesPrograms& takes_program);
 
 }  // namespace dtool::cli

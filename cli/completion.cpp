@@ -1,10 +1,7 @@
 #include "cli/completion.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <optional>
 
 #include "cli/command_line.h"
 

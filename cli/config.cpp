@@ -4,10 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <system_error>
 
 #include "cli/action.h"
 #include "cli/failures.h"
@@ -18,9 +17,10 @@
 #include "cli/recorded.h"
 #include "cli/run_check.h"
 #include "cli/scripts.h"
-#include "ssh/client_config.h"
 #include "ssh/fleet.h"
+#include "ssh/home_folder.h"
 #include "ssh/quote.h"
+#include "ssh/read_file.h"
 #include "ssh/script.h"
 
 namespace dtool::cli {
@@ -58,15 +58,16 @@ class ConfigAction : public Action {
 std::string read_text(const std::filesystem::path& file, std::string_view flag) {
   if (!std::filesystem::exists(file))
     throw UsageError(fmt::format("{}: there is no file {}", flag, file.string()));
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (std::filesystem::is_directory(file) || !stream || !(text << stream.rdbuf())) {
-    throw UsageError(fmt::format("{}: cannot read {}", flag, file.string()));
+  std::string text;
+  try {
+    text = ssh::read_file(file);
+  } catch (const std::system_error& fault) {
+    throw UsageError(fmt::format("{}: {}", flag, fault.what()));
   }
-  if (text.str().find('\0') != std::string::npos) {
+  if (text.empty()) throw UsageError(fmt::format("{}: {} is empty", flag, file.string()));
+  if (text.find('\0') != text.npos)
     throw UsageError(fmt::format("{}: {} is not a text file", flag, file.string()));
-  }
-  return text.str();
+  return text;
 }
 
 /// The first line of the launcher's public key.
@@ -136,7 +137,8 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
     } else if (ssh::find_answer(answers, "lacks") && !script_file_.empty()) {
       result.failure = ssh::Failure::not_started;
       result.error = "screen is not installed";
-      result.hint = "dtool command --command 'apt-get install -y screen rsync' --runs_on {hosts}";
+      result.hint =
+          "on Debian: dtool command --command 'sudo apt-get install -y screen' --runs_on {hosts}";
     } else if (ssh::find_answer(answers, "running") && !script_file_.empty()) {
       result.failure = ssh::Failure::not_started;
       result.error = "a set-up script is still running there";
@@ -239,7 +241,7 @@ int ConfigAction::conclude(Invocation& invocation, ssh::Remote& remote,
     console.note(fmt::format("public key: added on {} of {} hosts", added, results.size()));
   if (script_file_.empty() || failed == results.size()) return exit_code;
   const std::string hosts = fold_hosts(remote.hosts());
-  if (follow_) {
+  if (follow_ && !remote.interrupted()) {
     console.note(fmt::format("{} of {} hosts set up; logs: {} on each", results.size() - failed,
                              results.size(), kLog));
   } else {
@@ -249,6 +251,14 @@ int ConfigAction::conclude(Invocation& invocation, ssh::Remote& remote,
                     results.size() - failed, results.size(), hosts, kLog));
   }
   return exit_code;
+}
+
+/// An interrupt came before the scripts' turn, on hosts that were ready for them.
+void set_not_started(std::vector<ssh::HostResult>& results, const std::vector<std::size_t>& able) {
+  for (const std::size_t host : able) {
+    results[host].failure = ssh::Failure::not_started;
+    results[host].error = "interrupted before its script was started";
+  }
 }
 
 int ConfigAction::run(Invocation& invocation) {
@@ -266,10 +276,13 @@ int ConfigAction::run(Invocation& invocation) {
     if (results[i].failure == ssh::Failure::none) able.push_back(i);
   }
   if (script_file_.empty() || able.empty() || remote->interrupted()) {
+    if (!script_file_.empty()) discard_run_folders(*remote, run_id);
+    if (!script_file_.empty() && remote->interrupted()) set_not_started(results, able);
     return conclude(invocation, *remote, std::move(results), "");
   }
 
-  const killfiles::Killfile killfile = record(invocation, *targets, run_id);
+  const killfiles::Killfile killfile = record_or_discard(
+      console, *remote, run_id, [&] { return record(invocation, *targets, run_id); });
   const auto started =
       start_jobs(console, *remote, make_jobs(killfile, able), ssh::OldLog::replace);
   std::vector<std::size_t> running;
@@ -279,7 +292,11 @@ int ConfigAction::run(Invocation& invocation) {
   }
   if (follow_ && !remote->interrupted()) {
     const auto ended = follow_last_lines(console, *remote, killfile, running);
-    for (std::size_t i = 0; i < running.size(); ++i) results[running[i]] = ended[i];
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      // What an interrupt left goes on there: it was started.
+      const bool was_left = remote->interrupted() && ended[i].failure != ssh::Failure::none;
+      if (!was_left) results[running[i]] = ended[i];
+    }
   }
   return conclude(invocation, *remote, std::move(results), run_id);
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -48,18 +47,6 @@ std::string paint(Style style, std::string_view text) {
   return std::string(text);
 }
 
-struct TerminalSize {
-  std::size_t rows = 24;
-  std::size_t columns = 80;
-};
-
-TerminalSize terminal_size() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row < 4)
-    return {};
-  return {size.ws_row, size.ws_col};
-}
-
 /// Whatever `fd` does, a terminal or pipe that another program made non-blocking included. Returns
 /// the errno value that ended it, else 0.
 int write_all(int fd, std::string_view bytes) {
@@ -82,6 +69,12 @@ void write_error(std::string_view bytes) {
 }
 
 }  // namespace
+
+TerminalSize terminal_size(int fd) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
+  return {size.ws_col, size.ws_row};
+}
 
 void Console::configure(const ConsoleOptions& options) {
   options_ = options;
@@ -133,8 +126,8 @@ void Console::progress(std::string_view line) {
 void Console::live(const std::vector<std::string>& rows) {
   if (!err_is_terminal_ || options_.quiet) return;
   clear_live();
-  const TerminalSize size = terminal_size();
-  const std::size_t most = std::max<std::size_t>(size.rows - 2, 1);
+  const TerminalSize size = terminal_size(STDERR_FILENO);
+  const std::size_t most = size.rows > 3 ? size.rows - 2 : 1;
   std::string text;
   for (std::size_t i = 0; i < rows.size() && i < most; ++i) {
     const bool is_last = i + 1 == most && rows.size() > most;

@@ -3,6 +3,7 @@
 // take is dropped.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -30,6 +31,15 @@ class OutputLost : public std::system_error {
   /// As `head` does when it has seen enough; no news for the user.
   bool reader_left() const { return code() == std::errc::broken_pipe; }
 };
+
+/// Characters that a terminal has room for.
+struct TerminalSize {
+  std::size_t columns = 80;
+  std::size_t rows = 24;
+};
+
+/// Of the terminal `fd`; as above where it does not tell, or is none. Never 0.
+TerminalSize terminal_size(int fd);
 
 class Console {
  public:

@@ -8,6 +8,7 @@
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/host_options.h"
+#include "cli/terminal_text.h"
 #include "ssh/kept_connections.h"
 
 namespace dtool::cli {
@@ -21,10 +22,6 @@ class DisconnectAction : public Action {
  private:
   HostOptions hosts_;
 };
-
-std::string count_of(std::size_t count) {
-  return fmt::format("{} connection{}", count, count == 1 ? "" : "s");
-}
 
 int DisconnectAction::run(Invocation& invocation) {
   Console& console = invocation.console;
@@ -50,12 +47,16 @@ int DisconnectAction::run(Invocation& invocation) {
     console.document({{"connections", list}, {"exit_code", kAllWell}});
     return kAllWell;
   }
-  if (ended.empty()) console.note("no connection is kept");
+  if (ended.empty()) {
+    console.note(hosts ? fmt::format("no connection to {} is kept", fold_hosts(*hosts))
+                       : "no connection is kept");
+  }
   if (!closed.empty())
-    console.note(fmt::format("closed {}: {}", count_of(closed.size()), fold_hosts(closed)));
+    console.note(
+        fmt::format("closed {}: {}", counted(closed.size(), "connection"), fold_hosts(closed)));
   if (!in_use.empty()) {
     console.note(fmt::format("{} in use by commands that run, and closed after them: {}",
-                             count_of(in_use.size()), fold_hosts(in_use)));
+                             counted(in_use.size(), "connection"), fold_hosts(in_use)));
   }
   return kAllWell;
 }

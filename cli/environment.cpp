@@ -14,10 +14,6 @@
 namespace dtool::cli {
 namespace {
 
-bool is_anchored(const std::string& path) {
-  return path.starts_with('/') || path == "~" || path.starts_with("~/");
-}
-
 std::vector<std::string> split_words(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> words;
@@ -34,7 +30,7 @@ Bind parse_bind(const std::string& text) {
                      "SRC or SRC:DST; what is bound can be written to as far as the host allows");
   }
   for (const std::string& path : {bind.source, bind.target}) {
-    if (is_anchored(path)) continue;
+    if (ssh::is_anchored(path)) continue;
     throw UsageError(
         fmt::format("--bind {}: '{}' does not say where it begins", text, path),
         fmt::format("a path from / or ~/; the code and output folders are bound anyway"));
@@ -51,8 +47,9 @@ ContainerEngine engine_named(const std::string& name) {
 /// paths are folders or SquashFS files of Charliecloud's, and a name is one of podman's.
 ContainerEngine engine_for(const std::string& image) {
   if (image.ends_with(".sif")) return ContainerEngine::apptainer;
-  const bool is_path = is_anchored(image) || image.starts_with("./") || image.starts_with("../") ||
-                       image.ends_with(".sqfs") || image.ends_with(".squashfs");
+  const bool is_path = ssh::is_anchored(image) || image.starts_with("./") ||
+                       image.starts_with("../") || image.ends_with(".sqfs") ||
+                       image.ends_with(".squashfs");
   return is_path ? ContainerEngine::charliecloud : ContainerEngine::podman;
 }
 
@@ -77,7 +74,7 @@ std::string array_of(std::string_view name, const std::vector<std::string>& quot
 }
 
 bool is_sent(const std::string& path) {
-  return !path.empty() && !is_anchored(path) && std::filesystem::exists(path);
+  return !path.empty() && !ssh::is_anchored(path) && std::filesystem::exists(path);
 }
 
 }  // namespace

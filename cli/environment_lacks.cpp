@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <sstream>
+#include <string>
 
 #include "killfiles/nearest.h"
 #include "ssh/remote.h"
@@ -11,7 +12,7 @@
 namespace dtool::cli {
 namespace {
 
-using Answers = std::multimap<std::string, std::string>;
+using ssh::Answers;
 
 /// The modules of that name in other versions, else the one nearest to it.
 std::string hint_at_module(const std::string& name, const std::string& known) {

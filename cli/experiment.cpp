@@ -14,6 +14,7 @@
 #include <toml++/toml.h>
 
 #include "cli/action.h"
+#include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 
 namespace dtool::cli {
@@ -43,8 +44,12 @@ toml::table parse_toml(const std::filesystem::path& file) {
     const auto& at = error.source().begin;
     if (at.line == 0)
       throw UsageError(fmt::format("cannot read {}: {}", file.string(), error.description()));
+    const bool is_named_toml = file.extension() == ".toml";
     throw UsageError(
-        fmt::format("{}:{}:{}: {}", file.string(), at.line, at.column, error.description()));
+        fmt::format("{}:{}:{}: {}", file.string(), at.line, at.column, error.description()),
+        is_named_toml ? ""
+                      : "an experiment is a TOML file; a program goes after --: "
+                        "dtool run -- python FILE");
   }
 }
 
@@ -136,8 +141,8 @@ void merge(toml::table& table, const Json& json, const std::string& path) {
 
 void check_nodes(std::int64_t nodes, int machines, std::string_view source) {
   if (nodes == machines) return;
-  throw UsageError(fmt::format("distributed_nodes is {} in {}, but the run has {} machine{}", nodes,
-                               source, machines, machines == 1 ? "" : "s"),
+  throw UsageError(fmt::format("distributed_nodes is {} in {}, but the run has {}", nodes, source,
+                               counted(static_cast<std::size_t>(machines), "machine")),
                    "name as many hosts, or leave distributed_nodes out");
 }
 

@@ -8,10 +8,38 @@
 #include <utility>
 
 #include "cli/action.h"
+#include "cli/terminal_text.h"
 #include "ssh/host_pattern.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {
+namespace {
+
+/// What befell several hosts.
+struct LikeFailures {
+  std::string description;
+  std::string hint;
+  std::vector<ssh::Host> hosts;
+  std::string address;  ///< the last one's, where its name stands for another
+};
+
+/// In the order in which they first appear.
+std::vector<LikeFailures> fold_failures(const std::vector<ssh::HostResult>& results) {
+  std::vector<LikeFailures> failures;
+  std::map<std::pair<std::string, std::string>, std::size_t> places;
+  for (const ssh::HostResult& result : results) {
+    if (result.ok()) continue;
+    const std::string description = describe(result);
+    const auto [place, is_new] = places.try_emplace({description, result.hint}, failures.size());
+    if (is_new) failures.push_back({description, result.hint, {}, {}});
+    LikeFailures& alike = failures[place->second];
+    alike.hosts.push_back(result.host);
+    alike.address = result.address;
+  }
+  return failures;
+}
+
+}  // namespace
 
 std::string hint_for(std::string hint, const std::string& hosts) {
   const std::size_t at = hint.find(ssh::kHostsInHint);
@@ -31,30 +59,20 @@ std::string describe(const ssh::HostResult& result) {
 
 std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>& results,
                             std::string_view doing) {
-  std::vector<std::pair<std::string, std::string>>
-      order;  // description and hint, as they first appear
-  std::map<std::pair<std::string, std::string>, std::vector<ssh::Host>> befallen;
-  std::map<std::pair<std::string, std::string>, std::string> address;  // the last one's
+  const std::vector<LikeFailures> failures = fold_failures(results);
   std::size_t count = 0;
-  for (const ssh::HostResult& result : results) {
-    if (result.ok()) continue;
-    ++count;
-    const auto key = std::make_pair(describe(result), result.hint);
-    if (!befallen.contains(key)) order.push_back(key);
-    befallen[key].push_back(result.host);
-    address[key] = result.address;
-  }
+  for (const LikeFailures& each : failures) count += each.hosts.size();
   if (count == 0) return 0;
-  console.fail(fmt::format("{} of {} host{} failed: {}", count, results.size(),
-                           results.size() == 1 ? "" : "s", doing));
-  for (const auto& key : order) {
-    const std::string hosts = fold_hosts(befallen.at(key));
-    std::string text = fmt::format("  {}: {}", console.styled_error(Style::bold, hosts), key.first);
-    if (befallen.at(key).size() == 1 && !address.at(key).empty())
-      text += fmt::format(" (address {})", address.at(key));
-    if (!key.second.empty()) {
+  console.fail(fmt::format("{} of {} failed: {}", count, counted(results.size(), "host"), doing));
+  for (const LikeFailures& each : failures) {
+    const std::string hosts = fold_hosts(each.hosts);
+    std::string text =
+        fmt::format("  {}: {}", console.styled_error(Style::bold, hosts), each.description);
+    if (each.hosts.size() == 1 && !each.address.empty())
+      text += fmt::format(" (address {})", each.address);
+    if (!each.hint.empty()) {
       text += fmt::format("\n    {} {}", console.styled_error(Style::yellow, "hint:"),
-                          hint_for(key.second, hosts));
+                          hint_for(each.hint, hosts));
     }
     console.complain(text);
   }

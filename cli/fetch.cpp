@@ -14,6 +14,7 @@
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/recorded.h"
+#include "cli/terminal_text.h"
 #include "ssh/fleet.h"
 #include "sync/pull.h"
 
@@ -110,7 +111,7 @@ void FetchAction::add_options(CLI::App& app) {
       ->check(must_not_be_empty)
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  app.add_option("--machine", machines_, "the machine with this id alone; repeatable")
+  add_whole_number(app, "--machine", machines_, "the machine with this id alone; repeatable")
       ->type_name("I")
       ->allow_extra_args(false);
   add_connect_options(app, hosts_);
@@ -180,6 +181,12 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>
   }
 }
 
+/// Short where it lies in the current folder; elsewhere a way up and down again is hard to read.
+fs::path as_seen_from_here(const fs::path& folder) {
+  const fs::path from_here = folder.lexically_proximate(fs::current_path());
+  return *from_here.begin() == ".." ? folder : from_here;
+}
+
 void FetchAction::tell(Console& console, const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     const std::string name = console.styled_error(
@@ -187,9 +194,8 @@ void FetchAction::tell(Console& console, const std::vector<Part>& parts) {
     if (part.same && part.result.ok()) {
       console.note(fmt::format("{}: the same folder as machine{}'s", name, parts[*part.same].id));
     } else if (part.is_fetched) {
-      console.note(fmt::format("{}: {} file{}, {} into {}{}", name, part.sent.files,
-                               part.sent.files == 1 ? "" : "s", size_text(part.sent.bytes),
-                               part.folder.lexically_proximate(fs::current_path()).string(),
+      console.note(fmt::format("{}: {}, {} into {}{}", name, counted(part.sent.files, "file"),
+                               size_text(part.sent.bytes), as_seen_from_here(part.folder).string(),
                                part.result.ok() ? "" : ", and then it broke off"));
     }
   }
@@ -210,7 +216,7 @@ int FetchAction::run(Invocation& invocation) {
   const killfiles::Killfile killfile = recorded_run(run_);
   const Targets targets = recorded_targets(killfile, hosts_, invocation.settings);
   std::vector<Part> parts = plan(killfile, targets);
-  if (run_.empty()) console.note(fmt::format("{}, the newest run", killfile.run_id));
+  if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   look(console, *remote, parts);
   if (!remote->interrupted()) fetch(console, *remote, parts);

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "cli/action.h"
-#include "ssh/client_config.h"
+#include "ssh/home_folder.h"
 
 namespace dtool::cli {
 namespace {
@@ -55,9 +55,7 @@ std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
 
 void require_apart(const tree_sync::Source& source, const fs::path& destination) {
   if (!source.file.empty()) return;
-  const bool is_at_home = source.folder.starts_with("~/");
-  const fs::path from = fs::weakly_canonical(
-      is_at_home ? ssh::home_folder() / source.folder.substr(2) : fs::path(source.folder));
+  const fs::path from = fs::weakly_canonical(ssh::from_home(source.folder));
   const fs::path to = fs::weakly_canonical(destination);
   if (!is_inside(to, from) && !is_inside(from, to)) return;
   throw UsageError(fmt::format("the outputs lie in {} already, and cannot be fetched into {}",

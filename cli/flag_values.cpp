@@ -2,44 +2,58 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <optional>
+#include <limits>
+
+#include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
 
-template <typename Number>
-std::optional<Number> read_number(const std::string& text) {
-  Number number{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
+constexpr auto kLargest = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
 std::string must_be_seconds(const std::string& text) {
+  constexpr double kShortest = 0.001;
   constexpr double kLongest = 365.0 * 24 * 3600;
-  const auto seconds = read_number<double>(text);
+  const auto seconds = ssh::read_number<double>(text);
   // Written so that NaN is refused too.
-  if (seconds && *seconds >= 0.001 && *seconds <= kLongest) return "";
-  return fmt::format("'{}' is not a positive number of seconds", text);
+  if (seconds && *seconds >= kShortest && *seconds <= kLongest) return "";
+  return fmt::format("'{}' is not a number of seconds from {} to {:.0f}", text, kShortest,
+                     kLongest);
+}
+
+std::chrono::milliseconds from_seconds(double seconds) {
+  return std::chrono::milliseconds(std::llround(seconds * 1000));
 }
 
 std::string must_be_count(const std::string& text) {
-  const auto count = read_number<std::uint32_t>(text);
+  const auto count = ssh::read_number<std::uint32_t>(text);
   if (count && *count >= 1) return "";
-  return fmt::format("'{}' is not a positive number", text);
+  return fmt::format("'{}' is not a whole number from 1 to {}", text, kLargest);
 }
 
 std::string must_be_whole_number(const std::string& text) {
-  return read_number<std::uint32_t>(text) ? "" : fmt::format("'{}' is not a whole number", text);
+  if (ssh::read_number<std::uint32_t>(text)) return "";
+  return fmt::format("'{}' is not a whole number from 0 to {}", text, kLargest);
+}
+
+std::string must_be_seed(const std::string& text) {
+  if (ssh::read_number<std::uint64_t>(text)) return "";
+  return fmt::format("a seed is a whole number from 0 to {}, not '{}'",
+                     std::numeric_limits<std::uint64_t>::max(), text);
 }
 
 std::string must_not_be_empty(const std::string& text) {
   return text.empty() ? "the value is empty" : "";
+}
+
+std::string in_decimal(const std::string& text) {
+  if (text.empty() || text.find_first_not_of("0123456789") != text.npos) return text;
+  return text.substr(std::min(text.find_first_not_of('0'), text.size() - 1));
 }
 
 }  // namespace dtool::cli

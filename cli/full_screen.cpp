@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,10 +74,8 @@ FullScreen::~FullScreen() {
   handle(SIGQUIT, SIG_DFL);
 }
 
-FullScreen::Size FullScreen::size() const {
-  winsize found{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &found) != 0 || found.ws_col == 0) return {};
-  return {found.ws_col, std::max<std::size_t>(found.ws_row, 1)};
+TerminalSize FullScreen::size() const {
+  return terminal_size(STDOUT_FILENO);
 }
 
 void FullScreen::draw(const std::vector<std::string>& lines) {

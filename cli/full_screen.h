@@ -31,11 +31,7 @@ class FullScreen {
   /// Whether standard output is a terminal that can do it.
   static bool is_possible();
 
-  struct Size {
-    std::size_t columns = 80;
-    std::size_t rows = 24;
-  };
-  Size size() const;
+  TerminalSize size() const;
 
   /// Replaces what is shown. Lines must fit size().
   void draw(const std::vector<std::string>& lines);

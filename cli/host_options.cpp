@@ -13,7 +13,7 @@
 
 #include "cli/flag_values.h"
 #include "cli/shell_words.h"
-#include "ssh/client_config.h"
+#include "ssh/home_folder.h"
 #include "ssh/host_pattern.h"
 #include "ssh/hostfile.h"
 
@@ -35,11 +35,6 @@ std::pair<std::string, std::string> split_setting(const std::string& text) {
     throw std::invalid_argument(fmt::format("--ssh_cmd: -o wants Keyword=value, not {}", text));
   }
   return {text.substr(0, at), text.substr(value)};
-}
-
-std::string expand_home(const std::string& path) {
-  if (path == "~") return ssh::home_folder();
-  return path.starts_with("~/") ? (ssh::home_folder() / path.substr(2)).string() : path;
 }
 
 /// Whether it is a setting of a file, which ssh looks for from the folder it is called in.
@@ -75,15 +70,13 @@ ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& 
   connect.keep = settings.keep_connections.value_or(kKeep);
   if (settings.connect_timeout) connect.connect_timeout = *settings.connect_timeout;
   if (settings.width) connect.width = *settings.width;
-  if (settings.ssh_config_file) connect.config_file = expand_home(*settings.ssh_config_file);
-  if (options.connect_timeout > 0) {
-    connect.forced_connect_timeout =
-        std::chrono::milliseconds(static_cast<long>(options.connect_timeout * 1000));
-  }
+  if (settings.ssh_config_file) connect.config_file = ssh::from_home(*settings.ssh_config_file);
+  if (options.connect_timeout > 0)
+    connect.forced_connect_timeout = from_seconds(options.connect_timeout);
   if (options.width > 0) connect.width = options.width;
   if (!options.ssh_cmd.empty()) {
     const SshCommand command = parse_ssh_cmd(options.ssh_cmd);
-    if (command.config_file) connect.config_file = expand_home(*command.config_file);
+    if (command.config_file) connect.config_file = ssh::from_home(*command.config_file);
     connect.settings.insert(connect.settings.end(), command.settings.begin(),
                             command.settings.end());
   }
@@ -98,7 +91,7 @@ void add_connect_options(CLI::App& app, HostOptions& options) {
       ->check(must_be_seconds)
       ->type_name("SECONDS")
       ->group(kGroup);
-  app.add_option("--width", options.width, "hosts at work at once, at most (256)")
+  add_whole_number(app, "--width", options.width, "hosts at work at once, at most (256)")
       ->check(must_be_count)
       ->group(kGroup);
   app.add_option("--ssh_cmd", options.ssh_cmd,

@@ -10,11 +10,12 @@
 #include <cctype>
 #include <chrono>
 #include <ctime>
-#include <random>
+#include <exception>
 
 #include "cli/host_output.h"
 #include "cli/recorded.h"
 #include "ssh/quote.h"
+#include "ssh/random_hex.h"
 #include "ssh/script.h"
 
 namespace dtool::cli {
@@ -81,8 +82,7 @@ std::string make_run_id(const std::string& name) {
   safe = safe.substr(0, kLongest);
   const std::size_t begin = safe.find_first_not_of("._-");
   safe = begin == safe.npos ? "run" : safe.substr(begin);
-  std::random_device random;
-  return fmt::format("{}_{:%Y%m%d-%H%M%S}-{:06x}", safe, utc(), random() & 0xffffffU);
+  return fmt::format("{}_{:%Y%m%d-%H%M%S}-{}", safe, utc(), ssh::random_hex(3));
 }
 
 std::string utc_now() {
@@ -155,6 +155,18 @@ void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
   for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
   ssh::Listener nobody;
   remote.run(std::move(tasks), nobody, {});
+}
+
+killfiles::Killfile record_or_discard(Console& console, ssh::Remote& remote,
+                                      const std::string& run_id,
+                                      const std::function<killfiles::Killfile()>& record) {
+  try {
+    return record();
+  } catch (const std::exception&) {
+    discard_run_folders(remote, run_id);
+    console.note("nothing was started, since it could not be recorded");
+    throw;
+  }
 }
 
 void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile) {

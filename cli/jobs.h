@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,14 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
 void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile);
 
 /// Takes away the run's folder, still empty, from hosts that were looked at but where nothing was
-/// started.
+/// started. After an interrupt no host is asked: a later run's check takes such folders away when
+/// they are a day old.
 void discard_run_folders(ssh::Remote& remote, const std::string& run_id);
+
+/// The killfile that `record` has put on the disk. Where that fails nothing may be started: takes
+/// the run's folders back from the hosts, says so, and throws what `record` threw.
+killfiles::Killfile record_or_discard(Console& console, ssh::Remote& remote,
+                                      const std::string& run_id,
+                                      const std::function<killfiles::Killfile()>& record);
 
 }  // namespace dtool::cli

@@ -7,9 +7,11 @@
 
 #include "cli/action.h"
 #include "cli/failures.h"
+#include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/jobs.h"
 #include "cli/recorded.h"
+#include "cli/terminal_text.h"
 #include "ssh/fleet.h"
 
 namespace dtool::cli {
@@ -80,9 +82,8 @@ std::vector<Chosen> KillAction::ask_for_each(Console& console) const {
   std::vector<Chosen> chosen;
   for (const Chosen& each : all) {
     const auto answer = console.ask(
-        fmt::format("end {} ({} machine{}, started {})?", title(each.killfile, each.file),
-                    each.killfile.machines.size(), each.killfile.machines.size() == 1 ? "" : "s",
-                    each.killfile.created));
+        fmt::format("end {} ({}, started {})?", title(each.killfile, each.file),
+                    counted(each.killfile.machines.size(), "machine"), each.killfile.created));
     if (!answer)
       throw UsageError("no run was named", "name one (dtool list shows them), or give --all");
     if (*answer) chosen.push_back(each);
@@ -123,8 +124,7 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
   Console& console = invocation.console;
   const Targets targets = recorded_targets(chosen.killfile, hosts_, invocation.settings);
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const auto grace = std::chrono::milliseconds(static_cast<long>(grace_ * 1000));
-  const KillReport ended = end_run(console, *remote, chosen.killfile, grace);
+  const KillReport ended = end_run(console, *remote, chosen.killfile, from_seconds(grace_));
 
   const std::string name = title(chosen.killfile, chosen.file);
   report_failures(console, ended.results, fmt::format("ending {}", name));
@@ -132,10 +132,17 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
       ended.forced > 0 ? fmt::format(", {} of them by KILL", ended.forced) : "";
   const std::string cancelled =
       ended.cancelled.empty() ? "" : fmt::format("{} cancelled, ", ended.cancelled);
-  const std::string left = ended.none_left ? "none is left" : "the killfile is kept";
-  console.note(fmt::format("{}: {}{} process{} ended on {}{}; {}",
-                           console.styled_error(Style::bold, name), cancelled, ended.ended,
-                           ended.ended == 1 ? "" : "es", fold_hosts(targets.hosts), forced, left));
+  std::vector<ssh::Host> well;
+  std::vector<ssh::Host> others;
+  for (const ssh::HostResult& result : ended.results)
+    (result.failure == ssh::Failure::none ? well : others).push_back(result.host);
+  const std::string left =
+      ended.none_left
+          ? "none is left"
+          : fmt::format("the killfile is kept for {}: call it again", fold_hosts(others));
+  console.note(fmt::format("{}: {}{} ended{}{}; {}", console.styled_error(Style::bold, name),
+                           cancelled, counted(static_cast<std::size_t>(ended.ended), "process"),
+                           well.empty() ? "" : " on " + fold_hosts(well), forced, left));
   const bool deleted = ended.none_left && forget(console, *remote, chosen);
   if (deleted) console.note(fmt::format("deleted {}", chosen.file.string()));
 

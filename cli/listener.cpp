@@ -2,23 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
+#include <string_view>
 
 #include "cli/action.h"
 #include "cli/failures.h"
+#include "cli/flag_values.h"
 #include "ssh/client_config.h"
+#include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
-
-/// A whole number from 1 to `most`, nothing else before or after it.
-std::optional<int> whole_number(std::string_view text, int most) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number && value >= 1 && value <= most ? std::optional(value) : std::nullopt;
-}
 
 /// The names that mean this host.
 bool is_called(const ssh::Host& host, const std::string& name, const ssh::ClientConfig& config) {
@@ -31,9 +25,8 @@ bool is_called(const ssh::Host& host, const std::string& name, const ssh::Client
 
 ListenerAddress parse_listener(const std::string& text, const Targets& targets) {
   const std::size_t colon = text.rfind(':');
-  const auto port = colon == text.npos
-                        ? std::nullopt
-                        : whole_number(std::string_view(text).substr(colon + 1), 65535);
+  const auto port =
+      colon == text.npos ? std::nullopt : ssh::read_port(std::string_view(text).substr(colon + 1));
   if (!port || colon == 0) {
     throw UsageError(fmt::format("--distributed_ip_and_port wants IP:PORT or auto, not {}", text),
                      "the port is a number from 1 to 65535");
@@ -45,7 +38,7 @@ ListenerAddress parse_listener(const std::string& text, const Targets& targets) 
       ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings);
   for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
     if (!is_called(targets.hosts[i], address, config)) continue;
-    if (i == 0) return {address, static_cast<std::uint16_t>(*port)};
+    if (i == 0) return {address, *port};
     throw UsageError(fmt::format("--distributed_ip_and_port: {} is machine {}, but rank 0 listens "
                                  "on the first machine, {}",
                                  address, i, ssh::to_string(targets.hosts.front())),
@@ -57,11 +50,10 @@ ListenerAddress parse_listener(const std::string& text, const Targets& targets) 
 }
 
 int parse_processes(const std::string& text) {
-  constexpr int kMost = 4096;
-  const auto number = whole_number(text, kMost);
-  if (!number)
-    throw UsageError(
-        fmt::format("--nproc_per_node wants a number from 1 to {} or auto, not {}", kMost, text));
+  const auto number = ssh::read_number<int>(text);
+  if (!number || *number < 1 || *number > kMostProcesses)
+    throw UsageError(fmt::format("--nproc_per_node wants a number from 1 to {} or auto, not {}",
+                                 kMostProcesses, text));
   return *number;
 }
 

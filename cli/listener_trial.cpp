@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <random>
 
 #include "cli/host_output.h"
 #include "cli/run_check.h"
 #include "cli/scripts.h"
 #include "ssh/quote.h"
+#include "ssh/random_hex.h"
 #include "ssh/script.h"
 
 namespace dtool::cli {
@@ -65,11 +65,6 @@ std::string variables(const TrialPlan& plan, const std::string& token, std::chro
                       std::string_view address) {
   return fmt::format("{}address={}\nport={}\ntoken={}\nseconds={}\n", ssh::answer_function(),
                      ssh::quote(address), plan.port, ssh::quote(token), limit.count());
-}
-
-std::string random_token() {
-  std::random_device random;
-  return fmt::format("dtool-{:08x}{:08x}", random(), random());
 }
 
 constexpr std::chrono::seconds kReachLimit{5};
@@ -142,7 +137,7 @@ ListenerTrial try_listener(Console& console, ssh::Remote& remote, const TrialPla
   trial.port = plan.port;
   trial.hosts.resize(remote.hosts().size());
   if (plan.hosts.empty()) return trial;
-  const std::string token = random_token();
+  const std::string token = "dtool-" + ssh::random_hex(8);
   std::string process;
   if (!plan.address.empty()) process = start_listener(remote, plan, token, trial);
   connect_all(console, remote, plan, token, trial);

@@ -9,7 +9,8 @@
 #include "cli/experiment.h"
 #include "cli/recorded.h"
 #include "cli/settings.h"
-#include "ssh/client_config.h"
+#include "cli/terminal_text.h"
+#include "ssh/home_folder.h"
 
 namespace dtool::cli {
 namespace {
@@ -30,9 +31,9 @@ Candidates recorded_runs() {
   Candidates runs;
   for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
     if (!each.killfile || each.killfile->run_id.empty()) continue;
-    const std::size_t machines = each.killfile->machines.size();
-    runs.push_back({each.killfile->run_id, fmt::format("{}, {} machine{}", each.killfile->created,
-                                                       machines, machines == 1 ? "" : "s")});
+    runs.push_back(
+        {each.killfile->run_id, fmt::format("{}, {}", each.killfile->created,
+                                            counted(each.killfile->machines.size(), "machine"))});
   }
   return runs;
 }

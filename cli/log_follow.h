@@ -2,7 +2,6 @@
 // `dtool run --follow`.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -40,6 +40,7 @@ void LogLines::end(std::size_t machine) {
   if (machines_[machine].has_ended || machines_[machine].is_left_out) return;
   break_line(machine);
   machines_[machine].has_ended = true;
+  --going_on_;
   settle();
 }
 
@@ -48,6 +49,7 @@ void LogLines::leave_out(std::size_t machine) {
   break_line(machine);
   while (!machines_[machine].queue.empty()) show_front(machine);
   machines_[machine].is_left_out = true;
+  if (!machines_[machine].has_ended) --going_on_;
   --taking_part_;
   const auto taking_part = [](const Machine& each) { return !each.is_left_out; };
   const auto first = std::find_if(machines_.begin(), machines_.end(), taking_part);
@@ -56,12 +58,22 @@ void LogLines::leave_out(std::size_t machine) {
   for (;;) {
     const auto next = std::find_if(first->queue.begin(), first->queue.end(), all_say);
     if (next == first->queue.end()) break;
-    show_alike((*next)->first);
+    show_alike(**next);
   }
   settle();
 }
 
 void LogLines::show_due(std::size_t machine) {
+  advance(machine);
+  if (++pauses_ < going_on_) return;
+  pauses_ = 0;
+  for (std::size_t ended = 0; ended < machines_.size(); ++ended) {
+    if (machines_[ended].has_ended) advance(ended);
+  }
+}
+
+/// Shows what has waited since the call before.
+void LogLines::advance(std::size_t machine) {
   Machine& of = machines_[machine];
   while (of.due > 0) show_front(machine);
   of.due = of.queue.size();
@@ -80,7 +92,7 @@ void LogLines::take(std::size_t machine, std::string_view line) {
   ++at->second[machine];
   of.queue.push_back(&*at);
   waiting_bytes_ += line.size() + kCostOfWaiting;
-  if (at->second.size() == taking_part_) show_alike(at->first);
+  if (at->second.size() == taking_part_) show_alike(*at);
 }
 
 void LogLines::drop_front(std::size_t machine) {
@@ -94,44 +106,50 @@ void LogLines::drop_front(std::size_t machine) {
   if (line->second.empty()) waiting_.erase(waiting_.find(line->first));
 }
 
+/// Shows the machine's next line, together with the machines whose next line it is, too.
 void LogLines::show_front(std::size_t machine) {
-  show({machine}, machines_[machine].queue.front()->first);
-  drop_front(machine);
-}
-
-/// Shows a line that all machines say, behind what each says before it.
-void LogLines::show_alike(const std::string& line) {
-  const std::string text = line;  // its node goes with the last machine that has it
-  std::vector<std::size_t> all;
-  for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
-    if (machines_[machine].is_left_out) continue;
-    all.push_back(machine);
-    while (machines_[machine].queue.front()->first != text) show_front(machine);
-    drop_front(machine);
+  const Waiting::value_type* line = machines_[machine].queue.front();
+  const std::string text = line->first;  // its node goes with the last machine that has it
+  std::vector<std::size_t> alike;
+  for (const auto& [each, count] : line->second) {
+    if (machines_[each].queue.front() == line) alike.push_back(each);
   }
-  show(all, text);
+  for (const std::size_t each : alike) drop_front(each);
+  show(alike, text);
 }
 
-bool LogLines::may_become_alike(const Waiting::value_type& line) const {
+/// Shows a line for all machines that say it, behind what each says before it.
+void LogLines::show_alike(const Waiting::value_type& line) {
+  const std::string text = line.first;  // its node goes with the last machine that has it
+  std::vector<std::size_t> alike;
+  for (const auto& [machine, count] : line.second) alike.push_back(machine);
+  for (const std::size_t machine : alike) {
+    while (machines_[machine].queue.front()->first != text) show_front(machine);
+  }
+  for (const std::size_t machine : alike) drop_front(machine);
+  show(alike, text);
+}
+
+/// Whether no further machine can say it: each has, or its log has ended.
+bool LogLines::is_settled(const Waiting::value_type& line) const {
+  if (line.second.size() < going_on_) return false;
   for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
-    if (machines_[machine].has_ended && !line.second.contains(machine)) return false;
+    const bool is_over = machines_[machine].has_ended || machines_[machine].is_left_out;
+    if (!is_over && !line.second.contains(machine)) return false;
   }
   return true;
 }
 
-/// Shows lines that a machine whose log has ended does not say.
-void LogLines::show_never_alike() {
+void LogLines::show_settled() {
   for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
-    while (!machines_[machine].queue.empty() &&
-           !may_become_alike(*machines_[machine].queue.front())) {
-      show_front(machine);
-    }
+    const auto& queue = machines_[machine].queue;
+    while (!queue.empty() && is_settled(*queue.front())) show_alike(*queue.front());
   }
 }
 
 void LogLines::settle() {
   if (fold_ == Fold::no) return;
-  show_never_alike();
+  show_settled();
   while (waiting_bytes_ > most_waiting_) {
     const auto fullest = std::max_element(
         machines_.begin(), machines_.end(),

@@ -1,5 +1,5 @@
 // Logs of several machines as one text: whole lines, each behind its machine, and with Fold::yes
-// what all machines say alike only once. `dtool logs` shows what this returns.
+// what machines say alike only once. `dtool logs` shows what this returns.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,19 @@ class LogLines {
   static constexpr std::size_t kMostWaiting = 64 << 20;
 
   LogLines(std::size_t machines, Fold fold, std::size_t most_waiting = kMostWaiting)
-      : fold_(fold), most_waiting_(most_waiting), machines_(machines), taking_part_(machines) {}
+      : fold_(fold),
+        most_waiting_(most_waiting),
+        machines_(machines),
+        taking_part_(machines),
+        going_on_(machines) {}
   virtual ~LogLines() = default;
 
   /// More of a machine's log.
   void add(std::size_t machine, std::string_view bytes);
   /// What follows belongs to another line.
   void break_line(std::size_t machine);
-  /// Shows the machine's lines that have waited since the call before.
+  /// Shows the machine's lines that have waited since the call before, to be made once a pause for
+  /// each machine that goes on. Once a pause the lines of those that have ended are shown so, too.
   void show_due(std::size_t machine);
   /// The machine's log has ended.
   void end(std::size_t machine);
@@ -54,17 +59,20 @@ class LogLines {
   };
 
   void take(std::size_t machine, std::string_view line);
+  void advance(std::size_t machine);
   void settle();
-  void show_alike(const std::string& line);
-  void show_never_alike();
-  bool may_become_alike(const Waiting::value_type& line) const;
+  void show_alike(const Waiting::value_type& line);
+  void show_settled();
+  bool is_settled(const Waiting::value_type& line) const;
   void drop_front(std::size_t machine);
   void show_front(std::size_t machine);
 
   Fold fold_;
   std::size_t most_waiting_;
   std::vector<Machine> machines_;
-  std::size_t taking_part_;
+  std::size_t taking_part_;  ///< not left out
+  std::size_t going_on_;     ///< of those, machines whose log has not ended
+  std::size_t pauses_ = 0;   ///< calls of show_due since the ended machines' lines fell due
   Waiting waiting_;
   std::size_t waiting_bytes_ = 0;
 };

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <random>
 #include <utility>
+
+#include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
@@ -62,10 +63,10 @@ void LogStream::take_mark(std::string_view text) {
     return;
   }
   text.remove_prefix(kFrom.size());
-  std::uint64_t from = 0;
-  std::from_chars(text.data(), text.data() + text.size(), from);
-  if (from != offset_) last_.clear();
-  offset_ = from;
+  const auto from = ssh::read_number<std::uint64_t>(text);
+  if (!from) return;
+  if (*from != offset_) last_.clear();
+  offset_ = *from;
   has_begun_ = true;
 }
 

@@ -42,14 +42,14 @@ class LogsAction : public Action {
 void LogsAction::add_options(CLI::App& app) {
   app.add_option("RUN", run_, "a run's id, or the beginning of it; the newest run");
   app.add_flag("-f,--follow", follow_, "go on as the logs grow, until the run has ended");
-  app.add_option("--machine", machines_, "this machine's log alone; repeatable")
+  add_whole_number(app, "--machine", machines_, "this machine's log alone; repeatable")
       ->type_name("I")
       ->expected(1)
       ->take_all();
-  app.add_option("--tail", tail_, "the last N lines of each log, instead of all")
+  add_whole_number(app, "--tail", tail_, "the last N lines of each log, instead of all")
       ->type_name("N")
       ->check(must_be_whole_number);
-  app.add_flag("--fold", fold_, "show a line that all machines print alike once");
+  app.add_flag("--fold", fold_, "show a line that several machines print alike once");
   add_connect_options(app, hosts_);
 }
 
@@ -85,7 +85,7 @@ std::vector<ssh::Task> LogsAction::whole(const killfiles::Killfile& run) const {
 int LogsAction::run(Invocation& invocation) {
   Console& console = invocation.console;
   const killfiles::Killfile run = choose();
-  if (run_.empty()) console.note(fmt::format("{}, the newest run", run.run_id));
+  if (run_.empty()) console.note(fmt::format("the newest run is {}", run.run_id));
   const Targets targets = recorded_targets(run, hosts_, invocation.settings);
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
 

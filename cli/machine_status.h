@@ -1,4 +1,4 @@
-// How one machine of a recorded run is doing: asked in one round trip, for `dtool status` and
+// How one machine of a recorded run is doing, in words and as JSON: for `dtool status` and
 // `dtool list --state`.
 #pragma once
 
@@ -9,8 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "killfiles/killfile.h"
-#include "ssh/remote.h"
+#include "ssh/host.h"
 
 namespace dtool::cli {
 
@@ -94,36 +93,6 @@ std::string place_of(const MachineStatus& status);
 
 /// `running`, `exited 3`, `lost, rebooted`, `pending (Resources)`.
 std::string state_text(const MachineStatus& status);
-
-/// A machine of a recorded run that is asked how it is.
-struct AskedMachine {
-  std::string run_id;
-  killfiles::Machine machine;
-};
-
-/// Whether more is asked than the state and what belongs to it.
-enum class Detail { brief, full };
-
-/// Asks the host of all `machines` after them in one round trip; the answer is read by
-/// read_statuses.
-ssh::Command status_command(const std::vector<AskedMachine>& machines, Detail detail);
-
-/// What one host answered, in the order in which it was asked.
-std::vector<MachineStatus> read_statuses(const std::vector<AskedMachine>& machines,
-                                         const ssh::HostResult& result);
-
-/// `text` without escape sequences and control characters; a tab becomes a blank.
-std::string without_controls(std::string_view text);
-
-/// Why a run failed.
-struct RunCause {
-  std::string text;                ///< one line that names the machine
-  std::vector<std::string> lines;  ///< the last of that machine's log
-};
-
-/// What the run's supervision found, else the trainer's own word, else the machine that failed
-/// first. Nothing where all is well.
-std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines);
 
 /// The newest that any machine has.
 std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines);

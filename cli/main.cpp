@@ -19,14 +19,11 @@
 #include "cli/console.h"
 #include "cli/man_page.h"
 #include "cli/settings.h"
-#include "ssh/client_config.h"
 #include "ssh/fleet.h"
+#include "ssh/home_folder.h"
 
 namespace dtool::cli {
 namespace {
-
-/// Whether words after `--` mean something.
-enum class TakesProgram { no, yes };
 
 struct Row {
   const char* name;
@@ -110,9 +107,9 @@ int run(Console& console, int argc, char** argv) {
   app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("--version", "dtool " DTOOL_VERSION, "print the version");
   app.require_subcommand(0, 1);
-  app.formatter(make_help_formatter());
+  TakesPrograms takes_program;
+  app.formatter(make_help_formatter(takes_program));
   std::map<const CLI::App*, std::unique_ptr<Action>> actions;
-  std::map<const CLI::App*, TakesProgram> takes_program;
   for (const Row& row : kSubcommands) {
     CLI::App* subcommand = app.add_subcommand(row.name, row.summary)->group("Commands");
     takes_program[subcommand] = row.takes_program;
@@ -128,7 +125,8 @@ int run(Console& console, int argc, char** argv) {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    if (!app.remaining().empty()) throw explain(app, CLI::ExtrasError(app.remaining()));
+    if (!app.remaining().empty())
+      throw explain(app, CLI::ExtrasError(app.remaining()), takes_program);
     console.write(chosen.empty() ? app.help() : chosen.front()->help("dtool"));
     return kAllWell;
   } catch (const CLI::CallForVersion&) {
@@ -136,7 +134,7 @@ int run(Console& console, int argc, char** argv) {
     return kAllWell;
   } catch (const CLI::ParseError& error) {
     console.configure(console_options);
-    throw explain(app, error);
+    throw explain(app, error, takes_program);
   }
   console.configure(console_options);
   if (app.get_subcommands().empty()) {

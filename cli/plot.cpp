@@ -1,12 +1,10 @@
 // `dtool plot`: the curves of one run or several, in the terminal or as a picture.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -18,8 +16,10 @@
 #include "cli/picture.h"
 #include "cli/plot_sources.h"
 #include "cli/recorded.h"
+#include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 #include "ssh/fleet.h"
+#include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
@@ -36,15 +36,13 @@ struct Size {
 
 /// `1200x800`; nothing where it is none.
 std::optional<Size> read_size(const std::string& text) {
-  Size size;
-  const char* const end = text.data() + text.size();
-  const auto width = std::from_chars(text.data(), end, size.width);
-  if (width.ec != std::errc() || width.ptr == end || *width.ptr != 'x') return std::nullopt;
-  const auto height = std::from_chars(width.ptr + 1, end, size.height);
   constexpr std::size_t kMost = 20000;
-  if (height.ec != std::errc() || height.ptr != end || size.width > kMost || size.height > kMost)
-    return std::nullopt;
-  return size;
+  const std::size_t at = std::min(text.find('x'), text.size());
+  const auto width = ssh::read_number<std::size_t>(std::string_view(text).substr(0, at));
+  const auto height =
+      ssh::read_number<std::size_t>(std::string_view(text).substr(std::min(at + 1, text.size())));
+  if (!width || !height || *width > kMost || *height > kMost) return std::nullopt;
+  return Size{*width, *height};
 }
 
 std::string must_be_size(const std::string& text) {
@@ -120,7 +118,7 @@ std::vector<killfiles::Killfile> PlotAction::choose_runs(Console& console) const
   }
   if (runs_.empty() && files_.empty()) {
     runs.push_back(newest_run_with_outputs());
-    console.note(fmt::format("{} is the newest run", runs.back().run_id));
+    console.note(fmt::format("the newest run is {}", runs.back().run_id));
   }
   return runs;
 }
@@ -140,9 +138,9 @@ std::vector<PlotSource> PlotAction::read_sources(Invocation& invocation, bool& i
   }
   for (const PlotSource& source : sources) {
     if (source.metrics.unread == 0) continue;
-    invocation.console.note(fmt::format(
-        "{}: {} line{} could not be read, the first is line {}", source.name, source.metrics.unread,
-        source.metrics.unread == 1 ? "" : "s", source.metrics.first_unread));
+    invocation.console.note(fmt::format("{}: {} could not be read, the first is line {}",
+                                        source.name, counted(source.metrics.unread, "line"),
+                                        source.metrics.first_unread));
   }
   return sources;
 }
@@ -206,21 +204,15 @@ std::vector<Panel> PlotAction::make_panels(const std::vector<PlotSource>& source
   return panels;
 }
 
-/// Room for the plot on the terminal, the line of the next prompt left out.
-Size terminal_size() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
-    return {80, 23};
-  return {size.ws_col, size.ws_row - 1U};
-}
-
 void PlotAction::show(Console& console, const std::vector<PlotSource>& sources,
                       const std::vector<Panel>& panels) const {
   constexpr std::array kStyles = {Style::blue, Style::yellow, Style::green, Style::red};
   const PaintRun paint = [&console, &kStyles](std::size_t run, std::string_view text) {
     return console.styled(kStyles[run % kStyles.size()], text);
   };
-  const Size size = size_.empty() ? terminal_size() : *read_size(size_);
+  const TerminalSize terminal = terminal_size(STDOUT_FILENO);
+  // The line of the next prompt is left out.
+  const Size size = size_.empty() ? Size{terminal.columns, terminal.rows - 1} : *read_size(size_);
   for (std::size_t run = 0; run < sources.size(); ++run) {
     const std::string number = sources.size() > 1 ? fmt::format("{} ", run + 1) : "";
     const std::string name = (number + sources[run].name).substr(0, size.width);

@@ -17,7 +17,6 @@ namespace {
 constexpr std::string_view kFile = "metrics.jsonl";
 /// Beside it, where another run follows this one and validates its checkpoints.
 constexpr std::string_view kValidation = "validation.jsonl";
-constexpr std::string_view kHere = "dtool-answer metrics=here\n";
 
 ssh::Command read_command(const std::string& folder) {
   return ssh::bash(
@@ -75,12 +74,11 @@ PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killf
       killfile.run_id, remote.run({{0, read_command(folder)}}, nobody, options).front(), {}};
   ssh::HostResult& result = *source.result;
   if (!result.ok()) return source;
-  // What a talkative ~/.bashrc says comes before.
-  const std::size_t at = result.out.find(kHere);
-  if (at == result.out.npos) {
-    tell_missing(result, folder);
+  const auto parts = ssh::parts_by_answer(result.out, "metrics");
+  if (const auto lines = parts.find("here"); lines != parts.end()) {
+    source.metrics = read_metrics(lines->second);
   } else {
-    source.metrics = read_metrics(std::string_view(result.out).substr(at + kHere.size()));
+    tell_missing(result, folder);
   }
   result.out.clear();
   return source;

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cli/console.h"
 #include "cli/host_options.h"

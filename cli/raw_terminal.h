@@ -4,8 +4,6 @@
 
 #include <termios.h>
 
-#include <string>
-
 #include "ssh/terminal_link.h"
 
 namespace dtool::cli {

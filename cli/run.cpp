@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "cli/run_report.h"
 #include "cli/run_start.h"
 #include "ssh/fleet.h"
+#include "ssh/random_hex.h"
 
 namespace dtool::cli {
 namespace {
@@ -109,9 +109,9 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   }
   if (flags_.nproc_per_node != "auto") parse_processes(flags_.nproc_per_node);
   plan_.run_id = make_run_id(flags_.extra_tag.empty() ? what_ : what_ + "_" + flags_.extra_tag);
-  std::random_device random;
-  for (int i = 0; i < 4; ++i) plan_.token += fmt::format("{:08x}", random());
-  plan_.seed = flags_.seed.value_or(random() & 0x7fffffffU);  // what every library takes as a seed
+  plan_.token = ssh::random_hex(16);
+  // What every library takes as a seed.
+  plan_.seed = flags_.seed.value_or(std::random_device()() & 0x7fffffffU);
   plan_.on_failure = flags_.on_failure == "leave" ? OnFailure::leave : OnFailure::stop;
   plan_.max_restarts = flags_.max_restarts.value_or(0);
   if (plan_.on_failure == OnFailure::leave && plan_.max_restarts > 0)
@@ -209,19 +209,13 @@ int RunAction::run(Invocation& invocation) {
   const bool is_ready = make_ready(report, console, *remote, targets);
   if (!is_ready || remote->interrupted()) {
     discard_run_folders(*remote, plan_.run_id);
-    if (remote->interrupted()) return kInterrupted;
     console.note("nothing was started");
-    return report.end(nlohmann::json::object(), kNotDone);
+    return report.end(nlohmann::json::object(), remote->interrupted() ? kInterrupted : kNotDone);
   }
-  std::optional<killfiles::Killfile> killfile;
-  try {
-    killfile = record_run(plan_, what_, invocation.command_line, targets.connect);
-  } catch (const std::exception&) {
-    discard_run_folders(*remote, plan_.run_id);
-    console.note("nothing was started, since it could not be recorded");
-    throw;
-  }
-  return start_run(console, *remote, *launcher_, plan_, *killfile, targets.connect,
+  const killfiles::Killfile killfile = record_or_discard(console, *remote, plan_.run_id, [&] {
+    return record_run(plan_, what_, invocation.command_line, targets.connect);
+  });
+  return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
                    flags_.follow ? Follow::yes : Follow::no, report);
 }
 

@@ -2,22 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <map>
-#include <regex>
+#include <string_view>
 
 #include "cli/environment_lacks.h"
 #include "cli/host_output.h"
 #include "cli/jobs.h"
 #include "cli/scripts.h"
+#include "ssh/number.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
 
-using Answers = std::multimap<std::string, std::string>;
+using ssh::Answers;
 
 /// Debian's package for a program that a host lacks.
 std::string package_of(const std::string& program) {
@@ -83,6 +83,12 @@ void judge_programs(const Answers& answers, Checked& checked) {
                   packages, ssh::kHostsInHint));
 }
 
+void judge_home(const Answers& answers, Checked& checked) {
+  if (!answers.contains("home_read_only")) return;
+  set_lack(checked, "home", "nothing can be written into ~/.dtool",
+           "a run keeps its state there: whose is it, and is the disk full or read-only?");
+}
+
 void judge_trainer(const Answers& answers, const Needs& needs, Checked& checked) {
   checked.trainer = ssh::find_answer(answers, "trainer").value_or("");
   if (checked.trainer.empty()) {
@@ -114,10 +120,8 @@ void judge_trainer(const Answers& answers, const Needs& needs, Checked& checked)
 int read_number(const Answers& answers, const std::string& name, int most, Checked& checked) {
   const auto text = ssh::find_answer(answers, name);
   if (!text) return 0;
-  int value = 0;
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, value);
-  if (error == std::errc() && stop == end && value >= 0 && value <= most) return value;
+  const auto value = ssh::read_number<int>(*text);
+  if (value && *value >= 0 && *value <= most) return *value;
   set_lack(checked, "answer",
            fmt::format("its answer {}={} is no number from 0 to {}", name, *text, most), "");
   return 0;
@@ -127,8 +131,14 @@ int read_number(const Answers& answers, const std::string& name, int most, Check
 /// sentence and a line of its own for the hint. The place is that in the merged text, which nobody
 /// has seen.
 std::string readable_fault(std::string text) {
-  static const std::regex kPlace("^dtool-trainer: (experiment:[0-9:]+ )?");
-  text = std::regex_replace(text, kPlace, "");
+  constexpr std::string_view kProgram = "dtool-trainer: ";
+  constexpr std::string_view kFile = "experiment:";
+  if (text.starts_with(kProgram)) {
+    text.erase(0, kProgram.size());
+    const std::size_t end = text.find_first_not_of("0123456789:", kFile.size());
+    if (text.starts_with(kFile) && end != text.npos && end > kFile.size() && text[end] == ' ')
+      text.erase(0, end + 1);
+  }
   const std::size_t hint = text.rfind(" hint: ");
   if (hint != text.npos) text.replace(hint, 1, "\n");
   return text;
@@ -148,6 +158,7 @@ void judge(Checked& checked, const Needs& needs) {
     return;
   }
   judge_programs(answers, checked);
+  judge_home(answers, checked);
   for (Lack& lack : environment_lacks(answers))
     set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
   if (const auto folder = find("no_code")) {
@@ -187,8 +198,8 @@ class Checking : public ProgressListener {
     if (pushes_[host]) push_->on_output(host, stream, bytes);
   }
 
-  void on_input(std::size_t host, std::uint64_t bytes) override {
-    if (pushes_[host]) push_->on_input(host, bytes);
+  void on_input(std::size_t host, const ssh::Transferred& input) override {
+    if (pushes_[host]) push_->on_input(host, input);
   }
 
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "cli/console.h"
 #include "cli/environment.h"
 #include "ssh/remote.h"
+#include "ssh/script.h"
 #include "sync/push.h"
 
 namespace dtool::cli {
@@ -48,7 +48,7 @@ struct Lack {
 struct Checked {
   ssh::HostResult result;   ///< a lack is a failure, with how to mend it
   std::vector<Lack> lacks;  ///< the same, one by one; none where the host did not answer
-  std::multimap<std::string, std::string> answers;  ///< all that it said, by name
+  ssh::Answers answers;     ///< all that it said, by name
   int gpus = 0;
   std::string experiment_fault;  ///< what machine 0's trainer says of the experiment; empty: well
   std::string trainer;           ///< path of the bundled trainer there

@@ -4,19 +4,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/flag_values.h"
 #include "cli/launchers/launcher.h"
 
 namespace dtool::cli {
-namespace {
-
-/// A check for CLI11, which takes -1 for the largest number.
-std::string must_be_seed(const std::string& text) {
-  const bool is_whole = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-  return is_whole ? "" : fmt::format("a seed is a whole number from 0, not '{}'", text);
-}
-
-}  // namespace
-
 void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("EXPERIMENT", flags.experiment,
                  "a TOML file, or the name of an experiment that comes with dtool");
@@ -35,7 +26,7 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--config_kwargs", flags.config_kwargs,
                  R"(merged into the experiment: '{"train":{"epochs":3}}')")
       ->type_name("JSON");
-  app.add_option("-s,--seed", flags.seed, "the same on every machine (random, and recorded)")
+  add_whole_number(app, "-s,--seed", flags.seed, "the same on every machine (random, and recorded)")
       ->check(must_be_seed);
   add_environment_flags(app, flags.environment);
   app.add_option("--code_path,--allenact_path", flags.code_path,
@@ -52,8 +43,8 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
                  "stop: when one machine fails, the others' processes are ended; or leave (stop)")
       ->type_name("stop|leave")
       ->check(CLI::IsMember({"stop", "leave"}));
-  app.add_option("--max_restarts", flags.max_restarts,
-                 "after a failure start the whole run again, so often at most (0)")
+  add_whole_number(app, "--max_restarts", flags.max_restarts,
+                   "after a failure start the whole run again, so often at most (0)")
       ->type_name("N")
       ->check(CLI::Range(0, 1000));
   app.add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdlib>
 
 #include "cli/action.h"
@@ -19,9 +18,9 @@ std::string address_and_port(const std::string& address, std::uint16_t port) {
 }
 
 std::string folder_of_run(const RunPlan& plan, const MachinePlan& machine) {
-  const bool is_relative = !plan.output_dir.starts_with('/') && !plan.output_dir.starts_with("~/");
-  const std::string base =
-      is_relative ? machine.code_folder + "/" + plan.output_dir : plan.output_dir;
+  const std::string base = ssh::is_anchored(plan.output_dir)
+                               ? plan.output_dir
+                               : machine.code_folder + "/" + plan.output_dir;
   return base + "/" + plan.run_id;
 }
 

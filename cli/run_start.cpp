@@ -111,9 +111,10 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
               RunReport& report) {
   const auto results = start_jobs(console, remote, launcher.jobs(plan), ssh::OldLog::append);
   if (remote.interrupted()) {
+    report.all_well(results, "starting");
     console.fail("interrupted while the run was being started",
                  fmt::format("dtool kill {} ends what was started", killfile.run_id));
-    return kInterrupted;
+    return report.end(describe_run(plan, killfile), kInterrupted);
   }
   if (!report.all_well(results, "starting"))
     return report.end(nlohmann::json::object(), give_up(console, remote, killfile, report));

@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "cli/status_script.h"
+
 namespace dtool::cli {
 namespace {
 

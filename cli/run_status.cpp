@@ -9,6 +9,7 @@
 
 #include "cli/action.h"
 #include "cli/recorded.h"
+#include "cli/status_script.h"
 
 namespace dtool::cli {
 

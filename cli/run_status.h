@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/machine_status.h"
+#include "killfiles/killfile.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 
 #include "cli/assignments.h"
+#include "cli/flag_values.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
 
@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using killfiles::StrictTable;
 
-constexpr double kLongestTimeout = 24 * 3600;  // seconds
+constexpr double kShortestTimeout = 0.001;  // seconds
+constexpr double kLongestTimeout = 24 * 3600;
 
 // A later file's value takes the place of an earlier one's; what it leaves out stays.
 void read_into(std::optional<std::string>& target, const StrictTable& table, std::string_view key) {
@@ -43,11 +44,11 @@ void read_ssh(Settings& settings, const StrictTable& table) {
   table.require_known({"connect_timeout", "width", "config_file"});
   if (const std::optional<double> seconds = table.number("connect_timeout")) {
     // Written so that NaN is refused too.
-    if (!(*seconds >= 0.001 && *seconds <= kLongestTimeout)) {
-      table.refuse("connect_timeout",
-                   fmt::format("{} is no number of seconds up to {}", *seconds, kLongestTimeout));
+    if (!(*seconds >= kShortestTimeout && *seconds <= kLongestTimeout)) {
+      table.refuse("connect_timeout", fmt::format("{} is no number of seconds from {} to {}",
+                                                  *seconds, kShortestTimeout, kLongestTimeout));
     }
-    settings.connect_timeout = std::chrono::milliseconds(std::llround(*seconds * 1000));
+    settings.connect_timeout = from_seconds(*seconds);
   }
   if (const std::optional<std::int64_t> width = table.integer("width")) {
     if (*width < 1) table.refuse("width", fmt::format("{} is not a positive number", *width));
@@ -61,7 +62,8 @@ void read_connections(Settings& settings, const StrictTable& table) {
   table.require_known({"keep"});
   if (const std::optional<std::int64_t> seconds = table.integer("keep")) {
     if (*seconds < 0 || *seconds > kLongest)
-      table.refuse("keep", fmt::format("{} is no number of seconds up to {}", *seconds, kLongest));
+      table.refuse("keep",
+                   fmt::format("{} is no number of seconds from 0 to {}", *seconds, kLongest));
     settings.keep_connections = std::chrono::seconds(*seconds);
   }
 }
@@ -73,9 +75,9 @@ std::string read_nproc_per_node(const StrictTable& table) {
     if (table.text(kKey) == "auto") return "auto";
   } else {
     const std::int64_t count = table.integer(kKey).value();
-    if (count >= 1 && count <= 10'000) return std::to_string(count);
+    if (count >= 1 && count <= kMostProcesses) return std::to_string(count);
   }
-  table.refuse(kKey, "is neither a positive number nor 'auto'");
+  table.refuse(kKey, fmt::format("is neither a number from 1 to {} nor 'auto'", kMostProcesses));
 }
 
 void read_run(Settings& settings, const StrictTable& table) {

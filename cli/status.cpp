@@ -9,7 +9,9 @@
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/recorded.h"
+#include "cli/run_cause.h"
 #include "cli/run_status.h"
+#include "cli/status_headlines.h"
 #include "cli/status_table.h"
 #include "cli/watch.h"
 #include "ssh/fleet.h"
@@ -62,7 +64,7 @@ void StatusAction::add_options(CLI::App& app) {
 
 void StatusAction::show(Console& console, const killfiles::Killfile& killfile,
                         const std::vector<MachineStatus>& machines) const {
-  for (const std::string& line : headlines(console, killfile, machines, {})) console.say(line);
+  for (const std::string& line : headlines(console, killfile, machines, 0)) console.say(line);
   const Room room{0, each_ ? 0 : kReadableRows};
   for (const std::string& line : table(console, machines, room)) console.say(line);
 }
@@ -104,8 +106,7 @@ int StatusAction::run(Invocation& invocation) {
   if (watch_) {
     constexpr double kDefaultInterval = 2;
     const double seconds = interval_ > 0 ? interval_ : kDefaultInterval;
-    return watch(console, *remote, killfile,
-                 std::chrono::milliseconds(static_cast<long>(seconds * 1000)));
+    return watch(console, *remote, killfile, from_seconds(seconds));
   }
   AnswersCounted listener(console, killfile.machines.size());
   constexpr std::chrono::seconds kPatience{20};

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "cli/failures.h"
-#include "cli/run_status.h"
+#include "cli/terminal_text.h"
 #include "ssh/host_pattern.h"
 
 namespace dtool::cli {
@@ -34,17 +34,6 @@ struct Row {
   std::string last;
   Style style = Style::plain;
 };
-
-/// Characters of UTF-8 text. Wide ones of East Asia count as one.
-std::size_t length(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char each) {
-    return (static_cast<unsigned char>(each) & 0xc0) != 0x80;
-  }));
-}
-
-std::string padded(std::string_view text, std::size_t columns) {
-  return std::string(text).append(columns - std::min(columns, length(text)), ' ');
-}
 
 std::string bytes_text(std::int64_t bytes) {
   constexpr std::int64_t kKilo = 1024;
@@ -224,117 +213,6 @@ std::string line_of(const Console& console, const Row& row, const Widths& widths
 }
 
 }  // namespace
-
-std::string duration_text(std::int64_t seconds) {
-  constexpr std::int64_t kMinute = 60;
-  constexpr std::int64_t kHour = 60 * kMinute;
-  constexpr std::int64_t kDay = 24 * kHour;
-  if (seconds < kMinute) return fmt::format("{}s", std::max<std::int64_t>(seconds, 0));
-  if (seconds < kHour) return fmt::format("{}m {:02}s", seconds / kMinute, seconds % kMinute);
-  if (seconds < kDay) return fmt::format("{}h {:02}m", seconds / kHour, seconds % kHour / kMinute);
-  return fmt::format("{}d {:02}h", seconds / kDay, seconds % kDay / kHour);
-}
-
-std::string cut(std::string_view text, std::size_t columns) {
-  if (length(text) <= columns) return std::string(text);
-  if (columns == 0) return "";
-  std::size_t at = 0;
-  for (std::size_t count = 0; at < text.size(); ++at) {
-    if ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) continue;
-    if (++count == columns) break;
-  }
-  return std::string(text.substr(0, at)) + "…";
-}
-
-std::string summary(const std::vector<MachineStatus>& machines) {
-  std::vector<std::pair<std::string, std::size_t>> counts;
-  std::size_t running = 0;
-  for (const MachineStatus& each : machines) {
-    if (each.state == MachineState::running) {
-      ++running;
-      continue;
-    }
-    const std::string text = state_text(each);
-    const auto found = std::find_if(counts.begin(), counts.end(),
-                                    [&text](const auto& count) { return count.first == text; });
-    if (found == counts.end()) {
-      counts.emplace_back(text, 1);
-    } else {
-      ++found->second;
-    }
-  }
-  const std::string plural = machines.size() == 1 ? "" : "s";
-  if (counts.size() == 1 && running == 0)
-    return fmt::format("{} on {} machine{}", counts.front().first, machines.size(), plural);
-  std::string text = fmt::format("running on {} of {} machine{}", running, machines.size(), plural);
-  for (const auto& [name, count] : counts) text += fmt::format(", {} {}", count, name);
-  return text;
-}
-
-namespace {
-
-/// Who supervises the run, which attempt this is, and what the supervision cannot see.
-std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
-                                           const std::vector<MachineStatus>& machines) {
-  std::vector<std::string> notes;
-  const bool is_running = std::any_of(machines.begin(), machines.end(), [](const auto& each) {
-    return each.state == MachineState::running;
-  });
-  if (is_running && !killfile.coordinator.empty())
-    notes.push_back(fmt::format("supervised by machine {} ({})", killfile.machines.front().id,
-                                killfile.machines.front().host));
-  const int attempt = attempt_of(machines) + 1;
-  if (killfile.max_restarts > 0 && attempt <= killfile.max_restarts + 1) {
-    notes.push_back(fmt::format("attempt {} of {}", attempt, killfile.max_restarts + 1));
-  } else if (attempt > 1) {
-    notes.push_back(fmt::format("attempt {}", attempt));  // a scheduler counts no restarts of ours
-  }
-  std::map<std::string, std::vector<ssh::Host>> unwatched;
-  for (const MachineStatus& each : machines) {
-    const bool is_watched = each.supervision.empty() || each.supervision == "ok";
-    if (each.state == MachineState::running && !is_watched)
-      unwatched[each.supervision].push_back(each.host);
-  }
-  for (const auto& [why, hosts] : unwatched)
-    notes.push_back(fmt::format("not supervised: {}: {}", fold_hosts(hosts), why));
-  return notes;
-}
-
-/// `epoch 7  step 735  loss 0.0135  samples/s 28639  (2s ago)`
-std::string progress_line(const Progress& progress) {
-  std::string line = fmt::format("step {}", progress.step);
-  if (progress.epoch > 0) line.insert(0, fmt::format("epoch {}  ", progress.epoch));
-  if (progress.loss) line += fmt::format("  loss {:.4f}", *progress.loss);
-  if (progress.samples_per_s) line += fmt::format("  samples/s {:.0f}", *progress.samples_per_s);
-  if (progress.train_success)
-    line += fmt::format("  train success {:.4f}", *progress.train_success);
-  if (progress.validation_success)
-    line += fmt::format("  validation success {:.4f}", *progress.validation_success);
-  return line + fmt::format("  ({} ago)", duration_text(progress.age_s));
-}
-
-}  // namespace
-
-std::vector<std::string> headlines(const Console& console, const killfiles::Killfile& killfile,
-                                   const std::vector<MachineStatus>& machines, Room room) {
-  const auto fit = [room](const std::string& text, std::size_t used) {
-    return room.columns == 0 ? text : cut(text, room.columns - std::min(used, room.columns));
-  };
-  const std::string id = fit(killfile.run_id, 0);
-  std::vector<std::string> lines = {
-      console.styled(Style::bold, id) +
-      fit(fmt::format(": {}, started {}", summary(machines), killfile.created), length(id))};
-  if (const auto cause = cause_of(machines)) {
-    lines.push_back(console.styled(Style::red, "cause:") + fit(" " + cause->text, 6));
-    for (const std::string& line : cause->lines) lines.push_back(fit("  | " + line, 0));
-  }
-  for (const std::string& note : supervision_notes(killfile, machines))
-    lines.push_back(fit(note, 0));
-  if (const auto progress = progress_of(machines)) {
-    lines.push_back(fit(progress_line(*progress), 0));
-  }
-  return lines;
-}
 
 std::vector<std::string> table(const Console& console, const std::vector<MachineStatus>& machines,
                                Room room) {

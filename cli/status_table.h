@@ -1,10 +1,8 @@
-// What `dtool status` shows: a headline, the cause where the run failed, its progress, and a row
-// for each machine, cut and folded to the room there is.
+// The table that `dtool status` shows: a row for each machine, cut and folded to the room there is.
 #pragma once
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/console.h"
@@ -18,14 +16,6 @@ struct Room {
   std::size_t rows = 0;
 };
 
-/// `running on 3 of 4 machines, 1 unreachable`, with every state that there is.
-std::string summary(const std::vector<MachineStatus>& machines);
-
-/// Lines above the table: the run and its summary, the cause with the last lines of the machine
-/// that failed, the supervision, the progress.
-std::vector<std::string> headlines(const Console& console, const killfiles::Killfile& killfile,
-                                   const std::vector<MachineStatus>& machines, Room room);
-
 /// So many rows are read without paging; status folds beyond.
 inline constexpr std::size_t kReadableRows = 64;
 
@@ -35,12 +25,5 @@ inline constexpr std::size_t kReadableRows = 64;
 /// the last one.
 std::vector<std::string> table(const Console& console, const std::vector<MachineStatus>& machines,
                                Room room);
-
-/// `59s`, `3m 20s`, `2h 05m`, `3d 04h`.
-std::string duration_text(std::int64_t seconds);
-
-/// The first `columns` characters of UTF-8 text, the last of them an ellipsis where some are left
-/// out.
-std::string cut(std::string_view text, std::size_t columns);
 
 }  // namespace dtool::cli

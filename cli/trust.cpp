@@ -7,6 +7,7 @@
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/host_options.h"
+#include "cli/terminal_text.h"
 #include "ssh/host_key.h"
 
 namespace dtool::cli {
@@ -66,12 +67,12 @@ void TrustAction::show(Console& console, const std::vector<ssh::HostKey>& keys) 
 bool TrustAction::may_add(Console& console, std::size_t unknown) const {
   if (yes_) return true;
   if (console.json()) return false;  // a question would stand where a program cannot answer
-  const auto answer =
-      console.ask(fmt::format("compare with what the hosts' owners told you; accept {} key{}?",
-                              unknown, unknown == 1 ? "" : "s"));
+  const auto answer = console.ask(fmt::format(
+      "compare with what the hosts' owners told you; accept {}?", counted(unknown, "key")));
   if (!answer)
     console.fail("no key was added: there is no terminal to ask on",
                  "--yes accepts all keys shown above");
+  if (answer == false) console.note("no key was added");
   return answer.value_or(false);
 }
 

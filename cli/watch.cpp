@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/action.h"
 #include "cli/full_screen.h"
 #include "cli/run_status.h"
+#include "cli/status_headlines.h"
 #include "cli/status_table.h"
+#include "cli/terminal_text.h"
 
 namespace dtool::cli {
 namespace {
@@ -85,7 +86,7 @@ class Watch : public StatusListener {
   /// As without --watch.
   void print() {
     const auto machines = known();
-    for (const std::string& line : headlines(console_, killfile_, machines, {})) console_.say(line);
+    for (const std::string& line : headlines(console_, killfile_, machines, 0)) console_.say(line);
     for (const std::string& line : table(console_, machines, {0, kReadableRows}))
       console_.say(line);
   }
@@ -97,10 +98,9 @@ class Watch : public StatusListener {
  private:
   void draw() {
     drawn_at_ = Clock::now();
-    const FullScreen::Size size = screen_->size();
+    const TerminalSize size = screen_->size();
     const auto machines = known();
-    std::vector<std::string> lines =
-        headlines(console_, killfile_, machines, {size.columns, size.rows});
+    std::vector<std::string> lines = headlines(console_, killfile_, machines, size.columns);
     const std::size_t silent = machines_.size() - machines.size();
     if (silent > 0) lines.push_back(cut(fmt::format("asking {} hosts", silent), size.columns));
     lines.emplace_back();

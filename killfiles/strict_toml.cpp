@@ -47,6 +47,16 @@ std::string_view describe(const toml::node& node) {
   }
 }
 
+/// What stands at `key` of the table, where that has it; another type is refused.
+template <typename Value>
+std::optional<Value> exactly(const StrictTable& table, const toml::node* node, std::string_view key,
+                             std::string_view wanted) {
+  if (node == nullptr) return std::nullopt;
+  const std::optional<Value> value = node->value_exact<Value>();
+  if (!value) table.refuse(key, fmt::format("is {}, not {}", describe(*node), wanted));
+  return value;
+}
+
 }  // namespace
 
 StrictTable::StrictTable(std::shared_ptr<const Place> place) : place_(std::move(place)) {}
@@ -98,24 +108,15 @@ bool StrictTable::holds_text(std::string_view key) const {
 }
 
 std::optional<std::string> StrictTable::text(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
-  if (node == nullptr) return std::nullopt;
-  if (!node->is_string()) refuse(key, fmt::format("is {}, not a string", describe(*node)));
-  return node->as_string()->get();
+  return exactly<std::string>(*this, place_->table->get(key), key, "a string");
 }
 
 std::optional<bool> StrictTable::boolean(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
-  if (node == nullptr) return std::nullopt;
-  if (!node->is_boolean()) refuse(key, fmt::format("is {}, not true or false", describe(*node)));
-  return node->as_boolean()->get();
+  return exactly<bool>(*this, place_->table->get(key), key, "true or false");
 }
 
 std::optional<std::int64_t> StrictTable::integer(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
-  if (node == nullptr) return std::nullopt;
-  if (!node->is_integer()) refuse(key, fmt::format("is {}, not an integer", describe(*node)));
-  return node->as_integer()->get();
+  return exactly<std::int64_t>(*this, place_->table->get(key), key, "an integer");
 }
 
 std::optional<double> StrictTable::number(std::string_view key) const {

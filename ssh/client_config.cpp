@@ -14,6 +14,9 @@
 #include <system_error>
 
 #include "ssh/config_time.h"
+#include "ssh/config_value.h"
+#include "ssh/home_folder.h"
+#include "ssh/number.h"
 
 namespace dtool::ssh {
 namespace {
@@ -31,77 +34,6 @@ std::string variable(const char* name) {
 std::string local_user() {
   const passwd* entry = getpwuid(getuid());
   return entry == nullptr ? variable("USER") : entry->pw_name;
-}
-
-// `*` any characters, `?` one.
-bool matches(std::string_view text, std::string_view pattern) {
-  std::size_t t = 0, p = 0, star = std::string_view::npos, after_star = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      after_star = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++t, ++p;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++after_star;
-    } else {
-      return false;
-    }
-  }
-  return pattern.substr(p).find_first_not_of('*') == std::string_view::npos;
-}
-
-// A pattern with `!` that matches denies, whatever stands beside it.
-bool matches_any(std::string_view text, const std::vector<std::string>& patterns) {
-  bool found = false;
-  for (const std::string_view pattern : patterns) {
-    if (pattern.starts_with('!')) {
-      if (matches(text, pattern.substr(1))) return false;
-    } else {
-      found = found || matches(text, pattern);
-    }
-  }
-  return found;
-}
-
-using Tokens = std::map<char, std::string>;
-
-// `%h` and its like; one that is not in `tokens` stays.
-std::string expand_tokens(std::string_view text, const Tokens& tokens) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto token =
-        text[i] == '%' && i + 1 < text.size() ? tokens.find(text[i + 1]) : tokens.end();
-    if (token == tokens.end()) {
-      out += text[i];
-    } else {
-      out += token->second;
-      ++i;
-    }
-  }
-  return out;
-}
-
-// `${NAME}`; a variable that is not set stays, so that messages show what is missing.
-std::string expand_variables(std::string_view text) {
-  std::string out;
-  while (true) {
-    const std::size_t begin = text.find("${");
-    const std::size_t end = begin == std::string_view::npos ? begin : text.find('}', begin);
-    if (end == std::string_view::npos) return out.append(text);
-    out += text.substr(0, begin);
-    const std::string name(text.substr(begin + 2, end - begin - 2));
-    const char* value = std::getenv(name.c_str());
-    out += value != nullptr ? std::string_view(value) : text.substr(begin, end + 1 - begin);
-    text.remove_prefix(end + 1);
-  }
-}
-
-fs::path expand_path(std::string_view text, const Tokens& tokens) {
-  std::string path = expand_variables(expand_tokens(text, tokens));
-  if (path == "~") return home_folder();
-  return path.starts_with("~/") ? home_folder() / path.substr(2) : fs::path(path);
 }
 
 // The settings that hold for one host, first value first.
@@ -204,15 +136,42 @@ bool is_none(std::string_view value) {
 }
 
 // `none`, `SSH_AUTH_SOCK`, `$NAME` or a path.
-std::string read_agent(const std::string& value, const Tokens& tokens) {
+std::string read_agent(const std::string& value, const ConfigTokens& tokens) {
   if (is_none(value)) return "";
   if (value == "SSH_AUTH_SOCK") return variable("SSH_AUTH_SOCK");
   if (value.starts_with('$') && !value.starts_with("${")) return variable(value.c_str() + 1);
   return expand_path(value, tokens);
 }
 
-fs::path read_known_hosts(const std::string& value, const Tokens& tokens) {
+fs::path read_known_hosts(const std::string& value, const ConfigTokens& tokens) {
   return is_none(value) ? "/dev/null" : expand_path(value, tokens);
+}
+
+ConfigTokens tokens_of(const Host& host, const Endpoint& endpoint) {
+  return {{'%', "%"},
+          {'h', endpoint.address},
+          {'n', host.name},
+          {'p', std::to_string(endpoint.port)},
+          {'r', endpoint.user},
+          {'u', local_user()},
+          {'i', std::to_string(getuid())},
+          {'d', home_folder().string()}};
+}
+
+// Whose keys are known, and with which keys one logs in.
+void read_files(const Answers& answers, const ConfigTokens& tokens, Endpoint& endpoint) {
+  for (const std::string& file : answers.identity_files()) {
+    if (!is_none(file)) endpoint.identity_files.push_back(expand_path(file, tokens));
+  }
+  const std::string only = answers.get("identitiesonly").value_or("no");
+  endpoint.only_named_identities =
+      only.front() == 'y' || only.front() == 'Y' || only.front() == 't' || only.front() == 'T';
+  endpoint.known_hosts =
+      read_known_hosts(answers.get("userknownhostsfile").value_or("~/.ssh/known_hosts"), tokens);
+  endpoint.global_known_hosts = read_known_hosts(
+      answers.get("globalknownhostsfile").value_or("/etc/ssh/ssh_known_hosts"), tokens);
+  endpoint.identity_agent =
+      read_agent(answers.get("identityagent").value_or("SSH_AUTH_SOCK"), tokens);
 }
 
 ConfigSetting read_override(const std::string& keyword, const std::string& value) {
@@ -253,7 +212,7 @@ ClientConfig ClientConfig::read(const std::optional<fs::path>& user_file, Overri
     if (fs::exists(default_file, ignored)) add_file(default_file, home / ".ssh");
     if (fs::exists(system_file, ignored)) add_file(system_file, kSystemFolder);
   } catch (const std::system_error& fault) {
-    throw std::invalid_argument(fault.what());
+    throw std::invalid_argument(fmt::format("SSH configuration {}", fault.what()));
   }
   return config;
 }
@@ -284,29 +243,9 @@ Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const 
   endpoint.key_name = answers.get("hostkeyalias").value_or(endpoint.address);
   endpoint.user = answers.user();
   const std::string port = answers.get("port").value_or("22");
-  endpoint.port = host.port != 0 ? host.port : static_cast<std::uint16_t>(std::stoi(port));
-
-  const Tokens tokens = {{'%', "%"},
-                         {'h', endpoint.address},
-                         {'n', host.name},
-                         {'p', std::to_string(endpoint.port)},
-                         {'r', endpoint.user},
-                         {'u', local_user()},
-                         {'i', std::to_string(getuid())},
-                         {'d', home_folder().string()}};
-  for (const std::string& file : answers.identity_files()) {
-    if (!is_none(file)) endpoint.identity_files.push_back(expand_path(file, tokens));
-  }
-  const std::string only = answers.get("identitiesonly").value_or("no");
-  endpoint.only_named_identities =
-      only.front() == 'y' || only.front() == 'Y' || only.front() == 't' || only.front() == 'T';
-  endpoint.known_hosts =
-      read_known_hosts(answers.get("userknownhostsfile").value_or("~/.ssh/known_hosts"), tokens);
-  endpoint.global_known_hosts = read_known_hosts(
-      answers.get("globalknownhostsfile").value_or("/etc/ssh/ssh_known_hosts"), tokens);
-  endpoint.identity_agent =
-      read_agent(answers.get("identityagent").value_or("SSH_AUTH_SOCK"), tokens);
-
+  endpoint.port = host.port != 0 ? host.port : read_port(port).value();
+  const ConfigTokens tokens = tokens_of(host, endpoint);
+  read_files(answers, tokens, endpoint);
   if (const auto jumps = answers.get("proxyjump"); jumps && !is_none(*jumps)) {
     endpoint.jumps = read_jumps(expand_tokens(*jumps, tokens), host, endpoint);
     if (const auto first = first_jump(endpoint); first && depth < kDeepestJump) {
@@ -327,12 +266,6 @@ Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const 
 std::vector<fs::path> usual_identities() {
   const fs::path folder = home_folder() / ".ssh";
   return {folder / "id_ed25519", folder / "id_ecdsa", folder / "id_rsa"};
-}
-
-fs::path home_folder() {
-  if (const std::string home = variable("HOME"); !home.empty()) return home;
-  const passwd* entry = getpwuid(getuid());
-  return entry == nullptr ? "/" : entry->pw_dir;
 }
 
 }  // namespace dtool::ssh

@@ -70,8 +70,4 @@ class ClientConfig {
 /// The files that are tried where the user names none.
 std::vector<std::filesystem::path> usual_identities();
 
-/// $HOME, else the password database's folder; `/` where neither is. The folder of `~/.ssh` and
-/// `~/.dtool`.
-std::filesystem::path home_folder();
-
 }  // namespace dtool::ssh

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -17,6 +16,7 @@
 
 #include "ssh/config_time.h"
 #include "ssh/host.h"
+#include "ssh/number.h"
 #include "ssh/read_file.h"
 
 namespace dtool::ssh {
@@ -97,9 +97,7 @@ void require_jump(std::string_view jump) {
 
 void require_value(const std::string& keyword, const std::string& value) {
   if (keyword == "port") {
-    unsigned port = 0;
-    const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), port);
-    if (error != std::errc() || stop != value.data() + value.size() || port < 1 || port > 65535) {
+    if (!read_port(value)) {
       throw std::invalid_argument(fmt::format("Port '{}' is not a number from 1 to 65535", value));
     }
   } else if (keyword == "connecttimeout") {

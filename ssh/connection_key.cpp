@@ -1,15 +1,14 @@
 #include "ssh/connection_key.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <array>
-#include <cstdint>
-#include <optional>
 #include <system_error>
 
+#include "ssh/file_stamp.h"
+#include "ssh/home_folder.h"
 #include "ssh/quote.h"
 #include "ssh/read_file.h"
+#include "ssh/sha256.h"
 
 namespace dtool::ssh {
 namespace {
@@ -17,29 +16,13 @@ namespace {
 /// Another number here keeps versions of dtool apart that would not understand each other.
 constexpr int kProtocol = 1;
 
-/// FNV-1a.
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t value = 14695981039346656037U;
-  for (const char each : text) {
-    value ^= static_cast<unsigned char>(each);
-    value *= 1099511628211U;
-  }
-  return value;
-}
-
 /// One line with the value quoted, so that no value can look like the next line.
 void add(std::string& key, std::string_view name, std::string_view value) {
   key += fmt::format("{} {}\n", name, quote(value));
 }
 
 void add_file(std::string& key, std::string_view name, const std::filesystem::path& file) {
-  struct stat status {};
-  std::string stamp = "missing";
-  if (::stat(file.c_str(), &status) == 0) {
-    stamp = fmt::format("{}:{}:{}:{}.{}", status.st_dev, status.st_ino, status.st_size,
-                        status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
-  }
-  add(key, name, fmt::format("{} {}", file.string(), stamp));
+  add(key, name, fmt::format("{} {}", file.string(), stamp_of(status_of(file))));
 }
 
 void add_endpoint(std::string& key, const Endpoint& endpoint) {
@@ -81,11 +64,13 @@ std::string connection_key(const ClientConfig& config, const Host& host) {
 
 std::string socket_prefix() {
   static const std::string boot = boot_id();
-  return fmt::format("{:08x}-", hash(boot) & 0xffffffffU);
+  return boot.substr(0, 8) + "-";
 }
 
 std::string socket_name(std::string_view key) {
-  return fmt::format("{}{:016x}", socket_prefix(), hash(key));
+  Sha256 digest;
+  digest.add(key);
+  return socket_prefix() + digest.hex().substr(0, 16);
 }
 
 }  // namespace dtool::ssh

@@ -1,11 +1,16 @@
-# dtool_embed(OUTPUT NAMESPACE FILES...): a header that holds each file's text as a constant, `kStart` for start.sh, so
-# that scripts for hosts live in files of their own and still travel inside the program.
+# dtool_embed(OUTPUT NAMESPACE [KEEP_COMMENTS] FILES...): a header that holds each file's text as a constant, `kStart` for
+# start.sh, so that scripts for hosts live in files of their own and still travel inside the program. Lines that are comments
+# stay at home: they are a quarter of what a launch would send to every host.
 function(dtool_embed output namespace)
+  cmake_parse_arguments(PARSE_ARGV 2 embed KEEP_COMMENTS "" "")
   set(text "// Made by the build from the scripts beside embed.cmake.\n#pragma once\n\n#include <string_view>\n\n")
   string(APPEND text "namespace ${namespace} {\n")
-  foreach(file ${ARGN})
+  foreach(file ${embed_UNPARSED_ARGUMENTS})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     file(READ ${file} content)
+    if(NOT embed_KEEP_COMMENTS)
+      string(REGEX REPLACE "\n[ \t]*# [^\n]*" "" content "\n${content}")
+    endif()
     get_filename_component(name ${file} NAME_WE)
     string(SUBSTRING ${name} 0 1 first)
     string(SUBSTRING ${name} 1 -1 rest)

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "ssh/fd_bytes.h"
 #include "ssh/host_error.h"
-#include "ssh/relay.h"
 
 namespace dtool::ssh {
 namespace {

@@ -1,8 +1,6 @@
 #include "ssh/fleet.h"
 
-#include <fmt/format.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <exception>
@@ -13,6 +11,7 @@
 #include "ssh/connection.h"
 #include "ssh/host_error.h"
 #include "ssh/links.h"
+#include "ssh/open_files.h"
 #include "ssh/process.h"
 #include "ssh/remote_shell.h"
 #include "ssh/shared_output.h"
@@ -35,29 +34,6 @@ struct Round {
   std::exception_ptr failure;
   std::map<std::shared_ptr<const ProgramOutput>, std::unique_ptr<SharedOutput>> outputs;
 };
-
-/// Raises the limit of open files as far as these hosts want, and returns how many of them it lets
-/// be at work at once: a socket stays open for each host (behind a jump host a pair of sockets
-/// besides), and who is at work has pipes.
-std::size_t make_room_for_files(std::size_t hosts, std::size_t width) {
-  constexpr rlim_t kOfOurOwn = 64;
-  constexpr rlim_t kAtWork = 8;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return width;
-  const rlim_t wanted = kOfOurOwn + 3 * hosts + kAtWork * std::min(width, hosts);
-  if (limit.rlim_cur >= wanted) return width;
-  const rlim_t least = kOfOurOwn + hosts;
-  if (limit.rlim_max < least + kAtWork) {
-    throw std::runtime_error(
-        fmt::format("{} hosts need {} open files, and this machine allows {}\n"
-                    "hint: raise the hard limit (ulimit -Hn as root, or nofile in "
-                    "/etc/security/limits.conf), or name fewer hosts",
-                    hosts, least + kAtWork, limit.rlim_max));
-  }
-  limit.rlim_cur = std::min(wanted, limit.rlim_max);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-  return std::min<std::size_t>(width, (limit.rlim_cur - least) / kAtWork);
-}
 
 void set_not_started(HostResult& result) {
   result.failure = Failure::not_started;
@@ -174,8 +150,9 @@ asio::awaitable<void> Fleet::feed(Round& round, std::size_t index, OwnedFd pipe,
   const Command& command = std::get<Command>(task.step);
   std::unique_ptr<SharedOutput>& output = round.outputs[command.input_from];
   if (output == nullptr) output = std::make_unique<SharedOutput>(reactor_, *command.input_from);
-  std::function<void(std::uint64_t)> on_sent = [this, &round, &task](std::uint64_t bytes) {
-    tell(round, [&](Listener& listener) { listener.on_input(task.host, bytes); });
+  std::function<void(const Transferred&)> on_sent = [this, &round,
+                                                     &task](const Transferred& input) {
+    tell(round, [&](Listener& listener) { listener.on_input(task.host, input); });
   };
   co_await output->send(pipe.get(), command.input, deadline, std::move(on_sent));
 }
@@ -308,32 +285,6 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Listener& listener,
 }
 
 }  // namespace
-
-std::string_view to_string(Failure failure) {
-  switch (failure) {
-    case Failure::none:
-      return "none";
-    case Failure::unreachable:
-      return "unreachable";
-    case Failure::connect_timed_out:
-      return "connect_timed_out";
-    case Failure::host_key_unknown:
-      return "host_key_unknown";
-    case Failure::host_key_changed:
-      return "host_key_changed";
-    case Failure::not_authenticated:
-      return "not_authenticated";
-    case Failure::timed_out:
-      return "timed_out";
-    case Failure::connection_lost:
-      return "connection_lost";
-    case Failure::not_started:
-      return "not_started";
-    case Failure::local_program:
-      return "local_program";
-  }
-  return "none";
-}
 
 std::unique_ptr<Remote> make_fleet(std::vector<Host> hosts, const ConnectOptions& options) {
   return std::make_unique<Fleet>(std::move(hosts), options);

@@ -4,10 +4,10 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <stdexcept>
 #include <unordered_set>
+
+#include "ssh/number.h"
 
 namespace dtool::ssh {
 namespace {
@@ -34,6 +34,7 @@ void require_name(std::string_view name, std::string_view text) {
   if (name.front() == '-') refuse(text, "a host name does not begin with '-'");
   for (const char c : name) {
     if (c == '[' || c == ']') refuse(text, fmt::format("'{}' has no partner", c));
+    if (c == ' ') refuse(text, "a host name does not hold ' '\nhint: hosts are joined by commas");
     if (!stands_in_a_name(c)) refuse(text, fmt::format("a host name does not hold '{}'", c));
   }
 }
@@ -49,14 +50,10 @@ void require_user(std::string_view user, std::string_view text) {
   }
 }
 
-std::uint16_t read_port(std::string_view digits, std::string_view text) {
-  unsigned port = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, port);
-  if (error != std::errc() || stop != end || port < 1 || port > 65535) {
-    refuse(text, fmt::format("port '{}' is not a number from 1 to 65535", digits));
-  }
-  return static_cast<std::uint16_t>(port);
+std::uint16_t require_port(std::string_view digits, std::string_view text) {
+  const auto port = read_port(digits);
+  if (!port) refuse(text, fmt::format("port '{}' is not a number from 1 to 65535", digits));
+  return *port;
 }
 
 // Reads `[v6::addr]` or `[v6::addr]:port`.
@@ -69,7 +66,7 @@ void read_bracketed(std::string_view place, std::string_view text, Host& host) {
   const std::string_view rest = place.substr(end + 1);
   if (rest.empty()) return;
   if (rest.front() != ':') refuse(text, fmt::format("'{}' follows the address", rest));
-  host.port = read_port(rest.substr(1), text);
+  host.port = require_port(rest.substr(1), text);
 }
 
 }  // namespace
@@ -100,7 +97,7 @@ Host parse_host(std::string_view text) {
   }
   require_name(place.substr(0, colon), text);
   host.name = place.substr(0, colon);
-  if (colon != std::string_view::npos) host.port = read_port(place.substr(colon + 1), text);
+  if (colon != std::string_view::npos) host.port = require_port(place.substr(colon + 1), text);
   if (host.name == "local") {
     throw std::invalid_argument(
         fmt::format("'{}': 'local' is this machine without SSH and takes no user or port\n"

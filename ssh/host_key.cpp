@@ -11,9 +11,9 @@
 #include <ctime>
 #include <map>
 #include <stdexcept>
-#include <utility>
 
 #include "ssh/connector.h"
+#include "ssh/file_stamp.h"
 #include "ssh/host_error.h"
 
 namespace dtool::ssh {
@@ -67,19 +67,14 @@ HostError changed_key(const Endpoint& endpoint, const HostKey& presented) {
 
 /// By what two versions of the known_hosts files can be told apart. Empty where one was written so
 /// lately that the next write could bear the same time.
-std::string stamp_of(const Endpoint& endpoint) {
+std::string known_hosts_stamp(const Endpoint& endpoint) {
   constexpr time_t kCoarsestClock = 2;
   std::string stamp;
   for (const std::filesystem::path& file : {endpoint.known_hosts, endpoint.global_known_hosts}) {
-    struct stat status {};
-    if (::stat(file.c_str(), &status) != 0) {
-      stamp += "missing ";
-      continue;
-    }
-    const timespec& changed = status.st_ctim;
-    if (::time(nullptr) - changed.tv_sec < kCoarsestClock && S_ISREG(status.st_mode)) return {};
-    stamp += fmt::format("{}:{}:{}:{}.{} ", status.st_dev, status.st_ino, status.st_size,
-                         changed.tv_sec, changed.tv_nsec);
+    const struct stat status = status_of(file);
+    const bool is_young = ::time(nullptr) - status.st_ctim.tv_sec < kCoarsestClock;
+    if (is_young && S_ISREG(status.st_mode)) return {};
+    stamp += stamp_of(status) + " ";
   }
   return stamp;
 }
@@ -140,7 +135,7 @@ void Session::require_known_host() const {
 }
 
 bool Session::is_still_known(KnownHosts& known_hosts) {
-  const std::string stamp = stamp_of(endpoint_);
+  const std::string stamp = known_hosts_stamp(endpoint_);
   if (!stamp.empty() && stamp == known_hosts_stamp_) return true;
   known_hosts_stamp_.clear();
   hold_excerpts(known_hosts);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -12,6 +11,7 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "ssh/number.h"
 #include "ssh/read_file.h"
 
 namespace dtool::ssh {
@@ -29,13 +29,10 @@ std::vector<std::string> split_words(std::string_view line) {
 }
 
 int read_count(const std::string& key, const std::string& digits) {
-  int count = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, count);
-  if (error != std::errc() || stop != end || count < 1) {
+  const auto count = read_number<int>(digits);
+  if (!count || *count < 1)
     throw std::invalid_argument(fmt::format("{} '{}' is not a positive number", key, digits));
-  }
-  return count;
+  return *count;
 }
 
 // Reads `host`, `host slots=N`, `host slots=N max_slots=M`.
@@ -67,7 +64,10 @@ HostfileEntry read_entry(const std::vector<std::string>& words) {
 
 std::string read_text(const std::filesystem::path& file) {
   try {
-    return read_file(file);
+    std::string text = read_file(file);
+    if (text.find('\0') != text.npos)
+      throw std::invalid_argument(fmt::format("hostfile {} is not a text file", file.string()));
+    return text;
   } catch (const std::system_error& fault) {
     throw std::invalid_argument(fmt::format("hostfile {}", fault.what()));
   }

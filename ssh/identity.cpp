@@ -1,7 +1,5 @@
 #include "ssh/identity.h"
 
-#include <sys/stat.h>
-
 #include <system_error>
 
 namespace dtool::ssh {

@@ -89,7 +89,10 @@ asio::awaitable<void> Keeper::tick() {
     timer_.expires_after(kTick);
     boost::system::error_code ignored;
     co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    for (OfferedSession& session : sessions_) session.look(ticks % kTicksBetweenLooks == 0);
+    for (OfferedSession& session : sessions_) {
+      if (ticks % kTicksBetweenLooks == 0) session.look_at_socket();
+      session.look_at_time();
+    }
   }
 }
 

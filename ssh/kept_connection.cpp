@@ -1,22 +1,20 @@
 #include "ssh/kept_connection.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <utility>
 
 #include "ssh/connection_key.h"
+#include "ssh/fd_bytes.h"
 #include "ssh/fd_messages.h"
 #include "ssh/host_error.h"
 #include "ssh/process.h"
-#include "ssh/relay.h"
 
 namespace dtool::ssh {
 namespace {
@@ -28,18 +26,6 @@ constexpr auto kSlack = std::chrono::seconds(30);
 
 HostError keeper_gone() {
   return {Failure::connection_lost, "the connection was lost: the process that kept it has ended"};
-}
-
-/// A file in memory that is read from its beginning.
-OwnedFd input_file(std::string_view input) {
-  OwnedFd file(::memfd_create("dtool-input", MFD_CLOEXEC));
-  while (!input.empty()) {
-    const ssize_t count = ::write(file.get(), input.data(), input.size());
-    if (count <= 0) throw HostError(Failure::local_program, "no memory for a command's input");
-    input.remove_prefix(static_cast<std::size_t>(count));
-  }
-  ::lseek(file.get(), 0, SEEK_SET);
-  return file;
 }
 
 class KeptConnection : public Connection {
@@ -90,7 +76,8 @@ void KeptConnection::send_order(Exchange& exchange, const std::string& line, Dea
   const int err = streams.error_fd < 0 ? exchange.err.writer.get() : streams.error_fd;
   int in = streams.input_fd;
   if (in < 0 && !streams.input.empty()) {
-    exchange.input = input_file(streams.input);
+    exchange.input = memory_file(streams.input);
+    if (!exchange.input) throw HostError(Failure::local_program, "no memory for a command's input");
     in = exchange.input.get();
   }
   const std::string message = keeper_protocol::pack(keeper_protocol::kExecute, order) + line;

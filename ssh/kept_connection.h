@@ -3,7 +3,6 @@
 // needed.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

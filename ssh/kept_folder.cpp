@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "ssh/client_config.h"
+#include "ssh/home_folder.h"
 
 namespace dtool::ssh {
 namespace {

@@ -3,15 +3,12 @@
 // EVP would look the algorithm up by name, lock and count references for each of the millions of
 // hashes that a thousand hosts take; these are the same code without that.
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -19,7 +16,9 @@
 #include <system_error>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "ssh/file_stamp.h"
 #include "ssh/host_error.h"
 #include "ssh/read_file.h"
 
@@ -110,7 +109,7 @@ std::vector<std::string> names_of(std::string_view name, std::uint16_t port) {
 }  // namespace
 
 struct KnownHostsFile::Lines {
-  struct stat seen {};  ///< of the file when it was read; all zero where there was none
+  std::string stamp;  ///< of the file when it was read
   std::vector<std::string> all;
   std::unordered_map<std::string, std::vector<std::size_t>> by_name;  ///< that stands there plainly
   std::vector<std::pair<std::size_t, Hashed>> hashed;
@@ -153,16 +152,12 @@ KnownHostsFile::KnownHostsFile(std::filesystem::path file) : file_(std::move(fil
 KnownHostsFile::~KnownHostsFile() = default;
 
 void KnownHostsFile::read_if_changed() {
-  struct stat now {};
-  if (::stat(file_.c_str(), &now) != 0) now = {};
-  const auto same = [&now](const struct stat& then) {
-    return now.st_ino == then.st_ino && now.st_dev == then.st_dev && now.st_size == then.st_size &&
-           now.st_mtim.tv_sec == then.st_mtim.tv_sec && now.st_mtim.tv_nsec == then.st_mtim.tv_nsec;
-  };
-  if (lines_ != nullptr && same(lines_->seen)) return;
+  const struct stat status = status_of(file_);
+  const std::string stamp = stamp_of(status);
+  if (lines_ != nullptr && lines_->stamp == stamp) return;
   lines_ = std::make_unique<Lines>();
-  lines_->seen = now;
-  const std::string text = S_ISREG(now.st_mode) ? text_of(file_) : "";
+  lines_->stamp = stamp;
+  const std::string text = S_ISREG(status.st_mode) ? text_of(file_) : "";
   for (std::string_view left = text; !left.empty();) {
     const std::size_t end = std::min(left.find('\n'), left.size());
     lines_->add(left.substr(0, end));
@@ -191,8 +186,8 @@ OwnedFd KnownHosts::excerpt(const std::filesystem::path& file, std::string_view 
                             std::uint16_t port) {
   const std::string lines = files_.try_emplace(file, file).first->second.lines_about(name, port);
   if (lines.empty()) return {};
-  OwnedFd fd(::memfd_create("known_hosts", MFD_CLOEXEC));
-  if (!fd || ::write(fd.get(), lines.data(), lines.size()) != static_cast<ssize_t>(lines.size())) {
+  OwnedFd fd = memory_file(lines);
+  if (!fd) {
     throw HostError(Failure::unreachable, fmt::format("cannot keep the lines of {} about {}: {}",
                                                       file.string(), name, std::strerror(errno)));
   }

@@ -2,14 +2,12 @@
 // each: libssh reads them whole, several times a host, and tries the hash of every hashed line.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "ssh/reactor.h"
 

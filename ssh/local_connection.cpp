@@ -1,16 +1,15 @@
 // Commands on this machine, run as an SSH server would: `local` among the hosts.
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <exception>
 
 #include "ssh/connection.h"
+#include "ssh/fd_bytes.h"
+#include "ssh/home_folder.h"
 #include "ssh/host_error.h"
 #include "ssh/process.h"
-#include "ssh/relay.h"
 
 namespace dtool::ssh {
 namespace {

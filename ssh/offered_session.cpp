@@ -235,10 +235,12 @@ void OfferedSession::end() {
   for (const int caller : callers_) ::shutdown(caller, SHUT_RDWR);
 }
 
-void OfferedSession::look(bool at_socket) {
-  // Removed, or another one's: nobody can find it any more.
-  if (at_socket && folder_.inode(name_) != inode_) ends_when_free_ = true;
+void OfferedSession::look_at_time() {
   if (!is_taken_ && (ends_when_free_ || now() - idle_since_ >= idle_)) end();
+}
+
+void OfferedSession::look_at_socket() {
+  if (folder_.inode(name_) != inode_) ends_when_free_ = true;
 }
 
 }  // namespace dtool::ssh

@@ -40,8 +40,11 @@ class OfferedSession {
   /// Until it is over and nothing of it runs any more.
   asio::awaitable<void> serve();
 
-  /// Has it over soon: where it was idle for too long, or `at_socket` and its socket is another's.
-  void look(bool at_socket);
+  /// Has it over soon where it was idle for too long.
+  void look_at_time();
+  /// Has it over as soon as it is free where its socket was removed or is another's: nobody can
+  /// find it any more.
+  void look_at_socket();
 
   /// Takes its socket away and has all that runs for it end.
   void end();

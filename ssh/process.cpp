@@ -75,6 +75,14 @@ std::vector<std::string> with_environment(const std::vector<std::string>& added)
   return all;
 }
 
+/// posix_spawn tells neither apart: the folder in which a program was to start, and the program.
+void require_folder(const std::string& folder) {
+  if (folder.empty() || ::access(folder.c_str(), X_OK) == 0) return;
+  throw HostError(
+      Failure::local_program,
+      fmt::format("cannot enter the folder {} on this machine: {}", folder, std::strerror(errno)));
+}
+
 }  // namespace
 
 Process::Process(Reactor& reactor, const Program& program, Descriptors descriptors)
@@ -98,6 +106,7 @@ Process::Process(Reactor& reactor, const Program& program, Descriptors descripto
       ::posix_spawnp(&pid_, arguments.front().c_str(), &plan.actions, &plan.attributes,
                      pointers(arguments).data(), pointers(variables).data());
   if (error != 0) {
+    require_folder(program.folder);
     throw HostError(Failure::local_program, fmt::format("cannot run {} on this machine: {}",
                                                         arguments.front(), std::strerror(error)));
   }
@@ -158,9 +167,6 @@ Pipe make_pipe(NonBlocking end) {
     throw std::runtime_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
   Pipe pipe{OwnedFd(fds[0]), OwnedFd(fds[1])};
-  const auto make_non_blocking = [](int fd) {
-    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-  };
   if (end != NonBlocking::writer) make_non_blocking(fds[0]);
   if (end != NonBlocking::reader) make_non_blocking(fds[1]);
   return pipe;

@@ -19,4 +19,8 @@ std::string quote_all(const std::vector<std::string>& words);
 /// rest quoted.
 std::string quote_path(std::string_view path);
 
+/// Whether a path on a host says by itself where it leads: it is absolute, `~`, or begins with
+/// `~/`.
+bool is_anchored(std::string_view path);
+
 }  // namespace dtool::ssh

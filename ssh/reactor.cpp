@@ -1,7 +1,5 @@
 #include "ssh/reactor.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "ssh/host_error.h"
@@ -96,19 +94,6 @@ asio::awaitable<void> TaskGroup::join() {
     co_await all_ended_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
   if (first_error_) std::rethrow_exception(first_error_);
-}
-
-OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
-  if (this != &other) {
-    reset();
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-void OwnedFd::reset() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
 }
 
 }  // namespace dtool::ssh

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "ssh/asio.h"
+#include "ssh/owned_fd.h"
 
 namespace dtool::ssh {
 
@@ -89,24 +90,6 @@ class TaskGroup {
   asio::steady_timer all_ended_;  ///< cancelled when the last one ends
   std::size_t running_ = 0;
   std::exception_ptr first_error_;
-};
-
-/// A file descriptor that is closed on destruction.
-class OwnedFd {
- public:
-  OwnedFd() = default;
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept : fd_(other.release()) {}
-  OwnedFd& operator=(OwnedFd&& other) noexcept;
-  ~OwnedFd() { reset(); }
-
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-  void reset();
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
 };
 
 }  // namespace dtool::ssh

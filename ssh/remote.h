@@ -28,6 +28,12 @@ struct ProgramOutput {
   std::function<void(std::uint64_t, const std::string&)> on_whole = {};
 };
 
+/// How far something is on its way, in bytes.
+struct Transferred {
+  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> all = {};  ///< there are to be; nothing: that is not known yet
+};
+
 /// A command line for the host's login shell, and all bytes of its standard input.
 struct Command {
   std::string line;
@@ -117,8 +123,8 @@ struct Listener {
   virtual ~Listener() = default;
   /// Bytes as they came; not cut at lines.
   virtual void on_output(std::size_t /*host*/, Stream /*stream*/, std::string_view /*bytes*/) {}
-  /// The host was handed so many bytes of its Command::input_from.
-  virtual void on_input(std::size_t /*host*/, std::uint64_t /*bytes*/) {}
+  /// The host was handed so much of its Command::input_from.
+  virtual void on_input(std::size_t /*host*/, const Transferred& /*input*/) {}
   /// What the host is to do next, from the result of its last task: a further step that waits for
   /// no other host, or the same once more. Nothing: that was the host's answer. Is asked after each
   /// task that was begun; after an interrupt a task that it names, and a question that was not

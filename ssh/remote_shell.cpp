@@ -1,14 +1,11 @@
 #include "ssh/remote_shell.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -16,11 +13,11 @@
 #include <optional>
 #include <vector>
 
+#include "ssh/fd_bytes.h"
 #include "ssh/fd_messages.h"
 #include "ssh/fleet.h"
 #include "ssh/host_error.h"
 #include "ssh/process.h"
-#include "ssh/relay.h"
 
 namespace dtool::ssh {
 namespace {
@@ -36,10 +33,6 @@ struct Request {
   OwnedFd in;
   OwnedFd out;
 };
-
-void make_non_blocking(int fd) {
-  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
 
 /// As receive_message; a message without its streams is none, the program's end.
 Received receive_request(int socket, Request& request) {

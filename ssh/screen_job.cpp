@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "ssh/quote.h"
 #include "ssh/script.h"
 #include "ssh/scripts.h"
@@ -15,15 +13,6 @@ std::string words(const std::vector<std::string>& list, std::string (*quoted)(st
   std::string text;
   for (const std::string& word : list) text += (text.empty() ? "" : " ") + quoted(word);
   return text;
-}
-
-std::optional<int> find_number(const std::multimap<std::string, std::string>& answers,
-                               const std::string& name) {
-  const std::string text = find_answer(answers, name).value_or("");
-  int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
@@ -75,17 +64,12 @@ std::string end_processes_script(std::string_view run_id, std::chrono::milliseco
 
 std::optional<KillOutcome> read_kill(const HostResult& result) {
   const auto answers = read_answers(result.out);
-  const auto ended = find_number(answers, "ended");
-  const auto forced = find_number(answers, "forced");
+  const auto ended = find_number<int>(answers, "ended");
+  const auto forced = find_number<int>(answers, "forced");
   if (!ended || !forced || !find_answer(answers, "looked_again")) return std::nullopt;
-  KillOutcome outcome{*ended,
-                      *forced,
-                      {},
-                      find_answer(answers, "cancelled").value_or(""),
-                      find_answer(answers, "job_left").value_or("")};
-  const auto [begin, end] = answers.equal_range("left");
-  for (auto each = begin; each != end; ++each) outcome.left.push_back(each->second);
-  return outcome;
+  return KillOutcome{*ended, *forced, every_answer(answers, "left"),
+                     find_answer(answers, "cancelled").value_or(""),
+                     find_answer(answers, "job_left").value_or("")};
 }
 
 }  // namespace dtool::ssh

@@ -61,8 +61,8 @@ std::string_view answer_function() {
          "}\n";
 }
 
-std::multimap<std::string, std::string> read_answers(std::string_view output) {
-  std::multimap<std::string, std::string> answers;
+Answers read_answers(std::string_view output) {
+  Answers answers;
   while (!output.empty()) {
     if (const auto answer = read_answer(cut_line(output)))
       answers.emplace(answer->first, answer->second);
@@ -86,11 +86,17 @@ std::map<std::string, std::string_view> parts_by_answer(std::string_view output,
   return parts;
 }
 
-std::optional<std::string> find_answer(const std::multimap<std::string, std::string>& answers,
-                                       const std::string& name) {
+std::optional<std::string> find_answer(const Answers& answers, const std::string& name) {
   const auto found = answers.find(name);
   if (found == answers.end()) return std::nullopt;
   return found->second;
+}
+
+std::vector<std::string> every_answer(const Answers& answers, const std::string& name) {
+  std::vector<std::string> values;
+  const auto [begin, end] = answers.equal_range(name);
+  for (auto each = begin; each != end; ++each) values.push_back(each->second);
+  return values;
 }
 
 std::string write_file(std::string_view name, std::string_view content) {

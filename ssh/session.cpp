@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
+#include "ssh/home_folder.h"
 #include "ssh/host_error.h"
 
 namespace dtool::ssh {

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "ssh/fd_bytes.h"
 #include "ssh/host_error.h"
-#include "ssh/relay.h"
 
 namespace dtool::ssh {
 namespace {
@@ -88,6 +88,12 @@ void SharedOutput::expect_success(int exit_code) const {
                                                       exit_code, said.empty() ? "" : ": ", said));
 }
 
+Transferred SharedOutput::transferred(off_t at) {
+  Transferred so_far{static_cast<std::uint64_t>(at)};
+  if (process_.exit_code()) so_far.all = static_cast<std::uint64_t>(size_of(out_.get()));
+  return so_far;
+}
+
 /// False where nobody takes it any more.
 asio::awaitable<bool> SharedOutput::send_what_is_there(Waiter& waiter, int fd, off_t& at,
                                                        Deadline deadline) {
@@ -115,7 +121,7 @@ void SharedOutput::digest_more() {
 }
 
 asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadline deadline,
-                                         std::function<void(std::uint64_t)> on_sent) {
+                                         std::function<void(const Transferred&)> on_sent) {
   const bool is_taken = co_await write_all(reactor_, fd, before, deadline);
   if (!is_taken) co_return;
   Waiter waiter(reactor_, fd);
@@ -128,11 +134,12 @@ asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadli
       const bool goes_on = co_await send_what_is_there(waiter, fd, at, deadline);
       if (!goes_on) co_return;
       digest_more();
-      if (at != earlier) on_sent(static_cast<std::uint64_t>(at));
+      if (at != earlier) on_sent(transferred(at));
     }
     digest_more();
     if (exit_code) {
       expect_success(*exit_code);
+      on_sent(transferred(at));  // that this is all
       co_return;
     }
     if (Clock::now() >= deadline || !has_reader(fd)) co_return;

@@ -20,12 +20,13 @@ class SharedOutput {
   SharedOutput(Reactor& reactor, const ProgramOutput& program);
 
   /// Writes `before` and then the whole output into the non-blocking pipe `fd`, as it grows; tells
-  /// how many bytes of the output were taken. Returns early where the reader has gone or `deadline`
+  /// how much of the output was taken. Returns early where the reader has gone or `deadline`
   /// has passed. Throws HostError(local_program) where the program failed.
   asio::awaitable<void> send(int fd, std::string_view before, Deadline deadline,
-                             std::function<void(std::uint64_t)> on_sent);
+                             std::function<void(const Transferred&)> on_sent);
 
  private:
+  Transferred transferred(off_t at);
   asio::awaitable<bool> send_what_is_there(Waiter& waiter, int fd, off_t& at, Deadline deadline);
   void digest_more();
   void expect_success(int exit_code) const;

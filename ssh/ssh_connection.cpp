@@ -1,7 +1,5 @@
 #include "ssh/ssh_connection.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <functional>
 #include <utility>

@@ -7,7 +7,6 @@
 
 #include <exception>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "ssh/connection.h"

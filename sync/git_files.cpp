@@ -166,7 +166,7 @@ std::vector<std::string> git_files(const fs::path& folder) {
     if (name.ends_with('/')) name.remove_suffix(1);  // an untracked repository
     names.emplace_back(name);
   }
-  std::ranges::sort(names);
+  if (!std::ranges::is_sorted(names)) std::ranges::sort(names);
   const auto repeated = std::ranges::unique(names);  // a conflict lists a file once for each side
   names.erase(repeated.begin(), repeated.end());
   return names;

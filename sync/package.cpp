@@ -1,19 +1,16 @@
 #include "sync/package.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
-#include "ssh/client_config.h"
+#include "ssh/home_folder.h"
+#include "ssh/random_hex.h"
+#include "sync/kept_listings.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -21,6 +18,15 @@ namespace {
 /// Above this rsync's search for the parts that differ is worth its time, which every host and, for
 /// each of them, this machine have to spend.
 constexpr std::uint64_t kMostRewritten = 64'000'000;
+
+/// An archive of so many bytes is not worth a decompressor, which takes a host 2 ms of CPU; and it
+/// is all that is wasted for a host of which the guess is wrong.
+constexpr std::uint64_t kSmall = 32'000;
+/// So much may go in vain where nothing is known to have been sent from a folder, which is once;
+/// and it does not all go, since a host that does not want it ends the command.
+constexpr std::uint64_t kFirst = 8'000'000;
+/// What an archive adds to each file or folder, its name and time included.
+constexpr std::uint64_t kHeaders = 1536;
 
 /// $1: bytes of the archive's first members; $2: the tree's root; then the compressor. Standard
 /// input: those members, then the names for tar.
@@ -66,19 +72,38 @@ void add_name(std::string& list, std::string_view name) {
   list += '\0';
 }
 
-/// With the folders above each, whose modes go along.
+/// With the folders above each, whose modes go along. `changed` is sorted.
 std::string names_for_tar(const std::vector<Entry>& changed) {
-  std::set<std::string> names;
-  for (const Entry& entry : changed) {
-    names.insert(entry.name);
-    for (std::size_t slash = entry.name.rfind('/', entry.name.size() - 2);
-         slash != std::string::npos && slash > 0; slash = entry.name.rfind('/', slash - 1)) {
-      if (!names.insert(entry.name.substr(0, slash + 1)).second) break;
-    }
-  }
   std::string list;
-  for (const std::string& name : names) add_name(list, name);
+  std::string_view predecessor;
+  for (const Entry& entry : changed) {
+    for (std::size_t slash = entry.name.find('/'); slash != entry.name.npos;
+         slash = entry.name.find('/', slash + 1)) {
+      const std::string_view folder = entry.name.substr(0, slash + 1);
+      if (!predecessor.starts_with(folder)) add_name(list, folder);
+    }
+    if (!entry.is_folder()) add_name(list, entry.name);
+    predecessor = entry.name;
+  }
   return list;
+}
+
+std::uint64_t archived_bytes(const Delta& delta) {
+  return delta.bytes + kHeaders * (delta.changed.size() + delta.removed.size());
+}
+
+/// Words of the command that compresses, as well as it goes without holding anybody up: it is done
+/// once, and the result sent many times.
+std::vector<std::string> compressor(Compression compression) {
+  switch (compression) {
+    case Compression::none:
+      break;
+    case Compression::zstd:
+      return {"zstd", "-q", "-c", "-3", "-T0"};
+    case Compression::gzip:
+      return {"gzip", "-c", "-3"};
+  }
+  return {"cat"};
 }
 
 bool has_program(const std::string& name) {
@@ -97,20 +122,8 @@ std::filesystem::path kept_folder() {
 
 }  // namespace
 
-std::string random_hex(std::size_t bytes) {
-  std::string text;
-  while (text.size() < 2 * bytes) {
-    std::array<unsigned char, 32> some{};  // the kernel gives so few in one piece
-    if (::getrandom(some.data(), some.size(), 0) < 0)
-      throw std::system_error(errno, std::generic_category(), "getrandom");
-    for (const unsigned char byte : some) text += fmt::format("{:02x}", byte);
-  }
-  text.resize(2 * bytes);
-  return text;
-}
-
 bool can_compress(Compression compression) {
-  return has_program(compression == Compression::zstd ? "zstd" : "gzip");
+  return has_program(compressor(compression).front());
 }
 
 bool can_seal() {
@@ -122,7 +135,9 @@ std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vec
   Delta delta = find_delta(before, now.entries);
   if (delta.swaps_kinds || delta.rewritten > kMostRewritten) return std::nullopt;
   Package package;
-  package.compression = compression;
+  package.archived = archived_bytes(delta);
+  const bool is_small = seal == Seal::no && package.archived <= kSmall;
+  package.compression = is_small ? Compression::none : compression;
   package.bytes = delta.bytes;
   package.changes_names = delta.changes_names;
   package.incoming_digest = digest_of(delta.changed);
@@ -133,7 +148,7 @@ std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vec
     add_name(incoming, entry.name);
     ++package.files;
   }
-  for (const std::string& name : delta.removed) add_name(removed, name);
+  for (const std::string_view name : delta.removed) add_name(removed, name);
   const std::string lists =
       archive_member("incoming", incoming) + archive_member("removed", removed);
   const bool is_sealed = seal == Seal::yes;
@@ -147,13 +162,10 @@ std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vec
       "pack",
       std::to_string(lists.size()),
       tree.root.native()};
-  // As well as it goes without holding anybody up: it is done once, and sent many times.
-  const bool is_zstd = compression == Compression::zstd;
-  for (const char* word :
-       is_zstd ? std::vector{"zstd", "-q", "-c", "-3", "-T0"} : std::vector{"gzip", "-c", "-3"})
-    stream->arguments.emplace_back(word);
+  for (std::string& word : compressor(package.compression))
+    stream->arguments.push_back(std::move(word));
   if (is_sealed) {
-    package.key = random_hex(kKey);
+    package.key = ssh::random_hex(kKey);
     stream->input = package.key + '\n';
     package.sum = std::make_shared<std::optional<Sum>>();
     stream->on_whole = [sum = package.sum](std::uint64_t bytes, const std::string& sha256) {
@@ -167,7 +179,7 @@ std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vec
 
 void Packages::keep_basis() const {
   try {
-    keep_listing(now_, kept_folder());
+    keep_listing(now_, tree_.root, kept_folder());
   } catch (const std::filesystem::filesystem_error&) {
   }
 }
@@ -175,11 +187,21 @@ void Packages::keep_basis() const {
 const Package* Packages::get(const std::string& basis, Compression compression, Seal seal) {
   const auto [found, is_new] = packages_.try_emplace({basis, compression, seal});
   if (is_new) {
-    std::optional<std::vector<Entry>> before{std::in_place};
-    if (!basis.empty()) before = kept_listing(basis, kept_folder());
-    if (before) found->second = pack(tree_, now_, *before, compression, seal);
+    const auto before = basis.empty() ? Listing{} : kept_listing(basis, kept_folder());
+    if (before) found->second = pack(tree_, now_, before->entries, compression, seal);
+    if (found->second) found->second->basis = basis;
   }
   return found->second ? &*found->second : nullptr;
+}
+
+const Package* Packages::guess() {
+  const auto basis = last_kept(tree_.root, kept_folder());
+  if (basis == now_.fingerprint) return nullptr;
+  // As most hosts will want it where it is too large for a guess.
+  const auto usual = can_compress(Compression::zstd) ? Compression::zstd : Compression::gzip;
+  const Package* package = get(basis.value_or(""), usual, Seal::no);
+  const std::uint64_t most = basis ? kSmall : kFirst;
+  return package != nullptr && package->archived <= most ? package : nullptr;
 }
 
 }  // namespace dtool::tree_sync

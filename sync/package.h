@@ -17,7 +17,7 @@
 namespace dtool::tree_sync {
 
 /// How a package is compressed: what both this machine and the host have.
-enum class Compression { zstd, gzip };
+enum class Compression { none, zstd, gzip };
 
 /// Whether a package is encrypted, for what others pass on.
 enum class Seal { no, yes };
@@ -33,21 +33,21 @@ struct Sum {
 /// the tree no longer has; then the files, in `tree/`.
 struct Package {
   std::shared_ptr<const ssh::ProgramOutput> stream;
+  std::string basis = {};  ///< the fingerprint of the tree from which it leads; empty: of none
   Compression compression = Compression::zstd;
   bool changes_names = false;   ///< Delta's
   std::string incoming_digest;  ///< digest_of what comes
   std::size_t files = 0;        ///< that come
   std::uint64_t bytes = 0;      ///< of them, uncompressed
+  std::uint64_t archived = 0;   ///< about so large is the archive before it is compressed
   std::string key = {};         ///< of a sealed one: the password of openssl's AES; else empty
   std::shared_ptr<std::optional<Sum>> sum = {};  ///< of a sealed one: known once it was made
 };
 
-/// `bytes` random bytes in hex, from the kernel: for keys and secrets.
-std::string random_hex(std::size_t bytes);
-
 /// The package that leads to `now` from the tree of `before`; from an empty folder where that has
 /// no entries. Nothing where rsync does it better: where a file and a folder changed places, and
-/// where large files were rewritten, of which rsync sends only the parts that differ.
+/// where large files were rewritten, of which rsync sends only the parts that differ. A very small
+/// one is not compressed: a host has it in place before a decompressor has started.
 std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vector<Entry>& before,
                             Compression compression, Seal seal = Seal::no);
 
@@ -69,6 +69,10 @@ class Packages {
   /// What a host lacks whose tree has that fingerprint (empty: it has nothing); stays where it is.
   /// Null where this launcher does not know that tree, or rsync does it better.
   const Package* get(const std::string& basis, Compression compression, Seal seal);
+  /// What leads from the tree that was sent last from this folder, or from nothing where none was,
+  /// for hosts that were not asked yet: where they have just that, they need not be. Null where
+  /// it is the tree that is sent now, and where to send so much in vain would be a waste.
+  const Package* guess();
   void clear() { packages_.clear(); }
 
  private:

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "ssh/random_hex.h"
 #include "ssh/script.h"
 #include "sync/listing.h"
 #include "sync/package.h"
@@ -34,7 +35,7 @@ struct Slot {
   bool shares = false;  ///< its folder with a host that has it in hand: it waits for that one
   bool has_unpacked = false;
   bool follows = false;  ///< one that has: the tree is there, and as many as like may see to it
-  const Package* package = nullptr;
+  const Package* package = nullptr;  ///< that it is sent: with the question a guess
   RelayPart part = {};
   std::string lock = {};
   ssh::HostResult result = {};
@@ -55,7 +56,7 @@ class Push : public Pushing {
   std::vector<Missed> missed() const override;
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
-  void on_input(std::size_t host, std::uint64_t bytes) override;
+  void on_input(std::size_t host, const ssh::Transferred& input) override;
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
   void on_interrupt(const std::vector<std::size_t>& running) override;
@@ -74,7 +75,7 @@ class Push : public Pushing {
   const std::vector<ssh::Host>& hosts_;
   const Tree& tree_;
   const Listing listing_;
-  const std::string name_ = random_hex(8);
+  const std::string name_ = ssh::random_hex(8);
   int round_ = 0;  ///< one more each time that hosts go on which had to wait
   bool is_kept_ = false;
   Packages packages_;
@@ -99,6 +100,8 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
       names_(tree),
       listener_(listener),
       options_(options) {
+  // Hosts that have it from hosts are sent nothing that may be in vain.
+  const Package* guess = relay == Relay::no ? packages_.guess() : nullptr;
   for (const Destination& destination : destinations) {
     const std::string& folder = destination.folder;
     if (!folder.starts_with('/') && !folder.starts_with("~/") && folder != "~") {
@@ -106,6 +109,7 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
           fmt::format("the folder '{}' on the hosts must start with / or ~/", folder));
     }
     slots_.push_back({destination});
+    if (!hosts.at(destination.host).is_local) slots_.back().package = guess;
   }
   for (Slot& slot : slots_) {
     if (!by_host_.emplace(slot.destination.host, &slot).second) {
@@ -170,7 +174,7 @@ ssh::Command Push::command(const Slot& slot, const Place& place) const {
   const bool shares_nothing = slots_.size() == 1 || slot.follows;
   const std::string push =
       shares_nothing ? "" : fmt::format("{}.{} {}", name_, round_, slot.destination.host);
-  return ask_command(tree_, place, push);
+  return ask_command(tree_, place, push, slot.package);
 }
 
 ssh::Task Push::task(const Slot& slot) const {
@@ -192,7 +196,7 @@ void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view byte
   Slot& slot = *by_host_.at(host);
   Relaying* relaying = slot.step == Step::unpack ? relaying_of(slot) : nullptr;
   if (relaying != nullptr && stream == ssh::Stream::out) {
-    if (const auto received = relaying->heard(host, bytes)) listener_.on_bytes(host, *received);
+    if (const auto received = relaying->heard(host, bytes)) listener_.on_sent(host, *received);
   }
   if (slot.step != Step::send) return;
   if (stream == ssh::Stream::err) {
@@ -202,14 +206,14 @@ void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view byte
   constexpr std::size_t kTail = 4096;  // rsync's figures at the end take 700 bytes
   slot.out_tail += bytes;
   if (slot.out_tail.size() > 2 * kTail) slot.out_tail.erase(0, slot.out_tail.size() - kTail);
-  listener_.on_bytes(host, slot.progress.add(bytes).sent.bytes);
+  listener_.on_sent(host, {slot.progress.add(bytes).sent.bytes});
 }
 
-void Push::on_input(std::size_t host, std::uint64_t bytes) {
+void Push::on_input(std::size_t host, const ssh::Transferred& input) {
   const Slot& slot = *by_host_.at(host);
-  if (slot.step != Step::unpack) return;
-  listener_.on_bytes(host, bytes);
-  if (Relaying* relaying = relaying_of(slot)) relaying->sent(host, bytes);
+  if (slot.step != Step::unpack && slot.step != Step::ask) return;
+  listener_.on_sent(host, input);
+  if (Relaying* relaying = relaying_of(slot)) relaying->sent(host, input.bytes);
 }
 
 std::optional<ssh::NextTask> Push::next_task(std::size_t host, const ssh::HostResult& result) {
@@ -263,6 +267,11 @@ Step Push::take_part(Slot& slot) {
 }
 
 Step Push::after_ask(Slot& slot) {
+  const bool has_guess = slot.package != nullptr;
+  if (has_guess && slot.result.failure == ssh::Failure::local_program) {  // it could not be made
+    slot.package = nullptr;
+    return Step::ask;
+  }
   const auto asked = read_asked(slot.result);
   if (!asked) return Step::done;
   slot.asked = *asked;
@@ -271,6 +280,8 @@ Step Push::after_ask(Slot& slot) {
   if (slot.pushed.is_the_tree || slot.shares || asked->state == Asked::State::whole)
     return Step::done;
   if (!std::exchange(is_kept_, true)) packages_.keep_basis();
+  // A host may say so, too, that was sent none.
+  if (asked->state == Asked::State::guessed && has_guess) return after_unpack(slot);
   slot.package = package_for(slot);
   if (slot.package == nullptr) return Step::prepare;
   if (relay_ == Relay::yes && !asked->has_openssl)
@@ -285,7 +296,11 @@ Step Push::after_unpack(Slot& slot) {
   }
   const auto unpacked = read_unpacked(slot.result);
   if (!unpacked) return Step::done;
-  if (!unpacked->is_whole) return Step::prepare;
+  if (!unpacked->is_whole) {
+    // For instance by an openssl that is too old.
+    if (!slot.package->key.empty()) missed_.push_back({slot.destination.host, unpacked->reason});
+    return Step::prepare;
+  }
   slot.has_unpacked = true;
   slot.pushed = {{slot.package->files, slot.package->bytes}, unpacked->removed, false};
   return Step::done;
@@ -316,7 +331,7 @@ Step Push::next_step(Slot& slot) {
 
 }  // namespace
 
-std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResult& result) {
+std::optional<ssh::Answers> answers_of(ssh::HostResult& result) {
   if (result.failure != ssh::Failure::none) return std::nullopt;
   auto answers = ssh::read_answers(result.out);
   const auto error = ssh::find_answer(answers, "error");
@@ -340,17 +355,6 @@ std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tr
                                    PushListener& listener, const ssh::TaskOptions& options,
                                    Relay relay) {
   return std::make_unique<Push>(hosts, tree, destinations, listener, options, relay);
-}
-
-std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
-                                  const std::vector<Destination>& destinations,
-                                  PushListener& listener, const ssh::RunOptions& options,
-                                  Relay relay) {
-  const auto pushing = make_push(remote.hosts(), tree, destinations, listener, options, relay);
-  std::vector<ssh::Task> tasks;
-  for (const Destination& each : destinations) tasks.push_back(pushing->first_task(each.host));
-  remote.run(std::move(tasks), *pushing, options);
-  return pushing->finish(remote);
 }
 
 }  // namespace dtool::tree_sync

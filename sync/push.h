@@ -8,13 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ssh/remote.h"
+#include "ssh/script.h"
 #include "sync/relaying.h"
 #include "sync/rsync.h"
 #include "sync/tree.h"
@@ -34,11 +34,11 @@ struct Pushed {
   bool is_the_tree = false;  ///< the folder there is the one that was to be sent: nothing was done
 };
 
-/// Is told how a push goes, on the thread that called push().
+/// Is told how a push goes, on the thread that called Remote::run.
 struct PushListener {
   virtual ~PushListener() = default;
-  /// Bytes that were sent to the host so far, compressed where they are sent so.
-  virtual void on_bytes(std::size_t /*host*/, std::uint64_t /*bytes*/) {}
+  /// What was sent to the host so far, compressed where it is sent so.
+  virtual void on_sent(std::size_t /*host*/, const ssh::Transferred& /*sent*/) {}
   /// The host is done, or has failed; comes once for each.
   virtual void on_result(std::size_t /*host*/, const ssh::HostResult& /*result*/,
                          const Pushed& /*pushed*/) {}
@@ -63,6 +63,10 @@ struct Pushing : ssh::Listener {
   virtual std::vector<Missed> missed() const { return {}; }
 };
 
+/// Sends `tree` to all destinations, at most one a host. A file of the tree replaces whatever bears
+/// its name there, except a folder with something in it that dtool did not send. Nothing is deleted
+/// on a host where the sending failed. Where rsync failed, `exit_code` is its exit code and `error`
+/// its own words.
 /// `hosts` are the Remote's. The timeout in `options` is for each of a host's steps. Throws
 /// std::invalid_argument on a folder that is neither absolute nor from `~/`, and on two
 /// destinations on one host. `tree` and `listener` must outlive it.
@@ -71,17 +75,8 @@ std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tr
                                    PushListener& listener, const ssh::TaskOptions& options,
                                    Relay relay = Relay::no);
 
-/// Sends `tree` to all destinations, at most one a host; results in their order. A file of the tree
-/// replaces whatever bears its name there, except a folder with something in it that dtool did not
-/// send. Nothing is deleted on a host where the sending failed. Where rsync failed, `exit_code` is
-/// its exit code and `error` its own words. Throws and options as make_push.
-std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
-                                  const std::vector<Destination>& destinations,
-                                  PushListener& listener, const ssh::RunOptions& options,
-                                  Relay relay = Relay::no);
-
 /// The answers of a script of this folder's. Nothing where it failed; then `result` is given its
 /// error and hint.
-std::optional<std::multimap<std::string, std::string>> answers_of(ssh::HostResult& result);
+std::optional<ssh::Answers> answers_of(ssh::HostResult& result);
 
 }  // namespace dtool::tree_sync

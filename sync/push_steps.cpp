@@ -5,7 +5,6 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "ssh/quote.h"
 #include "ssh/read_file.h"
@@ -47,11 +46,22 @@ void set_no_answer(ssh::HostResult& result) {
   result.error = "the script's answer did not come: " + result.err;
 }
 
-std::optional<std::size_t> read_number(const std::string& text) {
-  std::size_t number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc()) return std::nullopt;
-  return number;
+/// What package.sh is told of a package.
+std::string contents(const Package& package, const Place& place) {
+  const auto decompressor = [&package] {
+    switch (package.compression) {
+      case Compression::none:
+        break;
+      case Compression::zstd:
+        return "'zstd -dc'";
+      case Compression::gzip:
+        return "'gzip -dc'";
+    }
+    return "";
+  };
+  return fmt::format("incoming_digest={}\npatience={}\nnames_change={}\ndecompress={}\nkey={}\n",
+                     package.incoming_digest, place.patience.count(),
+                     package.changes_names ? "yes" : "no", decompressor(), ssh::quote(package.key));
 }
 
 /// What a host does with a sealed package beside unpacking it.
@@ -94,10 +104,17 @@ const std::shared_ptr<const ssh::ProgramOutput>& Names::stream(const Asked& host
   return stream = std::make_shared<const ssh::ProgramOutput>(std::move(made));
 }
 
-ssh::Command ask_command(const Tree& tree, const Place& place, const std::string& push) {
+ssh::Command ask_command(const Tree& tree, const Place& place, const std::string& push,
+                         const Package* guess) {
   std::string text = preamble(place) + identity(tree);
-  text += fmt::format("push={}\n", ssh::quote(push));
-  return ssh::bash(text.append(scripts::kAsk));
+  text += fmt::format("push={}\nguess=\n", ssh::quote(push));
+  if (guess == nullptr) return ssh::bash(text.append(scripts::kAsk));
+  constexpr std::size_t kFew = 2000;  // of which bash can hold the stamps
+  const bool leads_from_a_tree = !guess->basis.empty();
+  text += fmt::format("guess={}\n{}others_are_untouched={}\n",
+                      leads_from_a_tree ? guess->basis : "nothing", contents(*guess, place),
+                      leads_from_a_tree && tree.files.size() < kFew ? "yes" : "no");
+  return ssh::bash(text.append(scripts::kPackage).append(scripts::kAsk), guess->stream);
 }
 
 std::optional<Asked> read_asked(ssh::HostResult& result) {
@@ -105,6 +122,7 @@ std::optional<Asked> read_asked(ssh::HostResult& result) {
   static const std::map<std::string, State> kStates = {{"same_folder", State::same_folder},
                                                        {"whole", State::whole},
                                                        {"known", State::known},
+                                                       {"guessed", State::guessed},
                                                        {"empty", State::empty},
                                                        {"unknown", State::unknown},
                                                        {"shared", State::shared}};
@@ -124,7 +142,7 @@ std::optional<Asked> read_asked(ssh::HostResult& result) {
   asked.basis = ssh::find_answer(*answers, "basis").value_or("");
   asked.has_gzip = has("gzip") && can_compress(Compression::gzip);
   asked.has_openssl = has("openssl");
-  asked.holder = read_number(ssh::find_answer(*answers, "holder").value_or(""));
+  asked.holder = ssh::find_number<std::size_t>(*answers, "holder");
   asked.can_serve = has("perl") || has("python3");
   asked.lock = ssh::find_answer(*answers, "lock").value_or("");
   if (!has("tar") || !has("find")) return asked;
@@ -139,28 +157,24 @@ std::optional<Asked> read_asked(ssh::HostResult& result) {
 ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place,
                             const RelayPart& part) {
   std::string text = preamble(place, host.lock);
-  text += fmt::format("incoming_digest={}\npatience={}\n", package.incoming_digest,
-                      place.patience.count());
-  text += fmt::format("names_change={}\ndecompress={}\n", package.changes_names ? "yes" : "no",
-                      package.compression == Compression::zstd ? "'zstd -dc'" : "'gzip -dc'");
-  text += fmt::format("key={}\n", ssh::quote(package.key));
+  text += contents(package, place) + "others_are_untouched=no\n";
   if (!package.key.empty()) text += passing_on(package, part);
-  text += scripts::kUnpack;
+  text.append(scripts::kPackage).append(scripts::kUnpack);
   return part.parent ? ssh::bash(text) : ssh::bash(text, package.stream);
 }
 
 std::optional<Unpacked> read_unpacked(ssh::HostResult& result) {
   // The package could not be made here; whether rsync can read the tree it tells itself.
-  if (result.failure == ssh::Failure::local_program) return Unpacked{};
+  if (result.failure == ssh::Failure::local_program) return Unpacked{false, 0, result.error};
   if (result.failure != ssh::Failure::none) return std::nullopt;
   const auto answers = ssh::read_answers(result.out);
   if (ssh::find_answer(answers, "error")) {
     answers_of(result);
     return std::nullopt;
   }
-  const auto removed = read_number(ssh::find_answer(answers, "removed").value_or(""));
+  const auto removed = ssh::find_number<std::size_t>(answers, "removed");
   const bool is_whole = result.exit_code == 0 && removed && ssh::find_answer(answers, "unpacked");
-  return Unpacked{is_whole, removed.value_or(0)};
+  return Unpacked{is_whole, removed.value_or(0), ssh::find_answer(answers, "broken").value_or("")};
 }
 
 ssh::Command prepare_command(Names& names, const Asked& host, const Place& place) {
@@ -183,7 +197,7 @@ ssh::Command prune_command(Names& names, const Asked& host, const Place& place) 
 std::optional<std::size_t> read_pruned(ssh::HostResult& result) {
   const auto answers = answers_of(result);
   if (!answers) return std::nullopt;
-  const auto removed = read_number(ssh::find_answer(*answers, "removed").value_or(""));
+  const auto removed = ssh::find_number<std::size_t>(*answers, "removed");
   if (!removed) set_no_answer(result);
   return removed;
 }

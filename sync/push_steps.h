@@ -26,8 +26,10 @@ struct Place {
 
 /// First step: makes the folder where it is missing, and looks what of the tree is there. `push` is
 /// this push's name and the host's: hosts that share the folder know each other by it. Empty where
-/// there is one host.
-ssh::Command ask_command(const Tree& tree, const Place& place, const std::string& push);
+/// there is one host. A `guess`, which may be null, goes along; the host unpacks it at once where
+/// it has the tree from which that leads.
+ssh::Command ask_command(const Tree& tree, const Place& place, const std::string& push,
+                         const Package* guess = nullptr);
 
 /// What ask_command found.
 struct Asked {
@@ -35,6 +37,7 @@ struct Asked {
     same_folder,  ///< it is the tree's own: there is nothing to do at all
     whole,        ///< all of the tree, untouched since it was sent
     known,        ///< an earlier tree, likewise
+    guessed,      ///< what the guess leads from: read_unpacked tells what became of it
     empty,
     unknown,  ///< anything else
     shared,   ///< another host of this push has the same folder in hand
@@ -61,6 +64,7 @@ ssh::Command unpack_command(const Package& package, const Asked& host, const Pla
 struct Unpacked {
   bool is_whole = false;    ///< otherwise rsync has to do it
   std::size_t removed = 0;  ///< files that the tree no longer has
+  std::string reason = {};  ///< why it is not whole
 };
 
 /// Nothing where the host failed and rsync would be of no help; then `result` has the error.

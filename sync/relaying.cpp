@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <chrono>
 #include <system_error>
 #include <utility>
 
+#include "ssh/random_hex.h"
 #include "ssh/script.h"
 
 namespace dtool::tree_sync {
@@ -15,14 +15,6 @@ namespace {
 /// What all hosts together are sent so little of is not worth a tree of hosts, each of which takes
 /// a moment to begin.
 constexpr std::uint64_t kLittle = 4'000'000;
-
-template <typename Number>
-std::optional<Number> read_number(std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  return is_whole ? std::optional(number) : std::nullopt;
-}
 
 bool is_of_address(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' || letter == ':' ||
@@ -43,7 +35,7 @@ std::optional<RelayPart> Relaying::part_for(std::size_t host) {
                                        sum ? RelayTree::Sum::known : RelayTree::Sum::unknown);
   if (source.from == RelayTree::From::nobody_yet) return std::nullopt;
   Member& member = members_[host] = Member{};
-  member.secret = random_hex(kSecret);
+  member.secret = ssh::random_hex(kSecret);
   RelayPart part{member.secret};
   if (source.from == RelayTree::From::host) {
     member.has_parent = true;
@@ -72,10 +64,9 @@ void Relaying::take_address(std::size_t host, const std::string& text) {
   const std::string address = text.substr(0, blank);
   const bool is_word =
       !address.empty() && std::all_of(address.begin(), address.end(), is_of_address);
-  const auto port = blank == text.npos
-                        ? std::nullopt
-                        : read_number<std::uint16_t>(std::string_view(text).substr(blank + 1));
-  if (!is_word || !port || *port == 0) return tree_.serves_nobody(host);
+  const auto port =
+      blank == text.npos ? std::nullopt : ssh::read_port(std::string_view(text).substr(blank + 1));
+  if (!is_word || !port) return tree_.serves_nobody(host);
   Member& member = members_.at(host);
   member.address = address;
   member.port = *port;
@@ -86,7 +77,7 @@ void Relaying::cannot_serve(std::size_t host) {
   tree_.serves_nobody(host);
 }
 
-std::optional<std::uint64_t> Relaying::heard(std::size_t host, std::string_view output) {
+std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_view output) {
   const auto found = members_.find(host);
   if (found == members_.end()) return std::nullopt;
   std::string& unread = found->second.unread;
@@ -98,11 +89,12 @@ std::optional<std::uint64_t> Relaying::heard(std::size_t host, std::string_view 
   if (const auto listens = ssh::find_answer(answers, "listens")) take_address(host, *listens);
   if (answers.contains("unpacked")) tree_.serves_nobody(host);  // further ones: it is about to end
   std::optional<std::uint64_t> most;
-  const auto [begin, stop] = answers.equal_range("received");
-  for (auto each = begin; each != stop; ++each)
-    most = std::max(most, read_number<std::uint64_t>(each->second));
-  if (most) has(host, *most);
-  return most;
+  for (const std::string& bytes : ssh::every_answer(answers, "received"))
+    most = std::max(most, ssh::read_number<std::uint64_t>(bytes));
+  if (!most) return std::nullopt;
+  has(host, *most);
+  const auto& sum = *package_.sum;
+  return ssh::Transferred{*most, sum ? std::optional(sum->bytes) : std::nullopt};
 }
 
 Relaying::Next Relaying::ended(std::size_t host, std::string_view output) {

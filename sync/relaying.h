@@ -45,9 +45,9 @@ class Relaying {
 
   /// The launcher has handed the host so many bytes.
   void sent(std::size_t host, std::uint64_t bytes);
-  /// The host said something while it unpacks. Returns how many bytes it has of another, where it
-  /// told that.
-  std::optional<std::uint64_t> heard(std::size_t host, std::string_view output);
+  /// The host said something while it unpacks. Returns how much it has of another, where it told
+  /// that.
+  std::optional<ssh::Transferred> heard(std::size_t host, std::string_view output);
 
   enum class Next { is_over, asks_again };
   /// The host's unpacking ended with all this output.

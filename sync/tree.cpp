@@ -1,5 +1,7 @@
 #include "sync/tree.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,10 +10,16 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "sync/exclude.h"
 #include "sync/git_files.h"
+#include "sync/open_folder.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -21,32 +29,36 @@ namespace fs = std::filesystem;
 /// Names below are relative to the root; an empty one is the root itself.
 class Reader {
  public:
-  Reader(const fs::path& root, const std::vector<std::string>& excludes) : excludes_(excludes) {
+  Reader(const fs::path& root, const std::vector<std::string>& excludes)
+      : excludes_(excludes), root_(root) {
     tree_.root = root;
   }
 
   Tree read();
 
  private:
+  bool is_checkout(const std::string& folder) const;
+  std::vector<std::string> names_in(const std::string& folder) const;
   void add_folder(const std::string& name);
   void add_checkout(const std::string& name);
   void add_walked(const std::string& name);
-  void add(const std::string& name);
-  bool is_behind_link(const std::string& name);
+  void add(std::string name);
+  void keep(std::string name, const struct stat& status);
+  void sort();
+  bool is_readable(const std::string& name, const struct stat& status) const;
+  bool is_below_link(const std::string& name);
+  bool leads_over_link(const std::string& folder);
 
   Excludes excludes_;
+  OpenFolder root_;
   Tree tree_;
-  std::map<std::string, bool> behind_link_;  ///< by folder
+  std::map<std::string, bool> leads_over_link_;  ///< by folder
+  std::string last_folder_;                      ///< that is_below_link() was asked about
+  bool last_leads_over_link_ = false;
 };
 
-std::string join(const std::string& folder, const std::string& name) {
-  return folder.empty() ? name : folder + "/" + name;
-}
-
-/// A repository's own; whatever else bears that name is not.
-bool is_checkout(const fs::path& folder) {
-  struct stat status {};
-  return ::lstat((folder / ".git").c_str(), &status) == 0;
+std::string join(const std::string& folder, std::string name) {
+  return folder.empty() ? std::move(name) : folder + "/" + name;
 }
 
 [[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
@@ -60,13 +72,53 @@ Tree Reader::read() {
   } else {
     add_walked("");
   }
-  std::ranges::sort(tree_.files);
+  // As they mostly are; a repository inside bears its name among others as a file does.
+  if (!std::ranges::is_sorted(tree_.files)) sort();
   return std::move(tree_);
+}
+
+void Reader::sort() {
+  std::vector<std::pair<std::string, Look>> found;
+  for (std::size_t i = 0; i < tree_.files.size(); ++i)
+    found.emplace_back(std::move(tree_.files[i]), tree_.looks[i]);
+  std::ranges::sort(found, {}, &std::pair<std::string, Look>::first);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    std::tie(tree_.files[i], tree_.looks[i]) = std::move(found[i]);
+}
+
+void Reader::keep(std::string name, const struct stat& status) {
+  tree_.files.push_back(std::move(name));
+  tree_.looks.push_back({static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec,
+                         static_cast<std::uint32_t>(status.st_mtim.tv_nsec), status.st_mode});
+}
+
+/// A repository's own; whatever else bears that name is not.
+bool Reader::is_checkout(const std::string& folder) const {
+  return root_.look_at(folder + "/.git").has_value();
+}
+
+/// A folder's name ends with a slash where the file system tells at once that it is one: so they
+/// are in the order that the files of all folders will have.
+std::vector<std::string> Reader::names_in(const std::string& folder) const {
+  const char* path = folder.empty() ? "." : folder.c_str();
+  const int fd = ::openat(root_.fd(), path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(fd < 0 ? nullptr : ::fdopendir(fd), ::closedir);
+  if (opened == nullptr) fail("the folder", tree_.root / folder, errno);
+  std::vector<std::string> names;
+  for (errno = 0; const dirent* each = ::readdir(opened.get()); errno = 0) {
+    std::string name = each->d_name;
+    if (name == "." || name == ".." || name == ".git") continue;
+    if (each->d_type == DT_DIR) name += '/';
+    names.push_back(std::move(name));
+  }
+  if (errno != 0) fail("the folder", tree_.root / folder, errno);
+  std::ranges::sort(names);
+  return names;
 }
 
 void Reader::add_folder(const std::string& name) {
   if (excludes_.match_folder(name)) return;
-  if (is_checkout(tree_.root / name)) {
+  if (is_checkout(name)) {
     add_checkout(name);
   } else {
     add_walked(name);
@@ -74,61 +126,73 @@ void Reader::add_folder(const std::string& name) {
 }
 
 void Reader::add_checkout(const std::string& name) {
-  for (const std::string& file : git_files(tree_.root / name)) add(join(name, file));
+  for (std::string& file : git_files(tree_.root / name)) {
+    std::string path = join(name, std::move(file));
+    if (!is_below_link(path)) add(std::move(path));
+  }
 }
 
 void Reader::add_walked(const std::string& name) {
-  const fs::path folder = tree_.root / name;
-  std::error_code error;
-  fs::directory_iterator each(folder, error);
-  for (; !error && each != fs::directory_iterator(); each.increment(error)) {
-    const std::string entry = each->path().filename().native();
-    if (entry != ".git") add(join(name, entry));
+  for (std::string& entry : names_in(name)) {
+    if (entry.ends_with('/')) entry.pop_back();
+    add(join(name, std::move(entry)));
   }
-  if (error) fail("the folder", folder, error.value());
 }
 
 /// What a push to this folder left here when it was interrupted, and rsync's unfinished files.
 bool is_of_a_push(const std::string& name) {
-  const std::string last = name.substr(name.rfind('/') + 1);
+  const std::string_view last = std::string_view(name).substr(name.rfind('/') + 1);
   return last.starts_with(".~dtool~") || last == ".~tmp~";
 }
 
-void Reader::add(const std::string& name) {
+void Reader::add(std::string name) {
   if (is_of_a_push(name)) return;
-  const fs::path path = tree_.root / name;
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) {
+  const auto status = root_.look_at(name);
+  if (!status) {
     if (errno == ENOENT || errno == ENOTDIR) return;  // tracked, and gone from the disk
-    fail("the file", path, errno);
+    fail("the file", tree_.root / name, errno);
   }
-  if (is_behind_link(name)) return;
-  if (S_ISDIR(status.st_mode)) {
+  if (S_ISDIR(status->st_mode)) {
     add_folder(name);
   } else if (excludes_.match_file(name)) {
     return;
-  } else if (S_ISREG(status.st_mode)) {
-    if (::access(path.c_str(), R_OK) != 0) fail("the file", path, errno);
-    tree_.files.push_back(name);
-    tree_.bytes += static_cast<std::uint64_t>(status.st_size);
-  } else if (S_ISLNK(status.st_mode)) {
-    tree_.files.push_back(name);
+  } else if (S_ISREG(status->st_mode)) {
+    if (!is_readable(name, *status)) fail("the file", tree_.root / name, errno);
+    tree_.bytes += static_cast<std::uint64_t>(status->st_size);
+    keep(std::move(name), *status);
+  } else if (S_ISLNK(status->st_mode)) {
+    keep(std::move(name), *status);
   } else {
-    tree_.skipped.push_back(name);
+    tree_.skipped.push_back(std::move(name));
   }
 }
 
+/// An owner's own files, which nearly all are, tell by their mode.
+bool Reader::is_readable(const std::string& name, const struct stat& status) const {
+  const bool is_clear = status.st_uid == ::geteuid() && (status.st_mode & S_IRUSR) != 0;
+  return is_clear || ::faccessat(root_.fd(), name.c_str(), R_OK, 0) == 0;
+}
+
 /// Git's index may still name `a/b` where `a` has become a link.
-bool Reader::is_behind_link(const std::string& name) {
+bool Reader::is_below_link(const std::string& name) {
   const std::size_t slash = name.rfind('/');
   if (slash == name.npos) return false;
-  const std::string folder = name.substr(0, slash);
-  const auto known = behind_link_.find(folder);
-  if (known != behind_link_.end()) return known->second;
-  struct stat status {};
-  const bool is_link =
-      ::lstat((tree_.root / folder).c_str(), &status) == 0 && S_ISLNK(status.st_mode);
-  return behind_link_[folder] = is_link || is_behind_link(folder);
+  const std::string_view folder = std::string_view(name).substr(0, slash);
+  if (folder != last_folder_) {
+    last_folder_ = folder;
+    last_leads_over_link_ = leads_over_link(last_folder_);
+  }
+  return last_leads_over_link_;
+}
+
+bool Reader::leads_over_link(const std::string& folder) {
+  const auto known = leads_over_link_.find(folder);
+  if (known != leads_over_link_.end()) return known->second;
+  const auto status = root_.look_at(folder);
+  const std::size_t slash = folder.rfind('/');
+  const bool is_link = status && S_ISLNK(status->st_mode);
+  return leads_over_link_[folder] =
+             is_link || (slash != folder.npos && leads_over_link(folder.substr(0, slash)));
 }
 
 fs::path real_folder(const fs::path& root) {

@@ -8,12 +8,21 @@
 
 namespace dtool::tree_sync {
 
+/// What a listing tells of a file beside its name.
+struct Look {
+  std::uint64_t size = 0;    ///< bytes
+  std::int64_t seconds = 0;  ///< and nanoseconds since 1970, when it was changed last
+  std::uint32_t nanoseconds = 0;
+  std::uint32_t mode = 0;  ///< with the file's type
+};
+
 /// The files of one folder. Folders are there because files are in them; an empty one is not sent.
 struct Tree {
   std::filesystem::path root;        ///< absolute, without symbolic links
   std::vector<std::string> files;    ///< relative to root; regular files and links; sorted bytewise
   std::uint64_t bytes = 0;           ///< of the regular files
   std::vector<std::string> skipped;  ///< sockets, pipes and devices, which cannot be sent
+  std::vector<Look> looks = {};      ///< at each of the files when the tree was read
 };
 
 /// The files of `root`: what git tracks or would add, where it lies in a checkout (repositories

@@ -11,6 +11,7 @@ if(DTOOL_TESTS)
     tests/unit/client_config_peer_test.cpp
     tests/unit/client_config_test.cpp
     tests/unit/code_tree_test.cpp
+    tests/unit/command_line_test.cpp
     tests/unit/completion_test.cpp
     tests/unit/config_block_test.cpp
     tests/unit/config_time_test.cpp
@@ -19,8 +20,11 @@ if(DTOOL_TESTS)
     tests/unit/environment_test.cpp
     tests/unit/experiment_test.cpp
     tests/unit/failures_test.cpp
+    tests/unit/fd_bytes_test.cpp
     tests/unit/fetch_plan_test.cpp
+    tests/unit/flag_values_test.cpp
     tests/unit/fleet_test.cpp
+    tests/unit/home_folder_test.cpp
     tests/unit/host_options_test.cpp
     tests/unit/host_output_test.cpp
     tests/unit/host_pattern_test.cpp
@@ -41,23 +45,28 @@ if(DTOOL_TESTS)
     tests/unit/metrics_test.cpp
     tests/unit/mpi_test.cpp
     tests/unit/nearest_test.cpp
+    tests/unit/number_test.cpp
     tests/unit/plot_test.cpp
     tests/unit/process_test.cpp
     tests/unit/quote_test.cpp
     tests/unit/reactor_test.cpp
-    tests/unit/relay_test.cpp
     tests/unit/remote_shell_test.cpp
+    tests/unit/run_cause_test.cpp
     tests/unit/run_check_test.cpp
     tests/unit/run_plan_test.cpp
+    tests/unit/run_start_test.cpp
     tests/unit/run_states_test.cpp
     tests/unit/screen_job_test.cpp
     tests/unit/script_test.cpp
+    tests/unit/sending_progress_test.cpp
     tests/unit/settings_test.cpp
     tests/unit/shell_words_test.cpp
     tests/unit/slurm_text_test.cpp
+    tests/unit/status_script_test.cpp
     tests/unit/status_table_test.cpp
     tests/unit/strict_toml_test.cpp
     tests/unit/tcp_test.cpp
+    tests/unit/terminal_text_test.cpp
     tests/unit/toml_bytes_test.cpp
     tests/unit/whole_file_test.cpp)
   target_compile_definitions(unit_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -68,9 +77,12 @@ if(DTOOL_TESTS)
   # The sync folder's, apart.
   add_executable(sync_tests
     tests/unit/exclude_test.cpp
+    tests/unit/kept_listings_test.cpp
     tests/unit/listing_test.cpp
     tests/unit/main.cpp
     tests/unit/pull_test.cpp
+    tests/unit/push_every_way_test.cpp
+    tests/unit/push_faults_test.cpp
     tests/unit/push_steps_test.cpp
     tests/unit/push_test.cpp
     tests/unit/relay_push_test.cpp
@@ -99,7 +111,7 @@ endif()
 
 # ---- tests/check_sources: what no compiler checks, one test a check
 if(DTOOL_TESTS)
-  foreach(check includes terminal library_types co_await layout shell opening_comments contents)
+  foreach(check includes terminal library_types co_await layout shell cut_comments opening_comments contents)
     add_test(NAME sources.${check} COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources ${check})
   endforeach()
   add_test(NAME sources.checks_can_fail COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources_can_fail)

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <cstddef>
 
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/launchers/all.h"
 #include "cli/listener.h"
+#include "cli/terminal_text.h"
 
 namespace dtool::cli {
 
@@ -23,9 +24,9 @@ Targets Launcher::reach(const RunFlags& flags, const Settings& settings) const {
 std::string Launcher::started(const RunPlan& plan, const killfiles::Killfile& killfile) const {
   std::vector<ssh::Host> hosts;
   for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
-  return fmt::format("started on {}; {} process{}, seed {}, rank 0 listens on {}",
-                     fold_hosts(hosts), plan.world_size, plan.world_size == 1 ? "" : "es",
-                     plan.seed, killfile.distributed_ip_and_port);
+  return fmt::format("started on {}; {}, seed {}, rank 0 listens on {}", fold_hosts(hosts),
+                     counted(static_cast<std::size_t>(plan.world_size), "process"), plan.seed,
+                     killfile.distributed_ip_and_port);
 }
 
 std::vector<std::unique_ptr<Launcher>> make_launchers() {

@@ -4,7 +4,6 @@
 // them how (ssh/screen_job.h).
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>

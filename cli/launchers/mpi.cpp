@@ -100,8 +100,8 @@ class MpiLauncher : public Launcher {
   std::string_view title() const override { return "mpirun"; }
 
   void add_options(CLI::App& app) override {
-    app.add_option("--np", np_,
-                   "processes in all, which fill the hosts' slots in order (all slots)")
+    add_whole_number(app, "--np", np_,
+                     "processes in all, which fill the hosts' slots in order (all slots)")
         ->type_name("N")
         ->check(must_be_count);
     app.add_option("--mpirun_arg", arguments_,

@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "cli/action.h"
@@ -17,6 +16,7 @@
 #include "cli/launchers/slurm_text.h"
 #include "cli/listener.h"
 #include "cli/scripts.h"
+#include "cli/terminal_text.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {
@@ -76,7 +76,8 @@ class SlurmLauncher : public Launcher {
 };
 
 void SlurmLauncher::add_options(CLI::App& app) {
-  app.add_option("--nodes", nodes_, "nodes of the job (1; in an allocation all of its nodes)")
+  add_whole_number(app, "--nodes", nodes_,
+                   "nodes of the job (1; in an allocation all of its nodes)")
       ->type_name("N")
       ->check(CLI::Range(1, 100'000));
   app.add_option("--ntasks_per_node", ntasks_per_node_,
@@ -279,10 +280,9 @@ std::vector<HostJob> SlurmLauncher::jobs(const RunPlan& plan) const {
 }
 
 std::string SlurmLauncher::started(const RunPlan& plan, const killfiles::Killfile& killfile) const {
-  const std::size_t nodes = nodes_of(plan);
   const std::string what = fmt::format(
-      "{} node{}, {} process{}, {}", nodes, nodes == 1 ? "" : "s", plan.world_size,
-      plan.world_size == 1 ? "" : "es",
+      "{}, {}, {}", counted(nodes_of(plan), "node"),
+      counted(static_cast<std::size_t>(plan.world_size), "process"),
       seeds_.empty() ? fmt::format("seed {}", plan.seed) : "for each of the seeds " + seeds_);
   if (plan.machines.front().leader == Leader::screen)
     return fmt::format("started in the allocation of job {}, and ends with it; {}",

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <regex>
@@ -11,19 +10,13 @@
 
 #include "cli/action.h"
 #include "cli/listener.h"
+#include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
 
 constexpr std::uint64_t kMostNodes = 100'000;
 constexpr std::uint64_t kMostTasks = 1024;  ///< on a node
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
-}
 
 /// As a word of an #SBATCH line: Slurm knows quotes and backslashes there.
 std::string directive_word(const std::string& word) {
@@ -106,10 +99,11 @@ std::vector<int> parse_tasks_per_node(std::string_view text) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::string_view item = text.substr(0, comma);
     const std::size_t times = item.find("(x");
-    const auto count = number(item.substr(0, times));
-    const auto nodes = times == item.npos || !item.ends_with(')')
-                           ? std::optional<std::uint64_t>(1)
-                           : number(item.substr(times + 2, item.size() - times - 3));
+    const auto count = ssh::read_number<std::uint64_t>(item.substr(0, times));
+    const auto nodes =
+        times == item.npos || !item.ends_with(')')
+            ? std::optional<std::uint64_t>(1)
+            : ssh::read_number<std::uint64_t>(item.substr(times + 2, item.size() - times - 3));
     if (!count || !nodes || *count > kMostTasks || *nodes + tasks.size() > kMostNodes) return {};
     tasks.insert(tasks.end(), *nodes, std::max(1, static_cast<int>(*count)));
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -124,8 +118,9 @@ std::optional<Allocation> surrounding_allocation() {
   };
   Allocation allocation;
   allocation.job = variable("SLURM_JOB_ID");
-  if (!number(allocation.job) || variable("SLURM_JOB_NODELIST").empty()) return std::nullopt;
-  const auto nodes = number(variable("SLURM_JOB_NUM_NODES"));
+  if (!ssh::read_number<std::uint64_t>(allocation.job) || variable("SLURM_JOB_NODELIST").empty())
+    return std::nullopt;
+  const auto nodes = ssh::read_number<std::uint64_t>(variable("SLURM_JOB_NUM_NODES"));
   allocation.tasks = parse_tasks_per_node(variable("SLURM_TASKS_PER_NODE"));
   allocation.tasks.resize(std::clamp<std::uint64_t>(nodes.value_or(1), 1, kMostNodes), 1);
   return allocation;
@@ -150,7 +145,8 @@ int processes_of_node(const std::string& ntasks_per_node, const std::string& npr
     throw UsageError("--ntasks_per_node and --nproc_per_node mean the same", "give one of them");
   if (!ntasks_per_node.empty()) return parse_processes(ntasks_per_node);
   if (nproc_per_node != "auto") return parse_processes(nproc_per_node);
-  const auto gpus = number(std::string_view(gpus_per_node).substr(gpus_per_node.rfind(':') + 1));
+  const auto gpus = ssh::read_number<std::uint64_t>(
+      std::string_view(gpus_per_node).substr(gpus_per_node.rfind(':') + 1));
   return gpus && *gpus >= 1 && *gpus <= 1024 ? static_cast<int>(*gpus) : 1;
 }
 
@@ -165,8 +161,9 @@ std::vector<std::uint64_t> parse_seeds(const std::string& text) {
   while (true) {
     const std::string_view item = rest.substr(0, rest.find(','));
     const std::size_t dash = item.find('-');
-    const auto first = number(item.substr(0, dash));
-    const auto last = dash == item.npos ? first : number(item.substr(dash + 1));
+    const auto first = ssh::read_number<std::uint64_t>(item.substr(0, dash));
+    const auto last =
+        dash == item.npos ? first : ssh::read_number<std::uint64_t>(item.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= kMost) throw fault;
     for (std::uint64_t seed = *first; seed - *first <= *last - *first; ++seed) {
       if (!seen.insert(seed).second || seeds.size() == kMost) throw fault;

@@ -122,12 +122,16 @@ if grep -qsE '^ *KillUserProcesses *= *(yes|true|1|on)' /etc/systemd/logind.conf
   answer logout_kills yes
 fi
 if [ -n "$folder" ]; then
-  (umask 077; mkdir -p "$folder") || lack "a home folder that can be written"
+  (umask 077; mkdir -p "$folder") || answer home_read_only yes
   # A launcher that was killed between here and its start left its run's folder empty. A day by the file system's clock, which
   # may be another machine's.
   is_any_empty "${folder%/*}/" "$folder/" &&
     find "${folder%/*}" -mindepth 1 -maxdepth 1 -type d -empty ! -newermt "@$(($(stat -c %Y "$folder") - 86400))" -exec rmdir {} + 2> /dev/null
 else
-  [ -w "$HOME" ] || lack "a home folder that can be written"
+  # What of the way to the runs' folders is there already.
+  for place in "$HOME/.dtool/runs" "$HOME/.dtool" "$HOME"; do
+    [ ! -e "$place" ] || break
+  done
+  { [ -d "$place" ] && [ -w "$place" ]; } || answer home_read_only yes
 fi
 answer checked yes

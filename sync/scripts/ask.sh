@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2030,SC2031,SC2154
 # Tells what of the tree the destination has. Follows manifest.sh; defined before, too: what tells the tree's own folder
-# (root_boot, root_device, root_inode, root_type) and its first file (first, first_identity), and the push and this host
-# (push; empty where there is one host). Where nothing changed since the last push, this is all that is done, with as few
+# (root_boot, root_device, root_inode, root_type) and its first file (first, first_identity), the push and this host
+# (push; empty where there is one host), and guess (the tree from which a package leads that standard input has, or the word
+# nothing; then this follows package.sh; empty: there is no package). Where nothing changed since the last push, this is all that is done, with as few
 # processes as can be: find and cmp.
 
 # Makes the folder where it is missing, as the user would.
@@ -11,13 +12,13 @@ make_destination() {
   said=$(mkdir -p "$destination" 2>&1) || fail "cannot make the folder $destination: ${said##*: }"
 }
 
-# Sets key to a name for the current folder. Names are readable where that can be.
+# Sets known_as to a name for the current folder. Names are readable where that can be.
 name_destination() {
   if [[ $PWD =~ ^[A-Za-z0-9._/@-]{1,150}$ ]]; then
-    key=$trees/${PWD//\//%}
+    known_as=$trees/${PWD//\//%}
   else
-    key=$(printf %s "$PWD" | sha256sum) || fail "cannot make a name for the manifest"
-    key=$trees/${key%% *}
+    known_as=$(printf %s "$PWD" | sha256sum) || fail "cannot make a name for the manifest"
+    known_as=$trees/${known_as%% *}
   fi
 }
 
@@ -77,6 +78,9 @@ is_empty() {
   [ ! -s "$manifest" ]
 }
 
+# The launcher did not know whether that is here when it compressed.
+can_take_guess() { [ -z "$decompress" ] || command -v "${decompress%% *}" > /dev/null; }
+
 tell_what_is_there() {
   local known='' newest=''
   { read -r known < "$whole"; } 2> /dev/null
@@ -87,9 +91,15 @@ tell_what_is_there() {
     answer state whole
   elif is_in_other_hands; then
     tell_holder
+  elif [ -n "$known" ] && [ "$known" = "$guess" ]; then
+    answer state guessed
+    put_in_place
   elif [ -n "$known" ]; then
     answer basis "$known"
     answer state known
+  elif is_empty && [ "$guess" = nothing ] && can_take_guess; then
+    answer state guessed
+    put_in_place
   elif is_empty; then
     answer state empty
   else
@@ -102,7 +112,7 @@ enter_destination
 name_destination
 read -r host < /proc/sys/kernel/hostname
 for own in '' "%%$host"; do
-  name_files "$key$own"
+  name_files "$known_as$own"
   if is_there; then
     answer state whole
     exit 0
@@ -123,7 +133,7 @@ fi
 # Homes are often shared between hosts where the destination is not; then each host has files of its own.
 own=
 [ "$device" = "$home_device" ] || own=%%$host
-name_files "$key$own"
+name_files "$known_as$own"
 # Who has the folder in hand has the lock as long as sending takes.
 if [ -n "$push" ] && [ -L "$mark" ] && is_with_another; then
   tell_holder
@@ -131,7 +141,7 @@ if [ -n "$push" ] && [ -L "$mark" ] && is_with_another; then
 fi
 take_lock
 answer lock "$lock"
-tell_what_is_there
 for program in tar find zstd gzip openssl perl python3; do
   ! command -v $program > /dev/null || answer has $program
 done
+tell_what_is_there

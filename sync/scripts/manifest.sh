@@ -135,36 +135,46 @@ stamp='%y %m %i %s %C@ %p\n'
 # What of a file the launcher compares (sync/listing.h).
 facts='%p\0%s %T@ %m %l\0'
 
-# Prints what format $1 says of the files named on standard input, and into file $2, if there is one, what $3 says. To be
-# an element of a pipeline, whose process it takes.
+# How many names find is given as arguments; more than these are in a file for it to read.
+most_arguments=2000
+
+# Prints what format $2 says of the files that the list $1 names, in its order, and into file $3, if there is one, what $4
+# says. Each file is looked at once, so an edit that comes in between is seen by both. To be an element of a pipeline, whose
+# process it takes.
 look() {
   local names
-  mapfile -d '' names
-  names=("${names[@]/#/./}")
+  mapfile -d '' -n "$most_arguments" names < "$1"
   if ((${#names[@]} == 0)); then
     exit
-  elif ((${#names[@]} < 2000)); then
-    exec find "${names[@]}" -maxdepth 0 ! -type d -printf "$1" ${2:+-fprintf "$2" "$3"}
+  elif ((${#names[@]} < most_arguments)); then
+    exec find "${names[@]/#/./}" -maxdepth 0 ! -type d -printf "$2" ${3:+-fprintf "$3" "$4"}
+  elif has_files0_from; then
+    # It prints the names as the list has them.
+    exec find -files0-from "$1" -maxdepth 0 ! -type d -printf "${2/[%]p/./%p}" ${3:+-fprintf "$3" "${4/[%]p/./%p}"}
   fi
   # First those by which an edit is seen: one that comes in between is then seen by either.
-  [ -z "${2-}" ] || printf '%s\0' "${names[@]}" | look_at_many "$3" > "$2"
-  printf '%s\0' "${names[@]}" | look_at_many "$1"
+  [ -z "${3-}" ] || look_at_many "$1" "$4" > "$3"
+  look_at_many "$1" "$2"
   exit
 }
 
+# findutils have it since 4.9.
+# shellcheck disable=SC2185
+has_files0_from() { find -files0-from /dev/null 2> /dev/null; }
+
 look_at_many() {
   # shellcheck disable=SC2016
-  xargs -0 sh -c 'format=$0; exec find "$@" -maxdepth 0 ! -type d -printf "$format"' "$1"
+  sed -z 's,^,./,' "$1" | xargs -0 sh -c 'format=$0; exec find "$@" -maxdepth 0 ! -type d -printf "$format"' "$2"
 }
 
 # Nobody has touched what the last push left there.
 is_untouched() {
-  [ -s "$stamps" ] && look "$stamp" < "$manifest" 2> /dev/null | cmp -s - "$stamps"
+  [ -s "$stamps" ] && look "$manifest" "$stamp" 2> /dev/null | cmp -s - "$stamps"
 }
 
 # The marker that all of the tree is there is written last, and only if that is so.
 settle() {
   local sum=''
-  look "$facts" "$stamps" "$stamp" < "$manifest" 2> /dev/null | sha256sum | read -r sum _
+  look "$manifest" "$facts" "$stamps" "$stamp" 2> /dev/null | sha256sum | read -r sum _
   [ "$sum" = "$digest" ] && printf '%s\n' "$tree" > "$whole"
 }

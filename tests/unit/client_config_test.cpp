@@ -238,7 +238,8 @@ TEST_F(ClientConfigTest, AFileThatIsGivenMustBeThereAndIsReadAlone) {
   folder_.write(".ssh/config", "Port 23\n");
   EXPECT_EQ(resolve("").port, 22);
   EXPECT_EQ(tests::fault_of([&] { ClientConfig::read(home("none_such"), {}); }),
-            home("none_such").string() + ": cannot be read: No such file or directory");
+            "SSH configuration " + home("none_such").string() +
+                ": cannot be read: No such file or directory");
   EXPECT_EQ(ClientConfig::read("none", {}).resolve(parse_host("gpu01")).port, 22);
   folder_.write("other", "Port 24\n");
   EXPECT_EQ(ClientConfig::read("~/other", {}).resolve(parse_host("gpu01")).port, 24);
@@ -275,12 +276,6 @@ TEST_F(ClientConfigTest, ABlockIsAskedOnceWhereItBegins) {
 TEST_F(ClientConfigTest, ALineThatCannotBeReadIsNamed) {
   EXPECT_EQ(tests::fault_of([&] { config("Host *\nPort x\n"); }),
             home("given").string() + ":2: Port 'x' is not a number from 1 to 65535");
-}
-
-TEST_F(ClientConfigTest, HomeFolderHonoursTheVariable) {
-  EXPECT_EQ(home_folder(), folder_.path());
-  const tests::TemporaryVariable empty("HOME", "");
-  EXPECT_EQ(home_folder(), getpwuid(getuid())->pw_dir);
 }
 
 }  // namespace

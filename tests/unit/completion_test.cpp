@@ -16,7 +16,7 @@ using Words = std::vector<std::string>;
 struct Completing : testing::Test {
   Completing() {
     app.name("dtool");
-    app.formatter(make_help_formatter());
+    app.formatter(make_help_formatter(takes_program));
     CLI::App* run = app.add_subcommand("run", "start a run");
     run->add_option("EXPERIMENT", text, "an experiment");
     run->add_option("--runs_on", text, "hosts")->type_name("HOSTS");
@@ -46,6 +46,7 @@ struct Completing : testing::Test {
     return found;
   }
 
+  TakesPrograms takes_program;
   CLI::App app{"dtool: does things"};
   std::string text;
   Words words;

@@ -6,7 +6,7 @@
 namespace dtool::cli {
 namespace {
 
-using Answers = std::multimap<std::string, std::string>;
+using ssh::Answers;
 
 /// `WHAT: ERROR (HINT)` of the one lack.
 std::string lack_of(const Answers& answers) {

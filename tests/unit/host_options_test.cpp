@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "ssh/client_config.h"
+#include "ssh/home_folder.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -81,6 +81,40 @@ TEST(LogLines, WhatAMachineThatHasEndedDoesNotSayIsShownAtOnce) {
   EXPECT_EQ(lines.text, "1 b\n01 a\n1 c\n");
 }
 
+TEST(LogLines, WhatAllButSomeSayIsShownOnceForThoseWhoDo) {
+  Shown lines(4, Fold::yes);
+  for (const std::size_t machine : {0, 1, 3}) lines.add(machine, "step\nover\n");
+  lines.add(2, "boom\nover\n");
+  EXPECT_EQ(lines.text, "013 step\n2 boom\n0123 over\n");
+}
+
+TEST(LogLines, ALineThatAMachineLacksWaitsForTheOtherMachines) {
+  Shown lines(4, Fold::yes);
+  lines.add(2, "boom\n");
+  lines.end(2);
+  for (const std::size_t machine : {0, 3}) {
+    lines.add(machine, "step\n");
+    lines.end(machine);
+  }
+  EXPECT_EQ(lines.text, "");
+  lines.add(1, "mine\nstep\n");
+  lines.end(1);
+  EXPECT_EQ(lines.text, "1 mine\n013 step\n2 boom\n");
+}
+
+TEST(LogLines, TheLastLinesOfAMachineThatHasEndedFallDueWhileOthersGoOn) {
+  Shown lines(3, Fold::yes);
+  lines.add(0, "last\n");
+  lines.end(0);
+  lines.show_due(1);
+  lines.show_due(2);
+  EXPECT_EQ(lines.text, "") << "the others have had no time to say it, too";
+  lines.add(1, "more\n");
+  lines.show_due(1);
+  lines.show_due(2);
+  EXPECT_EQ(lines.text, "0 last\n");
+}
+
 TEST(LogLines, AMachineThatFailsIsNotWaitedFor) {
   Shown lines(3, Fold::yes);
   lines.add(0, "a\n");

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 namespace dtool::cli {
 namespace {
@@ -79,6 +78,20 @@ TEST(LogStream, AfterABreakNothingOfTheOldFileIsRemembered) {
   stream.add(mark("lost") + mark("from 0") + "n");
   EXPECT_EQ(stream.text, "old\n<rotated>new<lost>n");
   EXPECT_EQ(stream.last_in_hex(), "6e");
+}
+
+TEST(LogStream, APlaceThatIsNoNumberIsPassedOver) {
+  Kept stream;
+  stream.add(mark("from 100") + "one\n");
+  for (const std::string text :
+       {"from x", "from ", "from -1", "from 5x", "from 18446744073709551616"})
+    stream.add(mark(text));
+  stream.add("two\n");
+  EXPECT_EQ(stream.text, "one\ntwo\n");
+  EXPECT_EQ(stream.offset(), 108U);
+  stream.begin_again();
+  stream.add(mark("from x") + "three\n");
+  EXPECT_FALSE(stream.has_begun());
 }
 
 TEST(LogStream, OfALongLogTheLastBytesTellTheFile) {

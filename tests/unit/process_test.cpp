@@ -7,8 +7,8 @@
 
 #include <thread>
 
+#include "ssh/fd_bytes.h"
 #include "ssh/host_error.h"
-#include "ssh/relay.h"
 #include "tests/unit/run_in.h"
 
 namespace dtool::ssh {
@@ -80,6 +80,21 @@ TEST(Process, ThatIsMissingIsNamed) {
     EXPECT_EQ(error.failure(), Failure::local_program);
     EXPECT_STREQ(error.what(),
                  "cannot run no-such-program on this machine: No such file or directory");
+  }
+}
+
+TEST(Process, WhoseFolderIsMissingSaysSo) {
+  Reactor reactor;
+  Process::Program program;
+  program.arguments = {"true"};
+  program.folder = "/no-such-folder";
+  try {
+    const Process process(reactor, program, {});
+    FAIL() << "it was started";
+  } catch (const HostError& error) {
+    EXPECT_STREQ(error.what(),
+                 "cannot enter the folder /no-such-folder on this machine: "
+                 "No such file or directory");
   }
 }
 

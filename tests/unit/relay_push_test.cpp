@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -35,7 +34,9 @@ struct Elsewhere : ssh::Remote, ssh::Listener {
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
     to->on_output(host, stream, bytes);
   }
-  void on_input(std::size_t host, std::uint64_t bytes) override { to->on_input(host, bytes); }
+  void on_input(std::size_t host, const ssh::Transferred& input) override {
+    to->on_input(host, input);
+  }
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {
     const std::string said = result.out + result.err;
     auto next = to->next_task(host, result);

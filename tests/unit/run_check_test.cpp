@@ -55,6 +55,12 @@ TEST(RunCheck, MissingProgramsAreNamedWithTheirPackages) {
       << checked.result.hint;
 }
 
+TEST(RunCheck, AHomeThatCannotBeWrittenIsNoMissingPackage) {
+  const Checked checked = judged("dtool-answer home_read_only=yes\n");
+  EXPECT_EQ(checked.result.error, "nothing can be written into ~/.dtool");
+  EXPECT_EQ(checked.result.hint.find("apt-get"), std::string::npos) << checked.result.hint;
+}
+
 TEST(RunCheck, AMissingActivateFileIsNamed) {
   EXPECT_EQ(judged("dtool-answer no_activate=/x/activate\n").result.error,
             "--env_activate_path: there is no file /x/activate");
@@ -174,6 +180,25 @@ TEST(RunCheck, TheScriptAnswersHere) {
   EXPECT_TRUE(std::filesystem::is_directory(home.path() / ".dtool/runs/x_1"));
 }
 
+TEST(RunCheck, AFolderOfRunsThatCannotBeOneIsTold) {
+  FakeRemote remote("h1");
+  Needs needs = some_needs();
+  needs.run_id.clear();  // as `dtool check`, which makes no folder
+  needs.code_folders = {"~"};
+  look(remote, needs);
+  const auto is_told = [&remote](const std::filesystem::path& home) {
+    const tests::TemporaryVariable variable("HOME", home.string());
+    return tests::run_bash(remote.input_of(0)).find("home_read_only") != std::string::npos;
+  };
+  const tests::TemporaryFolder well;
+  EXPECT_FALSE(is_told(well.path()));
+  std::filesystem::create_directories(well.path() / ".dtool/runs");
+  EXPECT_FALSE(is_told(well.path()));
+  const tests::TemporaryFolder taken;
+  taken.write(".dtool", "");
+  EXPECT_TRUE(is_told(taken.path()));
+}
+
 /// A push of one step, which writes down which hosts came to it.
 struct OneStep : tree_sync::Pushing {
   ssh::Task first_task(std::size_t host) const override { return {host, ssh::Command{"send"}}; }
@@ -209,6 +234,20 @@ TEST(RunCheck, AnExperimentWithAFaultIsSentNowhereByMachine0) {
   Console console;
   check_hosts(console, remote, some_needs(), &push);
   EXPECT_TRUE(push.came.empty());
+}
+
+TEST(RunCheck, TheFaultOfAnExperimentIsTakenOutOfTheTrainersWordsHoweverLongTheyAre) {
+  const auto fault_of = [](const std::string& said) {
+    return judged("dtool-answer bad_experiment=" + said + "\n").experiment_fault;
+  };
+  EXPECT_EQ(fault_of("dtool-trainer: experiment:3:1: no stage hint: name one"),
+            "no stage\nhint: name one");
+  EXPECT_EQ(fault_of("dtool-trainer: experiment: what"), "experiment: what");
+  EXPECT_EQ(fault_of("dtool-trainer: no file"), "no file");
+  EXPECT_EQ(fault_of("experiment:3:1: x"), "experiment:3:1: x");
+  const std::string digits(200'000, '7');
+  EXPECT_EQ(fault_of("dtool-trainer: experiment:" + digits), "experiment:" + digits);
+  EXPECT_EQ(fault_of("dtool-trainer: experiment:" + digits + " oh"), "oh");
 }
 
 TEST(RunCheck, AfterAnInterruptNobodyGoesOnToThePush) {

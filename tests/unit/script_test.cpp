@@ -8,8 +8,6 @@
 namespace dtool::ssh {
 namespace {
 
-using Answers = std::multimap<std::string, std::string>;
-
 TEST(ReadAnswers, KeepsNamesValuesAndRepetitions) {
   EXPECT_EQ(read_answers("dtool-answer a=1\ndtool-answer b=x = y\ndtool-answer a=\n"),
             (Answers{{"a", "1"}, {"a", ""}, {"b", "x = y"}}));
@@ -49,6 +47,19 @@ TEST(FindAnswer, IsTheFirstOfItsName) {
   const Answers answers = read_answers("dtool-answer a=1\ndtool-answer a=2\n");
   EXPECT_EQ(find_answer(answers, "a"), "1");
   EXPECT_EQ(find_answer(answers, "b"), std::nullopt);
+}
+
+TEST(EveryAnswer, KeepsTheOrder) {
+  const Answers answers = read_answers("dtool-answer a=2\ndtool-answer b=3\ndtool-answer a=1\n");
+  EXPECT_EQ(every_answer(answers, "a"), (std::vector<std::string>{"2", "1"}));
+  EXPECT_TRUE(every_answer(answers, "c").empty());
+}
+
+TEST(FindNumber, IsTheFirstOfItsNameOrNothing) {
+  const Answers answers = read_answers("dtool-answer a=x\ndtool-answer a=1\ndtool-answer b=-7\n");
+  EXPECT_EQ(find_number<int>(answers, "a"), std::nullopt);
+  EXPECT_EQ(find_number<int>(answers, "b"), -7);
+  EXPECT_EQ(find_number<int>(answers, "c"), std::nullopt);
 }
 
 TEST(AnswerFunction, IsReadBack) {

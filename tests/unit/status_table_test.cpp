@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/status_headlines.h"
+
 namespace dtool::cli {
 namespace {
 
@@ -103,21 +105,6 @@ TEST(StatusTable, TheSummaryCountsEachState) {
   machines[2].state = MachineState::unreachable;
   EXPECT_EQ(summary(machines), "running on 2 of 4 machines, 1 exited 3, 1 unreachable");
   EXPECT_EQ(summary({exited(0, 0), exited(1, 0)}), "exited 0 on 2 machines");
-}
-
-TEST(StatusTable, DurationsHaveTwoParts) {
-  EXPECT_EQ(duration_text(-3), "0s");
-  EXPECT_EQ(duration_text(59), "59s");
-  EXPECT_EQ(duration_text(200), "3m 20s");
-  EXPECT_EQ(duration_text(7500), "2h 05m");
-  EXPECT_EQ(duration_text(3 * 86400 + 4 * 3600), "3d 04h");
-}
-
-TEST(StatusTable, TextIsCutBetweenCharacters) {
-  EXPECT_EQ(cut("größer", 6), "größer");
-  EXPECT_EQ(cut("größer", 4), "grö…");
-  EXPECT_EQ(cut("größer", 1), "…");
-  EXPECT_EQ(cut("größer", 0), "");
 }
 
 }  // namespace

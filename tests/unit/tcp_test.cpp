@@ -4,13 +4,12 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <string>
 
+#include "ssh/fd_bytes.h"
 #include "ssh/host_error.h"
-#include "ssh/relay.h"
 #include "tests/unit/run_in.h"
 
 namespace dtool::ssh {

@@ -1,13 +1,11 @@
 #include "sync/tree.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 
 #include "ssh/quote.h"
 #include "tests/unit/temporary_folder.h"
@@ -189,6 +187,19 @@ TEST_F(TreeTest, RepositoriesInsideAreListedByGitToo) {
   EXPECT_EQ(files(), expected) << "in a folder";
   git({"init"});
   EXPECT_EQ(files(), expected) << "in a checkout";
+}
+
+TEST_F(TreeTest, EachLookIsAtTheFileOfThatPlaceWhereverARepositoryStands) {
+  scratch_.write("inner/a", "1");
+  git({"init"}, "inner");
+  scratch_.write("inner-more", "22");  // git says `inner` before it, and `inner/a` comes after it
+  scratch_.write("z", "333");
+  git({"init"});
+  const Tree tree = read();
+  ASSERT_EQ(tree.files, (Files{"inner-more", "inner/a", "z"}));
+  std::vector<std::uint64_t> sizes;
+  for (const Look& look : tree.looks) sizes.push_back(look.size);
+  EXPECT_EQ(sizes, (std::vector<std::uint64_t>{2, 1, 3}));
 }
 
 TEST_F(TreeTest, SubmodulesAreListedByGitToo) {

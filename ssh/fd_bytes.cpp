@@ -1,4 +1,4 @@
-#include "ssh/relay.h"
+#include "ssh/fd_bytes.h"
 
 #include <unistd.h>
 

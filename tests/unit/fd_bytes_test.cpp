@@ -1,7 +1,6 @@
 // Bytes go between descriptors whole and in order, and not past a deadline.
-#include "ssh/relay.h"
+#include "ssh/fd_bytes.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -19,8 +18,7 @@ using tests::run_in;
 
 /// A pipe of which neither end blocks: both are driven by one thread here.
 Pipe make_test_pipe() {
-  Pipe pipe = make_pipe(NonBlocking::reader);
-  ::fcntl(pipe.writer.get(), F_SETFL, ::fcntl(pipe.writer.get(), F_GETFL) | O_NONBLOCK);
+  Pipe pipe = make_pipe(NonBlocking::both);
   ::signal(SIGPIPE, SIG_IGN);
   return pipe;
 }
@@ -44,7 +42,7 @@ asio::awaitable<std::string> carry(Reactor& reactor, Pipe& pipe, std::string tex
   co_return received;
 }
 
-TEST(Relay, CarriesEveryByteThroughAPipeThatIsMuchSmaller) {
+TEST(FdBytes, CarriesEveryByteThroughAPipeThatIsMuchSmaller) {
   Reactor reactor;
   Pipe pipe = make_test_pipe();
   std::string text(3'000'000, '\0');
@@ -52,7 +50,7 @@ TEST(Relay, CarriesEveryByteThroughAPipeThatIsMuchSmaller) {
   EXPECT_TRUE(run_in(reactor, carry(reactor, pipe, text)) == text);
 }
 
-TEST(Relay, CarriesNothing) {
+TEST(FdBytes, CarriesNothing) {
   Reactor reactor;
   Pipe pipe = make_test_pipe();
   EXPECT_EQ(run_in(reactor, carry(reactor, pipe, "")), "");

@@ -1,0 +1,38 @@
+// How far the code is on its way to all hosts of a run, in one line.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ssh/remote.h"
+
+namespace dtool::cli {
+
+class SendingProgress {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit SendingProgress(std::size_t hosts) : hosts_(hosts) {}
+
+  void sent(std::size_t host, const ssh::Transferred& what, Clock::time_point now);
+  /// The host has what it is to have, or has failed.
+  void done(std::size_t host);
+
+  /// Hosts that are done and megabytes; of how many where that is known of every host; and after a
+  /// second megabytes a second.
+  std::string line(Clock::time_point now) const;
+
+ private:
+  struct Host {
+    ssh::Transferred sent = {};
+    bool is_done = false;
+  };
+
+  std::vector<Host> hosts_;
+  std::optional<Clock::time_point> begun_;
+};
+
+}  // namespace dtool::cli

@@ -1,0 +1,79 @@
+#include "cli/terminal_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dtool::cli {
+namespace {
+
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
+/// Where the escape sequence that begins at `at` has its last character (ECMA-48).
+std::size_t end_of_escape(std::string_view text, std::size_t at) {
+  const auto skip = [&text](std::size_t from, char least, char most) {
+    while (from < text.size() && text[from] >= least && text[from] <= most) ++from;
+    return from;
+  };
+  if (text.substr(at + 1).starts_with('[')) return skip(at + 2, ' ', '?');
+  if (text.substr(at + 1).starts_with(']')) {  // a window's title, up to a bell
+    const std::size_t end = text.find('\a', at);
+    return end == text.npos ? text.size() : end;
+  }
+  return skip(at + 1, ' ', '/');
+}
+
+}  // namespace
+
+std::size_t length(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
+
+std::string padded(std::string_view text, std::size_t columns) {
+  return std::string(text).append(columns - std::min(columns, length(text)), ' ');
+}
+
+std::string cut(std::string_view text, std::size_t columns) {
+  if (length(text) <= columns) return std::string(text);
+  if (columns == 0) return "";
+  std::size_t at = 0;
+  for (std::size_t count = 0; at < text.size(); ++at) {
+    if (!begins_character(text[at])) continue;
+    if (++count == columns) break;
+  }
+  return std::string(text.substr(0, at)) + "…";
+}
+
+std::string without_controls(std::string_view text) {
+  std::string clean;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char each = text[i];
+    if (each == '\x1b') {
+      i = end_of_escape(text, i);
+    } else if (each == '\t' || each == '\n') {
+      clean += ' ';
+    } else if (static_cast<unsigned char>(each) >= 0x20 && each != 0x7f) {
+      clean += each;
+    }
+  }
+  return clean;
+}
+
+std::string counted(std::size_t number, std::string_view noun) {
+  const char* ending = number == 1 ? "" : noun.ends_with('s') ? "es" : "s";
+  return fmt::format("{} {}{}", number, noun, ending);
+}
+
+std::string duration_text(std::int64_t seconds) {
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  constexpr std::int64_t kDay = 24 * kHour;
+  if (seconds < kMinute) return fmt::format("{}s", std::max<std::int64_t>(seconds, 0));
+  if (seconds < kHour) return fmt::format("{}m {:02}s", seconds / kMinute, seconds % kMinute);
+  if (seconds < kDay) return fmt::format("{}h {:02}m", seconds / kHour, seconds % kHour / kMinute);
+  return fmt::format("{}d {:02}h", seconds / kDay, seconds % kDay / kHour);
+}
+
+}  // namespace dtool::cli
