@@ -35,9 +35,7 @@ expect_no_process_with "$run_id"
 
 # Each line once and in order (the killed shell may say that its sleep was terminated), and of the machine that was killed, that it was.
 for waiting in "$running" "$following"; do
-  code=0
-  wait "$waiting" || code=$?
-  expect_equal 1 "$code"
+  expect_ended 1 "$waiting"
 done
 for each in run logs; do
   for id in 0 1; do expect_equal "$(seq -f "line %g of $id" 0 1999)" "$(sed -n "s/^machine$id: \(line .*\)/\1/p" "$work/$each.out")"; done

@@ -38,9 +38,7 @@ worker_on() {
 }
 
 end_of_run() {
-  last_code=0 last_command="dtool run --follow, $1"
-  wait "$waiting" || last_code=$?
-  expect_equal 1 "$last_code"
+  expect_ended 1 "$waiting" "dtool run --follow, $1"
 }
 
 last_line_on() { fault exec "h$1" bash -c 'tail -n 1 "$(ls -t ~/.dtool/runs/'"$run_id"'/machine*/log | head -n 1)"'; }

@@ -38,9 +38,7 @@ waiting=$!
 ready() { [[ $(grep -c ready "$out") == 3 ]]; }
 eventually 30 ready
 pkill -INT -P "$waiting"
-last_code=0 last_command='dtool run --follow, interrupted'
-wait "$waiting" || last_code=$?
-expect_equal 130 "$last_code"
+expect_ended 130 "$waiting" 'dtool run --follow, interrupted'
 expect_error 'interrupted: the run goes on by itself'
 run_id=$(basename "$(ls "$HOME"/.dtool/killfiles/*stays*)" .killfile)
 expect_error "end it with: dtool kill $run_id"
@@ -52,9 +50,7 @@ timeout 60 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag killed
 waiting=$!
 eventually 30 ready
 timeout 60 "$DTOOL" kill --quiet --delete bash_killed
-last_code=0 last_command='dtool run --follow, killed from elsewhere'
-wait "$waiting" || last_code=$?
-expect_equal 1 "$last_code"
+expect_ended 1 "$waiting" 'dtool run --follow, killed from elsewhere'
 expect_error '3 of 3 hosts failed'
 expect_exit 0 dtool kill --all --yes
 expect_equal '' "$(pgrep -f '^sleep (554433|665544|776655)' || true)"

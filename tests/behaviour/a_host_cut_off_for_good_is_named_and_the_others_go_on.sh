@@ -28,9 +28,7 @@ killing=$!
 marked() { [[ -e $DTOOL_LAB_FOLDER/host3/root/.dtool/runs/$deaf/machine2/killed ]]; }
 eventually 20 marked
 fault cut h3
-last_code=0 last_command="dtool kill, the link cut during it"
-wait "$killing" || last_code=$?
-expect_equal 1 "$last_code"
+expect_ended 1 "$killing" "dtool kill, the link cut during it"
 expect_error "^  ${address[2]}: the connection was lost"
 expect_error "$deaf: [0-9]+ processes ended on .*; the killfile is kept"
 expect_no_process_with "$deaf"
@@ -43,9 +41,7 @@ seen=$(blocks) lines=$(wc -l <"$work/run.out")
 goes_on() { (($(blocks) > seen + 2 && $(wc -l <"$work/run.out") > lines + 20)); }
 eventually 60 goes_on
 pkill -INT -P "$watching"
-code=0
-wait "$watching" || code=$?
-expect_equal 130 "$code"
+expect_ended 130 "$watching"
 expect_exit 1 dtool status --connect_timeout 1 bash_long
 expect_output 'running on 2 of 3 machines, 1 unreachable'
 expect_output "^cause: machine 2 \(${address[2]}\) cannot be asked: (no answer|cannot connect)"
@@ -53,9 +49,7 @@ expect_output "^cause: machine 2 \(${address[2]}\) cannot be asked: (no answer|c
 # The others end well: that does not make it a run that ended well.
 for host in 1 2; do on $host touch /root/end; done
 for waiting in "$running" "$following"; do
-  code=0
-  wait "$waiting" || code=$?
-  expect_equal 1 "$code"
+  expect_ended 1 "$waiting"
 done
 for each in run logs; do
   grep -q '1 of 3 hosts failed' "$work/$each.err" || fail "$each does not name the host: $(cat "$work/$each.err")"

@@ -29,9 +29,7 @@ expect_error 'the killfile is kept'
 
 fault thaw h2
 on h2 touch /root/end
-code=0
-wait "$following" || code=$?
-expect_equal 0 "$code"
+expect_ended 0 "$following"
 for id in 0 1 2; do
   expect_equal "$(cat "$DTOOL_LAB_FOLDER/host$((id + 1))/root/here/experiment_output/$run_id/machine$id.log")" "$(sed -n "s/^machine$id: //p" "$work/logs.out")"
 done

@@ -3,6 +3,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3
+keeps_connections
 command_on() { expect_exit 0 dtool command --runs_on "$1" --command hostname; }
 expect_logins() { expect_equal "$1" $(($(logins) - before)); }
 warm() {
@@ -23,9 +24,7 @@ before=$(logins)
 pid=$!
 eventually 10 on 1 test -s /root/begun
 keepers | xargs kill -KILL
-code=0
-wait "$pid" || code=$?
-expect_equal 1 "$code"
+expect_ended 1 "$pid"
 expect_error 'h1: .*the connection was lost: the process that kept it has ended'
 expect_equal 1 "$(on 1 cat /root/begun | wc -l)"
 

@@ -26,9 +26,7 @@ has_more() { (($(grep -c '^machine1: ' "$work/run.out") > at_the_mend + 500)); }
 eventually 30 has_more
 for host in 1 2 3; do on $host touch /root/end; done
 for waiting in "$running" "$following" "$watching"; do
-  code=0
-  wait "$waiting" || code=$?
-  expect_equal 0 "$code"
+  expect_ended 0 "$waiting"
 done
 for host in 1 2 3; do
   log=$(echo "$DTOOL_LAB_FOLDER/host$host"/root/here/experiment_output/*/machine$((host - 1)).log)
@@ -48,9 +46,7 @@ for when in before during; do
   [[ $when == before ]] || { eventually 20 marked && fault cut h2; }
   sleep 5
   fault mend h2
-  last_code=0 last_command="dtool kill, the link cut $when it"
-  wait "$killing" || last_code=$?
-  expect_equal 0 "$last_code"
+  expect_ended 0 "$killing" "dtool kill, the link cut $when it"
   expect_error 'none is left'
   expect_no_process_with "$run_id"
   expect_no_file "$HOME/.dtool/killfiles/$run_id.killfile"

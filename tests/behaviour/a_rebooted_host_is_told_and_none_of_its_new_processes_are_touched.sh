@@ -41,9 +41,7 @@ answered() { [[ -z $(on h2 bash -c 'pgrep -P "$(pgrep -d , -f "^sshd: root@notty
 eventually 20 answered
 expect_exit 0 dtool kill --yes "$run_id"
 expect_error "$run_id: [0-9]+ processes ended on .*; none is left"
-wait_code=0
-wait "$following" || wait_code=$?
-expect_equal 1 "$wait_code"
+expect_ended 1 "$following"
 grep -q '^machine1: .*; trying again' "$work/followed.err" || fail "logs -f did not tell of the loss: $(cat "$work/followed.err")"
 grep -q "^  ${address[1]}: it ended without an exit code" "$work/followed.err" || fail "logs -f did not tell the end: $(cat "$work/followed.err")"
 grep -q ": it was killed$" "$work/followed.err" || fail "logs -f did not tell of the kill: $(cat "$work/followed.err")"

@@ -4,8 +4,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer, which was not built'
-for program in srun munged; do needs_program $program; done
-lab 3 --slurm --login --shared_home
+slurm_lab 3
 printf '%s\n' 'workload = "classifier"' 'data.source = "digits"' 'data.train_samples = 40000' 'data.test_samples = 100' 'train.batch_size = 4' \
   'train.epochs = 2' 'checkpoint.every_epochs = 2' 'logging.every_steps = 50' >e.toml
 last=step_000010000.pt

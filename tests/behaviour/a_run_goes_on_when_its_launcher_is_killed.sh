@@ -51,9 +51,7 @@ cmp fetched/machine0/large "$DTOOL_LAB_FOLDER/host1/root/here/experiment_output/
 
 # The run ends by itself, as the second follower says.
 for host in 1 2 3; do on $host touch /root/end; done
-code=0
-wait "$following" || code=$?
-expect_equal 0 "$code"
+expect_ended 0 "$following"
 for id in 0 1 2; do
   expect_equal "$(cat "$DTOOL_LAB_FOLDER/host$((id + 1))/root/here/experiment_output/$run_id/machine$id.log")" "$(sed -n "s/^machine$id: //p" "$work/logs.out")"
 done

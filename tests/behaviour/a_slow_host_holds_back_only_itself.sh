@@ -19,9 +19,7 @@ eventually 20 has_code
 nothing_runs
 on h1 test -d .dtool/runs
 fault thaw h2
-code=0
-wait "$running" || code=$?
-expect_equal 0 "$code"
+expect_ended 0 "$running"
 grep -q '"run_id"' "$work/run.out" || fail "the run was not told: $(cat "$work/run.out" "$work/run.err")"
 for host in 1 2 3; do expect_equal 'the code' "$(on $host cat tree/code)"; done
 expect_exit 0 dtool kill --yes --delete

@@ -28,9 +28,7 @@ expect_error '^  h2: exit code 137 \(signal 9\)$'
 pid=$!
 eventually 10 grep -q 'before the cut' "$out"
 fault cut h4
-code=0
-wait "$pid" || code=$?
-expect_equal 1 "$code"
+expect_ended 1 "$pid"
 expect_equal 20 "$(grep -c '^h3: line' "$out")"
 expect_error '1 of 2 hosts failed'
 expect_error '^  h4: .*connection was lost'

@@ -3,6 +3,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3 --behind
+keeps_connections
 kept() { find "$HOME/.dtool/connections" -type s | wc -l; }
 
 # Twelve at once, where the server lets one connection do ten things at a time.

@@ -42,18 +42,31 @@ expect_error '2 of 3 hosts set up'
 expect_exit 1 config --follow --json --config_script fails.sh
 expect_equal '[0, 3, 0]' "$(json '[host["exit_code"] for host in d["hosts"]]')"
 
+# What could not be recorded is not started, and leaves nothing on the hosts.
+before=$(on 1 ls .dtool/runs)
+mv "$HOME/.dtool/killfiles" "$HOME/.dtool/kept_killfiles"
+: >"$HOME/.dtool/killfiles"
+expect_exit 2 config --config_script good.sh
+expect_error '^nothing was started, since it could not be recorded$'
+expect_error "^dtool: $HOME/.dtool/killfiles.*: cannot be "
+expect_equal "$before" "$(on 1 ls .dtool/runs)"
+rm "$HOME/.dtool/killfiles"
+mv "$HOME/.dtool/kept_killfiles" "$HOME/.dtool/killfiles"
+
 # One that still runs on a host is refused there alone; --force ends it first.
 echo 'sleep 334455' >slow.sh
 expect_exit 0 timeout 60 "$DTOOL" config --runs_on "${address[2]}" --config_script slow.sh
+# A session has started before its script has come to the sleep.
+sleep_on() { [[ $(pgrep -fc '^sleep 334455') == "$1" ]]; }
 expect_output_of_screens() { on "$1" screen -ls | grep -c "\.dtool_config_machine$2\b"; }
 expect_equal 1 "$(expect_output_of_screens 3 0)"
 expect_exit 1 config --config_script slow.sh
 expect_error "^  ${address[2]}: a set-up script is still running there"
 expect_error 'hint: --force ends it first'
-expect_equal 3 "$(pgrep -fc '^sleep 334455')"
+eventually 10 sleep_on 3
 expect_equal 1 "$(expect_output_of_screens 2 1)"
 expect_exit 0 config --force --config_script slow.sh
-expect_equal 3 "$(pgrep -fc '^sleep 334455')"
+eventually 10 sleep_on 3
 expect_equal 1 "$(expect_output_of_screens 3 2)"
 expect_exit 0 timeout 60 "$DTOOL" kill --all --yes
 expect_equal '' "$(pgrep -f '^sleep 334455' || true)"

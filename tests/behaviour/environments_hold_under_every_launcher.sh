@@ -6,7 +6,7 @@ source "$here/container_image.sh"
 needs_isolation
 for program in ch-run busybox mpirun srun munged; do needs_program "$program"; done
 needs_file /usr/share/modules/init/bash
-lab 3 --slurm --login --shared_home
+slurm_lab 3
 let_h1_reach_the_others
 home=$DTOOL_LAB_FOLDER/host1/root
 make_image "$home/image"

@@ -4,8 +4,8 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer, which was not built'
-for program in srun munged mpirun; do needs_program $program; done
-lab 4 --slurm --login --shared_home
+needs_program mpirun
+slurm_lab 4
 # mpirun's own ssh, between the hosts.
 cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$DTOOL_LAB_FOLDER/host1/root/.ssh/"
 {

@@ -20,7 +20,7 @@ cd ..
 
 # All of it, the newest run.
 expect_exit 0 dtool fetch
-expect_error "$id, the newest run"
+expect_error "^the newest run is $id\$"
 expect_error '^machine2 .*: 3 files, 300\..* kB into '"$id/machine2"
 for i in 0 1 2; do
   expect_equal "{\"rank\": $i}" "$(cat "$id/machine$i/metrics.jsonl")"
@@ -28,6 +28,10 @@ for i in 0 1 2; do
   expect_equal 'it is #1.pt' "$(readlink "$id/machine$i/checkpoints/latest")"
   cmp "$id/machine$i/checkpoints/latest" "$DTOOL_LAB_FOLDER/host$((i + 1))/root/code/experiment_output/$id/checkpoints/latest"
 done
+
+# A folder elsewhere is named as it is.
+expect_exit 0 dtool fetch "$id" "$work/elsewhere"
+expect_error "^machine0 .* into $work/elsewhere/machine0\$"
 
 # Again: what is new comes, what is here alone stays.
 echo mine >"$id/machine0/notes"

@@ -24,9 +24,7 @@ on h3 mv "$log" "$log.1"
 on h3 pkill -KILL -f 'sshd: root@notty'
 sleep 5
 fault mend h1
-last_code=0
-wait "$waiting" || last_code=$?
-expect_equal 1 "$last_code"
+expect_ended 1 "$waiting"
 expect_each_line_once() {
   for id in 0 1 2; do expect_equal "$(seq -f 'line %g' 0 1499)" "$(sed -n "s/^machine$id: //p" "$out")"; done
 }
@@ -38,10 +36,8 @@ expect_lost_and_found() {
   expect_error 'exit code 7'
 }
 expect_lost_and_found
-last_code=0 last_command='dtool run --follow'
-wait "$running" || last_code=$?
 out=$followed err=$followed.err
-expect_equal 1 "$last_code"
+expect_ended 1 "$running" 'dtool run --follow'
 expect_each_line_once
 expect_lost_and_found
 out=$work/stdout err=$work/stderr
@@ -63,9 +59,7 @@ eventually 30 expect_error 'machine2: file truncated'
 on h3 bash -c 'echo three >>"$1"' bash "$log"
 eventually 30 expect_output 'machine2: three'
 pkill -INT -P "$waiting"
-last_code=0
-wait "$waiting" || last_code=$?
-expect_equal 130 "$last_code"
+expect_ended 130 "$waiting"
 expect_error 'interrupted: the run goes on by itself'
 for host in 1 2 3; do on $host touch /root/end; done
 expect_exit 0 timeout 60 "$DTOOL" logs -f --fold --machine 0 --machine 1

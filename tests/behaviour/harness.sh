@@ -4,14 +4,17 @@
 #   dtool ARGS...               the program under test
 #   on HOST COMMAND...          a command on a host, without SSH (HOST is 1, h1 or an address)
 #   expect_exit CODE COMMAND... runs it with stdin empty, its output into the files $out and $err
+#   expect_ended CODE PID [WHAT] waits for a command that runs in the background; WHAT is what a failure calls it
 #   expect_output PATTERN       the last command's stdout has a line that matches (grep -E); likewise
 #   expect_no_output, expect_error, expect_no_error
 #   expect_equal WANTED GOT     and expect_file PATH, expect_no_file PATH
 #   expect_process_with RUN_ID, expect_no_process_with RUN_ID    DTOOL_RUN_ID in any process's environment, on any host
 #   json EXPRESSION             a Python expression on `d`, the JSON document in the last command's stdout
 #   eventually SECONDS COMMAND...  repeats COMMAND, or an expectation, until it succeeds
+#   slurm_lab N                 a lab with Slurm, whose hosts share their home; host 1, which runs no jobs, is $login
 #   let_h1_reach_the_others     the first host's own ssh gets a key that all hosts take, and knows theirs, as mpirun wants it
 #   connects_anew               from here on each command makes its own connections, for tests of how they are made
+#   keeps_connections           from here on commands leave them to the next, as they do unless told otherwise: for tests of that
 #   at_end COMMAND              a line of bash for when the test ends, however it does
 #   needs_isolation, needs_program P, needs_file PATH, skip REASON
 #
@@ -53,11 +56,22 @@ lab() {
   [[ -z ${DTOOL_TEST_COLD:-} ]] || connects_anew
 }
 
-# DTOOL_TEST_COLD=1 has every test do so.
+slurm_lab() {
+  local program
+  needs_isolation
+  for program in srun munged; do needs_program $program; done
+  lab "$1" --slurm --login --shared_home
+  # shellcheck disable=SC2034
+  login=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
+}
+
+# DTOOL_TEST_COLD=1 has every test do so that does not say otherwise.
 connects_anew() {
   mkdir -p -m 700 "$HOME/.dtool"
   printf '[connections]\nkeep = 0\n' >"$HOME/.dtool/config.toml"
 }
+
+keeps_connections() { rm -f "$HOME/.dtool/config.toml"; }
 
 # The processes that keep connections of this test's home folders, one a line.
 keepers() { pgrep -f "^dtool keep_connections ($HOME|$work)/" || true; }
@@ -135,6 +149,13 @@ expect_exit() {
   shift
   run "$@"
   [[ $last_code == "$wanted" ]] || fail "exit code $last_code, not $wanted"
+}
+
+expect_ended() {
+  last_command=${3:-$last_command}
+  last_code=0
+  wait "$2" || last_code=$?
+  [[ $last_code == "$1" ]] || fail "the command in the background ended with $last_code, not $1"
 }
 
 expect_output() { grep -Eq -e "$1" "$out" || fail "no line of stdout matches: $1"; }

@@ -11,6 +11,7 @@ a_test_of() {
 # Passing expectations pass.
 expect_exit 0 a_test_of 'expect_exit 3 sh -c "echo some words; echo other words >&2; exit 3"
   expect_output "^some w"; expect_no_output nothing; expect_error other; expect_no_error some
+  sh -c "exit 4" & expect_ended 4 $!
   expect_equal a a; expect_file "$work"; expect_no_file "$work/none"; expect_no_process_with none-such; eventually 1 true'
 
 # Each expectation can fail.
@@ -19,7 +20,7 @@ expect_error 'FAILED inner, line 2: exit code 3, not 0'
 expect_error 'its exit code: 3'
 expect_error '[|] some words'
 for failing in 'expect_exit 0 echo a; expect_output b' 'expect_exit 0 echo a; expect_no_output a' 'expect_exit 0 echo a; expect_error a' \
-  'expect_exit 0 sh -c "echo a >&2"; expect_no_error a' 'expect_equal a b' 'expect_file none' 'expect_no_file "$work"' \
+  'expect_exit 0 sh -c "echo a >&2"; expect_no_error a' 'expect_equal a b' 'true & expect_ended 4 $!' 'expect_file none' 'expect_no_file "$work"' \
   'DTOOL_RUN_ID=harness-$$ sleep 5 & eventually 20 expect_process_with harness-$$; expect_no_process_with harness-$$' 'expect_process_with none-such' \
   'eventually 0 false' 'eventually 0 expect_equal a b' 'DTOOL=/none; dtool --version'; do
   expect_exit 1 a_test_of "$failing"

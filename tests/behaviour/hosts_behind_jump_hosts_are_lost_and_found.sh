@@ -15,9 +15,7 @@ last_command='dtool logs -f' last_code=
 eventually 30 expect_output 'machine0: line 5'
 eventually 30 expect_output 'machine1: line 5'
 on h1 pkill -KILL -f '^sshd: root'
-last_code=0
-wait "$waiting" || last_code=$?
-expect_equal 0 "$last_code"
+expect_ended 0 "$waiting"
 for id in 0 1; do expect_equal "$(seq -f 'line %g' 0 99)" "$(sed -n "s/^machine$id: //p" "$out")"; done
 for id in 0 1; do expect_error "machine$id: connected again"; done
 
@@ -28,9 +26,7 @@ last_command='dtool command' last_code=
 eventually 30 expect_output 'h2: here'
 eventually 30 expect_output 'h3: here'
 fault cut h3
-last_code=0
-wait "$waiting" || last_code=$?
-expect_equal 1 "$last_code"
+expect_ended 1 "$waiting"
 expect_output '^h2: lab-.*-2$'
 expect_error '1 of 2 hosts failed'
 expect_error 'h3: the connection was lost: no sign of life for 30 s'

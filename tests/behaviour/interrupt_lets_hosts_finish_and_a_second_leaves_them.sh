@@ -10,9 +10,7 @@ begin() {
   pid=$!
 }
 ends_with() {
-  local code=0
-  wait "$pid" || code=$?
-  expect_equal "$1" "$code"
+  expect_ended "$1" "$pid"
 }
 
 # One at a time: the second has begun, the third and fourth never do.
@@ -52,6 +50,33 @@ for signal in INT TERM; do
   # What ran here is dtool's own child.
   eventually 5 bash -c '! pgrep -fP 1 "sleep 308[1]"'
 done
+
+# A run that was not started says so, and its document too.
+if [[ -n ${DTOOL_LAB_DEAD:-} ]]; then
+  begin run --json --connect_timeout 60 --runs_on "h1,$DTOOL_LAB_DEAD" --no_sync --code_path '~' -- sleep 3082
+  eventually 10 on h1 bash -c 'ls .dtool/runs/sleep_*'
+  kill -INT "$pid"
+  eventually 10 grep -q 'Ctrl-C again' "$err"
+  kill -INT "$pid"
+  ends_with 130
+  expect_error '^nothing was started$'
+  expect_equal 130 "$(jq .exit_code "$out")"
+  expect_exit 0 "$DTOOL" list
+  expect_error '^no run is recorded'
+
+  # Nor was a set-up script, on a host that was ready for it.
+  echo 'sleep 3083' >slow.sh
+  begin config --connect_timeout 60 --runs_on "h1,$DTOOL_LAB_DEAD" --config_script slow.sh
+  eventually 10 on h1 bash -c 'ls .dtool/runs/config_*'
+  kill -INT "$pid"
+  eventually 10 grep -q 'Ctrl-C again' "$err"
+  kill -INT "$pid"
+  ends_with 130
+  expect_error '^  h1: interrupted before its script was started$'
+  expect_no_error 'started on'
+  expect_exit 0 "$DTOOL" list
+  expect_error '^no run is recorded'
+fi
 
 # Waiting for a key to be shown is no work that could be lost.
 if [[ -n ${DTOOL_LAB_DEAD:-} ]]; then

@@ -57,7 +57,7 @@ expect_file "$(killfile "$another")"
 # A host that cannot be reached keeps the killfile.
 fault cut h2
 expect_exit 1 dtool kill --connect_timeout 1 --yes "$third"
-expect_error "$third: [0-9]+ processes ended on .*; the killfile is kept"
+expect_error "$third: [0-9]+ processes ended on .*; the killfile is kept for .*: call it again"
 expect_error "$(sed -n 2p "$DTOOL_LAB_FOLDER/hosts"): "
 expect_file "$(killfile "$third")"
 expect_process_with "$third"

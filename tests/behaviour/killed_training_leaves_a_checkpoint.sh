@@ -3,8 +3,8 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer, which was not built'
-for program in srun munged mpirun; do needs_program $program; done
-lab 3 --slurm --login --shared_home
+needs_program mpirun
+slurm_lab 3
 # mpirun's own ssh, between the hosts.
 cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$DTOOL_LAB_FOLDER/host1/root/.ssh/"
 printf '%s\n' 'workload = "classifier"' 'data.source = "digits"' 'data.train_samples = 60000' 'data.test_samples = 100' 'train.batch_size = 2' \

@@ -2,9 +2,7 @@
 # The lab's Slurm is a cluster: jobs are submitted on a host that runs none, find their files in the shared home, have GPUs and time limits,
 # and outlive their controller's restart and a node's reboot.
 source "$(dirname "$0")/harness.sh"
-needs_isolation
-for program in srun munged; do needs_program $program; done
-lab 3 --slurm --login --shared_home
+slurm_lab 3
 
 expect_exit 0 ssh h1 sinfo --noheader --Node --partition lab --format %N
 expect_equal 'h2 h3' "$(xargs <"$out")"

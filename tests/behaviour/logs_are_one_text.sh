@@ -11,7 +11,7 @@ expect_exit 0 timeout 60 "$DTOOL" run --follow --quiet --runs_on "$DTOOL_LAB_HOS
   bash -c 'echo alike; echo "rank $RANK"; seq 1 20000; printf "bytes \377\001\r\n"; printf "no end of line"'
 
 expect_exit 0 timeout 60 "$DTOOL" logs
-expect_error 'first.*, the newest run'
+expect_error '^the newest run is .*first'
 for id in 0 1 2; do
   expect_output "^machine$id: rank $id$"
   expect_equal "$(printf 'alike\nrank %s\n' $id; seq 1 20000; printf 'bytes \377\001\r\nno end of line\nx')" "$(sed -n "s/^machine$id: //p" "$out"; echo x)"

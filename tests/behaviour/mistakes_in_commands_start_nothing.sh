@@ -41,6 +41,7 @@ refuses_hosts "group name after '@' is empty" "$host,@"
 refuses_hosts "does not begin with '-'" "$host,-oProxyCommand=x"
 refuses_hosts "does not hold ';'" "$host;touch x"
 refuses_hosts "does not hold ' '" "$host h2"
+expect_error 'hint: hosts are joined by commas'
 refuses_hosts 'no group @gpus' "$host,@gpus"
 refuses_hosts "'local' is this machine" 'ann@local'
 printf 'runs_on = "@gpus"\n[groups]\ngpu = "h[1-2]"\ncpu = "@more"\nmore = "@cpu"\n' >dtool.toml
@@ -59,22 +60,24 @@ refused "^dtool: hosts:3: unknown key 'slot'" command --hostfile hosts
 printf '%s\n%s\n' "$host" "$host" >hosts
 refused '^dtool: hosts:2: .*twice' command --hostfile hosts
 refused 'hostfile' command --hostfile .
+printf '%s\0\n' "$host" >hosts
+refused '^dtool: hostfile hosts is not a text file$' command --hostfile hosts
 refused '^dtool: --hostfile: the value is empty' command --hostfile ''
 
 # Flags and their values.
 for value in 0 abc -1 1e999 nan 3s; do
-  refused "^dtool: --timeout: '$value' is not a positive number of seconds" command --runs_on "$host" --timeout "$value"
-  refused "^dtool: --connect_timeout: '$value' is not a positive number of seconds" command --runs_on "$host" "--connect-timeout=$value"
+  refused "^dtool: --timeout: '$value' is not a number of seconds from 0.001 to 31536000" command --runs_on "$host" --timeout "$value"
+  refused "^dtool: --connect_timeout: '$value' is not a number of seconds from 0.001 to 31536000" command --runs_on "$host" "--connect-timeout=$value"
 done
 for value in 0 abc -1 1.5 '' 99999999999999999999; do
-  refused "^dtool: --width: '$value' is not a positive number" command --runs_on "$host" --width "$value"
+  refused "^dtool: --width: '$value' is not a whole number from 1 to 4294967295" command --runs_on "$host" --width "$value"
 done
 refused "^dtool: --timeout: '' is not" command --runs_on "$host" --timeout ''
 refused '^dtool: --timeout wants a value' command --runs_on "$host" --timeout=
 refused '^dtool: --command: the value is empty' command --runs_on "$host" --command ''
 refused '^dtool: --runs_on wants a value' command --runs_on
 refused '^dtool: --timeout is given more than once' command --runs_on "$host" --timeout 3 --timeout 4
-refused '--color' command --runs_on "$host" --color sometimes
+refused "^dtool: --color: 'sometimes' is none of auto, always, never$" command --runs_on "$host" --color sometimes
 refused '^dtool: --runs_an is not a flag of dtool command$' command --runs_an "$host"
 expect_error 'hint: did you mean --runs_on\?'
 refused '^dtool: --time_out is not a flag' command --runs_on "$host" --time-out=3
@@ -88,10 +91,30 @@ refused 'is not a command of dtool' comand --help
 refused 'is not a command of dtool' help comand
 refused '^dtool: --json stands before the command' --json command --runs_on "$host"
 refused 'does not expect the word uptime' command --runs_on "$host" uptime
+expect_error 'hint: .*hosts are joined by commas'
+refused 'does not expect the word train.py' run --runs_on "$host" python3 train.py
+expect_error 'hint: .*after --: dtool run -- PROGRAM train.py'
 refused 'takes no words after --' command --runs_on "$host" -- uptime
 expect_error "hint: .*--command"
 refused 'takes no words after --' trust --runs_on "$host" -- uptime
 refused '^dtool: no hosts were named$' trust
+
+for value in -1 abc '' 18446744073709551616 99999999999999999999999; do
+  refused "^dtool: --seed: .* from 0 to 18446744073709551615, not '$value'" run digits --runs_on "$host" --seed "$value" --dry_run
+done
+refused "^dtool: --machine: 'x' is no whole number, or too large a one$" logs --machine x
+refused "^dtool: --machine: '99999999999' is no whole number, or too large a one$" logs --machine 99999999999
+refused "^dtool: --grace: 'x' is not a number" kill --grace x
+refused "^dtool: --grace: '-1' is not a number from 0 to 3600$" kill --grace -1
+refused "^dtool: --max_restarts: '1001' is not a number from 0 to 1000$" run digits --max_restarts 1001 --dry_run
+
+# Files that are something else.
+echo 'import os' >train.py
+refused '^dtool: train.py:1:8: ' run train.py --runs_on "$host"
+expect_error 'hint: .*a program goes after --'
+: >empty.sh
+refused '^dtool: --config_script: empty.sh is empty$' config --runs_on "$host" --config_script empty.sh
+refused '^dtool: --config_script: \.: cannot be read: Is a directory$' config --runs_on "$host" --config_script .
 
 # --ssh_cmd.
 for words in '-A' 'ssh -v' 'scp' 'ssh -L 1:2:3' "ssh -o StrictHostKeyChecking" '-p' 'ssh -p 70000' 'ssh -o Port=no' 'ssh "-i x' \

@@ -20,7 +20,7 @@ expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --extra_tag first 
 first=$(basename "$HOME"/.dtool/killfiles/*first*.killfile .killfile)
 
 expect_exit 0 dtool plot
-expect_error "^$first is the newest run\$"
+expect_error "^the newest run is $first\$"
 expect_output '^ +loss '
 expect_output '^ +0\.8┤.*(⣀|⠤|⠒|⠉)'
 (($(LC_ALL=C.UTF-8 wc -L <"$out") == 80)) || fail 'not as wide as a terminal'

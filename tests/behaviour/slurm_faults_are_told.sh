@@ -1,10 +1,7 @@
 #!/usr/bin/env bash
 # What can go wrong between dtool and Slurm has a message that names it; what Slurm does to a job by itself is in status.
 source "$(dirname "$0")/harness.sh"
-needs_isolation
-for program in srun munged; do needs_program $program; done
-lab 3 --slurm --login --shared_home
-login=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
+slurm_lab 3
 mkdir code
 cd code
 echo word >file

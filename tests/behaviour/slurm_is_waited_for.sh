@@ -2,10 +2,7 @@
 # While slurmctld is away nobody waits for ever, nothing is forgotten, and the job goes on; a start that is cut off leaves nothing that
 # kill does not find.
 source "$(dirname "$0")/harness.sh"
-needs_isolation
-for program in srun munged; do needs_program $program; done
-lab 3 --slurm --login --shared_home
-login=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
+slurm_lab 3
 mkdir code
 cd code
 echo word >file

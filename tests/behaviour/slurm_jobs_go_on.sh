@@ -4,8 +4,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer, which was not built'
-for program in srun munged; do needs_program $program; done
-lab 3 --slurm --login --shared_home
+slurm_lab 3
 mkdir code
 cd code
 cat >e.toml <<'END'

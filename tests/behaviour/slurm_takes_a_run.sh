@@ -2,10 +2,7 @@
 # `dtool run --launcher slurm` gives the run to Slurm through a login host: its processes get their numbers on the nodes, and
 # status, logs, fetch, list and kill are as under SSH.
 source "$(dirname "$0")/harness.sh"
-needs_isolation
-for program in srun munged; do needs_program $program; done
-lab 3 --slurm --login --shared_home
-login=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
+slurm_lab 3
 mkdir code
 cd code
 # shellcheck disable=SC2016

@@ -2,9 +2,7 @@
 # /bin/hostname on nodes of one's choice is one line each with dtool: a task on each of three nodes, nine tasks on three, tasks on chosen
 # nodes, and several steps in one allocation; over SSH the same words come.
 source "$(dirname "$0")/harness.sh"
-needs_isolation
-for program in srun munged; do needs_program $program; done
-lab 4 --slurm --login --shared_home
+slurm_lab 4
 echo code >file
 
 # hosts COUNT HOST...: the last output has so many lines with the name of each of these hosts, and of no other.

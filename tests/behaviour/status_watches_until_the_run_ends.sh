@@ -68,8 +68,6 @@ waiting=$!
 two_blocks() { (($(grep -c 'running on 3 of 3' "$out") >= 2)); }
 eventually 60 two_blocks
 for host in h1 h2 h3; do on "$host" pkill -x sleep; done
-last_code=0 last_command='dtool status --watch'
-wait "$waiting" || last_code=$?
-expect_equal 1 "$last_code"
+expect_ended 1 "$waiting" 'dtool status --watch'
 expect_output "^$run_id: exited 143 on 3 machines"
 expect_no_output $'\e'

@@ -3,6 +3,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_program jq
 lab 3
+keeps_connections
 hosts='h[1-3]'
 
 # Neither a substitution nor a pipe waits for the keeper, which has nothing of the command's.
@@ -49,9 +50,7 @@ eventually 10 grep -q begun "$out"
 kill -INT "$pid"
 eventually 10 grep -q interrupted "$err"
 kill -INT "$pid"
-code=0
-wait "$pid" || code=$?
-expect_equal 130 "$code"
+expect_ended 130 "$pid"
 eventually 10 expect_exit 1 on 2 pgrep -fx 'sleep 0.1'
 
 # Ended by hand: those of some hosts, then all.
@@ -64,6 +63,8 @@ eventually 10 no_keeper_is_left
 expect_equal lock "$(ls "$HOME/.dtool/connections")"
 expect_exit 0 dtool disconnect
 expect_error '^no connection is kept$'
+expect_exit 0 dtool disconnect --runs_on 'h[1-2]'
+expect_error '^no connection to h\[1-2\] is kept$'
 
 # Ended by time; and 0 keeps none.
 printf '[connections]\nkeep = 1\n' >"$HOME/.dtool/config.toml"

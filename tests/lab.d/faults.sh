@@ -44,11 +44,14 @@ lab_cut() {
 lab_mend() {
   needs_isolation mend
   host_number "${1:-}"
-  local link
-  full_speed "$REPLY"
-  host_number "$1"
-  links_of "$REPLY"
+  local link host=$REPLY
+  full_speed "$host"
+  links_of "$host"
   for link in "${links[@]}"; do ip link set "$link" up; done
+  # This machine may be about to give up its search for the host, and would then say that there is no way to it.
+  [[ -n $inner_network && $host != 1 ]] && return
+  address_of "$network" "$host"
+  ip neigh del "$REPLY" dev "dtl$network" 2>/dev/null || true
 }
 
 # Undoes `slow`.
