@@ -137,8 +137,9 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
     } else if (ssh::find_answer(answers, "lacks") && !script_file_.empty()) {
       result.failure = ssh::Failure::not_started;
       result.error = "screen is not installed";
-      result.hint =
-          "on Debian: dtool command --command 'sudo apt-get install -y screen' --runs_on {hosts}";
+      result.hint = fmt::format(
+          "on Debian: dtool command --command 'sudo apt-get install -y screen' --runs_on {}",
+          ssh::kHostsInHint);
     } else if (ssh::find_answer(answers, "running") && !script_file_.empty()) {
       result.failure = ssh::Failure::not_started;
       result.error = "a set-up script is still running there";
