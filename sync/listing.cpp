@@ -34,16 +34,10 @@ void add_file(std::string& text, const std::string& name, const Look& look, cons
   text += '\0';
 }
 
-/// Those of file `name` that its predecessor is not in.
-void add_folders(std::string& text, std::string_view name, std::string_view predecessor,
-                 const OpenFolder& root) {
-  for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
-    const std::string folder(name.substr(0, slash + 1));
-    if (predecessor.starts_with(folder)) continue;
-    add_with_end(text, folder);
-    const auto status = root.look_at(folder);
-    add_with_end(text, status ? fmt::format("{:o}", status->st_mode & 07777U) : "gone");
-  }
+void add_folder(std::string& text, std::string_view folder, const OpenFolder& root) {
+  add_with_end(text, folder);
+  const auto status = root.look_at(std::string(folder));
+  add_with_end(text, status ? fmt::format("{:o}", status->st_mode & 07777U) : "gone");
 }
 
 std::vector<Entry> entries_in(std::string_view text) {
@@ -56,6 +50,24 @@ std::vector<Entry> entries_in(std::string_view text) {
     entries.push_back({text.substr(0, name), text.substr(name + 1, facts - name - 1)});
     text.remove_prefix(facts + 1);
   }
+}
+
+/// The line that `find` prints of a file.
+void add_found(std::string& text, const Entry& entry) {
+  if (entry.is_folder()) return;
+  text.append("./").append(entry.name).append(" ").append(entry.facts).append("\n");
+}
+
+/// SHA-256, in hex, of found_text(entries), which of a large tree is large.
+std::string digest_of(const std::vector<Entry>& entries) {
+  ssh::Sha256 sha;
+  std::string line;
+  for (const Entry& entry : entries) {
+    line.clear();
+    add_found(line, entry);
+    sha.add(line);
+  }
+  return sha.hex();
 }
 
 /// A file of the one is a folder of the other.
@@ -79,7 +91,8 @@ Listing list_tree(const Tree& tree) {
   std::string text;
   std::string_view predecessor;
   for (std::size_t i = 0; i < tree.files.size(); ++i) {
-    add_folders(text, tree.files[i], predecessor, root);
+    for_each_new_folder(tree.files[i], predecessor,
+                        [&](std::string_view folder) { add_folder(text, folder, root); });
     add_file(text, tree.files[i], i < tree.looks.size() ? tree.looks[i] : Look{}, tree.root);
     predecessor = tree.files[i];
   }
@@ -97,17 +110,10 @@ Listing make_listing(std::string text) {
   return listing;
 }
 
-std::string digest_of(const std::vector<Entry>& entries) {
-  ssh::Sha256 sha;
-  std::string words;
-  for (const Entry& entry : entries) {
-    if (entry.is_folder()) continue;
-    words = "./";
-    add_with_end(words, entry.name);
-    add_with_end(words, entry.facts);
-    sha.add(words);
-  }
-  return sha.hex();
+std::string found_text(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) add_found(text, entry);
+  return text;
 }
 
 Delta find_delta(const std::vector<Entry>& before, const std::vector<Entry>& now) {

@@ -28,7 +28,7 @@ struct Listing {
   std::unique_ptr<const std::string> text;  ///< name and facts of each entry, each ended by a NUL
   std::vector<Entry> entries;  ///< sorted bytewise: a folder comes before what is in it
   std::string fingerprint;     ///< SHA-256 of the text, in hex
-  std::string digest;          ///< digest_of(entries)
+  std::string digest;          ///< SHA-256 of found_text(entries), in hex
 };
 
 /// Lists the tree's files as they were when it was read (one that nobody looked at is empty and
@@ -38,9 +38,8 @@ Listing list_tree(const Tree& tree);
 /// The listing that has this text.
 Listing make_listing(std::string text);
 
-/// SHA-256, in hex, of what the hosts' `find -printf '%p\0%s %T@ %m %l\0'` prints of the files
-/// among the entries.
-std::string digest_of(const std::vector<Entry>& entries);
+/// What the hosts' `find -printf '%p %s %T@ %m %l\n'` prints of the files among the entries.
+std::string found_text(const std::vector<Entry>& entries);
 
 /// What leads from one tree to another.
 struct Delta {
@@ -51,6 +50,15 @@ struct Delta {
   bool changes_names = false;             ///< files were added or removed
   bool swaps_kinds = false;               ///< a file became a folder, or a folder a file
 };
+
+/// Calls `action` with each folder, slash included, that `name` is in and its predecessor is not.
+template <typename Action>
+void for_each_new_folder(std::string_view name, std::string_view predecessor, Action action) {
+  for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
+    const std::string_view folder = name.substr(0, slash + 1);
+    if (!predecessor.starts_with(folder)) action(folder);
+  }
+}
 
 /// Points into the texts of both. Both must be sorted, as those of a listing are.
 Delta find_delta(const std::vector<Entry>& before, const std::vector<Entry>& now);

@@ -25,6 +25,9 @@ constexpr std::uint64_t kSmall = 32'000;
 /// So much may go in vain where nothing is known to have been sent from a folder, which is once;
 /// and it does not all go, since a host that does not want it ends the command.
 constexpr std::uint64_t kFirst = 8'000'000;
+/// Up to here zstd's window is 256 KiB and not 2 MiB: a host is done sooner, since memory that it
+/// takes it takes time to get, and the archive is hardly larger.
+constexpr std::uint64_t kNarrow = 8'000'000;
 /// What an archive adds to each file or folder, its name and time included.
 constexpr std::uint64_t kHeaders = 1536;
 
@@ -77,11 +80,8 @@ std::string names_for_tar(const std::vector<Entry>& changed) {
   std::string list;
   std::string_view predecessor;
   for (const Entry& entry : changed) {
-    for (std::size_t slash = entry.name.find('/'); slash != entry.name.npos;
-         slash = entry.name.find('/', slash + 1)) {
-      const std::string_view folder = entry.name.substr(0, slash + 1);
-      if (!predecessor.starts_with(folder)) add_name(list, folder);
-    }
+    for_each_new_folder(entry.name, predecessor,
+                        [&list](std::string_view folder) { add_name(list, folder); });
     if (!entry.is_folder()) add_name(list, entry.name);
     predecessor = entry.name;
   }
@@ -94,12 +94,13 @@ std::uint64_t archived_bytes(const Delta& delta) {
 
 /// Words of the command that compresses, as well as it goes without holding anybody up: it is done
 /// once, and the result sent many times.
-std::vector<std::string> compressor(Compression compression) {
+std::vector<std::string> compressor(Compression compression, std::uint64_t archived) {
   switch (compression) {
     case Compression::none:
       break;
     case Compression::zstd:
-      return {"zstd", "-q", "-c", "-3", "-T0"};
+      return {"zstd", "-q", "-c", "-3", archived <= kNarrow ? "--zstd=wlog=18" : "--zstd=wlog=21",
+              "-T0"};
     case Compression::gzip:
       return {"gzip", "-c", "-3"};
   }
@@ -123,7 +124,7 @@ std::filesystem::path kept_folder() {
 }  // namespace
 
 bool can_compress(Compression compression) {
-  return has_program(compressor(compression).front());
+  return has_program(compressor(compression, 0).front());
 }
 
 bool can_seal() {
@@ -140,7 +141,6 @@ std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vec
   package.compression = is_small ? Compression::none : compression;
   package.bytes = delta.bytes;
   package.changes_names = delta.changes_names;
-  package.incoming_digest = digest_of(delta.changed);
   std::string incoming;
   std::string removed;
   for (const Entry& entry : delta.changed) {
@@ -149,8 +149,8 @@ std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vec
     ++package.files;
   }
   for (const std::string_view name : delta.removed) add_name(removed, name);
-  const std::string lists =
-      archive_member("incoming", incoming) + archive_member("removed", removed);
+  std::string lists = archive_member("incoming", incoming) + archive_member("removed", removed);
+  if (!before.empty()) lists += archive_member("facts", found_text(delta.changed));
   const bool is_sealed = seal == Seal::yes;
   auto stream = std::make_shared<ssh::ProgramOutput>();
   stream->arguments = {
@@ -162,7 +162,7 @@ std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vec
       "pack",
       std::to_string(lists.size()),
       tree.root.native()};
-  for (std::string& word : compressor(package.compression))
+  for (std::string& word : compressor(package.compression, package.archived))
     stream->arguments.push_back(std::move(word));
   if (is_sealed) {
     package.key = ssh::random_hex(kKey);

@@ -30,17 +30,17 @@ struct Sum {
 
 /// What is sent: an archive of tar's, compressed, and where it is to be, sealed. It has two lists
 /// of names, each ended by NULs: `incoming`, of the files that come, and `removed`, of those that
-/// the tree no longer has; then the files, in `tree/`.
+/// the tree no longer has; where there is a tree that could be spoilt, `facts`, found_text of what
+/// comes; then the files, in `tree/`.
 struct Package {
   std::shared_ptr<const ssh::ProgramOutput> stream;
   std::string basis = {};  ///< the fingerprint of the tree from which it leads; empty: of none
   Compression compression = Compression::zstd;
-  bool changes_names = false;   ///< Delta's
-  std::string incoming_digest;  ///< digest_of what comes
-  std::size_t files = 0;        ///< that come
-  std::uint64_t bytes = 0;      ///< of them, uncompressed
-  std::uint64_t archived = 0;   ///< about so large is the archive before it is compressed
-  std::string key = {};         ///< of a sealed one: the password of openssl's AES; else empty
+  bool changes_names = false;  ///< Delta's
+  std::size_t files = 0;       ///< that come
+  std::uint64_t bytes = 0;     ///< of them, uncompressed
+  std::uint64_t archived = 0;  ///< about so large is the archive before it is compressed
+  std::string key = {};        ///< of a sealed one: the password of openssl's AES; else empty
   std::shared_ptr<std::optional<Sum>> sum = {};  ///< of a sealed one: known once it was made
 };
 

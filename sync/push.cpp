@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "ssh/quote.h"
 #include "ssh/random_hex.h"
 #include "ssh/script.h"
 #include "sync/listing.h"
@@ -100,16 +101,19 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
       names_(tree),
       listener_(listener),
       options_(options) {
+  const auto is_remote = [&hosts](const Destination& each) {
+    return !hosts.at(each.host).is_local;
+  };
   // Hosts that have it from hosts are sent nothing that may be in vain.
-  const Package* guess = relay == Relay::no ? packages_.guess() : nullptr;
+  const bool may_guess = relay == Relay::no && std::ranges::any_of(destinations, is_remote);
+  const Package* guess = may_guess ? packages_.guess() : nullptr;
   for (const Destination& destination : destinations) {
-    const std::string& folder = destination.folder;
-    if (!folder.starts_with('/') && !folder.starts_with("~/") && folder != "~") {
+    if (!ssh::is_anchored(destination.folder)) {
       throw std::invalid_argument(
-          fmt::format("the folder '{}' on the hosts must start with / or ~/", folder));
+          fmt::format("the folder '{}' on the hosts must start with / or ~/", destination.folder));
     }
     slots_.push_back({destination});
-    if (!hosts.at(destination.host).is_local) slots_.back().package = guess;
+    if (is_remote(destination)) slots_.back().package = guess;
   }
   for (Slot& slot : slots_) {
     if (!by_host_.emplace(slot.destination.host, &slot).second) {

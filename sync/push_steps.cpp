@@ -16,13 +16,20 @@
 namespace dtool::tree_sync {
 namespace {
 
-/// What all scripts start with. `lock` is what the first one found.
-std::string preamble(const Place& place, const std::string& lock = {}) {
+/// What all scripts start with.
+std::string preamble(const Place& place) {
   std::string text(ssh::answer_function());
-  text += fmt::format("destination={}\ntree={}\ndigest={}\nknown_lock={}\n",
-                      ssh::quote_path(place.folder), ssh::quote(place.fingerprint),
-                      ssh::quote(place.digest), ssh::quote(lock));
+  text += fmt::format("destination={}\ntree={}\n", ssh::quote_path(place.folder),
+                      ssh::quote(place.fingerprint));
   return text.append(scripts::kManifest);
+}
+
+/// What those go on with that change something. `lock` is what the question found, if that was a
+/// step of its own.
+std::string for_changes(const Place& place, const std::string& lock) {
+  std::string text =
+      fmt::format("digest={}\nknown_lock={}\n", ssh::quote(place.digest), ssh::quote(lock));
+  return text.append(scripts::kChanges);
 }
 
 /// By what ask.sh knows the tree's own folder.
@@ -59,9 +66,9 @@ std::string contents(const Package& package, const Place& place) {
     }
     return "";
   };
-  return fmt::format("incoming_digest={}\npatience={}\nnames_change={}\ndecompress={}\nkey={}\n",
-                     package.incoming_digest, place.patience.count(),
-                     package.changes_names ? "yes" : "no", decompressor(), ssh::quote(package.key));
+  return fmt::format("patience={}\nnames_change={}\ndecompress={}\nkey={}\n",
+                     place.patience.count(), package.changes_names ? "yes" : "no", decompressor(),
+                     ssh::quote(package.key));
 }
 
 /// What a host does with a sealed package beside unpacking it.
@@ -87,9 +94,9 @@ std::string passing_on(const Package& package, const RelayPart& part) {
 
 ssh::Command with_names(std::string_view script, Names& names, const Asked& host,
                         const Place& place) {
-  std::string text = preamble(place, host.lock);
+  std::string text = preamble(place) + for_changes(place, host.lock);
   text += fmt::format("decompress={}\n", host.has_gzip ? "'gzip -dc'" : "cat");
-  return ssh::bash(text.append(script), names.stream(host));
+  return ssh::bash(text.append(scripts::kNames).append(script), names.stream(host));
 }
 
 }  // namespace
@@ -114,6 +121,7 @@ ssh::Command ask_command(const Tree& tree, const Place& place, const std::string
   text += fmt::format("guess={}\n{}others_are_untouched={}\n",
                       leads_from_a_tree ? guess->basis : "nothing", contents(*guess, place),
                       leads_from_a_tree && tree.files.size() < kFew ? "yes" : "no");
+  text += for_changes(place, "");
   return ssh::bash(text.append(scripts::kPackage).append(scripts::kAsk), guess->stream);
 }
 
@@ -156,7 +164,7 @@ std::optional<Asked> read_asked(ssh::HostResult& result) {
 
 ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place,
                             const RelayPart& part) {
-  std::string text = preamble(place, host.lock);
+  std::string text = preamble(place) + for_changes(place, host.lock);
   text += contents(package, place) + "others_are_untouched=no\n";
   if (!package.key.empty()) text += passing_on(package, part);
   text.append(scripts::kPackage).append(scripts::kUnpack);

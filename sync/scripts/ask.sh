@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2030,SC2031,SC2154
 # Tells what of the tree the destination has. Follows manifest.sh; defined before, too: what tells the tree's own folder
 # (root_boot, root_device, root_inode, root_type) and its first file (first, first_identity), the push and this host
-# (push; empty where there is one host), and guess (the tree from which a package leads that standard input has, or the word
-# nothing; then this follows package.sh; empty: there is no package). Where nothing changed since the last push, this is all that is done, with as few
-# processes as can be: find and cmp.
+# (push; empty where there is one host), and guess: the tree from which a package leads that standard input has, or the
+# word nothing; then this follows package.sh. Empty: there is no package. Where nothing changed since the last push, a
+# single process looks at the files, and that is all; where the package fits, all that comes on top is for it.
 
 # Makes the folder where it is missing, as the user would.
 make_destination() {
@@ -47,9 +47,21 @@ is_the_tree_itself() {
   [ "$(stat -c '%i %s %.9Z' -- "./$first" 2> /dev/null)" = "$first_identity" ]
 }
 
+# Fails where a mark is there.
+make_mark() {
+  set -o noclobber
+  { printf '%s\n' "$push" > "$mark"; } 2> /dev/null
+  local state=$?
+  set +o noclobber
+  return $state
+}
+
 # The mark there is that of another host of the same push. Sets holder to it.
 is_with_another() {
-  holder=$(readlink "$mark" 2> /dev/null)
+  local tries=20
+  holder=
+  # One that is being made is empty for a moment.
+  while [ -r "$mark" ] && ! { read -r holder < "$mark"; } 2> /dev/null && ((tries-- > 0)); do sleep 0.05; done
   [ "$holder" != "$push" ] && [ "${holder% *}" = "${push% *}" ]
 }
 
@@ -57,15 +69,22 @@ is_with_another() {
 # slower and does no harm.
 is_in_other_hands() {
   [ -n "$push" ] || return 1
-  ln -s "$push" "$mark" 2> /dev/null && return 1
+  make_mark && return 1
   is_with_another && return
-  [ "$holder" = "$push" ] || ln -sfn "$push" "$mark" 2> /dev/null
+  [ "$holder" = "$push" ] || { rm -f -- "$mark" && make_mark; } 2> /dev/null
   return 1
 }
 
 tell_holder() {
   answer holder "${holder#* }"
   answer state shared
+}
+
+# Who has the folder in hand has the lock as long as sending takes.
+leave_to_others() {
+  [ -n "$push" ] && [ -e "$mark" ] && is_with_another || return 0
+  tell_holder
+  exit 0
 }
 
 # Nothing is there but what an interrupted push may have left.
@@ -81,10 +100,30 @@ is_empty() {
 # The launcher did not know whether that is here when it compressed.
 can_take_guess() { [ -z "$decompress" ] || command -v "${decompress%% *}" > /dev/null; }
 
-tell_what_is_there() {
-  local known='' newest=''
+# So it seems; for sure it is known behind the lock.
+leads_from_here() {
+  local noted=''
+  [ -n "$guess" ] && [ -w . ] && { read -r noted < "$whole"; } 2> /dev/null && [ "$noted" = "$guess" ]
+}
+
+# Sets known to the tree that is whole and untouched there; none: empty.
+find_known() {
+  known=
   { read -r known < "$whole"; } 2> /dev/null
   [ -z "$known" ] || is_untouched || known=
+}
+
+tell_programs() {
+  local program
+  for program in tar find zstd gzip openssl perl python3; do
+    ! command -v $program > /dev/null || answer has $program
+  done
+}
+
+# Behind the lock, when known is found.
+tell_what_is_there() {
+  local newest=''
+  answer lock "$lock"
   read -r newest <&9
   [ "$newest" = "$tree" ] || printf '%s\n' "$tree" > "$lock" || fail_to_write
   if [ -n "$known" ] && [ "$known" = "$tree" ]; then
@@ -95,15 +134,15 @@ tell_what_is_there() {
     answer state guessed
     put_in_place
   elif [ -n "$known" ]; then
+    tell_programs
     answer basis "$known"
     answer state known
   elif is_empty && [ "$guess" = nothing ] && can_take_guess; then
     answer state guessed
     put_in_place
-  elif is_empty; then
-    answer state empty
   else
-    answer state unknown
+    tell_programs
+    if is_empty; then answer state empty; else answer state unknown; fi
   fi
 }
 
@@ -117,6 +156,21 @@ for own in '' "%%$host"; do
     answer state whole
     exit 0
   fi
+done
+leave_to_others
+
+# Where that from which the package leads is there untouched, it need not be asked whose folder this is: the tree's own
+# would be as the tree is now.
+for own in '' "%%$host"; do
+  name_files "$known_as$own"
+  leads_from_here || continue
+  take_lock
+  find_known
+  if [ -n "$known" ]; then
+    tell_what_is_there
+    exit 0
+  fi
+  exec 9<&-
 done
 
 home_device=
@@ -134,14 +188,7 @@ fi
 own=
 [ "$device" = "$home_device" ] || own=%%$host
 name_files "$known_as$own"
-# Who has the folder in hand has the lock as long as sending takes.
-if [ -n "$push" ] && [ -L "$mark" ] && is_with_another; then
-  tell_holder
-  exit 0
-fi
+leave_to_others
 take_lock
-answer lock "$lock"
-for program in tar find zstd gzip openssl perl python3; do
-  ! command -v $program > /dev/null || answer has $program
-done
+find_known
 tell_what_is_there

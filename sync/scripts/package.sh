@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2030,SC2031,SC2034,SC2154
-# How a package (sync/package.h) is put in its place: standard input has it. Follows manifest.sh, and is followed by unpack.sh or
-# ask.sh, which take the lock before. Defined before, too: incoming_digest, names_change (no where the tree has the files that it
-# had), decompress (empty: it is not compressed), patience (seconds), key (of a sealed package, which pass_on.sh, between these
-# two, gets; else empty), and others_are_untouched (yes: ask.sh has looked at all files behind this very lock, and they are few).
-# What comes is unpacked aside and looked at; only then do all new files take their places together.
+# How a package (sync/package.h) is put in its place: standard input has it. Follows changes.sh, and is followed by unpack.sh or
+# ask.sh, which take the lock before. Defined before, too: names_change (no where the tree has the files that it had), decompress
+# (empty: it is not compressed), patience (seconds), key (of a sealed package, which pass_on.sh, between these two, gets; else
+# empty), and others_are_untouched (yes: ask.sh has looked at all files behind this very lock, and they are few).
+# What comes is unpacked aside; only when all of it is there do all new files take their places together.
 
 # Whatever it is, rsync then does it in its own way, and tells better what is wrong.
 give_up() {
@@ -89,26 +89,29 @@ place_files() {
   fi
 }
 
-# Before anything takes its place.
+# Before anything takes its place. What settle_changes will look at has only to be there: tar does not notice where an archive
+# was cut off between two files.
 expect_what_was_announced() {
-  local sum=''
+  local name reason="the package is not what was announced"
   cd "$staging/tree" || give_up "the package cannot be entered"
-  look "$work/incoming" "$facts" 2> /dev/null | sha256sum | read -r sum _
-  [ "$sum" = "$incoming_digest" ] || give_up "the package is not what was announced"
+  if [ "$others_are_untouched" = no ]; then
+    if [ ! -e "$work/facts" ] || ! are_as "$work/facts" "$work/incoming" "$facts"; then give_up "$reason"; fi
+  else
+    mapfile -d '' names < "$work/incoming"
+    mapfile -d '' announced < "$work/facts"
+    for name in "${names[@]}"; do [[ -e $name || -L $name ]] || give_up "$reason"; done
+  fi
   cd "$OLDPWD" || give_up "the folder has gone"
-  [ "$others_are_untouched" = no ] || mapfile -d '' incoming < "$work/incoming"
 }
 
 # As settle, where all the other files have just been seen to be untouched: only those that have come are looked at, and their
 # stamps put in place of the old ones. Fails where that cannot be done for sure.
 settle_changes() {
-  local lines=() record name line low high middle sum=''
-  [ "$others_are_untouched" = yes ] && [ "$names_change" = no ] && ((${#incoming[@]} > 0)) || return 1
+  local lines=() record name line low high middle
+  [ "$others_are_untouched" = yes ] && [ "$names_change" = no ] && ((${#names[@]} > 0)) || return 1
   mapfile lines < "$stamps"
   # One look for both, as settle: an edit since they took their places is seen.
-  find "${incoming[@]/#/./}" -maxdepth 0 ! -type d -printf "$facts" -fprintf "$stamps" "${stamp%\\n}\\0" 2> /dev/null |
-    sha256sum | read -r sum _
-  [ "$sum" = "$incoming_digest" ] || return 1
+  [ "$(look_at_few "$facts" -fprintf "$stamps" "${stamp%\\n}\\0" 2> /dev/null)"$'\n' = "${announced-}" ] || return 1
   while IFS= read -r -d '' record; do
     # Stamps are sorted by name, as the manifest is.
     name=${record#* ./}
@@ -128,7 +131,7 @@ settle_changes() {
 
 # Behind the lock, in the destination. Answers unpacked and removed, or broken.
 put_in_place() {
-  local said='' incoming=()
+  local said='' names=() announced=()
   remove_leftovers
   staging=$PWD/.~dtool~.$$$RANDOM
   work=$staging

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # Gets a sealed package into the file $work/package, from the launcher (standard input) or from another host, and hands it to
-# further hosts while it comes. Follows manifest.sh, before package.sh. Defined before: key (that seals it), secret (who says it
+# further hosts while it comes. Follows changes.sh, before package.sh. Defined before: key (that seals it), secret (who says it
 # is handed the package; empty: nobody is), serve_with_perl and serve_with_python (programs), parent_address (empty: the launcher
 # sends), parent_port, parent_secret, package_size and package_digest (of what a parent sends). Neither key nor secrets become
 # arguments or variables of a program, which other users could see.

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Deletes what dtool put there before and the tree no longer has, and notes that the tree is whole. Follows manifest.sh;
+# Deletes what dtool put there before and the tree no longer has, and notes that the tree is whole. Follows names.sh;
 # runs after rsync. Standard input: the tree's names.
 enter_destination
 find_manifest
@@ -13,5 +13,5 @@ remove < "$work/stale"
 save_manifest "$work/new"
 # Where times are kept less finely than here, the next push compares again.
 settle
-[ ! -L "$mark" ] || rm -f "$mark"
+[ ! -e "$mark" ] || rm -f "$mark"
 answer removed "$removed"

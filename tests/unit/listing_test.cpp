@@ -41,7 +41,7 @@ TEST_F(ListingTest, TheDigestIsWhatTheHostsFindPrints) {
   fs::permissions(scratch_.path() / "tree/a", static_cast<fs::perms>(0640));
   const std::string command =
       "cd " + ssh::quote((scratch_.path() / "tree").native()) +
-      " && find ./-link ./a ./sub/* -maxdepth 0 -printf '%p\\0%s %T@ %m %l\\0' | sha256sum";
+      " && find ./-link ./a ./sub/* -maxdepth 0 -printf '%p %s %T@ %m %l\\n' | sha256sum";
   EXPECT_EQ(output_of(command).substr(0, 64), list().digest);
 }
 

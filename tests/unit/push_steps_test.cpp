@@ -1,5 +1,6 @@
 // A host's side of a push, on this machine: what its scripts do where a whole push does not lead.
 #include "sync/push_steps.h"
+#include "ssh/quote.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -187,9 +188,31 @@ TEST_F(GuessedTest, AfterAGuessOnlyWhatCameIsLookedAtAgain) {
     ssh::HostResult answer =
         run(ask_command(tree_, {"~/code", now.fingerprint, now.digest}, "", &*guess));
     EXPECT_TRUE(read_unpacked(answer).value().is_whole) << answer.out << answer.err;
-    EXPECT_EQ(scratch_.read("looks"), "looked\nlooked\nlooked\n")
-        << "at all before, at what came aside, at what came in its place";
+    EXPECT_EQ(scratch_.read("looks"), "looked\nlooked\n")
+        << "at all before, at what came in its place";
   }
+}
+
+TEST_F(GuessedTest, AnArchiveCutOffBetweenTwoFilesChangesNothing) {
+  scratch_.write("tree/b", "changed, too");
+  tree_ = read_tree(scratch_.path() / "tree", {});
+  const Listing now = list_tree(tree_);
+  auto guess = pack(tree_, now, before_.entries, Compression::gzip);
+  guess->basis = before_.fingerprint;
+  ASSERT_EQ(guess->files, 2U);
+  auto cut = std::make_shared<ssh::ProgramOutput>(*guess->stream);
+  // A block for the header of each and one for what is in it; the list of removed files is empty,
+  // and a file has a header for its time, too.
+  const std::string words = ssh::quote_all(cut->arguments);
+  cut->arguments = {"bash", "-c", words + " | head -c $((512 * (2 + 1 + 2 + 4)))"};
+  guess->stream = cut;
+  const auto asked = ask_command(tree_, {"~/code", now.fingerprint, now.digest}, "", &*guess);
+  ssh::HostResult answer = run(asked);
+  EXPECT_EQ(read_asked(answer).value().state, Asked::State::guessed);
+  EXPECT_FALSE(read_unpacked(answer).value().is_whole);
+  EXPECT_NE(read_unpacked(answer).value().reason.find("not what was announced"), std::string::npos)
+      << answer.out << answer.err;
+  EXPECT_EQ(scratch_.read("code/a"), "content\n");
 }
 
 TEST_F(GuessedTest, WhatIsEditedWhileItTakesItsPlaceIsNotTakenForTheTree) {
@@ -221,13 +244,13 @@ TEST_F(GuessedTest, WhatSomebodyEditedThereIsNotTakenForTheTreeThatWasGuessed) {
 
 TEST_F(PushStepsTest, APackageThatNeverEndsHoldsUpNobody) {
   const Listing listing = list_tree(tree_);
-  Place place{"~/code", listing.fingerprint, listing.digest};
-  ssh::HostResult answer = run(ask_command(tree_, place, ""));
-  const auto asked = read_asked(answer);
-  ASSERT_TRUE(asked && asked->compression) << answer.error << answer.err;
   auto endless = std::make_shared<ssh::ProgramOutput>();
   endless->arguments = {"tail", "-f", "/dev/null"};
   for (const Seal seal : {Seal::yes, Seal::no}) {
+    Place place{seal == Seal::yes ? "~/sealed" : "~/open", listing.fingerprint, listing.digest};
+    ssh::HostResult answer = run(ask_command(tree_, place, ""));
+    const auto asked = read_asked(answer);
+    ASSERT_TRUE(asked && asked->compression) << answer.error << answer.err;
     const auto package = pack(tree_, listing, {}, *asked->compression, seal);
     ASSERT_TRUE(package);
     Package silent = *package;

@@ -60,7 +60,7 @@ struct FakeRemote : ssh::Remote {
     if (!is_rsync) {
       const std::string& script = std::get<ssh::Command>(task.step).input;
       step = script.find("root_inode=") != script.npos        ? "ask"
-             : script.find("incoming_digest=") != script.npos ? "unpack"
+             : script.find("names_change=") != script.npos ? "unpack"
              : script.find("in_the_way=()") != script.npos    ? "prepare"
                                                               : "prune";
       const bool has_guess = std::get<ssh::Command>(task.step).input_from != nullptr;
