@@ -25,8 +25,8 @@ constexpr std::uint64_t kSmall = 32'000;
 /// So much may go in vain where nothing is known to have been sent from a folder, which is once;
 /// and it does not all go, since a host that does not want it ends the command.
 constexpr std::uint64_t kFirst = 8'000'000;
-/// Up to here zstd's window is 256 KiB and not 2 MiB: a host is done sooner, since memory that it
-/// takes it takes time to get, and the archive is hardly larger.
+/// Up to here zstd's window is 256 KiB and not 2 MiB: hosts are done sooner, since getting memory
+/// takes time, and the archive is hardly larger.
 constexpr std::uint64_t kNarrow = 8'000'000;
 /// What an archive adds to each file or folder, its name and time included.
 constexpr std::uint64_t kHeaders = 1536;

@@ -116,7 +116,7 @@ ssh::Command ask_command(const Tree& tree, const Place& place, const std::string
   std::string text = preamble(place) + identity(tree);
   text += fmt::format("push={}\nguess=\n", ssh::quote(push));
   if (guess == nullptr) return ssh::bash(text.append(scripts::kAsk));
-  constexpr std::size_t kFew = 2000;  // of which bash can hold the stamps
+  constexpr std::size_t kFew = 2000;  // most_arguments of manifest.sh: bash can hold their stamps
   const bool leads_from_a_tree = !guess->basis.empty();
   text += fmt::format("guess={}\n{}others_are_untouched={}\n",
                       leads_from_a_tree ? guess->basis : "nothing", contents(*guess, place),

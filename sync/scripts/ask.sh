@@ -47,36 +47,32 @@ is_the_tree_itself() {
   [ "$(stat -c '%i %s %.9Z' -- "./$first" 2> /dev/null)" = "$first_identity" ]
 }
 
-# Fails where a mark is there.
+# Fails where it is there. Hosts that are reached as other users read it, too.
 make_mark() {
+  local state
   set -o noclobber
-  { printf '%s\n' "$push" > "$mark"; } 2> /dev/null
-  local state=$?
+  umask 022
+  { printf '%s\n' "${push#* }" > "$mark"; } 2> /dev/null
+  state=$?
+  umask 077
   set +o noclobber
   return $state
 }
 
-# The mark there is that of another host of the same push. Sets holder to it.
+# The mark is another host's. Sets holder to that.
 is_with_another() {
   local tries=20
   holder=
   # One that is being made is empty for a moment.
   while [ -r "$mark" ] && ! { read -r holder < "$mark"; } 2> /dev/null && ((tries-- > 0)); do sleep 0.05; done
-  [ "$holder" != "$push" ] && [ "${holder% *}" = "${push% *}" ]
+  [ -n "$holder" ] && [ "$holder" != "${push#* }" ]
 }
 
-# Another host of the same push has this very folder in hand. Two that replace an old mark at once both send, which is
-# slower and does no harm.
-is_in_other_hands() {
-  [ -n "$push" ] || return 1
-  make_mark && return 1
-  is_with_another && return
-  [ "$holder" = "$push" ] || { rm -f -- "$mark" && make_mark; } 2> /dev/null
-  return 1
-}
+# Another host of the same push has this very folder in hand.
+is_in_other_hands() { [ -n "$push" ] && ! make_mark && is_with_another; }
 
 tell_holder() {
-  answer holder "${holder#* }"
+  answer holder "$holder"
   answer state shared
 }
 
@@ -103,7 +99,7 @@ can_take_guess() { [ -z "$decompress" ] || command -v "${decompress%% *}" > /dev
 # So it seems; for sure it is known behind the lock.
 leads_from_here() {
   local noted=''
-  [ -n "$guess" ] && [ -w . ] && { read -r noted < "$whole"; } 2> /dev/null && [ "$noted" = "$guess" ]
+  [ "${names_change-}" = no ] && [ -w . ] && { read -r noted < "$whole"; } 2> /dev/null && [ "$noted" = "$guess" ]
 }
 
 # Sets known to the tree that is whole and untouched there; none: empty.
@@ -149,6 +145,7 @@ tell_what_is_there() {
 make_destination
 enter_destination
 name_destination
+mark=$marks.${push% *}
 read -r host < /proc/sys/kernel/hostname
 for own in '' "%%$host"; do
   name_files "$known_as$own"
@@ -159,14 +156,14 @@ for own in '' "%%$host"; do
 done
 leave_to_others
 
-# Where that from which the package leads is there untouched, it need not be asked whose folder this is: the tree's own
-# would be as the tree is now.
+# Where that from which the package leads is there untouched, it need not be asked whose folder this is: of the tree's own the
+# files that changed would be as they are now. Files that came or went are not looked at.
 for own in '' "%%$host"; do
   name_files "$known_as$own"
   leads_from_here || continue
   take_lock
   find_known
-  if [ -n "$known" ]; then
+  if [ "$known" = "$guess" ]; then
     tell_what_is_there
     exit 0
   fi

@@ -30,6 +30,8 @@ remove_leftovers() {
   done
 }
 
+remove_marks() { ! compgen -G "$marks*" > /dev/null || rm -f -- "$marks"*; }
+
 # Writes the names that only file $1 has, of $1 and $2, to file $3.
 only_in() {
   comm -z -23 "$1" "$2" > "$3" || fail "cannot compare lists of files" "GNU coreutils 8.25 or later must be there"

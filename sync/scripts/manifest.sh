@@ -9,8 +9,9 @@
 export LC_ALL=C
 shopt -s lastpipe
 trees=$HOME/.dtool/trees
-# By which hosts that share the destination find each other: a file that names the push and the host that has it in hand.
-mark=.~dtool~mark
+# By which hosts of a push that share the destination find each other: a file of that push, which names the host that has the
+# destination in hand. What an interrupted push has left is in nobody's way.
+marks=.~dtool~mark
 
 # $1: a sentence, $2: a hint
 fail() {
@@ -81,17 +82,19 @@ look_at_many() {
   sed -z 's,^,./,' "$1" | xargs -0 sh -c 'format=$0; exec find "$@" -maxdepth 0 ! -type d -printf "$format"' "$2"
 }
 
-# Whether what look says of list $2 in format $3 is what file $1 has.
+# Whether what look says of list $2 in format $3 is what file $1 has. A last name that ends in an end of line never is.
 are_as() {
   local names known
   mapfile -d '' -n "$most_arguments" names < "$2"
-  if ((${#names[@]} < most_arguments)); then
+  if ((${#names[@]} == 0)); then
+    [ ! -s "$1" ]
+  elif ((${#names[@]} < most_arguments)); then
     mapfile -d '' -n 1 known < "$1"
-    [ "$(look_at_few "$3" 2> /dev/null)"$'\n' = "${known-}" ]
+    [ "$(look_at_few "$3")"$'\n' = "${known-}" ]
   else
-    look "$2" "$3" 2> /dev/null | cmp -s - "$1"
+    look "$2" "$3" | cmp -s - "$1"
   fi
-}
+} 2> /dev/null
 
 # Nobody has touched what the last push left there.
 is_untouched() { [ -s "$stamps" ] && are_as "$stamps" "$manifest" "$stamp"; }

@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2030,SC2031,SC2034,SC2154
 # The tree's names on their way before and after rsync. Follows changes.sh. Defined before, too: decompress.
+
 # Makes a folder for lists of names, which ends with the script.
 make_work() {
   work=$(mktemp -d "$trees/work.XXXXXX") || fail_to_write

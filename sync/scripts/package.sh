@@ -8,6 +8,7 @@
 # Whatever it is, rsync then does it in its own way, and tells better what is wrong.
 give_up() {
   answer broken "$1"
+  ! command -v gzip > /dev/null || answer has gzip  # for the names that go with rsync
   exit 0
 }
 
@@ -89,8 +90,8 @@ place_files() {
   fi
 }
 
-# Before anything takes its place. What settle_changes will look at has only to be there: tar does not notice where an archive
-# was cut off between two files.
+# Before anything takes its place. What is looked at once more where it lies then has only to be there: tar does not notice
+# where an archive was cut off between two files. Sets names and announced, for settle_changes.
 expect_what_was_announced() {
   local name reason="the package is not what was announced"
   cd "$staging/tree" || give_up "the package cannot be entered"
@@ -158,7 +159,7 @@ put_in_place() {
   [ ! -s "$work/removed" ] || remove < "$work/removed"
   [ "$names_change" = no ] || save_manifest "$work/new"
   # Before their stamps are taken: a file whose other name goes is changed by that.
-  rm -rf -- "$staging" "$mark" 2> /dev/null || remove_folder "$staging"
+  rm -rf -- "$staging" "$marks"* 2> /dev/null || remove_folder "$staging"
   if [ -z "$key" ]; then staging='' work=''; fi  # else a file that is being served may be left
   settle_changes || settle || give_up "the tree is not what it should be"
   answer unpacked yes

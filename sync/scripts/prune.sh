@@ -13,5 +13,5 @@ remove < "$work/stale"
 save_manifest "$work/new"
 # Where times are kept less finely than here, the next push compares again.
 settle
-[ ! -e "$mark" ] || rm -f "$mark"
+remove_marks
 answer removed "$removed"

@@ -193,6 +193,68 @@ TEST_F(GuessedTest, AfterAGuessOnlyWhatCameIsLookedAtAgain) {
   }
 }
 
+TEST_F(GuessedTest, WhereFilesOnlyGoThePackageDoesIt) {
+  scratch_.write("tree/a", "content\n");
+  scratch_.write("tree/b");
+  tree_ = read_tree(scratch_.path() / "tree", {});
+  const Listing both = list_tree(tree_);
+  const Place place{"~/both", both.fingerprint, both.digest};
+  ssh::HostResult answer = run(ask_command(tree_, place, ""));
+  run(unpack_command(*pack(tree_, both, {}, Compression::gzip), read_asked(answer).value(), place));
+  fs::remove(scratch_.path() / "tree/b");
+  tree_ = read_tree(scratch_.path() / "tree", {});
+  const Listing one = list_tree(tree_);
+  const Place place_of_one{"~/both", one.fingerprint, one.digest};
+  answer = run(ask_command(tree_, place_of_one, ""));
+  const auto asked = read_asked(answer);
+  ASSERT_EQ(asked.value().state, Asked::State::known);
+  const auto package = pack(tree_, one, both.entries, Compression::gzip);
+  answer = run(unpack_command(*package, *asked, place_of_one));
+  EXPECT_TRUE(read_unpacked(answer).value().is_whole) << answer.out << answer.err;
+  EXPECT_EQ(read_unpacked(answer).value().removed, 1U);
+  answer = run(unpack_command(*package, *asked, place_of_one));
+  EXPECT_TRUE(read_unpacked(answer).value().is_whole) << "as another launcher would find it";
+}
+
+TEST_F(GuessedTest, TheTreesOwnFolderStaysAsItIsThoughAnotherLauncherSentIt) {
+  scratch_.write("tree/b");
+  tree_ = read_tree(scratch_.path() / "tree", {});
+  const Listing before = list_tree(tree_);
+  const std::string folder = scratch_.path() / "home of both";
+  const Place place{folder, before.fingerprint, before.digest};
+  ssh::HostResult answer = run(ask_command(tree_, place, ""));
+  run(unpack_command(*pack(tree_, before, {}, Compression::gzip), read_asked(answer).value(),
+                     place));
+  // Now it is sent from there, without one of its files.
+  tree_ = read_tree(folder, {"b"});
+  const Listing now = list_tree(tree_);
+  auto guess = pack(tree_, now, before.entries, Compression::gzip);
+  guess->basis = before.fingerprint;
+  answer = run(ask_command(tree_, {folder, now.fingerprint, now.digest}, "", &*guess));
+  EXPECT_EQ(read_asked(answer).value().state, Asked::State::same_folder) << answer.out;
+  EXPECT_TRUE(fs::exists(fs::path(folder) / "b"));
+}
+
+TEST_F(PushStepsTest, OneOfTheHostsThatShareAFolderHasItInHand) {
+  const Listing listing = list_tree(tree_);
+  const Place place{"~/shared", listing.fingerprint, listing.digest};
+  const auto ask = [&](const std::string& push) {
+    ssh::HostResult answer = run(ask_command(tree_, place, push));
+    return read_asked(answer).value();
+  };
+  EXPECT_EQ(ask("old.0 7").state, Asked::State::empty);
+  EXPECT_EQ(ask("new.0 1").state, Asked::State::empty)
+      << "what an old push left is in nobody's way";
+  EXPECT_EQ(ask("new.0 2").state, Asked::State::shared);
+  EXPECT_EQ(ask("new.0 2").holder, 1U);
+  EXPECT_EQ(ask("new.0 1").state, Asked::State::empty) << "it may ask again";
+  const auto asked = ask("new.1 2");
+  EXPECT_EQ(asked.state, Asked::State::empty);
+  run(unpack_command(*pack(tree_, listing, {}, Compression::gzip), asked, place));
+  for (const auto& entry : fs::directory_iterator(scratch_.path() / "shared"))
+    EXPECT_FALSE(entry.path().filename().native().starts_with(".~dtool~")) << entry.path();
+}
+
 TEST_F(GuessedTest, AnArchiveCutOffBetweenTwoFilesChangesNothing) {
   scratch_.write("tree/b", "changed, too");
   tree_ = read_tree(scratch_.path() / "tree", {});

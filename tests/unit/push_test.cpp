@@ -59,10 +59,10 @@ struct FakeRemote : ssh::Remote {
     std::string step = "rsync";
     if (!is_rsync) {
       const std::string& script = std::get<ssh::Command>(task.step).input;
-      step = script.find("root_inode=") != script.npos        ? "ask"
+      step = script.find("root_inode=") != script.npos     ? "ask"
              : script.find("names_change=") != script.npos ? "unpack"
-             : script.find("in_the_way=()") != script.npos    ? "prepare"
-                                                              : "prune";
+             : script.find("in_the_way=()") != script.npos ? "prepare"
+                                                           : "prune";
       const bool has_guess = std::get<ssh::Command>(task.step).input_from != nullptr;
       if (step == "ask" && has_guess && tells_guesses) step = "ask with a guess";
       if (step == "unpack") packages.push_back(std::get<ssh::Command>(task.step).input_from);
