@@ -5,6 +5,7 @@
 #include <torch/utils.h>
 #include <torch/version.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -193,6 +194,9 @@ int run(int argc, char** argv) {
   if (options.rollout) return roll_out(*experiment, options);
   const auto place = place_from(process_environment, options);
   if (!place) throw UsageError("dtool-trainer-worker is started by dtool-trainer, not by hand");
+  // gloo writes into sockets with writev: a peer that is gone is to be an error of the operation,
+  // and not this process's end.
+  if (place->world_size > 1) std::signal(SIGPIPE, SIG_IGN);
   const Meeting meeting = meet(*place, options.rendezvous_timeout);
   const Job job =
       options.comm ? comm_job(*options.comm, meeting) : training_job(*experiment, options, meeting);

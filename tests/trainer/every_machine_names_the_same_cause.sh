@@ -15,7 +15,7 @@ small=(data.train_samples=3000 data.test_samples=300 logging.every_steps=20)
 start() {
   local machine listener
   listener=127.0.0.1:$(free_port)
-  rm -rf ./*.log out
+  rm -rf ./*.log out gone
   pids=()
   for ((machine = 0; machine < machines; machine++)); do
     LD_PRELOAD=$preload "$trainer" e.toml --machine_id $machine --distributed_nodes 3 --nproc_per_node $ranks \
@@ -25,8 +25,6 @@ start() {
   done
 }
 
-# A process whose parent is gone may wait for another to take notice of its end.
-has_ended() { is_gone "$1" || grep -q '^State:.Z' "/proc/$1/status" 2> /dev/null; }
 is_over() {
   local pid
   for pid in "${pids[@]}" "${workers[@]}"; do has_ended "$pid" || return 1; done
@@ -85,7 +83,7 @@ train; broken SEGV 2
 ended 'a worker crashes' '1 1 1' "rank 2 on machine 2 \($host\) was killed by signal 11 \(Segmentation fault\)"
 train; broken USR1 2
 ended 'a library ends a worker' '1 1 1' "rank 2 on machine 2 \($host\) failed with exit code 3: a library is out of luck"
-train; broken USR2 1
+train; broken PIPE 0; sleep 0.5; broken USR2 1
 ended 'an exception that nobody catches' '1 1 1' \
   "rank 1 on machine 1 \($host\): nobody catches this"
 train; broken KILL 0
@@ -94,7 +92,7 @@ ranks=2
 train; broken KILL 1 3 5
 ended 'three ranks are killed at once' '1 1 1' "rank [135] on machine [012] \($host\) was killed by signal 9 \(Killed\)"
 ranks=1
-train checkpoint.every_epochs=1; rm -rf out; : > out
+train checkpoint.every_epochs=1; mv out gone; : > out  # at once: rank 0 goes on writing there
 ended 'an exception: the output folder is gone' '1 1 1' "rank 0 on machine 0 \($host\) failed with exit code 1: .*out/.*"
 train; kill -KILL "${pids[1]}"
 ended "a machine's dtool-trainer is killed" '1 - 1' "machine 1 \($host\) was lost: its dtool-trainer ended without a word"
@@ -117,7 +115,8 @@ all_workers
 await 60 "loading" grep -q data.train_samples machine0.log
 broken KILL 1
 ended 'a worker is killed while it loads data' '1 1 1' "rank 1 on machine 1 \($host\) was killed by signal 9 \(Killed\)"
-digits_experiment e.toml "${common[@]}" data.train_samples=640 data.test_samples=400000 train.epochs=1 logging.every_steps=1
+digits_experiment e.toml "${common[@]}" data.train_samples=640 data.test_samples=100000 'model.hidden=[2048]' \
+  train.epochs=1 logging.every_steps=1
 start
 all_workers
 await 100 "the test" grep -q 'step 1 ' machine0.log
@@ -133,7 +132,7 @@ ended 'a worker breaks after its last step' '1 1 1' \
   "rank 2 on machine 2 \($host\) was killed by signal 6 \(Aborted\): broken at the very end"
 
 # A rank that hangs is found by its silence.
-common[0]=distributed.collective_timeout_seconds=3
+common=(distributed.collective_timeout_seconds=3 checkpoint.best=false)  # without a wait for the disk between steps
 train; broken STOP 1
 ended 'a worker hangs (after the collective timeout, here 3 s)' '1 1 1' "no sign of life from rank 1 on machine 1 \($host\)"
 train; kill -STOP "${pids[1]}" "${workers[1]}"

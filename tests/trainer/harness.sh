@@ -13,6 +13,7 @@ clean_up() {
   rm -rf "$work"
 }
 trap clean_up EXIT
+trap 'echo "FAILED: line $LINENO: $BASH_COMMAND" >&2' ERR
 cd "$work"
 
 fail() {
@@ -50,13 +51,18 @@ await() {
 children() { cat "/proc/$1/task/$1/children" 2> /dev/null; }
 has_children() { [ "$(children "$1" | wc -w)" -eq "$2" ]; }
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
+# A process whose parent is gone may wait for another to take notice of its end.
+has_ended() { is_gone "$1" || grep -q '^State:.Z' "/proc/$1/status" 2> /dev/null; }
 is_training() { grep -q samples/s "$1"; }
 
 # The process id of a supervisor's worker with this rank.
 worker_of() {
-  local pid
-  for pid in $(children "$1"); do
-    if tr '\0' '\n' < "/proc/$pid/environ" | grep -qx "RANK=$2"; then echo "$pid"; return; fi
+  local pid deadline=$((SECONDS + 20))
+  while [ $SECONDS -lt $deadline ]; do  # one that was just forked has its parent's environment still
+    for pid in $(children "$1"); do
+      if grep -zaqxF "RANK=$2" "/proc/$pid/environ" 2> /dev/null; then echo "$pid"; return; fi
+    done
+    sleep 0.1
   done
   fail "process $1 has no worker of rank $2"
 }

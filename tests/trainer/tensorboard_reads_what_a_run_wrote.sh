@@ -59,9 +59,10 @@ digits_experiment long.toml train.epochs=100000 checkpoint.every_epochs=3 "${com
 supervisor=$!
 started+=("$supervisor")
 await 60 "a checkpoint and an epoch after it" eval '[ -e killed/checkpoints ] && [ -n "$(ls killed/checkpoints)" ] && sleep 0.3'
+worker=$(worker_of "$supervisor" 0)
 kill -KILL "$supervisor"
 await_exit "$supervisor"
-await 10 "the worker's end" eval '! grep -qs "$work/killed" /proc/[0-9]*/environ || sleep 0.2'
+await 10 "the worker's end" has_ended "$worker"
 [ "$(tail -c 1 killed/metrics.jsonl | od -An -tx1)" = ' 0a' ] || fail "half a line in metrics.jsonl"
 first=(killed/tensorboard/events.out.tfevents.*)
 code=0

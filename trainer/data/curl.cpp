@@ -38,6 +38,7 @@ struct Child {
   dup2(output, STDERR_FILENO);
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+  signal(SIGPIPE, SIG_DFL);
   execv(program, arguments);
   _exit(127);
 }

@@ -9,6 +9,7 @@
 
 #include "trainer/launch/cause_exchange.h"
 #include "trainer/launch/line_socket.h"
+#include "trainer/launch/own_pause.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -42,6 +43,7 @@ class CauseClient : public CauseExchange {
   std::string host_of_machine_0_;
   std::optional<Outcome> outcome_;
   Clock::time_point last_heard_ = Clock::now();
+  OwnPause pause_{2 * kSignOfLife};
   Clock::time_point last_said_ = Clock::now();
 };
 
@@ -76,6 +78,7 @@ void CauseClient::await_welcome() {
 }
 
 void CauseClient::work() {
+  last_heard_ += pause_.take();
   for (const std::string& line : connection_.receive()) {
     last_heard_ = Clock::now();
     if (!outcome_) understand(line);

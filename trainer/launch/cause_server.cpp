@@ -11,6 +11,7 @@
 
 #include "trainer/launch/cause_exchange.h"
 #include "trainer/launch/line_socket.h"
+#include "trainer/launch/own_pause.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -68,6 +69,7 @@ class CauseServer : public CauseExchange {
   int watched_;  ///< epoll
   int listener_ = -1;
   std::vector<std::unique_ptr<Peer>> peers_;
+  OwnPause pause_{2 * kSignOfLife};
   bool has_finished_ = false;
   std::optional<Cause> suspected_;
   std::optional<Outcome> outcome_;
@@ -107,6 +109,8 @@ void CauseServer::watch(int descriptor) {
 }
 
 void CauseServer::work() {
+  const auto pause = pause_.take();
+  for (const auto& peer : peers_) peer->last_heard += pause;
   welcome_new_ones();
   for (const auto& peer : peers_) listen_to(*peer);
   // A stranger that hangs up is forgotten, and so is, at the end, a machine.

@@ -3,18 +3,21 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <utility>
 
 namespace dtool::trainer {
 
 void say_last_words(const std::string& message, const std::string& hint) {
-  static std::atomic_flag said;
-  if (said.test_and_set()) return;
+  static std::mutex saying;  // who comes second waits, since it may end the process
+  static bool said = false;
   const char* pipe = std::getenv(kLastWordsVariable);
   std::string text = pipe == nullptr ? "dtool-trainer: " : "";
   text += message + "\n";
   if (!hint.empty()) text += "hint: " + hint + "\n";
+  const std::lock_guard lock(saying);
+  if (std::exchange(said, true)) return;
   const int descriptor = pipe == nullptr ? STDERR_FILENO : std::atoi(pipe);
   // A process that is about to end has nobody to tell of a failing write.
   [[maybe_unused]] const auto written = write(descriptor, text.data(), text.size());

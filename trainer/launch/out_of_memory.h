@@ -2,9 +2,11 @@
 // and nobody says why.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 namespace dtool::trainer {
 
@@ -16,14 +18,21 @@ std::int64_t count_out_of_memory_kills(const std::filesystem::path& root = "/");
 /// Remembers the count of a while ago.
 class OutOfMemoryWatch {
  public:
-  /// Call now and then, at most about once a second, while nothing is amiss.
-  void nothing_happened() { count_ = count_out_of_memory_kills(); }
+  /// Call at least every few seconds; it looks every other second.
+  void remember() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - at_ < std::chrono::seconds(2)) return;
+    before_ = std::exchange(latest_, count_out_of_memory_kills());
+    at_ = now;
+  }
 
-  /// Whether a process has been ended since then.
-  bool has_happened() const { return count_out_of_memory_kills() > count_; }
+  /// Whether a process has been ended in the last two to four seconds.
+  bool has_happened() const { return count_out_of_memory_kills() > before_; }
 
  private:
-  std::int64_t count_ = count_out_of_memory_kills();
+  std::int64_t latest_ = count_out_of_memory_kills();
+  std::int64_t before_ = latest_;
+  std::chrono::steady_clock::time_point at_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace dtool::trainer

@@ -20,9 +20,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 /// A cause that was reported comes back as everybody's, or another does; where machine 0 does not
-/// answer in time, this machine's own has to do. (A suspicion, machine 0 keeps for 3 s.)
-constexpr auto kAnswerToCertain = std::chrono::seconds(2);
-constexpr auto kAnswerToSuspicion = std::chrono::seconds(5);
+/// answer in time, this machine's own has to do. (A suspicion, machine 0 keeps for 3 s. One that is
+/// dead shows at once, and to hang up on one that is slow would look to it like a loss.)
+constexpr auto kAnswerToCertain = std::chrono::seconds(10);
+constexpr auto kAnswerToSuspicion = std::chrono::seconds(15);
 
 sigset_t watched_signals() {
   sigset_t signals;
@@ -87,8 +88,7 @@ void Supervisor::wait(milliseconds patience) {
   std::vector<pollfd> waiting = {{signals_, POLLIN, 0}};
   if (!exchange_.may_leave()) waiting.push_back({exchange_.descriptor(), POLLIN, 0});
   workers_.add_to(waiting);
-  const int ready = poll(waiting.data(), waiting.size(), static_cast<int>(patience.count()));
-  if (ready == 0) out_of_memory_.nothing_happened();
+  poll(waiting.data(), waiting.size(), static_cast<int>(patience.count()));
 }
 
 void Supervisor::read_signals() {
@@ -135,7 +135,9 @@ std::optional<Cause> Supervisor::watch() {
     exchange_.work();
     if (exchange_.outcome()) return exchange_.outcome()->cause;
     if (own_cause_ && Clock::now() >= answer_due_) return own_cause_;
-    wait(own_cause_ ? milliseconds(100) : milliseconds(kSignOfLife));
+    out_of_memory_.remember();
+    // Twice as often as signs of life are due: what wakes it in between must not delay one.
+    wait(own_cause_ ? milliseconds(100) : milliseconds(kSignOfLife) / 2);
   }
 }
 

@@ -81,6 +81,7 @@ FailureWatch::FailureWatch(const Meeting& meeting, seconds silence,
       stop_process_(std::move(stop_process)),
       last_beats_(meeting.members.size(), 0),
       last_changes_(meeting.members.size(), Clock::now()),
+      pause_(2 * kBeat),
       thread_([this] { watch(); }) {}
 
 FailureWatch::~FailureWatch() {
@@ -140,7 +141,9 @@ std::vector<std::int64_t> FailureWatch::read_beats(c10d::Store& store) {
 void FailureWatch::look_for_silence(c10d::Store& store) {
   const auto beats = read_beats(store);
   std::vector<Member> silent;
+  const auto pause = pause_.take();
   for (std::size_t i = 0; i < beats.size(); ++i) {
+    last_changes_[i] += pause;
     if (beats[i] != last_beats_[i]) last_changes_[i] = Clock::now();
     if (Clock::now() - last_changes_[i] > silence_) silent.push_back(meeting_.members[i]);
   }

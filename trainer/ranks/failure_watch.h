@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "trainer/launch/own_pause.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/ranks/request_exchange.h"
 
@@ -55,6 +56,7 @@ class FailureWatch {
   std::function<void(const std::string&)> stop_process_;
   std::vector<std::int64_t> last_beats_;                             ///< rank 0 only, by rank
   std::vector<std::chrono::steady_clock::time_point> last_changes_;  ///< rank 0 only, by rank
+  OwnPause pause_;                                                   ///< rank 0 only
   std::atomic<bool> failing_ =
       false;  ///< this rank is ending by itself, with an exit code of its own
   std::mutex mutex_;
