@@ -72,7 +72,7 @@ if(DTOOL_TESTS)
   target_compile_definitions(unit_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(unit_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
     PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
-  gtest_discover_tests(unit_tests PROPERTIES LABELS unit TIMEOUT 120)
+  gtest_discover_tests(unit_tests PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_TIMEOUT 60)
 
   # The sync folder's, apart.
   add_executable(sync_tests
@@ -90,7 +90,7 @@ if(DTOOL_TESTS)
     tests/unit/rsync_test.cpp
     tests/unit/tree_test.cpp)
   target_link_libraries(sync_tests PRIVATE dtool_warnings dtool_sync GTest::gtest)
-  gtest_discover_tests(sync_tests PROPERTIES LABELS unit)
+  gtest_discover_tests(sync_tests PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
 endif()
 
 # ---- tests/fuzz: spoilt input for each parser, the same on every run
@@ -106,7 +106,7 @@ if(DTOOL_TESTS)
   target_compile_definitions(fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(fuzz_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
     PkgConfig::tomlplusplus GTest::gtest_main)
-  gtest_discover_tests(fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120)
+  gtest_discover_tests(fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
 endif()
 
 # ---- tests/check_sources: what no compiler checks, one test a check
@@ -148,11 +148,11 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/visible_gpus_test.cpp)
   target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_tests PRIVATE dtool_trainer GTest::gtest_main)
-  gtest_discover_tests(trainer_tests PROPERTIES LABELS trainer)
+  gtest_discover_tests(trainer_tests PROPERTIES LABELS trainer DISCOVERY_TIMEOUT 60)
   add_executable(trainer_fuzz_tests tests/fuzz/data_fuzz.cpp)
   target_compile_definitions(trainer_fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_fuzz_tests PRIVATE dtool_trainer GTest::gtest_main)
-  gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120)
+  gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
   add_executable(trainer_torch_tests
     tests/trainer/actor_critic_test.cpp
     tests/trainer/advantage_statistics_test.cpp
@@ -338,6 +338,8 @@ if(DTOOL_TESTS)
   endforeach()
   # It waits until dtool has tried again for two minutes.
   set_tests_properties(behaviour.a_host_cut_off_for_good_is_named_and_the_others_go_on PROPERTIES TIMEOUT 400)
+  # It waits until a machine has been silent for a minute.
+  set_tests_properties(behaviour.a_failed_run_starts_again PROPERTIES TIMEOUT 400)
   # It waits until a host has been silent for a minute, and for those that do not answer then.
   set_tests_properties(behaviour.a_host_lost_under_mpirun_is_left_out PROPERTIES TIMEOUT 500)
   set_tests_properties(behaviour.lab_slurm_is_a_cluster PROPERTIES TIMEOUT 400)

@@ -60,7 +60,7 @@ end_of_run 'a worker killed'
 expect_cause "rank 1 on machine 1 \($name\) was killed by signal 9 \(Killed\)" 1 2 3
 expect_error '3 of 3 hosts failed'
 expect_error ': exit code 1$'
-expect_no_process_with "$run_id"
+eventually 10 expect_no_process_with "$run_id"
 
 start_run crashed --nproc_per_node 2
 worker_on 3
@@ -68,7 +68,7 @@ kill -SEGV "$REPLY"
 end_of_run 'a worker crashed'
 name=$(fault exec h3 hostname)
 expect_cause "rank [45] on machine 2 \($name\) was killed by signal 11 \(Segmentation fault\)" 1 2 3
-expect_no_process_with "$run_id"
+eventually 10 expect_no_process_with "$run_id"
 
 # The host that is cut off finds out as well, and loses machine 0 from its side.
 start_run cut
@@ -81,7 +81,7 @@ fault mend h2
 end_of_run 'a host cut off'
 expect_cause "$lost" 1 3
 [[ $(last_line_on 2) =~ no\ sign\ of\ life ]] || fail "the host that was cut off says '$(last_line_on 2)'"
-expect_no_process_with "$run_id"
+eventually 10 expect_no_process_with "$run_id"
 
 # A mistake that shows when the workers load their data.
 : >"$out"

@@ -29,7 +29,7 @@ states_are() { [[ $(state_of) == "$1" ]]; }
 # expect_end STATES CAUSE: within 10 s of now.
 expect_end() {
   eventually 30 states_are "$1"
-  eventually 5 expect_no_process_with "$run_id"
+  eventually 20 expect_no_process_with "$run_id"
   expect_exit 1 dtool status "$run_id"
   expect_output "^cause: $2"
   expect_exit 1 dtool logs -f "$run_id"
@@ -123,7 +123,7 @@ eventually 30 expect_no_process_with "$run_id"
 fault hide h1 python3
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag nothing -- bash -c 'sleep 600'
 run_id=$(json 'd["run_id"]')
-eventually 5 grep -q 'neither perl nor python3' <(on 1 cat "/root/.dtool/runs/$run_id/machine0/supervision")
+eventually 5 on 1 grep -q 'neither perl nor python3' "/root/.dtool/runs/$run_id/machine0/supervision"
 expect_exit 0 dtool status "$run_id"
 expect_output '^not supervised: 198[0-9.]*1: neither perl nor python3 is on machine 0'
 expect_exit 0 dtool kill --all --yes --grace 0.5

@@ -8,14 +8,14 @@ lab 3
 touch code
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 # shellcheck disable=SC2016
-timeout 280 "$DTOOL" run --follow --on_failure leave --connect_timeout 1 --runs_on "$DTOOL_LAB_HOSTS" --extra_tag long -- \
+timeout 280 "$DTOOL" run --follow --on_failure leave --connect_timeout 3 --runs_on "$DTOOL_LAB_HOSTS" --extra_tag long -- \
   bash -c 'for ((i = 0; ; i++)); do echo "line $i"; sleep 0.1; [ ! -e /root/end ] || exit 0; done' >"$work/run.out" 2>"$work/run.err" </dev/null &
 running=$!
 has_begun() { for id in 0 1 2; do grep -q "^machine$id: line 10$" "$1" || return 1; done; }
 eventually 30 has_begun "$work/run.out"
-timeout 280 "$DTOOL" logs -f bash_long --connect_timeout 1 >"$work/logs.out" 2>"$work/logs.err" </dev/null &
+timeout 280 "$DTOOL" logs -f bash_long --connect_timeout 3 >"$work/logs.out" 2>"$work/logs.err" </dev/null &
 following=$!
-timeout --foreground 280 "$DTOOL" status bash_long --watch --connect_timeout 1 --interval 0.5 >"$work/watch.out" 2>"$work/watch.err" </dev/null &
+timeout --foreground 280 "$DTOOL" status bash_long --watch --connect_timeout 3 --interval 0.5 >"$work/watch.out" 2>"$work/watch.err" </dev/null &
 watching=$!
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag deaf -- bash -c 'trap "" TERM; while :; do sleep 1; done'
 deaf=$(json 'd["run_id"]')

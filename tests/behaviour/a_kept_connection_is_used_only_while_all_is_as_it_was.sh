@@ -20,7 +20,7 @@ command_on 'h[1-3]'
 expect_logins 3
 # Killed in the middle of a command, it is told, and nothing runs twice.
 before=$(logins)
-"$DTOOL" command --runs_on h1 --command 'echo begun >>~/begun; sleep 1; echo on' >"$out" 2>"$err" &
+"$DTOOL" command --runs_on h1 --command 'echo begun >>~/begun; sleep 30; echo on' >"$out" 2>"$err" &
 pid=$!
 eventually 10 on 1 test -s /root/begun
 keepers | xargs kill -KILL

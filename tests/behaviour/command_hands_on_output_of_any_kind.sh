@@ -39,7 +39,7 @@ done
 ((peak > 0 && peak < 50000)) || fail "dtool took $peak kB of memory"
 
 # A host that never stops talking, and a reader that has heard enough.
-expect_exit 1 dtool command --timeout 1 --runs_on h1,h2 --command 'case $(hostname) in *-1) yes ;; *) echo other ;; esac'
+expect_exit 1 dtool command --timeout 3 --runs_on h1,h2 --command 'case $(hostname) in *-1) sleep 2; yes ;; *) echo other ;; esac'
 expect_output '^h1: y$'
 expect_output '^h2: other$'
 expect_error '^  h1: the command did not end in time'

@@ -16,7 +16,7 @@ sed -i 's/StrictHostKeyChecking yes/StrictHostKeyChecking no/' "$HOME/.ssh/confi
 expect_exit 0 grep 'StrictHostKeyChecking no' "$HOME/.ssh/config"
 
 all="h1,h2,h3,h4,$DTOOL_LAB_DEAD,no-such-host.invalid,nobody-here@h5,h5"
-expect_exit 1 dtool command --connect_timeout 1 --runs_on "$all" --command 'echo hello from $(hostname)'
+expect_exit 1 dtool command --connect_timeout 4 --runs_on "$all" --command 'echo hello from $(hostname)'
 expect_output '^h1: hello from lab-.*-1$'
 expect_output '^h5: hello from lab-.*-5$'
 expect_equal 2 "$(wc -l <"$out")"
@@ -30,7 +30,7 @@ expect_error "^  $DTOOL_LAB_DEAD: no answer from port 22 in time"
 expect_error '^  no-such-host.invalid: cannot resolve no-such-host.invalid'
 expect_error '^  nobody-here@h5: user nobody-here was not let in; tried .*id_ed25519'
 
-expect_exit 1 dtool command --json --connect_timeout 1 --runs_on "$all" --command 'echo hello'
+expect_exit 1 dtool command --json --connect_timeout 4 --runs_on "$all" --command 'echo hello'
 expect_equal 'none unreachable host_key_changed host_key_unknown connect_timed_out unreachable not_authenticated none' \
   "$(jq -r '.hosts[].failure' "$out" | xargs)"
 expect_equal 1 "$(jq .exit_code "$out")"

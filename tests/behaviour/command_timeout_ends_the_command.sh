@@ -9,7 +9,7 @@ running() { on "$1" pgrep -f "$2" >"$work/pids"; }
 not_running() { ! running "$@"; }
 
 for host in h1 local; do
-  expect_exit 1 dtool command --timeout 0.5 --runs_on $host --command 'echo begun; sleep 3071; echo never'
+  expect_exit 1 dtool command --timeout 3 --runs_on $host --command 'echo begun; sleep 3071; echo never'
   expect_output "^$host: begun$"
   expect_no_output never
   expect_error "^  $host: the command did not end in time"
@@ -19,7 +19,7 @@ eventually 10 not_running h1 'sleep 307[1]'
 expect_exit 1 pgrep -f 'sleep 307[1]'
 
 # Not even by asking kindly.
-expect_exit 1 dtool command --timeout 0.5 --runs_on h1,h2 --command \
+expect_exit 1 dtool command --timeout 3 --runs_on h1,h2 --command \
   'case $(hostname) in *-1) trap "" TERM HUP INT; echo deaf; while :; do sleep 3072; done ;; *) echo well ;; esac'
 expect_output '^h1: deaf$'
 expect_output '^h2: well$'

@@ -85,11 +85,12 @@ expect_exit 2 config --distribute_public_key --public_key key
 expect_error 'is not a public key'
 
 # The picture on a terminal of 80 columns and 24 rows
-printf 'for i in 1 2 3 4 5 6; do printf "step %%s of a long line that does not fit into eighty columns, whatever one does\\n" $i; sleep 0.3; done\n' >steps.sh
+printf 'for i in 1 2 3 4 5 6; do printf "step %%s of a long line that does not fit into eighty columns, whatever one does\\n" $i; sleep 0.3; [ $i != 4 ] || until [ -e ~/seen ]; do sleep 0.1; done; done\n' >steps.sh
 tmux -L "$test_name-$$" -f /dev/null new-session -d -x 80 -y 24 "$(printf '%q ' "$DTOOL" config --runs_on "$DTOOL_LAB_HOSTS" --follow --config_script steps.sh); sleep 2"
 picture() { tmux -L "$test_name-$$" capture-pane -p; }
 shows_rows() { picture >"$work/picture"; [[ $(grep -cE '^ *198\..*: step [2-5] of' "$work/picture") == 3 && $(grep -c . "$work/picture") == 3 ]]; }
 eventually 20 shows_rows
+for host in 1 2 3; do on "$host" touch seen; done
 shows_end() { picture | grep -q '3 of 3 hosts set up'; }
 eventually 20 shows_end
 tmux -L "$test_name-$$" kill-server || true

@@ -14,9 +14,11 @@ ends_with() {
 }
 
 # One at a time: the second has begun, the third and fourth never do.
-begin command --width 1 --runs_on 'h[1-4]' --command 'echo begun; touch begun; case $(hostname) in *-2) sleep 1.5 ;; esac; echo ended'
+begin command --width 1 --runs_on 'h[1-4]' --command 'echo begun; touch begun; case $(hostname) in *-2) until [ -e go ]; do sleep 0.1; done ;; esac; echo ended'
 eventually 10 grep -q '^h2: begun' "$out"
 kill -INT "$pid"
+eventually 10 grep -q 'Ctrl-C again' "$err"
+on h2 touch go
 ends_with 130
 expect_output '^h2: ended$'
 expect_no_output '^h[34]'
@@ -27,7 +29,7 @@ on h2 test -e begun || fail 'h2 did not begin'
 expect_exit 1 on h3 test -e begun
 
 # As a document.
-begin command --json --width 1 --runs_on 'h[1-3]' --command 'touch second; sleep 1'
+begin command --json --width 1 --runs_on 'h[1-3]' --command 'touch second; sleep 5'
 eventually 10 on h1 test -e second
 kill -INT "$pid"
 ends_with 130

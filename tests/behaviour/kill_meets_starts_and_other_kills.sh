@@ -60,10 +60,10 @@ for ((i = 0; i < 30 && met == 0; i++)); do
     compgen -G "$HOME/.dtool/killfiles/*.killfile" >/dev/null && break
     read -rt 0.003 <> <(:) || true
   done
-  kill -STOP "$starting"
+  kill -STOP "$starting" 2>/dev/null || true  # it may have ended
   run dtool kill --all --yes --grace 0.2
   killed=$code
-  kill -CONT "$starting"
+  kill -CONT "$starting" 2>/dev/null || true
   wait "$starting" || started=$?
   judge
 done

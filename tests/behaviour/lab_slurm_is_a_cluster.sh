@@ -32,7 +32,7 @@ eventually 30 is_timed_out
 expect_exit 0 ssh h1 sbatch --parsable --nodelist h3 --wrap "'sleep 1000'"
 job=$(<"$out")
 # While it is younger than BatchStartTimeout and a message's time, it might be on its way to the node, and its absence there means nothing.
-is_old() { scontrol show job "$job" | grep -q 'RunTime=00:00:1[7-9]'; }
+is_old() { scontrol show job "$job" | grep -Eq 'RunTime=00:(00:(1[7-9]|[2-5][0-9])|0[1-9]:)'; }
 eventually 60 is_old
 fault reboot h3
 # Slurm starts again what its node has lost.

@@ -56,7 +56,7 @@ expect_state goes '2 of 3 running, 1 unreachable'
 expect_state alone lost
 expect_error '1 of 4 hosts failed: asking after the runs'
 expect_error "${address[0]}: no answer"
-expect_exit 1 timeout 60 "$DTOOL" list --state --connect_timeout 0.5 --json
+expect_exit 1 timeout 60 "$DTOOL" list --state --connect_timeout 2 --json
 expect_equal "{'running': 2, 'unreachable': 1}" "$(json 'next(r["states"] for r in d["runs"] if "_goes_" in r["run_id"])')"
 expect_equal "${address[0]} connect_timed_out" "$(json '" ".join([d["failures"][0]["host"], d["failures"][0]["failure"]])')"
 fault mend h1

@@ -34,4 +34,4 @@ done
 echo 'from mpi4py import MPI; import sys; MPI.COMM_WORLD.rank == 3 and sys.exit("rank 3 gives up"); MPI.COMM_WORLD.barrier()' >fail.py
 expect_exit 1 timeout 120 "$DTOOL" run --launcher mpi --runs_on 'h[1-3]' --nproc_per_node 2 --follow -- /usr/bin/python3 -m mpi4py fail.py
 expect_error 'the cause: rank 3 on machine 1 \(h2\) ended with exit code 1: rank 3 gives up'
-expect_no_process_with "$(basename "$(find "$HOME/.dtool/killfiles" -name '*.killfile' -printf '%T@ %p\n' | sort -n | tail -n 1)" .killfile)"
+eventually 10 expect_no_process_with "$(basename "$(find "$HOME/.dtool/killfiles" -name '*.killfile' -printf '%T@ %p\n' | sort -n | tail -n 1)" .killfile)"

@@ -57,6 +57,7 @@ expect_output '  pending  '
 # Who follows its log hears that it was killed, though kill takes its folder away.
 timeout 60 "$DTOOL" logs -f >"$work/followed" 2>&1 </dev/null &
 follower=$!
+eventually 30 test -s "$work/followed"
 sleep 2
 expect_exit 0 dtool kill --yes
 expect_error 'job [0-9]+ cancelled, 0 processes ended'

@@ -34,7 +34,7 @@ expect_equal 3 "$(grep -c "$(sha256sum <numbers)" "$out")"
 expect_exit 0 dtool logs
 expect_exit 0 dtool kill --all --yes
 expect_equal 3 "$(logins)"
-expect_exit 1 dtool command --runs_on h1 --timeout 1 --command 'echo begun; sleep 4711'
+expect_exit 1 dtool command --runs_on h1 --timeout 3 --command 'echo begun; sleep 4711'
 expect_output '^h1: begun$'
 expect_error 'did not end in time'
 expect_exit 1 on 1 pgrep -fx 'sleep 4711'

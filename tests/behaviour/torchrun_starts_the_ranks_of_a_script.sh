@@ -64,7 +64,7 @@ id=$(json "d['run_id']")
 expect_equal 'rank 2 on machine 1 (198' "$(json "d['cause'][:24]")"
 expect_equal 'ended with exit code 1: ValueError: the third rank has had enough' "$(json "d['cause'].split(') ')[1]")"
 expect_error 'ValueError: the third rank has had enough'
-expect_no_process_with "$id"
+eventually 10 expect_no_process_with "$id"
 
 expect_exit 0 dtool run --json --runs_on "$hosts" --env_activate_path '~/venv' --nproc_per_node 2 --torchrun -- train.py wait
 id=$(json "d['run_id']")
