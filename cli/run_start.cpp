@@ -110,6 +110,7 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
               killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
               RunReport& report) {
   const auto results = start_jobs(console, remote, launcher.jobs(plan), ssh::OldLog::append);
+  record_job(results, killfile);
   if (remote.interrupted()) {
     report.all_well(results, "starting");
     console.fail("interrupted while the run was being started",
@@ -118,7 +119,6 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
   }
   if (!report.all_well(results, "starting"))
     return report.end(nlohmann::json::object(), give_up(console, remote, killfile, report));
-  record_job(results, killfile);
   console.note(fmt::format("{}: {}", console.styled_error(Style::bold, killfile.run_id),
                            launcher.started(plan, killfile)));
   int exit_code = kAllWell;
