@@ -174,6 +174,7 @@ asio::awaitable<int> Fleet::execute(Round& round, std::size_t index, Connection&
     exit_code = co_await connection.execute(command.line, std::move(streams), deadline);
   } catch (...) {  // whatever it is, the group must end first
     failure = std::current_exception();
+    links_->drop(round.tasks[index].host);
   }
   pipe.reader.reset();
   try {
@@ -206,8 +207,10 @@ asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
   }
   result.elapsed =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *round.begun[index]);
-  // A connection on which something went wrong is not used again.
-  if (result.failure != Failure::none) links_->drop(round.tasks[index].host);
+  // A connection on which something went wrong is not used again; of what went wrong on this
+  // machine it knows nothing.
+  const bool was_here = result.failure == Failure::local_program;
+  if (result.failure != Failure::none && !was_here) links_->drop(round.tasks[index].host);
 }
 
 std::optional<NextTask> Fleet::next_task(Round& round, std::size_t index) {

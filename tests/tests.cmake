@@ -141,6 +141,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/objectnav_samplers_test.cpp
     tests/trainer/objectnav_view_test.cpp
     tests/trainer/objectnav_settings_test.cpp
+    tests/trainer/own_pause_test.cpp
     tests/trainer/pipeline_test.cpp
     tests/trainer/progress_test.cpp
     tests/trainer/sampler_test.cpp

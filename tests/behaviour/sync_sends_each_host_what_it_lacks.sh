@@ -74,6 +74,20 @@ echo "and again" >sub/file9
 push 4
 expect_tree 1 2 3 4
 
+# A package that cannot be made here costs no host its connection.
+before=$(logins)
+echo "with tar" >sub/file9
+push 1 # h2 has no tar
+usual=$(($(logins) - before))
+printf '#!/bin/bash\nexit 1\n' >"$work/bin/tar"
+chmod +x "$work/bin/tar"
+before=$(logins)
+echo "without" >sub/file9
+push 4
+expect_tree 1 2 3 4
+expect_equal "$usual" $(($(logins) - before))
+rm "$work/bin/tar"
+
 # A launcher that is killed while a package is on its way.
 old=$(listing "$(there 3)")
 head -c 3000000 /dev/urandom >big
