@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
@@ -10,14 +11,16 @@
 namespace dtool::trainer {
 
 void say_last_words(const std::string& message, const std::string& hint) {
-  static std::mutex saying;  // who comes second waits, since it may end the process
+  // Who comes second waits, since it may end the process; not for ever, since whoever reads stderr
+  // may have stopped.
+  static std::timed_mutex saying;
   static bool said = false;
   const char* pipe = std::getenv(kLastWordsVariable);
   std::string text = pipe == nullptr ? "dtool-trainer: " : "";
   text += message + "\n";
   if (!hint.empty()) text += "hint: " + hint + "\n";
-  const std::lock_guard lock(saying);
-  if (std::exchange(said, true)) return;
+  const std::unique_lock lock(saying, std::chrono::seconds(2));
+  if (!lock || std::exchange(said, true)) return;
   const int descriptor = pipe == nullptr ? STDERR_FILENO : std::atoi(pipe);
   // A process that is about to end has nobody to tell of a failing write.
   [[maybe_unused]] const auto written = write(descriptor, text.data(), text.size());

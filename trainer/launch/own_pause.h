@@ -13,11 +13,12 @@ class OwnPause {
   /// `usual`: so far apart looks may be.
   explicit OwnPause(Clock::duration usual) : usual_(usual) {}
 
-  /// Call at each look. The time since the last one where that was more than usual, else 0.
+  /// Call at each look. By how much more than usual the last one is ago, or 0: where all looks are
+  /// slow, silence is found all the same, only later.
   Clock::duration take(Clock::time_point now = Clock::now()) {
     const auto since = now - last_look_;
     last_look_ = now;
-    return since > usual_ ? since : Clock::duration::zero();
+    return since > usual_ ? since - usual_ : Clock::duration::zero();
   }
 
  private:

@@ -24,6 +24,8 @@ using std::chrono::milliseconds;
 /// dead shows at once, and to hang up on one that is slow would look to it like a loss.)
 constexpr auto kAnswerToCertain = std::chrono::seconds(10);
 constexpr auto kAnswerToSuspicion = std::chrono::seconds(15);
+/// Where this machine was told to end: who told it may not wait longer than `dtool kill` does.
+constexpr auto kAnswerToSignal = std::chrono::seconds(3);
 
 sigset_t watched_signals() {
   sigset_t signals;
@@ -111,7 +113,9 @@ void Supervisor::report(const Cause& cause) {
   const bool is_certain = cause.certainty == Cause::Certainty::certain;
   if (!own_cause_ || (is_certain && own_cause_->certainty != cause.certainty)) {
     own_cause_ = cause;
-    answer_due_ = Clock::now() + (is_certain ? kAnswerToCertain : kAnswerToSuspicion);
+    answer_due_ = Clock::now() + (interrupted_by_ != 0 ? kAnswerToSignal
+                                  : is_certain         ? kAnswerToCertain
+                                                       : kAnswerToSuspicion);
   }
   exchange_.report(cause);
 }
