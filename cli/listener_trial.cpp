@@ -10,6 +10,7 @@
 #include "ssh/quote.h"
 #include "ssh/random_hex.h"
 #include "ssh/script.h"
+#include "ssh/scripts.h"
 
 namespace dtool::cli {
 namespace {
@@ -61,10 +62,27 @@ class ClockListener : public ProgressListener {
   std::vector<Clock> clocks_;
 };
 
-std::string variables(const TrialPlan& plan, const std::string& token, std::chrono::seconds limit,
+/// By which both sides know each other: who asks says the one, and is told the other.
+struct Words {
+  std::string question = ssh::random_hex(16);
+  std::string reply = ssh::random_hex(16);
+};
+
+std::string variables(const TrialPlan& plan, const Words& words, std::chrono::seconds limit,
                       std::string_view address) {
-  return fmt::format("{}address={}\nport={}\ntoken={}\nseconds={}\n", ssh::answer_function(),
-                     ssh::quote(address), plan.port, ssh::quote(token), limit.count());
+  return fmt::format("{}address={}\nport={}\nquestion={}\nreply={}\nseconds={}\n",
+                     ssh::answer_function(), ssh::quote(address), plan.port, words.question,
+                     words.reply, limit.count());
+}
+
+/// What listens, for hosts that have the one or the other.
+std::string programs() {
+  const auto program = [](std::string_view listen, std::string_view answer) {
+    return ssh::quote(std::string(listen).append(answer));
+  };
+  return fmt::format("answer_with_perl={}\nanswer_with_python={}\n",
+                     program(ssh::scripts::kListen_perl, scripts::kAnswer_perl),
+                     program(ssh::scripts::kListen_python, scripts::kAnswer_python));
 }
 
 constexpr std::chrono::seconds kReachLimit{5};
@@ -78,9 +96,9 @@ ssh::HostResult ask_first(ssh::Remote& remote, const std::string& script) {
 }
 
 /// Starts the listener; its process id, or nothing.
-std::string start_listener(ssh::Remote& remote, const TrialPlan& plan, const std::string& token,
+std::string start_listener(ssh::Remote& remote, const TrialPlan& plan, const Words& words,
                            ListenerTrial& trial) {
-  std::string script = variables(plan, token, plan.listens, plan.address);
+  std::string script = variables(plan, words, plan.listens, plan.address) + programs();
   const ssh::HostResult result = ask_first(remote, script.append(scripts::kListen));
   const auto answers = ssh::read_answers(result.out);
   trial.hosts[0].interface = ssh::find_answer(answers, "interface").value_or("");
@@ -102,12 +120,12 @@ std::string start_listener(ssh::Remote& remote, const TrialPlan& plan, const std
   return "";
 }
 
-void connect_all(Console& console, ssh::Remote& remote, const TrialPlan& plan,
-                 const std::string& token, ListenerTrial& trial) {
+void connect_all(Console& console, ssh::Remote& remote, const TrialPlan& plan, const Words& words,
+                 ListenerTrial& trial) {
   std::vector<ssh::Task> tasks;
   for (const std::size_t host : plan.hosts) {
     const bool connects = trial.listened && host > 0;
-    std::string script = variables(plan, token, kReachLimit, connects ? plan.address : "");
+    std::string script = variables(plan, words, kReachLimit, connects ? plan.address : "");
     tasks.push_back({host, ssh::bash(script.append(scripts::kReach))});
   }
   ClockListener clocks(console, remote.hosts());
@@ -137,10 +155,10 @@ ListenerTrial try_listener(Console& console, ssh::Remote& remote, const TrialPla
   trial.port = plan.port;
   trial.hosts.resize(remote.hosts().size());
   if (plan.hosts.empty()) return trial;
-  const std::string token = "dtool-" + ssh::random_hex(8);
+  const Words words;
   std::string process;
-  if (!plan.address.empty()) process = start_listener(remote, plan, token, trial);
-  connect_all(console, remote, plan, token, trial);
+  if (!plan.address.empty()) process = start_listener(remote, plan, words, trial);
+  connect_all(console, remote, plan, words, trial);
   if (!process.empty()) ask_first(remote, fmt::format("kill {}", ssh::quote(process)));
   return trial;
 }

@@ -7,6 +7,7 @@
 #include "cli/action.h"
 #include "cli/assignments.h"
 #include "cli/jobs.h"
+#include "cli/scripts.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {
@@ -78,7 +79,8 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
     text += fmt::format("  export {}={}\n", name, ssh::quote(value));
     exported.push_back(name);
   }
-  return text + "}\n" + environment_script(plan.environment, exported);
+  text.append("}\n").append(scripts::kWords);
+  return text + environment_script(plan.environment, exported);
 }
 
 std::pair<std::string, std::string> parse_export(const std::string& text) {

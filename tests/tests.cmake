@@ -111,12 +111,12 @@ endif()
 
 # ---- tests/check_sources: what no compiler checks, one test a check
 if(DTOOL_TESTS)
-  foreach(check includes terminal library_types co_await layout shell cut_comments opening_comments contents)
+  foreach(check includes terminal library_types co_await layout shell words cut_comments opening_comments contents)
     add_test(NAME sources.${check} COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources ${check})
   endforeach()
   add_test(NAME sources.checks_can_fail COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources_can_fail)
   set_tests_properties(sources.includes sources.terminal sources.library_types sources.co_await sources.layout
-    sources.shell sources.opening_comments sources.contents sources.checks_can_fail
+    sources.shell sources.words sources.opening_comments sources.contents sources.checks_can_fail
     PROPERTIES LABELS sources SKIP_RETURN_CODE 77 TIMEOUT 180)
 endif()
 
@@ -310,6 +310,7 @@ if(DTOOL_TESTS)
       mpirun_trains_as_ssh_does
       modules_are_loaded_on_each_host
       only_a_dropped_greeting_is_tried_again
+      other_users_of_a_host_decide_nothing
       plot_draws_the_curves_of_runs
       run_killed_at_any_moment_leaves_nothing_after_kill
       slurm_and_mpirun_start_the_trainer

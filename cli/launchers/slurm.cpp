@@ -216,7 +216,7 @@ std::string SlurmLauncher::batch(const RunPlan& plan) const {
           assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
           assign("has_trainer", plan.program.empty() ? "yes" : "no") +
           assign("notice", std::to_string(notice)) + arrays(plan);
-  return text.append(scripts::kFree_port).append(scripts::kSlurm_batch);
+  return text.append(scripts::kWords).append(scripts::kFree_port).append(scripts::kSlurm_batch);
 }
 
 std::string SlurmLauncher::rank(const RunPlan& plan) const {

@@ -17,7 +17,7 @@ std::string supervision(const RunPlan& plan, const MachinePlan& machine) {
       assign("max_restarts", std::to_string(plan.max_restarts)) +
       assign("coordinator_address", plan.listener) +
       assign("coordinator_port", std::to_string(plan.coordinator_port));
-  text += scripts::kSupervise;
+  text.append(scripts::kWords).append(scripts::kSupervise);
   if (machine.id == 0) {
     // Told to this machine alone: all names to all machines would grow with their number squared.
     std::vector<std::string> names;
@@ -35,7 +35,8 @@ void add_supervision(const RunPlan& plan, const MachinePlan& machine, ssh::Scree
   if (plan.machines.size() == 1) return;
   job.files.emplace_back("token", plan.token);
   if (machine.id != 0) {
-    job.files.emplace_back("report", scripts::kReport);
+    std::string report(scripts::kWords);
+    job.files.emplace_back("report", report.append(scripts::kReport));
     return;
   }
   std::string perl(ssh::scripts::kListen_perl);

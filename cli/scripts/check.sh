@@ -29,6 +29,7 @@ if [ -n "$activate" ] && [ -z "$engine" ]; then
   find_activation "$activate"
   if [ -f "$to_source" ] || [ "$to_source" = /dev/null ]; then
     # shellcheck source=/dev/null
+    # runs: what the user's --env_activate_path names.
     . "$to_source" > /dev/null 2> "$complaints" < /dev/null
     end_trial $?
   else

@@ -71,6 +71,7 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
       # Or values and arguments are evaluated by a shell on their way in.
       export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1
       # An image's own value of a variable would win otherwise.
+      # runs: names of the user's --export.
       for name in "${exported[@]}"; do export "APPTAINERENV_$name=${!name}" "SINGULARITYENV_$name=${!name}"; done
       inside=("$engine_program" exec --pwd "$1")
       ! has_gpus || inside+=(--nv)
@@ -87,6 +88,7 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
       # The image's variables, PATH above all.
       if "$engine_program" "$image" -- /bin/sh -c '[ -e /ch/environment ]' 2> /dev/null < /dev/null; then
         inside+=(--env-no-expand --set-env)
+        # runs: names of the user's --export.
         for name in "${exported[@]}"; do inside+=("--set-env=$name=${!name}"); done
       fi
       ;;

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # What machine 0's session does beyond supervise.sh, which comes before this: it hears all machines' reports and decides
 # what becomes of the run. Defined before: hosts (array of names, by place).
+# Numbers by supervise.sh and the plan: attempt began hundredths max_restarts now patience.
 members=("${!hosts[@]}")  # who takes part in this attempt
 phase=running             # then gathering and running again, or over
 reports=() heard=() failures=() first_failure_at='' gathering_since='' searched_at=''
@@ -8,9 +9,10 @@ silence=60  # seconds without a report; a switch that restarts takes less
 
 note_report() {  # $1: place, $2: report
   local of state code text
+  is_place "$1" || return
   look_at_clock
   heard[$1]=$now
-  [ "${reports[$1]-}" != "$2" ] || return
+  [ "${reports[$1]-}" != "$2" ] && is_report "$2" || return
   reports[$1]=$2
   read -r of state code text <<< "$2"
   [ "$of" = "$attempt" ] || return
@@ -114,11 +116,18 @@ coordinate() {
   esac
 }
 
+# Sets tool to what can take reports; empty: nothing can. Perl without Digest::SHA is slower, and a Perl of 32 bits cannot then.
+find_tool() {
+  tool=perl
+  perl -MSocket -MDigest::SHA -e '' || { tool=python3 && python3 -c 'import hashlib, hmac, socket'; } ||
+    { tool=perl && perl -MSocket -e 'exit !(~0 >> 32)'; } || tool=''
+} 2> /dev/null
+
 start_helper() {
   local tool
   [ ${#hosts[@]} != 1 ] || return
-  for tool in perl python3 none; do command -v "$tool" > /dev/null && break; done
-  if [ "$tool" = none ]; then
+  find_tool
+  if [ -z "$tool" ]; then
     echo 'neither perl nor python3 is on machine 0: the machines do not hear of each other' > supervision
     return
   fi

@@ -3,6 +3,7 @@
 # code, output (paths), listener, listener_and_port, seed, max_restarts, export_variables (a function), trainer (empty: a
 # program of the user's), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
 # numbers: attempt, machines, machine_id, processes, state. Sets inside (array: words that come before a program).
+# Numbers by the numbers: machine_id.
 
 # start.sh waits for `begun`, or for `fault` and why nothing begins.
 give_up() {  # $1: exit code, $2: why
@@ -22,6 +23,7 @@ if [ -n "$activate" ] && [ -z "$engine" ]; then
   find_activation "$activate"
   # Not in a function, where what it declares would end with that.
   # shellcheck source=/dev/null
+  # runs: what the user's --env_activate_path names.
   . "$to_source" 2> "$complaints" < /dev/null
   end_trial $?
 fi

@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # Ports to listen on. check.sh and the batch script of Slurm's jobs, which have this before them, look for one.
+# Numbers by the kernel: hex.
 
 # The ports of this host that something listens on, each between blanks.
 listening_ports() {

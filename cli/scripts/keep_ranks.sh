@@ -1,8 +1,9 @@
 # shellcheck shell=bash disable=SC2154
-# One machine's part of a run whose processes mpirun starts: waits for those of this machine, and ends as they do. On machine 0
+# Follows words.sh. One machine's part of a run whose processes mpirun starts: waits for those of this machine, and ends as they do. On machine 0
 # start_mpirun (mpirun.sh, which comes before this there) starts mpirun. Defined before: by the numbers state, attempt, place;
 # slots_of (array, by place). A process leaves ranks/ATTEMPT.LOCAL_RANK in the state folder, its program's pid in
 # that with .program, how it ended with .code, and .told where mpirun told it to end (numbers_mpi.sh, rank.sh).
+# Numbers by the plan, the numbers and look_at_ranks: place slots_of $1.
 mpirun="" mpirun_failed_at=''
 exec 4<> <(:)  # has nothing to read: a pause that costs no process
 pause() { read -rt 0.2 -u 4; }
@@ -31,7 +32,7 @@ look_at_ranks() {
       ((++waiting))
     elif [ -e "$file.told" ]; then
       told=yes
-    elif ! read -r ended_with 2> /dev/null < "$file.code"; then
+    elif ! { read -r ended_with 2> /dev/null < "$file.code" && is_number "$ended_with"; }; then
       [ -n "$failed" ] || failed=$i failed_with=137  # killed, with what it kept watch over
     elif [ "$ended_with" != 0 ] && [ -z "$failed" ]; then
       failed=$i failed_with=$ended_with
@@ -41,13 +42,16 @@ look_at_ranks() {
 
 # Where nobody supervises the run, the others of this machine end with one that failed, as without mpirun.
 end_ranks() {
-  local file pid start signal
+  local file pid start signal group
   for signal in TERM KILL; do
     for file in "$state/ranks/$attempt".*; do
       if [[ $file == *[!0-9] ]]; then continue; fi
-      if ! read -r pid start < "$file" || ! lives "$pid" "$start"; then continue; fi
+      if ! read -r pid start < "$file" || ! is_number "$pid" || ! lives "$pid" "$start"; then continue; fi
       kill "-$signal" "$pid" 2> /dev/null
-      if [ "$signal" = KILL ]; then kill -KILL "-$(< "$file.program")" 2> /dev/null; fi
+      # The group of one is everybody.
+      if [ "$signal" = KILL ] && read -r group < "$file.program" && is_number "$group" && ((group > 1)); then
+        kill -KILL "-$group" 2> /dev/null
+      fi
     done
     for ((i = 0; i < 25; i++)); do
       look_at_ranks
@@ -60,6 +64,7 @@ end_ranks() {
 fail_with_rank() {  # $1: local rank, $2: exit code
   local first_rank
   read -r first_rank < "$state/first_failure"
+  is_number "$first_rank" || first_rank=0
   echo $((first_rank + $1)) > "$state/first_failure"
   if [ ! -e "$state/supervise" ]; then
     end_ranks

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # Starts all processes of one machine, and ends them when one fails. Defined before: what numbers_ssh.sh and environment.sh
 # have, and by the plan listener, port and listener_and_port (both, as one word).
+# Numbers by the plan and the numbers: attempt first_rank processes.
 : > "$state/begun"
 
 if [ -n "$trainer" ]; then

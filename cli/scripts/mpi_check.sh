@@ -2,6 +2,7 @@
 # Looks, on machine 0, whether mpirun is there and can start what it needs on the other machines, through its own ssh. Defined
 # before: answer, lack_of (check.sh's); ssh_words (array, by place: what stands behind ssh), host_names (array, by place: as the user
 # has them), install_hint. Answers the networks (CIDR) between machine 0 and the others.
+# Numbers by check_mpi: $1.
 bin='' version='' answers=''
 
 # On another machine: how it is reached, which orted it has, and its addresses.
@@ -21,8 +22,10 @@ ask() {  # $1: place
 # The network of $2, an address with its prefix's length (CIDR), if it is $1's.
 network_of() {  # $1: address, $2: CIDR
   [ "${2%/*}" = "$1" ] || return 0
-  local IFS=./ parts number length=${2#*/}
-  read -ra parts <<< "${2%/*}"
+  local octet='(0|[1-9][0-9]{0,2})' parts number length
+  # Another machine said it.
+  [[ $2 =~ ^$octet\.$octet\.$octet\.$octet/(0|[1-9]|[12][0-9]|3[0-2])$ ]] || return 0
+  parts=("${BASH_REMATCH[@]:1}") length=${BASH_REMATCH[5]}
   number=$(((parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3]) & ~((1 << (32 - length)) - 1)))
   echo "$((number >> 24 & 255)).$((number >> 16 & 255)).$((number >> 8 & 255)).$((number & 255))/$length"
 }

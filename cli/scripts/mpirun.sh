@@ -3,6 +3,7 @@
 # many processes mpirun starts there, and the host as mpirun's own ssh reaches it), networks (towards the others, CIDR,
 # comma-separated; empty: mpirun chooses), mpirun_arguments (array, the user's), on_failure, run_id, run_folder (from the home
 # folder). keep_ranks.sh comes next.
+# Numbers by the plan and the numbers: member slots_of.
 write_hostfile() {
   local member
   for member in "${members[@]}"; do echo "${mpi_hosts[member]} slots=${slots_of[member]}"; done > "$state/hostfile.$attempt"
@@ -11,6 +12,7 @@ write_hostfile() {
 # Settings of Open MPI, which the user's own, by --export, go before.
 set_default() {  # $1: name of the parameter, $2: value
   local name=OMPI_MCA_$1
+  # runs: names that stand below.
   [ -n "${!name+set}" ] || export "$name=$2"
 }
 

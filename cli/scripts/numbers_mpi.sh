@@ -2,12 +2,14 @@
 # The numbers of one process that mpirun has started, and its output into the machine's log. Arguments: the attempt (0: the
 # first start), and the places of the machines that take part in it. Defined before: log, place (this machine's among those
 # of the run), processes_of, slots_of (arrays, by place: the program's processes, and how many of them mpirun starts). Runs in
-# the machine's state folder. environment.sh comes next.
+# the machine's state folder. Follows words.sh; environment.sh comes next.
+# Numbers by the plan: place processes_of.
 exec >> "$log" 2>&1 < /dev/null
 attempt=$1
 members=("${@:2}")
 state=$PWD
 rank=$OMPI_COMM_WORLD_RANK local_rank=$OMPI_COMM_WORLD_LOCAL_RANK
+refuse_unless_numbers "$attempt" "${members[@]}" "$rank" "$local_rank"
 machines=${#members[@]} world_size=0 processes=${processes_of[place]}
 for ((i = 0; i < machines; i++)); do
   if [ "${members[i]}" = "$place" ]; then machine_id=$i first_rank=$world_size; fi

@@ -1,10 +1,12 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # The numbers of one process that srun has started, and its output into its machine's log. Arguments: the run's folder, the
 # attempt (0: the first start), address and port of rank 0. Defined before: output (path), nodes (of the job), seeds and
-# parts (arrays, one for each member of a job array), trainer, code. environment.sh comes next.
+# parts (arrays, one for each member of a job array), trainer, code. Follows words.sh; environment.sh comes next.
+# Numbers by the plan: nodes.
 run=$1 attempt=$2 listener=$3 port=$4
 task=0
 [ ${#parts[@]} = 1 ] || task=$SLURM_ARRAY_TASK_ID
+refuse_unless_numbers "$attempt" "$port" "$task" "$SLURM_STEP_NUM_NODES" "$SLURM_NODEID" "$SLURM_PROCID" "$SLURM_LOCALID" "$SLURM_STEP_NUM_TASKS"
 seed=${seeds[task]} output=$output${parts[task]}
 machines=$SLURM_STEP_NUM_NODES machine_id=$SLURM_NODEID rank=$SLURM_PROCID local_rank=$SLURM_LOCALID
 place=$((task * nodes + machine_id))
@@ -16,6 +18,7 @@ for item in ${SLURM_STEP_TASKS_PER_NODE//,/ }; do
     *x*) item_nodes=${item#*x} item_nodes=${item_nodes%)} ;;
     *) item_nodes=1 ;;
   esac
+  refuse_unless_numbers "$item_nodes" "${item%%(*}"
   ((i += item_nodes))
   if ((machine_id < i)); then processes=${item%%(*}; break; fi
 done

@@ -4,6 +4,7 @@
 # where the launcher needs them apart (array: words before all others) and kept_rank (the file where this process is noted); by
 # the plan trainer, program, listener, port, seed, output; by the environment inside (words before the program). Sets told
 # where the launcher told this process to end.
+# Numbers by the numbers: attempt.
 export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORLD_SIZE=$processes GROUP_RANK=$machine_id
 export RANK=$rank LOCAL_RANK=$local_rank
 words=("${inside[@]}" "${program[@]}")

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # Finds where to go on in a job's log, for ssh/scripts/follow.sh, which comes behind it. Defined before: answer, state, unique; lines (begin
 # with so many, empty: all), or offset and `last` (hex digits of the bytes before it), where another connection has been.
+# Numbers by the launcher and stat: offset size.
 size_of() { stat -L -c %s -- "$1" 2> /dev/null || echo 0; }
 # whether file $1 has those bytes at that place
 holds() {

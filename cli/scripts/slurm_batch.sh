@@ -1,12 +1,14 @@
 # shellcheck shell=bash disable=SC2015,SC2034,SC2094,SC2154
 # The job of a run, or a member of its array: runs on the job's first node, has srun start the processes, again after a
 # failure where that is wanted, and records what became of each machine. Arguments: the run's folder, which all nodes must
-# see. Defined before: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts, on_failure, has_trainer (yes or no), parts and seeds
+# see. Follows words.sh. Defined before, too: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts, on_failure, has_trainer (yes or no), parts and seeds
 # (arrays, one for each member of the array), output (path).
+# Numbers by the plan: nodes notice.
 run=$1
 export DTOOL_RUN_ID=$run_id
 task=0
 [ ${#parts[@]} = 1 ] || task=$SLURM_ARRAY_TASK_ID
+refuse_unless_numbers "$task"
 first=$((task * nodes))
 state=$run/machine$first
 say() { printf 'dtool: %s\n' "$1"; }
@@ -16,8 +18,11 @@ mkdir -p "$output${parts[task]}"
 exec >> "$output${parts[task]}/machine$first.log" 2>&1
 
 # A job that was put back into the queue goes on counting.
-read -r attempt 2> /dev/null < attempts || attempt=-1
-read -r failures 2> /dev/null < failures || failures=0
+attempt='' failures=''
+read -r attempt 2> /dev/null < attempts
+is_number "$attempt" || attempt=-1
+read -r failures 2> /dev/null < failures
+is_number "$failures" || failures=0
 [ "$attempt" = -1 ] || say "Slurm started this job again"
 
 # The first node as others reach it.

@@ -1,8 +1,10 @@
 # shellcheck shell=bash disable=SC2154
 # How a machine of a run that Slurm runs is doing: follow.sh and status.sh source it in the machine's state folder. Defined before: nodes
 # (of the job).
+# Numbers by the plan and date: nodes seconds.
 run_folder=$(readlink -f ..)
 machine=${PWD##*machine}
+[[ $machine =~ ^[0-9]{1,9}$ ]] || machine=0
 task=$((machine / nodes))
 first=$run_folder/machine$((task * nodes))
 job=$(cat "$run_folder/machine0/job" 2> /dev/null)

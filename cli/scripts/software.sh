@@ -10,7 +10,9 @@ begin_trial() {  # $1: a word for what is tried, $2: its name
 
 end_trial() {  # $1: exit code; false where that is a failure
   trap - EXIT
+  # runs: bash's own words on its traps.
   eval "$own_trap"
+  # runs: bash's own words on its options.
   eval "$shell_options"
   local code=$1 last
   # Modules before version 4 say that something failed, and exit with 0.
@@ -32,11 +34,14 @@ last_complaint() {
 tell_end() {  # $1: exit code
   local code=$1 last
   trap - EXIT
+  # runs: bash's own words on its options.
   eval "$shell_options"
   last=$(last_complaint)
   rm -f "$complaints"
   # What is to be done at the end is not done by itself within a trap.
+  # runs: bash's own words on its traps.
   eval "set -- ${own_trap#trap -- }"
+  # runs: bash's own words on its traps.
   (exit 1) || eval "${1-}"
   fault "$trying" "$name_of_trial ended the shell with exit code $code${last:+: $last}"
   exit 1
@@ -49,6 +54,7 @@ find_module() {
     # Sites add their own paths in files that come after those which define it.
     case $file in /etc/profile.d/*) ;; *) ! command -v module > /dev/null || return 0 ;; esac
     # shellcheck source=/dev/null
+    # runs: what the system's log-in shells read.
     [ ! -r "$file" ] || . "$file" > /dev/null 2>&1 < /dev/null
   done
   command -v module > /dev/null
@@ -78,6 +84,7 @@ find_activation() {
     export CONDA_PREFIX=$1 CONDA_DEFAULT_ENV=${1##*/} CONDA_SHLVL=1 PATH=$1/bin:$PATH
     for file in "$1"/etc/conda/activate.d/*.sh; do
       # shellcheck source=/dev/null
+      # runs: what conda's activate reads.
       [ ! -e "$file" ] || . "$file"
     done
   elif [ -d "$1" ]; then

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # Tells how one machine's part of a run is doing. Defined before: answer, run_id, state, log, output (paths; output may be
 # empty); and where the state alone is wanted, brief=yes. Reads the ends of files alone, however large they are, and writes nothing.
+# Numbers by printf and the kernel: now fields.
 LC_ALL=C
 printf -v now '%(%s)T' -1
 age_of() { answer "$1" $((now - $(stat -c %Y "$2" 2> /dev/null || echo "$now"))); }
@@ -43,7 +44,7 @@ fi
 # How the session's leader is. Where no session of ours leads the job, `probe` in the state folder defines look_at_leader.
 look_at_leader() {
   local pid start boot stat fields
-  if read -r pid start boot 2> /dev/null < process; then
+  if read -r pid start boot 2> /dev/null < process && [[ "$pid $start" =~ ^[0-9]+\ [0-9]+$ ]]; then
     answer pid "$pid"
     if [ "$boot" != "$(< /proc/sys/kernel/random/boot_id)" ]; then
       answer rebooted "$((uptime / 100))"
@@ -62,6 +63,7 @@ look_at_leader() {
 if cd "$state" 2> /dev/null; then
   answer folder yes
   # shellcheck source=/dev/null
+  # runs: what dtool wrote there.
   [ ! -e probe ] || . ./probe
   look_at_leader
   [ ! -s node ] || answer node "$(< node)"

@@ -1,17 +1,19 @@
 # shellcheck shell=bash disable=SC2154
 # Runs one machine's part of a run: reports how it goes to the run's coordinator, and does what that decides. Machine 0's
-# session is the coordinator (coordinate.sh, which comes behind this there). session.sh sources it. Defined before: log, viewer,
-# record_end (session.sh's); place (this machine's among the run's), host (its name), places (how many the run has), trainer
+# session is the coordinator (coordinate.sh, which comes behind this there). session.sh sources it. Follows words.sh. Defined before,
+# too: log, viewer, record_end (session.sh's); place (this machine's among the run's), host (its name), places (how many the run has), trainer
 # (of the bundled one; empty: a program of the user's), max_restarts, coordinator_address, coordinator_port.
 #
 # A report is `ATTEMPT running|ended|failed|stopped|left_out CODE TEXT`, a decision `ATTEMPT run PLACE...`,
 # `ATTEMPT gather TEXT`, `ATTEMPT end TEXT` or `ATTEMPT done`. A helper process, which reads ours on its standard input,
 # carries them; what it prints arrives on descriptor 8. Nothing of it needs the disk, which may be full.
+# Numbers by the plan, and of decisions that were matched: max_restarts of places.
 attempt=0 script='' script_began=0 state='' code=0 decision='' obeyed='' contact=none over='' stopped='' helper='' told='' replaced_at='' event='' gave_way=''
 patience=120  # seconds until a machine that has never been heard is given up
 trap : PIPE  # a helper that is gone must not end this
 exec 8<> <(:) 6<> <(:)  # 6 has nothing to read: a pause that costs no process
 
+is_place() { is_number "$1" && (($1 < places)); }
 ordinal() { echo "$((attempt + 1)) of $((max_restarts + 1))"; }  # people count from 1
 say() { printf 'dtool: %s\n' "$1" >> "$log"; }
 # Sets now and hundredths, both since the boot: a clock that is set meanwhile does not count.
@@ -25,9 +27,17 @@ count_out_of_memory_kills() {
   if [[ $counters =~ oom_kill\ ([0-9]+) ]]; then kills=${BASH_REMATCH[1]}; fi
 }
 
+# Prints $1 as others take it (is_report).
+in_ascii() {
+  local LC_ALL=C text
+  text=${1//[^[:print:]]/?}
+  printf %s "${text:0:1500}"
+}
+
 report() {  # $1: state, $2: exit code, $3: text
   state=$1
-  local line="$attempt $1 $2 $3"
+  local line
+  line="$attempt $1 $2 $(in_ascii "$3")"
   if [ "$place" = 0 ]; then note_report 0 "$line"; else tell_helper "$line"; fi
 }
 
@@ -37,7 +47,8 @@ give_way_to_kill() {
   local limit
   if [ -n "$gave_way" ] || [ ! -e killed ]; then return; fi
   read -r limit < killed
-  read -rt "${limit:-600}" -u 6
+  is_number "$limit" || limit=600
+  read -rt "$limit" -u 6
   gave_way=yes
 }
 
@@ -85,7 +96,7 @@ last_line() {
 find_cause() {
   local who what last
   read -r who 2> /dev/null < first_failure  # a rank, or what started the ranks
-  [[ $who == *[!0-9]* ]] || who="rank $who"
+  ! is_number "$who" || who="rank $who"
   what="ended with exit code $code"
   if ((code > 128)) && last=$(kill -l $((code - 128)) 2> /dev/null); then what="was killed by signal $((code - 128)) ($last)"; fi
   count_out_of_memory_kills
@@ -155,11 +166,15 @@ set_attempt() {
 }
 
 obey() {
-  local of verb rest
+  local of verb rest each
   [ "$decision" != "$obeyed" ] || return
   give_way_to_kill
   obeyed=$decision
+  is_decision "$decision" || return
   read -r of verb rest <<< "$decision"
+  if [ "$verb" = run ]; then
+    for each in $rest; do is_place "$each" || return; done
+  fi
   if [ "$verb" != run ] && ((of > attempt)); then set_attempt; fi  # an attempt that ended before this machine had begun it
   case $verb in
     run)
@@ -204,6 +219,7 @@ take_event() {  # $1: kind, $2: what
   case $1 in
     report) note_report "${2%% *}" "${2#* }" ;;
     decision)
+      is_decision "$2" || return
       decision=$2
       if [ "$contact" != made ]; then contact=made; echo ok > supervision; fi
       ;;

@@ -4,6 +4,7 @@
 answer user "$(id -un)"
 answer shell "$(getent passwd "$(id -un)" | cut -d : -f 7)"
 # shellcheck source=/dev/null
+# runs: the system's own file.
 answer system "$(. /etc/os-release 2> /dev/null; echo "${PRETTY_NAME:-$(uname -s)}"), $(uname -m)"
 answer bash "${BASH_VERSION%%(*}"
 # the first word of its --version that looks like a number

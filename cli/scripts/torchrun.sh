@@ -2,6 +2,7 @@
 # Runs torchrun as one machine's part of a run; environment.sh uses it. torchrun tells on stderr which of its ranks failed
 # first and how, and ends with 1 whatever that was; before version 2.1 only after it has waited five minutes for the other
 # machines'. Its words are listened to, so that the run ends at once and for the right reason.
+# Numbers by the plan, the numbers and patterns: machine_id place processes_of rank code local_rank.
 
 # Sets program to torchrun with the machine's place in the run and the words of program.
 wrap_in_torchrun() {
@@ -31,7 +32,7 @@ hear_failure() {
 }
 
 run_torchrun() {  # $1: state folder, $2: log, $3: the machine's first rank, $4: its place, $5...: the command
-  local state=$1 log=$2 rank=$3 place=$4 heard=$1/torchrun_said.$$ torchrun listener code local_rank i
+  local state=$1 log=$2 rank=$3 place=$4 heard=$1/torchrun_said.$$ torchrun listener code local_rank line i
   shift 4
   trap 'kill -TERM "$torchrun"' TERM INT
   trap 'pkill -USR1 -P "$torchrun"' USR1  # to the ranks: torchrun itself would die of it
@@ -50,8 +51,10 @@ run_torchrun() {  # $1: state folder, $2: log, $3: the machine's first rank, $4:
     kill -0 "$listener" 2> /dev/null || break
     sleep 0.1
   done
-  read -r code local_rank 2> /dev/null < "$heard" || exit "$code"
+  read -r line 2> /dev/null < "$heard" || exit "$code"
   rm -f "$heard"
+  [[ $line =~ ^(-?)0*([0-9]{1,3})\ 0*([0-9]{1,6})$ ]] || exit "$code"
+  code=${BASH_REMATCH[1]}${BASH_REMATCH[2]} local_rank=${BASH_REMATCH[3]}
   ((code >= 0)) || code=$((128 - code))
   echo $((rank + local_rank)) > "$state/first_failure"
   echo "dtool: rank $((rank + local_rank)) on machine $place ended with exit code $code, and said last:" >&2

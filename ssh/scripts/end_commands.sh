@@ -2,13 +2,15 @@
 # Ends what this connection to the host has started before; OpenSSH passes signals on for every user but root. Each
 # command is a session (in the kernel's sense) whose leader is a child of the connection's own sshd; its processes may
 # have made process groups of their own, as timeout(1) does.
+# Numbers by the kernel: pid.
 
 # Sets parent and session of process $1.
 look_at() {
-  local stat fields
-  read -r stat 2> /dev/null < "/proc/$1/stat" || return 1
-  read -ra fields <<< "${stat##*) }"
-  parent=${fields[1]} session=${fields[3]}
+  local stat=''
+  # All of it: a process of anybody's may have a name with a line end.
+  { read -rd '' stat < "/proc/$1/stat"; } 2> /dev/null
+  [[ ${stat##*) } =~ ^[A-Za-z]\ ([0-9]+)\ [0-9]+\ ([0-9]+)\  ]] || return
+  parent=${BASH_REMATCH[1]} session=${BASH_REMATCH[2]}
 }
 
 # Sets members to the processes of the sessions in `leaders`.

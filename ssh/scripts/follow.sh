@@ -9,6 +9,7 @@ end() { answer state "$1" >&2; exit "$2"; }
 cd "$state" 2> /dev/null || { echo "no such folder: $state" >&2; end lost 1; }
 if [ -e probe ]; then
   # shellcheck source=/dev/null
+  # runs: what dtool wrote there.
   . ./probe
 else
   read -r pid start boot < process || end lost 1

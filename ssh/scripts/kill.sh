@@ -5,6 +5,7 @@
 # one of its jobs, that was such before, or whose parent or session leader is one. Names of the run alone would miss what
 # rewrote its environment (setproctitle does); parents alone would miss daemons. What bears another run's id is that
 # run's, and so are its children, wherever it was started.
+# Numbers by the launcher and the script itself: grace $2.
 boot=$(< /proc/sys/kernel/random/boot_id)
 # The mark says how many seconds this may take.
 for state in "${states[@]}"; do
@@ -13,6 +14,7 @@ done
 # What a scheduler runs, the scheduler ends: a launcher that has one leaves the way in the state folder.
 for state in "${states[@]}"; do
   # shellcheck source=/dev/null
+  # runs: what dtool wrote there.
   [ ! -e "$state/end" ] || (cd "$state" && . ./end)
 done
 
@@ -20,7 +22,7 @@ declare -A seen=()    # pid and start time of every member that was met
 declare -A leader=()  # pid and start time of the jobs' session leaders
 for state in "${states[@]}"; do
   read -r pid start at 2> /dev/null < "$state/process" || continue
-  [ "$at" = "$boot" ] || continue
+  [[ "$at $pid $start" =~ ^"$boot "[0-9]+\ [0-9]+$ ]] || continue
   { stat=$(< "/proc/$pid/stat"); } 2> /dev/null
   read -ra fields <<< "${stat##*) }"
   # Another start time: the pid was given out again, and the session with it.
@@ -118,6 +120,7 @@ look() {
 }
 
 wait_for_end() {  # $1: of whom: working, holding or living; $2: tenths of a second
+  # runs: names that stand below.
   local -n whom=$1
   local now end
   read -r now _ < /proc/uptime

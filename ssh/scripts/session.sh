@@ -20,6 +20,7 @@ record_end() { printf '%s\n' "$1" 1<> exit_code.new && sync exit_code.new && mv 
 
 if [ -e supervise ]; then
   # shellcheck source=/dev/null
+  # runs: what dtool wrote there.
   . ./supervise
 else
   bash ./script >> "$log" 2>&1

@@ -4,6 +4,7 @@
 # is handed the package; empty: nobody is), serve_with_perl and serve_with_python (programs), parent_address (empty: the launcher
 # sends), parent_port, parent_secret, package_size and package_digest (of what a parent sends). Neither key nor secrets become
 # arguments or variables of a program, which other users could see.
+# Numbers by the launcher and the script itself: limit.
 
 # Sets serving_at to where others find this host as the launcher reaches it; empty: they do not.
 start_serving() {

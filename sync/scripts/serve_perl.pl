@@ -1,8 +1,6 @@
 # Hands a package to other hosts while it still comes here (pass_on.sh). Follows listen_perl.pl; the same as serve_python.py, for
 # hosts that have the one or the other. Argument: the file that grows. Standard input: a line that others must say to be let in,
 # then `whole` once nobody else is to be expected; at its end this ends at once. Prints the port.
-use Fcntl;
-
 my ($file) = @ARGV;
 $SIG{PIPE} = 'IGNORE';
 $| = 1;
@@ -22,19 +20,12 @@ my ($most, $linger) = (64, 1);           # hosts at once; seconds after the last
 my $longest = 600;                       # seconds after the last one was to be expected
 my ($whole_at, $came, %peers) = (undef, time);
 
-sub take_in {
-    accept(my $peer, $listener) or return;
+# Of one that has said the secret.
+sub welcome {
+    my ($socket) = @_;
     return if keys %peers >= $most;
-    fcntl($peer, F_SETFL, O_NONBLOCK);
-    $peers{fileno $peer} = {socket => $peer, said => '', at => undef, since => time};
-}
-
-# Whether the host stays.
-sub listen_to {
-    my ($peer) = @_;
-    sysread($peer->{socket}, $peer->{said}, 256, length $peer->{said}) or return 0;
-    ($peer->{at}, $came) = (0, time) if $peer->{said} eq $secret;
-    return defined $peer->{at} || (length $peer->{said} < length $secret && $peer->{said} !~ /\n/);
+    $peers{fileno $socket} = {socket => $socket, at => 0, since => time};
+    $came = time;
 }
 
 sub serve {
@@ -49,28 +40,22 @@ sub serve {
 
 while (1) {
     my $size = -s $package;
-    my ($read, $write, $waits) = ('', '', 0);
-    vec($read, 0, 1) = vec($read, fileno $listener, 1) = 1;
+    my ($write, $waits) = ('', 0);
     for my $number (keys %peers) {
         my $peer = $peers{$number};
-        if (!defined $peer->{at}) { vec($read, $number, 1) = 1; }
-        elsif ($peer->{at} < $size) { vec($write, $number, 1) = 1; }
+        if ($peer->{at} < $size) { vec($write, $number, 1) = 1; }
         elsif (defined $whole_at) { delete $peers{$number}; next; }
         else { $peer->{since} = time; $waits = 1; }
         delete $peers{$number} if time - $peer->{since} > $patience;
     }
-    # Who has not said the secret keeps nobody here.
-    my $serves = grep { defined $_->{at} } values %peers;
-    last if defined $whole_at && (!$serves && time - $came > $linger || time - $whole_at > $longest);
-    next if select($read, $write, undef, $waits ? 0.05 : 0.5) < 1;
+    # Guests keep nobody here.
+    last if defined $whole_at && (!%peers && time - $came > $linger || time - $whole_at > $longest);
+    my $read = ears($listener, 0);
+    next if select($read, $write, undef, $waits ? 0.05 : 0.5) < 0;
     if (vec($read, 0, 1)) {
         sysread(STDIN, my $word, 64) or exit;
         $whole_at = time;
     }
-    take_in() if vec($read, fileno $listener, 1);
-    for my $number (keys %peers) {
-        my $peer = $peers{$number};
-        my $stays = vec($read, $number, 1) ? listen_to($peer) : vec($write, $number, 1) ? serve($peer) : 1;
-        delete $peers{$number} unless $stays;
-    }
+    for my $number (grep { vec($write, $_, 1) } keys %peers) { serve($peers{$number}) or delete $peers{$number}; }
+    for (hear($listener, $read)) { welcome($_->[0]) if "$_->[1]\n" eq $secret; }
 }

@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# Another user of a host, without any right, takes the coordinator's port, listens, answers, floods it, and gives processes odd names:
+# nothing of that is run anywhere, ends a run, delays it, or is answered; the run's token is seen by nobody.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+needs_program setpriv
+needs_program perl
+lab 2 --private_tmp
+
+run_folder() { echo "/root/.dtool/runs/$run_id"; }
+supervision_of() { on $(($1 + 1)) cat "$(run_folder)/machine$1/supervision" 2>/dev/null; }
+is_supervised() { [[ $(supervision_of 1) == ok ]]; }
+has_ended() { dtool status "$run_id" --json 2>/dev/null | /usr/bin/python3 -c 'import json, sys; sys.exit(any(m["state"] == "running" for m in json.load(sys.stdin)["machines"]))'; }
+as_nobody() { on "$1" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "${@:2}"; }
+do_on() { on "$1" sh -c 'echo "$1" > ~/do.new && mv ~/do.new ~/do' sh "$2"; }
+tmp=() # of the hosts
+for host in 1 2; do
+  on "$host" chmod 1777 /tmp
+  tmp[host]=$DTOOL_LAB_FOLDER/host$host/tmp
+done
+
+# ---- a process whose name is a number's index to bash: dtool looks at all processes when it ends a command
+printf '#!/bin/sh\ntouch /root/owned\n' >"${tmp[2]}/w"
+chmod 755 "${tmp[2]}/w"
+cat >"${tmp[2]}/named.py" <<'END'
+import time
+open("/proc/self/comm", "w").write(" 1 a[`/tmp/w`]\n")
+open("/tmp/named", "w")
+time.sleep(600)
+END
+as_nobody 2 /usr/bin/python3 /tmp/named.py &
+at_end "kill $!"
+eventually 10 on 2 test -e /tmp/named
+expect_exit 1 dtool command --timeout 1 --runs_on h2 --command 'sleep 60'
+on 2 test ! -e /root/owned || fail 'the name of a process of another user was run as a command'
+
+# ---- a thief of the coordinator's port: what is to listen there comes late, and finds it taken
+cat >"$DTOOL_LAB_FOLDER/host1/root/wrapper" <<'END'
+#!/bin/bash
+# In place of perl: what is to listen at a port waits until the thief has tried to take it.
+for word; do
+  if [[ $word == ./take_reports* && ! -e /tmp/port ]]; then
+    for each; do [[ ! $each =~ ^[0-9]{5}$ ]] || echo "$each" > /tmp/port.new; done
+    chmod 644 /tmp/port.new && mv /tmp/port.new /tmp/port
+    until [ -e /tmp/stolen ]; do sleep 0.05; done
+  fi
+done
+exec /root/perl "$@"
+END
+on 1 bash -c 'chmod 755 ~/wrapper && cp "$(readlink -f /usr/bin/perl)" ~/perl && mount --bind ~/wrapper "$(readlink -f /usr/bin/perl)"'
+cat >"${tmp[1]}/thief.py" <<'END'
+import os, socket, threading, time
+while not os.path.exists("/tmp/port"):
+    time.sleep(0.02)
+port = int(open("/tmp/port").read())
+heard = open("/tmp/heard", "ab", buffering=0)
+try:
+    listener = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=200)
+    open("/tmp/bound", "w")
+except OSError:
+    listener = None
+open("/tmp/stolen", "w")
+owned = "a[$(touch${IFS}/root/owned)]"
+def serve(peer, number):
+    peer.settimeout(3)
+    try:
+        while said := peer.recv(65536):
+            heard.write(said)
+            mac = said[:64].decode(errors="replace")
+            answers = [f"{owned} run 0 1", f"0 run {owned}", f"1 end {owned}", f"{mac} taken {'0' * 32} {owned} run 0 1",
+                       f"{mac} again {'0' * 32} 0 run", f"{mac} {'0' * 32} 1 end {owned}", "x" * 100000, "\0\x1b]0;x\a" * 100]
+            peer.sendall((answers[number % len(answers)] + "\n").encode())
+            if number % len(answers) == 7:
+                open("/tmp/all_said", "w")
+    except OSError:
+        pass
+number = 0
+while listener:
+    peer, _ = listener.accept()
+    threading.Thread(target=serve, args=(peer, number), daemon=True).start()
+    number += 1
+END
+as_nobody 1 /usr/bin/python3 /tmp/thief.py &
+at_end "kill $!"
+cat >program.sh <<'END'
+until [ -e ~/do ]; do sleep 0.1; done
+. ~/do
+END
+expect_exit 0 dtool run --json --runs_on h1,h2 -- bash program.sh
+run_id=$(json 'd["run_id"]')
+token=$(on 2 cat "$(run_folder)/machine1/token")
+[[ -e ${tmp[1]}/port ]] || { json 'd["coordinator"]' | sed 's/.*://' >"$work/port" && mv "$work/port" "${tmp[1]}/port"; }
+eventually 30 on 1 test -e /tmp/stolen
+if on 1 test -e /tmp/bound; then
+  all_is_said() { on 1 test -e /tmp/all_said || on 2 test -e /root/owned; }
+  eventually 60 all_is_said
+  on 2 test ! -e /root/owned || fail 'what the thief of a port said was run as a command'
+  is_named() { supervision_of 1 | grep -q 'does not prove that it is the session on machine 0$' && supervision_of 0 | grep -q 'cannot listen on port'; }
+  eventually 20 is_named
+  expect_exit 0 dtool status "$run_id"
+  expect_output '^not supervised: .*h2.* does not prove that it is the session on machine 0'
+fi
+! grep -q "$token" "${tmp[1]}/heard" || fail 'the token was said to the thief of a port'
+# The run goes on, and ends well.
+for host in 1 2; do do_on "$host" 'exit 0'; done
+eventually 30 has_ended
+expect_exit 0 dtool status "$run_id"
+on 2 test ! -e /root/owned || fail 'what the thief of a port said was run as a command'
+expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+on 1 umount "$(readlink -f /usr/bin/perl)"
+
+# ---- strangers at the coordinator's port, from both hosts: noise, a lot of it, nothing, hundreds of connections that are held
+cat >"$work/strangers.py" <<'END'
+import os, select, socket, sys, time
+address, port = sys.argv[1].rsplit(":", 1)
+zeros = "0" * 32
+words = [os.urandom(200) + b"\n", os.urandom(524288), b"", b"1 0 failed 1 lies\n", b"\n", f"{zeros}{zeros} 1 {zeros} {zeros} 0 failed 1 lies\n".encode(),
+         b"GET / HTTP/1.0\r\n\r\n", b"a[$(touch${IFS}/root/owned)] 1 0 running 0 \n"]
+answered, held, count = 0, [], 0
+open("/tmp/begun", "w")
+while not os.path.exists("/tmp/enough"):
+    try:
+        one = socket.create_connection((address, int(port)), timeout=1)
+        one.setblocking(False)
+        held.append(one)
+        one.send(words[count % len(words)])
+    except OSError:
+        time.sleep(0.01)
+    count += 1
+    if len(held) > 800:
+        held.pop(0).close()
+    for each in select.select(held, [], [], 0)[0]:
+        try:
+            said = each.recv(65536)
+            answered += len(said)
+        except OSError:
+            said = b""
+        if not said:
+            held.remove(each)
+open("/tmp/answered.new", "w").write(f"{answered} {count}\n")
+os.rename("/tmp/answered.new", "/tmp/answered")
+END
+
+begin_strangers() {  # $1: address and port
+  local host
+  for host in 1 2; do
+    cp "$work/strangers.py" "${tmp[host]}/strangers.py"
+    rm -f "${tmp[host]}"/{enough,answered,begun}
+    as_nobody "$host" bash -c 'ulimit -n 1000; exec nice /usr/bin/python3 /tmp/strangers.py "$1"' strangers "$1" &
+    at_end "kill $! 2> /dev/null"
+  done
+  for host in 1 2; do eventually 20 on "$host" test -e /tmp/begun; done
+  sleep 2  # of flood
+}
+
+expect_no_stranger_was_answered() {
+  local host answered count
+  for host in 1 2; do
+    touch "${tmp[host]}/enough"
+    eventually 20 on "$host" test -e /tmp/answered
+    read -r answered count <"${tmp[host]}/answered"
+    expect_equal 0 "$answered"
+    ((count > 20)) || fail "the strangers on host $host came $count times only"
+  done
+}
+
+for tool in perl python3 plain_perl; do
+  case $tool in
+    python3) fault hide h1 perl ;;
+    plain_perl)
+      fault unhide h1 perl
+      fault hide h1 python3
+      on 1 mount --bind /dev/null "$(perl -MDigest::SHA -e 'print $INC{"Digest/SHA.pm"}')"
+      ;;
+  esac
+  for host in 1 2; do on "$host" rm -f /root/do; done
+  expect_exit 0 dtool run --json --runs_on h1,h2 --extra_tag "$tool" -- bash program.sh
+  run_id=$(json 'd["run_id"]')
+  where=$(json 'd["coordinator"]')
+  eventually 20 is_supervised
+  begin_strangers "$where"
+  # A report gets through, and so does the decision on it: the failure of machine 1 ends machine 0's part.
+  do_on 2 'echo sick; exit 7'
+  eventually 30 has_ended
+  expect_exit 1 dtool status "$run_id"
+  expect_output '^cause: rank 1 on machine 1 \(h2\) ended with exit code 7: sick$'
+  expect_no_stranger_was_answered
+  expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+done
+on 2 test ! -e /root/owned || fail 'what a stranger said was run as a command'
