@@ -116,7 +116,20 @@ asio::awaitable<void> Exchange::send(std::string_view bytes) {
     const int count = ssh_channel_write(channel, bytes.data(), static_cast<std::uint32_t>(size));
     session_.share_packets();
     if (count == SSH_ERROR) co_return;  // the command has ended; receive() tells how
-    bytes.remove_prefix(static_cast<std::size_t>(std::max(count, 0)));
+    if (count == 0) {
+      // Keys are being exchanged anew, and libssh takes nothing until that is done. Where a jump
+      // host carries this connection, it is the event loop that brings the server's answer.
+      const auto outcome = co_await session_.wait(deadline_);
+      if (outcome == Waiter::Outcome::deadline_passed || !session_.is_connected()) co_return;
+      continue;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    // A socket that takes all, and a reader that opens the window as fast, never make this wait.
+    sent_at_once_ += static_cast<std::size_t>(count);
+    if (sent_at_once_ >= kMostAtOnce) {
+      sent_at_once_ = 0;
+      co_await reactor_.yield();
+    }
   }
 }
 
@@ -199,7 +212,10 @@ asio::awaitable<void> Exchange::receive() {
     } else {
       if (ssh_channel_is_eof(channel) != 0) take_in_packets();  // the exit code comes last
       // Reading one stream takes in what came for the other, too, up to the end of all.
-      if (session_.packets() != packets) continue;
+      if (session_.packets() != packets) {
+        co_await reactor_.yield();  // a server may send packets without end that are no output
+        if (Clock::now() < deadline_) continue;
+      }
     }
     if (ssh_channel_is_closed(channel) != 0) co_return;
     if (!session_.is_connected()) throw connection_lost(session_);

@@ -74,6 +74,7 @@ class Exchange {
   Deadline deadline_;
   bool is_over_ = false;            ///< no more input needs to be sent
   Waiter* input_waiter_ = nullptr;  ///< while send_from_fd runs
+  std::size_t sent_at_once_ = 0;    ///< without anybody else having had a turn
 };
 
 /// The connection ended under us, with libssh's reason.

@@ -249,6 +249,7 @@ if(DTOOL_TESTS)
       a_host_that_hangs_holds_back_nobody
       a_slow_host_holds_back_only_itself
       a_kept_connection_is_used_only_while_all_is_as_it_was
+      a_key_exchange_in_between_stops_nothing
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_requeued_training_ends_with_the_same_bytes
