@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/action.h"
@@ -21,6 +22,7 @@
 #include "cli/settings.h"
 #include "ssh/fleet.h"
 #include "ssh/home_folder.h"
+#include "ssh/notice.h"
 
 namespace dtool::cli {
 namespace {
@@ -168,6 +170,7 @@ int main(int argc, char** argv) {
   }
   occupy_standard_streams();
   Console console;
+  dtool::ssh::give_notices_to([&console](std::string_view line) { console.note(line); });
   try {
     return run(console, argc, argv);
   } catch (const OutputLost& error) {

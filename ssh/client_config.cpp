@@ -239,6 +239,7 @@ Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const 
   }
 
   Endpoint endpoint;
+  endpoint.named = host.name;
   endpoint.address = answers.address();
   endpoint.key_name = answers.get("hostkeyalias").value_or(endpoint.address);
   endpoint.user = answers.user();

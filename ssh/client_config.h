@@ -20,6 +20,7 @@ namespace dtool::ssh {
 
 /// How one host is reached, all settings resolved.
 struct Endpoint {
+  std::string named;     ///< as the user calls it
   std::string address;   ///< name or address to connect to (HostName)
   std::string key_name;  ///< name to look up in known_hosts (HostKeyAlias, else address)
   std::string user;

@@ -1,5 +1,6 @@
 #include "ssh/identity.h"
 
+#include <fstream>
 #include <system_error>
 
 namespace dtool::ssh {
@@ -37,6 +38,32 @@ Identity read(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+std::string public_text(ssh_key key) {
+  char* text = nullptr;
+  if (ssh_pki_export_pubkey_base64(key, &text) != SSH_OK) return {};
+  return StringHandle(text).get();
+}
+
+std::set<std::string> public_keys(const std::vector<std::filesystem::path>& files) {
+  std::set<std::string> keys;
+  for (const std::filesystem::path& file : files) {
+    for (const char* ending : {".pub", "-cert.pub"}) {
+      std::ifstream lines(file.string() + ending);
+      std::string type, key;
+      if (lines >> type >> key) keys.insert(key);
+    }
+    ssh_key key = nullptr;
+    if (ssh_pki_import_pubkey_file(file.c_str(), &key) == SSH_OK)
+      keys.insert(public_text(KeyHandle(key).get()));
+    key = nullptr;
+    // Older formats hide the public part, too, where they are encrypted.
+    if (ssh_pki_import_privkey_file(file.c_str(), "", nullptr, nullptr, &key) == SSH_OK)
+      keys.insert(public_text(KeyHandle(key).get()));
+  }
+  keys.erase("");
+  return keys;
+}
 
 const Identity& IdentityCache::load(const std::filesystem::path& file) {
   const auto found = identities_.find(file);

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "ssh/libssh.h"
 
@@ -14,6 +16,13 @@ struct Identity {
   KeyHandle key;        ///< with its certificate (`FILE-cert.pub`) where there is one
   std::string problem;  ///< empty with a key; `encrypted`, `not there`, …
 };
+
+/// The public part of `key`, as the second word of a .pub file; empty where it has none.
+std::string public_text(ssh_key key);
+
+/// The public parts of keys in `files`, as public_text: of FILE.pub and FILE-cert.pub, of FILE
+/// itself, which need not be readable as a private key, be it encrypted or a public one.
+std::set<std::string> public_keys(const std::vector<std::filesystem::path>& files);
 
 class IdentityCache {
  public:

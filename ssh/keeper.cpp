@@ -129,6 +129,7 @@ bool start_keeper(Reactor& reactor, std::vector<KeptSession>& sessions, std::chr
   }
   Pipe is_offered = make_pipe(NonBlocking::reader);
   reactor.context().notify_fork(asio::io_context::fork_prepare);
+  const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid != 0) {
     reactor.context().notify_fork(asio::io_context::fork_parent);
@@ -137,7 +138,8 @@ bool start_keeper(Reactor& reactor, std::vector<KeptSession>& sessions, std::chr
   }
   try {
     reactor.context().notify_fork(asio::io_context::fork_child);
-    let_go_of_parent(fmt::format("dtool keep_connections {}", folder->path().string()), kept);
+    let_go_of_parent(fmt::format("dtool keep_connections {}", folder->path().string()), kept,
+                     parent);
     is_offered.reader.reset();
     keep(reactor, std::move(*folder), sessions, idle, std::move(is_offered.writer));
   } catch (...) {  // there is nobody to tell; the sockets are found to be dead by who comes

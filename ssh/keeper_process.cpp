@@ -55,31 +55,41 @@ void rename_process(const std::string& title) {
   std::memcpy(memory.begin, title.data(), std::min(title.size(), memory.size - 1));
 }
 
-bool is_unnamed_pair(int fd) {
+/// A name, as a server's, is none of ours, nor is a socket without one that leads to it.
+bool is_unnamed(int fd, int (*ask)(int, sockaddr*, socklen_t*)) {
   sockaddr_un address{};
   socklen_t size = sizeof address;
-  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+  return ask(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
          address.sun_family == AF_UNIX && size == sizeof(sa_family_t);
+}
+
+/// Both its ends were made by the process that forked this one: it carries a connection through a
+/// jump host.
+bool is_pair_of(pid_t parent, int fd) {
+  ucred maker{};
+  socklen_t size = sizeof maker;
+  return is_unnamed(fd, ::getsockname) && is_unnamed(fd, ::getpeername) &&
+         ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 && maker.pid == parent;
 }
 
 /// What was there before dtool began has come through exec, so it is not close-on-exec; all that
 /// dtool opens is.
-bool is_ours(int fd, const std::unordered_set<int>& kept) {
+bool is_ours(int fd, const std::unordered_set<int>& kept, pid_t parent) {
   const int flags = ::fcntl(fd, F_GETFD);
   if (flags == -1 || (flags & FD_CLOEXEC) == 0) return false;
   struct stat status {};
   if (::fstat(fd, &status) != 0) return false;
-  if (S_ISSOCK(status.st_mode)) return kept.contains(fd) || is_unnamed_pair(fd);
+  if (S_ISSOCK(status.st_mode)) return kept.contains(fd) || is_pair_of(parent, fd);
   return S_ISFIFO(status.st_mode) || (status.st_mode & S_IFMT) == 0;  // 0: epoll, eventfd, timerfd
 }
 
-void close_others(const std::unordered_set<int>& kept) {
+void close_others(const std::unordered_set<int>& kept, pid_t parent) {
   std::vector<int> fds;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored))
     fds.push_back(std::atoi(entry.path().filename().c_str()));
   for (const int fd : fds) {
-    if (fd > STDERR_FILENO && !kept.contains(fd) && !is_ours(fd, kept)) ::close(fd);
+    if (fd > STDERR_FILENO && !kept.contains(fd) && !is_ours(fd, kept, parent)) ::close(fd);
   }
 }
 
@@ -95,11 +105,11 @@ void raise_limit(std::size_t sessions) {
 
 }  // namespace
 
-void let_go_of_parent(const std::string& title, const std::unordered_set<int>& kept) {
+void let_go_of_parent(const std::string& title, const std::unordered_set<int>& kept, pid_t parent) {
   ::setsid();
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
-  close_others(kept);
+  close_others(kept, parent);
   if (::chdir("/") != 0) ::_exit(1);
   ::umask(077);
   raise_limit(kept.size());

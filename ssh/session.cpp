@@ -56,7 +56,6 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
   set_text(session, SSH_OPTIONS_SSH_DIR, literal(home_folder() / ".ssh"));
   set_text(session, SSH_OPTIONS_HOST, endpoint.key_name);
   set_text(session, SSH_OPTIONS_USER, endpoint.user);
-  set_text(session, SSH_OPTIONS_IDENTITY_AGENT, endpoint.identity_agent);
   const unsigned int port = endpoint.port;
   ssh_options_set(session, SSH_OPTIONS_PORT, &port);
   ssh_options_set(session, SSH_OPTIONS_FD, &fd);
@@ -157,6 +156,8 @@ asio::awaitable<int> Session::repeat(std::function<int()> call, int again, Deadl
     const int rc = call();
     share_packets();
     if (rc != again) co_return rc;
+    // It may have taken in the server's farewell just now; then there is no socket to wait for.
+    if (!is_connected()) throw HostError(Failure::connection_lost, last_error());
     const auto outcome = co_await wait(deadline);
     if (outcome == Waiter::Outcome::deadline_passed) {
       throw HostError(Failure::timed_out, "no answer in time");
@@ -170,9 +171,11 @@ asio::awaitable<void> Session::exchange_keys(Deadline deadline) {
   try {
     rc = co_await repeat(call, SSH_AGAIN, deadline);
   } catch (const HostError& error) {
-    if (error.failure() != Failure::timed_out) throw;
-    throw HostError(Failure::connect_timed_out, "the SSH handshake did not end in time",
-                    "--connect_timeout sets how long dtool waits");
+    if (error.failure() == Failure::timed_out) {
+      throw HostError(Failure::connect_timed_out, "the SSH handshake did not end in time",
+                      "--connect_timeout sets how long dtool waits");
+    }
+    if (is_connected() || reactor_.abandoned()) throw;
   }
   if (rc != SSH_OK) {
     throw HostError(Failure::unreachable,
@@ -188,21 +191,30 @@ asio::awaitable<bool> Session::try_key(ssh_key key, Deadline deadline) {
   co_return rc == SSH_AUTH_SUCCESS;
 }
 
-asio::awaitable<bool> Session::try_agent(Deadline deadline) {
-  std::function<int()> call = [this] { return ssh_userauth_agent(handle_.get(), nullptr); };
-  const int rc = co_await repeat(call, SSH_AUTH_AGAIN, deadline);
-  co_return rc == SSH_AUTH_SUCCESS;
+asio::awaitable<bool> Session::try_agent(AgentOffer offer, std::vector<std::string>& tried,
+                                         Deadline& deadline) {
+  const std::string path = endpoint_.identity_agent;
+  const AgentLogIn agent =
+      co_await log_in_with_agent(reactor_, *this, path, std::move(offer), deadline);
+  deadline = agent.deadline;
+  const bool has_problem = !agent.problem.empty();
+  tried.push_back(has_problem ? fmt::format("the agent ({})", agent.problem) : "the agent");
+  co_return agent.is_in;
 }
 
-asio::awaitable<void> Session::authenticate(IdentityCache& identities, Deadline deadline) {
+asio::awaitable<bool> Session::try_keys(IdentityCache& identities, std::vector<std::string>& tried,
+                                        Deadline deadline) {
   std::vector<std::filesystem::path> files = endpoint_.identity_files;
   const std::size_t named = files.size();
   if (named == 0) files = usual_identities();
-  const bool has_agent = !endpoint_.identity_agent.empty() && !endpoint_.only_named_identities;
-  std::vector<std::string> tried;
-  if (named == 0 && has_agent) {
-    tried.push_back("the agent");
-    if (co_await try_agent(deadline)) co_return;
+  const bool only_named = endpoint_.only_named_identities;
+  const bool has_agent = !endpoint_.identity_agent.empty();
+  const bool agent_is_first = has_agent && named == 0 && !only_named;
+  AgentOffer offer;
+  if (agent_is_first) {
+    const bool is_in = co_await try_agent(offer, tried, deadline);
+    if (is_in) co_return true;
+    if (!is_connected()) co_return false;
   }
   for (const auto& file : files) {
     const Identity& identity = identities.load(file);
@@ -212,21 +224,47 @@ asio::awaitable<void> Session::authenticate(IdentityCache& identities, Deadline 
       continue;
     }
     tried.push_back(file.string());
-    if (co_await try_key(identity.key.get(), deadline)) co_return;
-    if (!is_connected()) break;
+    offer.tried.insert(public_text(identity.key.get()));
+    const bool is_in = co_await try_key(identity.key.get(), deadline);
+    if (is_in) co_return true;
+    if (!is_connected()) co_return false;
   }
-  // An encrypted file that the user named is often in the agent, whatever IdentitiesOnly says.
-  const bool agent_is_left = named > 0 && !endpoint_.identity_agent.empty() && is_connected();
-  if (agent_is_left) {
-    tried.push_back("the agent");
-    if (co_await try_agent(deadline)) co_return;
+  if (!has_agent || agent_is_first) co_return false;
+  // An encrypted file that the user named is often in the agent.
+  if (only_named) offer.only = public_keys(files);
+  co_return co_await try_agent(std::move(offer), tried, deadline);
+}
+
+HostError Session::not_let_in(const std::vector<std::string>& tried) const {
+  const std::string list = tried.empty() ? std::string("no key, there is none")
+                                         : fmt::format("{}", fmt::join(tried, ", "));
+  if (is_connected()) {
+    return {Failure::not_authenticated,
+            fmt::format("user {} was not let in; tried {}", endpoint_.user, list),
+            "is this the right user, and is your public key in the host's ~/.ssh/authorized_keys?"};
   }
-  throw HostError(
-      Failure::not_authenticated,
-      fmt::format("user {} was not let in; tried {}", endpoint_.user,
-                  tried.empty() ? std::string("no key, there is none")
-                                : fmt::format("{}", fmt::join(tried, ", "))),
-      "is this the right user, and is your public key in the host's ~/.ssh/authorized_keys?");
+  std::string reason = last_error();
+  const std::string_view mark = "Received SSH_MSG_DISCONNECT: 2:";  // libssh's words before it
+  if (reason.starts_with(mark)) reason.erase(0, mark.size());
+  const bool were_too_many = reason.find("Too many authentication failures") != reason.npos;
+  return {Failure::not_authenticated,
+          fmt::format("user {} was not let in: the server ended the log-in: {}; tried {}",
+                      endpoint_.user, reason, list),
+          were_too_many ? "the server lets a few keys be tried only: name the right one by "
+                          "IdentityFile, with IdentitiesOnly yes, in ~/.ssh/config"
+                        : ""};
+}
+
+asio::awaitable<void> Session::authenticate(IdentityCache& identities, Deadline deadline) {
+  std::vector<std::string> tried;
+  bool is_in = false;
+  try {
+    is_in = co_await try_keys(identities, tried, deadline);
+  } catch (const HostError& error) {
+    const bool server_ended_it = error.failure() == Failure::connection_lost && !is_connected();
+    if (!server_ended_it || reactor_.abandoned()) throw;
+  }
+  if (!is_in) throw not_let_in(tried);
 }
 
 }  // namespace dtool::ssh

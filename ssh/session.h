@@ -8,8 +8,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "ssh/agent.h"
 #include "ssh/client_config.h"
+#include "ssh/host_error.h"
 #include "ssh/identity.h"
 #include "ssh/known_hosts.h"
 #include "ssh/libssh.h"
@@ -39,12 +42,13 @@ class Session {
   /// they last were, or so lately that a change could not be told.
   bool is_still_known(KnownHosts& known_hosts);
 
-  /// Tries the identity files that the user named, then the agent, then the usual files.
-  /// Throws HostError(not_authenticated) saying what was tried.
+  /// Tries the identity files that the user named, then the agent, then the usual files; with
+  /// IdentitiesOnly, of the agent's keys those alone that are in one of the files.
+  /// Throws HostError(not_authenticated) saying what was tried, and why where the server ended it.
   asio::awaitable<void> authenticate(IdentityCache& identities, Deadline deadline);
 
   /// Calls `call` until it answers something other than `again`, waiting for the socket in between.
-  /// Throws HostError(timed_out) when `deadline` passes.
+  /// Throws HostError: timed_out when `deadline` passes, connection_lost where the server ended it.
   asio::awaitable<int> repeat(std::function<int()> call, int again, Deadline deadline);
 
   /// From now on a server that says nothing for long, while somebody waits for it, is asked for a
@@ -85,7 +89,11 @@ class Session {
   Deadline end_of_patience();
   void on_silence();
   asio::awaitable<bool> try_key(ssh_key key, Deadline deadline);
-  asio::awaitable<bool> try_agent(Deadline deadline);
+  asio::awaitable<bool> try_agent(AgentOffer offer, std::vector<std::string>& tried,
+                                  Deadline& deadline);
+  asio::awaitable<bool> try_keys(IdentityCache& identities, std::vector<std::string>& tried,
+                                 Deadline deadline);
+  HostError not_let_in(const std::vector<std::string>& tried) const;
 
   Reactor& reactor_;
   Endpoint endpoint_;

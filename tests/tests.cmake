@@ -257,6 +257,7 @@ if(DTOOL_TESTS)
       a_run_is_validated_on_another_machine
       a_run_that_cannot_start_starts_nothing
       an_id_that_begins_anothers_names_its_own_run
+      an_agent_that_waits_for_its_user_holds_up_nobody
       attach_gives_the_screen_and_the_terminal_back
       check_tells_what_each_host_has_and_lacks
       command_asks_before_it_uses_a_recorded_runs_hosts

@@ -49,6 +49,26 @@ expect_exit 0 env -u SSH_AUTH_SOCK "$DTOOL" command --ssh_cmd "ssh -o IdentityAg
 expect_exit 1 dtool command --ssh_cmd 'ssh -o IdentityAgent=none' --runs_on h1 --command hostname
 expect_error 'tried no key, there is none'
 
+# More keys than the server lets anybody try: that is told, at once. With IdentitiesOnly the agent offers the named ones alone, known by the
+# public file, by an encrypted private one, or by a public one that is named itself.
+for ((i = 3; i < 8; i++)); do
+  ssh-keygen -q -t ed25519 -N '' -f "$work/other$i"
+  ssh-add -q "$work/other$i"
+done
+ssh-add -q -d "$work/plain_key"
+ssh-add -q "$work/plain_key"
+expect_exit 1 timeout -k 1 60 "$DTOOL" command --connect_timeout 300 --runs_on h1 --command hostname
+expect_error 'was not let in: the server ended the log-in: Too many authentication failures; tried the agent$'
+expect_error '^hint: .*IdentitiesOnly yes'
+ssh-keygen -y -f "$work/plain_key" >"$work/named.pub"
+cp "$work/plain_key" "$work/encrypted"
+ssh-keygen -q -p -P '' -N 'pass phrase' -f "$work/encrypted"
+for named in "$work/named" "$work/named.pub" "$work/encrypted"; do
+  expect_exit 0 timeout -k 1 60 "$DTOOL" command --ssh_cmd "ssh -o IdentitiesOnly=yes -i $named" --connect_timeout 300 --runs_on h1 --command hostname
+done
+expect_exit 1 timeout -k 1 60 "$DTOOL" command --ssh_cmd "ssh -o IdentitiesOnly=yes -i $work/other9" --connect_timeout 300 --runs_on h1 --command hostname
+expect_no_error 'Too many'
+
 # An agent that is gone, or answers nobody, is no more than a missing one.
 expect_exit 1 env SSH_AUTH_SOCK="$work/no_agent" "$DTOOL" command --runs_on h1 --command hostname
 expect_error 'was not let in'
