@@ -4,6 +4,7 @@
 # parts (arrays, one for each member of a job array), trainer, code. Follows words.sh; environment.sh comes next.
 # Numbers by the plan: nodes.
 run=$1 attempt=$2 listener=$3 port=$4
+export DTOOL_RUN_ID=${run##*/}  # srun hands on no variables where sbatch or the environment said --export=NONE
 task=0
 [ ${#parts[@]} = 1 ] || task=$SLURM_ARRAY_TASK_ID
 refuse_unless_numbers "$attempt" "$port" "$task" "$SLURM_STEP_NUM_NODES" "$SLURM_NODEID" "$SLURM_PROCID" "$SLURM_LOCALID" "$SLURM_STEP_NUM_TASKS"

@@ -32,13 +32,16 @@ expect_equal 1 "$(find fetched -name 'listener?' -exec cat {} + | sort -u | wc -
 expect_equal 4 "$(find fetched -name 'listener?' | wc -l)"
 expect_exit 0 dtool kill --all --yes
 
-# Running: status names the nodes, the killfile the job, and kill cancels it.
-expect_exit 0 dtool run --launcher slurm --runs_on "$login" --nodes 2 --json -- bash task.sh word 1000
+# Running: status names the nodes, the killfile the job, and kill cancels it. The processes bear the run's id though sbatch and srun are told
+# to hand on no variables.
+expect_exit 0 dtool run --launcher slurm --runs_on "$login" --nodes 2 --sbatch_arg=--export=NONE --json -- bash task.sh word 1000
 id=$(json 'd["run_id"]') job=$(json 'd["job"]')
 expect_equal slurm "$(json 'd["launcher"]')"
 grep -qx "job = \"$job\"" "$HOME/.dtool/killfiles/$id.killfile" || fail 'the killfile has no job'
 runs_on_both() { [[ $(dtool status --json | grep -c '"node": "h[23]"') == 2 ]]; }
 eventually 30 runs_on_both
+bears_id_on_both() { [[ $(ps -o args= -p "$(processes_with "$id" | paste -sd,)" | grep -cx 'sleep 1000') == 2 ]]; }
+eventually 20 bears_id_on_both
 expect_exit 0 dtool status --json
 expect_equal "['running', 'running'] ['h2', 'h3'] ['$job', '$job']" \
   "$(json '[m["state"] for m in d["machines"]], sorted(m["node"] for m in d["machines"]), [m["job"] for m in d["machines"]]' | tr -d '()' | sed 's/\], \[/] [/g')"
