@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -22,6 +23,7 @@
 #include "ssh/quote.h"
 #include "ssh/read_file.h"
 #include "ssh/script.h"
+#include "ssh/scripts.h"
 
 namespace dtool::cli {
 namespace {
@@ -39,7 +41,7 @@ class ConfigAction : public Action {
                                            const std::string& folder);
   void end_old(Console& console, ssh::Remote& remote, std::vector<ssh::HostResult>& ready) const;
   killfiles::Killfile record(const Invocation& invocation, const Targets& targets,
-                             const std::string& run_id) const;
+                             const std::string& run_id, const std::vector<std::size_t>& able) const;
   std::vector<HostJob> make_jobs(const killfiles::Killfile& killfile,
                                  const std::vector<std::size_t>& on) const;
   int conclude(Invocation& invocation, ssh::Remote& remote, std::vector<ssh::HostResult> results,
@@ -53,6 +55,7 @@ class ConfigAction : public Action {
   bool follow_ = false;
   bool force_ = false;
   std::map<std::size_t, std::string> keys_;  ///< per host, what became of the public key
+  std::map<std::size_t, killfiles::HostIdentity> identities_;  ///< likewise, of those that answered
 };
 
 std::string read_text(const std::filesystem::path& file, std::string_view flag) {
@@ -118,7 +121,7 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
   std::string text(ssh::answer_function());
   text += fmt::format("public_key={}\nfolder={}\n", ssh::quote(key),
                       script_file_.empty() ? "''" : ssh::quote_path(folder));
-  text += scripts::kConfigurable;
+  text.append(ssh::scripts::kIdentify).append(scripts::kConfigurable);
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
   ProgressListener progress(console, remote.hosts(), "reached");
@@ -130,6 +133,7 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
     if (result.failure != ssh::Failure::none) continue;
     const auto answers = ssh::read_answers(result.out);
     keys_[i] = ssh::find_answer(answers, "key").value_or("");
+    identities_[i] = identity_of(answers, result);
     if (!ssh::find_answer(answers, "ready")) {
       result.failure = ssh::Failure::not_started;
       result.error = result.exit_code == 127 ? "bash is not installed"
@@ -179,8 +183,10 @@ void ConfigAction::end_old(Console& console, ssh::Remote& remote,
   }
 }
 
+/// A host where nothing will be started has neither a session nor a folder for it.
 killfiles::Killfile ConfigAction::record(const Invocation& invocation, const Targets& targets,
-                                         const std::string& run_id) const {
+                                         const std::string& run_id,
+                                         const std::vector<std::size_t>& able) const {
   killfiles::Killfile killfile;
   killfile.run_id = run_id;
   killfile.kind = killfiles::Kind::config;
@@ -191,9 +197,13 @@ killfiles::Killfile ConfigAction::record(const Invocation& invocation, const Tar
   record_connection(targets.connect, killfile);
   for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
     const int id = static_cast<int>(i);
-    killfile.machines.push_back({id, ssh::to_string(targets.hosts[i]),
-                                 fmt::format("dtool_config_machine{}", id),
-                                 state_folder(run_id, id), kLog, ""});
+    killfiles::Machine machine{id, ssh::to_string(targets.hosts[i]), "", "", kLog, "", {}};
+    if (std::ranges::find(able, i) != able.end()) {
+      machine.session = fmt::format("dtool_config_machine{}", id);
+      machine.state_folder = state_folder(run_id, id);
+      machine.identity = identities_.at(i);
+    }
+    killfile.machines.push_back(machine);
   }
   killfiles::write(killfile_folder(), killfile);
   return killfile;
@@ -213,6 +223,7 @@ std::vector<HostJob> ConfigAction::make_jobs(const killfiles::Killfile& killfile
                        machine.log,
                        "",
                        {{"config_script", script_}}};
+    job.host = to_line(machine.identity);
     job.script = has_interpreter ? fmt::format("cd\nchmod u+x {0}\n{0}\n", file)
                                  : fmt::format("cd\nbash {}\n", file);
     jobs.push_back({host, job});
@@ -283,7 +294,7 @@ int ConfigAction::run(Invocation& invocation) {
   }
 
   const killfiles::Killfile killfile = record_or_discard(
-      console, *remote, run_id, [&] { return record(invocation, *targets, run_id); });
+      console, *remote, run_id, [&] { return record(invocation, *targets, run_id, able); });
   const auto started =
       start_jobs(console, *remote, make_jobs(killfile, able), ssh::OldLog::replace);
   std::vector<std::size_t> running;

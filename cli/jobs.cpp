@@ -11,9 +11,12 @@
 #include <chrono>
 #include <ctime>
 #include <exception>
+#include <stdexcept>
+#include <system_error>
 
 #include "cli/host_output.h"
 #include "cli/recorded.h"
+#include "killfiles/whole_file.h"
 #include "ssh/quote.h"
 #include "ssh/random_hex.h"
 #include "ssh/script.h"
@@ -33,7 +36,56 @@ std::string describe_left(const ssh::KillOutcome& outcome) {
   return text;
 }
 
-void judge(ssh::HostResult& result, KillReport& report) {
+/// What is recorded of the run's own host, where the answer that another one gives proves nothing.
+bool is_of_another(const FoundHost& host, const ssh::KillOutcome& outcome) {
+  return outcome.vouched_for.empty() &&
+         compare(host.recorded, host.found) == killfiles::Likeness::another;
+}
+
+/// Whether a kill has proven before that nothing is left, and taken the folders away.
+bool was_proven(const std::filesystem::path& file) {
+  if (file.empty()) return false;
+  if (!std::filesystem::exists(file)) return true;
+  try {
+    return !killfiles::read(file).ended.empty();
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+/// Makes a failure of an answer from which it does not follow that nothing is left.
+void doubt(const FoundHost& host, const ssh::KillOutcome& outcome, const std::string& run_id,
+           const std::filesystem::path& file, ssh::HostResult& result) {
+  const auto set = [&result](std::string error, std::string hint) {
+    result.failure = ssh::Failure::unproven;
+    result.error = std::move(error);
+    result.hint = std::move(hint);
+  };
+  const std::string forget =
+      fmt::format("where nothing can be left: dtool kill {} --forget", run_id);
+  if (is_of_another(host, outcome)) {
+    set(fmt::format("another host answers to this name, {}; the run was started on {}",
+                    describe(host.found), describe(host.recorded)),
+        fmt::format("lead the name to {} (HostName in the SSH configuration), or name that host in "
+                    "a copy of the killfile, for --screen_ids_file; {}",
+                    host.recorded.name, forget));
+  } else if (!outcome.no_folder.empty()) {
+    // No process outlives a reboot, and none starts without that folder.
+    const bool is_proven = compare(host.recorded, host.found) == killfiles::Likeness::rebooted ||
+                           !outcome.vouched_for.empty() || was_proven(file);
+    if (is_proven) return;
+    set(fmt::format("the run's folder {} is not there, so what was started cannot be known",
+                    outcome.no_folder),
+        fmt::format("is the home folder the one of then? {}", forget));
+  } else if (!outcome.unmarked.empty()) {
+    set(fmt::format("cannot write into {}, so a start that is on its way may still come",
+                    outcome.unmarked),
+        "is the disk full or read-only? Run dtool kill again when it is not");
+  }
+}
+
+void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& killfile,
+           const std::filesystem::path& file, KillReport& report) {
   if (result.failure != ssh::Failure::none) return;
   const auto outcome = ssh::read_kill(result);
   if (!outcome) {
@@ -51,7 +103,13 @@ void judge(ssh::HostResult& result, KillReport& report) {
     result.hint = "run dtool kill again when the scheduler answers";
     return;
   }
-  if (outcome->left.empty()) return;
+  host.unseen = outcome->unseen;
+  host.found = killfiles::parse_identity(outcome->host).value_or(killfiles::HostIdentity());
+  host.found.host_key = result.host_key;
+  if (outcome->left.empty()) {
+    doubt(host, *outcome, killfile.run_id, file, result);
+    return;
+  }
   result.failure = ssh::Failure::timed_out;
   result.error = describe_left(*outcome);
   result.hint =
@@ -124,23 +182,26 @@ std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
 }
 
 KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-                   std::chrono::milliseconds grace) {
+                   std::chrono::milliseconds grace, const std::filesystem::path& file) {
   std::vector<ssh::Task> tasks;
+  KillReport report;
   for (const auto& [host, machines] : machines_by_host(remote.hosts(), killfile)) {
     ssh::KillRequest request{killfile.run_id, {}, {}, grace};
+    FoundHost& recorded = report.hosts.emplace_back();
     for (const std::size_t i : machines) {
       const killfiles::Machine& machine = killfile.machines[i];
       if (!machine.session.empty()) request.sessions.push_back(machine.session);
       if (!machine.state_folder.empty()) request.state_folders.push_back(machine.state_folder);
+      if (machine.identity.is_known()) recorded.recorded = machine.identity;
     }
     tasks.push_back({host, ssh::kill_command(request)});
   }
   ProgressListener progress(console, remote.hosts(), "ended");
   ssh::RunOptions options;
   options.timeout = grace + std::chrono::seconds(90);
-  KillReport report;
   report.results = remote.run(std::move(tasks), progress, options);
-  for (ssh::HostResult& result : report.results) judge(result, report);
+  for (std::size_t i = 0; i < report.results.size(); ++i)
+    judge(report.results[i], report.hosts[i], killfile, file, report);
   report.none_left =
       std::all_of(report.results.begin(), report.results.end(),
                   [](const auto& result) { return result.failure == ssh::Failure::none; });
@@ -178,6 +239,20 @@ void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile) {
     tasks.push_back({each.host, ssh::bash(text)});
   ssh::Listener nobody;
   remote.run(std::move(tasks), nobody, {});
+}
+
+void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
+                const std::filesystem::path& file) {
+  if (!killfile.run_id.empty()) {
+    killfile.ended = utc_now();
+    try {
+      killfiles::write_whole(file, to_text(killfile));
+    } catch (const std::system_error&) {
+      // A disk that is full must not keep the file; only who comes in between cannot read why.
+    }
+  }
+  remove_state(remote, killfile);
+  std::filesystem::remove(file);
 }
 
 }  // namespace dtool::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -46,23 +47,39 @@ struct HostJob {
 std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
                                         const std::vector<HostJob>& jobs, ssh::OldLog old_log);
 
+/// A host as it was recorded, and as it answered.
+struct FoundHost {
+  killfiles::HostIdentity recorded;
+  killfiles::HostIdentity found;
+  std::vector<std::string> unseen;  ///< what may be the run's work and cannot be told to be
+};
+
 /// What became of the machines of a run that were ended.
 struct KillReport {
   std::vector<ssh::HostResult>
-      results;             ///< a host where something is left has a failure's exit code and error
-  int ended = 0;           ///< processes, over all hosts
-  int forced = 0;          ///< of them, those that needed KILL
-  std::string cancelled;   ///< what a scheduler had of it: `job 12`; or empty
-  bool none_left = false;  ///< every host looked again and found none
+      results;  ///< a host where something is left has a failure's exit code and error,
+                ///< and so has one whose answer proves nothing: Failure::unproven
+  std::vector<FoundHost> hosts;  ///< by result
+  int ended = 0;                 ///< processes, over all hosts
+  int forced = 0;                ///< of them, those that needed KILL
+  std::string cancelled;         ///< what a scheduler had of it: `job 12`; or empty
+  bool none_left = false;        ///< every host looked again and found none
 };
 
 /// Ends all processes of the run on the remote's hosts, in one step a host, however many of its
-/// machines are reached through it.
+/// machines are reached through it. Where the run's folder is gone, the killfile `file` says
+/// whether another `dtool kill` had proven before that none is left; empty: nobody is asked.
 KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-                   std::chrono::milliseconds grace);
+                   std::chrono::milliseconds grace, const std::filesystem::path& file = {});
 
 /// Takes the run's folders away from the hosts. Logs and outputs stand elsewhere and stay.
 void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile);
+
+/// Takes away the folders of a run of which nothing is left, then its killfile. That nothing is
+/// left is written there first: whoever ends the run once more, at the same time or after this was
+/// cut off, finds the folders gone and reads why.
+void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
+                const std::filesystem::path& file);
 
 /// Takes away the run's folder, still empty, from hosts that were looked at but where nothing was
 /// started. After an interrupt no host is asked: a later run's check takes such folders away when

@@ -10,6 +10,7 @@
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/jobs.h"
+#include "cli/machine_status.h"
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
 #include "ssh/fleet.h"
@@ -42,6 +43,7 @@ class KillAction : public Action {
   bool all_ = false;
   bool yes_ = false;
   bool delete_ = false;
+  bool forget_ = false;
 };
 
 void KillAction::add_options(CLI::App& app) {
@@ -54,6 +56,8 @@ void KillAction::add_options(CLI::App& app) {
       ->check(CLI::Range(0.0, 3600.0));
   app.add_flag("--yes", yes_, "answer every question with yes");
   app.add_flag("--delete", delete_, "delete the killfile when nothing is left, without asking");
+  app.add_flag("--forget", forget_,
+               "delete the killfile whatever may be left: on a host that is gone for good, say");
   add_connect_options(app, hosts_);
 }
 
@@ -115,16 +119,41 @@ bool KillAction::forget(Console& console, ssh::Remote& remote, const Chosen& cho
       (!console.json() &&
        console.ask(fmt::format("delete {}?", chosen.file.string())).value_or(false));
   if (!wanted) return false;
-  remove_state(remote, chosen.killfile);
-  std::filesystem::remove(chosen.file);
+  forget_run(remote, chosen.killfile, chosen.file);
   return true;
+}
+
+/// How the hosts answered, with who was asked and who answered where that is the trouble.
+nlohmann::json hosts_json(const KillReport& ended) {
+  nlohmann::json hosts = nlohmann::json::array();
+  for (std::size_t i = 0; i < ended.results.size(); ++i) {
+    nlohmann::json host = to_json(ended.results[i]);
+    const FoundHost& found = ended.hosts[i];
+    if (ended.results[i].failure == ssh::Failure::unproven) {
+      host["recorded_host"] = to_json(found.recorded);
+      host["found_host"] = to_json(found.found);
+    }
+    if (!found.unseen.empty()) host["unseen"] = found.unseen;
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+/// What a run has handed to servers of the user's that were there before does not bear its id.
+void tell_unseen(Console& console, const KillReport& ended) {
+  for (std::size_t i = 0; i < ended.results.size(); ++i) {
+    for (const std::string& each : ended.hosts[i].unseen)
+      console.note(fmt::format("{}: {}; whether the run had them started cannot be told",
+                               ssh::to_string(ended.results[i].host), each));
+  }
 }
 
 int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json& report) const {
   Console& console = invocation.console;
   const Targets targets = recorded_targets(chosen.killfile, hosts_, invocation.settings);
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const KillReport ended = end_run(console, *remote, chosen.killfile, from_seconds(grace_));
+  const KillReport ended =
+      end_run(console, *remote, chosen.killfile, from_seconds(grace_), chosen.file);
 
   const std::string name = title(chosen.killfile, chosen.file);
   report_failures(console, ended.results, fmt::format("ending {}", name));
@@ -136,25 +165,30 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
   std::vector<ssh::Host> others;
   for (const ssh::HostResult& result : ended.results)
     (result.failure == ssh::Failure::none ? well : others).push_back(result.host);
+  const bool is_all_seen =
+      std::ranges::all_of(ended.hosts, [](const FoundHost& each) { return each.unseen.empty(); });
   const std::string left =
       ended.none_left
-          ? "none is left"
-          : fmt::format("the killfile is kept for {}: call it again", fold_hosts(others));
+          ? is_all_seen ? "none is left" : "none is left that can be told to be the run's"
+      : forget_ ? fmt::format("something may be left on {}", fold_hosts(others))
+                : fmt::format("the killfile is kept for {}: call it again", fold_hosts(others));
   console.note(fmt::format("{}: {}{} ended{}{}; {}", console.styled_error(Style::bold, name),
                            cancelled, counted(static_cast<std::size_t>(ended.ended), "process"),
                            well.empty() ? "" : " on " + fold_hosts(well), forced, left));
-  const bool deleted = ended.none_left && forget(console, *remote, chosen);
-  if (deleted) console.note(fmt::format("deleted {}", chosen.file.string()));
-
-  nlohmann::json hosts = nlohmann::json::array();
-  for (const ssh::HostResult& result : ended.results) hosts.push_back(to_json(result));
+  tell_unseen(console, ended);
+  const bool forced_out = !ended.none_left && forget_ && !remote->interrupted();
+  if (forced_out) std::filesystem::remove(chosen.file);
+  const bool deleted = forced_out || (ended.none_left && forget(console, *remote, chosen));
+  if (deleted)
+    console.note(fmt::format("deleted {}{}", chosen.file.string(),
+                             forced_out ? ", whatever may be left on " + fold_hosts(others) : ""));
   report.push_back({{"run_id", chosen.killfile.run_id},
                     {"ended", ended.ended},
                     {"forced", ended.forced},
                     {"cancelled", ended.cancelled},
                     {"none_left", ended.none_left},
                     {"deleted", deleted},
-                    {"hosts", hosts}});
+                    {"hosts", hosts_json(ended)}});
   if (remote->interrupted()) return kInterrupted;
   return ended.none_left ? kAllWell : kSomeFailed;
 }

@@ -44,7 +44,9 @@ ssh::Task FollowedLogs::task(std::size_t host, const std::string& lines) const {
   text += fmt::format("state={}\nunique={}\nlines={}\noffset={}\nlast={}\n",
                       ssh::quote_path(run_.machines[host].state_folder), stream.unique(), lines,
                       stream.offset(), stream.last_in_hex());
-  return {host, ssh::bash(text.append(scripts::kResume).append(ssh::scripts::kFollow))};
+  return {host, ssh::bash(text.append(scripts::kResume)
+                              .append(ssh::scripts::kIdentify)
+                              .append(ssh::scripts::kFollow))};
 }
 
 std::vector<ssh::Task> FollowedLogs::tasks() const {

@@ -90,6 +90,9 @@ std::string LogOutput::complaint(std::size_t host) const {
            : *state == "stopped" ? "its processes were ended, since the run failed"
            : *state == "killed"  ? "it was killed"
            : *state == "lost"    ? "it ended without an exit code"
+           : *state == "unproven"
+               ? "another host answers to this name than the one where it was started, and no end "
+                 "is recorded: whether it still runs cannot be told"
            : *state == "launch_failed"
                ? "Slurm could not begin it: do its nodes see ~/.dtool and the output folder?"
                : "the scheduler ended it: " + *state;

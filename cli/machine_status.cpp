@@ -35,6 +35,8 @@ std::string_view to_string(MachineState state) {
       return "not_started";
     case MachineState::unreachable:
       return "unreachable";
+    case MachineState::unproven:
+      return "unproven";
   }
   return "unreachable";
 }
@@ -49,7 +51,9 @@ std::string state_text(const MachineStatus& status) {
   if (status.was_rebooted) return "lost, rebooted";
   std::string text(to_string(status.state));
   std::ranges::replace(text, '_', ' ');
-  const bool has_reason = status.state == MachineState::pending && !status.reason.empty();
+  const bool is_explained =
+      status.state == MachineState::pending || status.state == MachineState::unproven;
+  const bool has_reason = is_explained && !status.reason.empty();
   return has_reason ? fmt::format("{} ({})", text, status.reason) : text;
 }
 
@@ -74,6 +78,15 @@ nlohmann::json to_json(const Progress& progress) {
   return json;
 }
 
+nlohmann::json to_json(const killfiles::HostIdentity& identity) {
+  if (!identity.is_known()) return nullptr;
+  return {{"name", identity.name},
+          {"machine_id", identity.machine_id},
+          {"boot_id", identity.boot_id},
+          {"process_namespace", identity.process_namespace},
+          {"host_key", identity.host_key}};
+}
+
 nlohmann::json to_json(const MachineStatus& status) {
   nlohmann::json json = {{"id", status.id},
                          {"host", ssh::to_string(status.host)},
@@ -84,6 +97,10 @@ nlohmann::json to_json(const MachineStatus& status) {
   };
   if (status.exit_code >= 0) json["exit_code"] = status.exit_code;
   if (status.state == MachineState::lost) json["rebooted"] = status.was_rebooted;
+  if (status.state == MachineState::unproven) {
+    json["recorded_host"] = to_json(status.recorded_host);
+    json["found_host"] = to_json(status.found_host);
+  }
   put("pid", status.pid);
   put("up_s", status.up_s);
   put("ended_s_ago", status.ended_s_ago);

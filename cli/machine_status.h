@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "killfiles/host_identity.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {
@@ -28,6 +29,7 @@ enum class MachineState {
   out_of_memory,
   preempted,
   unreachable,  ///< no answer, or none that can be read
+  unproven,     ///< an answer from which nothing follows: another host's, or without a run's folder
 };
 
 /// The state's name as `--json` prints it: `not_started`.
@@ -60,8 +62,10 @@ struct MachineStatus {
   MachineState state = MachineState::unreachable;
   std::string node;    ///< that a scheduler chose for it; empty: none yet, or it is its own host
   std::string job;     ///< a scheduler's id; or empty
-  std::string reason;  ///< a scheduler's for the state; or empty
-  int exit_code = -1;  ///< where it exited
+  std::string reason;  ///< a scheduler's for the state, or why it is unproven; or empty
+  killfiles::HostIdentity recorded_host;  ///< where it was started; where it is unproven
+  killfiles::HostIdentity found_host;     ///< who answered; likewise
+  int exit_code = -1;                     ///< where it exited
   bool was_rebooted = false;
   std::optional<std::int64_t> pid;  ///< of the session's leader
   std::optional<std::int64_t> up_s;
@@ -99,5 +103,6 @@ std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines);
 
 nlohmann::json to_json(const MachineStatus& status);
 nlohmann::json to_json(const Progress& progress);
+nlohmann::json to_json(const killfiles::HostIdentity& identity);
 
 }  // namespace dtool::cli

@@ -173,6 +173,17 @@ bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report, Co
   return true;
 }
 
+/// Of the machines whose session runs on the host that is reached: a scheduler's nodes may be asked
+/// after from any of its log-in hosts.
+void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
+  for (MachinePlan& machine : plan.machines) {
+    if (machine.leader != Leader::screen) continue;
+    for (const Checked& each : checked) {
+      if (each.result.host == machine.host) machine.identity = each.identity;
+    }
+  }
+}
+
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at.
 bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& remote,
                            const Targets& targets) {
@@ -186,9 +197,10 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   }
   const std::vector<Checked> checked =
       check_hosts(console, remote, needs(folders), push ? &push->steps() : nullptr);
-  return judge(checked, report, console, remote) &&
-         launcher_->complete(console, flags_, targets, checked, plan_) &&
-         (!push || report.all_well(push->finish(remote), "sending the code"));
+  const bool is_complete = judge(checked, report, console, remote) &&
+                           launcher_->complete(console, flags_, targets, checked, plan_);
+  if (is_complete) take_identities(checked, plan_);
+  return is_complete && (!push || report.all_well(push->finish(remote), "sending the code"));
 }
 
 int RunAction::run(Invocation& invocation) {

@@ -38,6 +38,8 @@ std::string describe_failure(const MachineStatus& status) {
              "the system ended it)";
     case MachineState::unreachable:
       return fmt::format("{} cannot be asked: {}", name_of(status), status.error);
+    case MachineState::unproven:
+      return fmt::format("{}: {}", name_of(status), status.error);
     case MachineState::killed:
       return name_of(status) + " was ended by dtool kill";
     case MachineState::cancelled:
@@ -70,6 +72,7 @@ int rank_of(const MachineStatus& status) {
     case MachineState::exited:
       return 2;
     case MachineState::unreachable:
+    case MachineState::unproven:
       return 3;
     case MachineState::stopped:
       return 4;

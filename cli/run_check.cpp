@@ -13,6 +13,7 @@
 #include "ssh/number.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
+#include "ssh/scripts.h"
 
 namespace dtool::cli {
 namespace {
@@ -53,7 +54,7 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
                                                      : std::to_string(needs.port));
   text += fmt::format("code_place={}\n", ssh::quote_path(needs.code_folders[host]));
   if (needs.survey == Survey::yes) text.append(scripts::kSurvey);
-  return text.append(scripts::kFree_port).append(scripts::kCheck);
+  return text.append(ssh::scripts::kIdentify).append(scripts::kFree_port).append(scripts::kCheck);
 }
 
 void set_lack(Checked& checked, std::string what, std::string error, std::string hint) {
@@ -180,6 +181,7 @@ void judge(Checked& checked, const Needs& needs) {
   checked.coordinator_port =
       static_cast<std::uint16_t>(read_number(answers, "coordinator_port", 65535, checked));
   checked.logout_kills = find("logout_kills").has_value();
+  checked.identity = identity_of(answers, result);
 }
 
 /// What the hosts of one call of check_hosts answer, and where they go on.
@@ -238,6 +240,14 @@ class Checking : public ProgressListener {
 };
 
 }  // namespace
+
+killfiles::HostIdentity identity_of(const Answers& answers, const ssh::HostResult& result) {
+  const std::string line = ssh::find_answer(answers, "host").value_or("");
+  killfiles::HostIdentity identity =
+      killfiles::parse_identity(line).value_or(killfiles::HostIdentity());
+  if (identity.is_known()) identity.host_key = result.host_key;
+  return identity;
+}
 
 std::string words_of(const ssh::HostResult& result) {
   std::string words = result.err.empty() ? result.out : result.err;

@@ -8,6 +8,7 @@
 
 #include "cli/console.h"
 #include "cli/environment.h"
+#include "killfiles/host_identity.h"
 #include "ssh/remote.h"
 #include "ssh/script.h"
 #include "sync/push.h"
@@ -55,6 +56,7 @@ struct Checked {
   std::string address;           ///< of machine 0, as others reach it
   std::uint16_t port = 0;        ///< of machine 0
   std::uint16_t coordinator_port = 0;  ///< another one there that is free
+  killfiles::HostIdentity identity;    ///< who it is; unknown where it does not say
   bool logout_kills = false;           ///< the system ends what users leave running at logout
 };
 
@@ -62,6 +64,9 @@ struct Checked {
 /// and goes on at once with `push`, where there is one, whatever the others still have to answer.
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs,
                                  tree_sync::Pushing* push = nullptr);
+
+/// Who the host is, by its answer `host` and the key of its server; unknown where it did not say.
+killfiles::HostIdentity identity_of(const ssh::Answers& answers, const ssh::HostResult& result);
 
 /// What a host said that did not answer a script: its complaint, else its output (nologin's), else
 /// its exit code.

@@ -58,6 +58,7 @@ ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine) {
   if (machine.leader == Leader::screen)
     job.session = fmt::format("dtool_{}_machine{}", plan.run_id, machine.id);
   job.state_folder = state_folder(plan.run_id, machine.id);
+  job.host = to_line(machine.identity);
   job.log = fmt::format("{}/machine{}.log", output_folder(plan, machine), machine.id);
   return job;
 }

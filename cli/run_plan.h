@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/environment.h"
+#include "killfiles/host_identity.h"
 #include "ssh/host.h"
 #include "ssh/screen_job.h"
 
@@ -27,7 +28,8 @@ struct MachinePlan {
   std::string trainer;  ///< the bundled trainer there; empty: the user's program is run
   Leader leader = Leader::screen;
   std::string part;  ///< of a run that is several: its folder in the run's own; empty: all of it
-  ssh::Host peer;    ///< as machine 0's own ssh reaches it, where a launcher uses that
+  killfiles::HostIdentity identity = {};  ///< of the host, where its session will run there
+  ssh::Host peer;  ///< as machine 0's own ssh reaches it, where a launcher uses that
 };
 
 /// What becomes of the other machines' processes when one machine's fail.

@@ -20,10 +20,10 @@ namespace {
 /// Some machine did not start: a distributed run cannot go on without it, so the others are ended.
 int give_up(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
             RunReport& report) {
-  const KillReport ended = end_run(console, remote, killfile, std::chrono::seconds(5));
+  const auto file = killfiles::path_of(killfile_folder(), killfile.run_id);
+  const KillReport ended = end_run(console, remote, killfile, std::chrono::seconds(5), file);
   if (ended.none_left) {
-    remove_state(remote, killfile);
-    std::filesystem::remove(killfiles::path_of(killfile_folder(), killfile.run_id));
+    forget_run(remote, killfile, file);
     console.note("what had been started was ended again");
     return kSomeFailed;
   }
@@ -100,7 +100,8 @@ killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
   for (const MachinePlan& machine : plan.machines) {
     const ssh::ScreenJob job = name_job(plan, machine);
     killfile.machines.push_back({machine.id, ssh::to_string(machine.host), job.session,
-                                 job.state_folder, job.log, output_folder(plan, machine)});
+                                 job.state_folder, job.log, output_folder(plan, machine),
+                                 machine.identity});
   }
   killfiles::write(killfile_folder(), killfile);
   return killfile;

@@ -13,9 +13,10 @@ namespace dtool::cli {
 namespace {
 
 /// What asks for attention first, after what still runs.
-constexpr std::array kWords = {
-    "running",   "pending", "failed", "timed out", "node failed", "out of memory", "cancelled",
-    "preempted", "stopped", "lost",   "killed",    "not started", "unreachable",   "ended"};
+constexpr std::array kWords = {"running",     "pending",       "failed",    "timed out",
+                               "node failed", "out of memory", "cancelled", "preempted",
+                               "stopped",     "lost",          "killed",    "not started",
+                               "unproven",    "unreachable",   "ended"};
 
 /// A group while it is put together.
 struct Group {

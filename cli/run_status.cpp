@@ -95,7 +95,7 @@ std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile) {
 bool has_ended(const std::vector<MachineStatus>& machines) {
   return std::none_of(machines.begin(), machines.end(), [](const MachineStatus& each) {
     return each.state == MachineState::pending || each.state == MachineState::running ||
-           each.state == MachineState::unreachable;
+           each.state == MachineState::unreachable || each.state == MachineState::unproven;
   });
 }
 

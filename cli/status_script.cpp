@@ -13,6 +13,7 @@
 #include "cli/terminal_text.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
+#include "ssh/scripts.h"
 
 namespace dtool::cli {
 namespace {
@@ -95,6 +96,40 @@ MachineState judge(MachineStatus& status, const Answers& answers) {
   return ended_state(status, answers).value_or(MachineState::lost);
 }
 
+/// What is only guessed from what is not there is unproven where another host answers than the one
+/// that was recorded, or the run's folder is not there. What a scheduler says, or the machine's own
+/// record of its end, holds wherever it is read.
+void doubt(const killfiles::Machine& machine, const Answers& answers, const std::string& host_key,
+           MachineStatus& status) {
+  const bool is_guessed =
+      status.state == MachineState::lost || status.state == MachineState::not_started ||
+      (status.state == MachineState::killed && !ssh::find_answer(answers, "exit_code"));
+  if (!is_guessed || ssh::find_answer(answers, "scheduler_state")) return;
+  status.recorded_host = machine.identity;
+  status.found_host = killfiles::parse_identity(ssh::find_answer(answers, "host").value_or(""))
+                          .value_or(killfiles::HostIdentity());
+  if (status.found_host.is_known()) status.found_host.host_key = host_key;
+  const auto likeness = compare(status.recorded_host, status.found_host);
+  const bool has_no_folder = ssh::find_answer(answers, "no_folder").has_value();
+  if (likeness == killfiles::Likeness::another) {
+    status.state = MachineState::unproven;
+    status.reason = "another host";
+    status.error = fmt::format("another host answers to this name, {}; it was started on {}",
+                               describe(status.found_host), describe(status.recorded_host));
+    status.hint = fmt::format("lead the name to {} (HostName in the SSH configuration)",
+                              status.recorded_host.name);
+  } else if (has_no_folder && likeness != killfiles::Likeness::rebooted) {
+    const int left = find_number<int>(answers, "processes").value_or(0);
+    status.state = MachineState::unproven;
+    status.reason = "no folder";
+    status.error = "the run's folder is gone; ";
+    status.error +=
+        left == 0 ? "what was started cannot be known"
+                  : fmt::format("{} of its processes {} left", left, left == 1 ? "is" : "are");
+    status.hint = "is the home folder the one of then?";
+  }
+}
+
 /// What one machine's part of the answer says.
 MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResult& result) {
   MachineStatus status;
@@ -120,6 +155,7 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
   status.reason = text("reason");
   if (status.reason == "None") status.reason.clear();  // Slurm's word for it
   status.state = judge(status, answers);
+  doubt(machine, answers, result.host_key, status);
   if (status.state == MachineState::unreachable)
     status.error = fmt::format("its scheduler does not answer: {}", status.reason);
   status.was_rebooted =
@@ -147,6 +183,7 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
 
 ssh::Command status_command(const std::vector<AskedMachine>& machines, Detail detail) {
   std::string text(ssh::answer_function());
+  text.append(ssh::scripts::kIdentify).append("identify\n");
   if (detail == Detail::brief) text += "brief=yes\n";
   text.append("tell() (\n").append(scripts::kStatus).append("\n)\n");
   for (std::size_t i = 0; i < machines.size(); ++i) {

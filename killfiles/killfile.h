@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "killfiles/host_identity.h"
+
 namespace dtool::killfiles {
 
 /// One machine's part of a run.
@@ -20,6 +22,8 @@ struct Machine {
   std::string state_folder;   ///< start script, process, exit code; on the host, from `/` or `~/`
   std::string log;            ///< on the host, from `/` or `~/`
   std::string output_folder;  ///< likewise; empty where there is none
+  HostIdentity identity =
+      {};  ///< of the host where its session runs; nothing where a scheduler chooses it
 
   bool operator==(const Machine&) const = default;
 };
@@ -41,9 +45,10 @@ struct Killfile {
   std::string on_failure = "leave";  ///< `stop`: one machine's failure ends the others
   int max_restarts = 0;              ///< of the whole run, after a failure
   std::string launched_by = "ssh";   ///< the launcher's name
-  std::string job;                   ///< a scheduler's id of it; empty: none, or not known yet
-  std::string coordinator;      ///< `IP:PORT` where machine 0's session hears the others'; or empty
-  std::string ssh_config_file;  ///< as ssh -F; empty: the default
+  std::string ended;        ///< when `dtool kill` had proven that nothing is left; empty: not yet
+  std::string job;          ///< a scheduler's id of it; empty: none, or not known yet
+  std::string coordinator;  ///< `IP:PORT` where machine 0's session hears the others'; or empty
+  std::string ssh_config_file;                                    ///< as ssh -F; empty: the default
   std::vector<std::pair<std::string, std::string>> ssh_settings;  ///< as ssh -o
   std::vector<Machine> machines;
 

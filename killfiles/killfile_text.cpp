@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -131,11 +132,30 @@ std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable
   return settings;
 }
 
+/// Nothing where an older dtool wrote the file.
+HostIdentity read_identity(const StrictTable& table) {
+  HostIdentity identity;
+  constexpr std::array kKeys = {"machine_id", "host_name", "boot_id", "process_namespace",
+                                "host_key"};
+  if (std::ranges::none_of(kKeys, [&table](const char* key) { return table.has(key); }))
+    return identity;
+  identity.machine_id = require_text(table, "machine_id");
+  identity.name = require_text(table, "host_name");
+  identity.boot_id = require_text(table, "boot_id");
+  identity.process_namespace = require_text(table, "process_namespace");
+  identity.host_key = require_text(table, "host_key");
+  if (!is_well_formed(identity))
+    table.refuse("machine_id", "and what follows are of no host\nhint: the file was edited");
+  return identity;
+}
+
 Machine read_machine(const StrictTable& table) {
-  table.require_known({"id", "host", "session", "state_folder", "log", "output_folder"});
+  table.require_known({"id", "host", "machine_id", "host_name", "boot_id", "process_namespace",
+                       "host_key", "session", "state_folder", "log", "output_folder"});
   Machine machine;
   machine.id = require_count(table, "id");
   machine.host = require_text(table, "host");
+  machine.identity = read_identity(table);
   machine.session = require_text(table, "session");
   machine.state_folder = require_path(table, "state_folder");
   machine.log = require_path(table, "log");
@@ -190,12 +210,19 @@ std::string to_text(const Killfile& killfile) {
   text += line("coordinator", killfile.coordinator);
   text += line("launched_by", killfile.launched_by);
   text += line("job", killfile.job);
+  text += line("ended", killfile.ended);
   text += line("ssh_config_file", killfile.ssh_config_file);
   text += array_line("ssh_settings", join_settings(killfile));
   text += fmt::format("machine_count = {}\n", killfile.machines.size());
   for (const Machine& machine : killfile.machines) {
     text += fmt::format("\n[[machine]]\nid = {}\n", machine.id);
     text += line("host", machine.host);
+    // Not at the end: a file that was cut short there would pass for an older dtool's.
+    text += line("machine_id", machine.identity.machine_id);
+    text += line("host_name", machine.identity.name);
+    text += line("boot_id", machine.identity.boot_id);
+    text += line("process_namespace", machine.identity.process_namespace);
+    text += line("host_key", machine.identity.host_key);
     text += line("session", machine.session);
     text += line("state_folder", machine.state_folder);
     text += line("log", machine.log);
@@ -232,6 +259,7 @@ Killfile parse(std::string_view text, const std::string& name) {
                        "coordinator",
                        "launched_by",
                        "job",
+                       "ended",
                        "ssh_config_file",
                        "ssh_settings",
                        "machine_count",
@@ -260,6 +288,10 @@ Killfile parse(std::string_view text, const std::string& name) {
   if (table.has("coordinator")) killfile.coordinator = require_text(table, "coordinator");
   if (table.has("launched_by")) killfile.launched_by = require_text(table, "launched_by");
   if (table.has("job")) killfile.job = require_text(table, "job");
+  if (table.has("ended")) killfile.ended = require_text(table, "ended");
+  if (!is_time(killfile.ended))
+    table.refuse("ended",
+                 fmt::format("'{}' is no time such as 2026-11-21T03:45:12Z", killfile.ended));
   killfile.ssh_config_file = require_text(table, "ssh_config_file");
   killfile.ssh_settings = read_settings(table);
   killfile.machines = read_machines(table);

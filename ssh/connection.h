@@ -38,6 +38,9 @@ struct Connection {
 
   /// Whether a further execute can succeed.
   virtual bool is_usable() const = 0;
+
+  /// The key that the host's server showed, `ssh-ed25519 SHA256:…`; empty where that is not known.
+  virtual std::string host_key() const { return {}; }
 };
 
 std::unique_ptr<Connection> make_local_connection(Reactor& reactor);

@@ -127,6 +127,7 @@ asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
   HostResult& result = round.results[index];
   const TaskOptions options = task.options ? *task.options : round.options;
   Connection* connection = co_await links_->connect(task.host);
+  result.host_key = connection->host_key();
   if (interrupted()) throw HostError(Failure::not_started, kNotStarted);
   std::function<void(Stream, std::string_view)> on_output =
       [this, &round, &result, &task, options](Stream stream, std::string_view bytes) {

@@ -134,6 +134,12 @@ void Session::require_known_host() const {
   throw changed_key(endpoint_, presented);
 }
 
+std::string Session::host_key() const {
+  HostKey presented;
+  describe_key(handle_.get(), presented);
+  return presented.fingerprint.empty() ? "" : presented.type + " " + presented.fingerprint;
+}
+
 bool Session::is_still_known(KnownHosts& known_hosts) {
   const std::string stamp = known_hosts_stamp(endpoint_);
   if (!stamp.empty() && stamp == known_hosts_stamp_) return true;

@@ -30,12 +30,13 @@ HostError keeper_gone() {
 
 class KeptConnection : public Connection {
  public:
-  KeptConnection(Reactor& reactor, OwnedFd keeper)
-      : reactor_(reactor), keeper_(std::move(keeper)) {}
+  KeptConnection(Reactor& reactor, OwnedFd keeper, std::string host_key)
+      : reactor_(reactor), keeper_(std::move(keeper)), host_key_(std::move(host_key)) {}
 
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;
   bool is_usable() const override;
+  std::string host_key() const override { return host_key_; }
 
  private:
   /// One command's streams on this side.
@@ -52,6 +53,7 @@ class KeptConnection : public Connection {
 
   Reactor& reactor_;
   OwnedFd keeper_;
+  std::string host_key_;
   bool is_usable_ = true;
 };
 
@@ -153,7 +155,7 @@ asio::awaitable<std::unique_ptr<Connection>> take_kept(Reactor& reactor, const K
     const Deadline deadline = after(kLongestAnswer);
     const std::optional<Message> answer = co_await await_message(reactor, keeper.get(), deadline);
     if (!answer || answer->bytes.front() != keeper_protocol::kYours) continue;
-    co_return std::make_unique<KeptConnection>(reactor, std::move(keeper));
+    co_return std::make_unique<KeptConnection>(reactor, std::move(keeper), answer->bytes.substr(1));
   }
   co_return nullptr;
 }

@@ -21,7 +21,7 @@ std::string kept_name(const std::string& socket_name, std::size_t slot);
 /// What a command and a keeper say to each other: the first byte of each message.
 namespace keeper_protocol {
 inline constexpr char kTake = 't';      ///< and the key: may I have it?
-inline constexpr char kYours = 'y';     ///< the host has just answered, and is still known
+inline constexpr char kYours = 'y';     ///< and its key: the host has just answered, is still known
 inline constexpr char kRefused = 'n';   ///< taken, or lost
 inline constexpr char kExecute = 'x';   ///< an Order, the line; with it output, error and input
 inline constexpr char kResult = 'r';    ///< a Result, the error, a NUL byte, the hint

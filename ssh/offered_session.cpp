@@ -112,8 +112,9 @@ asio::awaitable<void> OfferedSession::converse(OwnedFd caller) {
       const char kind = message->bytes.front();
       if (kind == keeper_protocol::kTake && !has_it) {
         has_it = co_await take(message->bytes.substr(1));
-        const char answer = has_it ? keeper_protocol::kYours : keeper_protocol::kRefused;
-        send_message(fd, std::string_view(&answer, 1));
+        std::string answer(1, keeper_protocol::kRefused);
+        if (has_it) answer = keeper_protocol::kYours + session_.connection->host_key();
+        send_message(fd, answer);
         deadline = kNoDeadline;
       } else if (kind == keeper_protocol::kExecute && has_it) {
         co_await execute(fd, std::move(*message));

@@ -90,6 +90,7 @@ enum class Failure {
   connection_lost,  ///< in the middle
   not_started,      ///< the user interrupted dtool before this host's turn
   local_program,    ///< the program on this machine could not be run
+  unproven,         ///< it answered, and that does not tell what was asked: another host, say
 };
 
 /// The failure's name as `--json` prints it: `host_key_unknown`.
@@ -103,8 +104,9 @@ struct HostResult {
   std::string out;  ///< standard output, where it was asked to be kept
   std::string err;  ///< standard error, likewise
   Failure failure = Failure::none;
-  std::string error;  ///< one sentence about `failure`
-  std::string hint;   ///< what the user can do about it, or empty
+  std::string error;          ///< one sentence about `failure`
+  std::string hint;           ///< what the user can do about it, or empty
+  std::string host_key = {};  ///< `ssh-ed25519 SHA256:…`, of its server; empty where not known
   std::string address =
       {};  ///< of a host out of reach whose name the configuration maps to another
   std::chrono::milliseconds elapsed{

@@ -23,7 +23,9 @@ Command start_command(const ScreenJob& job, OldLog old_log) {
                       quote(job.run_id), quote(job.session), quote_path(job.state_folder),
                       quote_path(job.log), old_log == OldLog::replace ? "yes" : "no",
                       job.beginning == Beginning::told ? "told" : "assumed");
+  text += fmt::format("expected={}\n{}", quote(job.host), scripts::kIdentify);
   text += "write_files() {\n";
+  if (!job.host.empty()) text += write_file("host", job.host + "\n") + " &&\n";
   for (const auto& [name, content] : job.files) text += write_file(name, content) + " &&\n";
   text += write_file("session", scripts::kSession) + " &&\n" + write_file("script", job.script) +
           "\n}\n";
@@ -44,7 +46,7 @@ std::optional<std::string> read_start(const HostResult& result) {
 Command follow_command(std::string_view state_folder, std::size_t offset) {
   std::string text(answer_function());
   text += fmt::format("state={}\noffset={}\n", quote_path(state_folder), offset);
-  return bash(text.append(scripts::kFollow));
+  return bash(text.append(scripts::kIdentify).append(scripts::kFollow));
 }
 
 Command kill_command(const KillRequest& request) {
@@ -52,6 +54,7 @@ Command kill_command(const KillRequest& request) {
   text += fmt::format("run_id={}\nsessions=({})\nstates=({})\ngrace={}\nspare=()\n",
                       quote(request.run_id), words(request.sessions, quote),
                       words(request.state_folders, quote_path), request.grace.count() / 100);
+  text.append(scripts::kIdentify).append("identify\nanswer host \"$identity\"\n");
   return bash(text.append(scripts::kKill));
 }
 
@@ -67,9 +70,19 @@ std::optional<KillOutcome> read_kill(const HostResult& result) {
   const auto ended = find_number<int>(answers, "ended");
   const auto forced = find_number<int>(answers, "forced");
   if (!ended || !forced || !find_answer(answers, "looked_again")) return std::nullopt;
-  return KillOutcome{*ended, *forced, every_answer(answers, "left"),
-                     find_answer(answers, "cancelled").value_or(""),
-                     find_answer(answers, "job_left").value_or("")};
+  const auto text = [&answers](const char* name) {
+    return find_answer(answers, name).value_or("");
+  };
+  return KillOutcome{*ended,
+                     *forced,
+                     every_answer(answers, "left"),
+                     text("cancelled"),
+                     text("job_left"),
+                     text("vouched_for"),
+                     text("host"),
+                     text("no_folder"),
+                     text("unmarked"),
+                     every_answer(answers, "unseen")};
 }
 
 }  // namespace dtool::ssh

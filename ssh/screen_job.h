@@ -2,11 +2,12 @@
 // which anyone with the keys can tell how it is doing, read its log, and end it. `dtool run` and
 // `dtool config` start jobs.
 //
-// State folder: `script` and `session` (what runs; `supervise`, where it is among the job's files,
-// decides how often), `process` (pid, start time, boot id of the
-// session's leader), `log`, `exit_code` (written last, when the script has ended), `killed`
-// (written first, by kill). Where a scheduler runs the job instead of a session of ours, `probe`
-// tells how to ask after it, and `end` how to end it: who watches and kills reads them there.
+// State folder: `host` (where it was started: ssh/scripts/identify.sh), `script` and `session`
+// (what runs; `supervise`, where it is among the job's files, decides how often), `process` (pid,
+// start time, boot id of the session's leader), `log`, `exit_code` (written last, when the script
+// has ended), `killed` (written first, by kill). Where a scheduler runs the job instead of a
+// session of ours, `probe` tells how to ask after it, and `end` how to end it: who watches and
+// kills reads them there.
 #pragma once
 
 #include <chrono>
@@ -34,6 +35,8 @@ struct ScreenJob {
   std::vector<std::pair<std::string, std::string>> files =
       {};  ///< name and content, into the state folder first
   Beginning beginning = Beginning::assumed;
+  std::string host = {};   ///< the only host to start on, in the words of ssh/scripts/identify.sh;
+                           ///< written to the file `host`; empty: any
   std::string begin = {};  ///< defines `begin` for start.sh; empty: a screen session
 };
 
@@ -75,8 +78,13 @@ struct KillOutcome {
   int ended = 0;                  ///< processes that were there and are gone
   int forced = 0;                 ///< of them, those that TERM did not end
   std::vector<std::string> left;  ///< `pid command` of processes that are still there
-  std::string cancelled;  ///< what a scheduler had of it and has no more: `job 12`; or empty
-  std::string job_left;   ///< why a scheduler may still have some; empty: it has none
+  std::string cancelled;    ///< what a scheduler had of it and has no more: `job 12`; or empty
+  std::string job_left;     ///< why a scheduler may still have some; empty: it has none
+  std::string vouched_for;  ///< why nothing can be left on other hosts either; or empty
+  std::string host;         ///< who the host is, as killfiles::parse_identity reads it; or empty
+  std::string no_folder;    ///< the run's folder, where it is not there; or empty
+  std::string unmarked;     ///< a state folder that did not take the mark; or empty
+  std::vector<std::string> unseen;  ///< what may be the run's work and cannot be told to be
 };
 
 /// Nothing where the answer cannot be read.

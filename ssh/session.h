@@ -35,6 +35,9 @@ class Session {
   /// key.
   void require_known_host() const;
 
+  /// The server's key, `ssh-ed25519 SHA256:…`.
+  std::string host_key() const;
+
   /// To be called when the host is known: what was kept of known_hosts about it is no longer held.
   void let_excerpts_go();
 

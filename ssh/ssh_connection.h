@@ -18,6 +18,7 @@ class SshConnection : public Connection {
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;
   bool is_usable() const override { return session_->is_connected(); }
+  std::string host_key() const override { return session_->host_key(); }
 
   /// Opens the channel that the next execute() takes, which proves that the server still answers.
   /// Throws HostError: timed_out, or connection_lost where the server opens none.

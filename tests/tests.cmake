@@ -33,6 +33,7 @@ if(DTOOL_TESTS)
     tests/unit/jobs_test.cpp
     tests/unit/killfile_allenact_test.cpp
     tests/unit/killfile_folder_test.cpp
+    tests/unit/host_identity_test.cpp
     tests/unit/killfile_text_test.cpp
     tests/unit/known_hosts_test.cpp
     tests/unit/listener_test.cpp
@@ -288,6 +289,7 @@ if(DTOOL_TESTS)
       interrupt_lets_hosts_finish_and_a_second_leaves_them
       json_is_one_document
       keys_come_from_the_agent_and_from_files
+      kill_claims_only_what_it_proves
       kill_ends_what_hides
       kill_finds_the_run_that_was_meant
       kill_leaves_programs_their_grace

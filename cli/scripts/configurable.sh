@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Readies a host for a set-up script. Defined before: answer, folder (the run's), public_key (a line, or empty).
+# Readies a host for a set-up script. Defined before: answer, identify, folder (the run's), public_key (a line, or empty).
 boot=$(< /proc/sys/kernel/random/boot_id)
 for process in "$HOME"/.dtool/runs/config_*/machine*/process; do
   read -r pid start at 2> /dev/null < "$process" || continue
@@ -21,4 +21,6 @@ if [ -n "$public_key" ]; then
   fi
 fi
 [ -z "$folder" ] || (umask 077; mkdir -p "$folder")
+identify
+answer host "$identity"
 answer ready yes

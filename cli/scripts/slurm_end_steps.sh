@@ -17,3 +17,6 @@ end_steps() {
   answer job_left "step ${all//$'\n'/, } of Slurm"
 }
 end_steps
+# Once the allocation is over, nothing of it is left on any host: whoever asks elsewhere has Slurm's word for that.
+said=$(timeout 15 squeue --noheader --jobs "$allocation" --format %T 2>&1)
+case $?,$said in 0, | *'Invalid job id'*) answer vouched_for "by Slurm: job $allocation is over" ;; esac

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Tells how one machine's part of a run is doing. Defined before: answer, run_id, state, log, output (paths; output may be
+# Tells how one machine's part of a run is doing. Defined before: answer, identity, run_id, state, log, output (paths; output may be
 # empty); and where the state alone is wanted, brief=yes. Reads the ends of files alone, however large they are, and writes nothing.
 # Numbers by printf and the kernel: now fields.
 LC_ALL=C
@@ -60,6 +60,8 @@ look_at_leader() {
   fi
 }
 
+answer host "$identity"
+[ -z "$state" ] || [ -d "${state%/*}" ] || answer no_folder yes
 if cd "$state" 2> /dev/null; then
   answer folder yes
   # shellcheck source=/dev/null

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # Prints a job's log from byte `offset` on until the job has ended; its session may outlast it, to supervise others. Where no session
 # of ours leads the job, `probe` in the state folder defines runs, and became: prints what became of a job that left no exit code.
-# Defined before: answer, state, offset; and by who
+# Defined before: answer, identify, state, offset; and by who
 # wants to come back (cli/scripts/resume.sh) `file`, which is followed first, and `unique`, a path of /proc/self/fd/3 that stands in
 # no log. Then a line `tail: $unique: TEXT` in the output is no line of the log: `file truncated`, which is tail's own, and `rotated`.
 # A log that was renamed is followed until another one of its name has content: jobs keep the file that they have open.
@@ -22,6 +22,18 @@ else
   }
   became() { [ -e process ] || echo killed; }  # kill took the folder away
 fi
+# Whether this is another host than the one where the job was started: what cannot be seen here proves nothing then.
+is_elsewhere() {
+  local id name boot space recorded=()
+  if [ -e probe ] || ! read -ra recorded 2> /dev/null < host; then return 1; fi
+  identify
+  read -r id name boot space <<< "$identity"
+  if [ "$boot" = "${recorded[2]-}" ]; then
+    [ "$space" != "${recorded[3]-}" ]
+  else
+    [ "$id" = - ] || [ "$id $name" != "${recorded[0]} ${recorded[1]-}" ]
+  fi
+}
 is_replaced() { [ -s log ] && [ ! log -ef /proc/self/fd/3 ]; }
 exec 4<> <(:)  # has nothing to read: a pause that costs no process
 pause() { read -rt 0.2 -u 4; }
@@ -53,6 +65,7 @@ while :; do
 done
 for ((i = 0; i < 10; i++)); do
   if [ -e exit_code ]; then end "$([ -e stopped ] && echo stopped || echo exited)" "$(< exit_code)"; fi
+  if is_elsewhere; then end unproven 1; fi
   [ -e killed ] && end killed 143
   sleep 0.1
 done

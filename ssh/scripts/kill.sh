@@ -7,9 +7,13 @@
 # run's, and so are its children, wherever it was started.
 # Numbers by the launcher and the script itself: grace $2.
 boot=$(< /proc/sys/kernel/random/boot_id)
-# The mark says how many seconds this may take.
+# The mark says how many seconds this may take. The run's folder was made when the host was looked at, before the run was recorded:
+# where it is and the machine's own is not, nothing was started, and the mark sees to it that nothing will be. Where it is not, nothing
+# starts any more, and what had been started cannot be known: no folder is made that would look as if it could.
 for state in "${states[@]}"; do
-  { [ -d "$state" ] || mkdir -p "$state"; } && { flock -w 30 9; echo $((grace / 10 + 90)) > "$state/killed"; } 9>> "$state/lock" 2> /dev/null
+  [ -d "${state%/*}" ] || { answer no_folder "${state%/*}"; continue; }
+  { { [ -d "$state" ] || mkdir "$state"; } && { flock -w 30 9; echo $((grace / 10 + 90)) > "$state/killed"; } 9>> "$state/lock"; } 2> /dev/null
+  [ -e "$state/killed" ] || answer unmarked "$state"
 done
 # What a scheduler runs, the scheduler ends: a launcher that has one leaves the way in the state folder.
 for state in "${states[@]}"; do
@@ -131,6 +135,53 @@ wait_for_end() {  # $1: of whom: working, holding or living; $2: tenths of a sec
   done
 }
 
+# What a run hands to a server of the user's that was there before it, tmux or the user's systemd, has neither its environment nor its
+# parents. Tells of such servers with what began in them after the run; not of the terminal in which this is asked for.
+tell_unseen() {
+  local since='' start server pid count words name
+  local -A counts=() words_of=()
+  for start in "${leader[@]}"; do
+    if [ -z "$since" ] || [ "$start" -lt "$since" ]; then since=$start; fi
+  done
+  [ -n "$since" ] && grep -qsxE 'tmux: server|screen|systemd' /proc/[0-9]*/comm || return
+  while read -r server pid; do
+    { is_mine "$server" && is_mine "$pid"; } || continue
+    counts[$server]=$((${counts[$server]-0} + 1))
+    [ "${counts[$server]}" -gt 3 ] || words_of[$server]+=", $pid $(tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | tr -cd '[:print:]' | head -c 60)"
+  done < <({ bearers; echo; cat /proc/[0-9]*/stat 2> /dev/null; } | LC_ALL=C awk -v self=$$ -v since="$since" '
+    !are_processes && $0 == "" { are_processes = 1; next }
+    !are_processes { split($0, a, "/"); of_a_run[a[3]] = 1; next }
+    { $0 = rest $0; rest = "" }
+    NF < 44 { rest = $0 " "; next }
+    {
+      pid = $1; comm = $0
+      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X") next
+      parent[pid] = $2; start[pid] = $20
+      if (pid != 1 && comm ~ /^[0-9]+ \((tmux: server|screen|systemd)\) /) is_server[pid] = 1
+    }
+    function server_of(pid,  steps) {  # sets top: its ancestor, or itself, that is a child of the server
+      top = pid
+      for (steps = 0; (top in parent) && steps < 1000; steps++) {
+        if (parent[top] in is_server) return parent[top]
+        top = parent[top]
+      }
+      return ""
+    }
+    END {
+      if (server_of(self) != "") own = top
+      for (pid in parent) {
+        if (start[pid] + 0 < since + 0 || (pid in of_a_run) || (server = server_of(pid)) == "" || top == own) continue
+        print server, pid
+      }
+    }' | sort -n)
+  for server in "${!counts[@]}"; do
+    count=${counts[$server]} words=${words_of[$server]#, }
+    read -r name 2> /dev/null < "/proc/$server/comm" || continue
+    [ "$count" -le 3 ] || words+=', …'
+    answer unseen "${name%: server} (pid $server) has $count process$([ "$count" = 1 ] || echo es) that began after the run: ${words%% }"
+  done
+}
+
 forced=0
 find_screens
 look
@@ -156,4 +207,5 @@ answer forced "$forced"
 for pid in "${living[@]}"; do
   answer left "$pid $(tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | head -c 200)"
 done
+tell_unseen
 answer looked_again yes

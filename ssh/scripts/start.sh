@@ -1,11 +1,17 @@
 # shellcheck shell=bash disable=SC2154
 # Starts a job. Defined before: answer, write_files, run_id, session, state, log, fresh_log, beginning; and begin, a function that makes
-# it run (begin_in_screen.sh, or a launcher's own) and answers `started`, in the state folder and under its lock.
+# it run (begin_in_screen.sh, or a launcher's own) and answers `started`, in the state folder and under its lock; and identify with
+# `expected`, who this host has to be, or empty.
 # Under the lock there is either kill's mark or a session that bears the run id, so no start slips past a kill.
 export DTOOL_RUN_ID=$run_id
 own_umask=$(umask)
 umask 077
 fail() { answer error "$1"; exit 1; }
+# Who answers to this name now may not be who was looked at, and is recorded.
+if [ -n "$expected" ]; then
+  identify
+  [ "$identity" = "$expected" ] || fail "another host answers now than the one that was looked at: $identity, not $expected"
+fi
 # The run's folder was made when the host was looked at; kill --delete takes it away, and with it the leave to start.
 [ -d "${state%/*}" ] || fail "dtool kill came first"
 new=${state%/*}/.new_${state##*/}  # beside the state folder, so that `../` means the same in it

@@ -50,7 +50,7 @@ fault mend h4
 # Whoever deletes the run's folder has not ended its processes.
 on 1 mv ".dtool/runs/$run_id" elsewhere
 expect_exit 1 dtool status
-expect_output "^0 .* not started .* the run's folder is gone; [0-9]+ of its processes are left$"
+expect_output "^0 .* unproven \(no folder\) .* the run's folder is gone; [0-9]+ of its processes are left$"
 on 1 mv elsewhere ".dtool/runs/$run_id"
 
 # Ended by kill, and told so; then its folders are gone.
@@ -58,6 +58,9 @@ expect_exit 0 dtool kill "$run_id"
 expect_exit 1 dtool status
 expect_output 'killed'
 rm -rf "${DTOOL_LAB_FOLDER:?}/host1/root/.dtool/runs/${run_id:?}"
+expect_exit 1 dtool status
+expect_output '^0 .*unproven \(no folder\)'
+mkdir "$DTOOL_LAB_FOLDER/host1/root/.dtool/runs/$run_id"
 expect_exit 1 dtool status
 expect_output '^0 .*not started'
 

@@ -6,6 +6,7 @@
 #include "killfiles/killfile.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/syntax.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {
 namespace {
@@ -118,6 +119,67 @@ TEST(EndRun, AnInterruptLeavesHostsThatAreNotTakenForDone) {
   testing::internal::GetCapturedStderr();
   EXPECT_FALSE(report.none_left);
   EXPECT_EQ(report.results[1].failure, Failure::not_started);
+}
+
+const std::string kHere =
+    "dtool-answer host=0123456789abcdef0123456789abcdef login1 "
+    "5f0c91aa-1111-4222-8333-444455556666 4026531836\n";
+const std::string kRebooted =
+    "dtool-answer host=0123456789abcdef0123456789abcdef login1 "
+    "00000000-1111-4222-8333-444455556666 4026531836\n";
+const std::string kElsewhere =
+    "dtool-answer host=0123456789abcdef0123456789abcdef login2 "
+    "00000000-1111-4222-8333-444455556666 4026531836\n";
+
+/// Of a run on login1, where this was answered.
+KillReport end_on_login1(const std::string& answer, const std::filesystem::path& file = {}) {
+  FakeRemote remote("h1");
+  remote.answers[0] = answered(answer + kill_answer(1, 0));
+  killfiles::Killfile killfile = run_on(1);
+  killfile.machines[0].identity = {"0123456789abcdef0123456789abcdef", "login1",
+                                   "5f0c91aa-1111-4222-8333-444455556666", "4026531836", ""};
+  Console console;
+  return end_run(console, remote, killfile, std::chrono::seconds(1), file);
+}
+
+TEST(EndRun, AnotherHostsAnswerIsNotTakenForNone) {
+  for (const std::string& answer :
+       {kElsewhere, std::string(), std::string("dtool-answer host=x\n")}) {
+    const KillReport report = end_on_login1(answer);
+    EXPECT_FALSE(report.none_left) << answer;
+    EXPECT_EQ(report.ended, 1);
+    EXPECT_EQ(report.results[0].failure, Failure::unproven);
+    EXPECT_NE(report.results[0].hint.find("login1"), std::string::npos);
+  }
+  EXPECT_TRUE(end_on_login1(kHere).none_left);
+  EXPECT_TRUE(end_on_login1(kRebooted).none_left);
+  EXPECT_TRUE(end_on_login1(kElsewhere + "dtool-answer vouched_for=by Slurm\n").none_left);
+}
+
+TEST(EndRun, AMissingFolderIsDoubtedUnlessTheHostWasRebooted) {
+  const std::string missing = "dtool-answer no_folder=/root/.dtool/runs/x_1\n";
+  const KillReport report = end_on_login1(kHere + missing);
+  EXPECT_FALSE(report.none_left);
+  EXPECT_NE(report.results[0].error.find("/root/.dtool/runs/x_1"), std::string::npos);
+  EXPECT_TRUE(end_on_login1(kRebooted + missing).none_left);
+  EXPECT_FALSE(end_on_login1(kHere + "dtool-answer unmarked=/x\n").none_left);
+  FakeRemote remote("h1");
+  remote.answers[0] = answered(missing + kill_answer(0, 0));
+  EXPECT_FALSE(end(remote).none_left) << "nor where nothing of the host was recorded";
+}
+
+TEST(EndRun, WhatAnotherKillHasProvenIsNotDoubted) {
+  const tests::TemporaryFolder folder;
+  const std::string missing = kHere + "dtool-answer no_folder=/x\n";
+  killfiles::Killfile killfile = run_on(1);
+  killfile.created = "2026-11-22T10:00:00Z";
+  const auto file = killfiles::write(folder.path(), killfile);
+  EXPECT_FALSE(end_on_login1(missing, file).none_left);
+  killfile.ended = "2026-11-22T10:10:00Z";
+  killfiles::write(folder.path(), killfile);
+  EXPECT_TRUE(end_on_login1(missing, file).none_left);
+  std::filesystem::remove(file);
+  EXPECT_TRUE(end_on_login1(missing, file).none_left);
 }
 
 TEST(EndRun, EveryMachineIsAskedForItsOwnSession) {

@@ -39,6 +39,9 @@ Killfile example() {
   killfile.ssh_settings = {{"Port", "2222"}, {"IdentityFile", "/a=b"}};
   killfile.machines = {machine(0, "ann@gpu01:2222"), machine(1, "[fe80::1]:22")};
   killfile.machines[1].output_folder = "/data/out";
+  killfile.machines[0].identity = {"0123456789abcdef0123456789abcdef", "gpu01",
+                                   "5f0c91aa-1111-4222-8333-444455556666", "4026531836",
+                                   "ssh-ed25519 SHA256:" + std::string(43, 'k')};
   return killfile;
 }
 
@@ -140,7 +143,7 @@ TEST(KillfileText, CutShortAnywhereIsAnErrorOrEqual) {
 TEST(KillfileText, CutShortBetweenMachinesSaysHowManyItShouldName) {
   const std::string text = to_text(example());
   EXPECT_EQ(fault(text.substr(0, text.rfind("\n[[machine]]"))),
-            "f:20:17: machine_count: the file should name 2 machines and names 1\n"
+            "f:21:17: machine_count: the file should name 2 machines and names 1\n"
             "hint: the file was edited or cut short");
 }
 
@@ -153,15 +156,35 @@ TEST(KillfileText, WithAnUnknownKeyNamesTheNearest) {
 
 TEST(KillfileText, WithoutAKeyNamesIt) {
   const std::string text = to_text(example());
-  for (const std::string key :
-       {"format", "run_id", "kind", "created", "launcher", "what", "command_line", "code_path",
-        "distributed_ip_and_port", "nproc_per_node", "ssh_config_file", "ssh_settings",
-        "machine_count", "id", "host", "session", "state_folder", "log", "output_folder"}) {
+  for (const std::string key : {"format",
+                                "run_id",
+                                "kind",
+                                "created",
+                                "launcher",
+                                "what",
+                                "command_line",
+                                "code_path",
+                                "distributed_ip_and_port",
+                                "nproc_per_node",
+                                "ssh_config_file",
+                                "ssh_settings",
+                                "machine_count",
+                                "id",
+                                "host",
+                                "machine_id",
+                                "host_name",
+                                "boot_id",
+                                "process_namespace",
+                                "host_key",
+                                "session",
+                                "state_folder",
+                                "log",
+                                "output_folder"}) {
     const std::size_t begin = text.find("\n" + key + " = ") + 1;
     const std::string without = text.substr(0, begin) + text.substr(text.find('\n', begin) + 1);
     EXPECT_NE(fault(without).find(key + ": is missing"), std::string::npos) << fault(without);
   }
-  for (const std::string key : {"seed", "on_failure", "max_restarts", "coordinator"}) {
+  for (const std::string key : {"seed", "on_failure", "max_restarts", "coordinator", "ended"}) {
     const std::size_t begin = text.find("\n" + key + " = ") + 1;
     EXPECT_EQ(fault(text.substr(0, begin) + text.substr(text.find('\n', begin) + 1)), "") << key;
   }
@@ -189,6 +212,9 @@ TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
       "machine.state_folder: 'runs/20261121' begins neither with '/' nor with '~/'");
   has(fault(edited("\"Port=2222\"", "\"Port\"")), "'Port' is not of the form Keyword=value");
   has(fault(edited("format = 1", "format = 2")), "format: is 2, and this dtool reads 1");
+  has(fault(edited("ended = \"\"", "ended = \"now\"")), "'now' is no time such as");
+  has(fault(edited("host_name = \"gpu01\"", "host_name = \"a b\"")),
+      "machine.machine_id: and what follows are of no host");
   has(fault(edited("what = \"mnist\"", "what = 3")), "what: is an integer, not a string");
   has(fault(""), "is missing");
 }
@@ -216,6 +242,46 @@ TEST(RunId, HoldsLettersDigitsAndThreeSigns) {
                                 "\xc3\xa4", std::string(201, 'x')}) {
     EXPECT_FALSE(is_run_id(id)) << id;
   }
+}
+
+/// As dtool 0.1.0 wrote it.
+constexpr const char* kOld =
+    R"(# written by dtool; `dtool kill sleep_20261120-101112-aabbcc` ends this run
+format = 1
+run_id = "sleep_20261120-101112-aabbcc"
+kind = "run"
+created = "2026-11-20T10:11:12Z"
+launcher = "ann@desk"
+what = "sleep"
+command_line = ["dtool", "run", "--runs_on", "gpu01", "--", "sleep", "9"]
+seed = 7
+distributed_ip_and_port = "127.0.0.1:20001"
+nproc_per_node = 1
+code_path = "~/code"
+on_failure = "stop"
+max_restarts = 0
+coordinator = ""
+launched_by = "ssh"
+job = ""
+ssh_config_file = ""
+ssh_settings = []
+machine_count = 1
+
+[[machine]]
+id = 0
+host = "gpu01"
+session = "dtool_sleep_20261120-101112-aabbcc_machine0"
+state_folder = "~/.dtool/runs/sleep_20261120-101112-aabbcc/machine0"
+log = "~/code/experiment_output/sleep_20261120-101112-aabbcc/machine0.log"
+output_folder = "~/code/experiment_output/sleep_20261120-101112-aabbcc"
+)";
+
+TEST(KillfileText, AnOlderDtoolsSaysNothingOfTheHost) {
+  const Killfile killfile = parse(kOld, "f");
+  ASSERT_EQ(killfile.machines.size(), 1U);
+  EXPECT_FALSE(killfile.machines[0].identity.is_known());
+  EXPECT_EQ(killfile.ended, "");
+  EXPECT_EQ(parse(to_text(killfile), "f"), killfile);
 }
 
 TEST(KillfileText, TheDocumentedExampleIsOne) {

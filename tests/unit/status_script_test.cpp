@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -92,6 +94,54 @@ TEST(StatusScript, AProcessThatIsGoneWithoutACodeIsLostAndAnotherBootSaysWhy) {
 TEST(StatusScript, WithoutAProcessFileNothingWasStarted) {
   EXPECT_EQ(read_status("").state, MachineState::not_started);
   EXPECT_EQ(read_status("killed=yes").state, MachineState::killed);
+}
+
+const std::string kHost = "host=0123456789abcdef0123456789abcdef login1 ";
+const std::string kBoot = "5f0c91aa-1111-4222-8333-444455556666 4026531836\n";
+const std::string kOtherBoot = "00000000-1111-4222-8333-444455556666 4026531836\n";
+
+/// Of a machine that was started on login1.
+MachineStatus status_beside_identity(const std::string& answers) {
+  killfiles::Machine machine = tests::recorded_machine(0);
+  machine.identity = {"0123456789abcdef0123456789abcdef", "login1",
+                      "5f0c91aa-1111-4222-8333-444455556666", "4026531836", ""};
+  std::string out = "dtool-answer part=0\n";
+  std::istringstream lines(answers + "\nlooked=yes");
+  for (std::string line; std::getline(lines, line);) out += "dtool-answer " + line + "\n";
+  return read_statuses({{"x_1", machine}}, from("login", answered(out))).front();
+}
+
+TEST(StatusScript, AnotherHostsAnswerProvesNoLoss) {
+  const std::string other = "host=0123456789abcdef0123456789abcdef login2 " + kOtherBoot;
+  for (const std::string& answers : {std::string("pid=7\nrebooted=12"), std::string(),
+                                     std::string("pid=7\nkilled=yes"), std::string("pid=7")}) {
+    const MachineStatus status = status_beside_identity(other + answers);
+    EXPECT_EQ(state_text(status), "unproven (another host)") << answers;
+    EXPECT_FALSE(status.is_well());
+    EXPECT_EQ(to_json(status)["recorded_host"]["name"], "login1");
+    EXPECT_EQ(to_json(status)["found_host"]["name"], "login2");
+  }
+  EXPECT_EQ(state_text(status_beside_identity(other + "pid=7\nexit_code=3")), "exited 3")
+      << "the machine recorded that itself";
+  EXPECT_EQ(state_text(status_beside_identity(other + "scheduler_state=lost")), "lost");
+  EXPECT_EQ(state_text(status_beside_identity("host=\x1b[2J\npid=7")), "unproven (another host)");
+}
+
+TEST(StatusScript, TheSameHostIsToldByItsBoot) {
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kBoot + "pid=7")), "lost");
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kOtherBoot + "pid=7\nrebooted=3")),
+            "lost, rebooted");
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kBoot + "pid=7\nup_s=3")), "running");
+}
+
+TEST(StatusScript, ARunsFolderThatIsNotThereProvesNothing) {
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kBoot + "no_folder=yes")),
+            "unproven (no folder)");
+  EXPECT_EQ(state_text(read_status("no_folder=yes\nprocesses=2")), "unproven (no folder)");
+  EXPECT_EQ(read_status("no_folder=yes\nprocesses=2").error,
+            "the run's folder is gone; 2 of its processes are left");
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kOtherBoot + "no_folder=yes")), "not started")
+      << "no process outlives a reboot";
 }
 
 TEST(StatusScript, AHostWithoutAWholeAnswerIsUnreachableAndSaysWhy) {
