@@ -31,7 +31,7 @@ class UsageError : public std::runtime_error {
 /// What an action gets from main.
 struct Invocation {
   Console& console;
-  const Settings& settings;
+  SettingsFiles& settings;
   std::vector<std::string> command_line;  ///< all of dtool's arguments, program first
   std::vector<std::string> program;       ///< the words after `--`
 };

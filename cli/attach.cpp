@@ -100,7 +100,7 @@ int AttachAction::run(Invocation& invocation) {
   if (console.json()) throw UsageError("dtool attach shows a terminal and has nothing for --json");
   require_terminal();
   const killfiles::Killfile killfile = recorded_run(run_);
-  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings);
+  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
   const std::size_t place = choose(killfile);
   const killfiles::Machine& machine = killfile.machines[place];
   const std::string name = fmt::format("machine{} of {}", machine.id, killfile.run_id);
@@ -126,7 +126,7 @@ int AttachAction::run(Invocation& invocation) {
     shown = link.run_in_terminal(attach_line(job.session), raw.terminal());
   }
   if (shown.failure != ssh::Failure::none) {
-    console.complain(kResetTerminal);
+    console.steer(To::err, kResetTerminal);
     return failed(shown, "attaching to " + name);
   }
   const ssh::HostResult last = link.run(find_command(machine));

@@ -175,9 +175,9 @@ int CheckAction::tell_json(Console& console, const std::vector<ssh::Host>& hosts
 }
 
 int CheckAction::run(Invocation& invocation) {
-  const auto targets = choose_targets(hosts_, invocation.settings);
+  const auto targets = choose_targets(hosts_, invocation.settings.all());
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
-  const Needs wanted = needs(invocation.settings, *targets);
+  const Needs wanted = needs(invocation.settings.all(), *targets);
   const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
   const std::vector<Facts> facts = look(invocation.console, *remote, wanted, *targets);
   int exit_code = kAllWell;

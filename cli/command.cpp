@@ -48,9 +48,9 @@ void CommandAction::add_options(CLI::App& app) {
 }
 
 Targets CommandAction::targets(Invocation& invocation) const {
-  if (auto chosen = choose_targets(hosts_, invocation.settings)) return *chosen;
+  if (auto chosen = choose_targets(hosts_, invocation.settings.all())) return *chosen;
   const killfiles::Killfile run = recorded_run("");
-  Targets recorded = recorded_targets(run, hosts_, invocation.settings);
+  Targets recorded = recorded_targets(run, hosts_, invocation.settings.users());
   std::vector<ssh::Host> each_once;  // a scheduler's machines are reached through one host
   for (const HostMachines& host : machines_by_host(recorded.hosts, run))
     each_once.push_back(recorded.hosts[host.host]);

@@ -8,8 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
+
+#include "cli/terminal_text.h"
+#include "ssh/random_hex.h"
 
 namespace dtool::cli {
 namespace {
@@ -23,28 +28,47 @@ bool wants_color(Color color, int fd) {
   return ::isatty(fd) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
 }
 
+/// How a mark begins that stands for a colour of dtool's own. No text from outside can hold it,
+/// since it is another one in each process, and is never shown.
+const std::string& mark() {
+  static const std::string text = "\x1b" + ssh::random_hex(16) + ":";
+  return text;
+}
+
+/// As in ESC [ NUMBER m.
+char code_of(Style style) {
+  constexpr std::string_view kCodes = "012rgybmc";
+  return kCodes[static_cast<std::size_t>(style)];
+}
+
+std::string_view sequence_of(char code) {
+  static const std::map<char, std::string_view> sequences = {
+      {'0', "\x1b[0m"},  {'1', "\x1b[1m"},  {'2', "\x1b[2m"},  {'r', "\x1b[31m"}, {'g', "\x1b[32m"},
+      {'y', "\x1b[33m"}, {'b', "\x1b[34m"}, {'m', "\x1b[35m"}, {'c', "\x1b[36m"}};
+  return sequences.at(code);
+}
+
 std::string paint(Style style, std::string_view text) {
-  switch (style) {
-    case Style::plain:
-      return std::string(text);
-    case Style::bold:
-      return fmt::format("\x1b[1m{}\x1b[0m", text);
-    case Style::dim:
-      return fmt::format("\x1b[2m{}\x1b[0m", text);
-    case Style::red:
-      return fmt::format("\x1b[31m{}\x1b[0m", text);
-    case Style::green:
-      return fmt::format("\x1b[32m{}\x1b[0m", text);
-    case Style::yellow:
-      return fmt::format("\x1b[33m{}\x1b[0m", text);
-    case Style::blue:
-      return fmt::format("\x1b[34m{}\x1b[0m", text);
-    case Style::magenta:
-      return fmt::format("\x1b[35m{}\x1b[0m", text);
-    case Style::cyan:
-      return fmt::format("\x1b[36m{}\x1b[0m", text);
+  if (style == Style::plain) return std::string(text);
+  return fmt::format("{0}{1}{2}{0}{3}", mark(), code_of(style), text, code_of(Style::plain));
+}
+
+/// The gate: what is between the marks passes `clean`, the marks become colours.
+template <typename Clean>
+std::string through_gate(std::string_view text, Clean clean) {
+  std::string shown;
+  for (;;) {
+    const std::size_t at = text.find(mark());
+    shown += clean(text.substr(0, at));
+    if (at == text.npos) return shown;
+    text.remove_prefix(at + mark().size());
+    shown += sequence_of(text.front());
+    text.remove_prefix(1);
   }
-  return std::string(text);
+}
+
+std::string gated(std::string_view text, Kept kept = Kept::lines) {
+  return through_gate(text, [kept](std::string_view part) { return printable(part, kept); });
 }
 
 /// Whatever `fd` does, a terminal or pipe that another program made non-blocking included. Returns
@@ -80,12 +104,43 @@ void Console::configure(const ConsoleOptions& options) {
   options_ = options;
   color_out_ = wants_color(options.color, STDOUT_FILENO);
   color_err_ = wants_color(options.color, STDERR_FILENO);
+  out_is_terminal_ = ::isatty(STDOUT_FILENO) == 1;
   err_is_terminal_ = ::isatty(STDERR_FILENO) == 1;
 }
 
-void Console::write(std::string_view bytes) {
+void Console::write_answer(std::string_view bytes) {
   clear_live();
   if (const int error = write_all(STDOUT_FILENO, bytes); error != 0) throw OutputLost(error);
+}
+
+void Console::write(std::string_view lines) {
+  write_answer(gated(lines));
+}
+
+void Console::pass_on(To to, std::string_view lines) {
+  const Kept kept = takes_color(to) ? Kept::colored_lines : Kept::bare_lines;
+  const std::string text =
+      is_terminal(to) ? gated(lines, kept) : through_gate(lines, std::identity());
+  if (to == To::out) return write_answer(text);
+  clear_live();
+  write_error(text);
+}
+
+std::string Console::as_passed_on(To to, std::string_view label, std::string_view line) const {
+  return std::string(label).append(is_terminal(to) ? as_drawn(line) : std::string(line));
+}
+
+void Console::steer(To to, OwnSequence sequence) {
+  if (to == To::out) return write_answer(sequence.text());
+  clear_live();
+  write_error(sequence.text());
+}
+
+void Console::draw(const std::vector<std::string>& lines) {
+  std::string text = "\x1b[H";
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    text += (i > 0 ? "\r\n" : "") + gated(lines[i], Kept::nothing) + "\x1b[K";
+  write_answer(text + "\x1b[J");
 }
 
 void Console::say(std::string_view line) {
@@ -93,26 +148,35 @@ void Console::say(std::string_view line) {
 }
 
 void Console::document(const nlohmann::json& json) {
-  // Output of hosts may be any bytes; JSON holds UTF-8 alone.
-  write(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  // Output of hosts may be any bytes; JSON holds UTF-8 alone, and \u007f is how it writes DEL.
+  const std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string escaped;
+  for (const char each : text) {
+    if (each == '\x7f') {
+      escaped += "\\u007f";
+    } else {
+      escaped += each;
+    }
+  }
+  write_answer(printable(escaped, Kept::lines) + "\n");
 }
 
 void Console::note(std::string_view line) {
   if (options_.quiet) return;
   clear_live();
-  write_error(fmt::format("{}\n", line));
+  write_error(gated(line) + "\n");
 }
 
 void Console::fail(std::string_view line, std::string_view hint) {
   clear_live();
   std::string text = fmt::format("{} {}\n", styled_error(Style::red, "dtool:"), line);
   if (!hint.empty()) text += fmt::format("{} {}\n", styled_error(Style::yellow, "hint:"), hint);
-  write_error(text);
+  write_error(gated(text));
 }
 
 void Console::complain(std::string_view lines) {
   clear_live();
-  write_error(fmt::format("{}\n", lines));
+  write_error(gated(lines) + "\n");
 }
 
 void Console::progress(std::string_view line) {
@@ -131,8 +195,9 @@ void Console::live(const std::vector<std::string>& rows) {
   std::string text;
   for (std::size_t i = 0; i < rows.size() && i < most; ++i) {
     const bool is_last = i + 1 == most && rows.size() > most;
-    const std::string row = is_last ? fmt::format("… and {} more", rows.size() - i) : rows[i];
-    text += (i > 0 ? "\n" : "") + row.substr(0, size.columns - 1);
+    const std::string row =
+        is_last ? fmt::format("… and {} more", rows.size() - i) : without_controls(rows[i]);
+    text += (i > 0 ? "\n" : "") + cut(row, size.columns - 1);
   }
   write_error(text);
   live_rows_ = std::min(rows.size(), most);
@@ -149,7 +214,7 @@ void Console::clear_live() {
 std::optional<bool> Console::ask(std::string_view question) {
   if (::isatty(STDIN_FILENO) != 1) return std::nullopt;
   clear_live();
-  write_error(fmt::format("{} [y/N] ", question));
+  write_error(gated(question) + " [y/N] ");
   std::string line;
   if (!std::getline(std::cin, line)) {
     write_error("\n");

@@ -1,6 +1,11 @@
 // The only way to the terminal: answers on standard output, everything about the work itself on
 // standard error. An answer that cannot be written is an OutputLost; what standard error does not
 // take is dropped.
+//
+// All text that is shown may have come from a host, a server before log-in or a file of somebody
+// else's, so all of it passes one gate: what would steer the terminal is shown instead (printable()
+// in cli/terminal_text.h). dtool's own colours are marks that only styled() can make, and the gate
+// alone turns into colours; its own sequences are literals of the program (OwnSequence).
 #pragma once
 
 #include <cstddef>
@@ -41,6 +46,18 @@ struct TerminalSize {
 /// Of the terminal `fd`; as above where it does not tell, or is none. Never 0.
 TerminalSize terminal_size(int fd);
 
+/// What steers the terminal and is dtool's own: a literal of the program, no text from outside.
+class OwnSequence {
+ public:
+  consteval OwnSequence(const char* literal) : literal_(literal) {}
+  std::string_view text() const { return literal_; }
+
+ private:
+  const char* literal_;
+};
+
+enum class To { out, err };
+
 class Console {
  public:
   void configure(const ConsoleOptions& options);
@@ -50,8 +67,15 @@ class Console {
 
   /// A line of the answer, on standard output. Not called with --json.
   void say(std::string_view line);
-  /// Bytes of the answer as they are.
-  void write(std::string_view bytes);
+  /// Lines of the answer.
+  void write(std::string_view lines);
+
+  /// What programs on hosts printed. A terminal is shown it as text
+  /// with colours, where it takes any; a file or a pipe gets the programs' bytes as they are.
+  void pass_on(To to, std::string_view lines);
+  /// One line of such text, for pass_on: on a terminal what stands there last, where a program drew
+  /// over it with carriage returns.
+  std::string as_passed_on(To to, std::string_view label, std::string_view line) const;
   /// The one document of --json.
   void document(const nlohmann::json& json);
 
@@ -69,19 +93,29 @@ class Console {
   /// One row of it.
   void progress(std::string_view line);
 
+  /// Steers the terminal.
+  void steer(To to, OwnSequence sequence);
+  /// Draws the lines from the terminal's upper left corner, on standard output, and clears the
+  /// rest.
+  void draw(const std::vector<std::string>& lines);
+
   /// Asks on the terminal. Nothing where standard input is none, so that nobody answers.
   std::optional<bool> ask(std::string_view question);
 
-  /// `text` in that style where the stream takes colours.
+  /// `text` in that style where the stream takes colours: for the calls above, which alone show it.
   std::string styled(Style style, std::string_view text) const;
   std::string styled_error(Style style, std::string_view text) const;
 
  private:
   void clear_live();
+  void write_answer(std::string_view bytes);
+  bool takes_color(To to) const { return to == To::out ? color_out_ : color_err_; }
+  bool is_terminal(To to) const { return to == To::out ? out_is_terminal_ : err_is_terminal_; }
 
   ConsoleOptions options_;
   bool color_out_ = false;
   bool color_err_ = false;
+  bool out_is_terminal_ = false;
   bool err_is_terminal_ = false;
   std::size_t live_rows_ = 0;  ///< on the terminal now
 };

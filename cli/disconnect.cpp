@@ -26,7 +26,7 @@ class DisconnectAction : public Action {
 int DisconnectAction::run(Invocation& invocation) {
   Console& console = invocation.console;
   const bool is_all = hosts_.runs_on.empty() && hosts_.hostfile.empty();
-  Settings settings = invocation.settings;
+  Settings settings = is_all ? invocation.settings.users().settings : invocation.settings.all();
   if (is_all)
     settings.runs_on.reset();  // hosts that a run would take by default are not named here
   const std::optional<Targets> targets = choose_targets(hosts_, settings);

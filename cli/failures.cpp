@@ -39,6 +39,18 @@ std::vector<LikeFailures> fold_failures(const std::vector<ssh::HostResult>& resu
   return failures;
 }
 
+/// What a host said stands below its name, so that no line of it looks like one of dtool's.
+std::string indented(const std::string& text) {
+  constexpr std::string_view kIndent = "      ";
+  std::string shown;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    shown += text[at];
+    if (text[at] == '\n' && !std::string_view(text).substr(at + 1).starts_with(kIndent))
+      shown += kIndent;
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::string hint_for(std::string hint, const std::string& hosts) {
@@ -66,8 +78,8 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
   console.fail(fmt::format("{} of {} failed: {}", count, counted(results.size(), "host"), doing));
   for (const LikeFailures& each : failures) {
     const std::string hosts = fold_hosts(each.hosts);
-    std::string text =
-        fmt::format("  {}: {}", console.styled_error(Style::bold, hosts), each.description);
+    std::string text = fmt::format("  {}: {}", console.styled_error(Style::bold, hosts),
+                                   indented(each.description));
     if (each.hosts.size() == 1 && !each.address.empty())
       text += fmt::format(" (address {})", each.address);
     if (!each.hint.empty()) {

@@ -214,7 +214,7 @@ nlohmann::json FetchAction::to_json(const Part& part, const std::vector<Part>& p
 int FetchAction::run(Invocation& invocation) {
   Console& console = invocation.console;
   const killfiles::Killfile killfile = recorded_run(run_);
-  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings);
+  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
   std::vector<Part> parts = plan(killfile, targets);
   if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);

@@ -60,12 +60,12 @@ FullScreen::FullScreen(Console& console) : console_(console) {
     now.c_cc[VSUSP] = _POSIX_VDISABLE;  // stopped, it would leave its screen behind
     ::tcsetattr(STDOUT_FILENO, TCSADRAIN, &now);
   }
-  console_.write(kEnter);
+  console_.steer(To::out, kEnter);
 }
 
 FullScreen::~FullScreen() {
   try {
-    console_.write(kLeave);
+    console_.steer(To::out, kLeave);
   } catch (const OutputLost&) {
     // The terminal is gone, and nothing is left to put right.
   }
@@ -79,10 +79,8 @@ TerminalSize FullScreen::size() const {
 }
 
 void FullScreen::draw(const std::vector<std::string>& lines) {
-  const std::size_t most = std::min(lines.size(), size().rows);
-  std::string text = "\x1b[H";
-  for (std::size_t i = 0; i < most; ++i) text += (i > 0 ? "\r\n" : "") + lines[i] + "\x1b[K";
-  console_.write(text + "\x1b[J");
+  const auto most = static_cast<std::ptrdiff_t>(std::min(lines.size(), size().rows));
+  console_.draw({lines.begin(), lines.begin() + most});
 }
 
 bool FullScreen::quit() const {

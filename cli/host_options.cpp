@@ -135,9 +135,9 @@ std::optional<Targets> choose_targets(const HostOptions& options, const Settings
 }
 
 Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions& options,
-                         const Settings& settings) {
+                         const UserSettings& users) {
   Targets targets;
-  targets.connect = connect_options(options, settings);
+  targets.connect = connect_options(options, users.settings);
   if (!killfile.ssh_config_file.empty() && options.ssh_cmd.empty()) {
     targets.connect.config_file = killfile.ssh_config_file;
   }

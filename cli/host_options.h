@@ -41,9 +41,10 @@ void add_connect_options(CLI::App& app, HostOptions& options);
 /// Throws std::invalid_argument on what cannot be read, and where both flags are given.
 std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings);
 
-/// The hosts of a recorded run, reached as they were then.
+/// The hosts of a recorded run, reached as they were then: the folder that dtool is called in has
+/// no say.
 Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions& options,
-                         const Settings& settings);
+                         const UserSettings& users);
 
 /// Writes into the killfile how its hosts are reached, for recorded_targets.
 void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile);

@@ -67,24 +67,19 @@ void StreamedOutput::on_result(std::size_t host, const ssh::HostResult& result) 
 }
 
 void StreamedOutput::print(std::size_t host, ssh::Stream stream, std::string_view lines) {
-  const bool is_out = stream == ssh::Stream::out;
+  const To to = stream == ssh::Stream::out ? To::out : To::err;
   const std::string label = prefixes_[host] + ":";
-  const std::string prefix =
-      (is_out ? console_.styled(Style::blue, label) : console_.styled_error(Style::blue, label)) +
-      " ";
+  const std::string prefix = (to == To::out ? console_.styled(Style::blue, label)
+                                            : console_.styled_error(Style::blue, label)) +
+                             " ";
   std::string text;
   text.reserve(lines.size() + 64);
   while (!lines.empty()) {
     const std::size_t end = lines.find('\n') + 1;
-    text.append(prefix).append(lines.substr(0, end));
+    text += console_.as_passed_on(to, prefix, lines.substr(0, end));
     lines.remove_prefix(end);
   }
-  if (is_out) {
-    console_.write(text);
-  } else {
-    text.pop_back();
-    console_.complain(text);
-  }
+  console_.pass_on(to, text);
 }
 
 void FoldedOutput::on_output(std::size_t host, ssh::Stream, std::string_view bytes) {
@@ -106,7 +101,13 @@ void FoldedOutput::print() {
         Style::bold, hosts.size() == 1 ? fmt::format("{}\n{}\n{}", rule, fold_hosts(hosts), rule)
                                        : fmt::format("{}\n{} ({})\n{}", rule, fold_hosts(hosts),
                                                      hosts.size(), rule)));
-    console_.write(output.ends_with('\n') ? output : output + "\n");
+    const std::string whole = output.ends_with('\n') ? output : output + "\n";
+    std::string text;
+    for (std::size_t at = 0, end = 0; at < whole.size(); at = end) {
+      end = whole.find('\n', at) + 1;
+      text += console_.as_passed_on(To::out, "", std::string_view(whole).substr(at, end - at));
+    }
+    console_.pass_on(To::out, text);
   }
 }
 

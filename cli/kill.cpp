@@ -150,7 +150,7 @@ void tell_unseen(Console& console, const KillReport& ended) {
 
 int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json& report) const {
   Console& console = invocation.console;
-  const Targets targets = recorded_targets(chosen.killfile, hosts_, invocation.settings);
+  const Targets targets = recorded_targets(chosen.killfile, hosts_, invocation.settings.users());
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   const KillReport ended =
       end_run(console, *remote, chosen.killfile, from_seconds(grace_), chosen.file);

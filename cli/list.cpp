@@ -82,7 +82,7 @@ Answers ListAction::ask(Invocation& invocation,
   for (const killfiles::Killfile& run : runs) {
     // AllenAct's killfiles tell nothing but sessions' names.
     const bool can_be_asked = !run.run_id.empty();
-    targets.push_back(can_be_asked ? recorded_targets(run, options, invocation.settings)
+    targets.push_back(can_be_asked ? recorded_targets(run, options, invocation.settings.users())
                                    : Targets());
     answers.states.emplace_back(targets.back().hosts.size());
   }

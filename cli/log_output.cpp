@@ -115,18 +115,12 @@ std::string LogOutput::label(const std::vector<std::size_t>& machines) const {
 void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
   const auto cause = cause_in(line);
   if (cause && (cause_.empty() || line.starts_with(kFailurePrefix))) cause_ = *cause;
-  shown_.append(label(machines)).append(line);
+  shown_ += console_.as_passed_on(to(), label(machines), line);
   if (shown_.size() >= kMostAtOnce) write_out();
 }
 
 void LogOutput::write_out() {
-  if (shown_.empty()) return;
-  if (console_.json()) {
-    shown_.pop_back();
-    console_.complain(std::exchange(shown_, {}));
-  } else {
-    console_.write(std::exchange(shown_, {}));
-  }
+  if (!shown_.empty()) console_.pass_on(to(), std::exchange(shown_, {}));
 }
 
 }  // namespace dtool::cli

@@ -56,6 +56,7 @@ class LogOutput : public ssh::Listener, protected LogLines {
  private:
   std::string complaint(std::size_t host) const;
   std::string styled(Style style, std::string_view text) const;
+  To to() const { return console_.json() ? To::err : To::out; }
   std::string label(const std::vector<std::size_t>& machines) const;
 
   LogsWithJson with_json_;

@@ -86,7 +86,7 @@ int LogsAction::run(Invocation& invocation) {
   Console& console = invocation.console;
   const killfiles::Killfile run = choose();
   if (run_.empty()) console.note(fmt::format("the newest run is {}", run.run_id));
-  const Targets targets = recorded_targets(run, hosts_, invocation.settings);
+  const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
 
   const Fold fold = fold_ ? Fold::yes : Fold::no;

@@ -82,8 +82,8 @@ void report(Console& console, const std::string& text) {
 }
 
 int run_action(Console& console, Action& action, Words words, int argc, char** argv) {
-  const Settings settings =
-      read_settings(ssh::home_folder() / ".dtool" / "config.toml", "dtool.toml");
+  SettingsFiles settings(ssh::home_folder() / ".dtool" / "config.toml", "dtool.toml");
+  settings.users();  // a mistake in the user's own file is told by every command
   Invocation invocation{console, settings, std::vector<std::string>(argv, argv + argc),
                         std::move(words.program)};
   return action.run(invocation);

@@ -128,7 +128,7 @@ std::vector<PlotSource> PlotAction::read_sources(Invocation& invocation, bool& i
   std::vector<PlotSource> sources;
   for (const std::string& file : files_) sources.push_back(read_file_source(file));
   for (const killfiles::Killfile& run : runs) {
-    const Targets targets = recorded_targets(run, hosts_, invocation.settings);
+    const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
     const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
     invocation.console.progress(fmt::format("reading the metrics of {}", run.run_id));
     sources.push_back(read_run_source(*remote, run));

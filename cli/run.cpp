@@ -11,6 +11,7 @@
 #include "cli/action.h"
 #include "cli/code_tree.h"
 #include "cli/experiment.h"
+#include "cli/exports.h"
 #include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/jobs.h"
@@ -117,11 +118,14 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   if (plan_.on_failure == OnFailure::leave && plan_.max_restarts > 0)
     throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
                      "leave --on_failure away");
-  plan_.environment = make_environment(flags_.environment, invocation.settings);
+  plan_.environment = make_environment(flags_.environment, invocation.settings.all());
   check_torchrun(plan_.environment, plan_.program);
   plan_.output_dir = flags_.output_dir;
-  plan_.variables.assign(invocation.settings.environment.begin(),
-                         invocation.settings.environment.end());
+  plan_.variables.assign(invocation.settings.all().environment.begin(),
+                         invocation.settings.all().environment.end());
+  for (const std::string& file : flags_.env_files) {
+    for (auto& variable : read_env_file(file)) plan_.variables.push_back(std::move(variable));
+  }
   for (const std::string& text : flags_.exports) plan_.variables.push_back(parse_export(text));
   if (flags_.listener != "auto") {
     const ListenerAddress listener = parse_listener(flags_.listener, targets);
@@ -205,13 +209,15 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
 
 int RunAction::run(Invocation& invocation) {
   Console& console = invocation.console;
-  apply_settings(invocation.settings, flags_);
+  apply_settings(invocation.settings.all(), flags_);
   launcher_ = &choose_launcher(launchers_, flags_);
   refuse_others_flags();
-  const Targets targets = launcher_->reach(flags_, invocation.settings);
+  const Targets targets = launcher_->reach(flags_, invocation.settings.all());
   make_plan(invocation, targets);
   if (flags_.dry_run) {
-    show_plan(console, plan_, *launcher_,
+    RunPlan shown = plan_;
+    shown.variables = without_values(plan_.variables);
+    show_plan(console, shown, *launcher_,
               {what_, flags_.listener, flags_.nproc_per_node, wants_sync()});
     return kAllWell;
   }
@@ -225,7 +231,7 @@ int RunAction::run(Invocation& invocation) {
     return report.end(nlohmann::json::object(), remote->interrupted() ? kInterrupted : kNotDone);
   }
   const killfiles::Killfile killfile = record_or_discard(console, *remote, plan_.run_id, [&] {
-    return record_run(plan_, what_, invocation.command_line, targets.connect);
+    return record_run(plan_, what_, without_values(invocation.command_line), targets.connect);
   });
   return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
                    flags_.follow ? Follow::yes : Follow::no, report);

@@ -50,6 +50,11 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
       ->type_name("VAR[=VALUE]")
       ->allow_extra_args(false);
+  app.add_option("--env_file", flags.env_files,
+                 "a file of lines VAR=VALUE, for values that nobody else may see; repeatable")
+      ->type_name("FILE")
+      ->check(must_not_be_empty)
+      ->allow_extra_args(false);
   app.add_option("--exclude", flags.excludes, "files not to send; repeatable")
       ->type_name("PATTERN")
       ->allow_extra_args(false);

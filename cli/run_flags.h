@@ -32,6 +32,7 @@ struct RunFlags {
   std::string on_failure;
   std::optional<int> max_restarts;
   std::vector<std::string> exports;
+  std::vector<std::string> env_files;
   std::vector<std::string> excludes;
   bool no_sync = false;
   bool relay = false;

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
-#include "cli/action.h"
 #include "cli/assignments.h"
 #include "cli/jobs.h"
 #include "cli/scripts.h"
@@ -82,25 +79,6 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
   }
   text.append("}\n").append(scripts::kWords);
   return text + environment_script(plan.environment, exported);
-}
-
-std::pair<std::string, std::string> parse_export(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  const std::string name = text.substr(0, equals);
-  if (!is_variable_name(name)) {
-    throw UsageError(
-        fmt::format("--export: {} is not the name of a variable", name.empty() ? "''" : name));
-  }
-  if (name.starts_with("DTOOL_") && name != "DTOOL_MNIST_DIR") {
-    throw UsageError(fmt::format("--export: {} is dtool's own to set", name));
-  }
-  if (equals != text.npos) return {name, text.substr(equals + 1)};
-  const char* value = std::getenv(name.c_str());
-  if (value == nullptr) {
-    throw UsageError(fmt::format("--export: {} is not set here", name),
-                     fmt::format("give it a value: --export {}=…", name));
-  }
-  return {name, value};
 }
 
 }  // namespace dtool::cli

@@ -78,8 +78,4 @@ ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine);
 /// (cli/scripts/environment.sh).
 std::string script_variables(const RunPlan& plan, const MachinePlan& machine);
 
-/// `NAME` or `NAME=value` as --export takes it; a value left out is this process's. Throws
-/// UsageError on a name that no variable can have, and where this process has no such variable.
-std::pair<std::string, std::string> parse_export(const std::string& text);
-
 }  // namespace dtool::cli

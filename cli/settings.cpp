@@ -2,15 +2,22 @@
 #include "cli/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 
+#include "cli/action.h"
 #include "cli/assignments.h"
 #include "cli/flag_values.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
+#include "ssh/home_folder.h"
+#include "ssh/sha256.h"
 
 namespace dtool::cli {
 namespace {
@@ -108,14 +115,17 @@ void read_environment(Settings& settings, const StrictTable& table) {
   }
 }
 
-void read_file(Settings& settings, const fs::path& file) {
-  std::string text;
+/// Nothing where there is none.
+std::optional<std::string> text_of(const fs::path& file) {
   try {
-    text = killfiles::read_whole(file);
+    return killfiles::read_whole(file);
   } catch (const std::system_error& fault) {
-    if (fault.code() == std::errc::no_such_file_or_directory) return;
+    if (fault.code() == std::errc::no_such_file_or_directory) return std::nullopt;
     throw std::invalid_argument(fault.what());
   }
+}
+
+void read_text(Settings& settings, const std::string& text, const fs::path& file) {
   const StrictTable root = StrictTable::parse(text, file.string());
   root.require_known({"runs_on", "groups", "ssh", "connections", "run", "environment"});
   read_into(settings.runs_on, root, "runs_on");
@@ -126,6 +136,50 @@ void read_file(Settings& settings, const fs::path& file) {
   if (const auto table = root.table("environment")) read_environment(settings, *table);
 }
 
+void read_file(Settings& settings, const fs::path& file) {
+  if (const auto text = text_of(file)) read_text(settings, *text, file);
+}
+
+/// The keys that whoever wrote the file may set without being asked: how long is waited, how many
+/// work at once, what is not sent, where a run's own folder is made. Whatever else there is or will
+/// be has to be accepted.
+constexpr std::array<std::string_view, 6> kHarmless = {"ssh.connect_timeout", "ssh.width",
+                                                       "run.output_dir",      "run.nproc_per_node",
+                                                       "run.exclude",         "run.relay"};
+
+std::vector<std::string> keys_to_accept(const std::string& text, const fs::path& file) {
+  const StrictTable root = StrictTable::parse(text, file.string());
+  std::vector<std::string> found;
+  for (const std::string& name : root.keys()) {
+    if (name != "ssh" && name != "run" && name != "connections") {
+      found.push_back(name);
+      continue;
+    }
+    const auto table = root.table(name);
+    for (const std::string& key : table->keys()) {
+      const std::string whole = name + "." + key;
+      if (std::ranges::find(kHarmless, whole) == kHarmless.end()) found.push_back(whole);
+    }
+  }
+  return found;
+}
+
+std::string sha256(std::initializer_list<std::string_view> texts) {
+  ssh::Sha256 sum;
+  for (const std::string_view text : texts) sum.add(text);
+  return sum.hex();
+}
+
+/// One file for each project's file, so that two that are accepted at once do not meet.
+fs::path acceptance_of(const ProjectFile& file) {
+  return ssh::home_folder() / ".dtool" / "accepted_settings" / sha256({file.path.native()});
+}
+
+/// What it holds.
+std::string digest_of(const ProjectFile& file) {
+  return sha256({file.path.native(), std::string_view("", 1), file.text}) + "\n";
+}
+
 }  // namespace
 
 Settings read_settings(const fs::path& user_file, const fs::path& project_file) {
@@ -133,6 +187,47 @@ Settings read_settings(const fs::path& user_file, const fs::path& project_file) 
   read_file(settings, user_file);
   read_file(settings, project_file);
   return settings;
+}
+
+std::optional<ProjectFile> read_project_file(const fs::path& file) {
+  const auto text = text_of(file);
+  if (!text) return std::nullopt;
+  Settings ignored;
+  read_text(ignored, *text, file);  // so that mistakes are told before anything is asked
+  return ProjectFile{fs::canonical(file), *text, keys_to_accept(*text, file)};
+}
+
+bool is_accepted(const ProjectFile& file) {
+  return file.to_accept.empty() || text_of(acceptance_of(file)) == digest_of(file);
+}
+
+void accept(const ProjectFile& file) {
+  killfiles::write_whole(acceptance_of(file), digest_of(file));
+}
+
+const UserSettings& SettingsFiles::users() {
+  if (!users_) {
+    users_.emplace();
+    read_file(users_->settings, user_file_);
+  }
+  return *users_;
+}
+
+const Settings& SettingsFiles::all() {
+  if (all_) return *all_;
+  Settings settings = users().settings;
+  if (const auto project = read_project_file(project_file_)) {
+    if (!is_accepted(*project)) {
+      throw UsageError(
+          fmt::format(
+              "{} decides whom dtool reaches or what runs, and you have not accepted it: {}",
+              project->path.string(), fmt::join(project->to_accept, ", ")),
+          "dtool trust --settings shows it, and asks");
+    }
+    read_text(settings, project->text, project_file_);
+  }
+  all_ = std::move(settings);
+  return *all_;
 }
 
 }  // namespace dtool::cli

@@ -1,5 +1,6 @@
 // The user's own defaults: ~/.dtool/config.toml, then ./dtool.toml; each later file wins, flags win
-// over both.
+// over both. The second came with the folder, maybe from somebody else: it is not asked about runs
+// that were recorded, and what it decides beyond numbers has to be accepted.
 #pragma once
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dtool::cli {
@@ -42,5 +44,44 @@ struct Settings {
 /// types.
 Settings read_settings(const std::filesystem::path& user_file,
                        const std::filesystem::path& project_file);
+
+/// What the user's own file says, and no other: all that recorded runs may be reached by.
+struct UserSettings {
+  Settings settings;
+};
+
+/// A project's file, as it was read.
+struct ProjectFile {
+  std::filesystem::path path;  ///< canonical
+  std::string text;
+  std::vector<std::string> to_accept;  ///< keys that decide who is reached, how, or what runs
+};
+
+/// Nothing where there is no such file. Throws as read_settings does.
+std::optional<ProjectFile> read_project_file(const std::filesystem::path& file);
+
+/// Whether it needs no acceptance, or was accepted as it is now: the same content at the same path.
+bool is_accepted(const ProjectFile& file);
+/// Remembers that, in ~/.dtool/accepted_settings.
+void accept(const ProjectFile& file);
+
+/// Both files, each read when it is asked for.
+class SettingsFiles {
+ public:
+  SettingsFiles(std::filesystem::path user_file, std::filesystem::path project_file)
+      : user_file_(std::move(user_file)), project_file_(std::move(project_file)) {}
+
+  /// For runs that were recorded, whichever folder dtool is called in. Throws as read_settings
+  /// does.
+  const UserSettings& users();
+  /// For what is new. Throws UsageError where the project's file has to be accepted first.
+  const Settings& all();
+
+ private:
+  std::filesystem::path user_file_;
+  std::filesystem::path project_file_;
+  std::optional<UserSettings> users_;
+  std::optional<Settings> all_;
+};
 
 }  // namespace dtool::cli

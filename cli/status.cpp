@@ -101,7 +101,7 @@ int StatusAction::run(Invocation& invocation) {
                      "leave one of them out");
   const killfiles::Killfile killfile = recorded_run(run_);
   if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
-  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings);
+  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   if (watch_) {
     constexpr double kDefaultInterval = 2;

@@ -141,7 +141,7 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
         result.failure == ssh::Failure::none && result.error.empty()
             ? fmt::format("it did not say how it is: {}",
                           without_controls(result.err.empty() ? describe(result) : result.err))
-            : describe(result);
+            : without_controls(describe(result));
     status.hint = result.hint;
     return status;
   }

@@ -9,6 +9,22 @@
 
 namespace dtool::cli {
 
+/// What a terminal may be given beside printable characters.
+enum class Kept {
+  nothing,        ///< one line: not even its end
+  lines,          ///< ends of lines and tabs
+  colored_lines,  ///< and colours: ESC [ NUMBERS m
+  bare_lines,     ///< as lines; colours are left out
+};
+
+/// `text` as a terminal can show it without obeying it. What would steer it is shown instead:
+/// control characters and bytes that are no UTF-8 as `\x1b`, the controls U+0080 to U+009F and
+/// those that turn the direction of writing as `\u202e`. Text that is printable stays as it is.
+std::string printable(std::string_view text, Kept kept);
+
+/// Of a line that a program drew over with carriage returns, what stands there last; its end stays.
+std::string as_drawn(std::string_view line);
+
 /// Characters of UTF-8 text. Wide ones of East Asia count as one.
 std::size_t length(std::string_view text);
 
@@ -19,7 +35,8 @@ std::string padded(std::string_view text, std::size_t columns);
 /// out.
 std::string cut(std::string_view text, std::size_t columns);
 
-/// `text` without escape sequences and control characters; a tab becomes a blank.
+/// `text` without escape sequences and control characters; a tab becomes a blank. What else a
+/// terminal would obey is shown as printable() shows it.
 std::string without_controls(std::string_view text);
 
 /// `1 host`, `3 hosts`, `2 processes`: `noun` in the form that the number asks for.

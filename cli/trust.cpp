@@ -1,7 +1,10 @@
-// `dtool trust`: shows unknown hosts' keys and adds them to known_hosts after a yes.
+// `dtool trust`: shows unknown hosts' keys and adds them to known_hosts after a yes; with
+// --settings shows the folder's own settings and accepts them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
@@ -31,7 +34,11 @@ class TrustAction : public Action {
  public:
   void add_options(CLI::App& app) override {
     add_host_options(app, hosts_);
-    app.add_flag("--yes", yes_, "accept all unknown keys without asking");
+    app.add_flag("--settings", settings_,
+                 "accept what ./dtool.toml decides about hosts and programs, as it is now")
+        ->excludes("--runs_on")
+        ->excludes("--hostfile");
+    app.add_flag("--yes", yes_, "accept without asking");
   }
   int run(Invocation& invocation) override;
 
@@ -41,7 +48,10 @@ class TrustAction : public Action {
   static int report_json(Console& console, const std::vector<ssh::HostKey>& keys, std::size_t added,
                          int exit_code);
 
+  int trust_settings(Console& console) const;
+
   HostOptions hosts_;
+  bool settings_ = false;
   bool yes_ = false;
 };
 
@@ -90,8 +100,47 @@ int TrustAction::report_json(Console& console, const std::vector<ssh::HostKey>& 
   return exit_code;
 }
 
+int TrustAction::trust_settings(Console& console) const {
+  const auto file = read_project_file("dtool.toml");
+  if (!file) {
+    throw UsageError(
+        fmt::format("there is no dtool.toml in {}", std::filesystem::current_path().string()));
+  }
+  const std::string path = file->path.string();
+  bool accepted = is_accepted(*file);
+  const bool was_accepted = accepted;
+  if (!accepted && !console.json()) {
+    console.complain(fmt::format("{}:\n{}", console.styled_error(Style::bold, path), file->text));
+    console.complain(fmt::format("to be accepted: {}", fmt::join(file->to_accept, ", ")));
+  }
+  if (!accepted && !yes_ && !console.json()) {
+    const auto answer = console.ask("accept these settings of the folder?");
+    if (!answer)
+      console.fail("nothing was accepted: there is no terminal to ask on",
+                   "--yes accepts what is shown above");
+    accepted = answer.value_or(false);
+  }
+  accepted = accepted || yes_;
+  if (accepted && !was_accepted) accept(*file);
+  const int exit_code = accepted ? kAllWell : kSomeFailed;
+  if (console.json()) {
+    console.document({{"file", path},
+                      {"keys", file->to_accept},
+                      {"accepted", accepted},
+                      {"exit_code", exit_code}});
+  } else {
+    console.note(fmt::format("{}: {}", path,
+                             file->to_accept.empty() ? "nothing in it has to be accepted"
+                             : was_accepted          ? "accepted before"
+                             : accepted              ? "accepted, until it changes"
+                                                     : "not accepted"));
+  }
+  return exit_code;
+}
+
 int TrustAction::run(Invocation& invocation) {
-  const auto targets = choose_targets(hosts_, invocation.settings);
+  if (settings_) return trust_settings(invocation.console);
+  const auto targets = choose_targets(hosts_, invocation.settings.all());
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
   Console& console = invocation.console;
   const std::vector<ssh::HostKey> keys = ssh::scan_host_keys(targets->hosts, targets->connect);

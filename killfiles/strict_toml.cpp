@@ -28,6 +28,13 @@ namespace {
       fmt::format("{}:{}:{}: {}", name, where.begin.line, where.begin.column, fault));
 }
 
+/// A key as a message names it: in one line, whatever is in it.
+std::string named(std::string_view prefix, std::string_view key) {
+  std::string name = fmt::format("{}{}", prefix, key);
+  std::ranges::replace(name, '\n', ' ');
+  return name;
+}
+
 std::string_view describe(const toml::node& node) {
   switch (node.type()) {
     case toml::node_type::string:
@@ -76,7 +83,7 @@ StrictTable StrictTable::parse(std::string_view text, const std::string& name) {
 void StrictTable::refuse(std::string_view key, std::string_view fault) const {
   const toml::node* node = place_->table->get(key);
   refuse_at(place_->name, node != nullptr ? node->source() : place_->table->source(),
-            fmt::format("{}{}: {}", place_->prefix, key, fault));
+            fmt::format("{}: {}", named(place_->prefix, key), fault));
 }
 
 void StrictTable::require_known(const std::vector<std::string>& known) const {
@@ -88,7 +95,7 @@ void StrictTable::require_known(const std::vector<std::string>& known) const {
   }
   if (first == nullptr) return;
   refuse_at(place_->name, first->source(),
-            fmt::format("unknown key '{}{}'{}", place_->prefix, first->str(),
+            fmt::format("unknown key '{}'{}", named(place_->prefix, first->str()),
                         hint_at(first->str(), known)));
 }
 
@@ -133,9 +140,9 @@ std::optional<std::vector<std::string>> StrictTable::texts(std::string_view key)
   std::vector<std::string> texts;
   for (const toml::node& element : *node->as_array()) {
     if (!element.is_string()) {
-      refuse_at(
-          place_->name, element.source(),
-          fmt::format("{}{}: holds {}, not only strings", place_->prefix, key, describe(element)));
+      refuse_at(place_->name, element.source(),
+                fmt::format("{}: holds {}, not only strings", named(place_->prefix, key),
+                            describe(element)));
     }
     texts.push_back(element.as_string()->get());
   }
@@ -158,9 +165,9 @@ std::optional<std::vector<StrictTable>> StrictTable::tables(std::string_view key
   std::vector<StrictTable> tables;
   for (const toml::node& element : *node->as_array()) {
     if (!element.is_table()) {
-      refuse_at(
-          place_->name, element.source(),
-          fmt::format("{}{}: holds {}, not only tables", place_->prefix, key, describe(element)));
+      refuse_at(place_->name, element.source(),
+                fmt::format("{}: holds {}, not only tables", named(place_->prefix, key),
+                            describe(element)));
     }
     tables.push_back(StrictTable(
         std::make_shared<const Place>(Place{place_->document, element.as_table(), place_->name,

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -82,7 +83,12 @@ class Session {
     return (ssh_get_poll_flags(handle_.get()) & SSH_WRITE_PENDING) != 0;
   }
   bool is_connected() const { return !is_silent_ && ssh_is_connected(handle_.get()) != 0; }
-  std::string last_error() const { return ssh_get_error(handle_.get()); }
+  /// libssh's words, and in them the server's, which anybody may be: one line.
+  std::string last_error() const {
+    std::string text = ssh_get_error(handle_.get());
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+  }
   ssh_session handle() const { return handle_.get(); }
   int fd() const { return ssh_get_fd(handle_.get()); }
   const Endpoint& endpoint() const { return endpoint_; }

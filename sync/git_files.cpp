@@ -141,9 +141,11 @@ std::optional<fs::path> find_checkout(const fs::path& folder) {
   }
 }
 
+// A checkout's own configuration may come from somebody else with it, and name programs to run.
 std::vector<std::string> git_files(const fs::path& folder) {
-  const auto answer = run_git({"git", "-C", folder.native(), "ls-files", "-z", "--cached",
-                               "--others", "--exclude-standard", "--", "."});
+  const auto answer = run_git({"git", "-c", "core.fsmonitor=false", "-c",
+                               "core.hooksPath=/dev/null", "-C", folder.native(), "ls-files", "-z",
+                               "--cached", "--others", "--exclude-standard", "--", "."});
   if (!answer) {
     throw std::runtime_error(
         fmt::format("git is not installed, and {} is a git checkout: only git knows which of its "

@@ -19,6 +19,7 @@ if(DTOOL_TESTS)
     tests/unit/environment_lacks_test.cpp
     tests/unit/environment_test.cpp
     tests/unit/experiment_test.cpp
+    tests/unit/exports_test.cpp
     tests/unit/failures_test.cpp
     tests/unit/fd_bytes_test.cpp
     tests/unit/fetch_plan_test.cpp
@@ -329,6 +330,9 @@ if(DTOOL_TESTS)
       hosts_pass_the_tree_on_to_hosts
       sync_sends_each_host_what_it_lacks
       the_next_command_opens_no_connection
+      text_from_outside_does_not_steer_the_terminal
+      settings_of_a_folder_are_used_after_a_yes
+      values_of_exports_are_seen_by_the_programs_alone
       three_hosts_train_mnist
       torchrun_starts_the_ranks_of_a_script
       trust_adds_unknown_keys_after_a_yes

@@ -61,11 +61,23 @@ add_folder() {
 
 has_gpus() { [ -e "${nvidia_driver:-/proc/driver/nvidia/version}" ]; }
 
+# Sets keep_exported (array: words that come before a program inside). An image's variables are set over those that are
+# inherited. Exported ones are inherited under another name and get their own back inside, since what is given as a word
+# everybody on the host can read.
+keep_exported() {
+  local name text=''
+  for name in "${exported[@]}"; do
+    export "dtool_exported_$name=${!name}"
+    text+="export $name=\"\$dtool_exported_$name\"; unset dtool_exported_$name; "
+  done
+  keep_exported=(/bin/sh -c "$text"'exec "$@"' sh)
+}
+
 # Sets inside. The container has files of its own and nothing else: the host's network, processes, memory and variables
 # are shared, so that ranks meet and kill finds them.
 enter_container() {  # $1: folder to work in, $2...: folders that have to be there
   local i name
-  bound=()
+  bound=() keep_exported=()
   case $engine in
     apptainer)
       # Or values and arguments are evaluated by a shell on their way in.
@@ -88,8 +100,7 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
       # The image's variables, PATH above all.
       if "$engine_program" "$image" -- /bin/sh -c '[ -e /ch/environment ]' 2> /dev/null < /dev/null; then
         inside+=(--env-no-expand --set-env)
-        # runs: names of the user's --export.
-        for name in "${exported[@]}"; do inside+=("--set-env=$name=${!name}"); done
+        [ ${#exported[@]} = 0 ] || keep_exported
       fi
       ;;
   esac
@@ -99,7 +110,7 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
   name=${activate%/bin/activate}
   case $name/ in "$HOME"/*) [ ! -e "$name" ] || add_folder "$name" ;; esac
   inside+=("$image")
-  [ "$engine" != charliecloud ] || inside+=(--)
+  [ "$engine" != charliecloud ] || inside+=(-- "${keep_exported[@]}")
 }
 
 # An environment is made for the system that it runs on, which is the image's: activates it there.

@@ -39,6 +39,7 @@ done
 expect_exit 0 dtool command --runs_on h2 --command hostname
 expect_no_output '^h1'
 echo 'runs_on = "h1"' >dtool.toml
+expect_exit 0 dtool trust --settings --yes
 expect_exit 0 dtool command --command hostname
 expect_equal 1 "$(wc -l <"$out")"
 rm dtool.toml

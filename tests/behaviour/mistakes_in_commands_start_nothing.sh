@@ -45,6 +45,7 @@ expect_error 'hint: hosts are joined by commas'
 refuses_hosts 'no group @gpus' "$host,@gpus"
 refuses_hosts "'local' is this machine" 'ann@local'
 printf 'runs_on = "@gpus"\n[groups]\ngpu = "h[1-2]"\ncpu = "@more"\nmore = "@cpu"\n' >dtool.toml
+expect_exit 0 dtool trust --settings --yes
 refused 'no group @gpus' command
 expect_error 'hint: .*gpu'
 refuses_hosts 'holds itself' '@cpu'

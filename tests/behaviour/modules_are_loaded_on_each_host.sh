@@ -31,6 +31,7 @@ expect_equal 2 "$(grep -c 'its programs come first' "$out")"
 
 # From the configuration, and the flag wins.
 printf '[run]\nmodules = "blas/1.0"\n' >dtool.toml
+expect_exit 0 dtool trust --settings --yes
 expect_exit 0 dtool run --follow --runs_on "$hosts" -- bash tell.sh
 expect_output 'blas 1.0, , activated with nothing, loaded blas/1.0$'
 expect_exit 0 dtool run --follow --runs_on "$hosts" --modules gcc -- bash tell.sh

@@ -58,6 +58,7 @@ expect_exit 0 dtool command --ssh_cmd "ssh -F none -p 2200 -i $work/keys/secret 
 expect_exit 1 dtool command --ssh_cmd "ssh -F $work/elsewhere -l ann -o 'Port 2201'" --runs_on gpu1 --command hostname
 expect_error 'cannot connect to port 2201'
 printf '[ssh]\nconfig_file = "%s"\n' "$work/elsewhere" >dtool.toml
+expect_exit 0 dtool trust --settings --yes
 expect_exit 0 dtool command --runs_on gpu1 --command hostname
 rm dtool.toml
 

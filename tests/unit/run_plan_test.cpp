@@ -203,41 +203,5 @@ TEST(MakeJob, TheTrainerGetsItsFlags) {
       << said;
 }
 
-std::string fault(const std::string& text) {
-  try {
-    parse_export(text);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(ParseExport, TakesTheValueAsItIs) {
-  using Variable = std::pair<std::string, std::string>;
-  EXPECT_EQ(parse_export("A=b"), (Variable{"A", "b"}));
-  EXPECT_EQ(parse_export("_a1="), (Variable{"_a1", ""}));
-  EXPECT_EQ(parse_export("A=b=c 'd'\n"), (Variable{"A", "b=c 'd'\n"}));
-}
-
-TEST(ParseExport, AValueLeftOutIsThatOfThisProcess) {
-  const tests::TemporaryVariable variable("DTOOLTEST_X", "a b");
-  EXPECT_EQ(parse_export("DTOOLTEST_X").second, "a b");
-  ::unsetenv("DTOOLTEST_Y");
-  EXPECT_TRUE(fault("DTOOLTEST_Y").starts_with("--export: DTOOLTEST_Y is not set here\nhint: "));
-}
-
-TEST(ParseExport, WhatNoVariableIsCalledIsRefused) {
-  for (const std::string text : {"", "=x", "1A=x", "A-B=x", "A B=x", "ü=x", "A.B"}) {
-    EXPECT_NE(fault(text).find("is not the name of a variable"), std::string::npos) << text;
-  }
-}
-
-TEST(ParseExport, DtoolsOwnVariablesAreRefused) {
-  for (const std::string text : {"DTOOL_RUN_ID=x", "DTOOL_SEED", "DTOOL_=1"}) {
-    EXPECT_NE(fault(text).find("is dtool's own to set"), std::string::npos) << text;
-  }
-  EXPECT_EQ(fault("DTOOL_MNIST_DIR=/data"), "");
-}
-
 }  // namespace
 }  // namespace dtool::cli

@@ -27,7 +27,7 @@ killfiles::Killfile run_on(const std::string& id, const std::string& hosts) {
 std::vector<Targets> targets_of(const std::vector<killfiles::Killfile>& runs) {
   std::vector<Targets> targets;
   for (const killfiles::Killfile& run : runs)
-    targets.push_back(recorded_targets(run, HostOptions(), Settings()));
+    targets.push_back(recorded_targets(run, HostOptions(), UserSettings()));
   return targets;
 }
 

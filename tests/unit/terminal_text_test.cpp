@@ -36,5 +36,35 @@ TEST(WithoutControls, ControlCharactersDoNotReachTheTerminal) {
   EXPECT_EQ(without_controls("größer"), "größer");
 }
 
+TEST(Printable, WhatSteersATerminalIsShown) {
+  EXPECT_EQ(printable("größer, 東京 – ok", Kept::nothing), "größer, 東京 – ok");
+  EXPECT_EQ(printable("\x1b]0;x\x07\b\x7f\r", Kept::lines), "\\x1b]0;x\\x07\\x08\\x7f\\x0d");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J\xc2\xa0",
+                      Kept::lines),
+            "\\u009b2J\xc2\xa0");
+  EXPECT_EQ(printable("\x9b\xff\xc3", Kept::lines), "\\x9b\\xff\\xc3");
+  EXPECT_EQ(printable("\xc0\x9b\xe0\x82\x9b\xed\xa0\x80", Kept::lines),
+            "\\xc0\\x9b\\xe0\\x82\\x9b\\xed\\xa0\\x80");
+  EXPECT_EQ(printable("\u202e\u2066\u2069\u2070", Kept::lines), "\\u202e\\u2066\\u2069\u2070");
+}
+
+TEST(Printable, KeepsWhatItIsTold) {
+  EXPECT_EQ(printable("a\tb\n", Kept::nothing), "a\\x09b\\x0a");
+  EXPECT_EQ(printable("a\tb\n", Kept::lines), "a\tb\n");
+  EXPECT_EQ(printable("\x1b[1;31mred\nplain", Kept::lines), "\\x1b[1;31mred\nplain");
+  EXPECT_EQ(printable("\x1b[1;31mred\nplain", Kept::colored_lines), "\x1b[1;31mred\x1b[0m\nplain");
+  EXPECT_EQ(printable("\x1b[1;31mred\x1b[2J", Kept::bare_lines), "red\\x1b[2J");
+  EXPECT_EQ(printable("\x1b[", Kept::colored_lines), "\\x1b[");
+}
+
+TEST(AsDrawn, IsWhatStandsThereLast) {
+  EXPECT_EQ(as_drawn(" 1%\r 2%\rdone\n"), "done\n");
+  EXPECT_EQ(as_drawn("a\r\n"), "a\n");
+  EXPECT_EQ(as_drawn("a\rb"), "b");
+  EXPECT_EQ(as_drawn("\r\n"), "\n");
+  EXPECT_EQ(as_drawn(""), "");
+}
+
 }  // namespace
 }  // namespace dtool::cli
