@@ -22,6 +22,9 @@ namespace {
 
 constexpr const char* kGroup = "Hosts";  ///< the flags' heading in --help
 
+/// Stands among a killfile's SSH settings where the program was chosen.
+constexpr const char* kProgramKeyword = "DtoolProgram";
+
 /// Flags of ssh that stand for a setting of its configuration.
 const std::map<char, std::string> kSettingOfFlag = {
     {'i', "IdentityFile"}, {'p', "Port"}, {'l', "User"}, {'J', "ProxyJump"}};
@@ -64,6 +67,11 @@ ssh::GroupLookup group_lookup(const Settings& settings) {
   };
 }
 
+ssh::Program program_of(const std::string& name) {
+  if (name == "ssh") return ssh::Program::ssh;
+  return name == "libssh" ? ssh::Program::libssh : ssh::Program::automatic;
+}
+
 ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& settings) {
   constexpr auto kKeep = std::chrono::minutes(5);
   ssh::ConnectOptions connect;
@@ -74,6 +82,11 @@ ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& 
   if (options.connect_timeout > 0)
     connect.forced_connect_timeout = from_seconds(options.connect_timeout);
   if (options.width > 0) connect.width = options.width;
+  const std::string& program =
+      options.ssh_program.empty() ? settings.ssh_program.value_or("auto") : options.ssh_program;
+  connect.program = program_of(program);
+  const std::string& ask = options.ask.empty() ? settings.ssh_ask.value_or("each") : options.ask;
+  connect.ask = ask == "once" ? ssh::Ask::once : ssh::Ask::each;
   if (!options.ssh_cmd.empty()) {
     const SshCommand command = parse_ssh_cmd(options.ssh_cmd);
     if (command.config_file) connect.config_file = ssh::from_home(*command.config_file);
@@ -97,6 +110,16 @@ void add_connect_options(CLI::App& app, HostOptions& options) {
   app.add_option("--ssh_cmd", options.ssh_cmd,
                  "how ssh would be called: -i -p -l -F -J -o and user@{addr}")
       ->check(must_not_be_empty)
+      ->group(kGroup);
+  app.add_option("--ssh_program", options.ssh_program,
+                 "libssh, ssh (your own, for every host) or auto: ssh where it is needed (auto)")
+      ->check(CLI::IsMember({"auto", "libssh", "ssh"}))
+      ->type_name("PROGRAM")
+      ->group(kGroup);
+  app.add_option("--ask", options.ask,
+                 "passwords and codes for each host, or once for hosts that ask the same (each)")
+      ->check(CLI::IsMember({"each", "once"}))
+      ->type_name("WHEN")
       ->group(kGroup);
 }
 
@@ -141,8 +164,11 @@ Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions&
   if (!killfile.ssh_config_file.empty() && options.ssh_cmd.empty()) {
     targets.connect.config_file = killfile.ssh_config_file;
   }
-  targets.connect.settings.insert(targets.connect.settings.end(), killfile.ssh_settings.begin(),
-                                  killfile.ssh_settings.end());
+  for (const auto& [keyword, value] : killfile.ssh_settings) {
+    if (keyword != kProgramKeyword) targets.connect.settings.emplace_back(keyword, value);
+    if (keyword == kProgramKeyword && options.ssh_program.empty())
+      targets.connect.program = program_of(value);
+  }
   for (const killfiles::Machine& machine : killfile.machines)
     targets.hosts.push_back(ssh::parse_host(machine.host));
   targets.slots.resize(targets.hosts.size());
@@ -150,6 +176,10 @@ Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions&
 }
 
 void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile) {
+  if (connect.program != ssh::Program::automatic) {
+    killfile.ssh_settings.emplace_back(
+        kProgramKeyword, connect.program == ssh::Program::ssh ? "ssh" : "libssh");
+  }
   if (connect.config_file) killfile.ssh_config_file = anchored(*connect.config_file);
   for (const auto& [keyword, value] : connect.settings) {
     if (keyword == "ConnectTimeout") continue;

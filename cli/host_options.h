@@ -24,6 +24,8 @@ struct HostOptions {
   double connect_timeout = 0;  ///< seconds; 0: the settings', else ConnectOptions'
   std::size_t width = 0;       ///< likewise
   std::string ssh_cmd;
+  std::string ssh_program;  ///< auto, libssh or ssh; empty: the settings'
+  std::string ask;          ///< each or once; likewise
 };
 
 /// Hosts and how to reach them.

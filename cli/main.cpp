@@ -20,6 +20,7 @@
 #include "cli/console.h"
 #include "cli/man_page.h"
 #include "cli/settings.h"
+#include "ssh/askpass.h"
 #include "ssh/fleet.h"
 #include "ssh/home_folder.h"
 #include "ssh/notice.h"
@@ -169,6 +170,7 @@ int main(int argc, char** argv) {
     return dtool::ssh::remote_shell(std::vector<std::string>(argv + 2, argv + argc));
   }
   occupy_standard_streams();
+  if (dtool::ssh::is_askpass(argc)) return dtool::ssh::askpass(argv[1]);
   Console console;
   dtool::ssh::give_notices_to([&console](std::string_view line) { console.note(line); });
   try {

@@ -48,7 +48,7 @@ void read_groups(Settings& settings, const StrictTable& table) {
 }
 
 void read_ssh(Settings& settings, const StrictTable& table) {
-  table.require_known({"connect_timeout", "width", "config_file"});
+  table.require_known({"connect_timeout", "width", "config_file", "program", "ask"});
   if (const std::optional<double> seconds = table.number("connect_timeout")) {
     // Written so that NaN is refused too.
     if (!(*seconds >= kShortestTimeout && *seconds <= kLongestTimeout)) {
@@ -62,6 +62,13 @@ void read_ssh(Settings& settings, const StrictTable& table) {
     settings.width = static_cast<std::size_t>(*width);
   }
   read_into(settings.ssh_config_file, table, "config_file");
+  read_into(settings.ssh_program, table, "program");
+  const std::string program = settings.ssh_program.value_or("auto");
+  if (program != "auto" && program != "libssh" && program != "ssh")
+    table.refuse("program", "is none of auto, libssh and ssh");
+  read_into(settings.ssh_ask, table, "ask");
+  const std::string ask = settings.ssh_ask.value_or("each");
+  if (ask != "each" && ask != "once") table.refuse("ask", "is neither each nor once");
 }
 
 void read_connections(Settings& settings, const StrictTable& table) {

@@ -21,6 +21,8 @@ struct Settings {
   std::optional<std::chrono::milliseconds> connect_timeout;  ///< written in seconds, whole or not
   std::optional<std::size_t> width;                          ///< hosts at work at once
   std::optional<std::string> ssh_config_file;                ///< as ssh -F
+  std::optional<std::string> ssh_program;                    ///< auto, libssh or ssh
+  std::optional<std::string> ssh_ask;                        ///< each or once
   // [connections]
   std::optional<std::chrono::seconds>
       keep_connections;  ///< idle for so long at most; 0: not at all

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -48,6 +49,8 @@ class Answers {
     });
   }
 
+  bool is_left_to_ssh(const ConfigBlock& block) const;
+
   void add(const ConfigSetting& setting) {
     // Of the two ways through a proxy the first that is named shuts out the other.
     if (setting.keyword == "proxyjump" && values_.contains("proxycommand")) return;
@@ -87,6 +90,15 @@ class Answers {
   std::map<std::string, std::string> values_;
   std::vector<std::string> identity_files_;
 };
+
+/// Whether the only criteria that do not hold are those that ssh alone can decide.
+bool Answers::is_left_to_ssh(const ConfigBlock& block) const {
+  return !block.undecided.empty() &&
+         std::ranges::all_of(block.conditions, [this](const ConfigCondition& condition) {
+           return condition.kind == "never" ||
+                  matches_any(subject(condition.kind), condition.patterns) != condition.negated;
+         });
+}
 
 bool is_for_destination_only(std::string_view keyword) {
   static constexpr std::array<std::string_view, 6> kKeywords = {
@@ -174,6 +186,61 @@ void read_files(const Answers& answers, const ConfigTokens& tokens, Endpoint& en
       read_agent(answers.get("identityagent").value_or("SSH_AUTH_SOCK"), tokens);
 }
 
+bool is_yes(const std::optional<std::string>& value) {
+  return value && (value->front() == 'y' || value->front() == 'Y' || value->front() == 't' ||
+                   value->front() == 'T');
+}
+
+bool is_there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored);
+}
+
+/// A key that signs in hardware, which libssh asks only an agent for.
+bool is_hardware_key(const fs::path& file) {
+  std::ifstream key(file.string() + ".pub");
+  std::string type;
+  return key >> type && type.starts_with("sk-");
+}
+
+bool has_kerberos_ticket() {
+  if (!variable("KRB5CCNAME").empty()) return true;
+  return is_there(fmt::format("/tmp/krb5cc_{}", getuid()));
+}
+
+/// What libssh cannot do and the configuration asks for; or nothing.
+std::string find_need_of_program(const Answers& answers, const Endpoint& endpoint) {
+  if (endpoint.proxy_command) return "ProxyCommand " + *endpoint.proxy_command;
+  for (const auto& [keyword, name] :
+       {std::pair("knownhostscommand", "KnownHostsCommand"),
+        std::pair("pkcs11provider", "PKCS11Provider")}) {
+    const auto value = answers.get(keyword);
+    if (value && !is_none(*value)) return name;
+  }
+  const std::string canonical = answers.get("canonicalizehostname").value_or("no");
+  if (canonical == "always" || is_yes(canonical)) return "CanonicalizeHostname";
+  const bool has_agent = !endpoint.identity_agent.empty() && is_there(endpoint.identity_agent);
+  if (has_agent) return "";
+  std::vector<fs::path> files = endpoint.identity_files;
+  if (files.empty()) files = usual_identities();
+  if (std::ranges::any_of(files, is_there)) {
+    const auto first = std::ranges::find_if(files, is_there);
+    return is_hardware_key(*first) ? "the hardware key " + first->string() : "";
+  }
+  // Without a key only these ways are left; distributions switch them on for everybody, so that
+  // alone says nothing.
+  for (const auto& [keyword, name] :
+       {std::pair("passwordauthentication", "PasswordAuthentication"),
+        std::pair("kbdinteractiveauthentication", "KbdInteractiveAuthentication"),
+        std::pair("challengeresponseauthentication", "ChallengeResponseAuthentication"),
+        std::pair("hostbasedauthentication", "HostbasedAuthentication")}) {
+    if (is_yes(answers.get(keyword))) return fmt::format("{} and names no key that is there", name);
+  }
+  if (is_yes(answers.get("gssapiauthentication")) && has_kerberos_ticket())
+    return "GSSAPIAuthentication and names no key that is there";
+  return "";
+}
+
 ConfigSetting read_override(const std::string& keyword, const std::string& value) {
   try {
     return read_config_setting(keyword, value, ValueForm::word);
@@ -228,8 +295,12 @@ Endpoint ClientConfig::resolve_jump(const Host& host) const {
 Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const {
   Answers answers(host);
   std::vector<bool> held;
+  std::string undecided;
   for (const ConfigBlock& block : blocks_) {
     held.push_back((!block.parent || held[*block.parent]) && answers.holds(block));
+    const bool parent_holds = !block.parent || held[*block.parent];
+    if (undecided.empty() && parent_holds && answers.is_left_to_ssh(block))
+      undecided = block.undecided;
     if (!held.back()) continue;
     for (const ConfigSetting& setting : block.settings) {
       const bool skipped =
@@ -261,6 +332,10 @@ Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const 
       timeout && timeout->count() > 0) {
     endpoint.connect_timeout = *timeout;
   }
+  endpoint.needs_program =
+      undecided.empty() ? find_need_of_program(answers, endpoint) : std::move(undecided);
+  const std::string control_path = answers.get("controlpath").value_or("none");
+  if (!is_none(control_path)) endpoint.control_path = control_path;
   return endpoint;
 }
 

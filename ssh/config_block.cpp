@@ -27,6 +27,12 @@ namespace fs = std::filesystem;
 constexpr int kDeepestInclude = 16;  // as OpenSSH
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
+/// Decided by `ssh` alone; dtool asks only whether they are there.
+constexpr std::array<std::string_view, 9> kOfProgram = {
+    "controlpath",          "canonicalizehostname",     "knownhostscommand",
+    "pkcs11provider",       "passwordauthentication",   "kbdinteractiveauthentication",
+    "gssapiauthentication", "hostbasedauthentication", "challengeresponseauthentication"};
+
 constexpr std::array<std::string_view, 12> kUsed = {
     "hostname",      "hostkeyalias",       "user",
     "port",          "identityfile",       "identitiesonly",
@@ -162,6 +168,19 @@ std::vector<ConfigCondition> read_match(const std::vector<std::string>& words) {
   return conditions;
 }
 
+// The first criterion that only ssh can decide; `canonical` holds only where names are made so.
+std::string find_undecided(const std::vector<std::string>& words, const std::string& place) {
+  static constexpr std::array<std::string_view, 7> kOnlySsh = {
+      "exec", "final", "localnetwork", "tagged", "version", "sessiontype", "command"};
+  for (const std::string& each : words) {
+    const std::size_t begin = each.starts_with('!') ? 1 : 0;
+    const std::string word = to_lower(each.substr(begin, each.find('=') - begin));
+    if (std::ranges::find(kOnlySsh, word) != kOnlySsh.end())
+      return fmt::format("Match {} ({})", word, place);
+  }
+  return {};
+}
+
 // The files that an Include word names, in order; none is not an error.
 std::vector<fs::path> find_included(const std::string& word, const fs::path& folder,
                                     const fs::path& home) {
@@ -195,7 +214,7 @@ class ConfigReader {
     for (std::string line; std::getline(text, line);) {
       ++number;
       try {
-        read_line(line, outer, depth);
+        read_line(line, outer, depth, fmt::format("{}:{}", file.string(), number));
       } catch (const Placed&) {
         throw;
       } catch (const std::invalid_argument& fault) {
@@ -214,7 +233,8 @@ class ConfigReader {
     using std::invalid_argument::invalid_argument;
   };
 
-  void read_line(std::string_view line, std::optional<std::size_t> outer, int depth) {
+  void read_line(std::string_view line, std::optional<std::size_t> outer, int depth,
+                 const std::string& place) {
     line = trim(line);
     if (line.empty() || line.front() == '#') return;
     const std::size_t end = std::min(line.find_first_of(" \t\r\f\v="), line.size());
@@ -226,12 +246,17 @@ class ConfigReader {
     } else if (keyword == "host" || keyword == "match") {
       std::vector<std::string> words = require_words(keyword == "host" ? "Host" : "Match", rest);
       std::vector<ConfigCondition> conditions;
+      std::string undecided;
       if (keyword == "match") {
         conditions = read_match(words);
+        undecided = find_undecided(words, place);
       } else {
         conditions.push_back({"originalhost", std::move(words), false});
       }
-      blocks_.push_back({outer, std::move(conditions), {}, false});
+      blocks_.push_back({outer, std::move(conditions), {}, false, undecided});
+    } else if (std::ranges::find(kOfProgram, keyword) != kOfProgram.end()) {
+      const std::vector<std::string> words = require_words(keyword, rest);
+      blocks_.back().settings.push_back({keyword, {words.front()}});
     } else if (std::ranges::find(kUsed, keyword) != kUsed.end()) {
       blocks_.back().settings.push_back(
           read_config_setting(line.substr(0, end), rest, ValueForm::file));

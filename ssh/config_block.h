@@ -30,6 +30,8 @@ struct ConfigBlock {
   std::vector<ConfigCondition> conditions;  ///< none: holds where its parent does
   std::vector<ConfigSetting> settings;
   bool by_hand = false;  ///< from the command line, not from a file
+  /// A criterion that only `ssh` can decide, such as `Match exec`, and where it stands; or empty.
+  std::string undecided = {};
 };
 
 /// Reads `file` and what it includes; relative Include paths stand below `folder`, a leading `~/`

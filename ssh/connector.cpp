@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "ssh/host_error.h"
+#include "ssh/program_choice.h"
 #include "ssh/tcp.h"
 
 namespace dtool::ssh {
@@ -99,13 +100,7 @@ asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Endpoint endpoint,
 
 asio::awaitable<std::unique_ptr<Session>> Connector::greet(Endpoint endpoint,
                                                            std::vector<std::string> jumps) {
-  if (endpoint.proxy_command) {
-    throw HostError(
-        Failure::unreachable,
-        fmt::format("the SSH configuration asks for ProxyCommand {}, which dtool does not run",
-                    *endpoint.proxy_command),
-        "use ProxyJump, or -o ProxyCommand=none in --ssh_cmd");
-  }
+  if (!endpoint.needs_program.empty()) throw needs_program(endpoint);
   for (int attempt = 1; attempt <= tries_; ++attempt) {
     if (attempt > 1) co_await reactor_.sleep(pause_before(attempt));
     const Deadline deadline = connect_deadline(endpoint);

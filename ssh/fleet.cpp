@@ -54,6 +54,7 @@ class Fleet : public Remote {
 
   ~Fleet() override {
     signals_.cancel();
+    if (!interrupted()) links_->leave_masters();
     if (!interrupted() && leave_to_keeper(links_)) return;
     reactor_.wind_up();
   }
@@ -118,6 +119,7 @@ void Fleet::on_signal() {
   for (std::size_t i = 0; i < round_->tasks.size(); ++i) {
     if (round_->begun[i] && !round_->is_answered[i]) running.push_back(round_->tasks[i].host);
   }
+  links_->interrupt();
   if (interrupts_ == 1) round_->listener->on_interrupt(running);
   if (interrupts_ > 1 || round_->options.on_interrupt == OnInterrupt::leave) reactor_.abandon();
 }

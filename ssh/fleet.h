@@ -14,6 +14,16 @@
 
 namespace dtool::ssh {
 
+/// Who speaks SSH with the hosts.
+enum class Program {
+  automatic,  ///< libssh, and `ssh` where the SSH configuration asks for what libssh cannot do
+  libssh,     ///< such a host is a failure
+  ssh,        ///< the user's own `ssh` program for every host
+};
+
+/// What `ssh` asks the user: for each host, or once for all whose user and prompt are the same.
+enum class Ask { each, once };
+
 /// How hosts are reached.
 struct ConnectOptions {
   std::optional<std::filesystem::path> config_file = {};           ///< as ssh -F
@@ -25,6 +35,8 @@ struct ConnectOptions {
                                  ///< idle for less than this; 0: no connection is kept or taken
   int tries =
       6;  ///< for a connection that is dropped before its greeting; nothing else is tried again
+  Program program = Program::automatic;
+  Ask ask = Ask::each;
 
   bool operator==(const ConnectOptions&) const = default;
 };

@@ -15,6 +15,8 @@
 #include "ssh/connector.h"
 #include "ssh/file_stamp.h"
 #include "ssh/host_error.h"
+#include "ssh/program_choice.h"
+#include "ssh/program_scan.h"
 
 namespace dtool::ssh {
 namespace {
@@ -79,7 +81,14 @@ std::string known_hosts_stamp(const Endpoint& endpoint) {
   return stamp;
 }
 
-asio::awaitable<void> scan(Connector& connector, std::vector<HostKey>& reports, std::size_t& next) {
+/// Whether only ssh reaches the host.
+bool needs_ssh(const Connector& connector, const Host& host, Program program) {
+  if (program != Program::automatic) return program == Program::ssh;
+  return !resolve_way(connector.config(), host).needs_program.empty();
+}
+
+asio::awaitable<void> scan(Connector& connector, Masters& masters, Program program,
+                           std::vector<HostKey>& reports, std::size_t& next) {
   while (next < reports.size()) {
     HostKey& report = reports[next++];
     if (report.host.is_local) {
@@ -87,6 +96,10 @@ asio::awaitable<void> scan(Connector& connector, std::vector<HostKey>& reports, 
       continue;
     }
     try {
+      if (needs_ssh(connector, report.host, program)) {
+        co_await scan_over_program(masters, report);
+        continue;
+      }
       const std::unique_ptr<Session> session = co_await connector.greet(report.host);
       report.known_hosts = session->endpoint().known_hosts;
       report.state = state_of(session->handle());
@@ -156,11 +169,12 @@ std::vector<HostKey> scan_host_keys(const std::vector<Host>& hosts, const Connec
   for (std::size_t i = 0; i < hosts.size(); ++i) reports[i].host = hosts[i];
   Reactor reactor;
   Connector connector(reactor, options);
+  Masters masters(reactor, options);
   std::size_t next = 0;
   std::size_t running = std::min(options.width, reports.size());
   std::exception_ptr failure;
   for (std::size_t i = running; i > 0; --i) {
-    asio::co_spawn(reactor.context(), scan(connector, reports, next),
+    asio::co_spawn(reactor.context(), scan(connector, masters, options.program, reports, next),
                    [&](std::exception_ptr error) {
                      if (error) failure = error;
                      if (--running == 0) reactor.context().stop();

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <sstream>
+#include <stdexcept>
 
 #include "ssh/client_config.h"
 #include "ssh/connection_key.h"
 #include "ssh/fd_messages.h"
 #include "ssh/kept_connection.h"
 #include "ssh/kept_folder.h"
+#include "ssh/masters.h"
 
 namespace dtool::ssh {
 namespace {
@@ -75,6 +77,15 @@ std::vector<EndedConnection> end_kept_connections(const std::optional<std::vecto
     } else if (connecting.reached == Reached::yes) {
       if (auto ended = end_one(connecting.socket.get(), targets)) all.push_back(std::move(*ended));
     }
+  }
+  for (KeptMaster& master : end_kept_masters(*folder, targets)) {
+    Host host;
+    try {
+      host = parse_host(master.host);
+    } catch (const std::invalid_argument&) {  // its file is gone
+      host.name = "?";
+    }
+    all.push_back({host, master.target, master.is_in_use});
   }
   return all;
 }

@@ -6,6 +6,7 @@
 
 #include "ssh/connection_key.h"
 #include "ssh/kept_connection.h"
+#include "ssh/program_choice.h"
 #include "ssh/ssh_connection.h"
 
 namespace dtool::ssh {
@@ -23,6 +24,8 @@ std::optional<KeptFolder> open_kept_folder() {
 
 Links::Links(const std::vector<Host>& hosts, const ConnectOptions& options)
     : connector_(reactor_, options),
+      program_(options.program),
+      masters_(reactor_, options),
       keep_(options.keep),
       hosts_(hosts),
       keys_(hosts.size()),
@@ -40,6 +43,16 @@ asio::awaitable<Connection*> Links::connect(std::size_t host) {
 
 asio::awaitable<std::unique_ptr<Connection>> Links::open(std::size_t host) {
   if (hosts_[host].is_local) co_return make_local_connection(reactor_);
+  if (program_ == Program::ssh) {
+    const Host& named = hosts_[host];
+    const Endpoint unasked;  // ssh reads the configuration by itself
+    co_return co_await masters_.connect(named, unasked);
+  }
+  const Endpoint endpoint = resolve_way(connector_.config(), hosts_[host]);
+  if (!endpoint.needs_program.empty()) {
+    if (program_ == Program::libssh) throw needs_program(endpoint);
+    co_return co_await masters_.connect(hosts_[host], endpoint);
+  }
   if (keep_.count() > 0) {
     std::string& key = keys_[host];
     key = connection_key(connector_.config(), hosts_[host]);
@@ -48,7 +61,21 @@ asio::awaitable<std::unique_ptr<Connection>> Links::open(std::size_t host) {
       if (kept != nullptr) co_return kept;
     }
   }
-  std::unique_ptr<Session> session = co_await connector_.log_in(hosts_[host]);
+  if (program_ == Program::automatic && may_have_master(endpoint))
+    co_return co_await masters_.connect(hosts_[host], endpoint);
+  co_return co_await log_in(host);
+}
+
+asio::awaitable<std::unique_ptr<Connection>> Links::log_in(std::size_t host) {
+  std::unique_ptr<Session> session;
+  std::optional<HostError> refused;
+  try {
+    session = co_await connector_.log_in(hosts_[host]);
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::not_authenticated || program_ == Program::libssh) throw;
+    refused = with_hint_at_program(error);
+  }
+  if (refused) throw *refused;
   co_return std::make_unique<SshConnection>(reactor_, std::move(session));
 }
 

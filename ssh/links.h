@@ -13,6 +13,7 @@
 #include "ssh/connector.h"
 #include "ssh/keeper.h"
 #include "ssh/kept_folder.h"
+#include "ssh/masters.h"
 
 namespace dtool::ssh {
 
@@ -29,16 +30,24 @@ class Links {
   /// Closes it.
   void drop(std::size_t host) { connections_[host].reset(); }
 
+  /// From now on no connection is opened over `ssh`, and nobody is asked.
+  void interrupt() { masters_.interrupt(); }
+  /// Those over `ssh` stay for later commands, where connections are kept.
+  void leave_masters() { masters_.leave_to_later(); }
+
   /// Where the configuration sends dtool for that host.
   std::string address_of(const Host& host) const { return connector_.address_of(host); }
 
  private:
   friend bool leave_to_keeper(std::unique_ptr<Links>& links) noexcept;
   asio::awaitable<std::unique_ptr<Connection>> open(std::size_t host);
+  asio::awaitable<std::unique_ptr<Connection>> log_in(std::size_t host);
   std::vector<KeptSession> sessions_to_keep();
 
   Reactor reactor_;
   Connector connector_;
+  Program program_;
+  Masters masters_;
   std::chrono::seconds keep_;
   std::optional<KeptFolder> kept_folder_;  ///< where there may be kept connections
   std::vector<Host> hosts_;

@@ -50,7 +50,7 @@ struct SpawnPlan {
 
 /// The child gets default signals, none blocked: dtool's own handling of SIGPIPE and SIGINT is not
 /// its child's.
-void reset_signals(posix_spawnattr_t& attributes) {
+void reset_signals(posix_spawnattr_t& attributes, Process::Terminal terminal) {
   sigset_t all;
   sigset_t none;
   ::sigfillset(&all);
@@ -58,8 +58,12 @@ void reset_signals(posix_spawnattr_t& attributes) {
   ::posix_spawnattr_setsigdefault(&attributes, &all);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setpgroup(&attributes, 0);
+  // The leader of a session leads a process group as well.
+  const int group =
+      terminal == Process::Terminal::none ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
   ::posix_spawnattr_setflags(
-      &attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+      &attributes,
+      static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | group));
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
@@ -99,7 +103,7 @@ Process::Process(Reactor& reactor, const Program& program, Descriptors descripto
   if (!program.folder.empty()) {
     ::posix_spawn_file_actions_addchdir_np(&plan.actions, program.folder.c_str());
   }
-  reset_signals(plan.attributes);
+  reset_signals(plan.attributes, program.terminal);
 
   const std::vector<std::string> variables = with_environment(program.environment);
   const int error =
@@ -125,6 +129,10 @@ Process::~Process() {
   }
   ::kill(-pid_, SIGKILL);
   if (!is_reaped_) ::waitpid(pid_, nullptr, 0);
+}
+
+void Process::tell_to_end() {
+  if (!is_reaped_) ::kill(-pid_, SIGTERM);
 }
 
 bool Process::reap() {

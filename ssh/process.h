@@ -22,10 +22,14 @@ class Process {
     int extra = -1;
   };
 
+  /// Whether the child can reach this process's terminal: `none` gives it a session of its own.
+  enum class Terminal { shared, none };
+
   struct Program {
     std::vector<std::string> arguments;         ///< the program, found by PATH, and its arguments
     std::vector<std::string> environment = {};  ///< `NAME=value`, added to this process's
     std::string folder = {};                    ///< to start in; empty: this process's
+    Terminal terminal = Terminal::shared;
   };
 
   /// Throws HostError(local_program) where it cannot be started.
@@ -35,6 +39,12 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  /// Whether it has ended, for which this waits until `deadline` at most.
+  asio::awaitable<bool> ends_before(Deadline deadline);
+
+  /// Tells its process group to end, and does not wait.
+  void tell_to_end();
+
   /// What wait() would return, where the process has ended.
   std::optional<int> exit_code();
 
@@ -43,7 +53,6 @@ class Process {
   asio::awaitable<int> wait(Deadline deadline);
 
  private:
-  asio::awaitable<bool> ends_before(Deadline deadline);
   bool reap();
 
   Reactor& reactor_;

@@ -13,6 +13,8 @@
 #include "ssh/connector.h"
 #include "ssh/exchange.h"
 #include "ssh/host_error.h"
+#include "ssh/masters.h"
+#include "ssh/program_choice.h"
 #include "ssh/ssh_connection.h"
 
 extern char** environ;  // NOLINT: POSIX's name
@@ -62,6 +64,8 @@ class TerminalLink::Work {
   Work(Host host, const ConnectOptions& options)
       : host_(std::move(host)),
         connector_(reactor_, options),
+        program_(options.program),
+        masters_(reactor_, options),
         endings_(reactor_.context(), SIGINT, SIGTERM, SIGHUP),
         resizings_(reactor_.context(), SIGWINCH) {
     ::signal(SIGPIPE, SIG_IGN);
@@ -72,6 +76,7 @@ class TerminalLink::Work {
   ~Work() {
     endings_.cancel();
     resizings_.cancel();
+    if (!is_interrupted_) masters_.leave_to_later();
     reactor_.wind_up();
   }
 
@@ -92,6 +97,9 @@ class TerminalLink::Work {
   Reactor reactor_;
   Host host_;
   Connector connector_;
+  Program program_;
+  Masters masters_;
+  bool has_master_ = false;  ///< the connection is over `ssh`
   asio::signal_set endings_;
   asio::signal_set resizings_;
   bool is_interrupted_ = false;
@@ -147,6 +155,15 @@ asio::awaitable<void> TerminalLink::Work::connect() {
   if (connection_ != nullptr && connection_->is_usable()) co_return;
   if (host_.is_local) {
     connection_ = make_local_connection(reactor_);
+    co_return;
+  }
+  Endpoint endpoint;
+  if (program_ != Program::ssh) endpoint = resolve_way(connector_.config(), host_);
+  if (program_ == Program::libssh && !endpoint.needs_program.empty()) throw needs_program(endpoint);
+  has_master_ = program_ == Program::ssh || !endpoint.needs_program.empty() ||
+                (program_ == Program::automatic && may_have_master(endpoint));
+  if (has_master_) {
+    connection_ = co_await masters_.connect(host_, endpoint);
   } else {
     std::unique_ptr<Session> session = co_await connector_.log_in(host_);
     session_ = session.get();
@@ -211,6 +228,13 @@ asio::awaitable<void> TerminalLink::Work::run_in_terminal(std::string line, Term
   co_await connect();
   if (host_.is_local) {
     co_await run_here(line, result);
+    co_return;
+  }
+  if (has_master_) {
+    const std::string ssh_line = masters_.terminal_line(host_, line);
+    co_await run_here(ssh_line, result);
+    if (result.exit_code == 255 && !connection_->is_usable())
+      throw HostError(Failure::connection_lost, "the connection was lost");
     co_return;
   }
   CommandStreams streams;

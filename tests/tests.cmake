@@ -44,12 +44,14 @@ if(DTOOL_TESTS)
     tests/unit/login_output_test.cpp
     tests/unit/machine_status_test.cpp
     tests/unit/main.cpp
+    tests/unit/master_protocol_test.cpp
     tests/unit/metrics_test.cpp
     tests/unit/mpi_test.cpp
     tests/unit/nearest_test.cpp
     tests/unit/number_test.cpp
     tests/unit/plot_test.cpp
     tests/unit/process_test.cpp
+    tests/unit/program_test.cpp
     tests/unit/quote_test.cpp
     tests/unit/reactor_test.cpp
     tests/unit/remote_shell_test.cpp
@@ -316,6 +318,7 @@ if(DTOOL_TESTS)
       modules_are_loaded_on_each_host
       only_a_dropped_greeting_is_tried_again
       other_users_of_a_host_decide_nothing
+      passwords_are_asked_at_the_terminal
       plot_draws_the_curves_of_runs
       run_killed_at_any_moment_leaves_nothing_after_kill
       slurm_and_mpirun_start_the_trainer
@@ -338,6 +341,7 @@ if(DTOOL_TESTS)
       trust_adds_unknown_keys_after_a_yes
       tutorial_commands_work
       unknown_hosts_are_trusted_with_one_command
+      what_libssh_cannot_do_openssh_does
       words_arrive_unchanged
       many_hosts_are_shown_in_few_lines
       open_file_limits_are_raised_or_explained
