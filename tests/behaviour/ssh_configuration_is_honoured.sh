@@ -70,10 +70,10 @@ sed -i 's/ConnectTimeout 1/ConnectTimeout 300/' "$config"
 expect_exit 1 timeout 60 "$DTOOL" command --connect_timeout 0.5 --runs_on "$DTOOL_LAB_DEAD" --command true
 expect_error 'no answer from port 22 in time'
 
-# What dtool does not do is said, not guessed.
+# What only ssh does is said where that may not be used.
 printf 'Host h1\n  ProxyCommand nc %%h %%p\n' | cat - "$work/lab_config" >"$config"
-expect_exit 1 dtool command --runs_on h1 --command true
-expect_error 'ProxyCommand nc'
+expect_exit 1 dtool command --ssh_program libssh --runs_on h1 --command true
+expect_error 'ProxyCommand nc .*which only the ssh program does'
 
 # A configuration that cannot be read starts nothing.
 for line in 'Port many' 'Host "h1' 'Match sometimes'; do
