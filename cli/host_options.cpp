@@ -177,8 +177,8 @@ Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions&
 
 void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile) {
   if (connect.program != ssh::Program::automatic) {
-    killfile.ssh_settings.emplace_back(
-        kProgramKeyword, connect.program == ssh::Program::ssh ? "ssh" : "libssh");
+    killfile.ssh_settings.emplace_back(kProgramKeyword,
+                                       connect.program == ssh::Program::ssh ? "ssh" : "libssh");
   }
   if (connect.config_file) killfile.ssh_config_file = anchored(*connect.config_file);
   for (const auto& [keyword, value] : connect.settings) {

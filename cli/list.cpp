@@ -67,7 +67,8 @@ class ListAction : public Action {
 void ListAction::add_options(CLI::App& app) {
   auto* const state = app.add_flag("--state", state_, "ask all their hosts how each run is");
   add_connect_options(app, hosts_);
-  for (const char* const flag : {"--connect_timeout", "--width", "--ssh_cmd", "--ssh_program", "--ask"})
+  for (const char* const flag :
+       {"--connect_timeout", "--width", "--ssh_cmd", "--ssh_program", "--ask"})
     app.get_option(flag)->needs(state);
   app.get_option("--connect_timeout")
       ->description(fmt::format("seconds to wait for a connection ({})", kConnectSeconds));

@@ -29,8 +29,8 @@ constexpr std::string_view kBlanks = " \t\r\f\v";
 
 /// Decided by `ssh` alone; dtool asks only whether they are there.
 constexpr std::array<std::string_view, 9> kOfProgram = {
-    "controlpath",          "canonicalizehostname",     "knownhostscommand",
-    "pkcs11provider",       "passwordauthentication",   "kbdinteractiveauthentication",
+    "controlpath",          "canonicalizehostname",    "knownhostscommand",
+    "pkcs11provider",       "passwordauthentication",  "kbdinteractiveauthentication",
     "gssapiauthentication", "hostbasedauthentication", "challengeresponseauthentication"};
 
 constexpr std::array<std::string_view, 12> kUsed = {

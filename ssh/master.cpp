@@ -372,8 +372,7 @@ OwnedFd tell_to_end(const std::string& socket, MasterEnds when) {
   if (!fd) return {};
   const Kind kind = when == MasterEnds::at_once ? Kind::terminate : Kind::stop_listening;
   const std::string text = master_protocol::hello() + master_protocol::request(kind);
-  if (::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(text.size()))
+  if (::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
     return {};
   return fd;
 }

@@ -20,6 +20,7 @@
 #include <system_error>
 #include <utility>
 
+#include "ssh/askpass.h"
 #include "ssh/connection_key.h"
 #include "ssh/fd_bytes.h"
 #include "ssh/file_stamp.h"
@@ -252,9 +253,9 @@ asio::awaitable<Masters::Ended> Masters::run_and_answer(std::vector<std::string>
   const std::string name = "ask-" + random_hex(16);
   const OwnedFd listener = folder().listen(name);
   if (!listener)
-    throw HostError(Failure::local_program, fmt::format("cannot make a socket in {}: {}",
-                                                        folder().path().string(),
-                                                        std::strerror(errno)));
+    throw HostError(Failure::local_program,
+                    fmt::format("cannot make a socket in {}: {}", folder().path().string(),
+                                std::strerror(errno)));
   bool is_over = false;
   TaskGroup answering(reactor_);
   answering.spawn(asker_.serve(listener, opening, is_over));
@@ -368,26 +369,27 @@ asio::awaitable<Masters::Presented> Masters::ask_for_key(Host host) {
   std::string key;
   const ProgramSettings settings = co_await ask_settings(host, opening, key);
   presented.known_hosts = settings.known_hosts;
-  const std::vector<std::string> nobody = {
-      "-o", "ControlPath=none", "-o", "PreferredAuthentications=none", "-T"};
+  const std::vector<std::string> nobody = {"-o", "ControlPath=none", "-o",
+                                           "PreferredAuthentications=none", "-T"};
   std::vector<std::string> all = words(host, nobody);
   all.emplace_back("true");
   const std::vector<std::string> environment = {"DTOOL_RUN_ID=", "SSH_ASKPASS_REQUIRE=never"};
   opening.deadline = connect_deadline(std::nullopt);
   Ended ended = co_await finish(all, environment, opening);
   const HostError failure = program_failure(ended.err, settings, 0);
-  const bool is_known =
-      ended.exit_code == 0 || failure.failure() == Failure::not_authenticated;
+  const bool is_known = ended.exit_code == 0 || failure.failure() == Failure::not_authenticated;
   if (is_known) co_return presented;
   presented.failure = failure;
   if (failure.failure() != Failure::host_key_unknown) co_return presented;
   // The key as ssh would write it down, into a file of this process's own.
   const OwnedFd file = memory_file("");
   all = words(host, nobody);
-  const std::vector<std::string> ours = {
-      "-o", "StrictHostKeyChecking=accept-new", "-o", "HashKnownHosts=no",
-      "-o", "KnownHostsCommand=none",           "-o", "GlobalKnownHostsFile=/dev/null",
-      "-o", "CheckHostIP=no",                   "-o", "UserKnownHostsFile=" + own_fd(file.get())};
+  const std::vector<std::string> ours = {"-o", "StrictHostKeyChecking=accept-new",
+                                         "-o", "HashKnownHosts=no",
+                                         "-o", "KnownHostsCommand=none",
+                                         "-o", "GlobalKnownHostsFile=/dev/null",
+                                         "-o", "CheckHostIP=no",
+                                         "-o", "UserKnownHostsFile=" + own_fd(file.get())};
   all.insert(all.begin() + 1, ours.begin(), ours.end());
   all.emplace_back("true");
   opening.deadline = connect_deadline(std::nullopt);
@@ -407,8 +409,7 @@ void Masters::end_all() {
     bool has_ended = !conversations[i];
     while (!has_ended && Clock::now() < latest) {
       pollfd readable{conversations[i].get(), POLLIN, 0};
-      const auto left =
-          std::chrono::ceil<std::chrono::milliseconds>(latest - Clock::now()).count();
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(latest - Clock::now()).count();
       if (::poll(&readable, 1, static_cast<int>(std::max<std::int64_t>(left, 0))) <= 0) continue;
       char bytes[256];
       const ssize_t count = ::recv(conversations[i].get(), bytes, sizeof bytes, MSG_DONTWAIT);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/askpass.h"
+#include "ssh/asker.h"
 #include "ssh/client_config.h"
 #include "ssh/connection.h"
 #include "ssh/fleet.h"
@@ -66,8 +66,8 @@ class Masters {
   const std::string& config_file();
   std::string way_to(const std::string& name);
   std::vector<std::string> words(const Host& host, const std::vector<std::string>& extra);
-  asio::awaitable<Ended> finish(std::vector<std::string> words, std::vector<std::string> environment,
-                                const Opening& opening);
+  asio::awaitable<Ended> finish(std::vector<std::string> words,
+                                std::vector<std::string> environment, const Opening& opening);
   asio::awaitable<ProgramSettings> ask_settings(Host host, Opening& opening, std::string& key);
   OwnedFd take_slot(const std::string& key, std::string& name);
   asio::awaitable<void> open(Host host, std::string name, Opening& opening,
@@ -95,7 +95,8 @@ struct KeptMaster {
   bool is_in_use = false;
 };
 
-/// Ends those in the folder that lead to one of `targets`, or all; removes what dead ones have left.
+/// Ends those in the folder that lead to one of `targets`, or all; removes what dead ones have
+/// left.
 std::vector<KeptMaster> end_kept_masters(const KeptFolder& folder,
                                          const std::optional<std::vector<std::string>>& targets);
 

@@ -62,8 +62,7 @@ void reset_signals(posix_spawnattr_t& attributes, Process::Terminal terminal) {
   const int group =
       terminal == Process::Terminal::none ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
   ::posix_spawnattr_setflags(
-      &attributes,
-      static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | group));
+      &attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | group));
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {

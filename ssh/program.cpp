@@ -65,9 +65,9 @@ fs::path home_in_database() {
 
 /// ssh cuts a value at blanks; a value given by hand is one word.
 std::string by_hand(const std::string& keyword, const std::string& value) {
-  constexpr std::array<std::string_view, 5> kSeveralWords = {
-      "ProxyCommand", "KnownHostsCommand", "LocalCommand", "UserKnownHostsFile",
-      "GlobalKnownHostsFile"};
+  constexpr std::array<std::string_view, 5> kSeveralWords = {"ProxyCommand", "KnownHostsCommand",
+                                                             "LocalCommand", "UserKnownHostsFile",
+                                                             "GlobalKnownHostsFile"};
   const bool has_several = std::ranges::any_of(
       kSeveralWords, [&](std::string_view each) { return is_same_word(each, keyword); });
   const bool is_bare = value.find_first_of(" \t") == value.npos;
@@ -131,8 +131,8 @@ std::string program_config(const ConnectOptions& options) {
     const fs::path file = fs::absolute(from_home(options.config_file->string()));
     if (*options.config_file != "none") text += fmt::format("Include {}\n", quoted(file));
   } else {
-    text += fmt::format("Include {}\nInclude /etc/ssh/ssh_config\n",
-                        quoted(home / ".ssh" / "config"));
+    text +=
+        fmt::format("Include {}\nInclude /etc/ssh/ssh_config\n", quoted(home / ".ssh" / "config"));
   }
   if (home != home_in_database()) {
     text += fmt::format("UserKnownHostsFile {}\n", quoted(home / ".ssh" / "known_hosts"));
@@ -199,9 +199,9 @@ bool is_dropped_greeting(std::string_view words) {
 HostError program_failure(std::string_view words, const ProgramSettings& settings,
                           std::size_t answers) {
   const auto says = [words](std::string_view part) { return words.find(part) != words.npos; };
-  const std::string name =
-      settings.port == "22" ? settings.address
-                            : fmt::format("'[{}]:{}'", settings.address, settings.port);
+  const std::string name = settings.port == "22"
+                               ? settings.address
+                               : fmt::format("'[{}]:{}'", settings.address, settings.port);
   const std::string known_hosts = settings.known_hosts.string();
   if (says("REMOTE HOST IDENTIFICATION HAS CHANGED") || says("REVOKED HOST KEY")) {
     return {Failure::host_key_changed,
@@ -216,8 +216,7 @@ HostError program_failure(std::string_view words, const ProgramSettings& setting
   }
   const std::string last = last_line(words);
   if (says("Permission denied (") || says("Too many authentication failures")) {
-    const std::string asked =
-        answers == 0 ? "" : fmt::format(" after {} of your answers", answers);
+    const std::string asked = answers == 0 ? "" : fmt::format(" after {} of your answers", answers);
     return {Failure::not_authenticated,
             fmt::format("user {} was not let in by ssh{}: {}", printable(settings.user, 100), asked,
                         last),

@@ -27,9 +27,9 @@ TEST(Program, SettingsByHandDoNotUndoWhatIsAlwaysSo) {
   options.settings = {{"stricthostkeychecking", "no"}, {"IdentityFile", "/a b"}, {"Port", "23"}};
   const Host host = parse_host("ann@h1:24");
   const auto words = program_arguments("/c", options, host, {"-G"});
-  const std::vector<std::string> wanted = {"ssh", "-F", "/c", "-o", "IdentityFile=\"/a b\"",
-                                           "-o",  "Port=23", "-l", "ann", "-p", "24", "-G", "--",
-                                           "h1"};
+  const std::vector<std::string> wanted = {"ssh", "-F",      "/c", "-o",  "IdentityFile=\"/a b\"",
+                                           "-o",  "Port=23", "-l", "ann", "-p",
+                                           "24",  "-G",      "--", "h1"};
   EXPECT_EQ(words, wanted);
 }
 
@@ -46,7 +46,10 @@ TEST(Program, ReadsWhatSshWillDo) {
 
 TEST(Program, TextFromOutsideCannotMoveTheCursor) {
   EXPECT_EQ(printable("a\x1b[2Jb\r\nc\x7f", 99), "a?[2Jb??c?");
-  EXPECT_EQ(printable("\xc2\x9b" "2J \xc3\xa9 \xff \xe2\x80\xae", 99), "?2J \xc3\xa9 ? ?");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J \xc3\xa9 \xff \xe2\x80\xae",
+                      99),
+            "?2J \xc3\xa9 ? ?");
   EXPECT_EQ(printable("\xc3", 99), "?");
   EXPECT_EQ(printable("abcdef", 3), "abc");
 }
