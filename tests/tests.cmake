@@ -137,6 +137,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/experiment_test.cpp
     tests/trainer/file_settings_test.cpp
     tests/trainer/files_test.cpp
+    tests/trainer/greeting_test.cpp
     tests/trainer/launch_test.cpp
     tests/trainer/layers_test.cpp
     tests/trainer/mini_batches_test.cpp
@@ -150,6 +151,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/progress_test.cpp
     tests/trainer/sampler_test.cpp
     tests/trainer/schedule_test.cpp
+    tests/trainer/store_server_test.cpp
     tests/trainer/visible_gpus_test.cpp)
   target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_tests PRIVATE dtool_trainer GTest::gtest_main)
@@ -191,6 +193,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       a_run_validates_the_checkpoints_of_another
       a_silent_rank_is_named
       a_terminal_has_a_bar_and_a_log_has_lines
+      another_token_is_turned_away
       bfloat16_learns_as_float32_does
       comm_checks_what_it_measures
       comm_ends_when_a_rank_is_killed
@@ -216,6 +219,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       rollout_shows_an_episode
       says_what_it_is
       stages_and_schedules_take_effect
+      strangers_change_nothing
       starts_under_torchrun_and_mpirun
       stragglers_rollouts_are_cut_short
       survivors_stop_when_a_rank_is_killed

@@ -20,6 +20,7 @@
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/launch.h"
 #include "trainer/launch/requests.h"
+#include "trainer/launch/run_token.h"
 #include "trainer/launch/supervisor.h"
 #include "trainer/launch/visible_gpus.h"
 #include "trainer/objectnav/show_rollout.h"
@@ -128,6 +129,8 @@ int start_workers(const Options& options, const Needs& needs, const std::filesys
     check_gpus(needs.backend, self.workers, count_gpus(process_environment));
   }
   self.silence = needs.silence;
+  self.token = read_run_token(process_environment);
+  if (self.machines == 1 && self.workers > 1) make_own_run_token();
   const auto exchange = join_exchange(self);
   const std::vector<std::string> arguments(argv, argv + argc);
   const int threads = useful_threads(count_cores(), self.workers, needs.multiply_adds);
@@ -141,6 +144,7 @@ int start_workers(const Options& options, const Needs& needs, const std::filesys
 int tell_other_machines(const Options& options, const UsageError& mistake) {
   MachineInRun self = machine_in_run(options);
   if (self.machines == 1) throw mistake;
+  self.token = read_run_token(process_environment);
   self.rendezvous_timeout = std::min(self.rendezvous_timeout, std::chrono::seconds(10));
   std::unique_ptr<CauseExchange> exchange;
   try {
@@ -209,6 +213,8 @@ int run(int argc, char** argv) {
   const auto place = place_from(process_environment, options);
   try {
     return work(options, place, argc, argv);
+  } catch (const NotAdmitted&) {
+    throw;  // there is nobody to tell
   } catch (const UsageError& mistake) {
     if (!place) return tell_other_machines(options, mistake);
     // The other workers of this machine read the same file and would say the same.

@@ -52,15 +52,20 @@ if(DTOOL_TRAINER)
     trainer/launch/cause_server.cpp
     trainer/launch/endpoint.cpp
     trainer/launch/environment.cpp
+    trainer/launch/front_door.cpp
+    trainer/launch/greeting.cpp
     trainer/launch/last_words.cpp
     trainer/launch/launch.cpp
     trainer/launch/line_socket.cpp
     trainer/launch/out_of_memory.cpp
     trainer/launch/requests.cpp
+    trainer/launch/run_token.cpp
     trainer/launch/supervisor.cpp
     trainer/launch/visible_gpus.cpp
     trainer/launch/worker_processes.cpp
     trainer/model/layers.cpp
+    trainer/ranks/closed_listeners.cpp
+    trainer/ranks/store_server.cpp
     trainer/objectnav/build_rooms.cpp
     trainer/objectnav/episode.cpp
     trainer/objectnav/furnish.cpp
@@ -125,6 +130,7 @@ if(DTOOL_TRAINER)
     trainer/ranks/process_group.cpp
     trainer/ranks/rendezvous.cpp
     trainer/ranks/request_exchange.cpp
+    trainer/ranks/run_store.cpp
     trainer/ranks/uncaught.cpp
     trainer/reinforcement/actor_critic.cpp
     trainer/reinforcement/advantage_statistics.cpp
@@ -166,7 +172,7 @@ if(DTOOL_TRAINER)
   # For LibTorch's version only.
   target_include_directories(dtool-trainer SYSTEM PRIVATE ${TORCH_INCLUDE_DIR} ${TORCH_INCLUDE_DIR}/torch/csrc/api/include)
   target_link_libraries(dtool-trainer PRIVATE dtool_trainer)
-  target_link_options(dtool-trainer PRIVATE -Wl,--as-needed)  # it computes no checksums: libcrypto costs milliseconds
+  target_link_options(dtool-trainer PRIVATE -Wl,--as-needed)
   add_executable(dtool-trainer-worker trainer/worker.cpp)
   target_link_libraries(dtool-trainer-worker PRIVATE dtool_trainer_torch)
   add_dependencies(dtool-trainer dtool-trainer-worker)

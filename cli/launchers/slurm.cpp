@@ -259,6 +259,7 @@ std::vector<HostJob> SlurmLauncher::jobs(const RunPlan& plan) const {
   const MachinePlan& first = plan.machines.front();
   ssh::ScreenJob job = name_job(plan, first);
   job.files = {{"batch", batch(plan)}, {"rank", rank(plan)}};
+  if (plan.world_size > 1) job.files.emplace_back("token", plan.token);
   if (!plan.experiment_toml.empty())
     job.files.emplace_back("experiment.toml", plan.experiment_toml);
   job.begin = folders(plan);

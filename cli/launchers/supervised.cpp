@@ -33,7 +33,6 @@ void add_supervision(const RunPlan& plan, const MachinePlan& machine, ssh::Scree
   job.files.emplace_back("supervise", supervision(plan, machine));
   job.files.emplace_back("end_processes", ssh::end_processes_script(plan.run_id, kGrace));
   if (plan.machines.size() == 1) return;
-  job.files.emplace_back("token", plan.token);
   if (machine.id != 0) {
     std::string report(scripts::kWords);
     job.files.emplace_back("report", report.append(scripts::kReport));
@@ -59,6 +58,7 @@ ssh::ScreenJob make_supervised_job(const RunPlan& plan, const MachinePlan& machi
   for (const std::string_view part : parts) job.script.append(part);
   if (!plan.experiment_toml.empty())
     job.files.emplace_back("experiment.toml", plan.experiment_toml);
+  if (plan.world_size > 1 || plan.machines.size() > 1) job.files.emplace_back("token", plan.token);
   job.beginning = ssh::Beginning::told;
   if (plan.on_failure == OnFailure::stop) add_supervision(plan, machine, job);
   return job;

@@ -30,6 +30,8 @@ fi
 export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_ATTEMPT=$attempt
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
 [ ! -e "$state/experiment.toml" ] || export DTOOL_EXPERIMENT=$state/experiment.toml
+# What this run's processes alone know: a path, since arguments and environments can be read by others.
+[ ! -e "$state/token" ] || export DTOOL_TOKEN_FILE=$state/token
 export PYTHONUNBUFFERED=1  # a log that lags behind is no log
 
 # The interface by which this machine reaches the listener. On the listener's own machine that is the one that has its

@@ -7,6 +7,7 @@ make_folders() {  # $1: a file of the first machine's that tells how the job is 
     mkdir -p "${states[i]}" "$(dirname "${logs[i]}")" || fail "cannot make the folder ${states[i]}"
     ln -sfn "${logs[i]}" "${states[i]}/log" && ln -sfn "$state/$1" "${states[i]}/$1" || fail "cannot write into ${states[i]}"
     [ ! -e experiment.toml ] || ln -sfn "$state/experiment.toml" "${states[i]}/experiment.toml"
+    [ ! -e token ] || ln -sfn "$state/token" "${states[i]}/token"
     : >> "${logs[i]}" || fail "cannot write ${logs[i]}"
   done
 }

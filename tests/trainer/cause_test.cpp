@@ -13,6 +13,7 @@
 
 #include "tests/unit/temporary_folder.h"
 #include "trainer/launch/cause_exchange.h"
+#include "trainer/launch/front_door.h"
 #include "trainer/launch/line_socket.h"
 #include "trainer/launch/out_of_memory.h"
 #include "trainer/settings/usage_error.h"
@@ -226,13 +227,15 @@ TEST_F(Exchange, StrangersAreIgnored) {
 }
 
 TEST_F(Exchange, WhatIsNotMachine0IsNoHangingMatter) {
-  const int listener = listen_on(port_.number());
+  const int listener = listen_at({"127.0.0.1", port_.number()}).front();
   auto client = std::async(std::launch::async, [&] { return make_cause_client(machine(1, 2)); });
   int connected = -1;
   while (connected < 0) connected = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
   {
     LineSocket other(connected);
     other.send("SSH-2.0-OpenSSH_9.2");
+    other.finish_sending();
+    EXPECT_EQ(client.wait_for(seconds(60)), std::future_status::ready);
   }
   EXPECT_THROW(client.get(), UsageError);
   close(listener);

@@ -4,31 +4,22 @@
 
 #include <fmt/format.h>
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <random>
-#include <sstream>
+
+#include "trainer/launch/front_door.h"
+#include "trainer/launch/greeting.h"
 
 namespace dtool::trainer {
 namespace {
-
-constexpr auto kGreetingPatience = std::chrono::seconds(5);
-
-/// The first bytes from the rank that connects.
-struct Greeting {
-  std::uint64_t token;  ///< of the rank that listens, so that no stranger is taken for a rank
-  std::int64_t rank;
-};
 
 /// The answer of the rank that listens: a name for SharedMemory::open, or none.
 struct Offer {
   std::uint64_t token;
   char name[64];
-};
-
-struct Listener {
-  Endpoint endpoint;
-  std::uint64_t token = 0;
 };
 
 std::uint64_t random_token() {
@@ -52,19 +43,20 @@ std::string own_address(const Meeting& meeting) {
   return reachable_address(meeting.me(), meeting.members);
 }
 
-void publish(const Meeting& meeting, const Listener& listener) {
-  const auto text =
-      fmt::format("{} {} {}", listener.endpoint.host, listener.endpoint.port, listener.token);
+/// The name of a rank's door: a greeting for one rank is of no use at another's.
+std::string door_of(int rank) {
+  return fmt::format("link/{}", rank);
+}
+
+void publish(const Meeting& meeting, const Endpoint& endpoint) {
+  const auto text = to_string(endpoint);
   meeting.store->set(key_of(meeting.place.rank),
                      std::vector<std::uint8_t>(text.begin(), text.end()));
 }
 
-Listener look_up(const Meeting& meeting, int rank) {
+Endpoint look_up(const Meeting& meeting, int rank) {
   const auto bytes = meeting.store->get(key_of(rank));
-  Listener listener;
-  std::istringstream(std::string(bytes.begin(), bytes.end())) >> listener.endpoint.host >>
-      listener.endpoint.port >> listener.token;
-  return listener;
+  return parse_endpoint(std::string(bytes.begin(), bytes.end()));
 }
 
 bool on_one_machine(const Member& one, const Member& other) {
@@ -86,8 +78,7 @@ class Linking {
 
  private:
   void connect_to_lower_ranks();
-  int greeted_by(const TcpSocket& accepted, std::uint64_t token) const;
-  void accept_higher_ranks(const TcpSocket& listening, std::uint64_t token);
+  void accept_higher_ranks(FrontDoor& door);
   void offer_memory(int peer);
   void answer_offer(int peer);
   void hear_answer(int peer);
@@ -107,11 +98,10 @@ class Linking {
 
 std::vector<std::unique_ptr<PeerLink>> Linking::link() {
   const auto address = own_address(meeting_);
-  const auto listening = TcpSocket::listen_on(address);
-  const Listener listener{{address, listening.port()}, random_token()};
-  publish(meeting_, listener);
+  FrontDoor door({address, 0}, door_of(rank_), static_cast<std::size_t>(size_));
+  publish(meeting_, {address, door.port()});
   connect_to_lower_ranks();
-  accept_higher_ranks(listening, listener.token);
+  accept_higher_ranks(door);
   for (int peer = rank_ + 1; peer < size_; ++peer) offer_memory(peer);
   for (int peer = 0; peer < rank_; ++peer) answer_offer(peer);
   for (int peer = rank_ + 1; peer < size_; ++peer) hear_answer(peer);
@@ -130,35 +120,30 @@ std::vector<std::unique_ptr<PeerLink>> Linking::link() {
   return links;
 }
 
+/// A lower rank answers when it is itself linked to all that are lower still; rank 0 at once.
 void Linking::connect_to_lower_ranks() {
   for (int peer = 0; peer < rank_; ++peer) {
-    const Listener listener = look_up(meeting_, peer);
-    socket_of(peer) = TcpSocket::connect_to(listener.endpoint, deadline_);
-    const Greeting greeting{listener.token, rank_};
-    socket_of(peer)->send_all(&greeting, sizeof greeting, deadline_);
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline_ - std::chrono::steady_clock::now());
+    const Call call =
+        call_at(look_up(meeting_, peer), door_of(peer), fmt::format("{}", rank_), left);
+    socket_of(peer) = TcpSocket(call.descriptor);
   }
 }
 
-/// The rank that connected, or kNobody if it was a stranger: whoever scans ports must not end a
-/// run.
-int Linking::greeted_by(const TcpSocket& accepted, std::uint64_t token) const {
-  try {
-    Greeting greeting{};
-    const Deadline soon = std::chrono::steady_clock::now() + kGreetingPatience;
-    accepted.receive_all(&greeting, sizeof greeting, std::min(soon, deadline_));
-    return greeting.token == token ? static_cast<int>(greeting.rank) : kNobody;
-  } catch (const std::exception&) {
-    return kNobody;
-  }
-}
-
-void Linking::accept_higher_ranks(const TcpSocket& listening, std::uint64_t token) {
+void Linking::accept_higher_ranks(FrontDoor& door) {
   for (int missing = size_ - 1 - rank_; missing > 0;) {
-    auto accepted = listening.accept(deadline_);
-    const int peer = greeted_by(accepted, token);
-    if (peer <= rank_ || peer >= size_ || socket_of(peer)) continue;
-    socket_of(peer) = std::move(accepted);
-    --missing;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline_ - std::chrono::steady_clock::now());
+    if (left.count() <= 0) throw std::runtime_error("not all ranks came to be linked");
+    pollfd waited{door.descriptor(), POLLIN, 0};
+    poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
+    for (Guest& guest : door.take()) {
+      const auto number = parse_whole(guest.words(), rank_ + 1, size_ - 1);
+      if (!number || socket_of(static_cast<int>(*number))) continue;
+      socket_of(static_cast<int>(*number)) = TcpSocket(guest.welcome("linked")->release());
+      --missing;
+    }
   }
 }
 

@@ -3,9 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
-
-#include "trainer/launch/endpoint.h"
 
 namespace dtool::trainer {
 
@@ -14,17 +11,12 @@ using Deadline = std::chrono::steady_clock::time_point;
 /// Owns a socket. All functions throw std::runtime_error, and when the deadline passes.
 class TcpSocket {
  public:
-  /// Listens on a free port of `address`, numeric.
-  static TcpSocket listen_on(const std::string& address);
-  static TcpSocket connect_to(const Endpoint& endpoint, Deadline deadline);
+  /// Takes over a connected, non-blocking socket.
+  explicit TcpSocket(int descriptor);
 
   ~TcpSocket();
   TcpSocket(TcpSocket&& other) noexcept;
   TcpSocket& operator=(TcpSocket&& other) noexcept;
-
-  /// Of a listening socket: the next connection.
-  TcpSocket accept(Deadline deadline) const;
-  std::uint16_t port() const;
 
   void send_all(const void* data, std::size_t size, Deadline deadline) const;
   void receive_all(void* data, std::size_t size, Deadline deadline) const;
@@ -32,8 +24,6 @@ class TcpSocket {
   int descriptor() const { return descriptor_; }
 
  private:
-  explicit TcpSocket(int descriptor) : descriptor_(descriptor) {}
-
   int descriptor_;
 };
 

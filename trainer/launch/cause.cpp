@@ -15,10 +15,14 @@ namespace {
 
 constexpr std::size_t kLongestText = 2000;
 
-/// One line of bounded length, whatever a worker said.
+/// One line of bounded length without control characters, whatever a worker said. (Those from 128
+/// to 159 are two bytes in UTF-8, the first of them 0xc2.)
 std::string on_one_line(std::string text) {
-  for (char& each : text) {
-    if (static_cast<unsigned char>(each) < ' ') each = ' ';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    if (byte == 0xc2 && next >= 0x80 && next <= 0x9f) text[i] = text[i + 1] = ' ';
+    if (byte < ' ' || byte == 0x7f) text[i] = ' ';
   }
   if (text.size() > kLongestText) text = text.substr(0, kLongestText) + "...";
   return text;
@@ -100,13 +104,19 @@ std::optional<Cause> read_cause(std::string_view line) {
     parts.emplace_back(line.substr(0, tab));
     line.remove_prefix(tab + 1);
   }
-  if (parts[0] != "cause") return std::nullopt;
+  const bool is_certain = parts[1] == "certain";
+  const bool is_mistake = parts[2] == std::to_string(kMistake);
+  const bool may_write = parts[3] == "terminate";
+  if (parts[0] != "cause" || (!is_certain && parts[1] != "suspected") ||
+      (!is_mistake && parts[2] != std::to_string(kFailed)) || (!may_write && parts[3] != "kill")) {
+    return std::nullopt;
+  }
   Cause cause;
-  cause.certainty = parts[1] == "certain" ? Cause::Certainty::certain : Cause::Certainty::suspected;
-  cause.exit_code = parts[2] == std::to_string(kMistake) ? kMistake : kFailed;
-  if (parts[3] == "terminate") cause.workers_end = Cause::WorkersEnd::with_a_checkpoint;
-  cause.text = parts[4];
-  cause.hint = std::string(line);
+  cause.certainty = is_certain ? Cause::Certainty::certain : Cause::Certainty::suspected;
+  cause.exit_code = is_mistake ? kMistake : kFailed;
+  if (may_write) cause.workers_end = Cause::WorkersEnd::with_a_checkpoint;
+  cause.text = on_one_line(parts[4]);
+  cause.hint = on_one_line(std::string(line));
   return cause;
 }
 

@@ -1,13 +1,13 @@
 // Every machine's but the first: connects, says who it is, hands on what failed here, and believes
-// what it is told. Lines: `hello VERSION MACHINE MACHINES WORKERS HOST`, `alive`, `finished` and
-// causes there; `welcome VERSION STORE_PORT HOST`, `alive`, `well` and a cause back.
+// what it is told. In the greeting (greeting.h) it says `MACHINE MACHINES WORKERS HOST` and hears
+// `STORE_PORT HOST`; then come `alive`, `finished` and causes there; `alive`, `well` and a cause
+// back.
 #include <fmt/format.h>
-#include <poll.h>
 
-#include <sstream>
 #include <stdexcept>
 
 #include "trainer/launch/cause_exchange.h"
+#include "trainer/launch/greeting.h"
 #include "trainer/launch/line_socket.h"
 #include "trainer/launch/own_pause.h"
 #include "trainer/settings/usage_error.h"
@@ -17,12 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long machine 0's process may take to answer the first line.
-constexpr auto kWelcomePatience = std::chrono::seconds(20);
-
 class CauseClient : public CauseExchange {
  public:
-  explicit CauseClient(const MachineInRun& self);
+  CauseClient(const MachineInRun& self, const Call& call);
 
   std::uint16_t store_port() const override { return store_port_; }
   int descriptor() const override { return connection_.descriptor(); }
@@ -33,7 +30,6 @@ class CauseClient : public CauseExchange {
   bool may_leave() const override { return outcome_.has_value(); }
 
  private:
-  void await_welcome();
   void understand(const std::string& line);
   void lose(const std::string& how);
 
@@ -47,34 +43,33 @@ class CauseClient : public CauseExchange {
   Clock::time_point last_said_ = Clock::now();
 };
 
-int connect_to_machine_0(const MachineInRun& self) {
-  const int connected = connect_within(self.listener, self.rendezvous_timeout);
-  if (connected >= 0) return connected;
-  throw std::runtime_error(fmt::format("machine 0 does not listen on {} (waited {} s)",
-                                       to_string(self.listener), self.rendezvous_timeout.count()));
+Call call_machine_0(const MachineInRun& self) {
+  const auto words =
+      fmt::format("{} {} {} {}", self.machine, self.machines, self.workers, self.host);
+  try {
+    return call_at(self.listener, kMachineDoor, words, self.rendezvous_timeout, self.token);
+  } catch (const NotOfThisRun&) {
+    throw NotAdmitted(
+        fmt::format("what listens on {} is not machine 0's dtool-trainer, or was given another "
+                    "token than this machine",
+                    to_string(self.listener)),
+        fmt::format("--distributed_ip_and_port must name a free port of machine 0, and {} a file "
+                    "with the same content on every machine, or on none",
+                    kTokenFileVariable));
+  } catch (const std::exception&) {
+    throw std::runtime_error(fmt::format("machine 0 does not listen on {} (waited {} s)",
+                                         to_string(self.listener),
+                                         self.rendezvous_timeout.count()));
+  }
 }
 
-CauseClient::CauseClient(const MachineInRun& self)
-    : self_(self), connection_(connect_to_machine_0(self)) {
-  connection_.send(fmt::format("hello {} {} {} {} {}", kExchangeVersion, self.machine,
-                               self.machines, self.workers, self.host));
-  await_welcome();
-}
-
-void CauseClient::await_welcome() {
-  const auto deadline = Clock::now() + kWelcomePatience;
-  while (store_port_ == 0 && !outcome_ && !connection_.has_ended() && Clock::now() < deadline) {
-    pollfd readable{connection_.descriptor(), POLLIN, 0};
-    poll(&readable, 1, 100);
-    work();
-  }
-  if (store_port_ == 0 && !outcome_) {
-    throw UsageError(
-        fmt::format("what listens on {} is not machine 0's dtool-trainer",
-                    to_string(self_.listener)),
-        "is the port another program's? --distributed_ip_and_port must name a free port of machine "
-        "0");
-  }
+CauseClient::CauseClient(const MachineInRun& self, const Call& call)
+    : self_(self), connection_(call.descriptor) {
+  const auto words = split_words(call.welcome, 2);
+  const auto port = words ? parse_whole(words->front(), 1, 65535) : std::nullopt;
+  if (!port) throw std::runtime_error("machine 0's dtool-trainer said: " + call.welcome);
+  store_port_ = static_cast<std::uint16_t>(*port);
+  host_of_machine_0_ = words->back();
 }
 
 void CauseClient::work() {
@@ -96,14 +91,8 @@ void CauseClient::work() {
 }
 
 void CauseClient::understand(const std::string& line) {
-  std::istringstream words(line);
-  std::string word;
-  int version = 0;
-  words >> word;
-  if (word == "well") {
+  if (line == "well") {
     outcome_ = Outcome{};
-  } else if (word == "welcome" && words >> version && version == kExchangeVersion) {
-    words >> store_port_ >> host_of_machine_0_;
   } else if (const auto cause = read_cause(line)) {
     outcome_ = Outcome{cause};
   }
@@ -112,13 +101,13 @@ void CauseClient::understand(const std::string& line) {
 void CauseClient::lose(const std::string& how) {
   Cause cause;
   cause.text = fmt::format("{} was lost: {}", machine_name(0, host_of_machine_0_), how);
-  if (store_port_ != 0) outcome_ = Outcome{cause};
+  outcome_ = Outcome{cause};
 }
 
 }  // namespace
 
 std::unique_ptr<CauseExchange> make_cause_client(const MachineInRun& self) {
-  return std::make_unique<CauseClient>(self);
+  return std::make_unique<CauseClient>(self, call_machine_0(self));
 }
 
 std::unique_ptr<CauseExchange> join_exchange(const MachineInRun& self) {

@@ -11,6 +11,8 @@
 
 #include "trainer/launch/cause.h"
 #include "trainer/launch/endpoint.h"
+#include "trainer/launch/run_token.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 
@@ -21,6 +23,7 @@ struct MachineInRun {
   int workers = 1;   ///< on each machine
   std::string host;  ///< this machine's name
   Endpoint listener;
+  RunToken token;
   std::chrono::seconds rendezvous_timeout{300};
   std::chrono::seconds silence{60};  ///< a machine that gives no sign of life for so long is lost
 };
@@ -57,10 +60,15 @@ class CauseExchange {
   virtual bool may_leave() const = 0;
 };
 
+/// Machine 0 and this one do not know each other.
+struct NotAdmitted : UsageError {
+  using UsageError::UsageError;
+};
+
 /// Machine 0 listens (where it has others to listen to), and does not wait for them. Another
 /// machine connects, which takes as long as machine 0 takes to come. Throws UsageError where the
-/// port cannot be had, std::runtime_error where machine 0 does not come within the rendezvous
-/// timeout.
+/// port cannot be had, NotAdmitted, and std::runtime_error where machine 0 does not come within the
+/// rendezvous timeout.
 std::unique_ptr<CauseExchange> join_exchange(const MachineInRun& self);
 
 /// The two kinds, for join_exchange and for tests.
@@ -70,7 +78,7 @@ std::unique_ptr<CauseExchange> make_cause_client(const MachineInRun& self);
 /// Signs of life come so often.
 inline constexpr std::chrono::seconds kSignOfLife{1};
 
-/// The version of what they say to each other; both sides must have the same.
-inline constexpr int kExchangeVersion = 2;
+/// The name of machine 0's door, for greetings.
+inline constexpr const char* kMachineDoor = "machines";
 
 }  // namespace dtool::trainer

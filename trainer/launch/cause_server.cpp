@@ -1,15 +1,17 @@
 // Machine 0's: hears all, decides, tells all. See cause_client.cpp for the lines.
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <sstream>
+#include <cstdio>
+#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "trainer/launch/cause_exchange.h"
+#include "trainer/launch/front_door.h"
+#include "trainer/launch/greeting.h"
 #include "trainer/launch/line_socket.h"
 #include "trainer/launch/own_pause.h"
 #include "trainer/settings/usage_error.h"
@@ -28,11 +30,10 @@ constexpr auto kCauseIsOnItsWay = seconds(3);
 constexpr auto kLinger = seconds(2);
 constexpr auto kLateComers = seconds(6);
 
-/// A connection, and the machine behind it once it has said hello.
+/// A machine, and the connection to it.
 struct Peer {
-  explicit Peer(int descriptor) : socket(descriptor) {}
-  LineSocket socket;
-  int machine = -1;
+  std::unique_ptr<LineSocket> socket;
+  int machine = 0;
   std::string host;
   bool has_finished = false;
   Clock::time_point last_heard = Clock::now();
@@ -53,21 +54,21 @@ class CauseServer : public CauseExchange {
 
  private:
   void watch(int descriptor);
-  void welcome_new_ones();
+  void tell_of_other_token();
   void listen_to(Peer& peer);
   void understand(Peer& peer, const std::string& line);
-  void introduce(Peer& peer, std::istringstream& words);
+  void introduce(Guest& guest);
   void look_at_the_clock();
   void look_for_missing_machines();
   void end(const Outcome& outcome);
   void tell_outcome(Peer& peer);
   bool has_come(int machine) const;
-  std::size_t count_come() const;
 
   MachineInRun self_;
   ReservedPort store_port_;
   int watched_;  ///< epoll
-  int listener_ = -1;
+  std::optional<FrontDoor> door_;
+  bool has_told_of_token_ = false;
   std::vector<std::unique_ptr<Peer>> peers_;
   OwnPause pause_{2 * kSignOfLife};
   bool has_finished_ = false;
@@ -87,18 +88,18 @@ CauseServer::CauseServer(const MachineInRun& self)
       watched_(epoll_create1(EPOLL_CLOEXEC)) {
   if (self.machines == 1) return;
   try {
-    listener_ = listen_on(self.listener.port);
+    door_.emplace(self_.listener, kMachineDoor, static_cast<std::size_t>(self_.machines),
+                  self_.token);
   } catch (const std::system_error& problem) {
     throw UsageError(
         fmt::format("machine 0 cannot listen on {}: {}", to_string(self.listener),
                     problem.code().message()),
         "is the port taken? --distributed_ip_and_port must name a free port of machine 0");
   }
-  watch(listener_);
+  watch(door_->descriptor());
 }
 
 CauseServer::~CauseServer() {
-  if (listener_ >= 0) close(listener_);
   close(watched_);
 }
 
@@ -111,30 +112,30 @@ void CauseServer::watch(int descriptor) {
 void CauseServer::work() {
   const auto pause = pause_.take();
   for (const auto& peer : peers_) peer->last_heard += pause;
-  welcome_new_ones();
+  if (door_) {
+    for (Guest& each : door_->take()) introduce(each);
+    tell_of_other_token();
+  }
   for (const auto& peer : peers_) listen_to(*peer);
-  // A stranger that hangs up is forgotten, and so is, at the end, a machine.
-  std::erase_if(peers_, [this](const auto& peer) {
-    return peer->socket.has_ended() && (outcome_ || peer->machine < 0);
-  });
+  // At the end a machine that hangs up is forgotten.
+  std::erase_if(peers_, [this](const auto& peer) { return peer->socket->has_ended() && outcome_; });
   look_at_the_clock();
 }
 
-void CauseServer::welcome_new_ones() {
-  while (listener_ >= 0) {
-    const int connected = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (connected < 0) return;
-    peers_.push_back(std::make_unique<Peer>(connected));
-    watch(connected);
-  }
+/// Once: it may be a machine of this run, which would be waited for in vain.
+void CauseServer::tell_of_other_token() {
+  if (has_told_of_token_ || door_->other_token_from().empty()) return;
+  has_told_of_token_ = true;
+  fmt::print(stderr, "dtool-trainer: turned away a process at {}: it has another run's token\n",
+             door_->other_token_from());
 }
 
 void CauseServer::listen_to(Peer& peer) {
-  for (const std::string& line : peer.socket.receive()) {
+  for (const std::string& line : peer.socket->receive()) {
     peer.last_heard = Clock::now();
     understand(peer, line);
   }
-  if (!peer.socket.has_ended() || peer.machine < 0 || outcome_) return;
+  if (!peer.socket->has_ended() || outcome_) return;
   Cause cause;
   cause.text = fmt::format("{} was lost: its dtool-trainer ended without a word",
                            machine_name(peer.machine, peer.host));
@@ -142,12 +143,7 @@ void CauseServer::listen_to(Peer& peer) {
 }
 
 void CauseServer::understand(Peer& peer, const std::string& line) {
-  std::istringstream words(line);
-  std::string word;
-  words >> word;
-  if (word == "hello") return introduce(peer, words);
-  if (peer.machine < 0) return;
-  if (word == "finished") {
+  if (line == "finished") {
     peer.has_finished = true;
   } else if (const auto cause = read_cause(line)) {
     report(*cause);
@@ -155,42 +151,42 @@ void CauseServer::understand(Peer& peer, const std::string& line) {
 }
 
 /// Machines that were given other numbers cannot form a run.
-void CauseServer::introduce(Peer& peer, std::istringstream& words) {
-  int version = 0, machine = 0, machines = 0, workers = 0;
-  std::string host;
-  words >> version >> machine >> machines >> workers >> host;
-  if (!words || version != kExchangeVersion || machine < 1) return;
+void CauseServer::introduce(Guest& guest) {
+  constexpr std::int64_t kMost = 1 << 20;
+  const auto words = split_words(guest.words(), 4);
+  if (!words) return;
+  const auto number = parse_whole(words->at(0), 1, kMost);
+  const auto its_machines = parse_whole(words->at(1), 2, kMost);
+  const auto workers = parse_whole(words->at(2), 1, kMost);
+  if (!number || !its_machines || !workers || *number >= *its_machines) return;
+  const int machine = static_cast<int>(*number);
+  const std::string& host = words->at(3);
   Cause mistake;
   mistake.exit_code = kMistake;
   mistake.hint =
       "every machine needs the same --distributed_nodes and --nproc_per_node, and its own "
       "--machine_id";
-  if (machines * workers != self_.machines * self_.workers) {
+  if (*its_machines * *workers != std::int64_t{self_.machines} * self_.workers) {
     mistake.text =
         fmt::format("{} counts {} ranks, another machine {}", machine_name(machine, host),
-                    machines * workers, self_.machines * self_.workers);
-  } else if (machines != self_.machines) {
+                    *its_machines * *workers, std::int64_t{self_.machines} * self_.workers);
+  } else if (*its_machines != self_.machines) {
     mistake.text = fmt::format("{} counts {} machines, machine 0 {}", machine_name(machine, host),
-                               machines, self_.machines);
+                               *its_machines, self_.machines);
   } else if (has_come(machine)) {
     mistake.text = fmt::format("two machines say that they are machine {}", machine);
   }
-  peer.machine = machine;
-  peer.host = host;
-  peer.socket.send(
-      fmt::format("welcome {} {} {}", kExchangeVersion, store_port_.number(), self_.host));
-  if (outcome_) return tell_outcome(peer);
+  auto socket = guest.welcome(fmt::format("{} {}", store_port_.number(), self_.host));
+  socket->allow(LineSocket::kLongestLine);
+  watch(socket->descriptor());
+  peers_.push_back(std::make_unique<Peer>(Peer{std::move(socket), machine, host}));
+  if (outcome_) return tell_outcome(*peers_.back());
   if (!mistake.text.empty()) report(mistake);
 }
 
 bool CauseServer::has_come(int machine) const {
   return std::any_of(peers_.begin(), peers_.end(),
                      [=](const auto& peer) { return peer->machine == machine; });
-}
-
-std::size_t CauseServer::count_come() const {
-  return static_cast<std::size_t>(std::count_if(
-      peers_.begin(), peers_.end(), [](const auto& peer) { return peer->machine >= 0; }));
 }
 
 void CauseServer::report(const Cause& cause) {
@@ -212,7 +208,7 @@ void CauseServer::look_at_the_clock() {
   if (outcome_) return;
   look_for_missing_machines();
   for (const auto& peer : peers_) {
-    if (outcome_ || peer->machine < 0 || now - peer->last_heard <= self_.silence) continue;
+    if (outcome_ || now - peer->last_heard <= self_.silence) continue;
     Cause cause;
     cause.text = fmt::format("{} was lost: no sign of life for {} s",
                              machine_name(peer->machine, peer->host), self_.silence.count());
@@ -221,19 +217,19 @@ void CauseServer::look_at_the_clock() {
   if (outcome_) return;
   const bool all_finished =
       has_finished_ && all_came_ && std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
-        return peer->has_finished || peer->machine < 0;
+        return peer->has_finished;
       });
   if (all_finished) return end({});
   if (now - last_said_ < kSignOfLife) return;
   last_said_ = now;
   for (const auto& peer : peers_) {
-    if (peer->machine >= 0) peer->socket.send("alive");
+    peer->socket->send("alive");
   }
 }
 
 void CauseServer::look_for_missing_machines() {
   if (all_came_) return;
-  if (count_come() + 1 >= static_cast<std::size_t>(self_.machines)) {
+  if (peers_.size() + 1 >= static_cast<std::size_t>(self_.machines)) {
     all_came_ = true;
   } else if (Clock::now() - began_ >= self_.rendezvous_timeout) {
     std::vector<int> ranks;
@@ -244,6 +240,11 @@ void CauseServer::look_for_missing_machines() {
     Cause cause;
     cause.text = fmt::format("no word within {} s from {}", self_.rendezvous_timeout.count(),
                              name_missing_ranks(ranks, self_.workers));
+    if (has_told_of_token_) {
+      cause.hint = fmt::format("a process at {} has another run's token: does {} name the same "
+                               "content on every machine?",
+                               door_->other_token_from(), kTokenFileVariable);
+    }
     all_came_ = false;
     report(cause);
   }
@@ -253,15 +254,15 @@ void CauseServer::end(const Outcome& outcome) {
   outcome_ = outcome;
   ended_ = Clock::now();
   for (const auto& peer : peers_) {
-    if (peer->machine >= 0) tell_outcome(*peer);
+    tell_outcome(*peer);
   }
 }
 
 /// The other side hangs up when it has read it. Were this side to close first, with a line of the
 /// other's unread, the kernel would reset the connection and what is under way be lost.
 void CauseServer::tell_outcome(Peer& peer) {
-  peer.socket.send(outcome_->cause ? write_cause(*outcome_->cause) : "well");
-  peer.socket.finish_sending();
+  peer.socket->send(outcome_->cause ? write_cause(*outcome_->cause) : "well");
+  peer.socket->finish_sending();
 }
 
 bool CauseServer::may_leave() const {
@@ -269,7 +270,7 @@ bool CauseServer::may_leave() const {
   const auto since = Clock::now() - ended_;
   const bool some_may_come = !all_came_ && self_.machines > 1;
   if (some_may_come) return since >= kLateComers;
-  return count_come() == 0 || since >= kLinger;
+  return peers_.empty() || since >= kLinger;
 }
 
 }  // namespace

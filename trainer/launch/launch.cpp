@@ -177,7 +177,8 @@ std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   std::string text = name;
-  std::replace(text.begin(), text.end(), ' ', '_');
+  const auto is_odd = [](char each) { return each <= ' ' || each > '~'; };
+  std::replace_if(text.begin(), text.end(), is_odd, '_');
   return text.empty() ? "unnamed" : text;
 }
 

@@ -8,10 +8,13 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 #ifdef DTOOL_TRAINER_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #endif
 
+#include "trainer/ranks/closed_listeners.h"
 #include "trainer/ranks/gpu.h"
 #include "trainer/settings/usage_error.h"
 
@@ -23,16 +26,44 @@ using std::chrono::milliseconds;
 using gpu::CommunicationBackend;
 
 #ifdef DTOOL_TRAINER_GLOO
+/// A device, and the sockets by which it listens. One at a time, so that what is new is its.
+struct GlooDevice {
+  std::shared_ptr<::gloo::transport::Device> device;
+  std::set<int> listeners;
+};
+
+GlooDevice make_gloo_device(const Meeting& meeting) {
+  using Gloo = c10d::ProcessGroupGloo;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  GlooDevice made;
+  const auto before = listening_sockets();
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  made.device = interface != nullptr ? Gloo::createDeviceForInterface(interface)
+                                     : Gloo::createDeviceForHostname(
+                                           reachable_address(meeting.me(), meeting.members));
+  for (const int each : listening_sockets()) {
+    if (!before.contains(each)) made.listeners.insert(each);
+  }
+  return made;
+}
+
+/// gloo listens on when every rank is connected to every other, and takes whoever comes for a rank.
+/// (Later versions can be told to connect ranks only when they first speak to each other.)
+void close_listeners(const std::set<int>& listeners) {
+  if (process_environment("TORCH_GLOO_LAZY_INIT").value_or("0") != "0") return;
+  for (const int each : listeners) take_no_more(each);
+}
+
 c10::intrusive_ptr<CommunicationBackend> connect_gloo(const Meeting& meeting,
                                                       milliseconds timeout) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
-  options->devices = {interface != nullptr
-                          ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
-                          : c10d::ProcessGroupGloo::createDeviceForHostname(
-                                reachable_address(meeting.me(), meeting.members))};
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(meeting.store, meeting.place.rank,
-                                                     meeting.place.world_size, options);
+  const GlooDevice made = make_gloo_device(meeting);
+  options->devices = {made.device};
+  const auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(
+      meeting.store, meeting.place.rank, meeting.place.world_size, options);
+  close_listeners(made.listeners);
+  return group;
 }
 
 #else

@@ -16,6 +16,8 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "trainer/launch/cause.h"
+#include "trainer/launch/greeting.h"
+#include "trainer/ranks/run_store.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -36,18 +38,29 @@ void ask_for_plain_server(StoreOptions& options) {
   if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
 }
 
-c10::intrusive_ptr<c10d::Store> open_store(const Endpoint& listener, bool listen,
-                                           std::chrono::milliseconds timeout) {
+/// The launcher's, which anybody can speak to: where this run has a token, under a name that
+/// nobody else can guess.
+c10::intrusive_ptr<c10d::Store> join_launchers_store(const Endpoint& listener,
+                                                     std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;
   options.port = listener.port;
-  options.isServer = listen;
+  options.isServer = false;
   options.waitWorkers = false;
   options.timeout = timeout;
   ask_for_plain_server(options);
   // torchrun starts the same processes again after a failure, in the same store.
   const auto attempt = process_environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
+  const RunToken& token = own_run_token();
+  const auto prefix = token.is_given() ? token.prove({"launcher's store", attempt}) : attempt;
   return c10::make_intrusive<c10d::PrefixStore>(
-      "dtool/" + attempt, c10::make_intrusive<c10d::TCPStore>(listener.host, options));
+      "dtool/" + prefix, c10::make_intrusive<c10d::TCPStore>(listener.host, options));
+}
+
+c10::intrusive_ptr<c10d::Store> open_store(const Endpoint& listener,
+                                           std::shared_ptr<StoreServer> server,
+                                           std::chrono::milliseconds timeout) {
+  if (launcher_listens()) return join_launchers_store(listener, timeout);
+  return c10::make_intrusive<RunStore>(listener, timeout, std::move(server));
 }
 
 std::vector<std::uint8_t> bytes(const std::string& text) {
@@ -136,20 +149,35 @@ void wait_for_everyone(c10d::Store& store, std::chrono::seconds timeout) {
   throw OtherRankFailed(read(store, "failure"));
 }
 
-c10::intrusive_ptr<c10d::Store> sign_in(const Place& place, std::chrono::seconds timeout) {
-  const bool listen = place.rank == 0 && !launcher_listens();
-  if (!listen && !wait_for_listener(place.listener, timeout)) {
-    throw OtherRankFailed(fmt::format("rank 0 on machine 0 does not listen on {} (waited {} s)",
-                                      to_string(place.listener), timeout.count()));
-  }
+std::shared_ptr<StoreServer> serve_store(const Place& place) {
+  // Each rank has up to three connections: its own, its watch's, and its stragglers'.
+  const auto clients = 3 * static_cast<std::size_t>(place.world_size);
   try {
-    return open_store(place.listener, listen, timeout);
+    return std::make_shared<StoreServer>(place.listener, clients);
   } catch (const std::exception& problem) {
-    if (!listen) throw OtherRankFailed("lost rank 0: " + first_line(problem));
     throw UsageError(
         fmt::format("rank 0 cannot listen on {}: {}", to_string(place.listener),
                     first_line(problem)),
         "is the port taken? --distributed_ip_and_port must name a free port of machine 0");
+  }
+}
+
+c10::intrusive_ptr<c10d::Store> sign_in(const Place& place, std::chrono::seconds timeout) {
+  std::shared_ptr<StoreServer> server;
+  if (place.rank == 0 && !launcher_listens()) server = serve_store(place);
+  if (!server && !wait_for_listener(place.listener, timeout)) {
+    throw OtherRankFailed(fmt::format("rank 0 on machine 0 does not listen on {} (waited {} s)",
+                                      to_string(place.listener), timeout.count()));
+  }
+  try {
+    return open_store(place.listener, server, timeout);
+  } catch (const NotOfThisRun& problem) {
+    throw UsageError(
+        problem.what(),
+        fmt::format("is the port another program's, or does {} name another token there?",
+                    kTokenFileVariable));
+  } catch (const std::exception& problem) {
+    throw OtherRankFailed("lost rank 0: " + first_line(problem));
   }
 }
 
@@ -212,7 +240,7 @@ Meeting meet(const Place& place, std::chrono::seconds timeout) {
 
 c10::intrusive_ptr<c10d::Store> connect_store(const Endpoint& listener,
                                               std::chrono::milliseconds timeout) {
-  return open_store(listener, false, timeout);
+  return open_store(listener, nullptr, timeout);
 }
 
 int count_machines(const std::vector<Member>& members) {

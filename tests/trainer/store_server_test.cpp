@@ -1,0 +1,109 @@
+// The run's store as its clients see it, over real sockets and without LibTorch.
+#include "trainer/ranks/store_server.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <memory>
+#include <stdexcept>
+
+#include "trainer/launch/greeting.h"
+#include "trainer/launch/line_socket.h"
+
+namespace dtool::trainer {
+namespace {
+
+using std::chrono::seconds;
+
+class Store : public testing::Test {
+ protected:
+  Store() : server_(endpoint(), 10) {}
+
+  Endpoint endpoint() const { return {"127.0.0.1", port_.number()}; }
+  std::unique_ptr<LineSocket> client() const {
+    const Call call = call_at(endpoint(), kStoreDoor, "client", seconds(60));
+    return std::make_unique<LineSocket>(call.descriptor, kLongestRequest);
+  }
+  /// The next line, or `closed`.
+  static std::string hear(LineSocket& socket) {
+    for (;;) {
+      const auto lines = socket.receive();
+      if (!lines.empty()) return lines.front();
+      if (socket.has_ended()) return "closed";
+      pollfd readable{socket.descriptor(), POLLIN, 0};
+      if (poll(&readable, 1, 60'000) != 1) return "silent";
+    }
+  }
+  static std::string ask(LineSocket& socket, const std::string& request) {
+    socket.send(request);
+    return hear(socket);
+  }
+
+  ReservedPort port_{ReservedPort::For::this_machine};
+  StoreServer server_;
+};
+
+TEST_F(Store, KeepsWhatAnyClientPutThere) {
+  const auto one = client();
+  const auto two = client();
+  EXPECT_EQ(ask(*one, "1 set x61 x00ff"), "1 done");
+  EXPECT_EQ(ask(*two, "7 get x61"), "7 value x00ff");
+  EXPECT_EQ(ask(*two, "8 check x61"), "8 yes");
+  EXPECT_EQ(ask(*two, "9 check x61 x62"), "9 no");
+  EXPECT_EQ(ask(*two, "10 count"), "10 number 1");
+  EXPECT_EQ(ask(*two, "11 delete x61"), "11 yes");
+  EXPECT_EQ(ask(*two, "12 delete x61"), "12 no");
+}
+
+TEST_F(Store, AddsAndSwapsInOneStep) {
+  const auto one = client();
+  EXPECT_EQ(ask(*one, "1 add x61 2"), "1 number 2");
+  EXPECT_EQ(ask(*one, "2 add x61 -5"), "2 number -3");
+  EXPECT_EQ(ask(*one, "3 swap x62 x x01"), "3 value x01");
+  EXPECT_EQ(ask(*one, "4 swap x62 x x02"), "4 value x01");
+  EXPECT_EQ(ask(*one, "5 swap x62 x01 x02"), "5 value x02");
+  EXPECT_EQ(ask(*one, "6 swap x63 x05 x06"), "6 value x05");
+  EXPECT_EQ(ask(*one, "7 check x63"), "7 no");
+}
+
+TEST_F(Store, AnswersWhoWaitsOnceAllIsThere) {
+  const auto one = client();
+  const auto two = client();
+  one->send("1 wait x61 x62");
+  EXPECT_EQ(ask(*one, "2 count"), "2 number 0");
+  EXPECT_EQ(ask(*two, "1 set x62 x"), "1 done");
+  EXPECT_EQ(ask(*one, "3 count"), "3 number 1");
+  EXPECT_EQ(ask(*two, "2 add x61 1"), "2 number 1");
+  EXPECT_EQ(hear(*one), "1 done");
+}
+
+TEST_F(Store, HangsUpOnWhoSaysNonsenseAndOnNobodyElse) {
+  const auto one = client();
+  EXPECT_EQ(ask(*one, "1 set x61 x00"), "1 done");
+  for (const char* nonsense :
+       {"", "1", "one get x61", "1 get", "1 get 61", "1 get x6", "1 get xgg", "1 add x61 many",
+        "1 set x61", "1 steal x61", "1 get x61 x62", "1  get x61", "1 get x61 "}) {
+    const auto two = client();
+    EXPECT_EQ(ask(*two, nonsense), "closed") << nonsense;
+  }
+  EXPECT_EQ(ask(*one, "2 get x61"), "2 value x00");
+}
+
+TEST_F(Store, SendsAndTakesValuesOfMegabytes) {
+  const auto one = client();
+  const std::string value = write_bytes(std::string(3'000'000, 'v'));
+  EXPECT_EQ(ask(*one, "1 set x61 " + value), "1 done");
+  EXPECT_EQ(ask(*one, "2 get x61"), "2 value " + value);
+}
+
+TEST(StoreBytes, ComeBackAsTheyWere) {
+  std::string all;
+  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
+  EXPECT_EQ(read_bytes(write_bytes(all)), all);
+  EXPECT_EQ(read_bytes("x"), "");
+  EXPECT_THROW(read_bytes(""), std::invalid_argument);
+  EXPECT_THROW(read_bytes("x0"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace dtool::trainer

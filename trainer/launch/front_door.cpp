@@ -1,0 +1,207 @@
+#include "trainer/launch/front_door.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+namespace dtool::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kVisit = std::chrono::seconds(10);
+constexpr std::size_t kStrangers = 128;
+constexpr int kAtOnce = 256;
+
+/// A socket that listens, or -1 and errno.
+int listen_with(int family, const sockaddr* address, socklen_t size, bool both_protocols) {
+  const int on = 1;
+  const int six_only = both_protocols ? 0 : 1;
+  const int made = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (made < 0) return -1;
+  setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (family == AF_INET6) setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &six_only, sizeof six_only);
+  if (bind(made, address, size) == 0 && listen(made, SOMAXCONN) == 0) return made;
+  const int error = errno;
+  close(made);
+  errno = error;
+  return -1;
+}
+
+/// Both protocols, or IPv4 where the kernel has no IPv6.
+int listen_everywhere(std::uint16_t port) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  const int both = listen_with(AF_INET6, reinterpret_cast<sockaddr*>(&six), sizeof six, true);
+  if (both >= 0 || errno == EADDRINUSE || errno == EACCES) return both;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  return listen_with(AF_INET, reinterpret_cast<sockaddr*>(&four), sizeof four, false);
+}
+
+[[noreturn]] void fail(const std::vector<int>& open) {
+  const int error = errno;
+  for (const int each : open) close(each);
+  throw std::system_error(error, std::generic_category());
+}
+
+using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+AddressList addresses_of(const Endpoint& endpoint, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  addrinfo* found = nullptr;
+  const int error =
+      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
+  if (error != 0 && flags == 0) {
+    throw std::runtime_error(
+        fmt::format("no address found for '{}': {}", endpoint.host, gai_strerror(error)));
+  }
+  return {error == 0 ? found : nullptr, freeaddrinfo};
+}
+
+std::string address_of(const sockaddr* address, socklen_t size) {
+  char text[NI_MAXHOST] = {};
+  getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  return text;
+}
+
+}  // namespace
+
+std::vector<int> listen_at(const Endpoint& endpoint) {
+  const bool is_name = !addresses_of(endpoint, AI_NUMERICHOST) && endpoint.host != "localhost";
+  const auto found = addresses_of(endpoint, 0);
+  std::vector<int> open;
+  bool is_reachable = false;
+  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
+    const int made = listen_with(each->ai_family, each->ai_addr, each->ai_addrlen, false);
+    // Of a name's addresses some may be no longer, or not yet, this machine's.
+    if (made < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)) continue;
+    if (made < 0) fail(open);
+    open.push_back(made);
+    is_reachable = is_reachable || !is_loopback(address_of(each->ai_addr, each->ai_addrlen));
+  }
+  // /etc/hosts often has 127.0.1.1 for the machine's own name; and behind NAT others know a machine
+  // by an address that it does not have.
+  if (!open.empty() && (is_reachable || !is_name)) return open;
+  for (const int each : open) close(each);
+  open = {listen_everywhere(endpoint.port)};
+  if (open.front() < 0) fail({});
+  return open;
+}
+
+std::unique_ptr<LineSocket> Guest::welcome(std::string_view words) {
+  socket_->send(greeting_.welcome(words));
+  return std::move(socket_);
+}
+
+struct FrontDoor::Visitor {
+  std::unique_ptr<LineSocket> socket;
+  Greeting greeting;
+  std::string address;
+  Clock::time_point leaves;
+  bool was_answered = false;
+};
+
+FrontDoor::FrontDoor(const Endpoint& endpoint, std::string name, std::size_t guests,
+                     const RunToken& token)
+    : token_(&token),
+      name_(std::move(name)),
+      most_(kStrangers + guests),
+      listeners_(listen_at(endpoint)) {
+  watched_ = epoll_create1(EPOLL_CLOEXEC);
+  for (const int each : listeners_) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    epoll_ctl(watched_, EPOLL_CTL_ADD, each, &event);
+  }
+}
+
+FrontDoor::~FrontDoor() {
+  for (const int each : listeners_) close(each);
+  close(watched_);
+}
+
+std::uint16_t FrontDoor::port() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  getsockname(listeners_.front(), reinterpret_cast<sockaddr*>(&address), &size);
+  // The port lies at the same place in IPv4's and IPv6's address.
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+/// Who knows the token, and has proven half of it, stays longest.
+void FrontDoor::make_room() {
+  if (visitors_.size() < most_) return;
+  auto leaving = std::find_if(visitors_.begin(), visitors_.end(),
+                              [](const auto& each) { return !each->was_answered; });
+  if (leaving == visitors_.end()) leaving = visitors_.begin();
+  visitors_.erase(leaving);
+}
+
+void FrontDoor::admit(std::vector<Guest>& guests) {
+  for (const int listener : listeners_) {
+    for (int i = 0; i < kAtOnce; ++i) {
+      sockaddr_storage from{};
+      socklen_t size = sizeof from;
+      const int came = accept4(listener, reinterpret_cast<sockaddr*>(&from), &size,
+                               SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (came < 0) break;
+      auto visitor = std::make_unique<Visitor>(
+          Visitor{std::make_unique<LineSocket>(came, kLongestGreeting), Greeting(*token_, name_),
+                  address_of(reinterpret_cast<sockaddr*>(&from), size), Clock::now() + kVisit});
+      epoll_event event{};
+      event.events = EPOLLIN;
+      epoll_ctl(watched_, EPOLL_CTL_ADD, came, &event);
+      // Most of the run's own have said their first line already, and are not taken for a crowd.
+      if (!advance(*visitor, guests)) continue;
+      make_room();
+      visitors_.push_back(std::move(visitor));
+    }
+  }
+}
+
+/// False when the visit is over.
+bool FrontDoor::advance(Visitor& visitor, std::vector<Guest>& guests) {
+  const auto lines = visitor.socket->receive();
+  // A line is said only when the one before was answered.
+  if (lines.size() > 1) return false;
+  if (lines.empty()) return !visitor.socket->has_ended() && Clock::now() < visitor.leaves;
+  if (!visitor.was_answered) {
+    const auto answer = visitor.greeting.answer(lines.front());
+    if (answer) visitor.socket->send(*answer);
+    if (visitor.greeting.has_other_token() && other_token_from_.empty()) {
+      other_token_from_ = visitor.address;
+    }
+    visitor.was_answered = answer.has_value();
+    return visitor.was_answered;
+  }
+  auto words = visitor.greeting.hear(lines.front());
+  if (!words) return false;
+  epoll_ctl(watched_, EPOLL_CTL_DEL, visitor.socket->descriptor(), nullptr);
+  guests.emplace_back(std::move(visitor.socket), std::move(visitor.greeting), std::move(*words));
+  return false;
+}
+
+std::vector<Guest> FrontDoor::take() {
+  std::vector<Guest> guests;
+  admit(guests);
+  std::erase_if(visitors_, [&](const auto& each) { return !advance(*each, guests); });
+  return guests;
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,74 @@
+// Where a process of a run listens for the others. Whoever comes is a stranger until it has proven
+// that it is of the run (greeting.h): it is not answered, has a line and some seconds, and makes
+// room for the next one when too many wait.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/launch/endpoint.h"
+#include "trainer/launch/greeting.h"
+#include "trainer/launch/line_socket.h"
+
+namespace dtool::trainer {
+
+/// Sockets that listen at `endpoint`: at its addresses, and at none else unless its address is
+/// another machine's to this one, or a name that this machine alone takes for itself. Throws
+/// std::system_error, or std::runtime_error when the name has no address.
+std::vector<int> listen_at(const Endpoint& endpoint);
+
+/// One that has proven itself, and waits for its welcome.
+class Guest {
+ public:
+  Guest(std::unique_ptr<LineSocket> socket, Greeting greeting, std::string words)
+      : socket_(std::move(socket)), greeting_(std::move(greeting)), words_(std::move(words)) {}
+
+  const std::string& words() const { return words_; }
+
+  /// The connection, on which the other side now goes on.
+  std::unique_ptr<LineSocket> welcome(std::string_view words);
+
+ private:
+  std::unique_ptr<LineSocket> socket_;
+  Greeting greeting_;
+  std::string words_;
+};
+
+class FrontDoor {
+ public:
+  /// `guests`: how many may come at the same moment. Throws as listen_at does.
+  FrontDoor(const Endpoint& endpoint, std::string name, std::size_t guests,
+            const RunToken& token = own_run_token());
+  ~FrontDoor();
+  FrontDoor(const FrontDoor&) = delete;
+  FrontDoor& operator=(const FrontDoor&) = delete;
+
+  std::uint16_t port() const;
+
+  /// Readable when there is something to do for `take`.
+  int descriptor() const { return watched_; }
+
+  /// Never waits. Call when `descriptor` is readable.
+  std::vector<Guest> take();
+
+  /// The address of the first that came with another token, or empty.
+  const std::string& other_token_from() const { return other_token_from_; }
+
+ private:
+  struct Visitor;
+  void admit(std::vector<Guest>& guests);
+  void make_room();
+  bool advance(Visitor& visitor, std::vector<Guest>& guests);
+
+  const RunToken* token_;
+  std::string name_;
+  std::size_t most_;
+  int watched_ = -1;  ///< epoll
+  std::vector<int> listeners_;
+  std::vector<std::unique_ptr<Visitor>> visitors_;
+  std::string other_token_from_;
+};
+
+}  // namespace dtool::trainer

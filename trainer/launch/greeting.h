@@ -1,0 +1,78 @@
+// The four lines by which two processes of a run know each other before anything else is said:
+//
+//   dtool-trainer VERSION DOOR NONCE PROOF     from the one that connects
+//   known NONCE PROOF                          from the one that listens, to nobody else
+//   here PROOF WORDS                           who connects, and what it wants
+//   welcome PROOF WORDS                        what it needs to know
+//
+// Each proof is the run's token's over both nonces and all that was said, and each line has a name
+// of its own in it, so that none serves twice, or elsewhere.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/launch/endpoint.h"
+#include "trainer/launch/run_token.h"
+
+namespace dtool::trainer {
+
+/// Both sides must have the same.
+inline constexpr int kGreetingVersion = 3;
+
+inline constexpr std::size_t kLongestGreeting = 1024;
+
+/// One greeting, as both sides see it. A line that is not as it should be gives no value.
+class Greeting {
+ public:
+  Greeting(const RunToken& token, std::string door) : token_(&token), door_(std::move(door)) {}
+
+  std::string begin();                                   ///< the first line
+  std::optional<std::string> answer(std::string_view);   ///< to the first line: the second
+  std::optional<std::string> reply(std::string_view, std::string_view words);  ///< the third
+  std::optional<std::string> hear(std::string_view);     ///< the third line's words
+  std::string welcome(std::string_view words) const;     ///< the fourth line
+  std::optional<std::string> enter(std::string_view) const;  ///< the fourth line's words
+
+  /// The first line was in order but for its proof: its sender has another token.
+  bool has_other_token() const { return has_other_token_; }
+
+ private:
+  std::string proof(std::string_view line, std::string_view words) const;
+  std::optional<std::string> checked(std::string_view line, std::string_view name) const;
+
+  const RunToken* token_;
+  std::string door_;
+  std::string callers_;  ///< nonce
+  std::string hosts_;    ///< nonce
+  bool has_other_token_ = false;
+};
+
+/// What listens is not of this run.
+struct NotOfThisRun : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A connection that both sides know to be one of their run.
+struct Call {
+  int descriptor;       ///< non-blocking
+  std::string welcome;  ///< the last line's words
+};
+
+/// Tries to connect until `patience` is over, then greets. Throws std::runtime_error when nobody
+/// listens, and NotOfThisRun.
+Call call_at(const Endpoint& endpoint, std::string_view door, std::string_view words,
+             std::chrono::milliseconds patience, const RunToken& token = own_run_token());
+
+/// The words of a line, one blank between each two; absent where it has not so many or one is empty.
+std::optional<std::vector<std::string>> split_words(std::string_view line, std::size_t count);
+
+/// A whole number from `least` to `most`, and nothing but that.
+std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t least,
+                                        std::int64_t most);
+
+}  // namespace dtool::trainer

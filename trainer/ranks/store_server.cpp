@@ -1,0 +1,252 @@
+#include "trainer/ranks/store_server.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <stdexcept>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trainer/launch/front_door.h"
+#include "trainer/launch/line_socket.h"
+
+namespace dtool::trainer {
+namespace {
+
+/// What epoll's events belong to; clients are numbered from kFirstClient on, and no number comes
+/// twice.
+constexpr std::uint64_t kEnd = 0;
+constexpr std::uint64_t kDoor = 1;
+constexpr std::uint64_t kFirstClient = 2;
+
+int digit(char each) {
+  if (each >= '0' && each <= '9') return each - '0';
+  if (each >= 'a' && each <= 'f') return each - 'a' + 10;
+  throw std::invalid_argument("no hexadecimal digit");
+}
+
+std::int64_t read_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw std::invalid_argument("no number");
+  }
+  return number;
+}
+
+struct Request {
+  std::uint64_t client = 0;
+  std::int64_t number = 0;
+  std::string verb;
+  std::vector<std::string> words;  ///< as they came
+
+  std::string name() const { return read_bytes(words.front()); }
+};
+
+Request read_request(std::uint64_t client, std::string_view line) {
+  std::vector<std::string> words;
+  for (std::size_t end = 0; end != line.npos;) {
+    end = line.find(' ');
+    words.emplace_back(line.substr(0, end));
+    if (end != line.npos) line.remove_prefix(end + 1);
+  }
+  if (words.size() < 2) throw std::invalid_argument("no request");
+  Request request{client, read_number(words[0]), words[1], {}};
+  request.words.assign(words.begin() + 2, words.end());
+  const auto count = request.words.size();
+  const bool fits = request.verb == "count"                              ? count == 0
+                    : request.verb == "get" || request.verb == "delete" ? count == 1
+                    : request.verb == "set" || request.verb == "add"    ? count == 2
+                    : request.verb == "swap"                             ? count == 3
+                    : request.verb == "check" || request.verb == "wait" ? count >= 1
+                                                                         : false;
+  if (!fits) throw std::invalid_argument("no request");
+  return request;
+}
+
+}  // namespace
+
+std::string write_bytes(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "x";
+  text.reserve(2 * bytes.size() + 1);
+  for (const char each : bytes) {
+    const auto byte = static_cast<unsigned char>(each);
+    text += kDigits[byte / 16];
+    text += kDigits[byte % 16];
+  }
+  return text;
+}
+
+std::string read_bytes(std::string_view text) {
+  if (text.size() % 2 != 1 || text.front() != 'x') throw std::invalid_argument("no bytes");
+  std::string bytes;
+  bytes.reserve(text.size() / 2);
+  for (std::size_t i = 1; i < text.size(); i += 2) {
+    bytes += static_cast<char>(16 * digit(text[i]) + digit(text[i + 1]));
+  }
+  return bytes;
+}
+
+class StoreServer::Serving {
+ public:
+  Serving(const Endpoint& endpoint, std::size_t clients)
+      : door_(endpoint, kStoreDoor, clients),
+        watched_(epoll_create1(EPOLL_CLOEXEC)),
+        end_(eventfd(0, EFD_CLOEXEC)) {
+    watch(end_, kEnd, EPOLL_CTL_ADD, EPOLLIN);
+    watch(door_.descriptor(), kDoor, EPOLL_CTL_ADD, EPOLLIN);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Serving() {
+    eventfd_write(end_, 1);
+    thread_.join();
+    close(end_);
+    close(watched_);
+  }
+
+ private:
+  void watch(int descriptor, std::uint64_t number, int operation, std::uint32_t events) const;
+  void serve();
+  void let_in();
+  void listen_to(std::uint64_t number);
+  void perform(const Request& request);
+  void answer(const Request& request, std::string_view text);
+  void put(const std::string& name, std::string value);
+  bool must_wait(const Request& request);
+
+  FrontDoor door_;
+  int watched_;  ///< epoll
+  int end_;
+  std::uint64_t next_client_ = kFirstClient;
+  std::unordered_map<std::uint64_t, std::unique_ptr<LineSocket>> clients_;
+  std::unordered_map<std::string, std::string> values_;
+  std::unordered_map<std::string, std::vector<Request>> waiting_;  ///< for this name to come
+  std::thread thread_;  ///< last, so that it starts when the others are there
+};
+
+void StoreServer::Serving::watch(int descriptor, std::uint64_t number, int operation,
+                                 std::uint32_t events) const {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = number;
+  epoll_ctl(watched_, operation, descriptor, &event);
+}
+
+void StoreServer::Serving::serve() {
+  for (;;) {
+    epoll_event events[64];
+    const int count = epoll_wait(watched_, events, 64, 1000);
+    for (int i = 0; i < count; ++i) {
+      const auto number = events[i].data.u64;
+      if (number == kEnd) return;
+      if (number != kDoor) listen_to(number);
+    }
+    let_in();  // strangers leave by the clock as well
+  }
+}
+
+void StoreServer::Serving::let_in() {
+  for (Guest& guest : door_.take()) {
+    auto socket = guest.welcome("open");
+    socket->allow(kLongestRequest);
+    const auto number = next_client_++;
+    watch(socket->descriptor(), number, EPOLL_CTL_ADD, EPOLLIN);
+    clients_.emplace(number, std::move(socket));
+  }
+}
+
+void StoreServer::Serving::listen_to(std::uint64_t number) {
+  const auto found = clients_.find(number);
+  if (found == clients_.end()) return;
+  LineSocket& socket = *found->second;
+  try {
+    for (const std::string& line : socket.receive()) perform(read_request(number, line));
+  } catch (const std::exception&) {
+    clients_.erase(number);  // no client of ours says such things
+    return;
+  }
+  if (socket.has_ended()) {
+    clients_.erase(number);
+  } else {
+    watch(socket.descriptor(), number, EPOLL_CTL_MOD,
+          socket.has_to_send() ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  }
+}
+
+void StoreServer::Serving::answer(const Request& request, std::string_view text) {
+  const auto found = clients_.find(request.client);
+  if (found == clients_.end()) return;
+  LineSocket& socket = *found->second;
+  socket.send(fmt::format("{} {}", request.number, text));
+  if (socket.has_to_send()) {
+    watch(socket.descriptor(), request.client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+  }
+}
+
+void StoreServer::Serving::put(const std::string& name, std::string value) {
+  values_[name] = std::move(value);
+  const auto found = waiting_.find(name);
+  if (found == waiting_.end()) return;
+  const auto requests = std::move(found->second);
+  waiting_.erase(found);
+  for (const Request& each : requests) perform(each);
+}
+
+bool StoreServer::Serving::must_wait(const Request& request) {
+  for (const std::string& each : request.words) {
+    const auto name = read_bytes(each);
+    if (values_.contains(name)) continue;
+    waiting_[name].push_back(request);
+    return true;
+  }
+  return false;
+}
+
+void StoreServer::Serving::perform(const Request& request) {
+  if (request.verb == "count") {
+    answer(request, fmt::format("number {}", values_.size()));
+  } else if (request.verb == "set") {
+    put(request.name(), read_bytes(request.words[1]));
+    answer(request, "done");
+  } else if (request.verb == "get") {
+    if (!must_wait(request)) answer(request, "value " + write_bytes(values_[request.name()]));
+  } else if (request.verb == "add") {
+    const auto name = request.name();
+    const auto found = values_.find(name);
+    const auto sum = (found == values_.end() ? 0 : read_number(found->second)) +
+                     read_number(request.words[1]);
+    put(name, fmt::format("{}", sum));
+    answer(request, fmt::format("number {}", sum));
+  } else if (request.verb == "check") {
+    bool are_there = true;
+    for (const std::string& each : request.words) {
+      are_there = are_there && values_.contains(read_bytes(each));
+    }
+    answer(request, are_there ? "yes" : "no");
+  } else if (request.verb == "wait") {
+    if (!must_wait(request)) answer(request, "done");
+  } else if (request.verb == "swap") {
+    const auto name = request.name();
+    const auto expected = read_bytes(request.words[1]);
+    const auto found = values_.find(name);
+    const bool is_expected = found == values_.end() ? expected.empty() : found->second == expected;
+    if (is_expected) put(name, read_bytes(request.words[2]));
+    const auto now = values_.find(name);
+    answer(request, "value " + write_bytes(now == values_.end() ? expected : now->second));
+  } else if (request.verb == "delete") {
+    answer(request, values_.erase(request.name()) > 0 ? "yes" : "no");
+  }
+}
+
+StoreServer::StoreServer(const Endpoint& endpoint, std::size_t clients)
+    : serving_(std::make_unique<Serving>(endpoint, clients)) {}
+
+StoreServer::~StoreServer() = default;
+
+}  // namespace dtool::trainer
