@@ -2,9 +2,9 @@
 # Whoever speaks to a port of a run and is not of it, while the ranks meet and while they train, with noise, lies, much, little or
 # nothing, on hundreds of connections: the run ends well, with the same numbers; nobody is answered; and no port is open at
 # other addresses than the one that was given. With a token, and without one.
+strangers=$(dirname "$(readlink -f "$0")")/strangers.py
 . "$(dirname "$0")/harness.sh"
 command -v ss > /dev/null || { echo "needs ss (iproute2)" >&2; [ -z "${CI:-}" ] || exit 1; exit 77; }
-strangers=$(dirname "$(readlink -f "$0")")/strangers.py
 digits_experiment e.toml data.train_samples=1200 data.test_samples=200 train.epochs=200 checkpoint.every_epochs=0 \
   checkpoint.best=false distributed.all_reduce=\"ring\"
 ulimit -n 4096 2> /dev/null || true
@@ -25,8 +25,8 @@ ended_well() {  # $1: output folder
 
 # The ports of these processes and their workers, as ADDRESS:PORT.
 ports_of() {
-  local pid
-  for pid in "$@" $(for pid in "$@"; do children "$pid"; done); do
+  local pid parent
+  for pid in "$@" $(for parent in "$@"; do children "$parent"; done); do
     ss -ltnpH | awk -v who="pid=$pid," 'index($0, who) { print $4 }'
   done
 }
@@ -42,7 +42,8 @@ strangers_come() {
   mkfifo "$1.held"
   python3 "$strangers" "${ports[@]}" < "$1.held" > "$1.strangers.log" 2>&1 &
   started+=($!)
-  exec {held}> "$1.held"
+  # shellcheck disable=SC2034
+  exec {held}> "$1.held"  # they stay until this test ends
   await 60 "the strangers" grep -q '^done$' "$1.strangers.log"
 }
 nobody_was_answered() { [ "$(cat "$@")" = "$(printf 'done\n%.0s' "$@")" ] || fail "strangers: $(cat "$@")"; }
@@ -58,8 +59,8 @@ metric quiet epoch loss > quiet.losses
 for with in token nothing; do
   unset DTOOL_TOKEN_FILE
   if [ $with = token ]; then
-    (umask 077; echo 0123456789abcdef0123456789abcdef > token)
-    export DTOOL_TOKEN_FILE=$work/token
+    (umask 077; echo 0123456789abcdef0123456789abcdef > secret)
+    export DTOOL_TOKEN_FILE=$work/secret
   fi
   listener=127.0.0.1:$(free_port)
   start 0 "$with"

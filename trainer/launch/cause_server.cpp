@@ -215,10 +215,9 @@ void CauseServer::look_at_the_clock() {
     report(cause);
   }
   if (outcome_) return;
-  const bool all_finished =
-      has_finished_ && all_came_ && std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
-        return peer->has_finished;
-      });
+  const bool all_finished = has_finished_ && all_came_ &&
+                            std::all_of(peers_.begin(), peers_.end(),
+                                        [](const auto& peer) { return peer->has_finished; });
   if (all_finished) return end({});
   if (now - last_said_ < kSignOfLife) return;
   last_said_ = now;
@@ -241,9 +240,10 @@ void CauseServer::look_for_missing_machines() {
     cause.text = fmt::format("no word within {} s from {}", self_.rendezvous_timeout.count(),
                              name_missing_ranks(ranks, self_.workers));
     if (has_told_of_token_) {
-      cause.hint = fmt::format("a process at {} has another run's token: does {} name the same "
-                               "content on every machine?",
-                               door_->other_token_from(), kTokenFileVariable);
+      cause.hint = fmt::format(
+          "a process at {} has another run's token: does {} name the same "
+          "content on every machine?",
+          door_->other_token_from(), kTokenFileVariable);
     }
     all_came_ = false;
     report(cause);

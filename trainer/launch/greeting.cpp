@@ -29,7 +29,8 @@ bool is_hex(std::string_view text, std::size_t size) {
 }
 
 bool is_printable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char each) { return each >= ' ' && each <= '~'; });
+  return std::all_of(text.begin(), text.end(),
+                     [](char each) { return each >= ' ' && each <= '~'; });
 }
 
 constexpr std::size_t kNonce = 32;
@@ -183,14 +184,12 @@ Call call_at(const Endpoint& endpoint, std::string_view door, std::string_view w
       throw std::runtime_error(fmt::format("nobody listens on {}", to_string(endpoint)));
     }
     Call call{descriptor, ""};
-    const Heard heard =
-        greet(descriptor, Greeting(token, std::string(door)), words, call.welcome);
+    const Heard heard = greet(descriptor, Greeting(token, std::string(door)), words, call.welcome);
     if (heard == Heard::welcome) return call;
     close(descriptor);
     if (!crowd_ends) crowd_ends = Clock::now() + kCrowdPatience;
     if (heard == Heard::nonsense || Clock::now() >= *crowd_ends) {
-      throw NotOfThisRun(
-          fmt::format("what listens on {} is not of this run", to_string(endpoint)));
+      throw NotOfThisRun(fmt::format("what listens on {} is not of this run", to_string(endpoint)));
     }
     std::this_thread::sleep_for(some_pause());
   }

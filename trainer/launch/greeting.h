@@ -31,11 +31,11 @@ class Greeting {
  public:
   Greeting(const RunToken& token, std::string door) : token_(&token), door_(std::move(door)) {}
 
-  std::string begin();                                   ///< the first line
-  std::optional<std::string> answer(std::string_view);   ///< to the first line: the second
+  std::string begin();                                  ///< the first line
+  std::optional<std::string> answer(std::string_view);  ///< to the first line: the second
   std::optional<std::string> reply(std::string_view, std::string_view words);  ///< the third
-  std::optional<std::string> hear(std::string_view);     ///< the third line's words
-  std::string welcome(std::string_view words) const;     ///< the fourth line
+  std::optional<std::string> hear(std::string_view);         ///< the third line's words
+  std::string welcome(std::string_view words) const;         ///< the fourth line
   std::optional<std::string> enter(std::string_view) const;  ///< the fourth line's words
 
   /// The first line was in order but for its proof: its sender has another token.
@@ -68,7 +68,8 @@ struct Call {
 Call call_at(const Endpoint& endpoint, std::string_view door, std::string_view words,
              std::chrono::milliseconds patience, const RunToken& token = own_run_token());
 
-/// The words of a line, one blank between each two; absent where it has not so many or one is empty.
+/// The words of a line, one blank between each two; absent where it has not so many or one is
+/// empty.
 std::optional<std::vector<std::string>> split_words(std::string_view line, std::size_t count);
 
 /// A whole number from `least` to `most`, and nothing but that.

@@ -39,9 +39,10 @@ GlooDevice make_gloo_device(const Meeting& meeting) {
   GlooDevice made;
   const auto before = listening_sockets();
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
-  made.device = interface != nullptr ? Gloo::createDeviceForInterface(interface)
-                                     : Gloo::createDeviceForHostname(
-                                           reachable_address(meeting.me(), meeting.members));
+  made.device =
+      interface != nullptr
+          ? Gloo::createDeviceForInterface(interface)
+          : Gloo::createDeviceForHostname(reachable_address(meeting.me(), meeting.members));
   for (const int each : listening_sockets()) {
     if (!before.contains(each)) made.listeners.insert(each);
   }
@@ -60,8 +61,8 @@ c10::intrusive_ptr<CommunicationBackend> connect_gloo(const Meeting& meeting,
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
   const GlooDevice made = make_gloo_device(meeting);
   options->devices = {made.device};
-  const auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(
-      meeting.store, meeting.place.rank, meeting.place.world_size, options);
+  const auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(meeting.store, meeting.place.rank,
+                                                                 meeting.place.world_size, options);
   close_listeners(made.listeners);
   return group;
 }

@@ -59,12 +59,12 @@ Request read_request(std::uint64_t client, std::string_view line) {
   Request request{client, read_number(words[0]), words[1], {}};
   request.words.assign(words.begin() + 2, words.end());
   const auto count = request.words.size();
-  const bool fits = request.verb == "count"                              ? count == 0
+  const bool fits = request.verb == "count"                             ? count == 0
                     : request.verb == "get" || request.verb == "delete" ? count == 1
                     : request.verb == "set" || request.verb == "add"    ? count == 2
-                    : request.verb == "swap"                             ? count == 3
+                    : request.verb == "swap"                            ? count == 3
                     : request.verb == "check" || request.verb == "wait" ? count >= 1
-                                                                         : false;
+                                                                        : false;
   if (!fits) throw std::invalid_argument("no request");
   return request;
 }
@@ -219,8 +219,8 @@ void StoreServer::Serving::perform(const Request& request) {
   } else if (request.verb == "add") {
     const auto name = request.name();
     const auto found = values_.find(name);
-    const auto sum = (found == values_.end() ? 0 : read_number(found->second)) +
-                     read_number(request.words[1]);
+    const auto sum =
+        (found == values_.end() ? 0 : read_number(found->second)) + read_number(request.words[1]);
     put(name, fmt::format("{}", sum));
     answer(request, fmt::format("number {}", sum));
   } else if (request.verb == "check") {
