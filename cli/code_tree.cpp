@@ -74,7 +74,7 @@ class CodePush::Progress : public tree_sync::PushListener {
 
 CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
                    const tree_sync::Tree& tree, const std::vector<std::string>& folders,
-                   tree_sync::Relay relay)
+                   tree_sync::Relay relay, tree_sync::Foreign foreign)
     : console_(console),
       hosts_(hosts),
       progress_(std::make_unique<Progress>(console, folders.size())) {
@@ -83,7 +83,7 @@ CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
                      "on Debian: sudo apt-get install -y openssl");
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
-  steps_ = tree_sync::make_push(hosts, tree, destinations, *progress_, {}, relay);
+  steps_ = tree_sync::make_push(hosts, tree, destinations, *progress_, {}, relay, foreign);
 }
 
 CodePush::~CodePush() = default;

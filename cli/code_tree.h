@@ -26,7 +26,8 @@ tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::str
 class CodePush {
  public:
   CodePush(Console& console, const std::vector<ssh::Host>& hosts, const tree_sync::Tree& tree,
-           const std::vector<std::string>& folders, tree_sync::Relay relay);
+           const std::vector<std::string>& folders, tree_sync::Relay relay,
+           tree_sync::Foreign foreign);
   ~CodePush();
 
   /// What each host is to do for it.

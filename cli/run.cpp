@@ -197,7 +197,8 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   if (wants_sync()) {
     tree = read_code_tree(flags_.excludes, flags_.output_dir);
     const auto relay = flags_.relay ? tree_sync::Relay::yes : tree_sync::Relay::no;
-    push.emplace(console, remote.hosts(), *tree, folders, relay);
+    const auto foreign = flags_.force ? tree_sync::Foreign::overwrite : tree_sync::Foreign::refuse;
+    push.emplace(console, remote.hosts(), *tree, folders, relay, foreign);
   }
   const std::vector<Checked> checked =
       check_hosts(console, remote, needs(folders), push ? &push->steps() : nullptr);

@@ -62,6 +62,9 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_flag("--relay", flags.relay,
                "hosts pass the current folder on to hosts, so that it leaves this machine once")
       ->excludes(no_sync);
+  app.add_flag("--force", flags.force,
+               "overwrite files in the hosts' code folders that are not from dtool and differ")
+      ->excludes(no_sync);
   app.add_flag("--follow", flags.follow,
                "print all machines' logs until the run ends, and return its exit code");
   app.add_flag("--dry_run", flags.dry_run, "say what would run where, and touch nothing");

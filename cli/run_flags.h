@@ -36,6 +36,7 @@ struct RunFlags {
   std::vector<std::string> excludes;
   bool no_sync = false;
   bool relay = false;
+  bool force = false;
   bool follow = false;
   bool dry_run = false;
 };

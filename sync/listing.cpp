@@ -25,8 +25,10 @@ void add_with_end(std::string& text, std::string_view word) {
 }
 
 /// As `find` prints them: its fractions have ten digits.
-void add_file(std::string& text, const std::string& name, const Look& look, const fs::path& root) {
+void add_file(std::string& text, const std::string& name, std::string_view content,
+              const Look& look, const fs::path& root) {
   add_with_end(text, name);
+  text.append(content).append(" ");
   fmt::format_to(std::back_inserter(text), FMT_COMPILE("{} {}.{:09}0 {:o} "), look.size,
                  look.seconds, look.nanoseconds, look.mode & 07777U);
   std::error_code error;
@@ -37,7 +39,7 @@ void add_file(std::string& text, const std::string& name, const Look& look, cons
 void add_folder(std::string& text, std::string_view folder, const OpenFolder& root) {
   add_with_end(text, folder);
   const auto status = root.look_at(std::string(folder));
-  add_with_end(text, status ? fmt::format("{:o}", status->st_mode & 07777U) : "gone");
+  add_with_end(text, status ? fmt::format(" {:o}", status->st_mode & 07777U) : " gone");
 }
 
 std::vector<Entry> entries_in(std::string_view text) {
@@ -47,7 +49,10 @@ std::vector<Entry> entries_in(std::string_view text) {
     const std::size_t name = text.find('\0');
     const std::size_t facts = name == text.npos ? name : text.find('\0', name + 1);
     if (facts == text.npos) return entries;
-    entries.push_back({text.substr(0, name), text.substr(name + 1, facts - name - 1)});
+    const std::string_view word = text.substr(name + 1, facts - name - 1);
+    const std::size_t content = std::min(word.find(' '), word.size());
+    entries.push_back({text.substr(0, name), word.substr(std::min(content + 1, word.size())),
+                       word.substr(0, content)});
     text.remove_prefix(facts + 1);
   }
 }
@@ -86,14 +91,15 @@ std::uint64_t Entry::size() const {
   return size;
 }
 
-Listing list_tree(const Tree& tree) {
+Listing list_tree(const Tree& tree, const std::vector<std::string>& contents) {
   const OpenFolder root(tree.root);
   std::string text;
   std::string_view predecessor;
   for (std::size_t i = 0; i < tree.files.size(); ++i) {
     for_each_new_folder(tree.files[i], predecessor,
                         [&](std::string_view folder) { add_folder(text, folder, root); });
-    add_file(text, tree.files[i], i < tree.looks.size() ? tree.looks[i] : Look{}, tree.root);
+    add_file(text, tree.files[i], i < contents.size() ? contents[i] : "",
+             i < tree.looks.size() ? tree.looks[i] : Look{}, tree.root);
     predecessor = tree.files[i];
   }
   return make_listing(std::move(text));
@@ -125,7 +131,9 @@ Delta find_delta(const std::vector<Entry>& before, const std::vector<Entry>& now
   for (const Entry& entry : now) {
     for (; old != before.end() && old->name < entry.name; ++old) remove(*old);
     const bool is_known = old != before.end() && old->name == entry.name;
-    const bool is_same = is_known && old->facts == entry.facts;
+    const bool has_same_facts = is_known && old->facts == entry.facts;
+    const bool is_same = has_same_facts && old->content == entry.content;
+    if (has_same_facts && !is_same) delta.hides_edits = true;
     if (is_known) ++old;
     if (is_same) continue;
     delta.changed.push_back(entry);

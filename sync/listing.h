@@ -1,5 +1,5 @@
-// What a tree looks like, file by file, without what is in the files: by this launcher and hosts
-// tell whether a host has the tree, and what it lacks.
+// What a tree looks like, file by file: by this the launcher and hosts tell whether a host has the
+// tree, and what it lacks.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,8 @@ struct Entry {
   std::string_view name;  ///< relative to the root; a folder's ends with a slash
   /// Of a file: size, time to the nanosecond, mode, target; of a folder: mode.
   std::string_view facts;
+  /// What is in it: Contents' word. Empty of links, of folders, and where nobody asked.
+  std::string_view content = {};
 
   bool is_folder() const { return name.ends_with('/'); }
   std::uint64_t size() const;  ///< 0 of a folder
@@ -25,15 +27,17 @@ struct Entry {
 
 /// A tree at the time when it was listed.
 struct Listing {
-  std::unique_ptr<const std::string> text;  ///< name and facts of each entry, each ended by a NUL
+  /// Of each entry its name, and its content, a blank and its facts; each ended by a NUL.
+  std::unique_ptr<const std::string> text;
   std::vector<Entry> entries;  ///< sorted bytewise: a folder comes before what is in it
   std::string fingerprint;     ///< SHA-256 of the text, in hex
   std::string digest;          ///< SHA-256 of found_text(entries), in hex
 };
 
 /// Lists the tree's files as they were when it was read (one that nobody looked at is empty and
-/// ages old: no host's file looks like it), and their folders as they are now.
-Listing list_tree(const Tree& tree);
+/// ages old: no host's file looks like it), and their folders as they are now. `contents` has a
+/// word for each of the tree's files, or none at all.
+Listing list_tree(const Tree& tree, const std::vector<std::string>& contents = {});
 
 /// The listing that has this text.
 Listing make_listing(std::string text);
@@ -49,6 +53,7 @@ struct Delta {
   std::uint64_t rewritten = 0;            ///< of those among them that the earlier tree has, too
   bool changes_names = false;             ///< files were added or removed
   bool swaps_kinds = false;               ///< a file became a folder, or a folder a file
+  bool hides_edits = false;  ///< a file has other content, and the size and time that it had
 };
 
 /// Calls `action` with each folder, slash included, that `name` is in and its predecessor is not.

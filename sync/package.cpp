@@ -194,6 +194,11 @@ const Package* Packages::get(const std::string& basis, Compression compression, 
   return found->second ? &*found->second : nullptr;
 }
 
+bool Packages::hides_edits(const std::string& basis) const {
+  const auto before = kept_listing(basis, kept_folder());
+  return before && find_delta(before->entries, now_.entries).hides_edits;
+}
+
 const Package* Packages::guess() {
   const auto basis = last_kept(tree_.root, kept_folder());
   if (basis == now_.fingerprint) return nullptr;

@@ -74,6 +74,9 @@ class Packages {
   /// it is the tree that is sent now, and where to send so much in vain would be a waste.
   const Package* guess();
   void clear() { packages_.clear(); }
+  /// Whether a file was edited since the tree of that fingerprint and kept its size and time, as
+  /// far as this launcher knows that tree: rsync would miss it.
+  bool hides_edits(const std::string& basis) const;
 
  private:
   const Tree& tree_;

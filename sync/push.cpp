@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <utility>
 
+#include "ssh/home_folder.h"
 #include "ssh/quote.h"
 #include "ssh/random_hex.h"
 #include "ssh/script.h"
+#include "sync/contents.h"
 #include "sync/listing.h"
 #include "sync/package.h"
 #include "sync/push_steps.h"
@@ -19,7 +23,7 @@ namespace dtool::tree_sync {
 namespace {
 
 /// `await`: for a host that it can have the package from.
-enum class Step { ask, await, unpack, prepare, send, prune, done };
+enum class Step { ask, await, unpack, prepare, compare, send, prune, done };
 
 /// How soon a host that has to wait for others asks again.
 constexpr std::chrono::milliseconds kAskAgain{20};
@@ -38,7 +42,9 @@ struct Slot {
   bool follows = false;  ///< one that has: the tree is there, and as many as like may see to it
   const Package* package = nullptr;  ///< that it is sent: with the question a guess
   RelayPart part = {};
-  std::string lock = {};
+  Prepared prepared = {};
+  bool has_compared = false;  ///< with the files there that dtool did not put there
+  Differences differences = {};
   ssh::HostResult result = {};
   Pushed pushed = {};
   ProgressReader progress = {};
@@ -50,7 +56,7 @@ class Push : public Pushing {
  public:
   Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
        const std::vector<Destination>& destinations, PushListener& listener,
-       const ssh::TaskOptions& options, Relay relay);
+       const ssh::TaskOptions& options, Relay relay, Foreign foreign);
 
   ssh::Task first_task(std::size_t host) const override { return task(*by_host_.at(host)); }
   std::vector<ssh::HostResult> finish(ssh::Remote& remote) override;
@@ -70,6 +76,8 @@ class Push : public Pushing {
   Step after_ask(Slot& slot);
   Step take_part(Slot& slot);
   Step after_unpack(Slot& slot);
+  Step after_compare(Slot& slot);
+  Same same_for(const Slot& slot) const;
   const Package* package_for(const Slot& slot);
   Relaying* relaying_of(const Slot& slot);
 
@@ -81,6 +89,7 @@ class Push : public Pushing {
   bool is_kept_ = false;
   Packages packages_;
   const Relay relay_;
+  const Foreign foreign_;
   std::map<const Package*, Relaying> relayings_;  ///< of sealed packages
   std::vector<Missed> missed_;                    ///< beside what relayings_ know
   mutable Names names_;
@@ -90,14 +99,26 @@ class Push : public Pushing {
   std::map<std::size_t, Slot*> by_host_;
 };
 
+/// None where all destinations are the tree itself: nothing is to be sent.
+std::vector<std::string> contents_for(const std::vector<ssh::Host>& hosts, const Tree& tree,
+                                      const std::vector<Destination>& destinations) {
+  const auto is_the_tree = [&](const Destination& each) {
+    return hosts.at(each.host).is_local && each.folder == tree.root.native();
+  };
+  if (std::ranges::all_of(destinations, is_the_tree)) return {};
+  const std::filesystem::path home = ssh::home_folder();
+  return read_contents(tree, home / ".dtool" / "contents", std::time(nullptr));
+}
+
 Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
            const std::vector<Destination>& destinations, PushListener& listener,
-           const ssh::TaskOptions& options, Relay relay)
+           const ssh::TaskOptions& options, Relay relay, Foreign foreign)
     : hosts_(hosts),
       tree_(tree),
-      listing_(list_tree(tree)),
+      listing_(list_tree(tree, contents_for(hosts, tree, destinations))),
       packages_(tree_, listing_),
       relay_(relay),
+      foreign_(foreign),
       names_(tree),
       listener_(listener),
       options_(options) {
@@ -183,17 +204,31 @@ ssh::Command Push::command(const Slot& slot, const Place& place) const {
 
 ssh::Task Push::task(const Slot& slot) const {
   const auto& [host, folder] = slot.destination;
-  const Place place{folder, listing_.fingerprint, listing_.digest};
-  if (slot.step != Step::send) {
+  const bool looks = foreign_ == Foreign::refuse && !slot.has_compared;
+  const Place place{folder, looks ? ForeignFiles::look : ForeignFiles::leave, listing_.fingerprint,
+                    listing_.digest};
+  if (slot.step != Step::send && slot.step != Step::compare) {
     ssh::TaskOptions options{options_.timeout};
     // What unpacks goes on for as long as something comes, and has a limit of its own.
     if (slot.step != Step::unpack && !options.timeout) options.timeout = kPatience;
     return {host, command(slot, place), options};
   }
   const Link link = hosts_.at(host).is_local ? Link::local : Link::network;
-  const Turn turn{slot.lock, listing_.fingerprint};
   const ssh::TaskOptions not_kept{options_.timeout, ssh::KeepOutput::no};
-  return {host, push_program(tree_, folder, link, turn), not_kept};
+  if (slot.step == Step::compare)
+    return {host, compare_program(tree_, folder, link, slot.prepared.foreign), not_kept};
+  const Turn turn{slot.prepared.lock, listing_.fingerprint};
+  return {host, push_program(tree_, folder, link, turn, same_for(slot)), not_kept};
+}
+
+/// Where files were touched there, or nobody knows where they come from, size and time prove
+/// nothing.
+Same Push::same_for(const Slot& slot) const {
+  const Asked& asked = slot.asked;
+  const bool is_proven =
+      asked.state == Asked::State::empty ||
+      (asked.state == Asked::State::known && !packages_.hides_edits(asked.basis));
+  return is_proven ? Same::size_and_time : Same::content;
 }
 
 void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
@@ -202,9 +237,13 @@ void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view byte
   if (relaying != nullptr && stream == ssh::Stream::out) {
     if (const auto received = relaying->heard(host, bytes)) listener_.on_sent(host, *received);
   }
-  if (slot.step != Step::send) return;
+  if (slot.step != Step::send && slot.step != Step::compare) return;
   if (stream == ssh::Stream::err) {
     slot.err += bytes;
+    return;
+  }
+  if (slot.step == Step::compare) {
+    slot.differences.add(bytes);
     return;
   }
   constexpr std::size_t kTail = 4096;  // rsync's figures at the end take 700 bytes
@@ -223,7 +262,8 @@ void Push::on_input(std::size_t host, const ssh::Transferred& input) {
 std::optional<ssh::NextTask> Push::next_task(std::size_t host, const ssh::HostResult& result) {
   Slot& slot = *by_host_.at(host);
   slot.result = result;
-  if (slot.step == Step::send) slot.result.err = slot.err;
+  if (slot.step == Step::send || slot.step == Step::compare)
+    slot.result.err = std::exchange(slot.err, {});
   slot.step = next_step(slot);
   slot.result.out.clear();
   if (slot.step == Step::done) return std::nullopt;
@@ -310,6 +350,17 @@ Step Push::after_unpack(Slot& slot) {
   return Step::done;
 }
 
+/// Where all that dtool did not put there is as the tree's, it may become dtool's.
+Step Push::after_compare(Slot& slot) {
+  explain(slot.result);
+  if (!slot.result.ok()) return Step::done;
+  slot.has_compared = true;
+  const Differences& found = slot.differences;
+  if (found.count() == 0) return Step::prepare;
+  set_foreign(slot.result, slot.destination.folder, found.count(), found.first());
+  return Step::done;
+}
+
 Step Push::next_step(Slot& slot) {
   switch (slot.step) {
     case Step::ask:
@@ -319,8 +370,11 @@ Step Push::next_step(Slot& slot) {
     case Step::unpack:
       return after_unpack(slot);
     case Step::prepare:
-      slot.lock = read_prepared(slot.result).value_or("");
-      return slot.lock.empty() ? Step::done : Step::send;
+      slot.prepared = read_prepared(slot.result).value_or(Prepared{});
+      if (!slot.prepared.foreign.empty() && !slot.has_compared) return Step::compare;
+      return slot.prepared.lock.empty() ? Step::done : Step::send;
+    case Step::compare:
+      return after_compare(slot);
     case Step::send:
       explain(slot.result);
       slot.pushed.sent = read_sent(slot.out_tail);
@@ -357,8 +411,8 @@ std::optional<ssh::Answers> answers_of(ssh::HostResult& result) {
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    PushListener& listener, const ssh::TaskOptions& options,
-                                   Relay relay) {
-  return std::make_unique<Push>(hosts, tree, destinations, listener, options, relay);
+                                   Relay relay, Foreign foreign) {
+  return std::make_unique<Push>(hosts, tree, destinations, listener, options, relay, foreign);
 }
 
 }  // namespace dtool::tree_sync

@@ -50,6 +50,10 @@ struct PushListener {
 /// host.
 enum class Relay { no, yes };
 
+/// What becomes of files on a host that dtool did not put there, that bear names of the tree's, and
+/// that differ from the tree's: the host fails and names them, or they are overwritten.
+enum class Foreign { refuse, overwrite };
+
 /// A push whose hosts each go from step to step without waiting for one another. A listener that
 /// has them do other things before it hands on to this what it is told of those that have begun.
 struct Pushing : ssh::Listener {
@@ -63,9 +67,10 @@ struct Pushing : ssh::Listener {
   virtual std::vector<Missed> missed() const { return {}; }
 };
 
-/// Sends `tree` to all destinations, at most one a host. A file of the tree replaces whatever bears
-/// its name there, except a folder with something in it that dtool did not send. Nothing is deleted
-/// on a host where the sending failed. Where rsync failed, `exit_code` is its exit code and `error`
+/// Sends `tree` to all destinations, at most one a host. A file of the tree replaces what dtool put
+/// there under its name, and what has the same content; of other files `foreign` tells. A folder
+/// with something in it that dtool did not send is never replaced. Nothing is deleted on a host
+/// where the sending failed. Where rsync failed, `exit_code` is its exit code and `error`
 /// its own words.
 /// `hosts` are the Remote's. The timeout in `options` is for each of a host's steps. Throws
 /// std::invalid_argument on a folder that is neither absolute nor from `~/`, and on two
@@ -73,7 +78,7 @@ struct Pushing : ssh::Listener {
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    PushListener& listener, const ssh::TaskOptions& options,
-                                   Relay relay = Relay::no);
+                                   Relay relay = Relay::no, Foreign foreign = Foreign::refuse);
 
 /// The answers of a script of this folder's. Nothing where it failed; then `result` is given its
 /// error and hint.

@@ -1,6 +1,7 @@
 #include "sync/push_steps.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -28,7 +29,8 @@ std::string preamble(const Place& place) {
 /// step of its own.
 std::string for_changes(const Place& place, const std::string& lock) {
   std::string text =
-      fmt::format("digest={}\nknown_lock={}\n", ssh::quote(place.digest), ssh::quote(lock));
+      fmt::format("digest={}\nknown_lock={}\nforeign={}\n", ssh::quote(place.digest),
+                  ssh::quote(lock), place.foreign == ForeignFiles::look ? "look" : "leave");
   return text.append(scripts::kChanges);
 }
 
@@ -171,6 +173,16 @@ ssh::Command unpack_command(const Package& package, const Asked& host, const Pla
   return part.parent ? ssh::bash(text) : ssh::bash(text, package.stream);
 }
 
+void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
+                 const std::vector<std::string>& first) {
+  result.exit_code = 1;
+  result.error = fmt::format("{} in {} {} not from dtool and {} from the code tree: {}{}",
+                             count == 1 ? "a file" : fmt::format("{} files", count), folder,
+                             count == 1 ? "is" : "are", count == 1 ? "differs" : "differ",
+                             fmt::join(first, ", "), count > first.size() ? ", …" : "");
+  result.hint = "--force overwrites; to keep them, move them away or give another --code_path";
+}
+
 std::optional<Unpacked> read_unpacked(ssh::HostResult& result) {
   // The package could not be made here; whether rsync can read the tree it tells itself.
   if (result.failure == ssh::Failure::local_program) return Unpacked{false, 0, result.error};
@@ -178,6 +190,11 @@ std::optional<Unpacked> read_unpacked(ssh::HostResult& result) {
   const auto answers = ssh::read_answers(result.out);
   if (ssh::find_answer(answers, "error")) {
     answers_of(result);
+    return std::nullopt;
+  }
+  if (const auto count = ssh::find_number<std::size_t>(answers, "foreign")) {
+    const auto folder = ssh::find_answer(answers, "foreign_folder").value_or("the folder");
+    set_foreign(result, folder, *count, ssh::every_answer(answers, "foreign_file"));
     return std::nullopt;
   }
   const auto removed = ssh::find_number<std::size_t>(answers, "removed");
@@ -189,11 +206,12 @@ ssh::Command prepare_command(Names& names, const Asked& host, const Place& place
   return with_names(scripts::kPrepare, names, host, place);
 }
 
-std::optional<std::string> read_prepared(ssh::HostResult& result) {
+std::optional<Prepared> read_prepared(ssh::HostResult& result) {
   const auto answers = answers_of(result);
   if (!answers) return std::nullopt;
+  if (const auto foreign = ssh::find_answer(*answers, "foreign")) return Prepared{"", *foreign};
   const auto lock = ssh::find_answer(*answers, "lock");
-  if (lock && ssh::find_answer(*answers, "prepared")) return lock;
+  if (lock && ssh::find_answer(*answers, "prepared")) return Prepared{*lock};
   set_no_answer(result);
   return std::nullopt;
 }

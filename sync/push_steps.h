@@ -16,9 +16,14 @@
 
 namespace dtool::tree_sync {
 
+/// What is done about the files on a host that dtool did not put there: `look` for them, or `leave`
+/// them out of account, since all were found to be as the tree's or may be overwritten.
+enum class ForeignFiles { look, leave };
+
 /// What all steps on one host are about.
 struct Place {
-  std::string folder;                  ///< on the host: absolute, or from `~/`
+  std::string folder;  ///< on the host: absolute, or from `~/`
+  ForeignFiles foreign = ForeignFiles::leave;
   std::string fingerprint;             ///< Listing's
   std::string digest;                  ///< likewise
   std::chrono::seconds patience{300};  ///< with a package of which not a byte more comes
@@ -70,6 +75,11 @@ struct Unpacked {
 /// Nothing where the host failed and rsync would be of no help; then `result` has the error.
 std::optional<Unpacked> read_unpacked(ssh::HostResult& result);
 
+/// Has the host fail: `count` files are there that dtool did not put there and that differ from the
+/// tree's; `first` names a few of them.
+void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
+                 const std::vector<std::string>& first);
+
 /// The names of a tree's files on their way to hosts, made once.
 class Names {
  public:
@@ -82,12 +92,17 @@ class Names {
 };
 
 /// Before rsync: notes which files are about to come, and makes way for those that stand where
-/// folders were.
+/// folders were. Under ForeignFiles::look it does nothing where there are such files.
 ssh::Command prepare_command(Names& names, const Asked& host, const Place& place);
 
-/// The lock behind which rsync has to run. Nothing where it failed; then `result` is given its
-/// error and hint.
-std::optional<std::string> read_prepared(ssh::HostResult& result);
+/// What prepare_command found.
+struct Prepared {
+  std::string lock;          ///< behind which rsync has to run; empty where nothing was done yet
+  std::string foreign = {};  ///< then: the file there that names the files dtool did not put there
+};
+
+/// Nothing where it failed; then `result` is given its error and hint.
+std::optional<Prepared> read_prepared(ssh::HostResult& result);
 
 /// After rsync: deletes what an earlier push sent and the tree no longer has, and notes that the
 /// tree is whole.

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "ssh/quote.h"
 
@@ -71,10 +72,20 @@ std::string hint_for(int exit_code, std::string_view sentence) {
   return broke_off ? "the transfer broke off; the next push takes it up again" : "";
 }
 
+/// $0 is the file of names. rsync itself is given a word that needs no quoting.
+constexpr std::string_view kOpenNames = "exec 3< \"$0\" && exec rsync \"$@\"";
+
+/// Level 1: zstd keeps up with a 1 Gbit/s network, and zlib, all that rsync before 3.2 has, is not
+/// too slow.
+void compress(ssh::LocalProgram& program, Link link) {
+  std::vector<std::string>& words = program.arguments;
+  if (link == Link::network) words.insert(words.end(), {"-z", "--zl=1"});
+}
+
 }  // namespace
 
 ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link,
-                               const Turn& turn) {
+                               const Turn& turn, Same same) {
   ssh::LocalProgram program;
   // The folder stands in the command line and not among rsync's arguments, because quote() is the
   // one way through every login shell, and rsync versions differ in theirs.
@@ -103,9 +114,8 @@ ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link l
       "--no-human-readable",
       "--outbuf=N",
   };
-  // Level 1: zstd keeps up with a 1 Gbit/s network, and zlib, all that rsync before 3.2 has,
-  // is not too slow.
-  if (link == Link::network) program.arguments.insert(program.arguments.end(), {"-z", "--zl=1"});
+  if (same == Same::content) program.arguments.emplace_back("--checksum");
+  compress(program, link);
   if (link == Link::local) program.arguments.emplace_back("--whole-file");
   program.arguments.push_back(tree.root.native() + "/");
   program.arguments.emplace_back("dtool:.");
@@ -115,6 +125,50 @@ ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link l
     program.input += '\0';
   }
   return program;
+}
+
+ssh::LocalProgram compare_program(const Tree& tree, std::string_view folder, Link link,
+                                  std::string_view names) {
+  ssh::LocalProgram program;
+  program.arguments = {
+      "rsync",
+      "-e",
+      std::string(ssh::kRemoteShell),
+      fmt::format("--rsync-path=cd {} && exec bash --norc -c {} {}", ssh::quote_path(folder),
+                  ssh::quote(kOpenNames), ssh::quote(names)),
+      "--files-from=:/proc/self/fd/3",
+      "--from0",
+      "--dry-run",
+      "--checksum",
+      "--existing",
+      "--links",
+      "--out-format=%i %n",
+      "--remote-option=--timeout=300",
+      "--outbuf=N",
+  };
+  compress(program, link);
+  program.arguments.push_back(tree.root.native() + "/");
+  program.arguments.emplace_back("dtool:.");
+  return program;
+}
+
+void Differences::add(std::string_view piece) {
+  constexpr std::size_t kFlags = 11;  // `<fcst......`, a blank, and the name
+  constexpr std::size_t kMostNamed = 10;
+  constexpr std::size_t kLongestLine = 8192;
+  for (const char each : piece) {
+    if (each != '\n') {
+      if (line_.size() < kLongestLine) line_ += each;
+      continue;
+    }
+    const std::string line = std::exchange(line_, {});
+    // A file or link that would be changed (`c`: other content), or put in the place of something
+    // of another kind (`+`).
+    const bool differs = line.size() > kFlags + 1 && (line[0] == '<' || line[0] == 'c') &&
+                         (line[2] == 'c' || line[2] == '+');
+    if (!differs) continue;
+    if (++count_ <= kMostNamed) first_.push_back(line.substr(kFlags + 1));
+  }
 }
 
 Sent read_sent(std::string_view out) {
@@ -146,7 +200,7 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
       "--outbuf=N",
   };
   std::vector<std::string>& words = program.arguments;
-  if (link == Link::network) words.insert(words.end(), {"-z", "--zl=1"});
+  compress(program, link);
   if (!source.file.empty()) {
     words.insert(words.end(), {"--no-recursive", "--files-from=-", "--from0"});
     program.input = '/' + source.file + '\0';

@@ -24,11 +24,35 @@ struct Turn {
   std::string tree;  ///< the fingerprint of this one
 };
 
+/// By what rsync knows a file that need not be sent: by size and time (to the nanosecond), or by
+/// what is in it, for which both sides read all files.
+enum class Same { size_and_time, content };
+
 /// The rsync that sends `tree` into `folder` of a host, which must be there. `folder` is absolute
-/// or from `~/`. Files of the same size and time (to the nanosecond) are not sent; permissions and
-/// times are kept, owners are not; all new files take their places together at the end.
+/// or from `~/`. Permissions and times are kept, owners are not; all new files take their places
+/// together at the end.
 ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link,
-                               const Turn& turn);
+                               const Turn& turn, Same same);
+
+/// The rsync that compares the files of `folder` that the host's file `names` names, each ended by
+/// a NUL, with those of `tree`, and changes nothing. Differences has what it prints.
+ssh::LocalProgram compare_program(const Tree& tree, std::string_view folder, Link link,
+                                  std::string_view names);
+
+/// Reads the output of compare_program as it comes, in pieces cut anywhere.
+class Differences {
+ public:
+  void add(std::string_view piece);
+
+  std::size_t count() const { return count_; }
+  /// The first few files that differ, as rsync prints their names.
+  const std::vector<std::string>& first() const { return first_; }
+
+ private:
+  std::string line_;  ///< that has not ended yet
+  std::size_t count_ = 0;
+  std::vector<std::string> first_;
+};
 
 /// What a host has that is to be brought here.
 struct Source {

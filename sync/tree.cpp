@@ -88,8 +88,7 @@ void Reader::sort() {
 
 void Reader::keep(std::string name, const struct stat& status) {
   tree_.files.push_back(std::move(name));
-  tree_.looks.push_back({static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec,
-                         static_cast<std::uint32_t>(status.st_mtim.tv_nsec), status.st_mode});
+  tree_.looks.push_back(look_of(status));
 }
 
 /// A repository's own; whatever else bears that name is not.
@@ -214,6 +213,17 @@ fs::path real_folder(const fs::path& root) {
 }
 
 }  // namespace
+
+Look look_of(const struct stat& status) {
+  const auto nanoseconds = [](long count) { return static_cast<std::uint32_t>(count); };
+  return {static_cast<std::uint64_t>(status.st_size),
+          status.st_mtim.tv_sec,
+          nanoseconds(status.st_mtim.tv_nsec),
+          status.st_mode,
+          status.st_ino,
+          status.st_ctim.tv_sec,
+          nanoseconds(status.st_ctim.tv_nsec)};
+}
 
 Tree read_tree(const fs::path& root, const std::vector<std::string>& excludes) {
   Tree tree = Reader(real_folder(root), excludes).read();

@@ -1,6 +1,8 @@
 // The code tree: which files of a folder go to the hosts.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -8,13 +10,18 @@
 
 namespace dtool::tree_sync {
 
-/// What a listing tells of a file beside its name.
+/// What lstat(2) tells of a file, as far as it matters here.
 struct Look {
   std::uint64_t size = 0;    ///< bytes
   std::int64_t seconds = 0;  ///< and nanoseconds since 1970, when it was changed last
   std::uint32_t nanoseconds = 0;
   std::uint32_t mode = 0;  ///< with the file's type
+  std::uint64_t inode = 0;
+  std::int64_t change_seconds = 0;  ///< and nanoseconds: its last change of any kind (ctime)
+  std::uint32_t change_nanoseconds = 0;
 };
+
+Look look_of(const struct stat& status);
 
 /// The files of one folder. Folders are there because files are in them; an empty one is not sent.
 struct Tree {

@@ -80,6 +80,7 @@ if(DTOOL_TESTS)
 
   # The sync folder's, apart.
   add_executable(sync_tests
+    tests/unit/contents_test.cpp
     tests/unit/exclude_test.cpp
     tests/unit/kept_listings_test.cpp
     tests/unit/listing_test.cpp
@@ -100,6 +101,7 @@ endif()
 # ---- tests/fuzz: spoilt input for each parser, the same on every run
 if(DTOOL_TESTS)
   add_executable(fuzz_tests
+    tests/fuzz/answers_fuzz.cpp
     tests/fuzz/client_config_fuzz.cpp
     tests/fuzz/config_kwargs_fuzz.cpp
     tests/fuzz/host_pattern_fuzz.cpp
@@ -335,6 +337,7 @@ if(DTOOL_TESTS)
       status_tells_how_each_machine_is
       status_watches_until_the_run_ends
       hosts_pass_the_tree_on_to_hosts
+      files_that_dtool_did_not_send_are_not_overwritten
       sync_sends_each_host_what_it_lacks
       the_next_command_opens_no_connection
       text_from_outside_does_not_steer_the_terminal

@@ -58,6 +58,32 @@ receive() {
   [[ $codes == '0 0' || $codes == '141 0' ]]
 }
 
+# $1: a name, $2: a folder. Whether the file or link there has what the one here has.
+is_like() {
+  if [[ -L $1 || -L $2/$1 ]]; then
+    [[ -L $1 && -L $2/$1 && $(readlink -n -- "$1"; echo .) = "$(readlink -n -- "$2/$1"; echo .)" ]]
+  else
+    cmp -s -- "$1" "$2/$1"
+  fi
+}
+
+# $1: a list of names that come. Ends the script where files that dtool did not put there bear some of them and differ.
+refuse_foreign() {
+  local name found=() folder=$PWD
+  [ "$foreign" = look ] || return 0
+  while IFS= read -r -d '' name; do
+    [[ -e $name || -L $name ]] || continue
+    [[ ! -d $name || -L $name ]] || continue  # a folder is never replaced
+    is_like "./$name" "$staging/tree" || found+=("$name")
+  done < "$1"
+  [ ${#found[@]} != 0 ] || return 0
+  answer foreign "${#found[@]}"
+  [[ $folder != "$HOME"/* ]] || folder='~'${folder#"$HOME"}
+  answer foreign_folder "$folder"
+  for name in "${found[@]:0:10}"; do answer foreign_file "$name"; done
+  exit 0
+}
+
 # Names that come now are in the manifest before the files are there, so that whatever stays behind is known as dtool's.
 note_names() {
   local name
@@ -66,6 +92,7 @@ note_names() {
   only_in "$manifest" "$work/removed" "$work/kept"
   sort -zmu "$work/kept" "$work/incoming" > "$work/new" || fail_to_write
   only_in "$work/incoming" "$manifest" "$work/added"
+  refuse_foreign "$work/added"
   while IFS= read -r -d '' name; do
     [[ -e $name || -L $name ]] || printf '%s\0' "$name"
   done < "$work/added" > "$work/coming" || fail_to_write

@@ -5,6 +5,17 @@ command -v rsync > /dev/null || fail "rsync is not installed" "apt-get install r
 enter_destination
 find_manifest
 take_names
+# What comes and was never put there by dtool, though something bears its name.
+only_in "$work/new" "$work/old" "$work/added"
+foreign_files=${lock%.lock}.foreign
+while IFS= read -r -d '' name; do
+  if [[ -L $name || (-e $name && ! -d $name) ]]; then printf '%s\0' "$name"; fi
+done < "$work/added" > "$foreign_files" || fail_to_write
+if [ -s "$foreign_files" ] && [ "$foreign" = look ]; then
+  answer foreign "$foreign_files"
+  exit 0
+fi
+rm -f -- "$foreign_files"
 printf '%s\n' "$tree" > "$lock" || fail_to_write
 answer lock "$lock"
 : > "$whole"
@@ -13,9 +24,8 @@ if cmp -s "$work/old" "$work/new"; then
   exit 0
 fi
 
-# What stands there already became nobody's by being named: it is dtool's once rsync has been over it.
+# What stands there already becomes dtool's once rsync has been over it.
 declare -A in_the_way=()
-only_in "$work/new" "$work/old" "$work/added"
 while IFS= read -r -d '' name; do
   if [[ -d $name && ! -L $name ]]; then
     in_the_way[/$name]=yes

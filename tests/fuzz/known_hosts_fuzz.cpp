@@ -29,7 +29,7 @@ TEST(KnownHostsFuzz, NoLineIsLeftOutThatLibsshWouldTake) {
        "\r"});
   tests::TemporaryFolder folder;
   int taken = 0;
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < fuzz::rounds(4000); ++i) {
     std::string line = mutator.next();
     line = line.substr(0, line.find_first_of(std::string("\n\0", 2)));
     KnownHostsFile file(folder.write("known_hosts", line + "\n"));

@@ -1,8 +1,10 @@
-// Spoils texts at random, the same way on every run: what the fuzz tests feed to the parsers.
+// Spoils texts at random, the same way on every run: what the fuzz tests feed to the parsers. With
+// DTOOL_FUZZ_TIMES=1000 and another DTOOL_FUZZ_SEED they take longer and see other texts.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -10,6 +12,18 @@
 #include <vector>
 
 namespace dtool::fuzz {
+
+/// `count` texts, or DTOOL_FUZZ_TIMES as many.
+inline int rounds(int count) {
+  const char* times = std::getenv("DTOOL_FUZZ_TIMES");
+  return count * (times == nullptr ? 1 : std::max(1, std::atoi(times)));
+}
+
+/// DTOOL_FUZZ_SEED, or the usual one.
+inline unsigned seed() {
+  const char* seed = std::getenv("DTOOL_FUZZ_SEED");
+  return seed == nullptr ? 20'261'121U : static_cast<unsigned>(std::atoi(seed));
+}
 
 class Mutator {
  public:
@@ -64,7 +78,7 @@ class Mutator {
 
   std::vector<std::string> seeds_;
   std::vector<std::string> tokens_;
-  std::mt19937 random_{20'261'121};
+  std::mt19937 random_{seed()};
 };
 
 /// How many texts a parser took and how many it refused: a test in which either is 0 tests nothing.
@@ -78,7 +92,7 @@ struct Tally {
 template <typename Refusal, typename Parse>
 Tally feed(Mutator& mutator, int count, Parse&& parse) {
   Tally tally;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < rounds(count); ++i) {
     const std::string text = mutator.next();
     try {
       parse(text);

@@ -1,0 +1,124 @@
+#include "sync/contents.h"
+
+#include <fcntl.h>
+#include <fmt/compile.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "ssh/owned_fd.h"
+#include "ssh/sha256.h"
+#include "sync/kept_files.h"
+#include "sync/open_folder.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kWord = 32;  // hex digits
+/// A file that was written so lately could be written again within the same tick of its clock.
+constexpr std::int64_t kCoarsestClock = 2;  // seconds
+
+/// By which a file is known to be the one that was read, untouched.
+std::string identity(const Look& look) {
+  return fmt::format(FMT_COMPILE("{} {} {}.{} {}.{} "), look.inode, look.size, look.seconds,
+                     look.nanoseconds, look.change_seconds, look.change_nanoseconds);
+}
+
+/// The words that were kept, in the order of the files' names.
+class Kept {
+ public:
+  explicit Kept(const fs::path& path, const fs::path& root) {
+    std::ifstream file(path, std::ios::binary);
+    text_.assign(std::istreambuf_iterator<char>(file), {});
+    rest_ = text_;
+    if (next() != root.native()) rest_ = {};
+    name_ = next();
+  }
+
+  /// The word for that file; nothing where it has changed. To be asked in the names' order.
+  std::string_view find(const std::string& name, const std::string& identity) {
+    for (; !name_.empty() && name_ < name; name_ = next()) next();
+    if (name_ != name) return {};
+    const std::string_view known = next();
+    name_ = next();
+    const bool holds = known.size() == identity.size() + kWord && known.starts_with(identity);
+    return holds ? known.substr(identity.size()) : std::string_view{};
+  }
+
+ private:
+  /// Up to the next NUL; empty at the end.
+  std::string_view next() {
+    const std::size_t end = rest_.find('\0');
+    const std::string_view word = rest_.substr(0, end);
+    rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
+    return word;
+  }
+
+  std::string text_;
+  std::string_view rest_;
+  std::string_view name_;  ///< whose identity and word come next
+};
+
+/// Nothing where it cannot be read, or is another file than the one that was looked at.
+std::string read_content(const OpenFolder& root, const std::string& name, const Look& look) {
+  const ssh::OwnedFd fd(
+      ::openat(root.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd) return {};
+  ssh::Sha256 sha;
+  std::string bytes(std::size_t{1} << 16, '\0');
+  for (;;) {
+    const ssize_t count = ::read(fd.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return {};
+    if (count == 0) break;
+    sha.add({bytes.data(), static_cast<std::size_t>(count)});
+  }
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0 || identity(look_of(status)) != identity(look)) return {};
+  return sha.hex().substr(0, kWord);
+}
+
+std::string file_name(const fs::path& root) {
+  ssh::Sha256 sha;
+  sha.add(root.native());
+  return sha.hex();
+}
+
+}  // namespace
+
+std::vector<std::string> read_contents(const Tree& tree, const fs::path& folder, std::time_t now) {
+  const OpenFolder root(tree.root);
+  Kept kept(folder / file_name(tree.root), tree.root);
+  const std::int64_t young = now - kCoarsestClock;
+  std::vector<std::string> words(tree.files.size());
+  std::string text;
+  bool is_new = false;
+  for (std::size_t i = 0; i < tree.files.size() && i < tree.looks.size(); ++i) {
+    const Look& look = tree.looks[i];
+    if (!S_ISREG(look.mode)) continue;
+    const std::string known_by = identity(look);
+    words[i] = kept.find(tree.files[i], known_by);
+    if (words[i].empty()) {
+      words[i] = read_content(root, tree.files[i], look);
+      if (words[i].empty() || look.change_seconds >= young) continue;
+      is_new = true;
+    }
+    text.append(tree.files[i]).push_back('\0');
+    text.append(known_by).append(words[i]).push_back('\0');
+  }
+  if (!is_new) return words;
+  try {
+    keep_file(folder, file_name(tree.root), tree.root.native() + '\0', text);
+  } catch (const fs::filesystem_error&) {
+  }
+  return words;
+}
+
+}  // namespace dtool::tree_sync
