@@ -10,7 +10,8 @@ lab 2 --private_tmp
 run_folder() { echo "/root/.dtool/runs/$run_id"; }
 supervision_of() { on $(($1 + 1)) cat "$(run_folder)/machine$1/supervision" 2>/dev/null; }
 is_supervised() { [[ $(supervision_of 1) == ok ]]; }
-has_ended() { dtool status "$run_id" --json 2>/dev/null | /usr/bin/python3 -c 'import json, sys; sys.exit(any(m["state"] == "running" for m in json.load(sys.stdin)["machines"]))'; }
+states() { { dtool status "$run_id" --json 2>/dev/null || true; } | /usr/bin/python3 -c 'import json, sys; print(*[m["state"] for m in json.load(sys.stdin)["machines"]])'; }
+has_ended() { [[ $(states) != *running* ]]; }
 as_nobody() { on "$1" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "${@:2}"; }
 do_on() { on "$1" sh -c 'echo "$1" > ~/do.new && mv ~/do.new ~/do' sh "$2"; }
 tmp=() # of the hosts
@@ -123,7 +124,8 @@ while not os.path.exists("/tmp/enough"):
         one = socket.create_connection((address, int(port)), timeout=1)
         one.setblocking(False)
         held.append(one)
-        one.send(words[count % len(words)])
+        if count > 300:  # the first ones say nothing
+            one.send(words[count % len(words)])
     except OSError:
         time.sleep(0.01)
     count += 1
@@ -141,35 +143,39 @@ open("/tmp/answered.new", "w").write(f"{answered} {count}\n")
 os.rename("/tmp/answered.new", "/tmp/answered")
 END
 
-begin_strangers() {  # $1: address and port
+begin_strangers() {  # $1: address and port, $2: seconds of flood before this goes on
   local host
-  for host in 1 2; do
+  for host in $strangers_on; do
     cp "$work/strangers.py" "${tmp[host]}/strangers.py"
     rm -f "${tmp[host]}"/{enough,answered,begun}
     as_nobody "$host" bash -c 'ulimit -n 1000; exec nice /usr/bin/python3 /tmp/strangers.py "$1"' strangers "$1" &
     at_end "kill $! 2> /dev/null"
   done
-  for host in 1 2; do eventually 20 on "$host" test -e /tmp/begun; done
-  sleep 2  # of flood
+  for host in $strangers_on; do eventually 20 on "$host" test -e /tmp/begun; done
+  sleep "$2"
 }
 
 expect_no_stranger_was_answered() {
   local host answered count
-  for host in 1 2; do
+  for host in $strangers_on; do
     touch "${tmp[host]}/enough"
     eventually 20 on "$host" test -e /tmp/answered
     read -r answered count <"${tmp[host]}/answered"
     expect_equal 0 "$answered"
-    ((count > 20)) || fail "the strangers on host $host came $count times only"
+    ((count > 300)) || fail "the strangers on host $host came $count times only"
   done
 }
 
+strangers_on='1 2'
 for tool in perl python3 plain_perl; do
+  flood=2
   case $tool in
+    perl) flood=8 ;; # the kernel may keep those that say nothing from a server for some seconds
     python3) fault hide h1 perl ;;
     plain_perl)
       fault unhide h1 perl
       fault hide h1 python3
+      strangers_on=2
       on 1 mount --bind /dev/null "$(perl -MDigest::SHA -e 'print $INC{"Digest/SHA.pm"}')"
       ;;
   esac
@@ -178,7 +184,7 @@ for tool in perl python3 plain_perl; do
   run_id=$(json 'd["run_id"]')
   where=$(json 'd["coordinator"]')
   eventually 20 is_supervised
-  begin_strangers "$where"
+  begin_strangers "$where" $flood
   # A report gets through, and so does the decision on it: the failure of machine 1 ends machine 0's part.
   do_on 2 'echo sick; exit 7'
   eventually 30 has_ended
