@@ -193,12 +193,12 @@ asio::awaitable<bool> Session::try_key(ssh_key key, Deadline deadline) {
 
 asio::awaitable<bool> Session::try_agent(AgentOffer offer, std::vector<std::string>& tried,
                                          Deadline& deadline) {
+  tried.emplace_back("the agent");
   const std::string path = endpoint_.identity_agent;
   const AgentLogIn agent =
       co_await log_in_with_agent(reactor_, *this, path, std::move(offer), deadline);
   deadline = agent.deadline;
-  const bool has_problem = !agent.problem.empty();
-  tried.push_back(has_problem ? fmt::format("the agent ({})", agent.problem) : "the agent");
+  if (!agent.problem.empty()) tried.back() = fmt::format("the agent ({})", agent.problem);
   co_return agent.is_in;
 }
 
