@@ -77,6 +77,18 @@ class Hidden {
   bool is_changed_ = false;
 };
 
+/// Lets the opening wake who waits there.
+class WaitsAt {
+ public:
+  WaitsAt(Opening& opening, Waiter& waiter) : opening_(opening) { opening_.door = &waiter; }
+  ~WaitsAt() { opening_.door = nullptr; }
+  WaitsAt(const WaitsAt&) = delete;
+  WaitsAt& operator=(const WaitsAt&) = delete;
+
+ private:
+  Opening& opening_;
+};
+
 void take_out(std::string& text, const std::string& name) {
   if (name.empty()) return;
   for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1))
@@ -118,6 +130,7 @@ bool Asker::is_alive(int caller) const {
 
 asio::awaitable<void> Asker::serve(const OwnedFd& listener, Opening& opening, const bool& is_over) {
   Waiter waiter(reactor_, listener.get());
+  const WaitsAt here(opening, waiter);
   while (!is_over) {
     const Deadline soon = after(kSlice);
     co_await waiter.wait(Waiter::For::readable, soon);

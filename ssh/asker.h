@@ -24,6 +24,7 @@ struct Opening {
   std::size_t answers = 0;
   bool is_asking = false;  ///< the user, or waits for the terminal
   bool was_left = false;   ///< ended while it waited for the terminal
+  Waiter* door = nullptr;  ///< where serve() waits for questions
   Deadline deadline;       ///< moves by the time the user took
 };
 

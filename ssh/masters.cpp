@@ -95,9 +95,17 @@ std::string own_fd(int fd) {
   return fmt::format("/proc/{}/fd/{}", ::getpid(), fd);
 }
 
-std::string whole_seconds(std::chrono::milliseconds duration) {
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(duration);
-  return std::to_string(std::max<std::int64_t>(seconds.count(), 1));
+/// Files beside sockets that are gone: their masters have ended by themselves.
+void remove_left_files(const KeptFolder& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path(), ignored)) {
+    const std::string file = entry.path().filename().string();
+    const std::size_t end = file.rfind(".host");
+    const bool is_ours = file.starts_with("master1-") && end != file.npos;
+    if (!is_ours || folder.inode(file.substr(0, end)) != 0) continue;
+    const OwnedFd lock = lock_slot(folder, file.substr(0, end));
+    if (lock) folder.remove(file);
+  }
 }
 
 }  // namespace
@@ -268,6 +276,7 @@ asio::awaitable<Masters::Ended> Masters::run_and_answer(std::vector<std::string>
     failure = std::current_exception();
   }
   is_over = true;
+  if (opening.door != nullptr) opening.door->wake();
   folder().remove(name);
   try {
     co_await answering.join();
@@ -304,6 +313,7 @@ asio::awaitable<void> Masters::open(Host host, std::string name, Opening& openin
       co_await reactor_.sleep(pause);
       continue;
     }
+    folder().remove(lock_name(name));
     if (opening.refused) {
       throw HostError(Failure::not_authenticated,
                       fmt::format("the host asks: {} and there is no terminal to ask you at",
@@ -445,6 +455,7 @@ std::vector<KeptMaster> end_kept_masters(const KeptFolder& folder,
     }
     if (conversation) all.push_back(master);
   }
+  if (!targets) remove_left_files(folder);
   return all;
 }
 
