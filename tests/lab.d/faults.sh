@@ -12,10 +12,13 @@ host_process() {
 
 # Runs a command in host $1, with a login's environment and nothing of ours. --root is for labs that were started in a chroot.
 in_host() {
+  local inside=()
   host_process "$1"
+  # shellcheck disable=SC2016
+  [[ ! -d $folder/host$1/rootfs ]] || inside=(chroot "$folder/host$1/rootfs" /bin/sh -c 'cd && exec "$@"' sh)
   shift
   nsenter --target "$REPLY" --mount --uts --ipc --net --pid="/proc/$REPLY/ns/pid_for_children" --root -- \
-    env -i -C /root HOME=/root USER=root LOGNAME=root SHELL=/bin/bash LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH="$host_path" "$@"
+    env -i -C /root HOME=/root USER=root LOGNAME=root SHELL=/bin/bash LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH="$host_path" "${inside[@]}" "$@"
 }
 
 lab_exec() {
@@ -236,6 +239,7 @@ change_hidden() {
   needs_isolation "$1"
   (($# == 3)) && [[ $3 != */* ]] || fail "$1 needs a host and the name of a program"
   host_number "$2"
+  [[ ! -d $folder/host$REPLY/rootfs ]] || fail "host $REPLY has a root of its own: exec $2 rm takes programs from it"
   local host=$REPLY folders layer each
   mapfile -t folders < <(tr : '\n' <<<"$host_path" | xargs -n1 readlink -f | sort -u)
   for each in "${folders[@]}"; do

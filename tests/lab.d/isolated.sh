@@ -77,6 +77,8 @@ make_host_folders() {
     : >"$folder/host$i/sshd_config"
     new_boot "$i"
     mounts_of "$i" >"$folder/host$i/fstab"
+    root_of "$i"
+    [[ -z $REPLY ]] || make_root "$i" "$REPLY"
     network_of "$i" >"$folder/host$i/network"
   done
   chmod 644 "$folder"/host*/etc_hosts
@@ -111,6 +113,37 @@ mounts_of() {
   for record in /run/utmp /var/log/wtmp /var/log/btmp /var/log/lastlog; do
     [[ ! -e $record ]] || echo "/dev/null $record none bind 0 0"
   done
+}
+
+# Sets REPLY to the folder that host $1 has for its /; empty: this machine's.
+root_of() {
+  local each
+  REPLY=''
+  for each in ${roots[@]+"${roots[@]}"}; do
+    case $each in
+      "$1"=* | "h$1"=*) REPLY=${each#*=} ;;
+      *=*) ;;
+      *) REPLY=$each ;;
+    esac
+  done
+  [[ -z $REPLY ]] || REPLY=$(readlink -e "$REPLY") || fail "there is no folder for --root $each"
+}
+
+# What logins of host $1 see as /, over folder $2, which stays as it is. sshd itself is this machine's.
+make_root() {
+  local here=$folder/host$1 place
+  for place in rootfs upper work upper/etc upper/root upper/proc upper/dev upper/sys upper/tmp upper/run upper/run/screen upper/run/lock; do
+    mkdir -p -m 755 "$here/$place"
+  done
+  cp "$here/etc_hosts" "$here/upper/etc/hosts"
+  chmod 755 "$here" "$folder"
+  echo "ChrootDirectory $here/rootfs" >"$here/sshd_config"
+  {
+    echo "lab-root $here/rootfs overlay lowerdir=$2,upperdir=$here/upper,workdir=$here/work 0 0"
+    echo "lab-proc $here/rootfs/proc proc defaults 0 0"
+    echo "$here/boot_id $here/rootfs/proc/sys/kernel/random/boot_id none bind 0 0"
+    for place in dev sys tmp root run/screen; do echo "/$place $here/rootfs/$place none rbind 0 0"; done
+  } >>"$here/fstab"
 }
 
 # The pid is on disk before the process becomes a host, so that a builder killed at any instant leaves nothing unfindable.
