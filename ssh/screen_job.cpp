@@ -29,8 +29,8 @@ Command start_command(const ScreenJob& job, OldLog old_log) {
   for (const auto& [name, content] : job.files) text += write_file(name, content) + " &&\n";
   text += write_file("session", scripts::kSession) + " &&\n" + write_file("script", job.script) +
           "\n}\n";
-  text += scripts::kBegin_in_screen;
-  text += job.begin.empty() ? "begin() { begin_in_screen; }\n" : job.begin;
+  text += scripts::kBegin_in_session;
+  text += job.begin.empty() ? "begin() { begin_in_session; }\n" : job.begin;
   return bash(text.append(scripts::kStart));
 }
 

@@ -16,6 +16,10 @@ constexpr std::string_view kMark = "dtool-answer ";
 /// else: half of `rm -rf ~/.dtool/runs/x`, say.
 constexpr std::string_view kWhole = "\n#whole";
 
+/// For `wait -n`, `local -n`, `mapfile -d` and $! of a process substitution; tried with 4.2, 4.3
+/// and 4.4.
+constexpr int kOldestBash = 404;
+
 /// Takes the first line off `text` and returns it without its end.
 std::string_view cut_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
@@ -44,9 +48,11 @@ Command bash(std::string_view text) {
   // reads thousands at a time, and counts bytes where a character is one. Nothing here needs more
   // quoting than any shell has.
   std::string line = fmt::format(
-      "exec bash -c 'LC_ALL=C IFS= read -rN {} t 2> /dev/null; "
+      "exec bash -c '((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= {})) || "
+      "{{ echo \"bash $BASH_VERSION is too old: dtool needs 4.4 or later\" >&2; exit {}; }}; "
+      "LC_ALL=C IFS= read -rN {} t 2> /dev/null; "
       "[ \"${{t: -6}}\" = \"#whole\" ] && eval \"$t\"' dtool",
-      input.size());
+      kOldestBash, kBashIsTooOld, input.size());
   return {std::move(line), std::move(input)};
 }
 

@@ -14,6 +14,9 @@
 
 namespace dtool::ssh {
 
+/// How bash() ends where the host's bash is older than 4.4, and has said so on standard error.
+inline constexpr int kBashIsTooOld = 69;
+
 /// A command that runs `text` in bash. The text travels on standard input, so it may be long and
 /// its quoting meets no login shell; nothing is left for the script to read there.
 Command bash(std::string_view text);

@@ -26,7 +26,7 @@ measure() {
 # Hundredths of a second since the boot.
 uptime_of_host() { read -r uptime _ < /proc/uptime; uptime=${uptime/./}; }
 
-hertz=$(getconf CLK_TCK)
+hertz=$(getconf CLK_TCK 2> /dev/null || echo 100)  # musl's systems may be without, and the kernel says 100 to all
 uptime_of_host
 if ((${#pids[@]})); then
   measure
@@ -37,7 +37,7 @@ if ((${#pids[@]})); then
   measure
   # A process that ended meanwhile takes its time with it.
   ((ticks >= before_ticks && uptime > before)) && answer cpu_percent $(((ticks - before_ticks) * 10000 / hertz / (uptime - before)))
-  answer memory_bytes $((pages * $(getconf PAGESIZE)))
+  answer memory_bytes $((pages * $(getconf PAGESIZE 2> /dev/null || echo 4096)))
   answer processes "$processes"
 fi
 

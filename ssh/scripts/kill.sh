@@ -24,6 +24,7 @@ done
 
 declare -A seen=()    # pid and start time of every member that was met
 declare -A leader=()  # pid and start time of the jobs' session leaders
+keepers=()            # the servers of tmux that hold the jobs' terminals (begin_in_session.sh)
 for state in "${states[@]}"; do
   read -r pid start at 2> /dev/null < "$state/process" || continue
   [[ "$at $pid $start" =~ ^"$boot "[0-9]+\ [0-9]+$ ]] || continue
@@ -31,6 +32,9 @@ for state in "${states[@]}"; do
   read -ra fields <<< "${stat##*) }"
   # Another start time: the pid was given out again, and the session with it.
   [ -z "$stat" ] || [ "${fields[19]}" = "$start" ] && leader[$pid]=$start
+  holder=''
+  { read -r holder < "$state/holder"; } 2> /dev/null
+  [ "$holder" != tmux ] || [ -z "$stat" ] || keepers+=("${fields[1]}")
 done
 
 exec 8<> <(:)  # has nothing to read: a pause that costs no process
@@ -114,7 +118,7 @@ members() {
 
 # Sets working and holding: the members that live, without and with what holds the jobs' terminals. Remembers who was met.
 look() {
-  local pid start holders=" ${!leader[*]} ${screens[*]%%.*} "
+  local pid start holders=" ${!leader[*]} ${screens[*]%%.*} ${keepers[*]} "
   working=() holding=()
   while read -r pid start; do
     seen[$pid]=$start

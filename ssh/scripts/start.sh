@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # Starts a job. Defined before: answer, write_files, run_id, session, state, log, fresh_log, beginning; and begin, a function that makes
-# it run (begin_in_screen.sh, or a launcher's own) and answers `started`, in the state folder and under its lock; and identify with
+# it run (begin_in_session.sh, or a launcher's own) and answers `started`, in the state folder and under its lock; and identify with
 # `expected`, who this host has to be, or empty.
 # Under the lock there is either kill's mark or a session that bears the run id, so no start slips past a kill.
 export DTOOL_RUN_ID=$run_id
@@ -20,7 +20,7 @@ mkdir "$state" "$new" 2> /dev/null
 [ -d "${log%/*}/" ] || mkdir -p "${log%/*}/" || fail "cannot make the folder of $log"
 cd "$state" || fail "cannot enter $state"
 exec 9> lock
-flock 9 || fail "cannot lock $state"
+said=$(flock 9 2>&1) || fail "cannot lock $state: $said"
 [ ! -e killed ] || fail "dtool kill came first"
 [ ! -e process ] || fail "it was started before"
 # All are whole before the first bears its name, since kill reads some of them.
