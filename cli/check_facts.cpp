@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "cli/program_lacks.h"
 #include "ssh/script.h"
 
 namespace dtool::cli {
@@ -81,13 +82,22 @@ void add_machine(Facts& facts, const Checked& checked) {
   add_text(facts, "driver", answer_of(answers, "driver"));
 }
 
+/// What holds a run's sessions where screen is missing.
+void add_terminal(Facts& facts, const Answers& answers) {
+  if (answers.contains("no_terminal")) {
+    facts.push_back({"terminal",
+                     "neither screen nor tmux is there: runs go on without a terminal, and dtool "
+                     "attach shows their logs",
+                     Verdict::warning, install_hint(answers, {"tmux"})});
+  } else if (const auto version = ssh::find_answer(answers, "tmux")) {
+    facts.push_back({"terminal", fmt::format("no screen, so {} takes its place", *version)});
+  }
+}
+
 void add_surroundings(Facts& facts, const Checked& checked) {
   if (checked.answers.contains("no_ip")) {
     facts.push_back({"programs", "ip is not there, so no interface can be chosen for NCCL and gloo",
-                     Verdict::warning,
-                     fmt::format("on Debian: dtool command --command 'sudo apt-get install -y "
-                                 "iproute2' --runs_on {}",
-                                 ssh::kHostsInHint)});
+                     Verdict::warning, install_hint(checked.answers, {"ip"})});
   }
   if (checked.logout_kills) {
     facts.push_back({"log-out", "the system ends what you leave running (KillUserProcesses)",
@@ -185,6 +195,7 @@ Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine) 
   add_text(facts, "system", answer_of(answers, "system"));
   for (const char* program : {"bash", "screen", "rsync"})
     add_text(facts, program, answer_of(answers, program));
+  add_terminal(facts, answers);
   add_lacks(facts, checked, "programs");
   add_lacks(facts, checked, "home");
   if (needs.trainer && !add_lacks(facts, checked, "trainer")) {

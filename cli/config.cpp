@@ -15,6 +15,7 @@
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/jobs.h"
+#include "cli/program_lacks.h"
 #include "cli/recorded.h"
 #include "cli/run_check.h"
 #include "cli/scripts.h"
@@ -121,7 +122,7 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
   std::string text(ssh::answer_function());
   text += fmt::format("public_key={}\nfolder={}\n", ssh::quote(key),
                       script_file_.empty() ? "''" : ssh::quote_path(folder));
-  text.append(ssh::scripts::kIdentify).append(scripts::kConfigurable);
+  text.append(ssh::scripts::kIdentify).append(scripts::kPrograms).append(scripts::kConfigurable);
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
   ProgressListener progress(console, remote.hosts(), "reached");
@@ -138,12 +139,10 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
       result.failure = ssh::Failure::not_started;
       result.error = result.exit_code == 127 ? "bash is not installed"
                                              : "the host cannot be readied: " + words_of(result);
-    } else if (ssh::find_answer(answers, "lacks") && !script_file_.empty()) {
+    } else if (const auto lacks = program_lacks(answers); !lacks.empty() && !script_file_.empty()) {
       result.failure = ssh::Failure::not_started;
-      result.error = "screen is not installed";
-      result.hint = fmt::format(
-          "on Debian: dtool command --command 'sudo apt-get install -y screen' --runs_on {}",
-          ssh::kHostsInHint);
+      result.error = lacks.front().error;
+      result.hint = lacks.front().hint;
     } else if (ssh::find_answer(answers, "running") && !script_file_.empty()) {
       result.failure = ssh::Failure::not_started;
       result.error = "a set-up script is still running there";

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "cli/program_lacks.h"
 #include "killfiles/nearest.h"
 #include "ssh/remote.h"
 #include "ssh/script.h"
@@ -35,9 +36,7 @@ std::string hint_at_module(const std::string& name, const std::string& known) {
 void add_module_lacks(const Answers& answers, std::vector<Lack>& lacks) {
   if (answers.contains("bad_no_module")) {
     lacks.push_back({"modules", "--modules: the command module is not there",
-                     fmt::format("on Debian: dtool command --command 'sudo apt-get install -y "
-                                 "environment-modules' --runs_on {}",
-                                 ssh::kHostsInHint)});
+                     install_hint(answers, {"module"})});
   }
   const auto fault = ssh::find_answer(answers, "bad_modules");
   if (!fault) return;
@@ -56,18 +55,17 @@ void add_activation_lacks(const Answers& answers, std::vector<Lack>& lacks) {
     lacks.push_back({"activate", "--env_activate_path: " + *fault, ""});
 }
 
-std::string hint_at_engine(const std::string& program) {
+std::string hint_at_engine(const Answers& answers, const std::string& program) {
   if (program == "apptainer")
     return "Debian has no package of it: apptainer.org has one; --container_engine names another "
            "engine";
-  return fmt::format("on Debian: dtool command --command 'sudo apt-get install -y {}' --runs_on {}",
-                     program == "ch-run" ? "charliecloud-runtime" : program, ssh::kHostsInHint);
+  return install_hint(answers, {program});
 }
 
 void add_container_lacks(const Answers& answers, std::vector<Lack>& lacks) {
   if (const auto program = ssh::find_answer(answers, "bad_no_engine")) {
     lacks.push_back({"container", fmt::format("--container: {} is not there", *program),
-                     hint_at_engine(*program)});
+                     hint_at_engine(answers, *program)});
   }
   if (const auto image = ssh::find_answer(answers, "bad_no_image")) {
     const bool is_path = image->starts_with('/');

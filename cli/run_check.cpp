@@ -9,6 +9,7 @@
 #include "cli/environment_lacks.h"
 #include "cli/host_output.h"
 #include "cli/jobs.h"
+#include "cli/program_lacks.h"
 #include "cli/scripts.h"
 #include "ssh/number.h"
 #include "ssh/quote.h"
@@ -19,14 +20,6 @@ namespace dtool::cli {
 namespace {
 
 using ssh::Answers;
-
-/// Debian's package for a program that a host lacks.
-std::string package_of(const std::string& program) {
-  static const std::map<std::string, std::string> packages = {
-      {"flock", "util-linux"}, {"tail", "coreutils"}, {"awk", "mawk"}};
-  const auto found = packages.find(program);
-  return found == packages.end() ? program : found->second;
-}
 
 /// The trainer that was installed or built with this dtool; hosts that share its file system have
 /// it too.
@@ -44,8 +37,9 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
   text += fmt::format("trainer_beside={}\n", needs.trainer ? ssh::quote(trainer_beside()) : "''");
   text += fmt::format("experiment={}\nmachines={}\n",
                       ssh::quote(host > 0 ? "" : needs.experiment_toml), needs.machines);
-  text += fmt::format("wants_rsync={}\nwants_screen={}\npeer={}\n", needs.rsync ? "yes" : "no",
-                      needs.screen ? "yes" : "no", ssh::quote(peer));
+  text += fmt::format("wants_rsync={}\nwants_session={}\ntries_all={}\npeer={}\n",
+                      needs.rsync ? "yes" : "no", needs.session ? "yes" : "no",
+                      needs.survey == Survey::yes ? "yes" : "no", ssh::quote(peer));
   const bool is_asked = host < needs.launcher_checks.size() && !needs.launcher_checks[host].empty();
   text +=
       fmt::format("check_launcher() {{\n{}\n}}\n", is_asked ? needs.launcher_checks[host] : ":");
@@ -53,6 +47,7 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
                                    : needs.port == 0 ? "auto"
                                                      : std::to_string(needs.port));
   text += fmt::format("code_place={}\n", ssh::quote_path(needs.code_folders[host]));
+  text.append(scripts::kPrograms);
   if (needs.survey == Survey::yes) text.append(scripts::kSurvey);
   return text.append(ssh::scripts::kIdentify).append(scripts::kFree_port).append(scripts::kCheck);
 }
@@ -67,21 +62,6 @@ void set_lack(Checked& checked, std::string what, std::string error, std::string
   result.failure = ssh::Failure::not_started;
   result.error = std::move(error);
   result.hint = std::move(hint);
-}
-
-void judge_programs(const Answers& answers, Checked& checked) {
-  std::string missing;
-  std::string packages;
-  const auto [begin, end] = answers.equal_range("lack");
-  for (auto each = begin; each != end; ++each) {
-    missing += (missing.empty() ? "" : ", ") + each->second;
-    packages += " " + package_of(each->second);
-  }
-  if (missing.empty()) return;
-  set_lack(
-      checked, "programs", fmt::format("{} is not there", missing),
-      fmt::format("on Debian: dtool command --command 'sudo apt-get install -y{}' --runs_on {}",
-                  packages, ssh::kHostsInHint));
 }
 
 void judge_home(const Answers& answers, Checked& checked) {
@@ -152,13 +132,21 @@ void judge(Checked& checked, const Needs& needs) {
   const auto find = [&answers](const char* name) { return ssh::find_answer(answers, name); };
   if (!find("checked")) {
     const bool has_no_bash = result.exit_code == 127;
+    if (result.exit_code == ssh::kBashIsTooOld &&
+        result.err.find(" is too old: ") != result.err.npos) {
+      set_lack(checked, "programs", words_of(result),
+               "the bash that comes first in the log-in's PATH is taken: a newer one may be put "
+               "before it");
+      return;
+    }
     set_lack(
         checked, "answer",
         has_no_bash ? "bash is not there" : "the host cannot be looked at: " + words_of(result),
         has_no_bash ? "install bash on the host" : "");
     return;
   }
-  judge_programs(answers, checked);
+  for (Lack& lack : program_lacks(answers))
+    set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
   judge_home(answers, checked);
   for (Lack& lack : environment_lacks(answers))
     set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));

@@ -27,8 +27,8 @@ struct Needs {
   bool trainer = false;                   ///< the bundled one
   std::string experiment_toml;            ///< for machine 0's trainer to check; empty: none
   int machines = 1;                       ///< of the run
-  bool screen = true;
-  bool runs_here = true;  ///< and not on nodes behind these hosts
+  bool session = true;                    ///< that outlives the log-in: screen, tmux or setsid
+  bool runs_here = true;                  ///< and not on nodes behind these hosts
   bool rsync = false;
   std::uint16_t port = 0;  ///< on machine 0; 0: any that is free
   Survey survey = Survey::no;

@@ -32,7 +32,6 @@ struct Endpoint {
   std::filesystem::path global_known_hosts;  ///< GlobalKnownHostsFile
   std::vector<std::string> jumps;  ///< ProxyJump, nearest first, each `[user@]host[:port]`
   std::optional<std::string> proxy_command;  ///< ProxyCommand, which only `ssh` runs
-  std::optional<std::string> proxy_command;  ///< ProxyCommand, which only `ssh` runs
   std::string needs_program;   ///< what the configuration asks for that only `ssh` does; or empty
   std::string control_path;    ///< ControlPath as it is written, with its tokens; empty: none
   std::string identity_agent;  ///< socket path (IdentityAgent, else $SSH_AUTH_SOCK); empty: none

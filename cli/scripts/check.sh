@@ -2,19 +2,14 @@
 # Looks whether a host can run a machine's part of a run. Defined before: answer, folder (the run's, or empty: none is made), code (if it
 # must be there, or empty), code_place (where it will be), what software.sh and container.sh want, torchrun and runs_here (yes or no: nodes
 # behind the host run the processes), trainer_beside (the launcher's trainer, or empty: none wanted), experiment (for the trainer to check,
-# or empty), machines (their number), wants_rsync and wants_screen (yes or no), check_launcher (a function, the launcher's own), port (to look
+# or empty), machines (their number), what programs.sh wants, check_launcher (a function, the launcher's own), port (to look
 # at, `auto`, or empty on machines that do not listen), peer (an address of another machine, or empty), identify.
-lack() { answer lack "$1"; }
 # What the launcher lacks, and how to mend it.
 lack_of() { answer launcher_lack "$1"; answer launcher_hint "${2-}"; }
 answer home "$HOME"
 identify
 answer host "$identity"
-[ "$wants_screen" = no ] || command -v screen > /dev/null || lack screen
-for program in flock tail awk; do
-  command -v "$program" > /dev/null || lack "$program"
-done
-[ "$wants_rsync" = no ] || command -v rsync > /dev/null || lack rsync
+find_lacks
 
 # What keeps the environment from being made ready. It may be the last that is heard: somebody else's script ended this shell.
 fault() {

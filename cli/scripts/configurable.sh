@@ -1,5 +1,6 @@
-# shellcheck shell=bash disable=SC2154
-# Readies a host for a set-up script. Defined before: answer, identify, folder (the run's), public_key (a line, or empty).
+# shellcheck shell=bash disable=SC2034,SC2154
+# Readies a host for a set-up script. Defined before: answer, identify, find_lacks (programs.sh), folder (the run's), public_key (a
+# line, or empty).
 boot=$(< /proc/sys/kernel/random/boot_id)
 for process in "$HOME"/.dtool/runs/config_*/machine*/process; do
   read -r pid start at 2> /dev/null < "$process" || continue
@@ -8,7 +9,8 @@ for process in "$HOME"/.dtool/runs/config_*/machine*/process; do
   read -ra fields <<< "${stat##*) }"
   [ "${fields[19]-}" = "$start" ] && answer running "${process%/process}"
 done
-command -v screen > /dev/null || answer lacks screen
+wants_rsync=no wants_session=yes tries_all=no
+find_lacks
 if [ -n "$public_key" ]; then
   [ -d "$HOME/.ssh" ] || mkdir -m 700 "$HOME/.ssh"
   keys=$HOME/.ssh/authorized_keys

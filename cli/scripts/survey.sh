@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # What `dtool check` tells of a host beyond what a run needs to know; check.sh follows. Defined before: answer, code_place
-# (a folder that may be missing), machines (their number).
+# (a folder that may be missing), machines (their number), and what programs.sh has and wants.
 answer user "$(id -un)"
+find_package_manager
 answer shell "$(getent passwd "$(id -un)" | cut -d : -f 7)"
 # shellcheck source=/dev/null
 # runs: the system's own file.
@@ -13,6 +14,7 @@ version_of() {
   answer "$1" "$("$1" --version < /dev/null 2>&1 | grep -Eom1 '[0-9]+\.[0-9][0-9.]*' | head -n 1)"
 }
 version_of screen
+[ "$wants_session" = no ] || hash screen 2> /dev/null || ! hash tmux 2> /dev/null || answer tmux "$(tmux -V 2> /dev/null | tr -cd '0-9.a-z ')"
 version_of rsync
 [ "$machines" -le 1 ] || command -v ip > /dev/null || answer no_ip yes
 

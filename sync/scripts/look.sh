@@ -13,5 +13,5 @@ said=$(cd -P "$folder" 2>&1) || {
 }
 cd -P "$folder" || exit 1
 [ -z "$file" ] || [ -f "$file" ] || { answer error "there is no file $PWD/$file"; exit 1; }
-command -v rsync > /dev/null || { answer error "rsync is not installed"; answer hint "apt-get install rsync"; exit 1; }
+command -v rsync > /dev/null || { answer error "rsync is not installed"; answer hint "its package is called rsync on every system"; exit 1; }
 answer identity "$({ ls -Aid . && ls -Ai; } | cksum)"

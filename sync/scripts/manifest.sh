@@ -35,10 +35,18 @@ name_files() {
   lock=$1.lock
 }
 
+# Somebody holds the lock, or nobody can.
+fail_to_lock() {
+  local said
+  said=$(flock -n 9 2>&1)
+  [ -z "$said" ] || fail "cannot lock files in $trees: ${said%%$'\n'*}" "dtool check names what the host lacks"
+  fail "another dtool is sending its code to $PWD" "try again when it has"
+}
+
 # Under the lock it names the tree that is being sent; rsync, which runs between the scripts, is behind it too.
 take_lock() {
   exec 9<> "$lock" || fail "cannot write $lock"
-  flock -w 600 9 || fail "another dtool is sending its code to $PWD" "try again when it has"
+  flock -w 600 9 2> /dev/null || fail_to_lock
 }
 
 # What the kernel changes whenever somebody touches a file.

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # Makes the destination ready for rsync. Follows names.sh; runs after ask.sh. Standard input: the tree's names.
 # Names that come now are in the manifest before rsync starts, so that whatever it leaves behind is known as dtool's.
-command -v rsync > /dev/null || fail "rsync is not installed" "apt-get install rsync"
+command -v rsync > /dev/null || fail "rsync is not installed" "its package is called rsync on every system"
 enter_destination
 find_manifest
 take_names

@@ -132,7 +132,7 @@ TEST_F(LocalPushTest, WithoutRsyncThereThatIsWhatItSays) {
   ::setenv("PATH", (scratch_.path() / "bin").c_str(), 1);
   const auto result = push_to("~/code");
   EXPECT_EQ(result.error, "rsync is not installed");
-  EXPECT_EQ(result.hint, "apt-get install rsync");
+  EXPECT_EQ(result.hint, "its package is called rsync on every system");
   EXPECT_FALSE(result.ok());
 }
 

@@ -55,6 +55,38 @@ TEST(RunCheck, MissingProgramsAreNamedWithTheirPackages) {
       << checked.result.hint;
 }
 
+TEST(RunCheck, ProgramsThatCannotDoWhatIsAskedAreNamedWithTheHostsOwnPackageManager) {
+  const Checked checked = judged(
+      "dtool-answer unfit=tail --pid\ndtool-answer unfit=find -printf\n"
+      "dtool-answer package_manager=dnf\n");
+  EXPECT_EQ(checked.result.error, "tail does not know --pid, find does not know -printf");
+  EXPECT_NE(checked.result.hint.find("sudo dnf install -y coreutils findutils' --runs_on {hosts}"),
+            std::string::npos)
+      << checked.result.hint;
+}
+
+TEST(RunCheck, WordsOfAHostThatDtoolDoesNotKnowStandInNoCommand) {
+  const Checked checked = judged(
+      "dtool-answer lack=x; rm -rf ~\ndtool-answer unfit=$(id) -z\n"
+      "dtool-answer package_manager=evil\n");
+  EXPECT_EQ(checked.result.failure, Failure::not_started);
+  EXPECT_EQ(checked.result.hint, "");
+}
+
+TEST(RunCheck, AHomeWhoseFilesCannotBeLockedIsNamed) {
+  EXPECT_EQ(judged("dtool-answer no_locks=/home/ann/.dtool: No locks available\n").result.error,
+            "files cannot be locked in /home/ann/.dtool: No locks available");
+}
+
+TEST(RunCheck, ABashThatIsTooOldIsNamed) {
+  FakeRemote remote("h1");
+  const std::string said = "bash 4.2.46(2)-release is too old: dtool needs 4.4 or later";
+  remote.answers[0] = answered("", 69, said + "\n");
+  const Checked checked = look(remote, some_needs()).at(0);
+  EXPECT_EQ(checked.result.error, said);
+  EXPECT_EQ(checked.lacks.at(0).what, "programs");
+}
+
 TEST(RunCheck, AHomeThatCannotBeWrittenIsNoMissingPackage) {
   const Checked checked = judged("dtool-answer home_read_only=yes\n");
   EXPECT_EQ(checked.result.error, "nothing can be written into ~/.dtool");
