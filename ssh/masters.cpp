@@ -306,7 +306,7 @@ asio::awaitable<void> Masters::open(Host host, std::string name, Opening& openin
     opened_.push_back({name, -1});
     const Ended ended = co_await run_and_answer(all, opening);
     if (ended.exit_code == 0) break;
-    opened_.pop_back();
+    std::erase_if(opened_, [&name](const Opened& each) { return each.name == name; });
     const bool is_again = is_dropped_greeting(ended.err) && opening.answers == 0;
     if ((is_again || opening.was_left) && attempt < options_.tries) {
       const auto pause = pause_before(attempt + 1);
