@@ -12,6 +12,7 @@
 #include "cli/terminal_text.h"
 #include "ssh/home_folder.h"
 #include "ssh/quote.h"
+#include "sync/git_files.h"
 #include "sync/package.h"
 
 namespace dtool::cli {
@@ -19,6 +20,13 @@ namespace {
 
 std::filesystem::path home() {
   return std::filesystem::weakly_canonical(ssh::home_folder());
+}
+
+/// The output folder, relative to the current one; empty where it is not inside.
+std::string outputs_inside(const std::string& output_dir) {
+  const std::filesystem::path output = std::filesystem::path(output_dir + "/").lexically_normal();
+  const bool is_inside = output.is_relative() && *output.begin() != ".." && *output.begin() != "~";
+  return is_inside ? output.string() : "";
 }
 
 }  // namespace
@@ -38,10 +46,13 @@ tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::str
     throw UsageError(fmt::format("the current folder {} is no code tree to send", here.string()),
                      "change into the tree's folder, or give --no_sync");
   }
-  const std::filesystem::path output = std::filesystem::path(output_dir + "/").lexically_normal();
-  const bool is_inside = output.is_relative() && *output.begin() != ".." && *output.begin() != "~";
-  if (is_inside) excludes.push_back("/" + output.string());
+  const std::string outputs = outputs_inside(output_dir);
+  if (!outputs.empty()) excludes.push_back("/" + outputs);
   return tree_sync::read_tree(here, excludes);
+}
+
+std::string commit_of_code_tree(const std::string& output_dir) {
+  return tree_sync::git_commit(std::filesystem::current_path(), outputs_inside(output_dir));
 }
 
 class CodePush::Progress : public tree_sync::PushListener {

@@ -21,6 +21,9 @@ std::string code_folder(const ssh::Host& host, const std::string& code_path);
 /// UsageError where the current folder is the home folder or `/`.
 tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir);
 
+/// The commit that is checked out in the current folder, as git_commit (sync/git_files.h) has it.
+std::string commit_of_code_tree(const std::string& output_dir);
+
 /// That tree on its way into `folders`, one a host; tells the progress. All arguments must outlive
 /// it. Throws UsageError where this machine lacks what a relay needs.
 class CodePush {

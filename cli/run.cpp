@@ -196,6 +196,7 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   const std::vector<std::string> folders = code_folders(targets);
   if (wants_sync()) {
     tree = read_code_tree(flags_.excludes, flags_.output_dir);
+    plan_.git_commit = commit_of_code_tree(flags_.output_dir);
     const auto relay = flags_.relay ? tree_sync::Relay::yes : tree_sync::Relay::no;
     const auto foreign = flags_.force ? tree_sync::Foreign::overwrite : tree_sync::Foreign::refuse;
     push.emplace(console, remote.hosts(), *tree, folders, relay, foreign);

@@ -70,7 +70,8 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
       assign("place", std::to_string(machine.id)) + assign_array("processes_of", processes) +
       assign("seed", std::to_string(plan.seed)) +
       assign("max_restarts", std::to_string(plan.max_restarts)) +
-      assign("trainer", machine.trainer) + assign_array("program", plan.program);
+      assign("git_commit", plan.git_commit) + assign("trainer", machine.trainer) +
+      assign_array("program", plan.program);
   std::vector<std::string> exported;
   text += "export_variables() {\n  :\n";
   for (const auto& [name, value] : plan.variables) {

@@ -49,6 +49,7 @@ struct RunPlan {
   std::vector<std::string>
       program;  ///< the user's program and its arguments; empty: the bundled trainer
   std::string experiment_toml;  ///< empty: none
+  std::string git_commit;       ///< of the code that is sent; empty: not known
   Environment environment;      ///< what the processes find on a host
   std::string output_dir;       ///< relative to the code folder, absolute, or from `~/`
   std::vector<std::pair<std::string, std::string>> variables;  ///< from the settings and --export

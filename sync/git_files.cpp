@@ -174,4 +174,27 @@ std::vector<std::string> git_files(const fs::path& folder) {
   return names;
 }
 
+std::string git_commit(const fs::path& folder, const std::string& left_out) {
+  constexpr std::string_view kCommit = "# branch.oid ";
+  if (!find_checkout(folder)) return "";
+  std::vector<std::string> words = {
+      "git", "-C", folder.native(), "status", "--porcelain=v2", "--branch", "--", "."};
+  if (!left_out.empty()) words.push_back(":(exclude,literal)" + left_out);
+  const auto answer = run_git(words);
+  if (!answer || answer->exit_code != 0) return "";
+  std::string commit;
+  bool is_dirty = false;
+  std::string_view rest = answer->out;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.starts_with(kCommit)) commit = line.substr(kCommit.size());
+    if (!line.starts_with('#')) is_dirty = true;
+  }
+  const bool is_whole = (commit.size() == 40 || commit.size() == 64) &&
+                        commit.find_first_not_of("0123456789abcdef") == commit.npos;
+  if (!is_whole) return "";  // none was made yet
+  return is_dirty ? commit + "-dirty" : commit;
+}
+
 }  // namespace dtool::tree_sync

@@ -17,4 +17,9 @@ std::optional<std::filesystem::path> find_checkout(const std::filesystem::path& 
 /// installed, refuses the repository or cannot read a folder: its answer is whole or absent.
 std::vector<std::string> git_files(const std::filesystem::path& folder);
 
+/// The commit that is checked out in `folder`, with `-dirty` behind it where git knows of a change
+/// below `folder`, `left_out` (relative to it, or empty) aside; empty where there is no checkout,
+/// no commit, or git does not answer.
+std::string git_commit(const std::filesystem::path& folder, const std::string& left_out);
+
 }  // namespace dtool::tree_sync

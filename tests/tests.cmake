@@ -293,7 +293,9 @@ if(DTOOL_TESTS)
       hosts_behind_jump_hosts_are_lost_and_found
       hosts_behind_jump_hosts_are_reached
       hosts_that_share_the_code_folder_are_sent_it_once
+      hosts_that_lack_what_scripts_use_are_refused
       hosts_that_share_their_home_run_together
+      hosts_without_screen_take_part
       input_of_any_size_arrives_with_its_end
       interrupt_lets_hosts_finish_and_a_second_leaves_them
       json_is_one_document
@@ -326,6 +328,7 @@ if(DTOOL_TESTS)
       other_users_of_a_host_decide_nothing
       passwords_are_asked_at_the_terminal
       plot_draws_the_curves_of_runs
+      programs_are_told_the_commit_of_their_code
       run_killed_at_any_moment_leaves_nothing_after_kill
       slurm_and_mpirun_start_the_trainer
       slurm_faults_are_told

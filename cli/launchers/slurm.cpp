@@ -238,7 +238,7 @@ std::string SlurmLauncher::folders(const RunPlan& plan) const {
 
 void SlurmLauncher::add_needs(const RunPlan& plan, Needs& needs) const {
   const bool is_queued = plan.machines.front().leader == Leader::other;
-  needs.screen = !is_queued;
+  needs.session = !is_queued;
   needs.runs_here = false;
   std::string text = assign("batch", is_queued ? batch(plan) : "");
   needs.launcher_checks = {text.append(scripts::kSlurm_check)};
@@ -265,7 +265,7 @@ std::vector<HostJob> SlurmLauncher::jobs(const RunPlan& plan) const {
   job.begin = folders(plan);
   if (first.leader == Leader::screen) {
     job.script = "exec bash ./batch \"${PWD%/*}\"\n";
-    job.begin += "begin() { make_folders probe; begin_in_screen; }\n";
+    job.begin += "begin() { make_folders probe; begin_in_session; }\n";
     job.files.emplace_back("probe", std::string(scripts::kSlurm_steps_probe));
     job.files.emplace_back("end",
                            "allocation=$(< allocation)\n" + std::string(scripts::kSlurm_end_steps));

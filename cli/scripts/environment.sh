@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
-# code, output (paths), listener, listener_and_port, seed, max_restarts, export_variables (a function), trainer (empty: a
+# code, output (paths), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, export_variables (a function), trainer (empty: a
 # program of the user's), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
 # numbers: attempt, machines, machine_id, processes, state. Sets inside (array: words that come before a program).
 # Numbers by the numbers: machine_id.
@@ -29,6 +29,7 @@ if [ -n "$activate" ] && [ -z "$engine" ]; then
 fi
 export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_ATTEMPT=$attempt
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
+[ -z "$git_commit" ] || export DTOOL_GIT_COMMIT=$git_commit  # .git itself is not sent
 [ ! -e "$state/experiment.toml" ] || export DTOOL_EXPERIMENT=$state/experiment.toml
 # What this run's processes alone know: a path, since arguments and environments can be read by others.
 [ ! -e "$state/token" ] || export DTOOL_TOKEN_FILE=$state/token

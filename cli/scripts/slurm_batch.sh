@@ -115,6 +115,12 @@ run_attempt() {
 
 # srun does not pass on what sbatch was told of these by itself.
 [ -z "${SLURM_CPUS_PER_TASK-}" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
+# A step of the user's, such as srun --pty bash, that dtool runs in holds the nodes while it waits for the run: its processors
+# are shared. What that step was bound to is not for this one.
+if [ -e allocation ] && [ -n "${SLURM_STEP_ID-}" ]; then
+  export SLURM_OVERLAP=1
+  unset SLURM_CPU_BIND SLURM_CPU_BIND_LIST SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE
+fi
 kill_on_bad_exit=0
 [ "$on_failure" = leave ] || kill_on_bad_exit=1
 address=$(own_address)
