@@ -36,7 +36,7 @@ std::string describe_left(const ssh::KillOutcome& outcome) {
   return text;
 }
 
-/// What is recorded of the run's own host, where the answer that another one gives proves nothing.
+/// Whether another host answered than the one that is recorded, and nobody vouches for that one.
 bool is_of_another(const FoundHost& host, const ssh::KillOutcome& outcome) {
   return outcome.vouched_for.empty() &&
          compare(host.recorded, host.found) == killfiles::Likeness::another;

@@ -12,7 +12,8 @@ boot=$(< /proc/sys/kernel/random/boot_id)
 # starts any more, and what had been started cannot be known: no folder is made that would look as if it could.
 for state in "${states[@]}"; do
   [ -d "${state%/*}" ] || { answer no_folder "${state%/*}"; continue; }
-  { { [ -d "$state" ] || mkdir "$state"; } && { flock -w 30 9; echo $((grace / 10 + 90)) > "$state/killed"; } 9>> "$state/lock"; } 2> /dev/null
+  { [ -d "$state" ] || mkdir "$state" || [ -d "$state" ]; } 2> /dev/null  # a start may make it meanwhile
+  { [ -d "$state" ] && { flock -w 30 9; echo $((grace / 10 + 90)) > "$state/killed"; } 9>> "$state/lock"; } 2> /dev/null
   [ -e "$state/killed" ] || answer unmarked "$state"
 done
 # What a scheduler runs, the scheduler ends: a launcher that has one leaves the way in the state folder.

@@ -24,6 +24,19 @@ TEST(StartCommand, IsReadByBashWhateverItIsGiven) {
   }
 }
 
+TEST(StartCommand, IsRefusedOnAnotherHostThanTheOneThatWasLookedAt) {
+  ScreenJob job{"x_1", "s", "/nowhere/x_1/machine0", "/nowhere/log", "true"};
+  job.host = "- elsewhere 5f0c91aa-1111-4222-8333-444455556666 1";
+  const std::string said = tests::run_bash(start_command(job, OldLog::append).input);
+  EXPECT_NE(said.find("error=another host answers now than the one that was looked at: "),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find(", not " + job.host), std::string::npos) << said;
+  job.host = "";
+  EXPECT_EQ(tests::run_bash(start_command(job, OldLog::append).input).find("another host"),
+            std::string::npos);
+}
+
 TEST(FollowCommand, IsReadByBashWhateverItIsGiven) {
   for (const std::string& word : kAwkward) {
     EXPECT_EQ(syntax_fault(follow_command("~/" + word, 1'000'000).input), "") << word;
