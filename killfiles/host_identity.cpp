@@ -37,8 +37,8 @@ bool is_name(std::string_view text) {
 
 bool is_boot_id(std::string_view text) {
   constexpr std::string_view kForm = "00000000-0000-0000-0000-000000000000";
-  return std::ranges::equal(
-      text, kForm, [](char c, char form) { return form == '-' ? c == '-' : is_hex(c); });
+  return std::ranges::equal(text, kForm,
+                            [](char c, char form) { return form == '-' ? c == '-' : is_hex(c); });
 }
 
 bool is_namespace(std::string_view text) {
@@ -53,8 +53,9 @@ bool is_host_key(std::string_view text) {
   const auto is_base64 = [](char c) { return is_alphanumeric(c) || c == '+' || c == '/'; };
   constexpr std::string_view kHash = " SHA256:";
   const std::string_view rest = text.substr(blank);
-  return blank > 0 && blank <= 64 && std::ranges::all_of(text.substr(0, blank), may_stand_in_type) &&
-         rest.starts_with(kHash) && rest.size() == kHash.size() + 43 &&
+  return blank > 0 && blank <= 64 &&
+         std::ranges::all_of(text.substr(0, blank), may_stand_in_type) && rest.starts_with(kHash) &&
+         rest.size() == kHash.size() + 43 &&
          std::ranges::all_of(rest.substr(kHash.size()), is_base64);
 }
 
@@ -83,8 +84,8 @@ Likeness compare(const HostIdentity& recorded, const HostIdentity& found) {
   if (recorded.boot_id == found.boot_id) {
     const bool have_namespaces =
         !recorded.process_namespace.empty() && !found.process_namespace.empty();
-    const bool is_same = have_namespaces ? recorded.process_namespace == found.process_namespace
-                                         : are_named_alike;
+    const bool is_same =
+        have_namespaces ? recorded.process_namespace == found.process_namespace : are_named_alike;
     return is_same ? Likeness::same : Likeness::another;
   }
   const Keys keys = compare_keys(recorded.host_key, found.host_key);
@@ -127,8 +128,7 @@ std::string describe(const HostIdentity& identity) {
   constexpr std::size_t kShort = 8;
   std::string text = fmt::format("{} (boot {}", identity.name.empty() ? "?" : identity.name,
                                  identity.boot_id.substr(0, kShort));
-  if (!identity.machine_id.empty())
-    text += ", machine " + identity.machine_id.substr(0, kShort);
+  if (!identity.machine_id.empty()) text += ", machine " + identity.machine_id.substr(0, kShort);
   if (!identity.process_namespace.empty())
     text += ", process namespace " + identity.process_namespace;
   if (!identity.host_key.empty()) text += ", " + identity.host_key;
