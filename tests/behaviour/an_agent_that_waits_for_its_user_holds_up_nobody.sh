@@ -60,6 +60,8 @@ rm "$work/stall"
 expect_ended 0 "$pid"
 expect_no_error 'waiting'
 
+# From here on the agent alone has the key.
+rm "$HOME/.ssh/id_ed25519"
 touch "$work/refuse"
 expect_exit 1 timeout -k 1 60 "$DTOOL" command --runs_on asked --command true
 expect_error 'was not let in; tried .*the agent \(it refused to sign\)'
