@@ -30,8 +30,9 @@ class Store : public testing::Test {
       const auto lines = socket.receive();
       if (!lines.empty()) return lines.front();
       if (socket.has_ended()) return "closed";
-      pollfd readable{socket.descriptor(), POLLIN, 0};
-      if (poll(&readable, 1, 60'000) != 1) return "silent";
+      const short events = socket.has_to_send() ? POLLIN | POLLOUT : POLLIN;
+      pollfd ready{socket.descriptor(), events, 0};
+      if (poll(&ready, 1, 60'000) != 1) return "silent";
     }
   }
   static std::string ask(LineSocket& socket, const std::string& request) {
@@ -93,7 +94,7 @@ TEST_F(Store, SendsAndTakesValuesOfMegabytes) {
   const auto one = client();
   const std::string value = write_bytes(std::string(3'000'000, 'v'));
   EXPECT_EQ(ask(*one, "1 set x61 " + value), "1 done");
-  EXPECT_EQ(ask(*one, "2 get x61"), "2 value " + value);
+  EXPECT_TRUE(ask(*one, "2 get x61") == "2 value " + value);  // not shown: it is long
 }
 
 TEST(StoreBytes, ComeBackAsTheyWere) {
