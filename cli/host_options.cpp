@@ -42,7 +42,8 @@ std::pair<std::string, std::string> split_setting(const std::string& text) {
 
 /// Whether it is a setting of a file, which ssh looks for from the folder it is called in.
 bool names_file(const std::string& keyword) {
-  constexpr std::array kKeywords = {"IdentityFile", "UserKnownHostsFile", "GlobalKnownHostsFile"};
+  constexpr std::array kKeywords = {"IdentityFile", "CertificateFile", "UserKnownHostsFile",
+                                    "GlobalKnownHostsFile"};
   return std::ranges::any_of(
       kKeywords, [&keyword](const char* each) { return ::strcasecmp(each, keyword.c_str()) == 0; });
 }
@@ -52,6 +53,18 @@ bool names_file(const std::string& keyword) {
 std::string anchored(const std::string& path) {
   const bool is_anchored = path.find_first_of("/~%$") == 0 || path == "none" || path == "NONE";
   return is_anchored ? path : std::filesystem::absolute(path).string();
+}
+
+/// The same for a setting of files: those of known hosts may be several, with blanks between them.
+std::string with_anchored_files(const std::string& keyword, const std::string& value) {
+  constexpr const char* kSeveral[] = {"UserKnownHostsFile", "GlobalKnownHostsFile"};
+  const bool may_be_several = std::ranges::any_of(
+      kSeveral, [&keyword](const char* each) { return ::strcasecmp(each, keyword.c_str()) == 0; });
+  if (!may_be_several || value.find_first_of("\"'\\") != value.npos) return anchored(value);
+  std::string all;
+  for (const std::string& each : split_words(value))
+    all += (all.empty() ? "" : " ") + anchored(each);
+  return all;
 }
 
 ssh::GroupLookup group_lookup(const Settings& settings) {
@@ -183,7 +196,8 @@ void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& 
   if (connect.config_file) killfile.ssh_config_file = anchored(*connect.config_file);
   for (const auto& [keyword, value] : connect.settings) {
     if (keyword == "ConnectTimeout") continue;
-    killfile.ssh_settings.emplace_back(keyword, names_file(keyword) ? anchored(value) : value);
+    killfile.ssh_settings.emplace_back(
+        keyword, names_file(keyword) ? with_anchored_files(keyword, value) : value);
   }
 }
 

@@ -24,6 +24,12 @@ const char* name_of(ssh::HostKeyState state) {
       return "unknown";
     case ssh::HostKeyState::changed:
       return "changed";
+    case ssh::HostKeyState::revoked:
+      return "revoked";
+    case ssh::HostKeyState::certified:
+      return "certified";
+    case ssh::HostKeyState::doubtful:
+      return "doubtful";
     case ssh::HostKeyState::unreachable:
       return "unreachable";
   }
@@ -66,8 +72,7 @@ void TrustAction::show(Console& console, const std::vector<ssh::HostKey>& keys) 
         console.complain(fmt::format("{}: {} {}", console.styled_error(Style::bold, host), key.type,
                                      key.fingerprint));
         break;
-      case ssh::HostKeyState::changed:
-      case ssh::HostKeyState::unreachable:
+      default:
         console.fail(fmt::format("{}: {}", host, key.error), key.hint);
         break;
     }
@@ -148,8 +153,9 @@ int TrustAction::run(Invocation& invocation) {
   std::vector<ssh::HostKey> unknown;
   bool all_well = true;
   for (const ssh::HostKey& key : keys) {
-    if (key.state == ssh::HostKeyState::unknown) unknown.push_back(key);
-    if (key.state == ssh::HostKeyState::changed || key.state == ssh::HostKeyState::unreachable)
+    if (key.state == ssh::HostKeyState::unknown)
+      unknown.push_back(key);
+    else if (key.state != ssh::HostKeyState::known)
       all_well = false;
   }
   const bool add = !unknown.empty() && may_add(console, unknown.size());

@@ -59,17 +59,27 @@ class Answers {
     if (setting.keyword == "connecttimeout" && setting.values.front() == "none") return;
     if (setting.keyword == "identityfile") {
       identity_files_.push_back(setting.values.front());
+    } else if (setting.keyword == "certificatefile") {
+      certificate_files_.push_back(setting.values.front());
     } else {
-      values_.try_emplace(setting.keyword, setting.values.front());
+      values_.try_emplace(setting.keyword, setting.values);
     }
   }
 
   std::optional<std::string> get(const std::string& keyword) const {
     const auto found = values_.find(keyword);
-    return found == values_.end() ? std::nullopt : std::optional(found->second);
+    return found == values_.end() ? std::nullopt : std::optional(found->second.front());
+  }
+
+  /// Of a setting that takes several.
+  std::vector<std::string> get_all(const std::string& keyword,
+                                   const std::vector<std::string>& otherwise) const {
+    const auto found = values_.find(keyword);
+    return found == values_.end() ? otherwise : found->second;
   }
 
   const std::vector<std::string>& identity_files() const { return identity_files_; }
+  const std::vector<std::string>& certificate_files() const { return certificate_files_; }
 
   std::string address() const {
     return expand_tokens(get("hostname").value_or(host_.name), {{'h', host_.name}, {'%', "%"}});
@@ -87,8 +97,9 @@ class Answers {
   }
 
   const Host& host_;
-  std::map<std::string, std::string> values_;
+  std::map<std::string, std::vector<std::string>> values_;
   std::vector<std::string> identity_files_;
+  std::vector<std::string> certificate_files_;
 };
 
 /// Whether the only criteria that do not hold are those that ssh alone can decide.
@@ -159,6 +170,18 @@ fs::path read_known_hosts(const std::string& value, const ConfigTokens& tokens) 
   return is_none(value) ? "/dev/null" : expand_path(value, tokens);
 }
 
+void read_known_hosts_files(const Answers& answers, const ConfigTokens& tokens,
+                            Endpoint& endpoint) {
+  const std::vector<std::string> usual = {"~/.ssh/known_hosts", "~/.ssh/known_hosts2"};
+  const std::vector<std::string> usual_global = {"/etc/ssh/ssh_known_hosts",
+                                                 "/etc/ssh/ssh_known_hosts2"};
+  for (const std::string& file : answers.get_all("userknownhostsfile", usual))
+    endpoint.known_hosts_files.push_back(read_known_hosts(file, tokens));
+  endpoint.known_hosts = endpoint.known_hosts_files.front();
+  for (const std::string& file : answers.get_all("globalknownhostsfile", usual_global))
+    endpoint.known_hosts_files.push_back(read_known_hosts(file, tokens));
+}
+
 ConfigTokens tokens_of(const Host& host, const Endpoint& endpoint) {
   return {{'%', "%"},
           {'h', endpoint.address},
@@ -175,13 +198,13 @@ void read_files(const Answers& answers, const ConfigTokens& tokens, Endpoint& en
   for (const std::string& file : answers.identity_files()) {
     if (!is_none(file)) endpoint.identity_files.push_back(expand_path(file, tokens));
   }
+  for (const std::string& file : answers.certificate_files()) {
+    if (!is_none(file)) endpoint.certificate_files.push_back(expand_path(file, tokens));
+  }
   const std::string only = answers.get("identitiesonly").value_or("no");
   endpoint.only_named_identities =
       only.front() == 'y' || only.front() == 'Y' || only.front() == 't' || only.front() == 'T';
-  endpoint.known_hosts =
-      read_known_hosts(answers.get("userknownhostsfile").value_or("~/.ssh/known_hosts"), tokens);
-  endpoint.global_known_hosts = read_known_hosts(
-      answers.get("globalknownhostsfile").value_or("/etc/ssh/ssh_known_hosts"), tokens);
+  read_known_hosts_files(answers, tokens, endpoint);
   endpoint.identity_agent =
       read_agent(answers.get("identityagent").value_or("SSH_AUTH_SOCK"), tokens);
 }
@@ -315,6 +338,7 @@ Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const 
   endpoint.user = answers.user();
   const std::string port = answers.get("port").value_or("22");
   endpoint.port = host.port != 0 ? host.port : read_port(port).value();
+  endpoint.key_port = answers.get("hostkeyalias") ? 22 : endpoint.port;
   const ConfigTokens tokens = tokens_of(host, endpoint);
   read_files(answers, tokens, endpoint);
   if (const auto jumps = answers.get("proxyjump"); jumps && !is_none(*jumps)) {

@@ -20,16 +20,21 @@ namespace dtool::ssh {
 
 /// How one host is reached, all settings resolved.
 struct Endpoint {
-  std::string named;     ///< as the user calls it
-  std::string address;   ///< name or address to connect to (HostName)
-  std::string key_name;  ///< name to look up in known_hosts (HostKeyAlias, else address)
+  std::string named;            ///< as the user calls it
+  std::string address;          ///< name or address to connect to (HostName)
+  std::string key_name;         ///< name to look up in known_hosts (HostKeyAlias, else address)
+  std::uint16_t key_port = 22;  ///< and the port: 22 for an alias, which stands for both
   std::string user;
   std::uint16_t port = 22;
   std::vector<std::filesystem::path>
-      identity_files;                  ///< named by the user, in order; may not exist
+      identity_files;  ///< named by the user, in order; may not exist
+  std::vector<std::filesystem::path>
+      certificate_files;  ///< CertificateFile, in order; none: FILE-cert.pub of each key
   bool only_named_identities = false;  ///< IdentitiesOnly
   std::filesystem::path known_hosts;   ///< first of UserKnownHostsFile; new keys are added here
-  std::filesystem::path global_known_hosts;  ///< GlobalKnownHostsFile
+  std::vector<std::filesystem::path>
+      known_hosts_files;           ///< all that are asked, UserKnownHostsFile's before
+                                   ///< GlobalKnownHostsFile's
   std::vector<std::string> jumps;  ///< ProxyJump, nearest first, each `[user@]host[:port]`
   std::optional<std::string> proxy_command;  ///< ProxyCommand, which only `ssh` runs
   std::string needs_program;   ///< what the configuration asks for that only `ssh` does; or empty

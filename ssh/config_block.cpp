@@ -33,11 +33,12 @@ constexpr std::array<std::string_view, 9> kOfProgram = {
     "pkcs11provider",       "passwordauthentication",  "kbdinteractiveauthentication",
     "gssapiauthentication", "hostbasedauthentication", "challengeresponseauthentication"};
 
-constexpr std::array<std::string_view, 12> kUsed = {
-    "hostname",      "hostkeyalias",       "user",
-    "port",          "identityfile",       "identitiesonly",
-    "identityagent", "userknownhostsfile", "globalknownhostsfile",
-    "proxyjump",     "proxycommand",       "connecttimeout"};
+constexpr std::array<std::string_view, 13> kUsed = {
+    "hostname",       "hostkeyalias",       "user",
+    "port",           "identityfile",       "identitiesonly",
+    "identityagent",  "userknownhostsfile", "globalknownhostsfile",
+    "proxyjump",      "proxycommand",       "connecttimeout",
+    "certificatefile"};
 
 std::string to_lower(std::string_view text) {
   std::string lower(text);

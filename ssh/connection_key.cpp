@@ -14,7 +14,7 @@ namespace dtool::ssh {
 namespace {
 
 /// Another number here keeps versions of dtool apart that would not understand each other.
-constexpr int kProtocol = 1;
+constexpr int kProtocol = 2;
 
 /// One line with the value quoted, so that no value can look like the next line.
 void add(std::string& key, std::string_view name, std::string_view value) {
@@ -30,10 +30,13 @@ void add_endpoint(std::string& key, const Endpoint& endpoint) {
   add(key, "port", std::to_string(endpoint.port));
   add(key, "user", endpoint.user);
   add(key, "key_name", endpoint.key_name);
-  add(key, "known_hosts", endpoint.known_hosts.string());
-  add(key, "global_known_hosts", endpoint.global_known_hosts.string());
+  add(key, "key_port", std::to_string(endpoint.key_port));
+  for (const std::filesystem::path& file : endpoint.known_hosts_files)
+    add(key, "known_hosts", file.string());
   add(key, "only_named", endpoint.only_named_identities ? "yes" : "no");
   if (!endpoint.identity_agent.empty()) add_file(key, "agent", endpoint.identity_agent);
+  for (const std::filesystem::path& file : endpoint.certificate_files)
+    add_file(key, "certificate", file);
   std::vector<std::filesystem::path> files = endpoint.identity_files;
   if (files.empty()) files = usual_identities();
   for (const std::filesystem::path& file : files) {

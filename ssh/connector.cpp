@@ -84,8 +84,7 @@ asio::awaitable<std::unique_ptr<Session>> Connector::greet(Host host) {
 asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Endpoint endpoint,
                                                             std::vector<std::string> jumps) {
   std::unique_ptr<Session> session = co_await greet(endpoint, jumps);
-  session->require_known_host();
-  session->let_excerpts_go();
+  session->require_known_host(known_hosts_);
   const Deadline deadline = connect_deadline(endpoint);
   try {
     co_await session->authenticate(identities_, deadline);

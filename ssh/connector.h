@@ -39,6 +39,9 @@ class Connector {
   /// A session whose keys are exchanged and whose server is neither known nor asked to let us in.
   asio::awaitable<std::unique_ptr<Session>> greet(Host host);
 
+  /// The known_hosts files by which hosts are known here.
+  KnownHosts& known_hosts() { return known_hosts_; }
+
  private:
   /// A host that others are reached through: one session for all of them.
   struct Jump {

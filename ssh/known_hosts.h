@@ -1,20 +1,39 @@
-// The lines of known_hosts files that are about one host, found without reading the files anew for
-// each: libssh reads them whole, several times a host, and tries the hash of every hashed line.
+// What known_hosts files say of the key that a host presented: dtool's own verdict, the same as
+// ssh's, and closed where ssh would pass over a line that nobody can read.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "ssh/reactor.h"
+#include "ssh/client_config.h"
+#include "ssh/known_hosts_line.h"
 
 namespace dtool::ssh {
 
-/// One known_hosts file, read once and again when it has changed. It only leaves out lines that are
-/// surely about others; what a line means is for libssh to say.
+enum class HostKeyState {
+  known,
+  unknown,     ///< no line is about the host
+  changed,     ///< other keys of the host are on record, of whatever type
+  revoked,     ///< marked with `@revoked`
+  certified,   ///< only an authority that signs host keys is on record, and libssh asks for none
+  doubtful,    ///< a line that may be about the host cannot be read
+  unreachable  ///< the host presented none
+};
+
+/// The state of one key, and the line that decided.
+struct KeyVerdict {
+  HostKeyState state = HostKeyState::unknown;
+  std::filesystem::path file = {};  ///< empty: no line did
+  std::size_t line = 0;             ///< from 1; 0: the whole file, which cannot be read
+};
+
+/// One known_hosts file, read once and again when it has changed. A file that is not there, or is
+/// no regular one, has no lines.
 class KnownHostsFile {
  public:
   explicit KnownHostsFile(std::filesystem::path file);
@@ -22,9 +41,9 @@ class KnownHostsFile {
   KnownHostsFile(const KnownHostsFile&) = delete;
   KnownHostsFile& operator=(const KnownHostsFile&) = delete;
 
-  /// All lines that may be about that name and port, in the file's order, each with its end. A file
-  /// that cannot be read has none.
-  std::string lines_about(std::string_view name, std::uint16_t port);
+  /// All lines about that name, which is in lower case and may be `[gpu1]:2222`, in the file's
+  /// order; lines whose names cannot be read are about everyone. Good until the next call.
+  std::vector<const KnownHostsLine*> lines_about(const std::string& name);
 
  private:
   struct Lines;
@@ -37,12 +56,25 @@ class KnownHostsFile {
 /// All files that were asked, by their paths.
 class KnownHosts {
  public:
-  /// The lines of `file` about that name and port in a file of their own that nobody else can
-  /// write, and that ends with the descriptor. None where there are no such lines.
-  OwnedFd excerpt(const std::filesystem::path& file, std::string_view name, std::uint16_t port);
+  /// What the host's known_hosts files say of the key with these bytes.
+  KeyVerdict judge(const Endpoint& endpoint, std::string_view blob);
+
+  /// The types of the keys that are on record for the host and not revoked, in the files' order: a
+  /// server that has several keys is to be asked for one of those.
+  std::vector<std::string> types_of(const Endpoint& endpoint);
 
  private:
+  struct Findings;
+  Findings look(const Endpoint& endpoint, const std::string& name, std::string_view blob);
+
   std::map<std::filesystem::path, KnownHostsFile> files_;
 };
+
+/// The kinds of keys that a server is asked for, best first, those of the types on record before
+/// all others: else a server that has got one more key would look like a stranger.
+std::vector<std::string> key_algorithms(const std::vector<std::string>& types_on_record);
+
+/// The name under which a key of the host is put on record: `gpu1`, `[gpu1]:2222`.
+std::string name_on_record(const Endpoint& endpoint);
 
 }  // namespace dtool::ssh

@@ -14,6 +14,10 @@ std::string_view to_string(Failure failure) {
       return "host_key_unknown";
     case Failure::host_key_changed:
       return "host_key_changed";
+    case Failure::host_key_revoked:
+      return "host_key_revoked";
+    case Failure::host_key_unproven:
+      return "host_key_unproven";
     case Failure::not_authenticated:
       return "not_authenticated";
     case Failure::timed_out:

@@ -85,6 +85,8 @@ enum class Failure {
   connect_timed_out,
   host_key_unknown,
   host_key_changed,
+  host_key_revoked,
+  host_key_unproven,  ///< a line of known_hosts that may be about it cannot be judged by dtool
   not_authenticated,
   timed_out,        ///< the command took longer than allowed
   connection_lost,  ///< in the middle

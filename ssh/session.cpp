@@ -36,11 +36,6 @@ std::string literal(const std::filesystem::path& path) {
   return text;
 }
 
-/// The way to it in this process's own table of descriptors.
-std::string path_of(const OwnedFd& fd) {
-  return fd ? fmt::format("/proc/self/fd/{}", fd.get()) : "/dev/null";
-}
-
 /// 0 where it is closed.
 ino_t inode_of(int fd) {
   struct stat status {};
@@ -56,6 +51,9 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
   set_text(session, SSH_OPTIONS_SSH_DIR, literal(home_folder() / ".ssh"));
   set_text(session, SSH_OPTIONS_HOST, endpoint.key_name);
   set_text(session, SSH_OPTIONS_USER, endpoint.user);
+  // known_hosts.h judges keys; libssh would give up at a line that it does not know.
+  set_text(session, SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
+  set_text(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
   const unsigned int port = endpoint.port;
   ssh_options_set(session, SSH_OPTIONS_PORT, &port);
   ssh_options_set(session, SSH_OPTIONS_FD, &fd);
@@ -72,7 +70,8 @@ Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
       socket_(std::move(socket)),
       socket_inode_(inode_of(socket_.get())),
       handle_(make_handle(endpoint, socket_.get())) {
-  hold_excerpts(known_hosts);
+  set_text(handle_.get(), SSH_OPTIONS_HOSTKEYS,
+           fmt::format("{}", fmt::join(key_algorithms(known_hosts.types_of(endpoint_)), ",")));
   ssh_set_counters(handle_.get(), nullptr, &received_);
   waiter_ = std::make_unique<Waiter>(reactor_, socket_.get());
 }
@@ -84,22 +83,6 @@ Session::~Session() {
   waiter_.reset();
   handle_.reset();
   if (inode_of(socket_.get()) != socket_inode_) socket_.release();
-}
-
-void Session::hold_excerpts(KnownHosts& known_hosts) {
-  const std::string& name = endpoint_.key_name;
-  known_lines_ = known_hosts.excerpt(endpoint_.known_hosts, name, endpoint_.port);
-  global_known_lines_ = known_hosts.excerpt(endpoint_.global_known_hosts, name, endpoint_.port);
-  set_text(handle_.get(), SSH_OPTIONS_KNOWNHOSTS, path_of(known_lines_));
-  set_text(handle_.get(), SSH_OPTIONS_GLOBAL_KNOWNHOSTS, path_of(global_known_lines_));
-}
-
-/// libssh may look again when keys are exchanged anew.
-void Session::let_excerpts_go() {
-  set_text(handle_.get(), SSH_OPTIONS_KNOWNHOSTS, literal(endpoint_.known_hosts));
-  set_text(handle_.get(), SSH_OPTIONS_GLOBAL_KNOWNHOSTS, literal(endpoint_.global_known_hosts));
-  known_lines_.reset();
-  global_known_lines_.reset();
 }
 
 void Session::share_packets() {
@@ -207,19 +190,23 @@ asio::awaitable<bool> Session::try_keys(IdentityCache& identities, std::vector<s
   std::vector<std::filesystem::path> files = endpoint_.identity_files;
   const std::size_t named = files.size();
   if (named == 0) files = usual_identities();
+  const std::vector<std::filesystem::path>& certificates = endpoint_.certificate_files;
   const bool only_named = endpoint_.only_named_identities;
   const bool has_agent = !endpoint_.identity_agent.empty();
-  const bool agent_is_first = has_agent && named == 0 && !only_named;
+  const bool agent_is_first = has_agent && named == 0 && certificates.empty() && !only_named;
   AgentOffer offer;
   if (agent_is_first) {
     const bool is_in = co_await try_agent(offer, tried, deadline);
     if (is_in) co_return true;
     if (!is_connected()) co_return false;
   }
-  for (const auto& file : files) {
-    const Identity& identity = identities.load(file);
+  const std::vector<Credential> credentials = identities.credentials(files, certificates);
+  for (const Credential& each : credentials) {
+    const std::filesystem::path& file = each.file;
+    const Identity& identity = *each.identity;
     if (identity.key == nullptr) {
-      const bool tell = named > 0 || identity.problem != "not there";
+      const bool is_named = named > 0 || !certificates.empty();
+      const bool tell = is_named || identity.problem != "not there";
       if (tell) tried.push_back(fmt::format("{} ({})", file.string(), identity.problem));
       continue;
     }
@@ -231,7 +218,10 @@ asio::awaitable<bool> Session::try_keys(IdentityCache& identities, std::vector<s
   }
   if (!has_agent || agent_is_first) co_return false;
   // An encrypted file that the user named is often in the agent.
-  if (only_named) offer.only = public_keys(files);
+  if (only_named) {
+    files.insert(files.end(), certificates.begin(), certificates.end());
+    offer.only = public_keys(files);
+  }
   co_return co_await try_agent(std::move(offer), tried, deadline);
 }
 

@@ -32,17 +32,14 @@ class Session {
   /// Exchanges keys; the server's is not yet trusted. Throws HostError.
   asio::awaitable<void> exchange_keys(Deadline deadline);
 
-  /// Throws HostError(host_key_unknown or host_key_changed) unless known_hosts has the server's
-  /// key.
-  void require_known_host() const;
+  /// Throws HostError(host_key_unknown, …) unless the known_hosts files say that the server's key
+  /// is this host's.
+  void require_known_host(KnownHosts& known_hosts) const;
 
   /// The server's key, `ssh-ed25519 SHA256:…`.
   std::string host_key() const;
 
-  /// To be called when the host is known: what was kept of known_hosts about it is no longer held.
-  void let_excerpts_go();
-
-  /// Whether known_hosts still has it. The files are read again only where they have changed since
+  /// Whether they still do. The files are read again only where they have changed since
   /// they last were, or so lately that a change could not be told.
   bool is_still_known(KnownHosts& known_hosts);
 
@@ -94,7 +91,6 @@ class Session {
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
-  void hold_excerpts(KnownHosts& known_hosts);
   Deadline end_of_patience();
   void on_silence();
   asio::awaitable<bool> try_key(ssh_key key, Deadline deadline);
@@ -115,8 +111,6 @@ class Session {
   std::uint64_t heard_packets_ = 0;  ///< up to silent_since_
   Clock::time_point silent_since_;
   Clock::time_point last_wait_;
-  OwnedFd known_lines_;         ///< of endpoint_.known_hosts about this host, until the log-in
-  OwnedFd global_known_lines_;  ///< of endpoint_.global_known_hosts, likewise
   OwnedFd socket_;
   ino_t socket_inode_;
   SessionHandle handle_;

@@ -36,6 +36,7 @@ if(DTOOL_TESTS)
     tests/unit/killfile_folder_test.cpp
     tests/unit/host_identity_test.cpp
     tests/unit/killfile_text_test.cpp
+    tests/unit/known_hosts_peer_test.cpp
     tests/unit/known_hosts_test.cpp
     tests/unit/listener_test.cpp
     tests/unit/listener_trial_test.cpp
@@ -290,6 +291,7 @@ if(DTOOL_TESTS)
       followed_logs_lose_nothing
       harness_can_fail
       help_reads_well
+      host_keys_and_certificates_are_judged_as_ssh_does
       hosts_behind_jump_hosts_are_lost_and_found
       hosts_behind_jump_hosts_are_reached
       hosts_that_share_the_code_folder_are_sent_it_once

@@ -49,7 +49,10 @@ TEST_F(ClientConfigTest, ANameThatNoBlockSpeaksOfIsTakenAsItStands) {
   EXPECT_EQ(endpoint.identity_files, Paths{});
   EXPECT_FALSE(endpoint.only_named_identities);
   EXPECT_EQ(endpoint.known_hosts, home(".ssh/known_hosts"));
-  EXPECT_EQ(endpoint.global_known_hosts, "/etc/ssh/ssh_known_hosts");
+  EXPECT_EQ(endpoint.known_hosts_files,
+            (Paths{home(".ssh/known_hosts"), home(".ssh/known_hosts2"), "/etc/ssh/ssh_known_hosts",
+                   "/etc/ssh/ssh_known_hosts2"}));
+  EXPECT_EQ(endpoint.key_port, 22);
   EXPECT_EQ(endpoint.jumps, Jumps{});
   EXPECT_EQ(endpoint.proxy_command, std::nullopt);
   EXPECT_EQ(endpoint.identity_agent, "/run/agent");
@@ -61,7 +64,7 @@ TEST_F(ClientConfigTest, EverySettingIsTaken) {
       "Host gpu01\n"
       "  HostName 10.0.0.1\n  HostKeyAlias red\n  User ann\n  Port 2222\n"
       "  IdentityFile ~/.ssh/one\n  IdentityFile /keys/two\n  IdentitiesOnly yes\n"
-      "  UserKnownHostsFile ~/known /dev/null\n  GlobalKnownHostsFile /etc/known\n"
+      "  UserKnownHostsFile ~/known /dev/null\n  GlobalKnownHostsFile /etc/known /etc/more\n"
       "  ProxyJump bob@gate1,gate2:2200\n  IdentityAgent ~/agent.sock\n  ConnectTimeout 1m30s\n");
   EXPECT_EQ(endpoint.address, "10.0.0.1");
   EXPECT_EQ(endpoint.key_name, "red");
@@ -70,7 +73,9 @@ TEST_F(ClientConfigTest, EverySettingIsTaken) {
   EXPECT_EQ(endpoint.identity_files, (Paths{home(".ssh/one"), "/keys/two"}));
   EXPECT_TRUE(endpoint.only_named_identities);
   EXPECT_EQ(endpoint.known_hosts, home("known"));
-  EXPECT_EQ(endpoint.global_known_hosts, "/etc/known");
+  EXPECT_EQ(endpoint.known_hosts_files,
+            (Paths{home("known"), "/dev/null", "/etc/known", "/etc/more"}));
+  EXPECT_EQ(endpoint.key_port, 22) << "an alias stands for the port, too";
   EXPECT_EQ(endpoint.jumps, (Jumps{"bob@gate1", "gate2:2200"}));
   EXPECT_EQ(endpoint.identity_agent, home("agent.sock"));
   EXPECT_EQ(endpoint.connect_timeout, std::chrono::seconds(90));

@@ -167,11 +167,15 @@ TEST_F(Recorded, NoConfigurationFileStaysNone) {
 TEST_F(Recorded, FilesAreFoundFromAnotherFolder) {
   HostOptions options;
   options.runs_on = "gpu1";
-  options.ssh_cmd = "ssh -F none -i keys/id -i ~/id -i /abs/id -o UserKnownHostsFile=known";
+  options.ssh_cmd =
+      "ssh -F none -i keys/id -i ~/id -i /abs/id -o 'UserKnownHostsFile=known more' "
+      "-o CertificateFile=cert";
   const ssh::Endpoint then = endpoint(later(options));
   using Paths = std::vector<std::filesystem::path>;
   EXPECT_EQ(then.identity_files, (Paths{here / "keys/id", ssh::home_folder() / "id", "/abs/id"}));
   EXPECT_EQ(then.known_hosts, here / "known");
+  EXPECT_EQ(then.known_hosts_files.at(1), here / "more");
+  EXPECT_EQ(then.certificate_files, Paths{here / "cert"});
 }
 
 TEST_F(Recorded, FlagsOfNowWin) {
