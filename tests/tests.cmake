@@ -295,6 +295,7 @@ if(DTOOL_TESTS)
       hosts_behind_jump_hosts_are_lost_and_found
       hosts_behind_jump_hosts_are_reached
       hosts_that_share_the_code_folder_are_sent_it_once
+      hosts_of_other_systems_take_part
       hosts_that_lack_what_scripts_use_are_refused
       hosts_that_share_their_home_run_together
       hosts_without_screen_take_part
