@@ -2,6 +2,7 @@
 # Hosts with the programs of other systems are checked, set up, run, watched and ended as Debian 12's are. DTOOL_LAB_ROOTS is a
 # folder with their files, made by tests/lab.d/make_root; DTOOL_BASHES one with other versions of bash that dtool serves, which
 # hosts get for theirs.
+# shellcheck disable=SC2153
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 [[ -n ${DTOOL_LAB_ROOTS:-}${DTOOL_BASHES:-} ]] || skip 'needs DTOOL_LAB_ROOTS or DTOOL_BASHES: other systems take minutes to install'

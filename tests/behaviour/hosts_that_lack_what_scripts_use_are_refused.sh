@@ -6,7 +6,6 @@ needs_isolation
 needs_program busybox
 "$here/../lab.d/make_root" busybox "$work/busybox"
 lab 3 --root "1=$work/busybox"
-mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 mkdir -p "$DTOOL_LAB_FOLDER/host3/root/bin"
 # shellcheck disable=SC2016
 echo 'PATH=/root/bin:$PATH' >"$DTOOL_LAB_FOLDER/host3/root/.bashrc"

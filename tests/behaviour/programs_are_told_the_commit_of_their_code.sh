@@ -17,10 +17,10 @@ told() { # LINES COMMIT FLAGS...: each of so many processes says that commit
   shift 2
   expect_exit 0 timeout 120 "$DTOOL" run --follow "$@" -- bash tell.sh
   expect_equal "$lines" "$(grep -c "the commit is <$wanted>" "$out")"
-  expect_no_output '\.git( |$)'
 }
 
 told 2 "$commit" --runs_on h2,h3
+expect_no_output '\.git( |$)'
 ! command -v mpirun >/dev/null || told 2 "$commit" --launcher mpi --runs_on h2,h3
 told 2 "$commit" --launcher slurm --runs_on h1 --nodes 2
 # Outputs are no change of the code: here they are in its folder.
@@ -47,5 +47,5 @@ told 1 'not set' --runs_on h2
 on h1 mkdir steps
 cp "$work/code/tell.sh" "$DTOOL_LAB_FOLDER/host1/root/steps"
 expect_exit 0 timeout 100 ssh -tt h1 "cd steps && srun --nodes 1 --ntasks 1 --pty timeout --kill-after 5 80 $DTOOL run --follow -- bash tell.sh"
-expect_output 'machine0: the commit is <not set>'
+expect_output 'the commit is <not set>'
 expect_exit 0 timeout 100 "$DTOOL" kill --all --yes
