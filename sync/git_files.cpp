@@ -141,11 +141,22 @@ std::optional<fs::path> find_checkout(const fs::path& folder) {
   }
 }
 
-// A checkout's own configuration may come from somebody else with it, and name programs to run.
+namespace {
+
+/// git in `folder`, which it leaves as it is. A checkout's own configuration may come from somebody
+/// else with it, and name programs to run.
+std::vector<std::string> git_in(const fs::path& folder, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"git", "--no-optional-locks",      "-c", "core.fsmonitor=false",
+                                    "-c",  "core.hooksPath=/dev/null", "-C", folder.native()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+}  // namespace
+
 std::vector<std::string> git_files(const fs::path& folder) {
-  const auto answer = run_git({"git", "-c", "core.fsmonitor=false", "-c",
-                               "core.hooksPath=/dev/null", "-C", folder.native(), "ls-files", "-z",
-                               "--cached", "--others", "--exclude-standard", "--", "."});
+  const auto answer = run_git(
+      git_in(folder, {"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."}));
   if (!answer) {
     throw std::runtime_error(
         fmt::format("git is not installed, and {} is a git checkout: only git knows which of its "
@@ -177,8 +188,8 @@ std::vector<std::string> git_files(const fs::path& folder) {
 std::string git_commit(const fs::path& folder, const std::string& left_out) {
   constexpr std::string_view kCommit = "# branch.oid ";
   if (!find_checkout(folder)) return "";
-  std::vector<std::string> words = {
-      "git", "-C", folder.native(), "status", "--porcelain=v2", "--branch", "--", "."};
+  std::vector<std::string> words =
+      git_in(folder, {"status", "--porcelain=v2", "--branch", "--", "."});
   if (!left_out.empty()) words.push_back(":(exclude,literal)" + left_out);
   const auto answer = run_git(words);
   if (!answer || answer->exit_code != 0) return "";
