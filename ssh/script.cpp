@@ -16,8 +16,7 @@ constexpr std::string_view kMark = "dtool-answer ";
 /// else: half of `rm -rf ~/.dtool/runs/x`, say.
 constexpr std::string_view kWhole = "\n#whole";
 
-/// For `wait -n`, `local -n`, `mapfile -d` and $! of a process substitution; tried with 4.2, 4.3
-/// and 4.4.
+/// For `mapfile -d` and $! of a process substitution.
 constexpr int kOldestBash = 404;
 
 /// Takes the first line off `text` and returns it without its end.
