@@ -144,7 +144,8 @@ asio::awaitable<void> Asker::answer(int caller, Opening& opening, const bool& is
   std::optional<Message> question = co_await await_message(reactor_, caller, soon);
   if (!question) co_return;
   const char kind = question->bytes.front();
-  const std::string prompt = printable(question->bytes.substr(1), kLongestPrompt);
+  std::string prompt = printable(question->bytes.substr(1), kLongestPrompt);
+  while (prompt.ends_with(' ')) prompt.pop_back();
   if (kind == kNotice) {
     const OwnedFd terminal = open_terminal();
     const std::string line = fmt::format("\rdtool: {}: {}\n", to_string(opening.host), prompt);

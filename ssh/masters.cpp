@@ -200,13 +200,15 @@ asio::awaitable<Masters::Ended> Masters::finish(std::vector<std::string> words,
   } catch (const HostError&) {
     failure = std::current_exception();
   }
-  if (!process.exit_code()) process.tell_to_end();
+  const bool is_ended = process.exit_code().has_value();
+  if (!is_ended) process.tell_to_end();
   end_of_words = after(kSlice);
   try {
     co_await pumps.join();
   } catch (const HostError&) {  // abandoned
     failure = std::current_exception();
   }
+  if (!is_ended) process.end(kSlice);
   if (failure) std::rethrow_exception(failure);
   if (is_interrupted_) throw interrupted();
   if (is_late) {

@@ -134,6 +134,19 @@ void Process::tell_to_end() {
   if (!is_reaped_) ::kill(-pid_, SIGTERM);
 }
 
+void Process::end(std::chrono::milliseconds grace) {
+  tell_to_end();
+  const Deadline latest = after(grace);
+  while (!reap() && Clock::now() < latest)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  ::kill(-pid_, SIGKILL);
+  if (is_reaped_) return;
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  is_reaped_ = true;
+  exit_code_ = 128 + SIGKILL;
+}
+
 bool Process::reap() {
   int status = 0;
   if (is_reaped_ || ::waitpid(pid_, &status, WNOHANG) != pid_) return is_reaped_;

@@ -45,6 +45,9 @@ class Process {
   /// Tells its process group to end, and does not wait.
   void tell_to_end();
 
+  /// Ends what is left of its process group: TERM, `grace` for the child at most, KILL. Waits here.
+  void end(std::chrono::milliseconds grace);
+
   /// What wait() would return, where the process has ended.
   std::optional<int> exit_code();
 
