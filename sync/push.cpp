@@ -205,8 +205,8 @@ ssh::Command Push::command(const Slot& slot, const Place& place) const {
 ssh::Task Push::task(const Slot& slot) const {
   const auto& [host, folder] = slot.destination;
   const bool looks = foreign_ == Foreign::refuse && !slot.has_compared;
-  const Place place{folder, looks ? ForeignFiles::look : ForeignFiles::leave, listing_.fingerprint,
-                    listing_.digest};
+  Place place{folder, listing_.fingerprint, listing_.digest};
+  if (looks) place.foreign = ForeignFiles::look;
   if (slot.step != Step::send && slot.step != Step::compare) {
     ssh::TaskOptions options{options_.timeout};
     // What unpacks goes on for as long as something comes, and has a limit of its own.

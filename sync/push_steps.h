@@ -22,11 +22,11 @@ enum class ForeignFiles { look, leave };
 
 /// What all steps on one host are about.
 struct Place {
-  std::string folder;  ///< on the host: absolute, or from `~/`
-  ForeignFiles foreign = ForeignFiles::leave;
+  std::string folder;                  ///< on the host: absolute, or from `~/`
   std::string fingerprint;             ///< Listing's
   std::string digest;                  ///< likewise
   std::chrono::seconds patience{300};  ///< with a package of which not a byte more comes
+  ForeignFiles foreign = ForeignFiles::leave;
 };
 
 /// First step: makes the folder where it is missing, and looks what of the tree is there. `push` is
