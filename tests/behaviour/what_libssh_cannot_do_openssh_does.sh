@@ -4,7 +4,9 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3
-connects_anew
+# A busy machine takes long to start all the programs that a log-in over ssh needs.
+keeps() { mkdir -p -m 700 "$HOME/.dtool"; printf '[ssh]\nconnect_timeout = 100\n[connections]\nkeep = %s\n' "$1" >"$HOME/.dtool/config.toml"; }
+keeps 0
 
 config=$HOME/.ssh/config
 known=$HOME/.ssh/known_hosts
@@ -35,7 +37,7 @@ expect_output '^h1:  from '
 expect_output '^h2:  from '
 no_program_is_left || fail "an ssh is left: $(programs)"
 expect_exit 1 dtool command --runs_on h1,h2 --command 'exit 255'
-expect_error 'h1.*255|h\[1-2\].*255|255'
+expect_error 'h\[1-2\]: .*255'
 expect_exit 1 dtool command --runs_on h1 --ssh_program libssh --command true
 expect_error 'ProxyCommand .*only the ssh program does'
 
@@ -60,7 +62,7 @@ sleep 1000
 END
 expect_exit 0 dtool run --json --runs_on h1,h2 -- bash train.sh
 id=$(json 'd["run_id"]')
-eventually 30 eval 'run dtool logs "$id"; expect_output "rank 0 has content"; expect_output "rank 1 has content"'
+eventually 60 eval 'run dtool logs "$id"; expect_output "rank 0 has content"; expect_output "rank 1 has content"'
 expect_exit 0 dtool status "$id"
 expect_exit 0 dtool kill --yes "$id"
 expect_no_process_with "$id"
@@ -73,7 +75,7 @@ expect_error 'did not end in time'
 ! on 1 pgrep -f '^sleep 98765' || fail 'the command goes on'
 
 # Kept: the next command logs in no more, until dtool disconnect; and its output is whole.
-keeps_connections
+keeps 300
 expect_exit 0 dtool command --runs_on h1 --command true
 before=$(logins)
 expect_exit 0 dtool command --runs_on h1 --command 'head -c 1000000 /dev/zero | tr "\0" x; echo'
@@ -81,8 +83,8 @@ expect_equal 1000005 "$(stat -c %s "$out")"
 expect_equal "$before" "$(logins)"
 expect_exit 0 dtool disconnect --runs_on h1
 expect_error 'closed 1 connection: h1'
-eventually 5 no_program_is_left
-connects_anew
+eventually 20 no_program_is_left
+keeps 0
 
 # Unknown and changed keys are refused, whatever the configuration says.
 printf 'Host h1\n  StrictHostKeyChecking no\n  ProxyCommand %s %%h %%p\n' "$work/relay" | prepends
