@@ -12,7 +12,8 @@ mkdir "$work/cloned"
 printf 'Host h1\n  HostName %s\n  HostKeyAlias h2\n' "$second" | cat - "$HOME/.ssh/config" >"$work/cloned/ssh_config"
 printf '[ssh]\nconfig_file = "%s"\n' "$work/cloned/ssh_config" >"$work/cloned/dtool.toml"
 
-expect_exit 0 dtool run --runs_on h1 --no_sync --extra_tag elsewhere -- sleep 1000
+echo code >file
+expect_exit 0 dtool run --runs_on h1 --extra_tag elsewhere -- sleep 1000
 run_id=$(ls "$HOME/.dtool/killfiles")
 run_id=${run_id%.killfile}
 expect_exit 0 dtool disconnect

@@ -43,8 +43,8 @@ while True:
             payload = b"\x01" + struct.pack(">II", 2, len(text)) + text + struct.pack(">I", 0)
             padding = 8 - (5 + len(payload)) % 8
             padding += 8 if padding < 4 else 0
-            client.sendall(struct.pack(">IB", 1 + len(payload) + padding, padding) + payload + b"\0" * padding)
             client.recv(65536)
+            client.sendall(struct.pack(">IB", 1 + len(payload) + padding, padding) + payload + b"\0" * padding)
             client.shutdown(socket.SHUT_WR)
             while client.recv(65536): pass
     except OSError:
@@ -100,7 +100,7 @@ chmod +x setup.sh
 expect_exit 1 on_terminal "$DTOOL" config --runs_on h1 --config_script setup.sh --follow
 expect_tame
 expect_shown "$shown"
-expect_exit 1 on_terminal "$DTOOL" run --runs_on h1 --no_sync --follow --extra_tag first -- bash -c "$says; printf '%s\n' \"dtool: the run failed: \$($says)\"; $says >&2; exit 3"
+expect_exit 1 on_terminal "$DTOOL" run --runs_on h1 --follow --extra_tag first -- bash -c "$says; printf '%s\n' \"dtool: the run failed: \$($says)\"; $says >&2; exit 3"
 expect_tame
 expect_shown "$shown"
 for command in logs status 'status --watch' fetch 'list --state' 'logs --json' 'status --json'; do
