@@ -50,11 +50,11 @@ known_are "${address[0]} $strange"
 both_refuse "the host key .* is not the one in $known:1"
 
 # A line that is cut off, about this host or about who knows whom; one that ends as on Windows is whole.
-known_are "${address[0]} ${key1:0:40}"
+known_are "${address[0]} ${key1:0:42}"
 both_refuse "$known:1 cannot be read, and may be about the host"
 known_are "|1|cut $key1"
 both_refuse "$known:1 cannot be read"
-known_are "${address[0]} ${key1:0:40}" "${address[0]} $key1"$'\r'
+known_are "${address[0]} ${key1:0:42}" "${address[0]} $key1"$'\r'
 both_get_in
 
 # An authority: ssh believes its certificates, libssh has none to show, and the plain key is not to be added.
