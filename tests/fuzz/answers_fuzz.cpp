@@ -112,7 +112,7 @@ TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {
   asked.run_id = "run_1";
   asked.machine.host = "h1";
   fuzz::Mutator mutator(
-      {answers({{"machine", "0"},
+      {answers({{"part", "0"},
                 {"folder", "yes"},
                 {"pid", "12"},
                 {"up_s", "100"},
@@ -124,7 +124,7 @@ TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {
                 {"gpu", "0, 1, 2, 3"},
                 {"memory_bytes", "9"},
                 {"looked", "yes"}}),
-       answers({{"machine", "0"},
+       answers({{"part", "0"},
                 {"folder", "yes"},
                 {"exit_code", "3"},
                 {"ended_s_ago", "5"},

@@ -23,7 +23,8 @@ bool has(const ssh::LocalProgram& program, const std::string& word) {
 }
 
 TEST(Rsync, SendsTheListedFilesOverDtoolsConnection) {
-  const auto program = push_program(tree_of({"a", "b/c"}), "~/code", Link::network, kTurn, Same::size_and_time);
+  const auto program =
+      push_program(tree_of({"a", "b/c"}), "~/code", Link::network, kTurn, Same::size_and_time);
   EXPECT_EQ(program.arguments.front(), "rsync");
   EXPECT_TRUE(has(program, std::string(ssh::kRemoteShell)));
   EXPECT_EQ(program.arguments[program.arguments.size() - 2], "/home/ann/my code/");
@@ -32,12 +33,15 @@ TEST(Rsync, SendsTheListedFilesOverDtoolsConnection) {
 }
 
 TEST(Rsync, ANameThatLooksLikeACommentOrAnOptionIsAName) {
-  EXPECT_EQ(push_program(tree_of({"#a", "-rf", ";b"}), "/c", Link::network, kTurn, Same::size_and_time).input,
-            "/#a\0/-rf\0/;b\0"s);
+  EXPECT_EQ(
+      push_program(tree_of({"#a", "-rf", ";b"}), "/c", Link::network, kTurn, Same::size_and_time)
+          .input,
+      "/#a\0/-rf\0/;b\0"s);
 }
 
 TEST(Rsync, TheFolderAndItsLockAreQuotedForTheLoginShell) {
-  const auto program = push_program(tree_of({"a"}), "~/it's $HOME", Link::network, kTurn, Same::size_and_time);
+  const auto program =
+      push_program(tree_of({"a"}), "~/it's $HOME", Link::network, kTurn, Same::size_and_time);
   const auto remote = std::ranges::find_if(
       program.arguments, [](const std::string& word) { return word.starts_with("--rsync-path="); });
   ASSERT_NE(remote, program.arguments.end());
@@ -47,8 +51,10 @@ TEST(Rsync, TheFolderAndItsLockAreQuotedForTheLoginShell) {
 }
 
 TEST(Rsync, OnlyANetworkIsWorthCompressing) {
-  EXPECT_TRUE(has(push_program(tree_of({"a"}), "/c", Link::network, kTurn, Same::size_and_time), "-z"));
-  EXPECT_FALSE(has(push_program(tree_of({"a"}), "/c", Link::local, kTurn, Same::size_and_time), "-z"));
+  EXPECT_TRUE(
+      has(push_program(tree_of({"a"}), "/c", Link::network, kTurn, Same::size_and_time), "-z"));
+  EXPECT_FALSE(
+      has(push_program(tree_of({"a"}), "/c", Link::local, kTurn, Same::size_and_time), "-z"));
 }
 
 TEST(Rsync, TheFiguresAtTheEndAreRead) {

@@ -98,7 +98,7 @@ TEST_F(SettingsTest, WithAnUnknownKeyNameTheNearest) {
   EXPECT_EQ(fault("", "[shs]\n"), "dtool.toml:1:2: unknown key 'shs'\nhint: did you mean 'ssh'?");
   EXPECT_EQ(fault("[ssh]\ntimeout = 3\n"),
             "config.toml:2:1: unknown key 'ssh.timeout'\n"
-            "hint: known are connect_timeout, width, config_file");
+            "hint: known are connect_timeout, width, config_file, program, ask");
   EXPECT_EQ(fault("[run]\nexlude = []\n"),
             "config.toml:2:1: unknown key 'run.exlude'\nhint: did you mean 'exclude'?");
 }
