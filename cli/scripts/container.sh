@@ -67,7 +67,9 @@ has_gpus() { [ -e "${nvidia_driver:-/proc/driver/nvidia/version}" ]; }
 keep_exported() {
   local name text=''
   for name in "${exported[@]}"; do
+    # runs: names of the user's --export.
     export "dtool_exported_$name=${!name}"
+    # runs: likewise.
     text+="export $name=\"\$dtool_exported_$name\"; unset dtool_exported_$name; "
   done
   keep_exported=(/bin/sh -c "$text"'exec "$@"' sh)

@@ -25,6 +25,7 @@ look_for() {
 find_package_manager() {
   local name kind ID='' ID_LIKE='' wanted=''
   # shellcheck source=/dev/null
+  # runs: the host's own system wrote it, as all programs there.
   . /etc/os-release 2> /dev/null
   for kind in $ID $ID_LIKE; do
     case $kind in

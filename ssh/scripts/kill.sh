@@ -150,7 +150,7 @@ tell_unseen() {
   done
   [ -n "$since" ] && grep -qsxE 'tmux: server|screen|systemd' /proc/[0-9]*/comm || return
   while read -r server pid; do
-    { is_mine "$server" && is_mine "$pid"; } || continue
+    { [[ $server =~ ^[0-9]+$ ]] && is_mine "$server" && is_mine "$pid"; } || continue
     counts[$server]=$((${counts[$server]-0} + 1))
     [ "${counts[$server]}" -gt 3 ] || words_of[$server]+=", $pid $(tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | tr -cd '[:print:]' | head -c 60)"
   done < <({ bearers; echo; cat /proc/[0-9]*/stat 2> /dev/null; } | LC_ALL=C awk -v self=$$ -v since="$since" '
