@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "cli/action.h"
-#include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {
