@@ -47,6 +47,7 @@ print(seen)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 END
 chmod +x "$work/typist"
+export NO_COLOR=1
 types() { timeout 150 "$work/typist" "$@"; }
 programs() { grep -lz "^HOME=$HOME\$" /proc/[0-9]*/environ 2>/dev/null | sed 's,/environ,/comm,' | xargs -r grep -lx ssh 2>/dev/null || true; }
 no_program_is_left() { [[ -z $(programs) ]]; }
@@ -96,6 +97,7 @@ fault thaw h1
 
 # All of a run: kept connections ask once and never again.
 keeps 300
+echo content >file
 expect_exit 0 types 'asks: .*assword: ' 'open sesame' 'open sesame' -- "$DTOOL" run --runs_on h1,h3 --ssh_program ssh -- sleep 1000
 expect_exit 0 dtool list --json
 id=$(json 'd["runs"][0]["run_id"]')
