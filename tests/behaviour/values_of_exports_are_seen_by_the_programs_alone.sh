@@ -10,7 +10,15 @@ needs_program busybox
 needs_program mpirun
 lab 2
 let_h1_reach_the_others
-for i in 1 2; do make_image "$DTOOL_LAB_FOLDER/host$i/root/image"; done
+# An image with variables of its own; ch-run's arguments are kept, which are there for a moment only.
+for i in 1 2; do
+  root=$DTOOL_LAB_FOLDER/host$i/root
+  make_image "$root/image"
+  mkdir -p "$root/image/ch" "$root/bin"
+  printf 'TOKEN=of the image\n' >"$root/image/ch/environment"
+  printf '#!/bin/bash\nprintf "%%s\\n" "$@" >>/root/arguments\nexec %q "$@"\n' "$(command -v ch-run)" >"$root/bin/ch-run"
+  chmod +x "$root/bin/ch-run"
+done
 
 secret="s3cret-$$ it's \"#\$HOME"
 printf '%s' "s3cret-$$" >"$work/needle"
@@ -54,7 +62,11 @@ end $$"
 expect_nowhere() { ! cat "$out" "$err" | grep -qFf "$work/needle" || fail 'the value is shown'; }
 
 run_with
-run_with --container '~/image'
+run_with --container '~/image' --export PATH=/root/bin:/usr/bin:/bin
+for i in 1 2; do
+  grep -qx -e --set-env "$DTOOL_LAB_FOLDER/host$i/root/arguments" || fail 'the image has no variables: the test tests nothing'
+  ! grep -qFf "$work/needle" "$DTOOL_LAB_FOLDER/host$i/root/arguments" || fail "ch-run is given the value as an argument"
+done
 run_with --launcher mpi
 
 # Given in the command line, it is not recorded either; what stands behind -- is the program's.
