@@ -54,8 +54,8 @@ cd code
 echo content >file
 head -c 3000000 /dev/urandom >large
 cat >train.sh <<'END'
-mkdir -p out
-cp large "$DTOOL_OUTPUT_DIR/large" 2>/dev/null || cp large out/
+mkdir -p "$DTOOL_OUTPUT_DIR"
+cp large "$DTOOL_OUTPUT_DIR/"
 echo "rank $RANK has $(cat file)"
 sleep 1000 &
 sleep 1000
@@ -64,6 +64,19 @@ expect_exit 0 dtool run --json --runs_on h1,h2 -- bash train.sh
 id=$(json 'd["run_id"]')
 eventually 60 eval 'run dtool logs "$id"; expect_output "rank 0 has content"; expect_output "rank 1 has content"'
 expect_exit 0 dtool status "$id"
+expect_exit 0 dtool fetch "$id" "$work/fetched"
+expect_equal 2 "$(find "$work/fetched" -name large -exec cmp {} large \; -print | wc -l)"
+if command -v tmux >/dev/null; then
+  pane() { tmux -L "dtool-$$" -f /dev/null "$@"; }
+  shows() { pane capture-pane -pJ | grep -Eq -e "$1"; }
+  at_end 'pane kill-server 2>/dev/null'
+  pane new-session -d -x 100 -y 30 'timeout --signal=KILL 300 bash --norc'
+  pane send-keys -l "$DTOOL attach $id --machine 0; echo code=\$?"
+  pane send-keys Enter
+  eventually 60 shows 'rank 0 has content'
+  pane send-keys C-a d
+  eventually 60 shows '^code=0'
+fi
 expect_exit 0 dtool kill --yes "$id"
 expect_no_process_with "$id"
 no_program_is_left || fail "an ssh is left: $(programs)"
