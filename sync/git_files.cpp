@@ -185,11 +185,30 @@ std::vector<std::string> git_files(const fs::path& folder) {
   return names;
 }
 
+namespace {
+
+/// Whether the checkout's own configuration names programs through which git reads its files.
+bool names_filters(const fs::path& folder) {
+  const auto answer = run_git(git_in(
+      folder, {"config", "--includes", "--show-scope", "--name-only", "--get-regexp", "^filter"}));
+  if (!answer) return true;
+  std::string_view rest = answer->out;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (!line.starts_with("system\t") && !line.starts_with("global\t")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string git_commit(const fs::path& folder, const std::string& left_out) {
   constexpr std::string_view kCommit = "# branch.oid ";
-  if (!find_checkout(folder)) return "";
-  std::vector<std::string> words =
-      git_in(folder, {"status", "--porcelain=v2", "--branch", "--", "."});
+  if (!find_checkout(folder) || names_filters(folder)) return "";
+  // Without a look into repositories inside, whose configuration is their own.
+  std::vector<std::string> words = git_in(
+      folder, {"status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "--", "."});
   if (!left_out.empty()) words.push_back(":(exclude,literal)" + left_out);
   const auto answer = run_git(words);
   if (!answer || answer->exit_code != 0) return "";

@@ -19,7 +19,8 @@ std::vector<std::string> git_files(const std::filesystem::path& folder);
 
 /// The commit that is checked out in `folder`, with `-dirty` behind it where git knows of a change
 /// below `folder`, `left_out` (relative to it, or empty) aside; empty where there is no checkout,
-/// no commit, or git does not answer.
+/// no commit, git does not answer, or would run programs that the checkout's own configuration
+/// names (filters).
 std::string git_commit(const std::filesystem::path& folder, const std::string& left_out);
 
 }  // namespace dtool::tree_sync

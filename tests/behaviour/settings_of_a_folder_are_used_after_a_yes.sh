@@ -96,5 +96,16 @@ git config core.fsmonitor "$PWD/monitor"
 git add monitor
 [[ -e $work/was_run ]] || fail 'git itself does not run the monitor: the test tests nothing'
 rm "$work/was_run"
+git config core.fsmonitor false
+printf '#!/bin/sh\ntouch %q\nexec cat\n' "$work/was_run" >filter
+chmod +x filter
+git config filter.own.clean "$PWD/filter"
+echo '* filter=own' >.gitattributes
+git add .
+[[ -e $work/was_run ]] || fail 'git itself does not run the filter: the test tests nothing'
+git -c user.name=a -c user.email=a@b commit -qm all
+touch monitor
+rm "$work/was_run"
+git config core.fsmonitor "$PWD/monitor"
 expect_exit 0 dtool run --runs_on h1 --follow -- true
 expect_no_file "$work/was_run"
