@@ -125,9 +125,9 @@ void add_connect_options(CLI::App& app, HostOptions& options) {
       ->check(must_not_be_empty)
       ->group(kGroup);
   app.add_option("--ssh_program", options.ssh_program,
-                 "libssh, ssh (your own, for every host) or auto: ssh where it is needed (auto)")
+                 "what connects: libssh, your own ssh, or ssh where it is needed (auto)")
       ->check(CLI::IsMember({"auto", "libssh", "ssh"}))
-      ->type_name("PROGRAM")
+      ->type_name("auto|libssh|ssh")
       ->group(kGroup);
   app.add_option("--ask", options.ask,
                  "passwords and codes for each host, or once for hosts that ask the same (each)")

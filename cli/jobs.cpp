@@ -55,7 +55,7 @@ bool was_proven(const std::filesystem::path& file) {
 
 /// Makes a failure of an answer from which it does not follow that nothing is left.
 void doubt(const FoundHost& host, const ssh::KillOutcome& outcome, const std::string& run_id,
-           const std::filesystem::path& file, ssh::HostResult& result) {
+           const std::filesystem::path& file, Starts starts, ssh::HostResult& result) {
   const auto set = [&result](std::string error, std::string hint) {
     result.failure = ssh::Failure::unproven;
     result.error = std::move(error);
@@ -77,7 +77,7 @@ void doubt(const FoundHost& host, const ssh::KillOutcome& outcome, const std::st
     set(fmt::format("the run's folder {} is not there, so what was started cannot be known",
                     outcome.no_folder),
         fmt::format("is the home folder the one of then? {}", forget));
-  } else if (!outcome.unmarked.empty()) {
+  } else if (!outcome.unmarked.empty() && starts == Starts::may_come) {
     set(fmt::format("cannot write into {}, so a start that is on its way may still come",
                     outcome.unmarked),
         "is the disk full or read-only? Run dtool kill again when it is not");
@@ -85,7 +85,7 @@ void doubt(const FoundHost& host, const ssh::KillOutcome& outcome, const std::st
 }
 
 void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& killfile,
-           const std::filesystem::path& file, KillReport& report) {
+           const std::filesystem::path& file, Starts starts, KillReport& report) {
   if (result.failure != ssh::Failure::none) return;
   const auto outcome = ssh::read_kill(result);
   if (!outcome) {
@@ -107,7 +107,7 @@ void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& 
   host.found = killfiles::parse_identity(outcome->host).value_or(killfiles::HostIdentity());
   host.found.host_key = result.host_key;
   if (outcome->left.empty()) {
-    doubt(host, *outcome, killfile.run_id, file, result);
+    doubt(host, *outcome, killfile.run_id, file, starts, result);
     return;
   }
   result.failure = ssh::Failure::timed_out;
@@ -182,7 +182,8 @@ std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
 }
 
 KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-                   std::chrono::milliseconds grace, const std::filesystem::path& file) {
+                   std::chrono::milliseconds grace, const std::filesystem::path& file,
+                   Starts starts) {
   std::vector<ssh::Task> tasks;
   KillReport report;
   for (const auto& [host, machines] : machines_by_host(remote.hosts(), killfile)) {
@@ -201,7 +202,7 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
   options.timeout = grace + std::chrono::seconds(90);
   report.results = remote.run(std::move(tasks), progress, options);
   for (std::size_t i = 0; i < report.results.size(); ++i)
-    judge(report.results[i], report.hosts[i], killfile, file, report);
+    judge(report.results[i], report.hosts[i], killfile, file, starts, report);
   report.none_left =
       std::all_of(report.results.begin(), report.results.end(),
                   [](const auto& result) { return result.failure == ssh::Failure::none; });

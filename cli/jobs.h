@@ -66,11 +66,16 @@ struct KillReport {
   bool none_left = false;        ///< every host looked again and found none
 };
 
+/// Whether a start of the run may still be on its way to a host where nothing can be written, so
+/// that kill's mark is not there to stop it.
+enum class Starts { may_come, have_answered };
+
 /// Ends all processes of the run on the remote's hosts, in one step a host, however many of its
 /// machines are reached through it. Where the run's folder is gone, the killfile `file` says
 /// whether another `dtool kill` had proven before that none is left; empty: nobody is asked.
 KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-                   std::chrono::milliseconds grace, const std::filesystem::path& file = {});
+                   std::chrono::milliseconds grace, const std::filesystem::path& file = {},
+                   Starts starts = Starts::may_come);
 
 /// Takes the run's folders away from the hosts. Logs and outputs stand elsewhere and stay.
 void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile);

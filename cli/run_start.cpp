@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -18,10 +19,16 @@ namespace dtool::cli {
 namespace {
 
 /// Some machine did not start: a distributed run cannot go on without it, so the others are ended.
-int give_up(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-            RunReport& report) {
+/// `started` is how the starts went.
+int give_up(Console& console, ssh::Remote& remote, const std::vector<ssh::HostResult>& started,
+            const killfiles::Killfile& killfile, RunReport& report) {
+  const bool have_answered = std::ranges::all_of(started, [](const ssh::HostResult& each) {
+    return each.failure == ssh::Failure::none || each.failure == ssh::Failure::not_started;
+  });
+  const Starts starts = have_answered ? Starts::have_answered : Starts::may_come;
   const auto file = killfiles::path_of(killfile_folder(), killfile.run_id);
-  const KillReport ended = end_run(console, remote, killfile, std::chrono::seconds(5), file);
+  const KillReport ended =
+      end_run(console, remote, killfile, std::chrono::seconds(5), file, starts);
   if (ended.none_left) {
     forget_run(remote, killfile, file);
     console.note("what had been started was ended again");
@@ -119,7 +126,8 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
     return report.end(describe_run(plan, killfile), kInterrupted);
   }
   if (!report.all_well(results, "starting"))
-    return report.end(nlohmann::json::object(), give_up(console, remote, killfile, report));
+    return report.end(nlohmann::json::object(),
+                      give_up(console, remote, results, killfile, report));
   console.note(fmt::format("{}: {}", console.styled_error(Style::bold, killfile.run_id),
                            launcher.started(plan, killfile)));
   int exit_code = kAllWell;

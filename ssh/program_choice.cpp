@@ -59,7 +59,7 @@ HostError with_hint_at_program(const HostError& refused) {
   const std::string hint = refused.hint();
   return {refused.failure(), refused.what(),
           fmt::format("{}{}where the host wants a password or a code: --ssh_program ssh", hint,
-                      hint.empty() ? "" : " Or, ")};
+                      hint.empty() ? "" : "; ")};
 }
 
 }  // namespace dtool::ssh

@@ -32,6 +32,7 @@ expect_output '^asked: there$'
 
 for what in sign list connect; do
   echo $what >"$work/stall"
+  [[ $what != connect ]] || eventually 10 test -e "$work/takes_nobody"
   begin command --runs_on asked,h2 --command 'echo there'
   eventually 20 grep -q '^h2: there$' "$out"
   eventually 20 grep -q '^waiting for the ssh-agent to ' "$err"

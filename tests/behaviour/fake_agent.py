@@ -2,6 +2,7 @@
 """An ssh-agent that passes questions on to a real one, and stalls where it is told to: fake_agent.py SOCKET REAL_SOCKET FOLDER.
 
 FOLDER/stall names what it does not answer while the file has that word: `list`, `sign`, or `connect`, which is not taking anybody in.
+FOLDER/takes_nobody is there once it does not.
 FOLDER/refuse: signatures are refused. FOLDER/clients has the number of those who are connected. SOCKET is there once it listens."""
 import os
 import socket
@@ -82,6 +83,7 @@ listener.listen(0)
 count(0)
 while True:
     while stalls("connect"):
+        open(os.path.join(folder, "takes_nobody"), "w").close()
         time.sleep(0.02)
     listener.settimeout(0.1)
     try:

@@ -59,7 +59,7 @@ ssh-add -q -d "$work/plain_key"
 ssh-add -q "$work/plain_key"
 expect_exit 1 timeout -k 1 60 "$DTOOL" command --connect_timeout 300 --runs_on h1 --command hostname
 expect_error 'was not let in: the server ended the log-in: Too many authentication failures; tried the agent$'
-expect_error '^hint: .*IdentitiesOnly yes'
+expect_error '^ *hint: .*IdentitiesOnly yes'
 ssh-keygen -y -f "$work/plain_key" >"$work/named.pub"
 cp "$work/plain_key" "$work/encrypted"
 ssh-keygen -q -p -P '' -N 'pass phrase' -f "$work/encrypted"
