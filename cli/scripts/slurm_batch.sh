@@ -115,6 +115,8 @@ run_attempt() {
 
 # srun does not pass on what sbatch was told of these by itself.
 [ -z "${SLURM_CPUS_PER_TASK-}" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
+# Where sbatch was told --export=NONE, srun would hand on nothing either, not even where bash is. What the job has, its processes have.
+export SLURM_EXPORT_ENV=ALL PATH
 # A step of the user's, such as srun --pty bash, that dtool runs in holds the nodes while it waits for the run: its processors
 # are shared. What that step was bound to is not for this one.
 if [ -e allocation ] && [ -n "${SLURM_STEP_ID-}" ]; then
