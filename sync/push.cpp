@@ -23,7 +23,7 @@ namespace dtool::tree_sync {
 namespace {
 
 /// `await`: for a host that it can have the package from.
-enum class Step { ask, await, unpack, prepare, compare, send, prune, done };
+enum class Step { ask, await, unpack, prepare, compare, refuse, send, prune, done };
 
 /// How soon a host that has to wait for others asks again.
 constexpr std::chrono::milliseconds kAskAgain{20};
@@ -195,6 +195,7 @@ std::vector<Missed> Push::missed() const {
 ssh::Command Push::command(const Slot& slot, const Place& place) const {
   if (slot.step == Step::unpack) return unpack_command(*slot.package, slot.asked, place, slot.part);
   if (slot.step == Step::prepare) return prepare_command(names_, slot.asked, place);
+  if (slot.step == Step::refuse) return leave_command(place);
   if (slot.step == Step::prune) return prune_command(names_, slot.asked, place);
   const bool shares_nothing = slots_.size() == 1 || slot.follows;
   const std::string push =
@@ -355,10 +356,7 @@ Step Push::after_compare(Slot& slot) {
   explain(slot.result);
   if (!slot.result.ok()) return Step::done;
   slot.has_compared = true;
-  const Differences& found = slot.differences;
-  if (found.count() == 0) return Step::prepare;
-  set_foreign(slot.result, slot.destination.folder, found.count(), found.first());
-  return Step::done;
+  return slot.differences.count() == 0 ? Step::prepare : Step::refuse;
 }
 
 Step Push::next_step(Slot& slot) {
@@ -375,6 +373,11 @@ Step Push::next_step(Slot& slot) {
       return slot.prepared.lock.empty() ? Step::done : Step::send;
     case Step::compare:
       return after_compare(slot);
+    case Step::refuse:
+      if (slot.result.failure == ssh::Failure::none)
+        set_foreign(slot.result, slot.destination.folder, slot.differences.count(),
+                    slot.differences.first());
+      return Step::done;
     case Step::send:
       explain(slot.result);
       slot.pushed.sent = read_sent(slot.out_tail);

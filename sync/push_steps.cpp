@@ -173,6 +173,10 @@ ssh::Command unpack_command(const Package& package, const Asked& host, const Pla
   return part.parent ? ssh::bash(text) : ssh::bash(text, package.stream);
 }
 
+ssh::Command leave_command(const Place& place) {
+  return ssh::bash(preamble(place) + "enter_destination\nrm -f -- \"$marks\"*\n");
+}
+
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
                  const std::vector<std::string>& first) {
   result.exit_code = 1;

@@ -75,6 +75,9 @@ struct Unpacked {
 /// Nothing where the host failed and rsync would be of no help; then `result` has the error.
 std::optional<Unpacked> read_unpacked(ssh::HostResult& result);
 
+/// Where nothing is to be sent after all: takes away what ask_command left.
+ssh::Command leave_command(const Place& place);
+
 /// Has the host fail: `count` files are there that dtool did not put there and that differ from the
 /// tree's; `first` names a few of them.
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,

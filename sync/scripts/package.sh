@@ -81,6 +81,7 @@ refuse_foreign() {
   [[ $folder != "$HOME"/* ]] || folder='~'${folder#"$HOME"}
   answer foreign_folder "$folder"
   for name in "${found[@]:0:10}"; do answer foreign_file "$name"; done
+  remove_marks
   exit 0
 }
 

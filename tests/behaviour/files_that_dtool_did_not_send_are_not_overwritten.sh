@@ -9,7 +9,8 @@ there() { echo "$DTOOL_LAB_FOLDER/host$1/root/here"; }
 run_true() { run timeout 120 "$DTOOL" run --runs_on "$DTOOL_LAB_HOSTS" "$@" -- true; }
 refuses() {
   run_true
-  expect_equal 1 "$code"
+  expect_equal 2 "$code"
+  expect_error '^nothing was started$'
 }
 takes() {
   run_true "$@"
@@ -32,11 +33,11 @@ echo THREE >"$(there 1)/sub/file"
 touch -r sub/file "$(there 1)/sub/file"
 echo mine >"$(there 1)/other"
 cp -P same link "$(there 2)"
-before=$(cd "$(there 1)" && find . -printf '%p %i %C@ %l\n' | sort)
+before=$(cd "$(there 1)" && find . ! -name . -printf '%p %i %C@ %l\n' | sort)
 refuses
-expect_error '^dtool: h1: 3 files in ~/here are not from dtool and differ from the code tree: a name, link, sub/file$'
+expect_error '^ *[0-9.]*: 3 files in ~/here are not from dtool and differ from the code tree: a name, link, sub/file$'
 expect_error '^ *hint: --force overwrites'
-expect_equal "$before" "$(cd "$(there 1)" && find . -printf '%p %i %C@ %l\n' | sort)"
+expect_equal "$before" "$(cd "$(there 1)" && find . ! -name . -printf '%p %i %C@ %l\n' | sort)"
 expect_exit 0 dtool list --json
 expect_equal '[]' "$(json 'd["runs"]')"
 takes --force
@@ -50,11 +51,11 @@ expect_equal mine "$(<"$(there 1)/other")"
 echo result >"$(there 1)/new"
 echo code >new
 refuses
-expect_error '^dtool: h1: a file in ~/here is not from dtool and differs from the code tree: new$'
+expect_error '^ *[0-9.]*: a file in ~/here is not from dtool and differs from the code tree: new$'
 expect_equal result "$(<"$(there 1)/new")"
 touch "$(there 1)/same"
 refuses
-expect_error '^dtool: h1: a file in ~/here is not from dtool and differs from the code tree: new$'
+expect_error '^ *[0-9.]*: a file in ~/here is not from dtool and differs from the code tree: new$'
 expect_equal result "$(<"$(there 1)/new")"
 echo code >"$(there 1)/new"
 takes
