@@ -67,7 +67,13 @@ timeout 100 "$DTOOL" status --watch --interval 0.3 >"$out" 2>"$err" </dev/null &
 waiting=$!
 two_blocks() { (($(grep -c 'running on 3 of 3' "$out") >= 2)); }
 eventually 60 two_blocks
-for host in h1 h2 h3; do on "$host" pkill -x sleep; done
+# All at once, before one machine's end ends the others.
+ends=()
+for host in h1 h2 h3; do
+  on "$host" pkill -x sleep &
+  ends+=($!)
+done
+wait "${ends[@]}"
 expect_ended 1 "$waiting" 'dtool status --watch'
 expect_output "^$run_id: exited 143 on 3 machines"
 expect_no_output $'\e'
