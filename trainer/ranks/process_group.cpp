@@ -32,6 +32,15 @@ struct GlooDevice {
   std::set<int> listeners;
 };
 
+// Later versions listen once a device, for as long as it lives. Debian 12's listens once for each
+// pair of ranks until they are connected: there is nothing to close, and what another rank of this
+// process opens meanwhile is not this device's.
+#if __has_include(<gloo/transport/tcp/listener.h>)
+inline constexpr bool kDevicesListen = true;
+#else
+inline constexpr bool kDevicesListen = false;
+#endif
+
 GlooDevice make_gloo_device(const Meeting& meeting) {
   using Gloo = c10d::ProcessGroupGloo;
   static std::mutex mutex;
@@ -43,6 +52,7 @@ GlooDevice make_gloo_device(const Meeting& meeting) {
       interface != nullptr
           ? Gloo::createDeviceForInterface(interface)
           : Gloo::createDeviceForHostname(reachable_address(meeting.me(), meeting.members));
+  if (!kDevicesListen) return made;
   for (const int each : listening_sockets()) {
     if (!before.contains(each)) made.listeners.insert(each);
   }
