@@ -17,6 +17,13 @@ end_steps() {
   answer job_left "step ${all//$'\n'/, } of Slurm"
 }
 end_steps
-# Once the allocation is over, nothing of it is left on any host: whoever asks elsewhere has Slurm's word for that.
-said=$(timeout 15 squeue --noheader --jobs "$allocation" --format %T 2>&1)
-case $?,$said in 0, | *'Invalid job id'*) answer vouched_for "by Slurm: job $allocation is over" ;; esac
+# Once the allocation is over, nothing of it is left on any host: whoever asks elsewhere has Slurm's word for that. One that is just
+# ending is waited for.
+for ((i = 0; i < 100; i++)); do
+  said=$(timeout 15 squeue --noheader --jobs "$allocation" --format %T 2>&1)
+  case $?,$said in
+    0,COMPLETING*) sleep 0.3 ;;
+    0, | *'Invalid job id'*) answer vouched_for "by Slurm: job $allocation is over"; break ;;
+    *) break ;;
+  esac
+done
