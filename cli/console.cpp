@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/terminal_text.h"
+#include "ssh/interrupts.h"
 #include "ssh/random_hex.h"
 
 namespace dtool::cli {
@@ -214,6 +215,7 @@ void Console::clear_live() {
 std::optional<bool> Console::ask(std::string_view question) {
   if (::isatty(STDIN_FILENO) != 1) return std::nullopt;
   clear_live();
+  const ssh::EndsAtOnce ends_at_once;
   write_error(gated(question) + " [y/N] ");
   std::string line;
   if (!std::getline(std::cin, line)) {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "ssh/interrupts.h"
+
 namespace dtool::cli {
 namespace {
 
@@ -58,6 +60,7 @@ FullScreen::FullScreen(Console& console) : console_(console) {
     now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     now.c_cc[VQUIT] = 'q';
     now.c_cc[VSUSP] = _POSIX_VDISABLE;  // stopped, it would leave its screen behind
+    ssh::leave_terminal_with(STDOUT_FILENO, &*before_, kLeave);
     ::tcsetattr(STDOUT_FILENO, TCSADRAIN, &now);
   }
   console_.steer(To::out, kEnter);
@@ -70,6 +73,7 @@ FullScreen::~FullScreen() {
     // The terminal is gone, and nothing is left to put right.
   }
   if (before_) ::tcsetattr(STDOUT_FILENO, TCSAFLUSH, &*before_);
+  ssh::leave_terminal_with(-1, nullptr, nullptr);
   handle(SIGWINCH, SIG_DFL);
   handle(SIGQUIT, SIG_DFL);
 }

@@ -23,6 +23,7 @@
 #include "ssh/askpass.h"
 #include "ssh/fleet.h"
 #include "ssh/home_folder.h"
+#include "ssh/interrupts.h"
 #include "ssh/notice.h"
 
 namespace dtool::cli {
@@ -171,6 +172,7 @@ int main(int argc, char** argv) {
   }
   occupy_standard_streams();
   if (dtool::ssh::is_askpass(argc)) return dtool::ssh::askpass(argv[1]);
+  dtool::ssh::watch_interrupts();
   Console console;
   dtool::ssh::give_notices_to([&console](std::string_view line) { console.note(line); });
   try {

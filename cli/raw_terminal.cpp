@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "cli/action.h"
+#include "ssh/interrupts.h"
 
 namespace dtool::cli {
 
@@ -28,11 +29,13 @@ RawTerminal::RawTerminal() {
   }
   termios raw = before_;
   ::cfmakeraw(&raw);
+  ssh::leave_terminal_with(in_, &before_, nullptr);
   ::tcsetattr(in_, TCSADRAIN, &raw);
 }
 
 RawTerminal::~RawTerminal() {
   ::tcsetattr(in_, TCSADRAIN, &before_);
+  ssh::leave_terminal_with(-1, nullptr, nullptr);
   ::close(in_);
   ::close(out_);
 }

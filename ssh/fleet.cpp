@@ -7,9 +7,12 @@
 #include <functional>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "ssh/connection.h"
 #include "ssh/host_error.h"
+#include "ssh/interrupt_listener.h"
+#include "ssh/interrupts.h"
 #include "ssh/links.h"
 #include "ssh/open_files.h"
 #include "ssh/process.h"
@@ -47,26 +50,24 @@ class Fleet : public Remote {
         reactor_(links_->reactor()),
         width_(make_room_for_files(hosts.size(), std::max<std::size_t>(options.width, 1))),
         hosts_(std::move(hosts)),
-        signals_(reactor_.context(), SIGINT, SIGTERM) {
+        interrupts_(reactor_, [this](Asked what) { on_asked(what); }) {
     ::signal(SIGPIPE, SIG_IGN);
-    await_signal();
   }
 
   ~Fleet() override {
-    signals_.cancel();
+    interrupts_.cancel();
     if (!interrupted()) links_->leave_masters();
     if (!interrupted() && leave_to_keeper(links_)) return;
     reactor_.wind_up();
   }
 
   const std::vector<Host>& hosts() const override { return hosts_; }
-  bool interrupted() const override { return interrupts_ > 0; }
+  bool interrupted() const override { return is_interrupted_; }
   std::vector<HostResult> run(std::vector<Task> tasks, Listener& listener,
                               const RunOptions& options) override;
 
  private:
-  void await_signal();
-  void on_signal();
+  void on_asked(Asked what);
   void give_up(Round& round, std::exception_ptr error);
   void tell(Round& round, const std::function<void(Listener&)>& what);
   void start_workers(Round& round);
@@ -83,19 +84,10 @@ class Fleet : public Remote {
   Reactor& reactor_;
   std::size_t width_;
   std::vector<Host> hosts_;
-  asio::signal_set signals_;
-  int interrupts_ = 0;
+  Interrupts interrupts_;
+  bool is_interrupted_ = false;
   Round* round_ = nullptr;  ///< while run() runs
 };
-
-void Fleet::await_signal() {
-  signals_.async_wait([this](boost::system::error_code error, int) {
-    if (error) return;
-    ++interrupts_;
-    on_signal();
-    await_signal();
-  });
-}
 
 /// What a listener throws (the disk is full, the reader of a pipe has left) is run()'s to throw:
 /// coroutines unwind as after an interrupt, and nobody waits for the other hosts' answers.
@@ -113,15 +105,19 @@ void Fleet::tell(Round& round, const std::function<void(Listener&)>& what) {
   }
 }
 
-void Fleet::on_signal() {
+void Fleet::on_asked(Asked what) {
+  const bool is_first = !std::exchange(is_interrupted_, true);
   if (round_ == nullptr) return;
-  std::vector<std::size_t> running;
-  for (std::size_t i = 0; i < round_->tasks.size(); ++i) {
+  const bool leaves = what == Asked::to_leave || round_->options.on_interrupt == OnInterrupt::leave;
+  std::vector<std::size_t> running;  // those that are waited for
+  for (std::size_t i = 0; i < round_->tasks.size() && what == Asked::to_stop; ++i) {
     if (round_->begun[i] && !round_->is_answered[i]) running.push_back(round_->tasks[i].host);
   }
   links_->interrupt();
-  if (interrupts_ == 1) round_->listener->on_interrupt(running);
-  if (interrupts_ > 1 || round_->options.on_interrupt == OnInterrupt::leave) reactor_.abandon();
+  if (is_first) round_->listener->on_interrupt(running);
+  if (!leaves) return;
+  tell_children_to_end();
+  reactor_.abandon();
 }
 
 asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
@@ -282,6 +278,7 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Listener& listener,
   if (round.tasks.empty()) return {};
 
   round_ = &round;
+  interrupts_.look();
   start_workers(round);
   reactor_.context().restart();
   reactor_.context().run();

@@ -113,6 +113,7 @@ Process::Process(Reactor& reactor, const Program& program, Descriptors descripto
     throw HostError(Failure::local_program, fmt::format("cannot run {} on this machine: {}",
                                                         arguments.front(), std::strerror(error)));
   }
+  ends_with_us_ = EndsWithUs(-pid_);
   // By number: glibc 2.36 declares pidfd_open without extern "C". Close-on-exec by itself.
   pidfd_ = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
 }
@@ -122,7 +123,7 @@ Process::Process(Reactor& reactor, const Program& program, Descriptors descripto
 Process::~Process() {
   if (is_reaped_) return;
   ::kill(-pid_, SIGTERM);
-  const Deadline grace = after(std::chrono::seconds(1));
+  const Deadline grace = end_of_childrens_grace();
   while (Clock::now() < grace && (!reap() || ::kill(-pid_, 0) == 0)) {
     std::this_thread::sleep_for(kLookAgain);
   }
@@ -151,6 +152,7 @@ bool Process::reap() {
   int status = 0;
   if (is_reaped_ || ::waitpid(pid_, &status, WNOHANG) != pid_) return is_reaped_;
   is_reaped_ = true;
+  ends_with_us_ = EndsWithUs();
   exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return true;
 }

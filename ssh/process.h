@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ssh/interrupts.h"
 #include "ssh/reactor.h"
 
 namespace dtool::ssh {
@@ -34,7 +35,8 @@ class Process {
 
   /// Throws HostError(local_program) where it cannot be started.
   Process(Reactor& reactor, const Program& program, Descriptors descriptors);
-  /// Ends the process group where wait() has not returned: TERM, a second at most, KILL.
+  /// Ends the process group where wait() has not returned: TERM, a second at most (in all
+  /// where the user wants to leave), KILL.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -61,6 +63,7 @@ class Process {
   Reactor& reactor_;
   pid_t pid_ = -1;
   OwnedFd pidfd_;
+  EndsWithUs ends_with_us_;
   int exit_code_ = -1;
   bool is_reaped_ = false;
 };

@@ -1,6 +1,13 @@
 #include "ssh/reactor.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
 
 #include "ssh/host_error.h"
 
@@ -10,6 +17,38 @@ namespace {
 void throw_if_abandoned(const Reactor& reactor) {
   if (reactor.abandoned()) throw HostError(Failure::connection_lost, "left on interrupt");
 }
+
+/// What the environment has asked of waits when the first of them was met.
+struct WaitTest {
+  std::string stall;
+  int fd = -1;
+  std::set<std::string> met;
+};
+
+WaitTest* wait_test() {
+  static WaitTest* const test = [] {
+    const char* stall = std::getenv("DTOOL_TEST_STALL");
+    const char* fd = std::getenv("DTOOL_TEST_WAITS");
+    if (stall == nullptr && fd == nullptr) return static_cast<WaitTest*>(nullptr);
+    return new WaitTest{stall != nullptr ? stall : "", fd != nullptr ? std::atoi(fd) : -1, {}};
+  }();
+  return test;
+}
+
+/// Whether the wait at this place is to stall.
+bool is_to_stall(const char* file, int line) {
+  WaitTest* const test = wait_test();
+  if (test == nullptr || file == nullptr) return false;
+  const char* const slash = std::strrchr(file, '/');
+  const std::string name = fmt::format("{}:{}", slash != nullptr ? slash + 1 : file, line);
+  if (test->met.insert(name).second && test->fd >= 0) {
+    const std::string text = name + "\n";
+    [[maybe_unused]] const auto written = ::write(test->fd, text.data(), text.size());
+  }
+  return name == test->stall;
+}
+
+constexpr auto kForEver = std::chrono::hours(24 * 365);
 
 }  // namespace
 
@@ -33,7 +72,9 @@ asio::awaitable<void> Reactor::yield() {
   throw_if_abandoned(*this);
 }
 
-asio::awaitable<void> Reactor::sleep(std::chrono::milliseconds duration) {
+asio::awaitable<void> Reactor::sleep(std::chrono::milliseconds duration, const char* file,
+                                     int line) {
+  if (is_to_stall(file, line)) duration = kForEver;
   // In slices, so that abandon() needs to know of no timer.
   const Deadline end = after(duration);
   asio::steady_timer timer(context_);
@@ -60,8 +101,10 @@ void Waiter::wake() {
   descriptor_.cancel(ignored);
 }
 
-asio::awaitable<Waiter::Outcome> Waiter::wait(For what, Deadline deadline) {
+asio::awaitable<Waiter::Outcome> Waiter::wait(For what, Deadline deadline, const char* file,
+                                              int line) {
   throw_if_abandoned(reactor_);
+  if (is_to_stall(file, line)) co_await reactor_.sleep(kForEver, nullptr, 0);
   asio::steady_timer timer(reactor_.context());
   if (deadline != kNoDeadline) {
     timer.expires_at(deadline);

@@ -1,5 +1,7 @@
 // The one thread's event loop, and the one way to wait in it: for a file descriptor or for time,
-// never without a deadline, and never past abandon().
+// never without a deadline, and never past abandon(). A wait's name is the place that waits, for
+// tests: DTOOL_TEST_STALL=exchange.cpp:150 has that one never end, DTOOL_TEST_WAITS=9 has the names
+// of all that are met written to descriptor 9.
 #pragma once
 
 #include <chrono>
@@ -39,7 +41,8 @@ class Reactor {
   asio::awaitable<void> yield();
 
   /// Suspends for `duration`. Throws HostError when abandoned.
-  asio::awaitable<void> sleep(std::chrono::milliseconds duration);
+  asio::awaitable<void> sleep(std::chrono::milliseconds duration,
+                              const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
  private:
   friend class Waiter;
@@ -62,7 +65,8 @@ class Waiter {
 
   /// Suspends until `fd` is ready or `deadline` has passed. Spurious wake-ups count as ready.
   /// Throws HostError when abandoned.
-  asio::awaitable<Outcome> wait(For what, Deadline deadline);
+  asio::awaitable<Outcome> wait(For what, Deadline deadline, const char* file = __builtin_FILE(),
+                                int line = __builtin_LINE());
 
   /// Wakes everyone who waits, as if ready.
   void wake();

@@ -89,10 +89,10 @@ void Session::share_packets() {
   if (std::exchange(shared_packets_, packets()) != packets()) wake();
 }
 
-asio::awaitable<Waiter::Outcome> Session::wait(Deadline deadline) {
+asio::awaitable<Waiter::Outcome> Session::wait(Deadline deadline, const char* file, int line) {
   const auto direction = has_unsent_bytes() ? Waiter::For::writable : Waiter::For::readable;
   const Deadline soon = is_watched_ ? std::min(deadline, end_of_patience()) : deadline;
-  const auto outcome = co_await waiter_->wait(direction, soon);
+  const auto outcome = co_await waiter_->wait(direction, soon, file, line);
   last_wait_ = Clock::now();
   if (outcome == Waiter::Outcome::ready || soon == deadline) co_return outcome;
   on_silence();
@@ -134,14 +134,15 @@ void Session::cut() {
   wake();
 }
 
-asio::awaitable<int> Session::repeat(std::function<int()> call, int again, Deadline deadline) {
+asio::awaitable<int> Session::repeat(std::function<int()> call, int again, Deadline deadline,
+                                     const char* file, int line) {
   for (;;) {
     const int rc = call();
     share_packets();
     if (rc != again) co_return rc;
     // It may have taken in the server's farewell just now; then there is no socket to wait for.
     if (!is_connected()) throw HostError(Failure::connection_lost, last_error());
-    const auto outcome = co_await wait(deadline);
+    const auto outcome = co_await wait(deadline, file, line);
     if (outcome == Waiter::Outcome::deadline_passed) {
       throw HostError(Failure::timed_out, "no answer in time");
     }

@@ -50,7 +50,8 @@ class Session {
 
   /// Calls `call` until it answers something other than `again`, waiting for the socket in between.
   /// Throws HostError: timed_out when `deadline` passes, connection_lost where the server ended it.
-  asio::awaitable<int> repeat(std::function<int()> call, int again, Deadline deadline);
+  asio::awaitable<int> repeat(std::function<int()> call, int again, Deadline deadline,
+                              const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
   /// From now on a server that says nothing for long, while somebody waits for it, is asked for a
   /// sign of life, and waiting throws HostError(connection_lost) where none comes. For connections
@@ -65,7 +66,8 @@ class Session {
   void cut();
 
   /// Waits until libssh can go on: readable, or writable where bytes are still to be sent.
-  asio::awaitable<Waiter::Outcome> wait(Deadline deadline);
+  asio::awaitable<Waiter::Outcome> wait(Deadline deadline, const char* file = __builtin_FILE(),
+                                        int line = __builtin_LINE());
 
   /// Wakes whoever waits.
   void wake() { waiter_->wake(); }

@@ -13,6 +13,8 @@
 #include "ssh/connector.h"
 #include "ssh/exchange.h"
 #include "ssh/host_error.h"
+#include "ssh/interrupt_listener.h"
+#include "ssh/interrupts.h"
 #include "ssh/masters.h"
 #include "ssh/program_choice.h"
 #include "ssh/ssh_connection.h"
@@ -66,10 +68,9 @@ class TerminalLink::Work {
         connector_(reactor_, options),
         program_(options.program),
         masters_(reactor_, options),
-        endings_(reactor_.context(), SIGINT, SIGTERM, SIGHUP),
+        endings_(reactor_, [this](Asked) { on_asked(); }),
         resizings_(reactor_.context(), SIGWINCH) {
     ::signal(SIGPIPE, SIG_IGN);
-    await_ending();
     await_resizing();
   }
 
@@ -88,7 +89,7 @@ class TerminalLink::Work {
   bool interrupted() const { return is_interrupted_; }
 
  private:
-  void await_ending();
+  void on_asked();
   void await_resizing();
   asio::awaitable<void> connect();
   asio::awaitable<void> run_here(std::string line, HostResult& result);
@@ -100,7 +101,7 @@ class TerminalLink::Work {
   Program program_;
   Masters masters_;
   bool has_master_ = false;  ///< the connection is over `ssh`
-  asio::signal_set endings_;
+  Interrupts endings_;
   asio::signal_set resizings_;
   bool is_interrupted_ = false;
   Session* session_ = nullptr;  ///< the connection's
@@ -109,13 +110,9 @@ class TerminalLink::Work {
   Terminal terminal_;
 };
 
-void TerminalLink::Work::await_ending() {
-  endings_.async_wait([this](boost::system::error_code error, int) {
-    if (error) return;
-    is_interrupted_ = true;
-    reactor_.abandon();
-    await_ending();
-  });
+void TerminalLink::Work::on_asked() {
+  is_interrupted_ = true;
+  reactor_.abandon();
 }
 
 void TerminalLink::Work::await_resizing() {
@@ -184,6 +181,7 @@ asio::awaitable<void> TerminalLink::Work::run(Command command, HostResult& resul
 
 asio::awaitable<void> TerminalLink::Work::run_here(std::string line, HostResult& result) {
   const pid_t pid = spawn_shell(line);
+  const EndsWithUs ends_with_us(pid);
   int status = 0;
   std::exception_ptr failure;
   try {

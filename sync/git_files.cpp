@@ -15,6 +15,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "ssh/interrupts.h"
+
 extern char** environ;  // NOLINT: POSIX's name
 
 namespace dtool::tree_sync {
@@ -101,6 +103,7 @@ std::optional<Answer> run_git(const std::vector<std::string>& arguments) {
   ::posix_spawn_file_actions_destroy(&actions);
   if (error == ENOENT) return std::nullopt;
   if (error != 0) throw std::runtime_error(fmt::format("cannot run git: {}", std::strerror(error)));
+  const ssh::EndsWithUs ends_with_us(pid);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }

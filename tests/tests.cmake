@@ -333,6 +333,7 @@ if(DTOOL_TESTS)
       plot_draws_the_curves_of_runs
       programs_are_told_the_commit_of_their_code
       run_killed_at_any_moment_leaves_nothing_after_kill
+      signals_end_dtool_at_every_wait
       slurm_and_mpirun_start_the_trainer
       slurm_faults_are_told
       slurm_is_waited_for
