@@ -108,6 +108,14 @@ void watch_interrupts() {
   }
 }
 
+void forget_interrupts() {
+  set_alarm(0);
+  stops = 0;
+  leaves = 0;
+  is_heard = false;
+  has_more_time = false;
+}
+
 Interrupts::Interrupts(Reactor& reactor, std::function<void(Asked)> on_asked)
     : on_asked_(std::move(on_asked)),
       descriptor_(reactor.context()),

@@ -15,6 +15,9 @@ namespace dtool::ssh {
 /// main.
 void watch_interrupts();
 
+/// As if none had come: for a process that goes on after what was interrupted.
+void forget_interrupts();
+
 /// While it lives, somebody is asked a question and nothing is at work: signals end this process at
 /// once.
 class EndsAtOnce {

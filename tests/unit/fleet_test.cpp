@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "ssh/interrupts.h"
 #include "ssh/quote.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -43,6 +44,11 @@ std::unique_ptr<Remote> here(std::size_t count) {
 NextTask next(std::size_t host, const std::string& line) {
   return {Task{host, Command{line}}};
 }
+
+/// What interrupts one test is not to end the next one.
+struct InterruptedFleet : testing::Test {
+  ~InterruptedFleet() override { forget_interrupts(); }
+};
 
 TEST(Fleet, AHostsAnswerIsThatOfItsLastTask) {
   Steps steps;
@@ -84,7 +90,7 @@ TEST(Fleet, AHostMayWaitForAnother) {
   EXPECT_EQ(results.at(0).out, "second");
 }
 
-TEST(Fleet, AnInterruptEndsAWait) {
+TEST_F(InterruptedFleet, AnInterruptEndsAWait) {
   FirstWaits steps;
   const auto remote = here(2);
   const auto results = remote->run(
@@ -117,7 +123,7 @@ TEST(Fleet, ATasksOwnOptionsGoBeforeThoseOfTheRun) {
   EXPECT_EQ(results[0].failure, Failure::timed_out);
 }
 
-TEST(Fleet, AfterAnInterruptAFurtherTaskIsNotStarted) {
+TEST_F(InterruptedFleet, AfterAnInterruptAFurtherTaskIsNotStarted) {
   Steps steps;
   steps.next[0] = std::vector<NextTask>(3, next(0, "printf never"));
   const auto remote = here(1);
