@@ -7,20 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "ssh/printable.h"
+
 namespace dtool::cli {
 
-/// What a terminal may be given beside printable characters.
-enum class Kept {
-  nothing,        ///< one line: not even its end
-  lines,          ///< ends of lines and tabs
-  colored_lines,  ///< and colours: ESC [ NUMBERS m
-  bare_lines,     ///< as lines; colours are left out
-};
-
-/// `text` as a terminal can show it without obeying it. What would steer it is shown instead:
-/// control characters and bytes that are no UTF-8 as `\x1b`, the controls U+0080 to U+009F and
-/// those that turn the direction of writing as `\u202e`. Text that is printable stays as it is.
-std::string printable(std::string_view text, Kept kept);
+using ssh::Kept;
+using ssh::printable;
 
 /// Of a line that a program drew over with carriage returns, what stands there last; its end stays.
 std::string as_drawn(std::string_view line);

@@ -16,6 +16,7 @@
 #include "ssh/askpass.h"
 #include "ssh/fd_messages.h"
 #include "ssh/host_error.h"
+#include "ssh/printable.h"
 #include "ssh/program.h"
 
 namespace dtool::ssh {
@@ -144,7 +145,7 @@ asio::awaitable<void> Asker::answer(int caller, Opening& opening, const bool& is
   std::optional<Message> question = co_await await_message(reactor_, caller, soon);
   if (!question) co_return;
   const char kind = question->bytes.front();
-  std::string prompt = printable(question->bytes.substr(1), kLongestPrompt);
+  std::string prompt = printable_start(question->bytes.substr(1), kLongestPrompt);
   while (prompt.ends_with(' ')) prompt.pop_back();
   if (kind == kNotice) {
     const OwnedFd terminal = open_terminal();

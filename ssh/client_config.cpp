@@ -235,6 +235,8 @@ bool has_kerberos_ticket() {
 std::string find_need_of_program(const Answers& answers, const Endpoint& endpoint) {
   if (endpoint.proxy_command) return "ProxyCommand " + *endpoint.proxy_command;
   for (const auto& [keyword, name] : {std::pair("knownhostscommand", "KnownHostsCommand"),
+                                      std::pair("revokedhostkeys", "RevokedHostKeys"),
+                                      std::pair("hostkeyalgorithms", "HostKeyAlgorithms"),
                                       std::pair("pkcs11provider", "PKCS11Provider")}) {
     const auto value = answers.get(keyword);
     if (value && !is_none(*value)) return name;

@@ -28,10 +28,11 @@ constexpr int kDeepestInclude = 16;  // as OpenSSH
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
 /// Decided by `ssh` alone; dtool asks only whether they are there.
-constexpr std::array<std::string_view, 9> kOfProgram = {
+constexpr std::array<std::string_view, 11> kOfProgram = {
     "controlpath",          "canonicalizehostname",    "knownhostscommand",
     "pkcs11provider",       "passwordauthentication",  "kbdinteractiveauthentication",
-    "gssapiauthentication", "hostbasedauthentication", "challengeresponseauthentication"};
+    "gssapiauthentication", "hostbasedauthentication", "challengeresponseauthentication",
+    "revokedhostkeys",      "hostkeyalgorithms"};
 
 constexpr std::array<std::string_view, 13> kUsed = {
     "hostname",       "hostkeyalias",       "user",

@@ -62,11 +62,6 @@ void describe_key(const Session& session, HostKey& report) {
   }
 }
 
-std::string place_of(const KeyVerdict& verdict) {
-  return verdict.line == 0 ? verdict.file.string()
-                           : fmt::format("{}:{}", verdict.file.string(), verdict.line);
-}
-
 /// Why a key with that verdict, which is not `known`, lets nobody in.
 HostError not_trusted(const Endpoint& endpoint, const HostKey& presented,
                       const KeyVerdict& verdict) {
@@ -93,7 +88,7 @@ HostError not_trusted(const Endpoint& endpoint, const HostKey& presented,
               fmt::format("the host is known by a certificate authority only ({}), which libssh "
                           "cannot ask",
                           place),
-              "the ssh program can: program = \"ssh\" under [ssh]"};
+              "the ssh program can: --ssh_program auto"};
     case HostKeyState::doubtful:
       return {Failure::host_key_unproven,
               fmt::format("{} cannot be read, and may be about the host", place),
@@ -118,12 +113,6 @@ std::string known_hosts_stamp(const Endpoint& endpoint) {
   return stamp;
 }
 
-/// Whether only ssh reaches the host.
-bool needs_ssh(const Connector& connector, const Host& host, Program program) {
-  if (program != Program::automatic) return program == Program::ssh;
-  return !resolve_way(connector.config(), host).needs_program.empty();
-}
-
 asio::awaitable<void> scan(Connector& connector, Masters& masters, Program program,
                            std::vector<HostKey>& reports, std::size_t& next) {
   while (next < reports.size()) {
@@ -133,8 +122,18 @@ asio::awaitable<void> scan(Connector& connector, Masters& masters, Program progr
       continue;
     }
     try {
-      if (needs_ssh(connector, report.host, program)) {
+      const Endpoint endpoint = resolve_way(connector.config(), report.host);
+      const auto authority = find_authority(connector.config(), connector.known_hosts(), endpoint);
+      const bool is_over_program =
+          program == Program::ssh ||
+          (program == Program::automatic && (authority || !endpoint.needs_program.empty()));
+      if (is_over_program) {
         co_await scan_over_program(masters, report);
+        // The plain key is not to be put on record beside the authority.
+        if (authority && report.state == HostKeyState::unknown) {
+          report.state = HostKeyState::certified;
+          throw not_certified(*authority);
+        }
         continue;
       }
       const std::unique_ptr<Session> session = co_await connector.greet(report.host);

@@ -3,8 +3,9 @@
 // EVP would look the algorithm up by name, lock and count references for each of the millions of
 // hashes that a thousand hosts take; these are the same code without that.
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include <fmt/format.h>
 #include <openssl/sha.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -59,6 +60,11 @@ bool has_readable_names(const KnownHostsLine& line) {
 }
 
 }  // namespace
+
+std::string place_of(const KeyVerdict& verdict) {
+  return verdict.line == 0 ? verdict.file.string()
+                           : fmt::format("{}:{}", verdict.file.string(), verdict.line);
+}
 
 struct KnownHostsFile::Lines {
   std::string stamp;  ///< of the file when it was read

@@ -32,6 +32,9 @@ struct KeyVerdict {
   std::size_t line = 0;             ///< from 1; 0: the whole file, which cannot be read
 };
 
+/// `FILE:LINE` of the line that decided.
+std::string place_of(const KeyVerdict& verdict);
+
 /// One known_hosts file, read once and again when it has changed. A file that is not there, or is
 /// no regular one, has no lines.
 class KnownHostsFile {

@@ -51,7 +51,7 @@ asio::awaitable<std::unique_ptr<Connection>> Links::open(std::size_t host) {
   const Endpoint endpoint = resolve_way(connector_.config(), hosts_[host]);
   if (!endpoint.needs_program.empty()) {
     if (program_ == Program::libssh) throw needs_program(endpoint);
-    co_return co_await masters_.connect(hosts_[host], endpoint);
+    co_return co_await connect_over_program(connector_, masters_, hosts_[host], endpoint);
   }
   if (keep_.count() > 0) {
     std::string& key = keys_[host];
@@ -61,8 +61,12 @@ asio::awaitable<std::unique_ptr<Connection>> Links::open(std::size_t host) {
       if (kept != nullptr) co_return kept;
     }
   }
-  if (program_ == Program::automatic && may_have_master(endpoint))
-    co_return co_await masters_.connect(hosts_[host], endpoint);
+  const bool is_over_program =
+      program_ == Program::automatic &&
+      (may_have_master(endpoint) ||
+       find_authority(connector_.config(), connector_.known_hosts(), endpoint));
+  if (is_over_program)
+    co_return co_await connect_over_program(connector_, masters_, hosts_[host], endpoint);
   co_return co_await log_in(host);
 }
 

@@ -26,6 +26,7 @@
 #include "ssh/file_stamp.h"
 #include "ssh/home_folder.h"
 #include "ssh/host_error.h"
+#include "ssh/printable.h"
 #include "ssh/process.h"
 #include "ssh/quote.h"
 #include "ssh/random_hex.h"
@@ -229,7 +230,7 @@ asio::awaitable<ProgramSettings> Masters::ask_settings(Host host, Opening& openi
   const Ended ended = co_await finish(all, environment, opening);
   ProgramSettings settings = read_program_settings(ended.out);
   if (ended.exit_code != 0 || settings.address.empty()) {
-    const std::string why = printable(ended.err, 500);
+    const std::string why = printable_start(ended.err, 500);
     throw HostError(Failure::unreachable, "ssh cannot read its configuration: " + why);
   }
   static const std::string boot = boot_id();
@@ -319,7 +320,7 @@ asio::awaitable<void> Masters::open(Host host, std::string name, Opening& openin
     if (opening.refused) {
       throw HostError(Failure::not_authenticated,
                       fmt::format("the host asks: {} and there is no terminal to ask you at",
-                                  printable(*opening.refused, 200)),
+                                  printable_start(*opening.refused, 200)),
                       "run dtool in a terminal, or load your key into an agent with ssh-add");
     }
     throw program_failure(ended.err, settings, opening.answers);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "ssh/home_folder.h"
+#include "ssh/printable.h"
 
 namespace dtool::ssh {
 namespace {
@@ -85,29 +86,6 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-/// Bytes of the UTF-8 character at the front, and whether it may be shown.
-std::pair<std::size_t, bool> look_at_character(std::string_view text) {
-  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {1, lead >= 0x20 && lead != 0x7f};
-  std::size_t size = 0;
-  if (lead >= 0xc2 && lead <= 0xdf) size = 2;
-  if (lead >= 0xe0 && lead <= 0xef) size = 3;
-  if (lead >= 0xf0 && lead <= 0xf4) size = 4;
-  if (size == 0 || size > text.size()) return {1, false};
-  char32_t point = lead & (0xff >> (size + 1));
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {1, false};
-    point = (point << 6) | (byte(i) & 0x3f);
-  }
-  const bool is_long = (size == 3 && point < 0x800) || (size == 4 && point < 0x10000);
-  const bool is_control = point < 0xa0 || point == 0x2028 || point == 0x2029;
-  const bool turns = point == 0x200e || point == 0x200f || point == 0x061c ||
-                     (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
-  const bool is_none = (point >= 0xd800 && point <= 0xdfff) || point > 0x10ffff;
-  return {size, !is_long && !is_control && !turns && !is_none};
-}
-
 /// The last line that says something, which is where ssh names the cause.
 std::string last_line(std::string_view words) {
   std::string last;
@@ -118,7 +96,7 @@ std::string last_line(std::string_view words) {
   }
   constexpr std::string_view kName = "ssh: ";
   if (last.starts_with(kName)) last.erase(0, kName.size());
-  return printable(last, 300);
+  return printable_start(last, 300);
 }
 
 }  // namespace
@@ -181,16 +159,6 @@ ProgramSettings read_program_settings(std::string_view text) {
   return settings;
 }
 
-std::string printable(std::string_view text, std::size_t longest) {
-  std::string shown;
-  while (!text.empty() && shown.size() < longest) {
-    const auto [size, is_shown] = look_at_character(text);
-    shown += is_shown ? std::string(text.substr(0, size)) : std::string("?");
-    text.remove_prefix(size);
-  }
-  return shown;
-}
-
 bool is_dropped_greeting(std::string_view words) {
   return words.find("kex_exchange_identification:") != words.npos ||
          words.find("banner exchange:") != words.npos;
@@ -203,9 +171,14 @@ HostError program_failure(std::string_view words, const ProgramSettings& setting
                                ? settings.address
                                : fmt::format("'[{}]:{}'", settings.address, settings.port);
   const std::string known_hosts = settings.known_hosts.string();
-  if (says("REMOTE HOST IDENTIFICATION HAS CHANGED") || says("REVOKED HOST KEY")) {
+  const std::string last = last_line(words);
+  if (says("REVOKED HOST KEY") || says("revoked by file")) {
+    return {Failure::host_key_revoked, fmt::format("the host key is marked as revoked: {}", last),
+            "whoever presents it may not be the host, which needs a new key"};
+  }
+  if (says("REMOTE HOST IDENTIFICATION HAS CHANGED")) {
     return {Failure::host_key_changed,
-            fmt::format("the host key is not the one in {}, or was revoked", known_hosts),
+            fmt::format("the host key is not the one in {}", known_hosts),
             fmt::format("someone may be listening in; if you know that the host was set up anew: "
                         "ssh-keygen -R {} -f {}",
                         name, known_hosts)};
@@ -214,12 +187,11 @@ HostError program_failure(std::string_view words, const ProgramSettings& setting
     return {Failure::host_key_unknown, fmt::format("the host key is not in {}", known_hosts),
             fmt::format("look at it and accept it with: dtool trust --runs_on {}", kHostsInHint)};
   }
-  const std::string last = last_line(words);
   if (says("Permission denied (") || says("Too many authentication failures")) {
     const std::string asked = answers == 0 ? "" : fmt::format(" after {} of your answers", answers);
     return {Failure::not_authenticated,
-            fmt::format("user {} was not let in by ssh{}: {}", printable(settings.user, 100), asked,
-                        last),
+            fmt::format("user {} was not let in by ssh{}: {}", printable_start(settings.user, 100),
+                        asked, last),
             "is this the right user, and which ways to log in does the host take?"};
   }
   if (says("timed out")) {

@@ -35,10 +35,6 @@ struct ProgramSettings {
 };
 ProgramSettings read_program_settings(std::string_view text);
 
-/// Text that came from outside, for a line on the user's terminal: control characters, those that
-/// turn the direction of writing, and what is not UTF-8 become `?`; cut at `longest` bytes.
-std::string printable(std::string_view text, std::size_t longest);
-
 /// Whether the server closed before its greeting, as one at its MaxStartups does.
 bool is_dropped_greeting(std::string_view words);
 

@@ -20,6 +20,40 @@ Endpoint resolve_way(const ClientConfig& config, const Host& host) {
   return endpoint;
 }
 
+std::optional<KeyVerdict> find_authority(const ClientConfig& config, KnownHosts& known_hosts,
+                                         const Endpoint& endpoint) {
+  const KeyVerdict own = known_hosts.judge(endpoint, "");
+  if (own.state == HostKeyState::certified) return own;
+  for (const std::string& jump : endpoint.jumps) {
+    const KeyVerdict its = known_hosts.judge(config.resolve_jump(parse_host(jump)), "");
+    if (its.state == HostKeyState::certified) return its;
+  }
+  return std::nullopt;
+}
+
+HostError not_certified(const KeyVerdict& authority) {
+  return {Failure::host_key_unproven,
+          fmt::format("the host is known by a certificate authority only ({}), and has shown no "
+                      "certificate of it that is good",
+                      place_of(authority)),
+          "does its sshd_config name a HostCertificate, for this name, that has not expired?"};
+}
+
+asio::awaitable<std::unique_ptr<Connection>> connect_over_program(Connector& connector,
+                                                                  Masters& masters, Host host,
+                                                                  Endpoint endpoint) {
+  std::optional<HostError> failure;
+  try {
+    co_return co_await masters.connect(host, endpoint);
+  } catch (const HostError& error) {
+    failure = error;
+  }
+  const auto authority = find_authority(connector.config(), connector.known_hosts(), endpoint);
+  // The plain key of such a host is not to be put on record beside its authority.
+  if (authority && failure->failure() == Failure::host_key_unknown) throw not_certified(*authority);
+  throw *failure;
+}
+
 bool may_have_master(const Endpoint& endpoint) {
   if (endpoint.control_path.empty()) return false;
   std::string pattern;

@@ -158,9 +158,11 @@ asio::awaitable<void> TerminalLink::Work::connect() {
   if (program_ != Program::ssh) endpoint = resolve_way(connector_.config(), host_);
   if (program_ == Program::libssh && !endpoint.needs_program.empty()) throw needs_program(endpoint);
   has_master_ = program_ == Program::ssh || !endpoint.needs_program.empty() ||
-                (program_ == Program::automatic && may_have_master(endpoint));
+                (program_ == Program::automatic &&
+                 (may_have_master(endpoint) ||
+                  find_authority(connector_.config(), connector_.known_hosts(), endpoint)));
   if (has_master_) {
-    connection_ = co_await masters_.connect(host_, endpoint);
+    connection_ = co_await connect_over_program(connector_, masters_, host_, endpoint);
   } else {
     std::unique_ptr<Session> session = co_await connector_.log_in(host_);
     session_ = session.get();

@@ -57,13 +57,16 @@ both_refuse "$known:1 cannot be read"
 known_are "${address[0]} ${key1:0:42}" "${address[0]} $key1"$'\r'
 both_get_in
 
-# An authority: ssh believes its certificates, libssh has none to show, and the plain key is not to be added.
+# An authority: ssh believes its certificates, so the host is reached over ssh; the plain key is not to be added.
 known_are "@cert-authority * $(key "$work/host_ca.pub")"
-both_refuse "the host is known by a certificate authority only \\($known:1\\)"
+both_refuse "the host is known by a certificate authority only \\($known:1\\), and has shown no certificate"
 ssh-keygen -q -s "$work/host_ca" -h -I h1 -n "${address[0]}" "$DTOOL_LAB_FOLDER/host1/host_key.pub"
 fault restart-sshd h1 -o "HostCertificate=$DTOOL_LAB_FOLDER/host1/host_key-cert.pub" -o "TrustedUserCAKeys=$work/user_ca.pub"
-expect_exit 0 ssh -n h1 true
-dtool_refuses 'the host is known by a certificate authority only'
+both_get_in
+expect_exit 0 dtool trust --yes --runs_on h1
+expect_exit 1 dtool command --ssh_program libssh --runs_on h1 --command true
+expect_error 'the host is known by a certificate authority only .*, which libssh cannot ask'
+expect_equal 1 "$(grep -c . "$known")"
 known_are "@cert-authority * $(key "$work/host_ca.pub")" "${address[0]} $key1"
 both_get_in
 

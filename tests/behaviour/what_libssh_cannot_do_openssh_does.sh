@@ -122,7 +122,7 @@ ssh-keygen -q -s "$work/authority" -I h3 -h -n h3,"$(sed -n 3p "$DTOOL_LAB_FOLDE
 fault restart-sshd h3 -o HostCertificate="$DTOOL_LAB_FOLDER/host3/host_key-cert.pub"
 printf '@cert-authority * %s\n' "$(cat "$work/authority.pub")" >"$known"
 cp "$work/lab_config" "$config"
-expect_exit 0 dtool command --ssh_program ssh --runs_on h3 --command true
+expect_exit 0 dtool command --runs_on h3 --command true
 cp "$work/lab_known" "$known"
 
 # A master of the user's that is open is used, and left open.

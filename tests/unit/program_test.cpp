@@ -44,16 +44,6 @@ TEST(Program, ReadsWhatSshWillDo) {
   EXPECT_EQ(read_program_settings("controlpath none\n").control_path, "");
 }
 
-TEST(Program, TextFromOutsideCannotMoveTheCursor) {
-  EXPECT_EQ(printable("a\x1b[2Jb\r\nc\x7f", 99), "a?[2Jb??c?");
-  EXPECT_EQ(printable("\xc2\x9b"
-                      "2J \xc3\xa9 \xff \xe2\x80\xae",
-                      99),
-            "?2J \xc3\xa9 ? ?");
-  EXPECT_EQ(printable("\xc3", 99), "?");
-  EXPECT_EQ(printable("abcdef", 3), "abc");
-}
-
 TEST(Program, WordsOfSshBecomeFailures) {
   ProgramSettings settings;
   settings.address = "h1";
@@ -64,6 +54,8 @@ TEST(Program, WordsOfSshBecomeFailures) {
   };
   EXPECT_EQ(failure("@@@\nREMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed."),
             Failure::host_key_changed);
+  EXPECT_EQ(failure("@@@\nWARNING: REVOKED HOST KEY DETECTED!\nHost key verification failed."),
+            Failure::host_key_revoked);
   EXPECT_EQ(failure("No ED25519 host key is known for h1 and you have requested strict checking."),
             Failure::host_key_unknown);
   EXPECT_EQ(failure("ann@h1: Permission denied (publickey)."), Failure::not_authenticated);

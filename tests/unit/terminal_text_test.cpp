@@ -49,6 +49,13 @@ TEST(Printable, WhatSteersATerminalIsShown) {
   EXPECT_EQ(printable("\u202e\u2066\u2069\u2070", Kept::lines), "\\u202e\\u2066\\u2069\u2070");
 }
 
+TEST(Printable, TheStartEndsWithAWholeCharacter) {
+  EXPECT_EQ(ssh::printable_start("abc\n", 9), "abc\\x0a");
+  EXPECT_EQ(ssh::printable_start("abcdef", 3), "abc…");
+  EXPECT_EQ(ssh::printable_start("größer", 3), "gr…");
+  EXPECT_EQ(ssh::printable_start("\x9f\x9f\x9f", 2), "…");
+}
+
 TEST(Printable, KeepsWhatItIsTold) {
   EXPECT_EQ(printable("a\tb\n", Kept::nothing), "a\\x09b\\x0a");
   EXPECT_EQ(printable("a\tb\n", Kept::lines), "a\tb\n");
