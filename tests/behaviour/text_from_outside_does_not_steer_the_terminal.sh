@@ -43,9 +43,9 @@ while True:
             payload = b"\x01" + struct.pack(">II", 2, len(text)) + text + struct.pack(">I", 0)
             padding = 8 - (5 + len(payload)) % 8
             padding += 8 if padding < 4 else 0
-            client.recv(65536)
+            asked = b""
+            while len(asked) < 300: asked += client.recv(65536)  # its offer of algorithms, behind its greeting
             client.sendall(struct.pack(">IB", 1 + len(payload) + padding, padding) + payload + b"\0" * padding)
-            client.shutdown(socket.SHUT_WR)
             while client.recv(65536): pass
     except OSError:
         pass
