@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Hosts with the programs of other systems are checked, set up, run, watched and ended as Debian 12's are. DTOOL_LAB_ROOTS is a
 # folder with their files, made by tests/lab.d/make_root; DTOOL_BASHES one with other versions of bash that dtool serves, which
-# hosts get for theirs.
+# hosts get for theirs. Without either, Debian 13's are fetched.
 # shellcheck disable=SC2153
 source "$(dirname "$0")/harness.sh"
 needs_isolation
-[[ -n ${DTOOL_LAB_ROOTS:-}${DTOOL_BASHES:-} ]] || skip 'needs DTOOL_LAB_ROOTS or DTOOL_BASHES: other systems take minutes to install'
+if [[ -z ${DTOOL_LAB_ROOTS:-}${DTOOL_BASHES:-} ]]; then
+  needs_program debootstrap
+  DTOOL_LAB_ROOTS=$work/roots
+  "$here/../lab.d/make_root" trixie "$DTOOL_LAB_ROOTS/trixie" >"$work/root.log" 2>&1 || fail "no files of Debian 13: $(tail -n 3 "$work/root.log")"
+fi
 flags=() bashes=() count=0
 for root in ${DTOOL_LAB_ROOTS:+"$DTOOL_LAB_ROOTS"/*/}; do flags+=(--root "$((++count))=$root"); done
 for bash in ${DTOOL_BASHES:+"$DTOOL_BASHES"/*}; do bashes[++count]=$bash; done
