@@ -22,6 +22,16 @@ std::filesystem::path home() {
   return std::filesystem::weakly_canonical(ssh::home_folder());
 }
 
+/// The pattern of --exclude that takes this file of the tree alone.
+std::string exactly(const std::filesystem::path& file) {
+  std::string pattern = "/";
+  for (const char each : file.string()) {
+    const bool is_special = each == '*' || each == '?' || each == '[' || each == '\\';
+    pattern += is_special ? fmt::format("\\{}", each) : std::string(1, each);
+  }
+  return pattern;
+}
+
 /// The output folder, relative to the current one; empty where it is not inside.
 std::string outputs_inside(const std::string& output_dir) {
   const std::filesystem::path output = std::filesystem::path(output_dir + "/").lexically_normal();
@@ -40,11 +50,21 @@ std::string code_folder(const ssh::Host& host, const std::string& code_path) {
   return "~/" + (is_inside ? inside : here.filename()).string();
 }
 
-tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir) {
+void require_code_tree() {
   const std::filesystem::path here = std::filesystem::current_path();
   if (here == home() || here == here.root_path()) {
     throw UsageError(fmt::format("the current folder {} is no code tree to send", here.string()),
                      "change into the tree's folder, or give --no_sync");
+  }
+}
+
+tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir,
+                               const std::vector<std::string>& secrets) {
+  require_code_tree();
+  const std::filesystem::path here = std::filesystem::current_path();
+  for (const std::string& file : secrets) {
+    const auto inside = std::filesystem::weakly_canonical(file).lexically_relative(here);
+    if (!inside.empty() && *inside.begin() != "..") excludes.push_back(exactly(inside));
   }
   const std::string outputs = outputs_inside(output_dir);
   if (!outputs.empty()) excludes.push_back("/" + outputs);

@@ -17,9 +17,13 @@ namespace dtool::cli {
 /// stays; else its place under the home folder, or `~/NAME`.
 std::string code_folder(const ssh::Host& host, const std::string& code_path);
 
-/// The files of the current folder, without those of `excludes` and of the output folder. Throws
-/// UsageError where the current folder is the home folder or `/`.
-tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir);
+/// Throws UsageError where the current folder is the home folder or `/`.
+void require_code_tree();
+
+/// The files of the current folder, without those of `excludes`, of the output folder and those at
+/// the paths `secrets`. Throws as require_code_tree().
+tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir,
+                               const std::vector<std::string>& secrets);
 
 /// The commit that is checked out in the current folder, as git_commit (sync/git_files.h) has it.
 std::string commit_of_code_tree(const std::string& output_dir);

@@ -1,6 +1,7 @@
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -48,12 +49,17 @@ UsageError unknown_word(const CLI::App& app, const std::string& word,
                     meant ? fmt::format("did you mean {}? {}", *meant, all) : all);
 }
 
-/// What was probably meant by a word that is neither a flag nor a flag's value.
-std::string hint_at_word(const CLI::App& command, const std::string& word, TakesProgram takes) {
+/// What was probably meant by words that are neither flags nor a flag's value.
+std::string hint_at_words(const CLI::App& command, const std::vector<std::string>& words,
+                          TakesProgram takes) {
   const std::string all = fmt::format("{} --help lists all flags", name_in_full(command));
+  const std::string line = fmt::format("{}", fmt::join(words, " "));
   if (takes == TakesProgram::yes)
-    return fmt::format("a program and its words go after --: {} -- PROGRAM {}; {}",
-                       name_in_full(command), word, all);
+    return fmt::format("a program and its words go after --: {} -- {}; {}", name_in_full(command),
+                       line, all);
+  if (command.get_option_no_throw("--command") != nullptr)
+    return fmt::format("what is to run goes behind --command, in quotes: --command '{}'; {}", line,
+                       all);
   const bool has_hosts = command.get_option_no_throw("--runs_on") != nullptr;
   return fmt::format("a value with spaces wants quotes{}; {}",
                      has_hosts ? ", and hosts are joined by commas" : "", all);
@@ -73,8 +79,8 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
     const auto takes = takes_program.find(&chosen);
     return UsageError(
         fmt::format("{} does not expect the word {}", name_in_full(app), words.front()),
-        hint_at_word(chosen, words.front(),
-                     takes == takes_program.end() ? TakesProgram::no : takes->second));
+        hint_at_words(chosen, words,
+                      takes == takes_program.end() ? TakesProgram::no : takes->second));
   }
   const std::string name = flag->substr(0, flag->find('='));
   if (&chosen != &app && chosen.get_option_no_throw(name) != nullptr) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
@@ -23,8 +25,14 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
+/// A process's place in the run (torchrun's names) is dtool's to say.
 bool is_dtools_own(std::string_view name) {
-  return name.starts_with("DTOOL_") && name != "DTOOL_MNIST_DIR";
+  constexpr std::array<std::string_view, 7> kPlace = {
+      "RANK",       "LOCAL_RANK",  "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
+      "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
+  };
+  return (name.starts_with("DTOOL_") && name != "DTOOL_MNIST_DIR") ||
+         std::ranges::find(kPlace, name) != kPlace.end();
 }
 
 /// Without the quotes around it; nothing where there is one of two.
@@ -38,7 +46,10 @@ std::optional<std::string_view> unquoted(std::string_view value) {
 Variable parse_line(std::string_view line, const std::string& place) {
   const std::size_t equals = line.find('=');
   if (equals == line.npos) throw UsageError(fmt::format("{}: the line is no NAME=VALUE", place));
-  const std::string name(trimmed(line.substr(0, equals)));
+  std::string_view before = trimmed(line.substr(0, equals));
+  constexpr std::string_view kShell = "export ";  // in files that shells read, too
+  if (before.starts_with(kShell)) before = trimmed(before.substr(kShell.size()));
+  const std::string name(before);
   if (!is_variable_name(name))
     throw UsageError(fmt::format("{}: before the = stands no name of a variable", place));
   if (is_dtools_own(name))

@@ -195,7 +195,7 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   std::optional<CodePush> push;
   const std::vector<std::string> folders = code_folders(targets);
   if (wants_sync()) {
-    tree = read_code_tree(flags_.excludes, flags_.output_dir);
+    tree = read_code_tree(flags_.excludes, flags_.output_dir, flags_.env_files);
     plan_.git_commit = commit_of_code_tree(flags_.output_dir);
     const auto relay = flags_.relay ? tree_sync::Relay::yes : tree_sync::Relay::no;
     const auto foreign = flags_.force ? tree_sync::Foreign::overwrite : tree_sync::Foreign::refuse;
@@ -216,6 +216,7 @@ int RunAction::run(Invocation& invocation) {
   refuse_others_flags();
   const Targets targets = launcher_->reach(flags_, invocation.settings.all());
   make_plan(invocation, targets);
+  if (wants_sync()) require_code_tree();
   if (flags_.dry_run) {
     RunPlan shown = plan_;
     shown.variables = without_values(plan_.variables);

@@ -66,7 +66,7 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
                "overwrite files in the hosts' code folders that are not from dtool and differ")
       ->excludes(no_sync);
   app.add_flag("--follow", flags.follow,
-               "print all machines' logs until the run ends, and return its exit code");
+               "print all machines' logs until the run ends, and return 0 or 1 as it went");
   app.add_flag("--dry_run", flags.dry_run, "say what would run where, and touch nothing");
 }
 

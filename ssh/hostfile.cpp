@@ -38,7 +38,14 @@ int read_count(const std::string& key, const std::string& digits) {
 // Reads `host`, `host slots=N`, `host slots=N max_slots=M`.
 HostfileEntry read_entry(const std::vector<std::string>& words) {
   HostfileEntry entry;
-  entry.host = parse_host(words.front());
+  const std::string& name = words.front();
+  if (name.find(',') != name.npos || (name.find('[') != name.npos && !name.starts_with('['))) {
+    throw std::invalid_argument(fmt::format(
+        "'{}' is not one host\nhint: a hostfile has a host a line; ranges and commas are for "
+        "--runs_on",
+        name));
+  }
+  entry.host = parse_host(name);
   std::optional<int> slots;
   std::optional<int> most;
   for (std::size_t i = 1; i < words.size(); i += 3) {

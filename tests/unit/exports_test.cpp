@@ -39,7 +39,7 @@ TEST(ParseExport, WhatNoVariableIsCalledIsRefused) {
 }
 
 TEST(ParseExport, DtoolsOwnVariablesAreRefused) {
-  for (const std::string text : {"DTOOL_RUN_ID=x", "DTOOL_SEED", "DTOOL_=1"}) {
+  for (const std::string text : {"DTOOL_RUN_ID=x", "DTOOL_SEED", "DTOOL_=1", "RANK=7", "MASTER_PORT=1"}) {
     EXPECT_NE(fault(text).find("is dtool's own to set"), std::string::npos) << text;
   }
   EXPECT_EQ(fault("DTOOL_MNIST_DIR=/data"), "");
@@ -52,6 +52,7 @@ TEST(EnvFile, LinesAreNamesAndValues) {
   EXPECT_EQ(
       parse_env_file("# a remark\n\n A=b \nB=\nC = 'd e '\r\nD=\"x # 'y'\"\n\tE=$F=\\n#g", "f"),
       (Variables{{"A", "b"}, {"B", ""}, {"C", "d e "}, {"D", "x # 'y'"}, {"E", "$F=\\n#g"}}));
+  EXPECT_EQ(parse_env_file("export A=b\n", "f"), (Variables{{"A", "b"}}));
   EXPECT_EQ(parse_env_file("", "f"), Variables());
 }
 
@@ -66,7 +67,7 @@ TEST(EnvFile, ABadLineIsNamedWithoutItsValue) {
   };
   EXPECT_EQ(wrong("A=b\nsecret"), "f:2: the line is no NAME=VALUE");
   EXPECT_EQ(wrong("1A=secret"), "f:1: before the = stands no name of a variable");
-  EXPECT_EQ(wrong("export A=secret"), "f:1: before the = stands no name of a variable");
+  EXPECT_EQ(wrong("set A=secret"), "f:1: before the = stands no name of a variable");
   EXPECT_EQ(wrong("\n\nDTOOL_SEED=1"), "f:3: DTOOL_SEED is dtool's own to set");
   EXPECT_EQ(wrong("A='secret"), "f:1: the value of A begins with a quote and does not end with it");
   EXPECT_EQ(wrong("A=\""), "f:1: the value of A begins with a quote and does not end with it");

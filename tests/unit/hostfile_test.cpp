@@ -65,6 +65,15 @@ TEST_F(HostfileTest, NamesTheLineOfAWordThatIsNoHost) {
   EXPECT_EQ(fault("= 3\n"), "hosts:1: '=' is not a host: a host name does not hold '='");
 }
 
+TEST_F(HostfileTest, SaysWhereARangeBelongs) {
+  for (const std::string line : {"h[1-3] slots=1", "h1,h2"}) {
+    EXPECT_EQ(fault(line),
+              "hosts:1: '" + line.substr(0, line.find(' ')) +
+                  "' is not one host\nhint: a hostfile has a host a line; ranges and commas are "
+                  "for --runs_on");
+  }
+}
+
 TEST_F(HostfileTest, RefusesUnknownKeys) {
   EXPECT_EQ(fault("red01 slot=2\n"),
             "hosts:1: unknown key 'slot'\nhint: the keys are slots and max_slots");
