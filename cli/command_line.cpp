@@ -57,7 +57,8 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
   if (takes == TakesProgram::yes)
     return fmt::format("a program and its words go after --: {} -- {}; {}", name_in_full(command),
                        line, all);
-  if (command.get_option_no_throw("--command") != nullptr)
+  const CLI::Option* given = command.get_option_no_throw("--command");
+  if (given != nullptr && given->count() == 0)
     return fmt::format("what is to run goes behind --command, in quotes: --command '{}'; {}", line,
                        all);
   const bool has_hosts = command.get_option_no_throw("--runs_on") != nullptr;

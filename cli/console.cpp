@@ -15,6 +15,7 @@
 
 #include "cli/terminal_text.h"
 #include "ssh/interrupts.h"
+#include "ssh/notice.h"
 #include "ssh/random_hex.h"
 
 namespace dtool::cli {
@@ -191,6 +192,7 @@ void Console::progress(std::string_view line) {
 void Console::live(const std::vector<std::string>& rows) {
   if (!err_is_terminal_ || options_.quiet) return;
   clear_live();
+  if (ssh::is_question_open()) return;
   const TerminalSize size = terminal_size(STDERR_FILENO);
   const std::size_t most = size.rows > 3 ? size.rows - 2 : 1;
   std::string text;
@@ -205,6 +207,7 @@ void Console::live(const std::vector<std::string>& rows) {
 }
 
 void Console::clear_live() {
+  if (ssh::is_question_open()) live_rows_ = 0;  // the question has taken their place
   if (live_rows_ == 0) return;
   std::string text = "\r";
   if (live_rows_ > 1) text += fmt::format("\x1b[{}A", live_rows_ - 1);

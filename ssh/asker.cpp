@@ -16,6 +16,7 @@
 #include "ssh/askpass.h"
 #include "ssh/fd_messages.h"
 #include "ssh/host_error.h"
+#include "ssh/notice.h"
 #include "ssh/printable.h"
 #include "ssh/program.h"
 
@@ -117,6 +118,7 @@ class Asker::Turn {
 
  private:
   Asker& asker_;
+  OpenQuestion question_;
 };
 
 Asker::~Asker() {
@@ -149,7 +151,8 @@ asio::awaitable<void> Asker::answer(int caller, Opening& opening, const bool& is
   while (prompt.ends_with(' ')) prompt.pop_back();
   if (kind == kNotice) {
     const OwnedFd terminal = open_terminal();
-    const std::string line = fmt::format("\rdtool: {}: {}\n", to_string(opening.host), prompt);
+    const std::string line =
+        fmt::format("\r\x1b[Kdtool: {}: {}\n", to_string(opening.host), prompt);
     if (terminal) show(terminal.get(), line);
     opening.is_asking = true;
     const auto began = Clock::now();
@@ -197,7 +200,7 @@ asio::awaitable<std::optional<std::string>> Asker::find_answer(int caller, std::
   }
   if (!text) {
     const std::string line =
-        fmt::format("\rdtool: {} asks{}: {}", to_string(opening.host),
+        fmt::format("\r\x1b[Kdtool: {} asks{}: {}", to_string(opening.host),
                     is_again ? " again, the answer was not taken" : "", prompt);
     text = co_await ask(caller, line, kind);
     if (text && ask_ == Ask::once && kind == kSecret) answers_[key] = *text;

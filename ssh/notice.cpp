@@ -10,7 +10,21 @@ std::function<void(std::string_view)>& taker_of_notices() {
   return taker;
 }
 
+int questions = 0;  // all in one thread, the event loop's
+
 }  // namespace
+
+OpenQuestion::OpenQuestion() {
+  ++questions;
+}
+
+OpenQuestion::~OpenQuestion() {
+  --questions;
+}
+
+bool is_question_open() {
+  return questions > 0;
+}
 
 void give_notices_to(std::function<void(std::string_view)> taker) {
   taker_of_notices() = std::move(taker);

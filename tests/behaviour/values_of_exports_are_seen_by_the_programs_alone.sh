@@ -85,7 +85,7 @@ expect_exit 0 dtool run --dry_run --runs_on h1 --env_file "$work/env" -- sleep 1
 expect_output 'exports +TOKEN=…'
 
 # A bad line is named, without what stands in it.
-for line in "$secret" "1A=$secret" "export A=$secret" "DTOOL_SEED=$secret" "A='$secret"; do
+for line in "$secret" "1A=$secret" "set A=$secret" "DTOOL_SEED=$secret" "A='$secret"; do
   printf 'B=1\n%s\n' "$line" >"$work/bad"
   expect_exit 2 dtool run --runs_on h1 --env_file "$work/bad" -- sleep 1000
   expect_error "^dtool: $work/bad:2: "
