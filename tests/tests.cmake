@@ -159,7 +159,9 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_tests PRIVATE dtool_trainer GTest::gtest_main)
   gtest_discover_tests(trainer_tests PROPERTIES LABELS trainer DISCOVERY_TIMEOUT 60)
-  add_executable(trainer_fuzz_tests tests/fuzz/data_fuzz.cpp)
+  add_executable(trainer_fuzz_tests
+    tests/fuzz/data_fuzz.cpp
+    tests/fuzz/greeting_fuzz.cpp)
   target_compile_definitions(trainer_fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_fuzz_tests PRIVATE dtool_trainer GTest::gtest_main)
   gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
