@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/stranger.h"
 #include "trainer/launch/cause_exchange.h"
 #include "trainer/launch/front_door.h"
 #include "trainer/launch/greeting.h"
@@ -150,37 +151,6 @@ TEST(GreetingFuzz, LinesAreTheSameWhereverTheirBytesAreCut) {
   }
 }
 
-/// One that connects to a port and says what it likes.
-class Stranger {
- public:
-  explicit Stranger(const Endpoint& endpoint) : socket_(connect_within(endpoint, seconds(10))) {}
-  ~Stranger() {
-    // A reset, so that thousands of these leave no ports behind that are taken for a minute.
-    const linger at_once{1, 0};
-    setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    close(socket_);
-  }
-  Stranger(const Stranger&) = delete;
-  Stranger& operator=(const Stranger&) = delete;
-
-  void say(std::string_view bytes) const {
-    send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  }
-  void say_no_more() const { shutdown(socket_, SHUT_WR); }
-
-  /// What is there now; sets `is_over` where it was hung up on.
-  std::string hear(bool& is_over) const {
-    std::string said(4096, '\0');
-    const auto size = recv(socket_, said.data(), said.size(), MSG_DONTWAIT);
-    is_over = size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR);
-    said.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-    return said;
-  }
-
- private:
-  int socket_;
-};
-
 TEST(GreetingFuzz, ADoorTellsStrangersNothingAndLetsItsOwnIn) {
   FrontDoor door({"127.0.0.1", 0}, "machines", 1, kToken);
   const Endpoint there{"127.0.0.1", door.port()};
@@ -193,7 +163,7 @@ TEST(GreetingFuzz, ADoorTellsStrangersNothingAndLetsItsOwnIn) {
   int answered = 0;
   for (int i = 0; i < fuzz::rounds(500); ++i) {
     const std::string text = mutator.next();
-    const Stranger stranger(there);
+    const fuzz::Stranger stranger(there.port);
     stranger.say(text);
     std::string heard;
     EXPECT_TRUE(door.take().empty()) << text;
@@ -348,7 +318,7 @@ const std::vector<std::string> kWordsOfMachines = {
     "cause\tsuspected\t2\tterminate\tlost\thint", "well"};
 
 /// Greets in one thread with who listens, which `work` lets go on. Empty: it was hung up on.
-std::string greet(const Stranger& stranger, const std::string& words,
+std::string greet(const fuzz::Stranger& stranger, const std::string& words,
                   const std::function<void()>& work) {
   static const RunToken kNone;
   Greeting greeting(kNone, kMachineDoor);
@@ -382,7 +352,7 @@ TEST(GreetingFuzz, MachineZeroTakesFromAnotherMachineWhatItUnderstands) {
     const Endpoint there{"127.0.0.1", port.number()};
     const auto zero = make_cause_server(machine(0, there));
     const auto work = [&] { zero->work(); };
-    const Stranger other(there);
+    const fuzz::Stranger other(there.port);
     const std::string said = words.next();
     if (greet(other, said, work).empty()) {
       ++turned_away;
@@ -396,7 +366,7 @@ TEST(GreetingFuzz, MachineZeroTakesFromAnotherMachineWhatItUnderstands) {
     for (int more = 0; more < 3; ++more) work();
     expect_sound(zero->outcome(), said + "\n" + text);
     // Another one is let in whatever came before, and hears how it ended, or a sign of life.
-    const Stranger honest(there);
+    const fuzz::Stranger honest(there.port);
     EXPECT_FALSE(greet(honest, "1 2 1 red02", work).empty()) << said << "\n" << text;
   }
   EXPECT_GT(let_in, 20);
