@@ -105,6 +105,7 @@ if(DTOOL_TESTS)
     tests/fuzz/answers_fuzz.cpp
     tests/fuzz/client_config_fuzz.cpp
     tests/fuzz/config_kwargs_fuzz.cpp
+    tests/fuzz/decisions_fuzz.cpp
     tests/fuzz/host_pattern_fuzz.cpp
     tests/fuzz/hostfile_fuzz.cpp
     tests/fuzz/killfile_fuzz.cpp

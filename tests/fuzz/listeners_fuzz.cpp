@@ -9,10 +9,10 @@
 
 #include "cli/scripts.h"
 #include "ssh/scripts.h"
-#include "ssh/sha256.h"
 #include "sync/scripts.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/program.h"
+#include "tests/fuzz/proof.h"
 #include "tests/fuzz/stranger.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -22,7 +22,8 @@ namespace {
 using namespace std::string_literals;
 using std::chrono::seconds;
 
-const std::string kToken = "0123456789abcdef0123456789abcdef";
+using fuzz::kToken;
+using fuzz::mac;
 const std::string kZeros(32, '0');
 /// Stands in texts for the challenge that a machine was told last.
 const std::string kChallenge(32, 'c');
@@ -57,25 +58,6 @@ const std::vector<std::string> kTokens = {" ",
                                           kZeros,
                                           kChallenge,
                                           std::string(4096, 'x')};
-
-/// HMAC-SHA256 (RFC 2104) with the run's token, in hex.
-std::string mac(const std::string& text) {
-  const auto hash = [](const std::string& bytes) {
-    ssh::Sha256 sum;
-    sum.add(bytes);
-    return sum.hex();
-  };
-  const auto padded = [](char pad) {
-    std::string key = kToken + std::string(64 - kToken.size(), '\0');
-    for (char& each : key) each = static_cast<char>(each ^ pad);
-    return key;
-  };
-  std::string inner;
-  const std::string hex = hash(padded(0x36) + text);
-  for (std::size_t i = 0; i < hex.size(); i += 2)
-    inner += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return hash(padded(0x5c) + inner);
-}
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
