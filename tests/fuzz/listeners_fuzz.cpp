@@ -181,9 +181,10 @@ TEST_P(ListenersFuzz, OnlyProvenReportsAreTakenAndAnswered) {
     const std::string heard = say(port, said);
     if (!heard.empty()) {
       ++answered;
-      const std::size_t at = said.find(' ') + 1;
-      const std::string what = said.substr(at, said.size() - at - 1);
-      EXPECT_EQ(said, proven(what) + "\n");
+      // What follows the line may have come when it was answered.
+      const std::string line = said.substr(0, said.find('\n'));
+      const std::string what = line.substr(line.find(' ') + 1);
+      EXPECT_EQ(line, proven(what));
       expect_answer(what, heard);
     }
     if (i % 50 != 0) continue;
@@ -226,9 +227,10 @@ TEST_P(ListenersFuzz, TheRelayHandsItsPackageToNobodyElse) {
       const auto said = server->hear(seconds(30));
       ASSERT_EQ(said.size(), 1U) << folder_.read("errors");
       port = static_cast<std::uint16_t>(std::stoi(said[0]));
+      EXPECT_EQ(say(port, kZeros + "\n"), "");
     }
     const std::string line = lines.next();
-    const bool knows_secret = line == kToken + "\n";
+    const bool knows_secret = line.starts_with(kToken + "\n");
     if (!knows_secret) {
       ++refused;
       EXPECT_EQ(say(port, line), "") << line;
@@ -257,7 +259,11 @@ TEST_P(ListenersFuzz, TheTrialOfAListenerTellsItsWordToNobodyElse) {
     const std::string line = lines.next();
     const bool knows_word = line == kToken + "\n";
     refused += knows_word ? 0 : 1;
-    EXPECT_EQ(say(port, line), knows_word ? kZeros + "\n" : "") << line;
+    const std::string heard = say(port, line);
+    // What follows the word may have come when it was answered.
+    if (knows_word || !line.starts_with(kToken + "\n") || heard.empty()) {
+      EXPECT_EQ(heard, knows_word ? kZeros + "\n" : "") << line;
+    }
     if (i % 50 == 0) {
       EXPECT_EQ(say(port, kToken + "\n"), kZeros + "\n");
     }
