@@ -111,6 +111,7 @@ if(DTOOL_TESTS)
     tests/fuzz/killfile_fuzz.cpp
     tests/fuzz/known_hosts_fuzz.cpp
     tests/fuzz/listeners_fuzz.cpp
+    tests/fuzz/relay_fuzz.cpp
     tests/fuzz/shell_words_fuzz.cpp)
   target_compile_definitions(fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(fuzz_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
