@@ -37,7 +37,8 @@ Command start_command(const ScreenJob& job, OldLog old_log) {
 std::optional<std::string> read_start(const HostResult& result) {
   if (result.failure != Failure::none) return result.error;
   const auto answers = read_answers(result.out);
-  if (const auto error = find_answer(answers, "error")) return error;
+  if (const auto error = find_answer(answers, "error"))
+    return error->empty() ? "the host failed and did not say why" : *error;
   if (find_answer(answers, "started")) return std::nullopt;
   if (result.exit_code == 127) return "bash is not installed";
   return fmt::format("the start script ended with exit code {}: {}", result.exit_code, result.err);

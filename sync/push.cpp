@@ -399,7 +399,7 @@ std::optional<ssh::Answers> answers_of(ssh::HostResult& result) {
   if (!error && result.exit_code == 0) return answers;
   if (result.exit_code == 0) result.exit_code = 1;
   if (error) {
-    result.error = *error;
+    result.error = error->empty() ? "the host failed and did not say why" : *error;
     result.hint = ssh::find_answer(answers, "hint").value_or("");
   } else if (result.exit_code == 127) {
     result.error = "bash is not installed";

@@ -105,10 +105,13 @@ if(DTOOL_TESTS)
     tests/fuzz/answers_fuzz.cpp
     tests/fuzz/client_config_fuzz.cpp
     tests/fuzz/config_kwargs_fuzz.cpp
+    tests/fuzz/decisions_fuzz.cpp
     tests/fuzz/host_pattern_fuzz.cpp
     tests/fuzz/hostfile_fuzz.cpp
     tests/fuzz/killfile_fuzz.cpp
     tests/fuzz/known_hosts_fuzz.cpp
+    tests/fuzz/listeners_fuzz.cpp
+    tests/fuzz/relay_fuzz.cpp
     tests/fuzz/shell_words_fuzz.cpp)
   target_compile_definitions(fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(fuzz_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
@@ -159,7 +162,9 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_tests PRIVATE dtool_trainer GTest::gtest_main)
   gtest_discover_tests(trainer_tests PROPERTIES LABELS trainer DISCOVERY_TIMEOUT 60)
-  add_executable(trainer_fuzz_tests tests/fuzz/data_fuzz.cpp)
+  add_executable(trainer_fuzz_tests
+    tests/fuzz/data_fuzz.cpp
+    tests/fuzz/greeting_fuzz.cpp)
   target_compile_definitions(trainer_fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_fuzz_tests PRIVATE dtool_trainer GTest::gtest_main)
   gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)

@@ -65,7 +65,9 @@ while True:
             pass
         except OSError:
             del peers[socket_of_peer]
-    for socket_of_peer, line in hear(listener, readable):
+    for guest, line in hear(listener, readable):
         if line + b"\n" == secret and len(peers) < most:
             came = time.monotonic()
-            peers[socket_of_peer] = {"at": 0, "since": came}
+            peers[guest] = {"at": 0, "since": came}
+        else:
+            guest.close()

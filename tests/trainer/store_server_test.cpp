@@ -83,11 +83,19 @@ TEST_F(Store, HangsUpOnWhoSaysNonsenseAndOnNobodyElse) {
   EXPECT_EQ(ask(*one, "1 set x61 x00"), "1 done");
   for (const char* nonsense :
        {"", "1", "one get x61", "1 get", "1 get 61", "1 get x6", "1 get xgg", "1 add x61 many",
-        "1 set x61", "1 steal x61", "1 get x61 x62", "1  get x61", "1 get x61 "}) {
+        "1 set x61", "1 steal x61", "1 get x61 x62", "1  get x61", "1 get x61 ", "1 wait x62 x6"}) {
     const auto two = client();
     EXPECT_EQ(ask(*two, nonsense), "closed") << nonsense;
   }
   EXPECT_EQ(ask(*one, "2 get x61"), "2 value x00");
+}
+
+TEST_F(Store, HangsUpOnWhoAddsBeyondWhatNumbersHold) {
+  const auto one = client();
+  EXPECT_EQ(ask(*one, "1 add x61 9223372036854775807"), "1 number 9223372036854775807");
+  const auto two = client();
+  EXPECT_EQ(ask(*two, "1 add x61 1"), "closed");
+  EXPECT_EQ(ask(*one, "2 add x61 -7"), "2 number 9223372036854775800");
 }
 
 TEST_F(Store, SendsAndTakesValuesOfMegabytes) {

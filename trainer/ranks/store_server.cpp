@@ -66,6 +66,10 @@ Request read_request(std::uint64_t client, std::string_view line) {
                     : request.verb == "check" || request.verb == "wait" ? count >= 1
                                                                         : false;
   if (!fits) throw std::invalid_argument("no request");
+  // These may wait, and are then performed while another client is listened to.
+  if (request.verb == "get" || request.verb == "wait") {
+    for (const std::string& each : request.words) read_bytes(each);
+  }
   return request;
 }
 
@@ -219,8 +223,11 @@ void StoreServer::Serving::perform(const Request& request) {
   } else if (request.verb == "add") {
     const auto name = request.name();
     const auto found = values_.find(name);
-    const auto sum =
-        (found == values_.end() ? 0 : read_number(found->second)) + read_number(request.words[1]);
+    const auto before = found == values_.end() ? 0 : read_number(found->second);
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(before, read_number(request.words[1]), &sum)) {
+      throw std::invalid_argument("no number");
+    }
     put(name, fmt::format("{}", sum));
     answer(request, fmt::format("number {}", sum));
   } else if (request.verb == "check") {

@@ -1,0 +1,316 @@
+// Spoilt words of hosts that pass a package on, and of what else speaks to the launcher: a host is
+// told to have the package from an address and a port and nothing else, none waits for ever, and a
+// ControlMaster's packets are packets or refused.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "cli/log_stream.h"
+#include "cli/metrics.h"
+#include "cli/terminal_text.h"
+#include "killfiles/host_identity.h"
+#include "ssh/login_output.h"
+#include "ssh/master_protocol.h"
+#include "ssh/screen_job.h"
+#include "sync/pull.h"
+#include "sync/push.h"
+#include "sync/relaying.h"
+#include "sync/rsync.h"
+#include "tests/fuzz/mutate.h"
+
+namespace dtool {
+namespace {
+
+using namespace std::string_literals;
+
+const std::vector<std::string> kTokens = {"dtool-answer ",
+                                          "listens=",
+                                          "received=",
+                                          "missed=",
+                                          "spoilt=",
+                                          "unpacked=",
+                                          "\n",
+                                          "\r",
+                                          "\0"s,
+                                          " ",
+                                          "-1",
+                                          "0",
+                                          "1",
+                                          "65535",
+                                          "65536",
+                                          "99999999999999999999",
+                                          "18446744073709551615",
+                                          "0x10",
+                                          "1e9",
+                                          "$(id)",
+                                          "`id`",
+                                          "a[$(id)]",
+                                          ";id",
+                                          "'",
+                                          "\"",
+                                          "\x1b[2J",
+                                          "\xc2\x9b",
+                                          "\xff"s,
+                                          "/",
+                                          "::",
+                                          "%eth0",
+                                          "10.0.0.7 22001"};
+
+TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
+  fuzz::Mutator mutator(
+      {"dtool-answer listens=10.0.0.7 22001\n", "dtool-answer received=1000\n",
+       "dtool-answer listens=fe80::1%eth0 31999\ndtool-answer received=50\n",
+       "dtool-answer unpacked=yes\ndtool-answer removed=0\n", "dtool-answer missed=h2 broke off\n",
+       "dtool-answer spoilt=yes\ndtool-answer missed=not the package\n",
+       "Welcome\ndtool-answer listens=gpu7.cluster 20000\n"},
+      kTokens);
+  constexpr std::size_t kHosts = 7;
+  std::mt19937 random(fuzz::seed());
+  std::size_t parents = 0;
+  for (int i = 0; i < fuzz::rounds(400); ++i) {
+    tree_sync::Package package;
+    package.sum = std::make_shared<std::optional<tree_sync::Sum>>();
+    if (random() % 4 != 0) *package.sum = tree_sync::Sum{50'000'000, std::string(64, 'a')};
+    tree_sync::Relaying relaying(package, kHosts);
+    std::vector<bool> has_part(kHosts, false);
+    for (int step = 0; step < 60; ++step) {
+      const std::size_t host = random() % kHosts;
+      if (!has_part[host]) {
+        const auto part = relaying.part_for(host);
+        if (!part) continue;
+        has_part[host] = true;
+        EXPECT_EQ(part->secret.size(), 32U);
+        if (!part->parent) continue;
+        ++parents;
+        EXPECT_GT(part->parent->port, 0);
+        EXPECT_NE(part->parent->secret, part->secret);
+        EXPECT_FALSE(part->parent->address.empty());
+        EXPECT_EQ(part->parent->address.find_first_not_of(
+                      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.:%-_"),
+                  std::string::npos)
+            << part->parent->address;
+        continue;
+      }
+      const std::string text = mutator.next();
+      if (random() % 3 != 0) {
+        const std::size_t cut = random() % (text.size() + 1);
+        relaying.heard(host, std::string_view(text).substr(0, cut));
+        relaying.heard(host, std::string_view(text).substr(cut));
+      } else if (relaying.ended(host, text) == tree_sync::Relaying::Next::asks_again) {
+        has_part[host] = false;
+      } else {
+        has_part[host] = true;
+      }
+    }
+    // A host that has been failed too often has it from the launcher, whatever the others said.
+    for (std::size_t host = 0; host < kHosts; ++host) {
+      for (int tries = 0; has_part[host] && tries < 10; ++tries) {
+        if (relaying.ended(host, "dtool-answer missed=so\n") == tree_sync::Relaying::Next::is_over)
+          break;
+        const auto part = relaying.part_for(host);
+        if (!part) break;  // another one has begun and may serve
+        EXPECT_TRUE(tries < 6 || !part->parent);
+      }
+    }
+  }
+  EXPECT_GT(parents, 50U);
+}
+
+TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
+  fuzz::Mutator mutator(
+      {"dtool-answer ended=3\ndtool-answer forced=0\ndtool-answer left=12 sleep 9\n"
+       "dtool-answer looked_again=yes\n",
+       "dtool-answer host=- h1 5f0c91aa-1111-2222-3333-444455556666 4026531836\n"
+       "dtool-answer ended=0\ndtool-answer forced=0\ndtool-answer unseen=tmux (pid 3)\n"
+       "dtool-answer looked_again=yes\n",
+       "dtool-answer error=\n", "dtool-answer started=yes\n", "Welcome\n"},
+      kTokens);
+  int ends = 0;
+  int starts = 0;
+  for (int i = 0; i < fuzz::rounds(3'000); ++i) {
+    ssh::HostResult result;
+    result.exit_code = 0;
+    result.out = mutator.next();
+    if (const auto ended = ssh::read_kill(result)) {
+      ++ends;
+      EXPECT_NE(result.out.find("looked_again"), std::string::npos);
+      if (const auto identity = killfiles::parse_identity(ended->host)) {
+        EXPECT_TRUE(killfiles::is_well_formed(*identity)) << ended->host;
+        EXPECT_EQ(killfiles::parse_identity(killfiles::to_line(*identity)), identity);
+      }
+    }
+    // Whatever is no start says why.
+    if (const auto fault = ssh::read_start(result)) {
+      EXPECT_NE(*fault, "") << result.out;
+    } else {
+      ++starts;
+    }
+    ssh::HostResult looked = result;
+    if (!tree_sync::read_look(looked)) {
+      EXPECT_NE(looked.error, "") << result.out;
+    }
+  }
+  EXPECT_GT(ends, 100);
+  EXPECT_GT(starts, 100);
+}
+
+/// Keeps what it is told.
+class Kept : public cli::LogStream {
+ public:
+  Kept() : LogStream("/a/path") {}
+  std::string text;
+
+ private:
+  void on_bytes(std::string_view bytes) override { text += bytes; }
+  void on_break(std::string_view what) override { text.append("<").append(what).append(">"); }
+};
+
+TEST(RelayFuzz, ALogIsTheSameWhereverItIsCut) {
+  fuzz::Mutator mutator({"Welcome\ntail: /a/path: from 0\none\ntwo\ntail: /a/path: rotated\nthree",
+                         "tail: /a/path: from 7\ntail: /a/pa is a line\ntail: /a/path: lost\n"},
+                        {"tail: /a/path: ", "tail: ", "from ", "\n", "\0"s, "7", "-1",
+                         "18446744073709551615", "99999999999999999999", "tail: tail: /a"});
+  std::mt19937 random(fuzz::seed());
+  int begun = 0;
+  for (int i = 0; i < fuzz::rounds(3'000); ++i) {
+    const std::string text = mutator.next();
+    Kept whole;
+    whole.add(text);
+    whole.end();
+    Kept cut;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t size = 1 + random() % 9;
+      cut.add(std::string_view(text).substr(at, size));
+      at += size;
+    }
+    cut.end();
+    EXPECT_EQ(whole.text, cut.text) << text;
+    EXPECT_EQ(whole.offset(), cut.offset()) << text;
+    EXPECT_EQ(whole.last_in_hex(), cut.last_in_hex()) << text;
+    begun += whole.has_begun() ? 1 : 0;
+
+    const std::string marked = "hello\ndtool-command-begins\n" + text;
+    ssh::LoginOutput login;
+    std::string commands;
+    for (std::size_t at = 0; at < marked.size();) {
+      const std::size_t size = 1 + random() % 9;
+      commands += login.commands_part(std::string_view(marked).substr(at, size));
+      at += size;
+    }
+    EXPECT_EQ(commands, text);
+  }
+  EXPECT_GT(begun, 100);
+}
+
+TEST(RelayFuzz, WhatIsShownOfAHostsTextSteersNoTerminal) {
+  fuzz::Mutator mutator({"\x1b[31mred\x1b[0m and \xc3\xa9\xe2\x82\xac\n", "50 %\r100 %\n",
+                         "\x1b]0;title\a\x1bP1$r\x1b\\",
+                         "\xe2\x80\xae"
+                         "elgnis\n"},
+                        {"\x1b[",     "\x1b]",        "\x1b",         "m",
+                         "\xc2\x9b",  "\xc2\x9d",     "\x9b"s,        "\xc2"s,
+                         "\xe2\x80"s, "\xe2\x80\xae", "\xe2\x81\xa6", "\r",
+                         "\n",        "\t",           "\b",           "\x7f",
+                         "\0"s,       "\xf0\x9f"s,    "\xed\xa0\x80", "31;1",
+                         "\xff"s});
+  for (int i = 0; i < fuzz::rounds(3'000); ++i) {
+    const std::string text = mutator.next();
+    for (const auto kept :
+         {cli::Kept::nothing, cli::Kept::lines, cli::Kept::colored_lines, cli::Kept::bare_lines}) {
+      const std::string shown = cli::printable(text, kept);
+      // A colour gets its end, each time.
+      if (kept != cli::Kept::colored_lines) {
+        EXPECT_EQ(cli::printable(shown, kept), shown);
+      }
+      for (std::size_t at = 0; at < shown.size(); ++at) {
+        const auto byte = static_cast<unsigned char>(shown[at]);
+        const auto next = at + 1 < shown.size() ? static_cast<unsigned char>(shown[at + 1]) : '\0';
+        const bool is_end = (byte == '\n' || byte == '\t') && kept != cli::Kept::nothing;
+        const bool is_color =
+            byte == 0x1b && kept == cli::Kept::colored_lines && next == '[' &&
+            shown[std::min(shown.find_first_not_of("0123456789;", at + 2), shown.size() - 1)] ==
+                'm';
+        EXPECT_TRUE((byte >= ' ' && byte != 0x7f) || is_end || is_color) << text;
+        EXPECT_FALSE(byte == 0xc2 && next >= 0x80 && next <= 0x9f) << text;
+      }
+      for (const char* turn : {"\xe2\x80\xae", "\xe2\x81\xa6"})
+        EXPECT_EQ(shown.find(turn), std::string::npos) << text;
+    }
+  }
+}
+
+TEST(RelayFuzz, AMastersPacketsAreTakenWholeOrRefused) {
+  namespace mux = ssh::master_protocol;
+  fuzz::Mutator mutator(
+      {mux::hello() + mux::request(mux::Kind::alive_check),
+       "\0\0\0\x0c\x80\0\0\x04\0\0\0\x02\0\0\0\xff\0\0\0\x0f\x80\0\0\x03\0\0\0\0\0\0\0\x03no!"s,
+       "\0\0\0\x0c\x80\0\0\x05\0\0\0\0\0\0\x10\0"s, mux::new_session("true")},
+      {"\0\0\0\0"s, "\xff\xff\xff\xff"s, "\0\0\0\x04"s, "\0\0\0\x08"s, "\0\1\0\0"s, "\0\1\0\1"s,
+       "\x80\0\0\x03"s, "\x80\0\0\x02"s, "\0"s});
+  const auto take = [](const std::string& text, std::size_t step) {
+    std::string taken;
+    std::string bytes;
+    try {
+      for (std::size_t at = 0; at < text.size(); at += step) {
+        bytes += text.substr(at, step);
+        while (const auto packet = mux::take_packet(bytes)) {
+          taken += std::to_string(static_cast<std::uint32_t>(packet->kind)) + " " +
+                   std::to_string(packet->first) + " " + std::to_string(packet->second) + " " +
+                   packet->text + "\n";
+        }
+      }
+    } catch (const std::invalid_argument&) {
+      taken += "refused";
+    }
+    return taken;
+  };
+  int refused = 0;
+  for (int i = 0; i < fuzz::rounds(3'000); ++i) {
+    const std::string text = mutator.next();
+    const std::string whole = take(text, text.size() + 1);
+    EXPECT_EQ(whole, take(text, 1));
+    EXPECT_EQ(whole, take(text, 5));
+    refused += whole.ends_with("refused") ? 1 : 0;
+  }
+  EXPECT_GT(refused, 100);
+}
+
+TEST(RelayFuzz, MetricsAndWhatRsyncSaysAreReadOrLeftOut) {
+  fuzz::Mutator mutator(
+      {"{\"event\": \"start\", \"step\": 3}\n{\"event\": \"step\", \"step\": 4, \"loss\": 0.5}\n",
+       "{\"event\": \"epoch\", \"epoch\": 1, \"step\": 8, \"loss\": 1e300, \"time_s\": 4}\n",
+       "Number of regular files transferred: 1,234\nTotal transferred file size: 5,678 bytes\n",
+       "  1,234,567  45%  1.23MB/s  0:00:01 (xfr#3, to-chk=5/9)\r"},
+      {"{",          "}",
+       "[",          "]",
+       "\"",         ":",
+       ",",          "null",
+       "1e999",      "-1e999",
+       "nan",        "99999999999999999999",
+       "\"step\"",   "\"event\"",
+       "\n",         "\r",
+       "\\u0000",    "\0"s,
+       "\xff"s,      "%",
+       "to-chk=0/0", "[[[[[[[[[[[[[[[["});
+  std::size_t curves = 0;
+  for (int i = 0; i < fuzz::rounds(1'500); ++i) {
+    const std::string text = mutator.next();
+    const cli::Metrics metrics = cli::read_metrics(text);
+    curves += metrics.curves.size();
+    for (const cli::Curve& each : metrics.curves) {
+      EXPECT_EQ(each.steps.size(), each.values.size()) << text;
+      EXPECT_TRUE(each.seconds.empty() || each.seconds.size() == each.steps.size()) << text;
+    }
+    tree_sync::read_sent(text);
+    tree_sync::complaint(text);
+    tree_sync::ProgressReader whole;
+    const auto progress = whole.add(text);
+    EXPECT_GE(progress.fraction, 0) << text;
+    EXPECT_LE(progress.fraction, 1) << text;
+  }
+  EXPECT_GT(curves, 100U);
+}
+
+}  // namespace
+}  // namespace dtool
