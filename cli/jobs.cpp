@@ -154,14 +154,6 @@ std::string launcher_name() {
   return fmt::format("{}@{}", entry != nullptr ? entry->pw_name : "?", host.data());
 }
 
-std::string run_folder(const std::string& run_id) {
-  return "~/.dtool/runs/" + run_id;
-}
-
-std::string state_folder(const std::string& run_id, int id) {
-  return fmt::format("{}/machine{}", run_folder(run_id), id);
-}
-
 std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
                                         const std::vector<HostJob>& jobs, ssh::OldLog old_log) {
   std::vector<ssh::HostResult> results;
@@ -216,7 +208,9 @@ void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
   ssh::Listener nobody;
-  remote.run(std::move(tasks), nobody, {});
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(10);  // a host that did not answer before may not now
+  remote.run(std::move(tasks), nobody, options);
 }
 
 killfiles::Killfile record_or_discard(Console& console, ssh::Remote& remote,
@@ -239,7 +233,9 @@ void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile) {
   for (const HostMachines& each : machines_by_host(remote.hosts(), killfile))
     tasks.push_back({each.host, ssh::bash(text)});
   ssh::Listener nobody;
-  remote.run(std::move(tasks), nobody, {});
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(60);
+  remote.run(std::move(tasks), nobody, options);
 }
 
 void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,

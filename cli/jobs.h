@@ -25,12 +25,8 @@ std::string utc_now();
 /// `user@host` of this launcher.
 std::string launcher_name();
 
-/// ~/.dtool/runs/<run id>, on a host: the folder that the start of a job needs and that kill
-/// --delete takes away.
-std::string run_folder(const std::string& run_id);
-
-/// The state folder of machine `id` in it.
-std::string state_folder(const std::string& run_id, int id);
+using killfiles::run_folder;
+using killfiles::state_folder;
 
 /// When a job is started: what reaches out to others' jobs comes after them.
 enum class Turn { first, last };

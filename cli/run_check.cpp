@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <string_view>
@@ -18,6 +20,14 @@
 
 namespace dtool::cli {
 namespace {
+
+/// IPv4, IPv6 with its zone, or a name; or nothing.
+bool is_address(std::string_view text) {
+  return !text.starts_with('-') && std::ranges::all_of(text, [](char each) {
+    return std::isalnum(static_cast<unsigned char>(each)) != 0 ||
+           std::string_view(".:%-_").find(each) != std::string_view::npos;
+  });
+}
 
 using ssh::Answers;
 
@@ -164,6 +174,10 @@ void judge(Checked& checked, const Needs& needs) {
   }
   checked.gpus = read_number(answers, "gpus", 1024, checked);
   checked.address = find("address").value_or("");
+  if (!is_address(checked.address)) {
+    set_lack(checked, "address", "the host's answer cannot be read: its address is none", "");
+    checked.address.clear();
+  }
   const int port = read_number(answers, "port", 65535, checked);
   checked.port = port == 0 ? needs.port : static_cast<std::uint16_t>(port);
   checked.coordinator_port =

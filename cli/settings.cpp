@@ -124,6 +124,12 @@ void read_environment(Settings& settings, const StrictTable& table) {
 
 /// Nothing where there is none.
 std::optional<std::string> text_of(const fs::path& file) {
+  std::error_code ignored;
+  const auto kind = fs::status(file, ignored).type();
+  if (kind == fs::file_type::not_found) return std::nullopt;
+  // A link to a device or a pipe, which a repository can hold, would never end.
+  if (kind != fs::file_type::regular && kind != fs::file_type::none)
+    throw std::invalid_argument(fmt::format("{}: is no regular file", file.string()));
   try {
     return killfiles::read_whole(file);
   } catch (const std::system_error& fault) {

@@ -59,6 +59,13 @@ struct Killfile {
 /// most. It becomes a file name here and a folder name on every host.
 bool is_run_id(std::string_view id);
 
+/// ~/.dtool/runs/<run id>, on a host: the folder that the start of a job needs and that kill
+/// --delete takes away.
+std::string run_folder(const std::string& run_id);
+
+/// The state folder of machine `id` in it.
+std::string state_folder(const std::string& run_id, int id);
+
 /// The killfile's text; parse reads it back to an equal value, and no part of it that was cut off
 /// at the end passes for a whole one. Throws std::invalid_argument on a value that parse would
 /// refuse.

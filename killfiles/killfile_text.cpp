@@ -149,7 +149,7 @@ HostIdentity read_identity(const StrictTable& table) {
   return identity;
 }
 
-Machine read_machine(const StrictTable& table) {
+Machine read_machine(const StrictTable& table, const std::string& run_id) {
   table.require_known({"id", "host", "machine_id", "host_name", "boot_id", "process_namespace",
                        "host_key", "session", "state_folder", "log", "output_folder"});
   Machine machine;
@@ -158,12 +158,19 @@ Machine read_machine(const StrictTable& table) {
   machine.identity = read_identity(table);
   machine.session = require_text(table, "session");
   machine.state_folder = require_path(table, "state_folder");
+  // On the host, what lies there is run to end the run.
+  const std::string own = state_folder(run_id, machine.id);
+  if (!machine.state_folder.empty() && machine.state_folder != own) {
+    table.refuse("state_folder", fmt::format("'{}' is not {}\nhint: the file was edited, and what "
+                                             "lies in another folder is not to be run",
+                                             machine.state_folder, own));
+  }
   machine.log = require_path(table, "log");
   machine.output_folder = require_path(table, "output_folder");
   return machine;
 }
 
-std::vector<Machine> read_machines(const StrictTable& table) {
+std::vector<Machine> read_machines(const StrictTable& table, const std::string& run_id) {
   const std::size_t count = static_cast<std::size_t>(require_count(table, "machine_count"));
   const std::vector<StrictTable> tables =
       table.tables("machine").value_or(std::vector<StrictTable>());
@@ -175,7 +182,7 @@ std::vector<Machine> read_machines(const StrictTable& table) {
   std::vector<Machine> machines;
   std::set<int> ids;
   for (const StrictTable& entry : tables) {
-    machines.push_back(read_machine(entry));
+    machines.push_back(read_machine(entry, run_id));
     if (!ids.insert(machines.back().id).second) {
       entry.refuse("id", fmt::format("two machines have the id {}", machines.back().id));
     }
@@ -189,6 +196,14 @@ bool is_run_id(std::string_view id) {
   return !id.empty() && id.size() <= 200 && is_alphanumeric(id.front()) &&
          std::ranges::all_of(
              id, [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+std::string run_folder(const std::string& run_id) {
+  return "~/.dtool/runs/" + run_id;
+}
+
+std::string state_folder(const std::string& run_id, int id) {
+  return fmt::format("{}/machine{}", run_folder(run_id), id);
 }
 
 std::string to_text(const Killfile& killfile) {
@@ -294,7 +309,7 @@ Killfile parse(std::string_view text, const std::string& name) {
                  fmt::format("'{}' is no time such as 2026-11-21T03:45:12Z", killfile.ended));
   killfile.ssh_config_file = require_text(table, "ssh_config_file");
   killfile.ssh_settings = read_settings(table);
-  killfile.machines = read_machines(table);
+  killfile.machines = read_machines(table, killfile.run_id);
   return killfile;
 }
 

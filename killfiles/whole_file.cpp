@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kLargest = std::size_t{256} << 20U;  // metrics of long runs are read, too
+
 [[noreturn]] void fail(const fs::path& file, const char* what) {
   throw std::system_error(errno, std::generic_category(), file.string() + ": " + what);
 }
@@ -67,6 +69,10 @@ std::string read_whole(const fs::path& file) {
     if (count == 0) return text;
     if (count < 0 && errno != EINTR) fail(file, "cannot be read");
     if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > kLargest) {
+      errno = EFBIG;
+      fail(file, "cannot be read");
+    }
   }
 }
 

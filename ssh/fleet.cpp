@@ -1,5 +1,7 @@
 #include "ssh/fleet.h"
 
+#include <fmt/format.h>
+
 #include <signal.h>
 
 #include <algorithm>
@@ -22,6 +24,8 @@
 namespace dtool::ssh {
 namespace {
 
+/// Of one host's output; who wants more takes it as it comes.
+constexpr std::size_t kMostKept = std::size_t{256} << 20U;
 constexpr const char* kNotStarted = "interrupted before its turn";
 
 /// One run() in progress: workers pull the next task and write into its slot.
@@ -129,8 +133,16 @@ asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
   if (interrupted()) throw HostError(Failure::not_started, kNotStarted);
   std::function<void(Stream, std::string_view)> on_output =
       [this, &round, &result, &task, options](Stream stream, std::string_view bytes) {
-        if (options.keep_output == KeepOutput::yes)
+        if (options.keep_output == KeepOutput::yes) {
+          if (result.out.size() + result.err.size() + bytes.size() > kMostKept) {
+            result.out = result.err = {};
+            throw HostError(
+                Failure::connection_lost,
+                fmt::format("it wrote more than {} MB, and no more was read", kMostKept >> 20U),
+                "have it write to a file there, and fetch that");
+          }
           (stream == Stream::out ? result.out : result.err) += bytes;
+        }
         tell(round, [&](Listener& listener) { listener.on_output(task.host, stream, bytes); });
       };
   const Deadline deadline = options.timeout ? after(*options.timeout) : kNoDeadline;

@@ -187,8 +187,13 @@ void append(const std::filesystem::path& file, const std::string& lines) {
         "(UserKnownHostsFile)");
   }
   ::mkdir(file.parent_path().c_str(), 0700);
-  const OwnedFd fd(::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+  const OwnedFd fd(
+      ::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!fd) throw fail();
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw std::runtime_error(fmt::format("cannot write {}: it is no regular file", file.string()));
+  }
   // A last line without its end would swallow the first new one.
   std::string text = lines;
   char last = '\n';

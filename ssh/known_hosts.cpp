@@ -4,6 +4,7 @@
 // hashes that a thousand hosts take; these are the same code without that.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
+#include <sys/sysmacros.h>
 
 #include <fmt/format.h>
 
@@ -121,8 +122,11 @@ void KnownHostsFile::read_if_changed() {
   if (lines_ != nullptr && lines_->stamp == stamp) return;
   lines_ = std::make_unique<Lines>();
   lines_->stamp = stamp;
-  if (!S_ISREG(status.st_mode)) return;
+  const bool is_none = status.st_mode == 0 || status.st_rdev == ::makedev(1, 3);  // /dev/null
+  if (is_none) return;
   try {
+    if (!S_ISREG(status.st_mode))
+      throw std::system_error(std::make_error_code(std::errc::not_supported));
     lines_->read(read_file(file_));
   } catch (const std::system_error&) {  // nobody can say what it holds
     lines_->all.emplace_back();

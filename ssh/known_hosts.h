@@ -35,8 +35,8 @@ struct KeyVerdict {
 /// `FILE:LINE` of the line that decided.
 std::string place_of(const KeyVerdict& verdict);
 
-/// One known_hosts file, read once and again when it has changed. A file that is not there, or is
-/// no regular one, has no lines.
+/// One known_hosts file, read once and again when it has changed. A file that is not there has no
+/// lines, and neither has /dev/null; one that is no regular file cannot be read.
 class KnownHostsFile {
  public:
   explicit KnownHostsFile(std::filesystem::path file);

@@ -15,7 +15,8 @@ namespace dtool::ssh {
 namespace {
 
 void throw_if_abandoned(const Reactor& reactor) {
-  if (reactor.abandoned()) throw HostError(Failure::connection_lost, "left on interrupt; what it was at may go on there");
+  if (reactor.abandoned())
+    throw HostError(Failure::connection_lost, "left on interrupt; what it was at may go on there");
 }
 
 /// What the environment has asked of waits when the first of them was met.

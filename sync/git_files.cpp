@@ -58,7 +58,8 @@ struct Answer {
   std::string err;
 };
 
-/// Git is asked about `folder` alone: a hook that calls dtool points elsewhere with variables.
+/// Git is asked about `folder` alone: a hook that calls dtool points elsewhere with variables. Nor
+/// does it fetch what the checkout lacks, by a program that the checkout names.
 std::vector<std::string> environment() {
   constexpr std::array kLeftOut = {"GIT_DIR=",
                                    "GIT_WORK_TREE=",
@@ -70,8 +71,12 @@ std::vector<std::string> environment() {
                                    "LC_ALL=",
                                    "LANGUAGE=",
                                    "GIT_IMPLICIT_WORK_TREE=",
-                                   "GIT_LITERAL_PATHSPECS="};
-  std::vector<std::string> variables = {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0"};
+                                   "GIT_LITERAL_PATHSPECS=",
+                                   "GIT_ALLOW_PROTOCOL=",
+                                   "GIT_PROTOCOL_FROM_USER=",
+                                   "GIT_NO_LAZY_FETCH="};
+  std::vector<std::string> variables = {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0",
+                                        "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1"};
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view variable = *each;
     const auto leaves_out = [&](const char* name) { return variable.starts_with(name); };
@@ -149,10 +154,29 @@ namespace {
 /// git in `folder`, which it leaves as it is. A checkout's own configuration may come from somebody
 /// else with it, and name programs to run.
 std::vector<std::string> git_in(const fs::path& folder, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {"git", "--no-optional-locks",      "-c", "core.fsmonitor=false",
-                                    "-c",  "core.hooksPath=/dev/null", "-C", folder.native()};
+  std::vector<std::string> words = {"git", "--no-optional-locks",
+                                    "-c",  "core.fsmonitor=false",
+                                    "-c",  "core.hooksPath=/dev/null",
+                                    "-c",  "safe.bareRepository=explicit",
+                                    "-C",  folder.native()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
+}
+
+}  // namespace
+
+namespace {
+
+/// An index that somebody else wrote may name anything.
+void require_inside(std::string_view name) {
+  const bool leads_out = std::ranges::any_of(fs::path(name), [](const fs::path& part) {
+    return part.empty() || part == "." || part == ".." || part == ".git" || part == "/";
+  });
+  if (!leads_out && !name.empty()) return;
+  throw std::runtime_error(fmt::format(
+      "git names the file '{}', which is none of the folder's\nhint: the checkout's index is "
+      "broken, or was made by somebody who wants your other files",
+      name));
 }
 
 }  // namespace
@@ -180,6 +204,7 @@ std::vector<std::string> git_files(const fs::path& folder) {
     std::string_view name = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(std::min(name.size() + 1, rest.size()));
     if (name.ends_with('/')) name.remove_suffix(1);  // an untracked repository
+    require_inside(name);
     names.emplace_back(name);
   }
   if (!std::ranges::is_sorted(names)) std::ranges::sort(names);

@@ -355,6 +355,7 @@ if(DTOOL_TESTS)
       text_from_outside_does_not_steer_the_terminal
       settings_of_a_folder_are_used_after_a_yes
       values_of_exports_are_seen_by_the_programs_alone
+      what_others_made_runs_nothing
       three_hosts_train_mnist
       torchrun_starts_the_ranks_of_a_script
       trust_adds_unknown_keys_after_a_yes

@@ -12,6 +12,18 @@ make_destination() {
   said=$(mkdir -p "$destination" 2>&1) || fail "cannot make the folder $destination: ${said##*: }"
 }
 
+# In a folder like /tmp anybody could have made it before the user did, and could put other code there.
+refuse_strangers_folder() {
+  local folder=$PWD owner
+  while [ -n "$folder" ]; do
+    if [ -k "${folder%/*}/" ] && ! [ -O "$folder" ]; then
+      owner=$(stat -c '%u %U' "$folder")
+      [ "${owner%% *}" = 0 ] || fail "the folder $folder belongs to ${owner#* }, who could put other code there"
+    fi
+    folder=${folder%/*}
+  done
+}
+
 # Sets known_as to a name for the current folder. Names are readable where that can be.
 name_destination() {
   if [[ $PWD =~ ^[A-Za-z0-9._/@-]{1,150}$ ]]; then
@@ -144,6 +156,7 @@ tell_what_is_there() {
 
 make_destination
 enter_destination
+refuse_strangers_folder
 name_destination
 mark=$marks.${push% *}
 read -r host < /proc/sys/kernel/hostname

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# What somebody else made runs nothing as the user and takes no other file along: a cloned repository's folders and index, a
+# killfile that was handed on, a folder that was there first, files that are none.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+needs_program git
+lab 1 --private_tmp
+connects_anew
+expect_nothing_was_run() { expect_no_file "$work/owned"; }
+
+# A folder of a cloned repository is a repository, which says by which program git is to fetch what it lacks.
+mkdir -p up/inner/objects/info up/inner/refs/heads
+(
+  cd up/inner
+  echo 'ref: refs/heads/main' >HEAD
+  echo 1111111111111111111111111111111111111111 >refs/heads/main
+  echo >objects/info/packs
+  echo true >train.sh
+  printf '[core]\nrepositoryformatversion = 1\nbare = false\nworktree = .\n[extensions]\npartialClone = origin\n[remote "origin"]\nurl = /nowhere\npromisor = true\nuploadpack = "touch %s; false"\n' \
+    "$work/owned" >config
+  cd ..
+  git init -q .
+  git -c user.email=a@b -c user.name=a add -A
+  git -c user.email=a@b -c user.name=a commit -qm 1
+)
+git clone -q up mine
+for folder in mine/inner mine; do
+  run env --chdir "$folder" "$DTOOL" run --runs_on h1 --follow -- true
+  expect_nothing_was_run
+done
+# The same in a checkout's own configuration, which a shared folder or an archive brings along.
+cp up/inner/config mine/.git/config
+run env --chdir mine "$DTOOL" run --runs_on h1 --follow -- true
+expect_nothing_was_run
+
+# An index that names a file outside of the tree.
+mkdir -p up2/secret
+echo 'a private key' >up2/secret/id_rsa
+git init -q up2/repo
+mkdir -p up2/repo/zz/secret
+echo x >up2/repo/zz/secret/id_rsa
+git -C up2/repo add -A
+/usr/bin/python3 - up2/repo/.git/index <<'PYTHON'
+import hashlib, sys
+index = open(sys.argv[1], "rb").read()[:-20].replace(b"zz/secret/id_rsa", b"../secret/id_rsa")
+open(sys.argv[1], "wb").write(index + hashlib.sha1(index).digest())
+PYTHON
+expect_exit 2 env --chdir up2/repo "$DTOOL" run --runs_on h1 -- true
+expect_error "git names the file '../secret/id_rsa', which is none of the folder's"
+! grep -rqs 'a private key' "$DTOOL_LAB_FOLDER/host1/root" || fail 'a file outside of the tree was sent'
+
+# A killfile from somebody else.
+mkdir state
+echo "touch $work/owned" >state/end
+cat >other.killfile <<KILLFILE
+format = 1
+run_id = "innocent"
+kind = "run"
+created = "2026-11-21T03:45:12Z"
+launcher = "ann@desk"
+what = "mnist"
+command_line = ["dtool"]
+distributed_ip_and_port = ""
+nproc_per_node = 1
+code_path = "~/code"
+ssh_config_file = ""
+ssh_settings = []
+machine_count = 1
+
+[[machine]]
+id = 0
+host = "local"
+session = ""
+state_folder = "$PWD/state"
+log = "~/x.log"
+output_folder = "~/x"
+KILLFILE
+expect_exit 2 dtool kill --screen_ids_file other.killfile
+expect_error "state_folder.* '$PWD/state' is not ~/.dtool/runs/innocent/machine0"
+expect_nothing_was_run
+
+# Who made the code folder first could put other code there; a group's folder, and the user's own, are used.
+as_nobody() { on 1 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"; }
+on 1 chmod 1777 /tmp
+mkdir code
+cd code
+echo true >p.sh
+as_nobody mkdir -m 777 /tmp/mine /tmp/theirs
+on 1 mkdir /tmp/theirs/mine /tmp/own /root/group
+on 1 chown 65534 /root/group
+for folder in /tmp/mine /tmp/theirs/mine; do
+  expect_exit 2 dtool run --runs_on h1 --code_path "$folder" --follow -- bash p.sh
+  expect_error 'the folder /tmp/[a-z]* belongs to nobody, who could put other code there'
+done
+for folder in /tmp/own/code '~/group'; do
+  expect_exit 0 dtool run --runs_on h1 --code_path "$folder" --follow -- bash p.sh
+done
+
+# What would never end is not read: a link in a repository, known_hosts that are a pipe, a host that does not stop talking.
+ln -s /dev/zero dtool.toml
+expect_exit 2 dtool command --runs_on h1 --command true
+expect_error 'dtool.toml: is no regular file'
+rm dtool.toml
+mkfifo "$work/known"
+expect_exit 1 dtool command --ssh_cmd "ssh -o GlobalKnownHostsFile=$work/known" --runs_on h1 --command true </dev/null
+expect_error "$work/known cannot be read, and may be about the host"
+expect_exit 1 dtool trust --yes --ssh_cmd "ssh -o UserKnownHostsFile=$work/known" --runs_on h1
+expect_exit 1 dtool command --fold --runs_on h1 --command 'cat /dev/zero'
+expect_error 'it wrote more than 256 MB'
