@@ -144,6 +144,7 @@ void connect_all(Console& console, ssh::Remote& remote, const TrialPlan& plan, c
     const auto fault = ssh::find_answer(answers, "fault");
     of_host.fault =
         fault ? *fault : (results[i].error.empty() ? words_of(results[i]) : results[i].error);
+    if (of_host.fault.empty()) of_host.fault = "it did not say why";
   }
 }
 

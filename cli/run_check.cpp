@@ -63,6 +63,7 @@ std::string check_script(const Needs& needs, std::size_t host, const std::string
 }
 
 void set_lack(Checked& checked, std::string what, std::string error, std::string hint) {
+  if (error.empty()) error = "something that it did not name";
   checked.lacks.push_back({std::move(what), error, hint});
   ssh::HostResult& result = checked.result;
   if (result.failure != ssh::Failure::none) {

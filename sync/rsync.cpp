@@ -237,7 +237,8 @@ Progress ProgressReader::add(std::string_view piece) {
     const std::size_t slash = ended.rfind('/');
     const double all = slash == ended.npos ? 0 : number_after<double>(ended.substr(slash), "/");
     progress_.sent.files = std::max(progress_.sent.files, files);
-    if (all > 0) progress_.fraction = std::max(progress_.fraction, 1 - left / all);
+    if (all > 0)
+      progress_.fraction = std::max(progress_.fraction, std::clamp(1 - left / all, 0.0, 1.0));
   }
   line_.erase(0, std::min(line_.rfind('\r'), line_.size()));
   return progress_;

@@ -4,11 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/check_facts.h"
+#include "cli/listener_trial.h"
+#include "cli/run_check.h"
 #include "cli/status_script.h"
 #include "ssh/script.h"
 #include "sync/push_steps.h"
 #include "sync/rsync.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/unit/fake_remote.h"
 
 namespace dtool {
 namespace {
@@ -143,6 +147,88 @@ TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {
     if (statuses[0].state != cli::MachineState::unreachable) ++known;
   }
   EXPECT_GT(known, 100);
+}
+
+TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
+  fuzz::Mutator mutator(
+      {answers({{"home", "/root"},
+                {"gpus", "2"},
+                {"port", "20123"},
+                {"coordinator_port", "20124"},
+                {"address", "10.0.0.1"},
+                {"trainer", "/usr/bin/dtool-trainer"},
+                {"trainer_version", "0.1.0"},
+                {"checked", "yes"}}),
+       answers({{"lack", "screen"},
+                {"unfit", "tail --pid"},
+                {"package_manager", "dnf"},
+                {"no_code", "~/code"},
+                {"port_taken", "22"},
+                {"checked", "yes"}}),
+       answers({{"bad_experiment", "dtool-trainer: experiment:3:1: what hint: so"},
+                {"launcher_lack", "no srun"},
+                {"launcher_hint", "load slurm"},
+                {"cores", "16"},
+                {"memory_kib", "1000000"},
+                {"free_kib", "10"},
+                {"gpu", "NVIDIA H100, 81559 MiB"},
+                {"driver", "535"},
+                {"checked", "yes"}})},
+      kTokens);
+  cli::Needs needs;
+  needs.run_id = "x_1";
+  needs.code_folders = {"~/code"};
+  int well = 0;
+  int lacking = 0;
+  for (int i = 0; i < fuzz::rounds(2000); ++i) {
+    tests::FakeRemote remote("h1");
+    remote.answers[0] = result_of(mutator.next());
+    const std::string& text = remote.answers[0].out;
+    needs.trainer = i % 2 == 0;
+    cli::Console console;
+    const cli::Checked checked = cli::check_hosts(console, remote, needs).at(0);
+    checked.result.ok() ? ++well : ++lacking;
+    EXPECT_TRUE(checked.result.ok() || !checked.result.error.empty()) << text;
+    EXPECT_TRUE(checked.gpus >= 0 && checked.gpus <= 1024) << text;
+    // A hint may be pasted into a terminal: of a host's words none is in a command.
+    if (checked.result.hint.find("install") != std::string::npos) {
+      EXPECT_EQ(checked.result.hint.find("$("), std::string::npos) << text;
+    }
+    EXPECT_FALSE(cli::facts_of(checked, needs, 0).empty()) << text;
+  }
+  EXPECT_GT(well, 50);
+  EXPECT_GT(lacking, 50);
+}
+
+TEST(AnswersFuzz, ATrialOfAListenerBelievesNoHostMoreThanItsWord) {
+  fuzz::Mutator first(
+      {answers({{"interface", "eth0"}, {"listener", "4711"}}),
+       answers({{"fault", "Address already in use"}}), answers({{"no_tool", "yes"}})},
+      kTokens);
+  fuzz::Mutator second(
+      {answers({{"clock", "1795390571.5"}, {"interface", "eth0"}, {"reached", "yes"}}),
+       answers({{"clock", "0"}, {"fault", "no answer"}})},
+      kTokens);
+  cli::TrialPlan plan;
+  plan.address = "10.0.0.1";
+  plan.port = 20123;
+  plan.hosts = {0, 1};
+  int reached = 0;
+  for (int i = 0; i < fuzz::rounds(1000); ++i) {
+    tests::FakeRemote remote("h[1-2]");
+    remote.answers[0] = result_of(first.next());
+    remote.answers[1] = result_of(second.next());
+    cli::Console console;
+    const cli::ListenerTrial trial = cli::try_listener(console, remote, plan);
+    ASSERT_EQ(trial.hosts.size(), 2U);
+    reached += trial.hosts[1].reached ? 1 : 0;
+    for (std::size_t host = 0; host < 2; ++host)
+      EXPECT_FALSE(cli::facts_of(trial, host).empty() && trial.listened) << remote.answers[0].out;
+    // What the first host says goes into no script for another.
+    for (std::size_t round = 1; round < remote.rounds.size(); ++round)
+      EXPECT_EQ(remote.input_of(1, round).find("$(id)"), std::string::npos);
+  }
+  EXPECT_GT(reached, 10);
 }
 
 }  // namespace

@@ -225,7 +225,7 @@ TEST_P(ListenersFuzz, TheRelayHandsItsPackageToNobodyElse) {
           std::vector<std::string>{GetParam(), file, "package"}, folder_.path());
       server->say(kToken + "\n");
       const auto said = server->hear(seconds(30));
-      ASSERT_EQ(said.size(), 1U) << folder_.read("errors");
+      ASSERT_EQ(said.size(), 1U) << server->runs() << folder_.read("errors");
       port = static_cast<std::uint16_t>(std::stoi(said[0]));
       EXPECT_EQ(say(port, kZeros + "\n"), "");
     }

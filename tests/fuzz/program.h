@@ -96,11 +96,11 @@ class Program {
   }
 
   /// Closes its input. Its exit code, 128 and more for a signal; nothing where it does not end
-  /// within a minute.
+  /// within ten minutes.
   std::optional<int> end() {
     if (to_ >= 0) close(std::exchange(to_, -1));
     if (pid_ <= 0) return std::nullopt;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(10);
     int status = 0;
     while (waitpid(pid_, &status, WNOHANG) == 0) {
       if (std::chrono::steady_clock::now() > deadline) return std::nullopt;

@@ -229,7 +229,7 @@ TEST(RelayFuzz, WhatIsShownOfAHostsTextSteersNoTerminal) {
         const bool is_end = (byte == '\n' || byte == '\t') && kept != cli::Kept::nothing;
         const bool is_color =
             byte == 0x1b && kept == cli::Kept::colored_lines && next == '[' &&
-            shown[std::min(shown.find_first_not_of("0123456789;", at + 2), shown.size() - 1)] ==
+            shown[std::min(shown.find_first_not_of("0123456789;:", at + 2), shown.size() - 1)] ==
                 'm';
         EXPECT_TRUE((byte >= ' ' && byte != 0x7f) || is_end || is_color) << text;
         EXPECT_FALSE(byte == 0xc2 && next >= 0x80 && next <= 0x9f) << text;

@@ -42,6 +42,15 @@ TEST(ListenerTrial, TheListenerIsEndedWhateverTheOthersSay) {
   EXPECT_EQ(trial.hosts[2].fault, "no answer");
 }
 
+TEST(ListenerTrial, AFaultWithoutWordsIsOne) {
+  FakeRemote remote("h[1-2]");
+  remote.answers[0] = answered("dtool-answer interface=eth1\ndtool-answer listener=4711\n");
+  remote.answers[1] = answered("dtool-answer interface=eth0\ndtool-answer fault=\n");
+  TrialPlan plan = some_plan();
+  plan.hosts = {0, 1};
+  EXPECT_NE(try_it(remote, plan).hosts[1].fault, "");
+}
+
 TEST(ListenerTrial, NobodyConnectsWhereNothingListens) {
   FakeRemote remote("h[1-3]");
   remote.answers[0] = answered("dtool-answer fault=Address already in use\n");

@@ -83,6 +83,15 @@ TEST(Rsync, ProgressIsReadFromPiecesCutAnywhere) {
   }
 }
 
+TEST(Rsync, ProgressIsAFractionWhateverIsSaid) {
+  for (const char* said :
+       {"\r 9 4% 1kB/s 0:00:00 (xfr#1, to-chk=-1/9)", "\r 9% (xfr#1, to-chk=-1e300/1e-300)",
+        "\r 9% (xfr#1, to-chk=nan/9)", "\r 99999%"}) {
+    const double fraction = ProgressReader().add(said).fraction;
+    EXPECT_TRUE(fraction >= 0 && fraction <= 1) << said << " " << fraction;
+  }
+}
+
 ssh::HostResult failed(int exit_code, const std::string& err) {
   ssh::HostResult result;
   result.exit_code = exit_code;
