@@ -83,7 +83,11 @@ void StreamedOutput::print(std::size_t host, ssh::Stream stream, std::string_vie
 }
 
 void FoldedOutput::on_output(std::size_t host, ssh::Stream, std::string_view bytes) {
-  outputs_[host] += bytes;
+  constexpr std::size_t kMost = std::size_t{64} << 20U;
+  std::string& output = outputs_[host];
+  if (output.size() > kMost) return;
+  output += bytes;
+  if (output.size() > kMost) output += "\n… the rest is left out\n";
 }
 
 void FoldedOutput::print() {

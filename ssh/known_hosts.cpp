@@ -124,9 +124,12 @@ void KnownHostsFile::read_if_changed() {
   lines_->stamp = stamp;
   const bool is_none = status.st_mode == 0 || status.st_rdev == ::makedev(1, 3);  // /dev/null
   if (is_none) return;
+  if (!S_ISREG(status.st_mode)) {  // ssh may read there that a key is revoked
+    lines_->all.push_back({0, KnownHostsMarker::wrong, "", ""});
+    lines_->for_everyone.push_back(0);
+    return;
+  }
   try {
-    if (!S_ISREG(status.st_mode))
-      throw std::system_error(std::make_error_code(std::errc::not_supported));
     lines_->read(read_file(file_));
   } catch (const std::system_error&) {  // nobody can say what it holds
     lines_->all.emplace_back();

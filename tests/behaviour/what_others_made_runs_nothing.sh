@@ -105,5 +105,5 @@ mkfifo "$work/known"
 expect_exit 1 dtool command --ssh_cmd "ssh -o GlobalKnownHostsFile=$work/known" --runs_on h1 --command true </dev/null
 expect_error "$work/known cannot be read, and may be about the host"
 expect_exit 1 dtool trust --yes --ssh_cmd "ssh -o UserKnownHostsFile=$work/known" --runs_on h1
-expect_exit 1 dtool command --fold --runs_on h1 --command 'cat /dev/zero'
-expect_error 'it wrote more than 256 MB'
+expect_exit 1 dtool command --json --runs_on h1 --command 'cat /dev/zero'
+expect_output 'it wrote more than 256 MB'
