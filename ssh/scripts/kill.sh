@@ -43,18 +43,39 @@ pause() { read -rt 0.1 -u 8; }
 
 # Sets screens to PID.NAME of the named sessions' screens; `screen -S` alone takes any name that begins alike
 find_screens() {
-  local name each
+  local name each was_asked
   screens=()
   for name in "${sessions[@]}"; do
+    was_asked=''
     while read -r each _; do
       [ "${each#*.}" != "$name" ] || screens+=("$each")
-    done < <(screen -ls "$name" 2> /dev/null)
+      [ "$each" != end ] || was_asked=yes
+    done < <(screen -ls "$name" 2> /dev/null; echo end)
+    [ -n "$was_asked" ] || cannot_look
   done
 }
 
+# Two lists, of which each fails where it is not whole. Names go through xargs: there may be more than an argument list holds. xargs says
+# 123 where a file could not be read, as of a process that ended.
 # Prints the processes that have a run's id in their environment: `/proc/PID/environ:DTOOL_RUN_ID=RUN`. A line end in there is no
 # line end here, where it could name other processes.
-bearers() { [ -z "$run_id" ] || LC_ALL=C grep -Hsz '^DTOOL_RUN_ID=' /proc/[0-9]*/environ | tr '\n\0' '\1\n'; }
+bearers() {
+  [ -n "$run_id" ] || return 0
+  printf '%s\0' /proc/[0-9]*/environ | LC_ALL=C xargs -0 grep -Hsz '^DTOOL_RUN_ID=' | tr '\n\0' '\1\n'
+  [[ "${PIPESTATUS[*]}" =~ ^0\ (0|123)\ 0$ ]]
+}
+processes() {
+  printf '%s\0' /proc/[0-9]*/stat | xargs -0 cat 2> /dev/null
+  [[ "${PIPESTATUS[*]}" =~ ^0\ (0|123)$ ]]
+}
+# Both, with an empty line in between; the last line says `whole` where they are. The environments come before the processes, so that a
+# child that is born meanwhile counts as ours.
+list_all() {
+  local is_whole=''
+  bearers && is_whole=yes
+  echo
+  processes && [ -n "$is_whole" ] && echo whole
+}
 
 # the user who started it; /proc/PID itself is root's where a program may not be traced
 is_mine() {
@@ -65,11 +86,11 @@ is_mine() {
   [ "$uid" = "$EUID" ]
 }
 
-# Prints pid and start time of the members that live. The environments come before the processes, so that a child that is born
-# meanwhile counts as ours.
+# Prints pid and start time of the members that live, and `end` where nothing kept it from seeing all of them: who does not see
+# itself has not looked.
 members() {
   local pid start
-  { bearers; echo; cat /proc/[0-9]*/stat 2> /dev/null; } |
+  list_all |
     LC_ALL=C run_id=$run_id awk -v seeds="${screens[*]%%.*}" -v self=$$ -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" \
     -v known="${!seen[*]}" -v known_starts="${seen[*]}" -v spare="${spare[*]}" '
     BEGIN {
@@ -79,6 +100,7 @@ members() {
       n = split(spare, a); for (i = 1; i <= n; i++) spared[a[i]] = 1
       spared[self] = 1
     }
+    { line = $0 }
     !are_processes && $0 == "" {
       are_processes = 1
       for (pid in member) delete foreign[pid]
@@ -93,7 +115,9 @@ members() {
     NF < 44 { rest = $0 " "; next }  # a line end in the name of a process
     {
       pid = $1
-      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X" || (pid in foreign)) next
+      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X") next
+      if (pid == self) sees_itself = 1
+      if (pid in foreign) next
       parent[pid] = $2; session[pid] = $4; start[pid] = $20
       if (($4 in since) && $20 + 0 >= since[$4] + 0) member[pid] = 1
       if ((pid in was) && was[pid] == $20) member[pid] = 1
@@ -112,19 +136,35 @@ members() {
       for (pid in spared) delete member[pid]
       for (p = self; p > 1; p = parent[p]) delete member[p]
       for (pid in member) if (pid in start) print pid, start[pid]
+      if (line == "whole" && sees_itself) print "end"
     }' | while read -r pid start; do
-      is_mine "$pid" && echo "$pid $start"
+      if [ "$pid" = end ]; then echo end; else is_mine "$pid" && echo "$pid $start"; fi
     done
+}
+
+# Whoever cannot look must not say that nothing is there: without the last answer dtool takes none.
+cannot_look() {
+  echo "the host's processes cannot be looked at: is the limit of processes or of memory reached?" >&2
+  exit 1
 }
 
 # Sets working and holding: the members that live, without and with what holds the jobs' terminals. Remembers who was met.
 look() {
-  local pid start holders=" ${!leader[*]} ${screens[*]%%.*} ${keepers[*]} "
-  working=() holding=()
-  while read -r pid start; do
-    seen[$pid]=$start
-    case $holders in *" $pid "*) holding+=("$pid") ;; *) working+=("$pid") ;; esac
-  done < <(members)
+  local pid start is_whole='' tries holders=" ${!leader[*]} ${screens[*]%%.*} ${keepers[*]} "
+  for ((tries = 0; tries < 3; tries++)); do
+    working=() holding=()
+    while read -r pid start; do
+      if [ "$pid" = end ]; then
+        is_whole=yes
+        continue
+      fi
+      seen[$pid]=$start
+      case $holders in *" $pid "*) holding+=("$pid") ;; *) working+=("$pid") ;; esac
+    done < <(members)
+    [ -z "$is_whole" ] || break
+    pause
+  done
+  [ -n "$is_whole" ] || cannot_look
   living=("${working[@]}" "${holding[@]}")
 }
 
@@ -143,17 +183,19 @@ wait_for_end() {  # $1: of whom: working, holding or living; $2: tenths of a sec
 # What a run hands to a server of the user's that was there before it, tmux or the user's systemd, has neither its environment nor its
 # parents. Tells of such servers with what began in them after the run; not of the terminal in which this is asked for.
 tell_unseen() {
-  local since='' start server pid count words name
+  local since='' start server pid count words name was_seen=''
   local -A counts=() words_of=()
   for start in "${leader[@]}"; do
     if [ -z "$since" ] || [ "$start" -lt "$since" ]; then since=$start; fi
   done
-  [ -n "$since" ] && grep -qsxE 'tmux: server|screen|systemd' /proc/[0-9]*/comm || return
+  [ -n "$since" ] || return 0
   while read -r server pid; do
+    [ "$server" != end ] || was_seen=yes
     { [[ $server =~ ^[0-9]+$ ]] && is_mine "$server" && is_mine "$pid"; } || continue
     counts[$server]=$((${counts[$server]-0} + 1))
     [ "${counts[$server]}" -gt 3 ] || words_of[$server]+=", $pid $(tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | tr -cd '[:print:]' | head -c 60)"
-  done < <({ bearers; echo; cat /proc/[0-9]*/stat 2> /dev/null; } | LC_ALL=C awk -v self=$$ -v since="$since" '
+  done < <(list_all | LC_ALL=C awk -v self=$$ -v since="$since" '
+    { line = $0 }
     !are_processes && $0 == "" { are_processes = 1; next }
     !are_processes { split($0, a, "/"); of_a_run[a[3]] = 1; next }
     { $0 = rest $0; rest = "" }
@@ -178,7 +220,9 @@ tell_unseen() {
         if (start[pid] + 0 < since + 0 || (pid in of_a_run) || (server = server_of(pid)) == "" || top == own) continue
         print server, pid
       }
+      if (line == "whole") print "end"
     }' | sort -n)
+  [ -n "$was_seen" ] || cannot_look
   for server in "${!counts[@]}"; do
     count=${counts[$server]} words=${words_of[$server]#, }
     read -r name 2> /dev/null < "/proc/$server/comm" || continue
