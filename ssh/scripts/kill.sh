@@ -86,13 +86,21 @@ is_mine() {
   [ "$uid" = "$EUID" ]
 }
 
+# For awk: the user who started a process, or nothing where it is gone.
+uid_function='function uid_of(pid,  file, line, uid, a) {
+  file = "/proc/" pid "/status"; uid = ""
+  while ((getline line < file) > 0) if (line ~ /^Uid:/) { split(line, a); uid = a[2]; break }
+  close(file)
+  return uid
+}'
+
 # Prints pid and start time of the members that live, and `end` where nothing kept it from seeing all of them: who does not see
 # itself has not looked.
 members() {
   local pid start
   list_all |
     LC_ALL=C run_id=$run_id awk -v seeds="${screens[*]%%.*}" -v self=$$ -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" \
-    -v known="${!seen[*]}" -v known_starts="${seen[*]}" -v spare="${spare[*]}" '
+    -v known="${!seen[*]}" -v known_starts="${seen[*]}" -v spare="${spare[*]}" -v own_uid="$EUID" "$uid_function"'
     BEGIN {
       n = split(seeds, a); for (i = 1; i <= n; i++) member[a[i]] = 1
       n = split(leaders, a); split(leader_starts, b); for (i = 1; i <= n; i++) since[a[i]] = b[i]
@@ -108,7 +116,8 @@ members() {
     }
     !are_processes {
       split($0, a, "/"); pid = a[3]
-      if (substr($0, index($0, "=") + 1) == ENVIRON["run_id"]) member[pid] = 1; else foreign[pid] = 1
+      if (substr($0, index($0, "=") + 1) != ENVIRON["run_id"]) foreign[pid] = 1
+      else if (uid_of(pid) == own_uid) member[pid] = 1  # root reads others\047 too, who may write there what they like
       next
     }
     { $0 = rest $0; rest = "" }
