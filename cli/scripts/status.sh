@@ -25,7 +25,7 @@ measure() {
   for pid in "${pids[@]}"; do
     { stat=$(< "/proc/$pid/stat"); } 2> /dev/null || continue
     read -ra fields <<< "${stat##*) }"
-    [ "${fields[0]-Z}" = Z ] && continue
+    [ "${fields[0]-Z}" = Z ] && [ "${fields[17]-0}" -lt 2 ] && continue  # but where only its main thread has ended
     ticks=$((ticks + fields[11] + fields[12])) pages=$((pages + fields[21])) processes=$((processes + 1))
   done
 }

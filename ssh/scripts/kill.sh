@@ -94,13 +94,13 @@ uid_function='function uid_of(pid,  file, line, uid, a) {
   return uid
 }'
 
-# Prints pid and start time of the members that live, and `end` where nothing kept it from seeing all of them: who does not see
+# Prints pid, start time and user of the members that live, `within PID` for those that have called this, and `end` where nothing kept it from seeing all of them: who does not see
 # itself has not looked.
 members() {
-  local pid start
   list_all |
     LC_ALL=C run_id=$run_id awk -v seeds="${screens[*]%%.*}" -v self=$$ -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" \
-    -v known="${!seen[*]}" -v known_starts="${seen[*]}" -v spare="${spare[*]}" -v own_uid="$EUID" "$uid_function"'
+    -v known="${!seen[*]}" -v known_starts="${seen[*]}" -v spare="${spare[*]}" -v own_uid="$EUID" \
+    "$uid_function"'
     BEGIN {
       n = split(seeds, a); for (i = 1; i <= n; i++) member[a[i]] = 1
       n = split(leaders, a); split(leader_starts, b); for (i = 1; i <= n; i++) since[a[i]] = b[i]
@@ -123,8 +123,8 @@ members() {
     { $0 = rest $0; rest = "" }
     NF < 44 { rest = $0 " "; next }  # a line end in the name of a process
     {
-      pid = $1
-      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X") next
+      pid = $1  # dead: in state Z and without a thread besides the main one, which alone may have ended
+      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || (($1 == "Z" || $1 == "X") && $18 < 2)) next
       if (pid == self) sees_itself = 1
       if (pid in foreign) next
       parent[pid] = $2; session[pid] = $4; start[pid] = $20
@@ -143,12 +143,13 @@ members() {
         for (pid in parent) if (!(pid in spared) && (parent[pid] in spared)) { spared[pid] = 1; grown = 1 }
       } while (grown)
       for (pid in spared) delete member[pid]
-      for (p = self; p > 1; p = parent[p]) delete member[p]
-      for (pid in member) if (pid in start) print pid, start[pid]
+      for (p = self; p > 1; p = parent[p]) {
+        if (p in member) print "within", p
+        delete member[p]
+      }
+      for (pid in member) if ((pid in start) && (uid = uid_of(pid)) != "") print pid, start[pid], uid
       if (line == "whole" && sees_itself) print "end"
-    }' | while read -r pid start; do
-      if [ "$pid" = end ]; then echo end; else is_mine "$pid" && echo "$pid $start"; fi
-    done
+    }'
 }
 
 # Whoever cannot look must not say that nothing is there: without the last answer dtool takes none.
@@ -157,17 +158,22 @@ cannot_look() {
   exit 1
 }
 
-# Sets working and holding: the members that live, without and with what holds the jobs' terminals. Remembers who was met.
+# Sets working and holding: the members that live, without and with what holds the jobs' terminals; strangers: those that the run has
+# started as another user, which only root can end; and within, those that this descends from, the uppermost last. Remembers who was met.
 look() {
-  local pid start is_whole='' tries holders=" ${!leader[*]} ${screens[*]%%.*} ${keepers[*]} "
+  local pid start uid is_whole='' tries holders=" ${!leader[*]} ${screens[*]%%.*} ${keepers[*]} "
   for ((tries = 0; tries < 3; tries++)); do
-    working=() holding=()
-    while read -r pid start; do
-      if [ "$pid" = end ]; then
-        is_whole=yes
+    working=() holding=() strangers=() within=()
+    while read -r pid start uid; do
+      case $pid in
+        end) is_whole=yes; continue ;;
+        within) within+=("$start"); continue ;;
+      esac
+      seen[$pid]=$start
+      if [ "$uid" != "$EUID" ] && [ "$EUID" != 0 ]; then
+        strangers+=("$pid")
         continue
       fi
-      seen[$pid]=$start
       case $holders in *" $pid "*) holding+=("$pid") ;; *) working+=("$pid") ;; esac
     done < <(members)
     [ -z "$is_whole" ] || break
@@ -211,7 +217,7 @@ tell_unseen() {
     NF < 44 { rest = $0 " "; next }
     {
       pid = $1; comm = $0
-      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X") next
+      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || (($1 == "Z" || $1 == "X") && $18 < 2)) next
       parent[pid] = $2; start[pid] = $20
       if (pid != 1 && comm ~ /^[0-9]+ \((tmux: server|screen|systemd)\) /) is_server[pid] = 1
     }
@@ -251,7 +257,10 @@ if [ ${#living[@]} != 0 ]; then
   [ ${#holding[@]} = 0 ] || kill -TERM "${holding[@]}" 2> /dev/null
   wait_for_end holding 5
   find_screens
-  for screen in "${screens[@]}"; do screen -S "$screen" -X quit > /dev/null 2>&1; done
+  for screen in "${screens[@]}"; do
+    case " ${within[*]} " in *" ${screen%%.*} "*) continue ;; esac
+    screen -S "$screen" -X quit > /dev/null 2>&1
+  done
   look
   forced=${#living[@]}
   for ((round = 0; round < 10 && ${#living[@]} != 0; round++)); do
@@ -260,10 +269,15 @@ if [ ${#living[@]} != 0 ]; then
   done
   screen -wipe > /dev/null 2>&1
 fi
-answer ended $((${#seen[@]} - ${#living[@]}))
+wait_for_end strangers 10  # with its terminal or its parent some of them go
+answer ended $((${#seen[@]} - ${#living[@]} - ${#strangers[@]}))
 answer forced "$forced"
-for pid in "${living[@]}"; do
-  answer left "$pid $(tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | head -c 200)"
-done
+command_of() { tr '\0' ' ' 2> /dev/null < "/proc/$1/cmdline" | head -c 200; }
+for pid in "${living[@]}"; do answer left "$pid $(command_of "$pid")"; done
+for pid in "${strangers[@]}"; do answer left "$pid $(command_of "$pid") (another user's, which only that user or root can end)"; done
+# Not where the run's own session ends the rest of the run.
+if [ ${#within[@]} != 0 ] && [ ${#spare[@]} = 0 ]; then
+  answer left "${within[-1]} $(command_of "${within[-1]}") (it has called this very dtool kill, which is part of the run: call it from elsewhere)"
+fi
 tell_unseen
 answer looked_again yes

@@ -32,7 +32,7 @@ on 1 bash -c 'for ((i = 0; i < 250; i++)); do sleep 300 & done; wait' &
 at_end "kill $! 2> /dev/null"
 many() { (($(on 1 bash -c "echo /proc/[0-9]*/environ | wc -w") > 250)); }
 eventually 30 many
-# shellcheck disable=SC2016
+# shellcheck disable=SC2016,SC2028
 echo 'ulimit -s 256; export ROOM=$(head -c 125000 /dev/zero | tr "\0" x)' >"$profile"
 expect_exit 0 dtool status "$run_id"
 expect_output '^0 .* running'
