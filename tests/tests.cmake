@@ -315,6 +315,8 @@ if(DTOOL_TESTS)
       kill_meets_mpirun_on_its_way
       kill_meets_starts_and_other_kills
       kill_stops_only_its_own_run
+      kill_tells_users_apart
+      kill_that_cannot_look_claims_nothing
       killed_training_leaves_a_checkpoint
       lab_ends_with_its_owner
       lab_hosts_are_machines_of_their_own

@@ -13,7 +13,8 @@ lives() {  # $1: pid, $2: start time
   local stat fields
   read -r stat 2> /dev/null < "/proc/$1/stat" || return 1
   read -ra fields <<< "${stat##*) }"
-  [ "${fields[19]-}" = "$2" ] && [ "${fields[0]}" != Z ]
+  # Its main thread alone may have ended.
+  [ "${fields[19]-}" = "$2" ] && { [ "${fields[0]}" != Z ] || [ "${fields[17]}" -gt 1 ]; }
 }
 
 # Looks at all ranks of this machine. Sets waiting (how many have not ended), begun (how many ever began), told (whether one was

@@ -7,9 +7,16 @@ printf -v now '%(%s)T' -1
 age_of() { answer "$1" $((now - $(stat -c %Y "$2" 2> /dev/null || echo "$now"))); }
 
 # The processes that bear the run's id, without what only looks at them. Those of a job that has no session here are elsewhere.
-[ -n "${brief-}" ] || [ -e "$state/probe" ] || mapfile -t pids < <(grep -lsxzF "DTOOL_RUN_ID=$run_id" /proc/[0-9]*/environ)
-pids=("${pids[@]#/proc/}")
-pids=("${pids[@]%/environ}")
+found=()
+[ -n "${brief-}" ] || [ -e "$state/probe" ] || mapfile -t found < <(printf '%s\0' /proc/[0-9]*/environ | xargs -0 grep -lsxzF "DTOOL_RUN_ID=$run_id")
+pids=()
+for pid in "${found[@]}"; do
+  pid=${pid#/proc/} pid=${pid%/environ}
+  # Root reads other users' environments too, who may write there what they like.
+  while read -r name uid _; do
+    [ "$name" != Uid: ] || { [ "$uid" != "$EUID" ] || pids+=("$pid"); break; }
+  done 2> /dev/null < "/proc/$pid/status"
+done
 
 # Sets ticks (of CPU time) and pages (resident) of those processes together.
 measure() {
@@ -18,7 +25,7 @@ measure() {
   for pid in "${pids[@]}"; do
     { stat=$(< "/proc/$pid/stat"); } 2> /dev/null || continue
     read -ra fields <<< "${stat##*) }"
-    [ "${fields[0]-Z}" = Z ] && continue
+    [ "${fields[0]-Z}" = Z ] && [ "${fields[17]-0}" -lt 2 ] && continue  # but where only its main thread has ended
     ticks=$((ticks + fields[11] + fields[12])) pages=$((pages + fields[21])) processes=$((processes + 1))
   done
 }

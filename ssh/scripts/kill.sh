@@ -43,18 +43,39 @@ pause() { read -rt 0.1 -u 8; }
 
 # Sets screens to PID.NAME of the named sessions' screens; `screen -S` alone takes any name that begins alike
 find_screens() {
-  local name each
+  local name each was_asked
   screens=()
   for name in "${sessions[@]}"; do
+    was_asked=''
     while read -r each _; do
       [ "${each#*.}" != "$name" ] || screens+=("$each")
-    done < <(screen -ls "$name" 2> /dev/null)
+      [ "$each" != end ] || was_asked=yes
+    done < <(screen -ls "$name" 2> /dev/null; echo end)
+    [ -n "$was_asked" ] || cannot_look
   done
 }
 
+# Two lists, of which each fails where it is not whole. Names go through xargs: there may be more than an argument list holds. xargs says
+# 123 where a file could not be read, as of a process that ended.
 # Prints the processes that have a run's id in their environment: `/proc/PID/environ:DTOOL_RUN_ID=RUN`. A line end in there is no
 # line end here, where it could name other processes.
-bearers() { [ -z "$run_id" ] || LC_ALL=C grep -Hsz '^DTOOL_RUN_ID=' /proc/[0-9]*/environ | tr '\n\0' '\1\n'; }
+bearers() {
+  [ -n "$run_id" ] || return 0
+  printf '%s\0' /proc/[0-9]*/environ | LC_ALL=C xargs -0 grep -Hsz '^DTOOL_RUN_ID=' | tr '\n\0' '\1\n'
+  [[ "${PIPESTATUS[*]}" =~ ^0\ (0|123)\ 0$ ]]
+}
+processes() {
+  printf '%s\0' /proc/[0-9]*/stat | xargs -0 cat 2> /dev/null
+  [[ "${PIPESTATUS[*]}" =~ ^0\ (0|123)$ ]]
+}
+# Both, with an empty line in between; the last line says `whole` where they are. The environments come before the processes, so that a
+# child that is born meanwhile counts as ours.
+list_all() {
+  local is_whole=''
+  bearers && is_whole=yes
+  echo
+  processes && [ -n "$is_whole" ] && echo whole
+}
 
 # the user who started it; /proc/PID itself is root's where a program may not be traced
 is_mine() {
@@ -65,13 +86,21 @@ is_mine() {
   [ "$uid" = "$EUID" ]
 }
 
-# Prints pid and start time of the members that live. The environments come before the processes, so that a child that is born
-# meanwhile counts as ours.
+# For awk: the user who started a process, or nothing where it is gone.
+uid_function='function uid_of(pid,  file, line, uid, a) {
+  file = "/proc/" pid "/status"; uid = ""
+  while ((getline line < file) > 0) if (line ~ /^Uid:/) { split(line, a); uid = a[2]; break }
+  close(file)
+  return uid
+}'
+
+# Prints pid, start time and user of the members that live, `within PID` for those that have called this, and `end` where nothing kept it from seeing all of them: who does not see
+# itself has not looked.
 members() {
-  local pid start
-  { bearers; echo; cat /proc/[0-9]*/stat 2> /dev/null; } |
+  list_all |
     LC_ALL=C run_id=$run_id awk -v seeds="${screens[*]%%.*}" -v self=$$ -v leaders="${!leader[*]}" -v leader_starts="${leader[*]}" \
-    -v known="${!seen[*]}" -v known_starts="${seen[*]}" -v spare="${spare[*]}" '
+    -v known="${!seen[*]}" -v known_starts="${seen[*]}" -v spare="${spare[*]}" -v own_uid="$EUID" \
+    "$uid_function"'
     BEGIN {
       n = split(seeds, a); for (i = 1; i <= n; i++) member[a[i]] = 1
       n = split(leaders, a); split(leader_starts, b); for (i = 1; i <= n; i++) since[a[i]] = b[i]
@@ -79,6 +108,7 @@ members() {
       n = split(spare, a); for (i = 1; i <= n; i++) spared[a[i]] = 1
       spared[self] = 1
     }
+    { line = $0 }
     !are_processes && $0 == "" {
       are_processes = 1
       for (pid in member) delete foreign[pid]
@@ -86,14 +116,17 @@ members() {
     }
     !are_processes {
       split($0, a, "/"); pid = a[3]
-      if (substr($0, index($0, "=") + 1) == ENVIRON["run_id"]) member[pid] = 1; else foreign[pid] = 1
+      if (substr($0, index($0, "=") + 1) != ENVIRON["run_id"]) foreign[pid] = 1
+      else if (uid_of(pid) == own_uid) member[pid] = 1  # root reads others\047 too, who may write there what they like
       next
     }
     { $0 = rest $0; rest = "" }
     NF < 44 { rest = $0 " "; next }  # a line end in the name of a process
     {
-      pid = $1
-      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X" || (pid in foreign)) next
+      pid = $1  # dead: in state Z and without a thread besides the main one, which alone may have ended
+      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || (($1 == "Z" || $1 == "X") && $18 < 2)) next
+      if (pid == self) sees_itself = 1
+      if (pid in foreign) next
       parent[pid] = $2; session[pid] = $4; start[pid] = $20
       if (($4 in since) && $20 + 0 >= since[$4] + 0) member[pid] = 1
       if ((pid in was) && was[pid] == $20) member[pid] = 1
@@ -110,21 +143,43 @@ members() {
         for (pid in parent) if (!(pid in spared) && (parent[pid] in spared)) { spared[pid] = 1; grown = 1 }
       } while (grown)
       for (pid in spared) delete member[pid]
-      for (p = self; p > 1; p = parent[p]) delete member[p]
-      for (pid in member) if (pid in start) print pid, start[pid]
-    }' | while read -r pid start; do
-      is_mine "$pid" && echo "$pid $start"
-    done
+      for (p = self; p > 1; p = parent[p]) {
+        if (p in member) print "within", p
+        delete member[p]
+      }
+      for (pid in member) if ((pid in start) && (uid = uid_of(pid)) != "") print pid, start[pid], uid
+      if (line == "whole" && sees_itself) print "end"
+    }'
 }
 
-# Sets working and holding: the members that live, without and with what holds the jobs' terminals. Remembers who was met.
+# Whoever cannot look must not say that nothing is there: without the last answer dtool takes none.
+cannot_look() {
+  echo "the host's processes cannot be looked at: is the limit of processes or of memory reached?" >&2
+  exit 1
+}
+
+# Sets working and holding: the members that live, without and with what holds the jobs' terminals; strangers: those that the run has
+# started as another user, which only root can end; and within, those that this descends from, the uppermost last. Remembers who was met.
 look() {
-  local pid start holders=" ${!leader[*]} ${screens[*]%%.*} ${keepers[*]} "
-  working=() holding=()
-  while read -r pid start; do
-    seen[$pid]=$start
-    case $holders in *" $pid "*) holding+=("$pid") ;; *) working+=("$pid") ;; esac
-  done < <(members)
+  local pid start uid is_whole='' tries holders=" ${!leader[*]} ${screens[*]%%.*} ${keepers[*]} "
+  for ((tries = 0; tries < 3; tries++)); do
+    working=() holding=() strangers=() within=()
+    while read -r pid start uid; do
+      case $pid in
+        end) is_whole=yes; continue ;;
+        within) within+=("$start"); continue ;;
+      esac
+      seen[$pid]=$start
+      if [ "$uid" != "$EUID" ] && [ "$EUID" != 0 ]; then
+        strangers+=("$pid")
+        continue
+      fi
+      case $holders in *" $pid "*) holding+=("$pid") ;; *) working+=("$pid") ;; esac
+    done < <(members)
+    [ -z "$is_whole" ] || break
+    pause
+  done
+  [ -n "$is_whole" ] || cannot_look
   living=("${working[@]}" "${holding[@]}")
 }
 
@@ -143,24 +198,26 @@ wait_for_end() {  # $1: of whom: working, holding or living; $2: tenths of a sec
 # What a run hands to a server of the user's that was there before it, tmux or the user's systemd, has neither its environment nor its
 # parents. Tells of such servers with what began in them after the run; not of the terminal in which this is asked for.
 tell_unseen() {
-  local since='' start server pid count words name
+  local since='' start server pid count words name was_seen=''
   local -A counts=() words_of=()
   for start in "${leader[@]}"; do
     if [ -z "$since" ] || [ "$start" -lt "$since" ]; then since=$start; fi
   done
-  [ -n "$since" ] && grep -qsxE 'tmux: server|screen|systemd' /proc/[0-9]*/comm || return
+  [ -n "$since" ] || return 0
   while read -r server pid; do
+    [ "$server" != end ] || was_seen=yes
     { [[ $server =~ ^[0-9]+$ ]] && is_mine "$server" && is_mine "$pid"; } || continue
     counts[$server]=$((${counts[$server]-0} + 1))
     [ "${counts[$server]}" -gt 3 ] || words_of[$server]+=", $pid $(tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | tr -cd '[:print:]' | head -c 60)"
-  done < <({ bearers; echo; cat /proc/[0-9]*/stat 2> /dev/null; } | LC_ALL=C awk -v self=$$ -v since="$since" '
+  done < <(list_all | LC_ALL=C awk -v self=$$ -v since="$since" '
+    { line = $0 }
     !are_processes && $0 == "" { are_processes = 1; next }
     !are_processes { split($0, a, "/"); of_a_run[a[3]] = 1; next }
     { $0 = rest $0; rest = "" }
     NF < 44 { rest = $0 " "; next }
     {
       pid = $1; comm = $0
-      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || $1 == "Z" || $1 == "X") next
+      if (!sub(/^.*\) /, "") || pid !~ /^[0-9]+$/ || (($1 == "Z" || $1 == "X") && $18 < 2)) next
       parent[pid] = $2; start[pid] = $20
       if (pid != 1 && comm ~ /^[0-9]+ \((tmux: server|screen|systemd)\) /) is_server[pid] = 1
     }
@@ -178,7 +235,9 @@ tell_unseen() {
         if (start[pid] + 0 < since + 0 || (pid in of_a_run) || (server = server_of(pid)) == "" || top == own) continue
         print server, pid
       }
+      if (line == "whole") print "end"
     }' | sort -n)
+  [ -n "$was_seen" ] || cannot_look
   for server in "${!counts[@]}"; do
     count=${counts[$server]} words=${words_of[$server]#, }
     read -r name 2> /dev/null < "/proc/$server/comm" || continue
@@ -198,7 +257,10 @@ if [ ${#living[@]} != 0 ]; then
   [ ${#holding[@]} = 0 ] || kill -TERM "${holding[@]}" 2> /dev/null
   wait_for_end holding 5
   find_screens
-  for screen in "${screens[@]}"; do screen -S "$screen" -X quit > /dev/null 2>&1; done
+  for screen in "${screens[@]}"; do
+    case " ${within[*]} " in *" ${screen%%.*} "*) continue ;; esac
+    screen -S "$screen" -X quit > /dev/null 2>&1
+  done
   look
   forced=${#living[@]}
   for ((round = 0; round < 10 && ${#living[@]} != 0; round++)); do
@@ -207,10 +269,15 @@ if [ ${#living[@]} != 0 ]; then
   done
   screen -wipe > /dev/null 2>&1
 fi
-answer ended $((${#seen[@]} - ${#living[@]}))
+wait_for_end strangers 10  # with its terminal or its parent some of them go
+answer ended $((${#seen[@]} - ${#living[@]} - ${#strangers[@]}))
 answer forced "$forced"
-for pid in "${living[@]}"; do
-  answer left "$pid $(tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | head -c 200)"
-done
+command_of() { tr '\0' ' ' 2> /dev/null < "/proc/$1/cmdline" | head -c 200; }
+for pid in "${living[@]}"; do answer left "$pid $(command_of "$pid")"; done
+for pid in "${strangers[@]}"; do answer left "$pid $(command_of "$pid") (another user's, which only that user or root can end)"; done
+# Not where the run's own session ends the rest of the run.
+if [ ${#within[@]} != 0 ] && [ ${#spare[@]} = 0 ]; then
+  answer left "${within[-1]} $(command_of "${within[-1]}") (it has called this very dtool kill, which is part of the run: call it from elsewhere)"
+fi
 tell_unseen
 answer looked_again yes

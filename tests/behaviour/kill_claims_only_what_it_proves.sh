@@ -105,3 +105,20 @@ done
 expect_error 'none is left that can be told to be the run'\''s'
 expect_error ": tmux \(pid [0-9]+\) has 1 process that began after the run: [0-9]+ sleep $tag.4; whether the run had them started cannot be told"
 expect_equal '' "$(pgrep -fx "sleep $tag\.6" || true)"
+
+# Called by the run itself, it ends what it can, and does not claim that its callers have ended.
+cat >within.sh <<'END_OF_PROGRAM'
+trap '' HUP TERM
+until [ -e go ]; do sleep 0.1; done
+"$DTOOL" kill --yes --grace 0.3 "$DTOOL_RUN_ID" > said 2>&1
+echo "exit code $?" >> said
+until [ -e stop ]; do sleep 0.1; done
+END_OF_PROGRAM
+expect_exit 0 dtool run --json --runs_on local --export DTOOL="$DTOOL" --code_path "$work/code" -- bash within.sh
+run_id=$(json 'd["run_id"]')
+touch "$work/code/go"
+eventually 30 grep -q 'exit code' "$work/code/said"
+touch "$work/code/stop"
+grep -q 'exit code 1$' "$work/code/said" && grep -q 'it has called this very dtool kill' "$work/code/said" || fail "$(<"$work/code/said")"
+expect_file "$(killfile "$run_id")"
+expect_exit 0 dtool kill --yes "$run_id"

@@ -23,6 +23,7 @@ setsid env -i sleep $tag.6 &                                          # without 
 (setsid bash -c "kill -STOP \$\$; exec sleep $tag.8" &)               # stopped
 /usr/bin/python3 retitle.py $tag.9 &                                  # its environment is overwritten, its parent gone
 /usr/bin/python3 zombie.py $tag.10 &                                  # its child is a zombie
+setsid /usr/bin/python3 headless.py $tag.12 &                         # its main thread has ended, and another goes on
 wait
 END
 # What setproctitle does: the title runs over into the environment.
@@ -44,6 +45,15 @@ if os.fork() == 0:
 while True:
     time.sleep(1)
 END
+cat >headless.py <<'END'
+import ctypes, os, threading, time
+def go_on():
+    while True:
+        open(os.environ['DTOOL_OUTPUT_DIR'] + '/headless', 'w').write(str(os.getpid()))
+        time.sleep(0.1)
+threading.Thread(target=go_on).start()
+ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)
+END
 
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash hide.sh "$tag"
 run_id=$(json 'd["run_id"]')
@@ -58,7 +68,13 @@ eventually 20 all_are_there
 retitled=$(pgrep -f "retitle.py $tag.9" | head -n 1)
 [[ -z $(tr -d x <"/proc/$retitled/environ") ]] || fail 'the test does not test: the environment is still there'
 
+# Pids that this machine has for what hosts tell in their own: it has no command line any more.
+headless() { ps -eLo pid=,comm=,stat=,nlwp= | awk '$2 ~ /^python3/ && $3 ~ /^Z/ && $4 > 1 { print $1 }' | sort -u; }
+has_two() { (($(headless | wc -l) >= 2)); }
+eventually 20 has_two
+before=$(headless)
 expect_exit 0 dtool kill --json --grace 1 --yes "$run_id"
+for pid in $before; do [[ ! -e /proc/$pid ]] || fail "what has no main thread any more is left: $pid"; done
 expect_equal True "$(json 'd["runs"][0]["none_left"]')"
 ((0 < $(json 'd["runs"][0]["forced"]'))) || fail 'what ignored TERM was not counted as forced'
 ((30 < $(json 'd["runs"][0]["ended"]'))) || fail 'too few processes were counted'

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Root's run and another user's processes: a process of somebody else's that calls itself the run's draws nothing of root's into `kill`, nor
+# into `status`.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+needs_program setpriv
+lab 1
+connects_anew
+touch code
+tag=518205$$
+as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+left() { pgrep -fx "sleep $tag\.$1" || true; }
+
+expect_exit 0 dtool run --json --runs_on h1 -- bash -c "sleep $tag.1 & ${as_nobody[*]} sleep $tag.4 & exec sleep $tag.1"
+run_id=$(json 'd["run_id"]')
+# A log-in session of nobody's in which root has started something, as sudo does; its leader says that it is the run's.
+on 1 setsid bash -c "setsid bash -c 'sleep $tag.2 & exec ${as_nobody[*]} env DTOOL_RUN_ID=$run_id sleep $tag.3' & wait" || true &
+for kind in 1 2 3 4; do eventually 20 pgrep -fx "sleep $tag\.$kind"; done
+nobodys=$(left 3)
+dtool status --json "$run_id" >"$out"
+expect_equal "$(processes_with "$run_id" | grep -vxc "$nobodys\|$(left 4)")" "$(json 'd["machines"][0]["processes"]')"
+expect_exit 0 dtool kill --yes --grace 1 "$run_id"
+expect_equal '' "$(left 1)$(left 4)"  # what root's run has itself started as another user, root ends
+[[ -n $(left 2) ]] || fail "kill has ended what is root's and not the run's"
+expect_equal "$nobodys" "$(left 3)"

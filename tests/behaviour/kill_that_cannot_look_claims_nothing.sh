@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# `dtool kill` that cannot look at a host's processes says so, and keeps the killfile: where a program that it looks with does not start
+# or is killed (no process can be made, no memory is left). More processes than an argument list holds keep it from nothing.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+lab 1
+connects_anew
+touch code
+profile=$DTOOL_LAB_FOLDER/host1/root/.bashrc
+expect_exit 0 dtool run --json --runs_on h1 -- bash -c "trap '' HUP; exec sleep 518204$$"
+run_id=$(json 'd["run_id"]')
+eventually 10 expect_process_with "$run_id"
+
+on 1 mkdir /root/broken
+# shellcheck disable=SC2016
+echo 'PATH=/root/broken:$PATH' >"$profile"
+for program in grep cat awk xargs; do
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\nkill -KILL $$\n' >"$DTOOL_LAB_FOLDER/host1/root/broken/$program"
+  chmod 755 "$DTOOL_LAB_FOLDER/host1/root/broken/$program"
+  expect_exit 1 dtool kill --yes --grace 1 "$run_id"
+  expect_error 'the answer cannot be read'
+  expect_error 'processes cannot be looked at'
+  expect_no_error 'none is left'
+  expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
+  rm "$DTOOL_LAB_FOLDER/host1/root/broken/$program"
+done
+expect_process_with "$run_id"
+
+# 128 kB is the least that an argument list may have, and all but some kB of it is taken.
+on 1 bash -c 'for ((i = 0; i < 250; i++)); do sleep 300 & done; wait' &
+at_end "kill $! 2> /dev/null"
+many() { (($(on 1 bash -c "echo /proc/[0-9]*/environ | wc -w") > 250)); }
+eventually 30 many
+# shellcheck disable=SC2016,SC2028
+echo 'ulimit -s 256; export ROOM=$(head -c 125000 /dev/zero | tr "\0" x)' >"$profile"
+expect_exit 0 dtool status "$run_id"
+expect_output '^0 .* running'
+expect_exit 0 dtool kill --yes --grace 1 "$run_id"
+expect_error 'none is left$'
+expect_no_process_with "$run_id"
+expect_no_file "$HOME/.dtool/killfiles/$run_id.killfile"
