@@ -149,7 +149,7 @@ HostIdentity read_identity(const StrictTable& table) {
   return identity;
 }
 
-Machine read_machine(const StrictTable& table, const std::string& run_id) {
+Machine read_machine(const StrictTable& table) {
   table.require_known({"id", "host", "machine_id", "host_name", "boot_id", "process_namespace",
                        "host_key", "session", "state_folder", "log", "output_folder"});
   Machine machine;
@@ -158,16 +158,19 @@ Machine read_machine(const StrictTable& table, const std::string& run_id) {
   machine.identity = read_identity(table);
   machine.session = require_text(table, "session");
   machine.state_folder = require_path(table, "state_folder");
-  // On the host, what lies there is run to end the run.
-  const std::string own = state_folder(run_id, machine.id);
-  if (!machine.state_folder.empty() && machine.state_folder != own) {
-    table.refuse("state_folder", fmt::format("'{}' is not {}\nhint: the file was edited, and what "
-                                             "lies in another folder is not to be run",
-                                             machine.state_folder, own));
-  }
   machine.log = require_path(table, "log");
   machine.output_folder = require_path(table, "output_folder");
   return machine;
+}
+
+/// On the host, what lies in that folder is run to end the run.
+void require_own_state_folder(const StrictTable& entry, const Machine& machine,
+                              const std::string& run_id) {
+  const std::string own = state_folder(run_id, machine.id);
+  if (machine.state_folder.empty() || machine.state_folder == own) return;
+  entry.refuse("state_folder", fmt::format("'{}' is not {}\nhint: the file was edited, and what "
+                                           "lies in another folder is not to be run",
+                                           machine.state_folder, own));
 }
 
 std::vector<Machine> read_machines(const StrictTable& table, const std::string& run_id) {
@@ -182,10 +185,11 @@ std::vector<Machine> read_machines(const StrictTable& table, const std::string& 
   std::vector<Machine> machines;
   std::set<int> ids;
   for (const StrictTable& entry : tables) {
-    machines.push_back(read_machine(entry, run_id));
+    machines.push_back(read_machine(entry));
     if (!ids.insert(machines.back().id).second) {
       entry.refuse("id", fmt::format("two machines have the id {}", machines.back().id));
     }
+    require_own_state_folder(entry, machines.back(), run_id);
   }
   return machines;
 }

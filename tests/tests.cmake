@@ -127,7 +127,7 @@ if(DTOOL_TESTS)
   add_test(NAME sources.checks_can_fail COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources_can_fail)
   set_tests_properties(sources.includes sources.terminal sources.library_types sources.co_await sources.layout
     sources.shell sources.words sources.opening_comments sources.contents sources.checks_can_fail
-    PROPERTIES LABELS sources SKIP_RETURN_CODE 77 TIMEOUT 180)
+    PROPERTIES LABELS sources SKIP_RETURN_CODE 77 TIMEOUT 400)
 endif()
 
 # ---- tests/trainer: unit tests, and scripts that drive dtool-trainer, one a behaviour, named after it

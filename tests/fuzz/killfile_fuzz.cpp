@@ -23,8 +23,8 @@ killfiles::Killfile sample() {
   killfile.ssh_settings = {{"Port", "22"}};
   for (int id = 0; id < 2; ++id) {
     const std::string n = std::to_string(id);
-    killfile.machines.push_back(
-        {id, "gpu" + n, "dtool_x_machine" + n, "~/.dtool/runs/x/machine" + n, "/log" + n, "~/out"});
+    killfile.machines.push_back({id, "gpu" + n, "dtool_x_machine" + n,
+                                 state_folder(killfile.run_id, id), "/log" + n, "~/out"});
   }
   return killfile;
 }

@@ -39,7 +39,8 @@ TEST(ParseExport, WhatNoVariableIsCalledIsRefused) {
 }
 
 TEST(ParseExport, DtoolsOwnVariablesAreRefused) {
-  for (const std::string text : {"DTOOL_RUN_ID=x", "DTOOL_SEED", "DTOOL_=1", "RANK=7", "MASTER_PORT=1"}) {
+  for (const std::string text :
+       {"DTOOL_RUN_ID=x", "DTOOL_SEED", "DTOOL_=1", "RANK=7", "MASTER_PORT=1"}) {
     EXPECT_NE(fault(text).find("is dtool's own to set"), std::string::npos) << text;
   }
   EXPECT_EQ(fault("DTOOL_MNIST_DIR=/data"), "");

@@ -19,7 +19,7 @@ class KillfileFolderTest : public testing::Test {
     Killfile killfile;
     killfile.run_id = run_id;
     killfile.created = created;
-    killfile.machines = {{0, "gpu01", "dtool_" + run_id, "~/.dtool/runs/" + run_id, "", ""}};
+    killfile.machines = {{0, "gpu01", "dtool_" + run_id, state_folder(run_id, 0), "", ""}};
     return write(folder(), killfile);
   }
 

@@ -16,8 +16,8 @@ Machine machine(int id, const std::string& host) {
   return {id,
           host,
           "dtool_20261121_machine" + std::to_string(id),
-          "~/.dtool/runs/20261121",
-          "~/.dtool/runs/20261121/log",
+          state_folder("20261121-034512-x7Qa", id),
+          "~/code/log",
           ""};
 }
 
@@ -208,8 +208,10 @@ TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
   has(fault(edited("machine_count = 2", "machine_count = 3")),
       "should name 3 machines and names 2");
   has(fault(edited("id = 1", "id = 0")), "machine.id: two machines have the id 0");
-  has(fault(edited("\"~/.dtool/runs/20261121\"", "\"runs/20261121\"")),
+  has(fault(edited("\"~/.dtool/runs/20261121-034512-x7Qa/machine1\"", "\"runs/20261121\"")),
       "machine.state_folder: 'runs/20261121' begins neither with '/' nor with '~/'");
+  has(fault(edited("x7Qa/machine1\"", "x7Qa/machine0\"")),
+      "x7Qa/machine0' is not ~/.dtool/runs/20261121-034512-x7Qa/machine1");
   has(fault(edited("\"Port=2222\"", "\"Port\"")), "'Port' is not of the form Keyword=value");
   has(fault(edited("format = 1", "format = 2")), "format: is 2, and this dtool reads 1");
   has(fault(edited("ended = \"\"", "ended = \"now\"")), "'now' is no time such as");
