@@ -68,8 +68,13 @@ eventually 20 all_are_there
 retitled=$(pgrep -f "retitle.py $tag.9" | head -n 1)
 [[ -z $(tr -d x <"/proc/$retitled/environ") ]] || fail 'the test does not test: the environment is still there'
 
-# Pids that this machine has for what hosts tell in their own: it has no command line any more.
-headless() { ps -eLo pid=,comm=,stat=,nlwp= | awk '$2 ~ /^python3/ && $3 ~ /^Z/ && $4 > 1 { print $1 }' | sort -u; }
+# It has no command line any more, and its environment only in its other thread.
+headless() {
+  local pid
+  for pid in $(ps -eo pid=,stat=,nlwp= | awk '$2 ~ /^Z/ && $3 > 1 { print $1 }'); do
+    ! grep -qszx "DTOOL_RUN_ID=$run_id" "/proc/$pid"/task/*/environ || echo "$pid"
+  done
+}
 has_two() { (($(headless | wc -l) >= 2)); }
 eventually 20 has_two
 before=$(headless)
