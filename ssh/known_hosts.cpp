@@ -122,7 +122,8 @@ void KnownHostsFile::read_if_changed() {
   if (lines_ != nullptr && lines_->stamp == stamp) return;
   lines_ = std::make_unique<Lines>();
   lines_->stamp = stamp;
-  const bool is_none = status.st_mode == 0 || status.st_rdev == ::makedev(1, 3);  // /dev/null
+  const bool is_none = status.st_mode == 0 || S_ISDIR(status.st_mode) ||
+                       status.st_rdev == ::makedev(1, 3);  // /dev/null
   if (is_none) return;
   if (!S_ISREG(status.st_mode)) {  // ssh may read there that a key is revoked
     lines_->all.push_back({0, KnownHostsMarker::wrong, "", ""});

@@ -36,7 +36,7 @@ struct KeyVerdict {
 std::string place_of(const KeyVerdict& verdict);
 
 /// One known_hosts file, read once and again when it has changed. A file that is not there has no
-/// lines, and neither has /dev/null; one that is no regular file cannot be read.
+/// lines, nor has /dev/null or a folder; one that is no regular file cannot be read.
 class KnownHostsFile {
  public:
   explicit KnownHostsFile(std::filesystem::path file);

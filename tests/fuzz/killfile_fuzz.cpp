@@ -24,7 +24,8 @@ killfiles::Killfile sample() {
   for (int id = 0; id < 2; ++id) {
     const std::string n = std::to_string(id);
     killfile.machines.push_back({id, "gpu" + n, "dtool_x_machine" + n,
-                                 state_folder(killfile.run_id, id), "/log" + n, "~/out"});
+                                 killfiles::state_folder(killfile.run_id, id), "/log" + n,
+                                 "~/out"});
   }
   return killfile;
 }

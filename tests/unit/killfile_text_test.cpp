@@ -104,7 +104,8 @@ Killfile random_killfile(std::mt19937& random) {
   const int machines = static_cast<int>(random() % 4);
   for (int id = 0; id < machines; ++id) {
     killfile.machines.push_back({id, random_bytes(random), random_bytes(random),
-                                 "~/" + random_bytes(random), "/" + random_bytes(random), ""});
+                                 random() % 2 == 0 ? "" : state_folder(killfile.run_id, id),
+                                 "/" + random_bytes(random), ""});
   }
   return killfile;
 }
