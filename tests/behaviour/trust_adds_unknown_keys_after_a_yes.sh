@@ -100,7 +100,8 @@ expect_error 'h2: cannot connect to port 22: Connection refused'
 expect_error 'h3: known'
 fault forget h3
 sed -i "/${address[2]}/d" "$known"
-for file in /dev/full "$work/no/such/folder/known"; do
+touch "$work/file"
+for file in "$work/file/known" "$work/no/such/folder/known"; do
   run dtool trust --yes --ssh_cmd "ssh -o UserKnownHostsFile=$file" --runs_on h3
   ((code != 0)) || fail "$file took a key"
   expect_error "cannot write $file"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What somebody else made runs nothing as the user and takes no other file along: a cloned repository's folders and index, a
 # killfile that was handed on, a folder that was there first, files that are none.
+# shellcheck disable=SC2088  # it is for the host to expand
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program git
