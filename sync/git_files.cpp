@@ -163,10 +163,6 @@ std::vector<std::string> git_in(const fs::path& folder, const std::vector<std::s
   return words;
 }
 
-}  // namespace
-
-namespace {
-
 /// An index that somebody else wrote may name anything.
 void require_inside(std::string_view name) {
   const bool leads_out = std::ranges::any_of(fs::path(name), [](const fs::path& part) {
