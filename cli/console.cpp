@@ -14,9 +14,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/terminal_text.h"
-#include "ssh/interrupts.h"
+#include "ssh/machine/interrupts.h"
+#include "ssh/machine/random_hex.h"
 #include "ssh/notice.h"
-#include "ssh/random_hex.h"
 
 namespace dtool::cli {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "cli/flag_values.h"
 #include "cli/shell_words.h"
-#include "ssh/home_folder.h"
 #include "ssh/host_pattern.h"
 #include "ssh/hostfile.h"
+#include "ssh/machine/home_folder.h"
 
 namespace dtool::cli {
 namespace {

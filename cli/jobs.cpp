@@ -17,8 +17,8 @@
 #include "cli/host_output.h"
 #include "cli/recorded.h"
 #include "killfiles/whole_file.h"
+#include "ssh/machine/random_hex.h"
 #include "ssh/quote.h"
-#include "ssh/random_hex.h"
 #include "ssh/script.h"
 
 namespace dtool::cli {

@@ -10,8 +10,8 @@
 
 #include "cli/console.h"
 #include "killfiles/killfile.h"
+#include "ssh/job/screen_job.h"
 #include "ssh/remote.h"
-#include "ssh/screen_job.h"
 
 namespace dtool::cli {
 

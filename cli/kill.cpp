@@ -11,9 +11,9 @@
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/jobs.h"
-#include "cli/machine_status.h"
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
+#include "cli/watch/machine_status.h"
 #include "ssh/fleet.h"
 
 namespace dtool::cli {

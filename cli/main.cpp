@@ -16,15 +16,15 @@
 
 #include "cli/action.h"
 #include "cli/command_line.h"
-#include "cli/completion.h"
 #include "cli/console.h"
-#include "cli/man_page.h"
 #include "cli/settings.h"
-#include "ssh/askpass.h"
+#include "cli/shell/completion.h"
+#include "cli/shell/man_page.h"
 #include "ssh/fleet.h"
-#include "ssh/home_folder.h"
-#include "ssh/interrupts.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/machine/interrupts.h"
 #include "ssh/notice.h"
+#include "ssh/program/askpass.h"
 
 namespace dtool::cli {
 namespace {

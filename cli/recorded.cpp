@@ -4,7 +4,7 @@
 #include <map>
 
 #include "cli/action.h"
-#include "ssh/home_folder.h"
+#include "ssh/machine/home_folder.h"
 
 namespace dtool::cli {
 

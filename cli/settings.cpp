@@ -12,12 +12,12 @@
 #include <system_error>
 
 #include "cli/action.h"
-#include "cli/assignments.h"
 #include "cli/flag_values.h"
+#include "cli/run/environment/assignments.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
-#include "ssh/home_folder.h"
-#include "ssh/sha256.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/machine/sha256.h"
 
 namespace dtool::cli {
 namespace {

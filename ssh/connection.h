@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "ssh/reactor.h"
+#include "ssh/machine/reactor.h"
 #include "ssh/remote.h"
-#include "ssh/session.h"
+#include "ssh/session/session.h"
 
 namespace dtool::ssh {
 

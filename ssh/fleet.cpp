@@ -12,14 +12,14 @@
 #include <utility>
 
 #include "ssh/connection.h"
+#include "ssh/fanout/links.h"
+#include "ssh/fanout/remote_shell.h"
+#include "ssh/fanout/shared_output.h"
 #include "ssh/host_error.h"
-#include "ssh/interrupt_listener.h"
-#include "ssh/interrupts.h"
-#include "ssh/links.h"
-#include "ssh/open_files.h"
-#include "ssh/process.h"
-#include "ssh/remote_shell.h"
-#include "ssh/shared_output.h"
+#include "ssh/machine/interrupt_listener.h"
+#include "ssh/machine/interrupts.h"
+#include "ssh/machine/open_files.h"
+#include "ssh/machine/process.h"
 
 namespace dtool::ssh {
 namespace {

@@ -11,8 +11,8 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "ssh/machine/read_file.h"
 #include "ssh/number.h"
-#include "ssh/read_file.h"
 
 namespace dtool::ssh {
 namespace {

@@ -11,8 +11,8 @@
 #include <iterator>
 #include <string_view>
 
-#include "ssh/owned_fd.h"
-#include "ssh/sha256.h"
+#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/sha256.h"
 #include "sync/kept_files.h"
 #include "sync/open_folder.h"
 

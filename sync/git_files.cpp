@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "ssh/interrupts.h"
+#include "ssh/machine/interrupts.h"
 
 extern char** environ;  // NOLINT: POSIX's name
 

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "ssh/sha256.h"
+#include "ssh/machine/sha256.h"
 #include "sync/open_folder.h"
 
 namespace dtool::tree_sync {

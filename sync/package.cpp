@@ -8,8 +8,8 @@
 #include <sstream>
 #include <utility>
 
-#include "ssh/home_folder.h"
-#include "ssh/random_hex.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/machine/random_hex.h"
 #include "sync/kept_listings.h"
 
 namespace dtool::tree_sync {

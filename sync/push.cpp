@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "ssh/home_folder.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/machine/random_hex.h"
 #include "ssh/quote.h"
-#include "ssh/random_hex.h"
 #include "ssh/script.h"
 #include "sync/contents.h"
 #include "sync/listing.h"

@@ -15,7 +15,7 @@
 
 #include "ssh/remote.h"
 #include "ssh/script.h"
-#include "sync/relaying.h"
+#include "sync/relay/relaying.h"
 #include "sync/rsync.h"
 #include "sync/tree.h"
 

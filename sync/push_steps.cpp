@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
+#include "ssh/machine/read_file.h"
 #include "ssh/quote.h"
-#include "ssh/read_file.h"
 #include "ssh/script.h"
 #include "ssh/scripts.h"
 #include "sync/push.h"

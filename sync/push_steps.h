@@ -11,7 +11,7 @@
 #include "ssh/remote.h"
 #include "sync/listing.h"
 #include "sync/package.h"
-#include "sync/relaying.h"
+#include "sync/relay/relaying.h"
 #include "sync/tree.h"
 
 namespace dtool::tree_sync {

@@ -8,7 +8,7 @@
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/launchers/all.h"
-#include "cli/listener.h"
+#include "cli/run/listener.h"
 #include "cli/terminal_text.h"
 
 namespace dtool::cli {

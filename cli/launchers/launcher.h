@@ -1,7 +1,7 @@
 // What starts a run's processes on its machines: dtool itself, or something that a cluster has. One
 // file a launcher, and a line in launcher.cpp; `dtool run` asks for the rest through this
 // interface. Who watches, follows and ends a run asks no launcher: the run's state folders tell
-// them how (ssh/screen_job.h).
+// them how (ssh/job/screen_job.h).
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@
 #include "cli/console.h"
 #include "cli/host_options.h"
 #include "cli/jobs.h"
-#include "cli/run_check.h"
-#include "cli/run_flags.h"
-#include "cli/run_plan.h"
+#include "cli/run/check.h"
+#include "cli/run/flags.h"
+#include "cli/run/plan.h"
 #include "cli/settings.h"
 #include "killfiles/killfile.h"
 

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/check_facts.h"
-#include "cli/listener_trial.h"
-#include "cli/run_check.h"
-#include "cli/status_script.h"
+#include "cli/hosts/check_facts.h"
+#include "cli/run/check.h"
+#include "cli/run/listener_trial.h"
+#include "cli/watch/status_script.h"
 #include "ssh/script.h"
 #include "sync/push_steps.h"
 #include "sync/rsync.h"

@@ -2,7 +2,7 @@
 // can be resolved with what was read.
 #include <gtest/gtest.h>
 
-#include "ssh/client_config.h"
+#include "ssh/config/client_config.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/temporary_folder.h"
 

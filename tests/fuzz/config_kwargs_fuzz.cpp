@@ -4,7 +4,7 @@
 #include <toml++/toml.h>
 
 #include "cli/action.h"
-#include "cli/experiment.h"
+#include "cli/run/experiment.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "ssh/known_hosts.h"
+#include "ssh/keys/known_hosts.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/temporary_folder.h"
 

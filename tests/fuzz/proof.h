@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ssh/sha256.h"
+#include "ssh/machine/sha256.h"
 
 namespace dtool::fuzz {
 

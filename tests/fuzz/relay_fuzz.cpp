@@ -6,16 +6,16 @@
 #include <chrono>
 #include <cstring>
 
-#include "cli/log_stream.h"
-#include "cli/metrics.h"
+#include "cli/logs/log_stream.h"
+#include "cli/plot/metrics.h"
 #include "cli/terminal_text.h"
 #include "killfiles/host_identity.h"
-#include "ssh/login_output.h"
-#include "ssh/master_protocol.h"
-#include "ssh/screen_job.h"
+#include "ssh/job/screen_job.h"
+#include "ssh/program/master_protocol.h"
+#include "ssh/session/login_output.h"
 #include "sync/pull.h"
 #include "sync/push.h"
-#include "sync/relaying.h"
+#include "sync/relay/relaying.h"
 #include "sync/rsync.h"
 #include "tests/fuzz/mutate.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ssh/asio.h"
-#include "ssh/reactor.h"
+#include "ssh/machine/reactor.h"
 
 namespace dtool::tests {
 

@@ -1,0 +1,142 @@
+# The commands. All but main.cpp is a library, so that tests can link it.
+dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
+  ${PROJECT_SOURCE_DIR}/cli/hosts/scripts/configurable.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/launch_orted.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpi_check.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpirun.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/numbers_mpi.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/numbers_slurm.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_batch.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_check.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_end.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_end_steps.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_folders.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_probe.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_steps_probe.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_submit.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/ssh/scripts/numbers_ssh.sh
+  ${PROJECT_SOURCE_DIR}/cli/logs/scripts/logs.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/check.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/container.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/environment.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/programs.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/software.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/survey.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/answer_perl.pl
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/answer_python.py
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/coordinate.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/free_port.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/keep_ranks.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/launch.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/listen.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/rank.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/reach.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/report.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/resume.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/supervise.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/take_reports_perl.pl
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/take_reports_python.py
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh
+  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh
+  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/status.sh)
+dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/completion_scripts.h dtool::cli::completion_scripts KEEP_COMMENTS
+  ${PROJECT_SOURCE_DIR}/cli/shell/bash_completion.sh
+  ${PROJECT_SOURCE_DIR}/cli/shell/fish_completion.fish
+  ${PROJECT_SOURCE_DIR}/cli/shell/zsh_completion.zsh)
+add_library(dtool_cli STATIC
+  cli/command_line.cpp
+  cli/console.cpp
+  cli/failures.cpp
+  cli/fetch/fetch.cpp
+  cli/fetch/fetch_plan.cpp
+  cli/flag_values.cpp
+  cli/host_options.cpp
+  cli/host_output.cpp
+  cli/hosts/check.cpp
+  cli/hosts/check_facts.cpp
+  cli/hosts/command.cpp
+  cli/hosts/config.cpp
+  cli/hosts/disconnect.cpp
+  cli/hosts/trust.cpp
+  cli/jobs.cpp
+  cli/kill.cpp
+  cli/launchers/launcher.cpp
+  cli/launchers/mpi/mpi.cpp
+  cli/launchers/slurm/slurm.cpp
+  cli/launchers/slurm/slurm_text.cpp
+  cli/launchers/ssh/ssh.cpp
+  cli/launchers/ssh/supervised.cpp
+  cli/logs/follow.cpp
+  cli/logs/log_follow.cpp
+  cli/logs/log_lines.cpp
+  cli/logs/log_output.cpp
+  cli/logs/log_stream.cpp
+  cli/logs/logs.cpp
+  cli/plot/axis.cpp
+  cli/plot/chart.cpp
+  cli/plot/gnuplot.cpp
+  cli/plot/metrics.cpp
+  cli/plot/panel.cpp
+  cli/plot/picture.cpp
+  cli/plot/plot.cpp
+  cli/plot/plot_sources.cpp
+  cli/recorded.cpp
+  cli/run/cause.cpp
+  cli/run/check.cpp
+  cli/run/code_tree.cpp
+  cli/run/environment/assignments.cpp
+  cli/run/environment/environment.cpp
+  cli/run/environment/environment_lacks.cpp
+  cli/run/environment/exports.cpp
+  cli/run/environment/program_lacks.cpp
+  cli/run/experiment.cpp
+  cli/run/flags.cpp
+  cli/run/listener.cpp
+  cli/run/listener_trial.cpp
+  cli/run/plan.cpp
+  cli/run/report.cpp
+  cli/run/run.cpp
+  cli/run/sending_progress.cpp
+  cli/run/start.cpp
+  cli/settings.cpp
+  cli/shell/completion.cpp
+  cli/shell/live_values.cpp
+  cli/shell/man_page.cpp
+  cli/shell/print_completion.cpp
+  cli/shell_words.cpp
+  cli/terminal_text.cpp
+  cli/watch/attach.cpp
+  cli/watch/full_screen.cpp
+  cli/watch/list.cpp
+  cli/watch/machine_status.cpp
+  cli/watch/raw_terminal.cpp
+  cli/watch/run_states.cpp
+  cli/watch/run_status.cpp
+  cli/watch/status.cpp
+  cli/watch/status_headlines.cpp
+  cli/watch/status_script.cpp
+  cli/watch/status_table.cpp
+  cli/watch/watch.cpp)
+target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool_killfiles fmt::fmt
+  PRIVATE PkgConfig::tomlplusplus PUBLIC
+  nlohmann_json::nlohmann_json CLI11::CLI11)
+add_executable(dtool cli/main.cpp)
+target_link_libraries(dtool PRIVATE dtool_cli)
+install(TARGETS dtool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES cli/shell/bash_completion.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME dtool)
+install(FILES cli/shell/zsh_completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _dtool)
+install(FILES cli/shell/fish_completion.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+  RENAME dtool.fish)
+
+# Man pages come from the tables that --help comes from, so dtool writes them itself.
+if(NOT CMAKE_CROSSCOMPILING)
+  string(TIMESTAMP today "%Y-%m-%d" UTC)  # or what SOURCE_DATE_EPOCH says
+  set(man_folder ${PROJECT_BINARY_DIR}/man)
+  add_custom_command(OUTPUT ${man_folder}/dtool.1
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${man_folder}
+    COMMAND dtool __man ${man_folder} ${today}
+    DEPENDS dtool VERBATIM)
+  add_custom_target(man_pages ALL DEPENDS ${man_folder}/dtool.1)
+  install(DIRECTORY ${man_folder}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+endif()

@@ -1,0 +1,244 @@
+// `dtool fetch`: the outputs of a run's machines to this machine, a folder a machine.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/fetch/fetch_plan.h"
+#include "cli/flag_values.h"
+#include "cli/host_options.h"
+#include "cli/host_output.h"
+#include "cli/recorded.h"
+#include "cli/terminal_text.h"
+#include "ssh/fleet.h"
+#include "sync/pull.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One machine on its way.
+struct Part {
+  std::size_t host = 0;  ///< its place in the killfile
+  int id = 0;
+  fs::path folder;  ///< on this machine
+  std::vector<tree_sync::Source> sources;
+  ssh::HostResult result = {};
+  tree_sync::Sent sent = {};
+  bool is_fetched = false;               ///< something was asked of rsync
+  std::optional<std::size_t> same = {};  ///< the part that has the same folder on the hosts
+};
+
+/// A row a machine with a bar, and what an interrupt means.
+class FetchProgress : public tree_sync::PullListener {
+ public:
+  FetchProgress(Console& console, const std::vector<Part>& parts) : console_(console) {
+    for (const Part& part : parts) rows_[part.host].name = fmt::format("machine{}", part.id);
+  }
+
+  void on_progress(std::size_t host, const tree_sync::Progress& progress) override {
+    rows_[host].progress = progress;
+    rows_[host].is_running = true;
+    show();
+  }
+  void on_result(std::size_t host, const ssh::HostResult&) override {
+    rows_[host].is_running = false;
+    show();
+  }
+  void on_interrupt() override {
+    console_.note("interrupted: what has come stays, and the same command goes on from there");
+  }
+
+ private:
+  struct Row {
+    std::string name;
+    tree_sync::Progress progress;
+    bool is_running = false;
+  };
+
+  void show() {
+    std::vector<std::string> lines;
+    for (const auto& [host, row] : rows_) {
+      if (!row.is_running) continue;
+      lines.push_back(fmt::format("{:<10} {}  {:>8}", row.name, bar(row.progress.fraction),
+                                  size_text(row.progress.sent.bytes)));
+    }
+    console_.live(lines);
+  }
+
+  Console& console_;
+  std::map<std::size_t, Row> rows_;
+};
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw UsageError(
+        fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+}
+
+class FetchAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  std::vector<Part> plan(const killfiles::Killfile& killfile, const Targets& targets) const;
+  static void look(Console& console, ssh::Remote& remote, std::vector<Part>& parts);
+  static void fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts);
+  static void tell(Console& console, const std::vector<Part>& parts);
+  static nlohmann::json to_json(const Part& part, const std::vector<Part>& parts);
+
+  HostOptions hosts_;
+  std::string run_;
+  std::string destination_;
+  std::vector<std::string> only_;
+  std::vector<int> machines_;
+};
+
+void FetchAction::add_options(CLI::App& app) {
+  app.add_option("RUN", run_, "a run id, or the beginning of one; the newest if left out");
+  app.add_option("DEST", destination_, "the folder here; the run's id if left out")
+      ->check(must_not_be_empty);
+  app.add_option("--only", only_, "files to fetch, such as '*.jsonl'; repeatable")
+      ->check(must_not_be_empty)
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  add_whole_number(app, "--machine", machines_, "the machine with this id alone; repeatable")
+      ->type_name("I")
+      ->allow_extra_args(false);
+  add_connect_options(app, hosts_);
+}
+
+std::vector<Part> FetchAction::plan(const killfiles::Killfile& killfile,
+                                    const Targets& targets) const {
+  const fs::path destination =
+      fs::absolute(destination_.empty() ? killfile.run_id : destination_).lexically_normal();
+  if (fs::exists(destination) && !fs::is_directory(destination))
+    throw UsageError(fmt::format("{} is there and is no folder", destination.string()));
+  std::vector<Part> parts;
+  for (const std::size_t i : choose_machines(killfile, machines_)) {
+    const killfiles::Machine& machine = killfile.machines[i];
+    Part part{i, machine.id, destination / fmt::format("machine{}", machine.id),
+              sources_of(machine, only_)};
+    part.result.host = targets.hosts[i];
+    if (targets.hosts[i].is_local) require_apart(part.sources.front(), part.folder);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+/// Whether each source is there. Machines that share their output folder are fetched once.
+void FetchAction::look(Console& console, ssh::Remote& remote, std::vector<Part>& parts) {
+  std::vector<ssh::Task> tasks;
+  for (const Part& part : parts)
+    tasks.push_back({part.host, tree_sync::look_command(part.sources.front())});
+  ProgressListener progress(console, remote.hosts(), "looked at");
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(60);
+  const auto results = remote.run(std::move(tasks), progress, options);
+  std::map<std::string, std::size_t> known;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Part& part = parts[i];
+    part.result = results[i];
+    const auto identity = tree_sync::read_look(part.result);
+    part.result.out.clear();
+    if (!identity || !part.sources.front().file.empty()) continue;
+    const auto [first, is_new] =
+        known.try_emplace(part.sources.front().folder + " " + *identity, i);
+    if (!is_new) part.same = first->second;
+  }
+}
+
+/// Round by round, since a host does one thing at a time: output folders, then logs elsewhere.
+void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts) {
+  for (std::size_t round = 0; round < 2; ++round) {
+    std::vector<tree_sync::Pull> pulls;
+    std::vector<Part*> asked;
+    for (Part& part : parts) {
+      const bool is_due = part.result.ok() && round < part.sources.size();
+      if (!is_due || (part.same && part.sources[round].file.empty())) continue;
+      make_folder(part.folder);
+      pulls.push_back({part.host, part.sources[round], part.folder});
+      asked.push_back(&part);
+    }
+    FetchProgress progress(console, parts);
+    std::vector<tree_sync::Pulled> pulled = tree_sync::pull(remote, pulls, progress);
+    console.live({});
+    for (std::size_t i = 0; i < pulled.size(); ++i) {
+      asked[i]->result = std::move(pulled[i].result);
+      asked[i]->sent.files += pulled[i].sent.files;
+      asked[i]->sent.bytes += pulled[i].sent.bytes;
+      asked[i]->is_fetched = true;
+    }
+  }
+}
+
+/// Short where it lies in the current folder; elsewhere a way up and down again is hard to read.
+fs::path as_seen_from_here(const fs::path& folder) {
+  const fs::path from_here = folder.lexically_proximate(fs::current_path());
+  return *from_here.begin() == ".." ? folder : from_here;
+}
+
+void FetchAction::tell(Console& console, const std::vector<Part>& parts) {
+  for (const Part& part : parts) {
+    const std::string name = console.styled_error(
+        Style::bold, fmt::format("machine{} ({})", part.id, ssh::to_string(part.result.host)));
+    if (part.same && part.result.ok()) {
+      console.note(fmt::format("{}: the same folder as machine{}'s", name, parts[*part.same].id));
+    } else if (part.is_fetched) {
+      console.note(fmt::format("{}: {}, {} into {}{}", name, counted(part.sent.files, "file"),
+                               size_text(part.sent.bytes), as_seen_from_here(part.folder).string(),
+                               part.result.ok() ? "" : ", and then it broke off"));
+    }
+  }
+}
+
+nlohmann::json FetchAction::to_json(const Part& part, const std::vector<Part>& parts) {
+  nlohmann::json json = cli::to_json(part.result);
+  json.update({{"id", part.id},
+               {"folder", part.folder.string()},
+               {"files", part.sent.files},
+               {"bytes", part.sent.bytes}});
+  if (part.same) json["same_as"] = parts[*part.same].id;
+  return json;
+}
+
+int FetchAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  const killfiles::Killfile killfile = recorded_run(run_);
+  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
+  std::vector<Part> parts = plan(killfile, targets);
+  if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
+  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  look(console, *remote, parts);
+  if (!remote->interrupted()) fetch(console, *remote, parts);
+
+  std::vector<ssh::HostResult> results;
+  for (const Part& part : parts) results.push_back(part.result);
+  const int exit_code = exit_code_of(results, *remote);
+  if (console.json()) {
+    nlohmann::json machines = nlohmann::json::array();
+    for (const Part& part : parts) machines.push_back(to_json(part, parts));
+    console.document(
+        {{"run_id", killfile.run_id}, {"exit_code", exit_code}, {"machines", machines}});
+  }
+  tell(console, parts);
+  report_failures(console, results, fmt::format("fetching {}", killfile.run_id));
+  return exit_code;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_fetch() {
+  return std::make_unique<FetchAction>();
+}
+
+}  // namespace dtool::cli

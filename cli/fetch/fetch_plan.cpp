@@ -1,0 +1,81 @@
+#include "cli/fetch/fetch_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/action.h"
+#include "ssh/machine/home_folder.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_inside(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = path.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+}  // namespace
+
+std::vector<std::size_t> choose_machines(const killfiles::Killfile& killfile,
+                                         const std::vector<int>& ids) {
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < killfile.machines.size(); ++i) {
+    if (ids.empty() || std::ranges::count(ids, killfile.machines[i].id) > 0) chosen.push_back(i);
+  }
+  for (const int id : ids) {
+    const auto has_id = [id](const killfiles::Machine& machine) { return machine.id == id; };
+    if (std::ranges::any_of(killfile.machines, has_id)) continue;
+    const int first = killfile.machines.front().id;
+    const int last = killfile.machines.back().id;
+    throw UsageError(fmt::format("{} has no machine {}", killfile.run_id, id),
+                     first == last ? fmt::format("it has machine {} alone", first)
+                                   : fmt::format("its machines are {} to {}", first, last));
+  }
+  return chosen;
+}
+
+std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
+                                          const std::vector<std::string>& only) {
+  std::vector<tree_sync::Source> sources;
+  if (!machine.output_folder.empty()) sources.push_back({machine.output_folder, "", only});
+  const fs::path log = machine.log;
+  const bool is_in_outputs = !sources.empty() && is_inside(log, machine.output_folder);
+  if (!log.empty() && !is_in_outputs) sources.push_back({log.parent_path(), log.filename(), {}});
+  if (sources.empty()) {
+    throw UsageError(fmt::format("the killfile names no output folder of machine {} on {}",
+                                 machine.id, machine.host),
+                     "scp or rsync can bring what it wrote");
+  }
+  return sources;
+}
+
+void require_apart(const tree_sync::Source& source, const fs::path& destination) {
+  if (!source.file.empty()) return;
+  const fs::path from = fs::weakly_canonical(ssh::from_home(source.folder));
+  const fs::path to = fs::weakly_canonical(destination);
+  if (!is_inside(to, from) && !is_inside(from, to)) return;
+  throw UsageError(fmt::format("the outputs lie in {} already, and cannot be fetched into {}",
+                               from.string(), to.string()),
+                   "name another folder: dtool fetch RUN FOLDER");
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array kUnits = {"kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double amount = static_cast<double>(bytes) / 1000;
+  std::size_t unit = 0;
+  for (; amount >= 999.95 && unit + 1 < kUnits.size(); ++unit) amount /= 1000;
+  return fmt::format("{:.1f} {}", amount, kUnits[unit]);
+}
+
+std::string bar(double fraction) {
+  constexpr int kWidth = 20;
+  const int filled = static_cast<int>(fraction * kWidth);
+  return fmt::format("[{:#<{}}{:-<{}}] {:3.0f}%", "", filled, "", kWidth - filled, 100 * fraction);
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,197 @@
+// `dtool check`: what each host has and lacks for a run.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/host_options.h"
+#include "cli/hosts/check_facts.h"
+#include "cli/run/check.h"
+#include "cli/run/code_tree.h"
+#include "cli/run/listener.h"
+#include "cli/run/listener_trial.h"
+#include "cli/run/plan.h"
+#include "cli/terminal_text.h"
+#include "ssh/fleet.h"
+
+namespace dtool::cli {
+namespace {
+
+class CheckAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  Needs needs(const Settings& settings, const Targets& targets);
+  std::vector<Facts> look(Console& console, ssh::Remote& remote, const Needs& needs,
+                          const Targets& targets);
+  int tell(Console& console, const std::vector<ssh::Host>& hosts, const std::vector<Facts>& facts,
+           int exit_code) const;
+  int tell_json(Console& console, const std::vector<ssh::Host>& hosts,
+                const std::vector<Facts>& facts, int exit_code) const;
+
+  HostOptions hosts_;
+  std::string listener_ = "auto";
+  EnvironmentFlags environment_;
+  std::string code_path_;
+  bool no_trainer_ = false;
+  std::string address_;  ///< where rank 0 would listen; empty: not known
+  std::uint16_t port_ = 0;
+};
+
+void CheckAction::add_options(CLI::App& app) {
+  add_host_options(app, hosts_);
+  app.add_option("--distributed_ip_and_port", listener_,
+                 "where rank 0 would listen: IP:PORT of the first host, or auto (auto)");
+  add_environment_flags(app, environment_);
+  app.add_option("--code_path,--allenact_path", code_path_,
+                 "where the current folder would go on the hosts")
+      ->type_name("PATH");
+  app.add_flag("--no_trainer", no_trainer_,
+               "for programs of your own: the bundled trainer need not be there");
+}
+
+Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
+  const auto use = [](const std::string& flag, const std::optional<std::string>& setting) {
+    return flag.empty() ? setting.value_or("") : flag;
+  };
+  Needs needs;
+  needs.environment = make_environment(environment_, settings);
+  for (const ssh::Host& host : targets.hosts)
+    needs.code_folders.push_back(code_folder(host, use(code_path_, settings.code_path)));
+  needs.trainer = !no_trainer_;
+  needs.rsync = true;
+  needs.machines = static_cast<int>(targets.hosts.size());
+  needs.survey = Survey::yes;
+  if (listener_ != "auto") {
+    const ListenerAddress given = parse_listener(listener_, targets);
+    address_ = given.address;
+    needs.port = given.port;
+  }
+  return needs;
+}
+
+std::vector<Facts> CheckAction::look(Console& console, ssh::Remote& remote, const Needs& needs,
+                                     const Targets& targets) {
+  const std::vector<Checked> checked = check_hosts(console, remote, needs);
+  TrialPlan plan;
+  for (std::size_t i = 0; i < checked.size(); ++i)
+    if (checked[i].answers.contains("checked")) plan.hosts.push_back(i);
+  const Checked& first = checked.front();
+  const bool has_first = first.answers.contains("checked");
+  if (address_.empty()) address_ = checked.size() == 1 ? "127.0.0.1" : first.address;
+  port_ = first.port;
+  const bool may_listen = has_first && !first.answers.contains("port_taken") && port_ != 0;
+  if (may_listen && plan.hosts.size() > 1) plan.address = address_;
+  plan.port = port_;
+  // Each turn of `width` hosts takes some seconds where nobody is reached.
+  plan.listens += std::chrono::seconds(8 * (checked.size() / targets.connect.width));
+  const ListenerTrial trial = try_listener(console, remote, plan);
+  std::vector<Facts> facts;
+  for (std::size_t i = 0; i < checked.size(); ++i) {
+    facts.push_back(facts_of(checked[i], needs, i));
+    for (Fact& fact : facts_of(trial, i)) facts.back().push_back(std::move(fact));
+  }
+  mark_differences(facts);
+  return facts;
+}
+
+/// `rsync     ! 3.1.0   h3`, and the hint below it.
+void show(Console& console, const FoldedFact& fact, const std::string& name, bool is_everywhere) {
+  const Style style = fact.verdict == Verdict::failure   ? Style::red
+                      : fact.verdict == Verdict::warning ? Style::yellow
+                                                         : Style::plain;
+  const char* mark = fact.verdict == Verdict::failure   ? "x"
+                     : fact.verdict == Verdict::warning ? "!"
+                                                        : " ";
+  const std::string hosts = fold_hosts(fact.hosts);
+  const std::string value = fmt::format("{} {}", mark, fact.value);
+  console.say(fmt::format("{} {}{}", console.styled(Style::bold, fmt::format("{:<14}", name)),
+                          style == Style::plain ? value : console.styled(style, value),
+                          is_everywhere ? "" : "   " + console.styled(Style::bold, hosts)));
+  if (!fact.hint.empty()) console.say(fmt::format("{:17}hint: {}", "", hint_for(fact.hint, hosts)));
+}
+
+int CheckAction::tell(Console& console, const std::vector<ssh::Host>& hosts,
+                      const std::vector<Facts>& facts, int exit_code) const {
+  console.say(fmt::format("{}: {}", console.styled(Style::bold, fold_hosts(hosts)),
+                          counted(hosts.size(), "host")));
+  std::size_t warnings = 0;
+  std::string last;
+  for (const FoldedFact& fact : fold_facts(hosts, facts)) {
+    show(console, fact, fact.name == last ? "" : fact.name, fact.hosts.size() == hosts.size());
+    last = fact.name;
+    if (fact.verdict == Verdict::warning) ++warnings;
+  }
+  std::vector<ssh::Host> unfit;
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    if (worst_of(facts[i]) == Verdict::failure) unfit.push_back(hosts[i]);
+  if (!unfit.empty()) {
+    console.fail(fmt::format("{} of {} lack{} something for a run: {}", unfit.size(),
+                             counted(hosts.size(), "host"), unfit.size() == 1 ? "s" : "",
+                             fold_hosts(unfit)));
+  } else {
+    console.note(warnings == 0
+                     ? "all well"
+                     : fmt::format("fit for a run, with {}", counted(warnings, "warning")));
+  }
+  return exit_code;
+}
+
+nlohmann::json to_json(const Fact& fact, const std::string& host) {
+  nlohmann::json json = {{"name", fact.name}, {"verdict", name_of(fact.verdict)}};
+  if (!fact.hint.empty()) json["hint"] = hint_for(fact.hint, host);
+  if (!fact.quantity) {
+    json["value"] = fact.value;
+    return json;
+  }
+  static const char* const kUnits[] = {"count", "GiB", "s"};
+  json["value"] = fact.quantity->number;
+  json["unit"] = kUnits[static_cast<std::size_t>(fact.quantity->unit)];
+  if (fact.quantity->unit == Unit::seconds) json["uncertainty"] = fact.quantity->uncertainty;
+  return json;
+}
+
+int CheckAction::tell_json(Console& console, const std::vector<ssh::Host>& hosts,
+                           const std::vector<Facts>& facts, int exit_code) const {
+  nlohmann::json list = nlohmann::json::array();
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const std::string name = ssh::to_string(hosts[i]);
+    nlohmann::json of_host = nlohmann::json::array();
+    for (const Fact& fact : facts[i]) of_host.push_back(to_json(fact, name));
+    list.push_back({{"host", name}, {"verdict", name_of(worst_of(facts[i]))}, {"facts", of_host}});
+  }
+  nlohmann::json document = {{"exit_code", exit_code}, {"hosts", list}};
+  RunPlan plan;
+  plan.listener = address_;
+  plan.port = port_;
+  document["distributed_ip_and_port"] =
+      address_.empty() || port_ == 0 ? nlohmann::json() : nlohmann::json(listener_of(plan));
+  console.document(document);
+  return exit_code;
+}
+
+int CheckAction::run(Invocation& invocation) {
+  const auto targets = choose_targets(hosts_, invocation.settings.all());
+  if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
+  const Needs wanted = needs(invocation.settings.all(), *targets);
+  const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
+  const std::vector<Facts> facts = look(invocation.console, *remote, wanted, *targets);
+  int exit_code = kAllWell;
+  for (const Facts& of_host : facts)
+    if (worst_of(of_host) == Verdict::failure) exit_code = kSomeFailed;
+  if (remote->interrupted()) exit_code = kInterrupted;
+  return invocation.console.json() ? tell_json(invocation.console, targets->hosts, facts, exit_code)
+                                   : tell(invocation.console, targets->hosts, facts, exit_code);
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_check() {
+  return std::make_unique<CheckAction>();
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,298 @@
+#include "cli/hosts/check_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "cli/run/environment/program_lacks.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+using ssh::Answers;
+
+constexpr double kKibInGib = 1 << 20;
+constexpr double kLeastDiskGib = 1;
+constexpr double kMostClockOffset = 1;  ///< seconds
+
+std::string answer_of(const Answers& answers, const std::string& name) {
+  return ssh::find_answer(answers, name).value_or("");
+}
+
+std::optional<double> number_of(const Answers& answers, const std::string& name) {
+  const auto value = ssh::find_number<std::uint64_t>(answers, name);
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+}
+
+void add_text(Facts& facts, const std::string& name, const std::string& value) {
+  if (!value.empty()) facts.push_back({name, value});
+}
+
+void add_gibibytes(Facts& facts, const std::string& name, std::optional<double> kib) {
+  if (kib)
+    facts.push_back({name, "", Verdict::well, "", Quantity{*kib / kKibInGib, Unit::gibibytes}});
+}
+
+void add_disk(Facts& facts, const std::string& name, std::optional<double> kib) {
+  add_gibibytes(facts, name, kib);
+  if (!kib || *kib / kKibInGib >= kLeastDiskGib) return;
+  facts.back().verdict = Verdict::warning;
+  facts.back().hint = "make room: logs, checkpoints and the code need some";
+}
+
+/// What it lacks of that kind; whether there was anything.
+bool add_lacks(Facts& facts, const Checked& checked, const std::string& kind) {
+  bool any = false;
+  for (const Lack& lack : checked.lacks) {
+    if (lack.what != kind) continue;
+    facts.push_back({kind, lack.error, Verdict::failure, lack.hint});
+    any = true;
+  }
+  return any;
+}
+
+/// `2 x NVIDIA H100, 81559 MiB`; several kinds are joined by a plus.
+std::string gpus_of(const Answers& answers) {
+  std::map<std::string, int> kinds;
+  const auto [begin, end] = answers.equal_range("gpu");
+  for (auto each = begin; each != end; ++each) ++kinds[each->second];
+  std::string text;
+  for (const auto& [kind, count] : kinds)
+    text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", count, kind);
+  return text.empty() ? "none" : text;
+}
+
+void add_machine(Facts& facts, const Checked& checked) {
+  const Answers& answers = checked.answers;
+  if (const auto cores = number_of(answers, "cores"))
+    facts.push_back({"cores", "", Verdict::well, "", Quantity{*cores}});
+  add_gibibytes(facts, "memory", number_of(answers, "memory_kib"));
+  add_gibibytes(facts, "memory free", number_of(answers, "free_memory_kib"));
+  add_disk(facts, "home free", number_of(answers, "free_kib"));
+  add_disk(facts, "code free", number_of(answers, "free_code_kib"));
+  if (const auto fault = ssh::find_answer(answers, "gpu_fault")) {
+    facts.push_back({"GPUs", "nvidia-smi fails: " + *fault, Verdict::warning,
+                     "a driver that was updated without a restart answers so"});
+  } else {
+    add_text(facts, "GPUs", gpus_of(answers));
+  }
+  add_text(facts, "driver", answer_of(answers, "driver"));
+}
+
+/// What holds a run's sessions where screen is missing.
+void add_terminal(Facts& facts, const Answers& answers) {
+  if (answers.contains("no_terminal")) {
+    facts.push_back({"terminal",
+                     "neither screen nor tmux is there: runs go on without a terminal, and dtool "
+                     "attach shows their logs",
+                     Verdict::warning, install_hint(answers, {"tmux"})});
+  } else if (const auto version = ssh::find_answer(answers, "tmux")) {
+    facts.push_back({"terminal", fmt::format("no screen, so {} takes its place", *version)});
+  }
+}
+
+void add_surroundings(Facts& facts, const Checked& checked) {
+  if (checked.answers.contains("no_ip")) {
+    facts.push_back({"programs", "ip is not there, so no interface can be chosen for NCCL and gloo",
+                     Verdict::warning, install_hint(checked.answers, {"ip"})});
+  }
+  if (checked.logout_kills) {
+    facts.push_back({"log-out", "the system ends what you leave running (KillUserProcesses)",
+                     Verdict::warning, "on the host, to keep it: loginctl enable-linger"});
+  } else {
+    facts.push_back({"log-out", "processes go on"});
+  }
+  // What comes before the first answer is the log-in shell's.
+  if (checked.result.out.starts_with("dtool-answer ")) return;
+  facts.push_back({"shell's output", "the login shell prints something even without a terminal",
+                   Verdict::warning,
+                   "dtool leaves it out, but scp and rsync by hand take it for their own: let "
+                   "~/.bashrc and its like print to terminals only ([ -t 1 ])"});
+}
+
+/// What was asked for is there, or is a lack.
+void add_environment(Facts& facts, const Checked& checked, const Environment& environment) {
+  for (const auto& [name, value] : rows_of(environment)) {
+    if (name != "binds" && !add_lacks(facts, checked, name)) add_text(facts, name, value);
+  }
+}
+
+bool may_not_differ(const std::string& name) {
+  static const std::vector<std::string> names = {"bash",    "screen", "rsync",
+                                                 "trainer", "GPUs",   "driver"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// What most hosts have, well, under that name; of as many, what the first one has.
+std::string usual_value(const std::vector<Facts>& hosts, const std::string& name) {
+  std::map<std::string, int> counts;
+  std::string usual;
+  int most = 0;
+  for (const Facts& facts : hosts) {
+    for (const Fact& fact : facts)
+      if (fact.name == name && fact.verdict == Verdict::well)
+        most = std::max(most, ++counts[fact.value]);
+  }
+  for (const Facts& facts : hosts) {
+    for (const Fact& fact : facts)
+      if (fact.name == name && usual.empty() && counts[fact.value] == most) usual = fact.value;
+  }
+  return usual;
+}
+
+std::string text_of(Unit unit, double number) {
+  switch (unit) {
+    case Unit::count:
+      return fmt::format("{:.0f}", number);
+    case Unit::gibibytes:
+      return fmt::format("{:.1f}", number);
+    case Unit::seconds:
+      return fmt::format("{:+.3f}", number);
+  }
+  return "";
+}
+
+/// `3 to 7 GiB`
+std::string range_of(const std::vector<Quantity>& quantities) {
+  const auto less = [](const Quantity& a, const Quantity& b) { return a.number < b.number; };
+  const auto [low, high] = std::minmax_element(quantities.begin(), quantities.end(), less);
+  std::string text = text_of(low->unit, low->number);
+  const std::string most = text_of(high->unit, high->number);
+  if (text != most) text += " to " + most;
+  if (low->unit == Unit::gibibytes) return text + " GiB";
+  if (low->unit == Unit::count) return text;
+  double uncertainty = 0;
+  for (const Quantity& each : quantities) uncertainty = std::max(uncertainty, each.uncertainty);
+  return fmt::format("{} s from the launcher's, measured to {:.3f} s", text, uncertainty);
+}
+
+}  // namespace
+
+const char* name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::well:
+      return "well";
+    case Verdict::warning:
+      return "warning";
+    case Verdict::failure:
+      return "failure";
+  }
+  return "failure";
+}
+
+Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine) {
+  Facts facts;
+  const Answers& answers = checked.answers;
+  if (!answers.contains("checked")) {
+    facts.push_back({"log-in", checked.result.error, Verdict::failure, checked.result.hint});
+    return facts;
+  }
+  facts.push_back({"log-in", fmt::format("as {}, {}", answer_of(answers, "user"),
+                                         answer_of(answers, "shell"))});
+  add_text(facts, "system", answer_of(answers, "system"));
+  for (const char* program : {"bash", "screen", "rsync"})
+    add_text(facts, program, answer_of(answers, program));
+  add_terminal(facts, answers);
+  add_lacks(facts, checked, "programs");
+  add_lacks(facts, checked, "home");
+  if (needs.trainer && !add_lacks(facts, checked, "trainer")) {
+    const std::string version = answer_of(answers, "trainer_version");
+    add_text(facts, "trainer", version.substr(std::min(version.size(), version.find(' ') + 1)));
+  }
+  add_environment(facts, checked, needs.environment);
+  add_machine(facts, checked);
+  add_surroundings(facts, checked);
+  if (machine == 0 && !add_lacks(facts, checked, "port"))
+    add_text(facts, "port", fmt::format("{} is free", checked.port));
+  add_lacks(facts, checked, "answer");
+  return facts;
+}
+
+Facts facts_of(const ListenerTrial& trial, std::size_t machine) {
+  Facts facts;
+  const TrialOfHost& host = trial.hosts[machine];
+  const std::string where = fmt::format("{} port {}", trial.address, trial.port);
+  const std::string by = host.interface.empty() ? "" : fmt::format(" by {}", host.interface);
+  if (machine == 0 && !trial.fault.empty()) {
+    facts.push_back({"listener", trial.fault,
+                     trial.not_possible ? Verdict::warning : Verdict::failure, trial.hint});
+  } else if (machine == 0 && trial.listened) {
+    facts.push_back({"listener", fmt::format("listens on {}{}", where, by)});
+  } else if (host.reached) {
+    facts.push_back({"listener", fmt::format("reaches {}{}", where, by)});
+  } else if (!host.fault.empty()) {
+    facts.push_back({"listener", fmt::format("does not reach {}{}: {}", where, by, host.fault),
+                     Verdict::failure,
+                     "a firewall on the way or on the first host? --distributed_ip_and_port names "
+                     "another of its addresses, or a port that is open"});
+  }
+  if (!host.clock_offset) return facts;
+  Fact clock{"clock", "", Verdict::well, "",
+             Quantity{*host.clock_offset, Unit::seconds, host.clock_uncertainty}};
+  if (std::abs(*host.clock_offset) - host.clock_uncertainty > kMostClockOffset) {
+    clock.verdict = Verdict::warning;
+    clock.hint = "set it (timedatectl set-ntp true): times in logs and of files are read together";
+  }
+  facts.push_back(clock);
+  return facts;
+}
+
+void mark_differences(std::vector<Facts>& facts) {
+  for (Facts& host : facts) {
+    for (Fact& fact : host) {
+      if (fact.verdict != Verdict::well || !may_not_differ(fact.name)) continue;
+      const std::string usual = usual_value(facts, fact.name);
+      if (fact.value == usual) continue;
+      fact.verdict = Verdict::warning;
+      fact.hint = fact.name == "GPUs" ? "dtool run digits --nproc_per_node N sets the processes a "
+                                        "machine where GPUs differ"
+                                      : fmt::format("most of the others have {}", usual);
+    }
+  }
+}
+
+Verdict worst_of(const Facts& facts) {
+  Verdict worst = Verdict::well;
+  for (const Fact& fact : facts) worst = std::max(worst, fact.verdict);
+  return worst;
+}
+
+std::vector<FoldedFact> fold_facts(const std::vector<ssh::Host>& hosts,
+                                   const std::vector<Facts>& facts) {
+  std::vector<std::string> names;
+  std::vector<FoldedFact> groups;
+  std::vector<std::vector<Quantity>> quantities;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    for (const Fact& fact : facts[i]) {
+      if (std::find(names.begin(), names.end(), fact.name) == names.end())
+        names.push_back(fact.name);
+      const auto same = std::find_if(groups.begin(), groups.end(), [&](const FoldedFact& group) {
+        return group.name == fact.name && group.value == fact.value &&
+               group.verdict == fact.verdict && group.hint == fact.hint;
+      });
+      const auto at = static_cast<std::size_t>(same - groups.begin());
+      if (same == groups.end()) {
+        groups.push_back({fact.name, fact.value, fact.verdict, fact.hint, {}});
+        quantities.emplace_back();
+      }
+      groups[at].hosts.push_back(hosts[i]);
+      if (fact.quantity) quantities[at].push_back(*fact.quantity);
+    }
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (!quantities[i].empty()) groups[i].value = range_of(quantities[i]);
+  const auto place = [&names](const FoldedFact& group) {
+    return std::find(names.begin(), names.end(), group.name);
+  };
+  std::stable_sort(groups.begin(), groups.end(), [&](const FoldedFact& a, const FoldedFact& b) {
+    if (place(a) != place(b)) return place(a) < place(b);
+    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    return a.hosts.size() > b.hosts.size();
+  });
+  return groups;
+}
+
+}  // namespace dtool::cli

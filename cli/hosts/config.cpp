@@ -1,0 +1,321 @@
+// `dtool config`: pushes a set-up script to every host and runs it there in a detached screen
+// session.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/host_options.h"
+#include "cli/host_output.h"
+#include "cli/jobs.h"
+#include "cli/logs/follow.h"
+#include "cli/recorded.h"
+#include "cli/run/check.h"
+#include "cli/run/environment/program_lacks.h"
+#include "cli/scripts.h"
+#include "ssh/fleet.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/machine/read_file.h"
+#include "ssh/quote.h"
+#include "ssh/script.h"
+#include "ssh/scripts.h"
+
+namespace dtool::cli {
+namespace {
+
+constexpr const char* kLog = "~/log_dtool_distributed_config";
+
+class ConfigAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  void check_flags() const;
+  std::vector<ssh::HostResult> ready_hosts(Console& console, ssh::Remote& remote,
+                                           const std::string& folder);
+  void end_old(Console& console, ssh::Remote& remote, std::vector<ssh::HostResult>& ready) const;
+  killfiles::Killfile record(const Invocation& invocation, const Targets& targets,
+                             const std::string& run_id, const std::vector<std::size_t>& able) const;
+  std::vector<HostJob> make_jobs(const killfiles::Killfile& killfile,
+                                 const std::vector<std::size_t>& on) const;
+  int conclude(Invocation& invocation, ssh::Remote& remote, std::vector<ssh::HostResult> results,
+               const std::string& run_id);
+
+  HostOptions hosts_;
+  std::string script_file_;
+  std::string script_;
+  std::string public_key_file_;
+  bool distribute_public_key_ = false;
+  bool follow_ = false;
+  bool force_ = false;
+  std::map<std::size_t, std::string> keys_;  ///< per host, what became of the public key
+  std::map<std::size_t, killfiles::HostIdentity> identities_;  ///< likewise, of those that answered
+};
+
+std::string read_text(const std::filesystem::path& file, std::string_view flag) {
+  if (!std::filesystem::exists(file))
+    throw UsageError(fmt::format("{}: there is no file {}", flag, file.string()));
+  std::string text;
+  try {
+    text = ssh::read_file(file);
+  } catch (const std::system_error& fault) {
+    throw UsageError(fmt::format("{}: {}", flag, fault.what()));
+  }
+  if (text.empty()) throw UsageError(fmt::format("{}: {} is empty", flag, file.string()));
+  if (text.find('\0') != text.npos)
+    throw UsageError(fmt::format("{}: {} is not a text file", flag, file.string()));
+  return text;
+}
+
+/// The first line of the launcher's public key.
+std::string read_public_key(std::string file) {
+  const auto folder = ssh::home_folder() / ".ssh";
+  for (const char* usual : {"id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub"}) {
+    if (file.empty() && std::filesystem::exists(folder / usual)) file = folder / usual;
+  }
+  if (file.empty()) {
+    throw UsageError(fmt::format("there is no public key in {}", folder.string()),
+                     "make one with ssh-keygen, or name one with --public_key");
+  }
+  const std::string text = read_text(file, "--public_key");
+  const std::string line = text.substr(0, text.find('\n'));
+  if (line.find("PRIVATE KEY") != line.npos || line.find(' ') == line.npos) {
+    throw UsageError(fmt::format("--public_key: {} is not a public key", file),
+                     "its name usually ends with .pub");
+  }
+  return line;
+}
+
+void ConfigAction::add_options(CLI::App& app) {
+  add_host_options(app, hosts_);
+  app.add_option("--config_script", script_file_, "the set-up script")->type_name("FILE");
+  app.add_flag("--follow", follow_, "show each host's last line, and wait for the end");
+  app.add_flag("--force", force_, "where a set-up script is still running, end it first");
+  app.add_flag("--distribute_public_key", distribute_public_key_,
+               "add this machine's public key to each host's authorized_keys, once");
+  app.add_option("--public_key", public_key_file_,
+                 "that key (~/.ssh/id_ed25519.pub, id_ecdsa.pub or id_rsa.pub)")
+      ->type_name("FILE");
+}
+
+void ConfigAction::check_flags() const {
+  if (script_file_.empty() && !distribute_public_key_) {
+    throw UsageError("there is nothing to do",
+                     "--config_script names a script, --distribute_public_key adds your key");
+  }
+  if (!public_key_file_.empty() && !distribute_public_key_) {
+    throw UsageError("--public_key is given without --distribute_public_key");
+  }
+}
+
+/// Asks every host, adds the key, and turns a script that still runs into that host's failure.
+std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Remote& remote,
+                                                       const std::string& folder) {
+  const std::string key = distribute_public_key_ ? read_public_key(public_key_file_) : "";
+  std::string text(ssh::answer_function());
+  text += fmt::format("public_key={}\nfolder={}\n", ssh::quote(key),
+                      script_file_.empty() ? "''" : ssh::quote_path(folder));
+  text.append(ssh::scripts::kIdentify).append(scripts::kPrograms).append(scripts::kConfigurable);
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
+  ProgressListener progress(console, remote.hosts(), "reached");
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(60);
+  auto results = remote.run(std::move(tasks), progress, options);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    ssh::HostResult& result = results[i];
+    if (result.failure != ssh::Failure::none) continue;
+    const auto answers = ssh::read_answers(result.out);
+    keys_[i] = ssh::find_answer(answers, "key").value_or("");
+    identities_[i] = identity_of(answers, result);
+    if (!ssh::find_answer(answers, "ready")) {
+      result.failure = ssh::Failure::not_started;
+      result.error = result.exit_code == 127 ? "bash is not installed"
+                                             : "the host cannot be readied: " + words_of(result);
+    } else if (const auto lacks = program_lacks(answers); !lacks.empty() && !script_file_.empty()) {
+      result.failure = ssh::Failure::not_started;
+      result.error = lacks.front().error;
+      result.hint = lacks.front().hint;
+    } else if (ssh::find_answer(answers, "running") && !script_file_.empty()) {
+      result.failure = ssh::Failure::not_started;
+      result.error = "a set-up script is still running there";
+      result.hint = "--force ends it first";
+    }
+  }
+  if (force_) end_old(console, remote, results);
+  return results;
+}
+
+/// Ends the scripts that still run, and clears the failure of the hosts where that went well.
+void ConfigAction::end_old(Console& console, ssh::Remote& remote,
+                           std::vector<ssh::HostResult>& ready) const {
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    const auto answers = ssh::read_answers(ready[i].out);
+    const auto folder = ssh::find_answer(answers, "running");
+    if (!folder) continue;
+    const std::filesystem::path path(*folder);
+    const std::string run_id = path.parent_path().filename();
+    const std::string session = fmt::format("dtool_config_{}", path.filename().string());
+    tasks.push_back({i, ssh::kill_command({run_id, {session}, {*folder}})});
+  }
+  ProgressListener progress(console, remote.hosts(), "ended");
+  const std::vector<ssh::Task> asked = tasks;
+  const auto results = remote.run(std::move(tasks), progress, {});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto outcome = ssh::read_kill(results[i]);
+    ssh::HostResult& host = ready[asked[i].host];
+    if (outcome && outcome->left.empty()) {
+      host.failure = ssh::Failure::none;
+      host.error.clear();
+      host.hint.clear();
+    } else {
+      host.error = "the set-up script that is still running there could not be ended";
+    }
+  }
+}
+
+/// A host where nothing will be started has neither a session nor a folder for it.
+killfiles::Killfile ConfigAction::record(const Invocation& invocation, const Targets& targets,
+                                         const std::string& run_id,
+                                         const std::vector<std::size_t>& able) const {
+  killfiles::Killfile killfile;
+  killfile.run_id = run_id;
+  killfile.kind = killfiles::Kind::config;
+  killfile.created = utc_now();
+  killfile.launcher = launcher_name();
+  killfile.command_line = invocation.command_line;
+  killfile.what = std::filesystem::path(script_file_).filename();
+  record_connection(targets.connect, killfile);
+  for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
+    const int id = static_cast<int>(i);
+    killfiles::Machine machine{id, ssh::to_string(targets.hosts[i]), "", "", kLog, "", {}};
+    if (std::ranges::find(able, i) != able.end()) {
+      machine.session = fmt::format("dtool_config_machine{}", id);
+      machine.state_folder = state_folder(run_id, id);
+      machine.identity = identities_.at(i);
+    }
+    killfile.machines.push_back(machine);
+  }
+  killfiles::write(killfile_folder(), killfile);
+  return killfile;
+}
+
+std::vector<HostJob> ConfigAction::make_jobs(const killfiles::Killfile& killfile,
+                                             const std::vector<std::size_t>& on) const {
+  // A script with an interpreter of its own is given to that one.
+  const bool has_interpreter = script_.starts_with("#!");
+  std::vector<HostJob> jobs;
+  for (const std::size_t host : on) {
+    const killfiles::Machine& machine = killfile.machines[host];
+    const std::string file = ssh::quote_path(machine.state_folder + "/config_script");
+    ssh::ScreenJob job{killfile.run_id,
+                       machine.session,
+                       machine.state_folder,
+                       machine.log,
+                       "",
+                       {{"config_script", script_}}};
+    job.host = to_line(machine.identity);
+    job.script = has_interpreter ? fmt::format("cd\nchmod u+x {0}\n{0}\n", file)
+                                 : fmt::format("cd\nbash {}\n", file);
+    jobs.push_back({host, job});
+  }
+  return jobs;
+}
+
+int ConfigAction::conclude(Invocation& invocation, ssh::Remote& remote,
+                           std::vector<ssh::HostResult> results, const std::string& run_id) {
+  Console& console = invocation.console;
+  const int exit_code = exit_code_of(results, remote);
+  if (console.json()) {
+    nlohmann::json hosts = nlohmann::json::array();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      nlohmann::json host = to_json(results[i]);
+      if (distribute_public_key_ && keys_.contains(i)) host["public_key"] = keys_[i];
+      hosts.push_back(std::move(host));
+    }
+    console.document({{"run_id", run_id}, {"exit_code", exit_code}, {"hosts", hosts}});
+    return exit_code;
+  }
+  const std::size_t failed = report_failures(
+      console, results, script_file_.empty() ? "adding the public key" : script_file_);
+  std::size_t added = 0;
+  for (const auto& [host, state] : keys_) added += state == "added" ? 1 : 0;
+  if (distribute_public_key_)
+    console.note(fmt::format("public key: added on {} of {} hosts", added, results.size()));
+  if (script_file_.empty() || failed == results.size()) return exit_code;
+  const std::string hosts = fold_hosts(remote.hosts());
+  if (follow_ && !remote.interrupted()) {
+    console.note(fmt::format("{} of {} hosts set up; logs: {} on each", results.size() - failed,
+                             results.size(), kLog));
+  } else {
+    console.note(
+        fmt::format("started on {} of {} hosts; look at it with:\n"
+                    "  dtool command --runs_on '{}' --command 'tail -n 5 {}'",
+                    results.size() - failed, results.size(), hosts, kLog));
+  }
+  return exit_code;
+}
+
+/// An interrupt came before the scripts' turn, on hosts that were ready for them.
+void set_not_started(std::vector<ssh::HostResult>& results, const std::vector<std::size_t>& able) {
+  for (const std::size_t host : able) {
+    results[host].failure = ssh::Failure::not_started;
+    results[host].error = "interrupted before its script was started";
+  }
+}
+
+int ConfigAction::run(Invocation& invocation) {
+  check_flags();
+  if (!script_file_.empty()) script_ = read_text(script_file_, "--config_script");
+  const auto targets = choose_targets(hosts_, invocation.settings.all());
+  if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
+  if (distribute_public_key_) read_public_key(public_key_file_);  // before anybody is reached
+  Console& console = invocation.console;
+  const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
+  const std::string run_id = make_run_id("config");
+  std::vector<ssh::HostResult> results = ready_hosts(console, *remote, run_folder(run_id));
+  std::vector<std::size_t> able;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].failure == ssh::Failure::none) able.push_back(i);
+  }
+  if (script_file_.empty() || able.empty() || remote->interrupted()) {
+    if (!script_file_.empty()) discard_run_folders(*remote, run_id);
+    if (!script_file_.empty() && remote->interrupted()) set_not_started(results, able);
+    return conclude(invocation, *remote, std::move(results), "");
+  }
+
+  const killfiles::Killfile killfile = record_or_discard(
+      console, *remote, run_id, [&] { return record(invocation, *targets, run_id, able); });
+  const auto started =
+      start_jobs(console, *remote, make_jobs(killfile, able), ssh::OldLog::replace);
+  std::vector<std::size_t> running;
+  for (std::size_t i = 0; i < able.size(); ++i) {
+    results[able[i]] = started[i];
+    if (started[i].ok()) running.push_back(able[i]);
+  }
+  if (follow_ && !remote->interrupted()) {
+    const auto ended = follow_last_lines(console, *remote, killfile, running);
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      // What an interrupt left goes on there: it was started.
+      const bool was_left = remote->interrupted() && ended[i].failure != ssh::Failure::none;
+      if (!was_left) results[running[i]] = ended[i];
+    }
+  }
+  return conclude(invocation, *remote, std::move(results), run_id);
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_config() {
+  return std::make_unique<ConfigAction>();
+}
+
+}  // namespace dtool::cli

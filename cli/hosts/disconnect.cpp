@@ -1,0 +1,70 @@
+// `dtool disconnect`: ends the connections that are kept for later commands.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/host_options.h"
+#include "cli/terminal_text.h"
+#include "ssh/kept/kept_connections.h"
+
+namespace dtool::cli {
+namespace {
+
+class DisconnectAction : public Action {
+ public:
+  void add_options(CLI::App& app) override { add_host_options(app, hosts_); }
+  int run(Invocation& invocation) override;
+
+ private:
+  HostOptions hosts_;
+};
+
+int DisconnectAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  const bool is_all = hosts_.runs_on.empty() && hosts_.hostfile.empty();
+  Settings settings = is_all ? invocation.settings.users().settings : invocation.settings.all();
+  if (is_all)
+    settings.runs_on.reset();  // hosts that a run would take by default are not named here
+  const std::optional<Targets> targets = choose_targets(hosts_, settings);
+  std::optional<std::vector<ssh::Host>> hosts;
+  if (targets) hosts = targets->hosts;
+  const auto ended =
+      ssh::end_kept_connections(hosts, targets ? targets->connect : ssh::ConnectOptions{});
+  nlohmann::json list = nlohmann::json::array();
+  std::vector<ssh::Host> closed;
+  std::vector<ssh::Host> in_use;
+  for (const ssh::EndedConnection& each : ended) {
+    (each.is_in_use ? in_use : closed).push_back(each.host);
+    list.push_back({{"host", ssh::to_string(each.host)},
+                    {"target", each.target},
+                    {"state", each.is_in_use ? "in_use" : "closed"}});
+  }
+  if (console.json()) {
+    console.document({{"connections", list}, {"exit_code", kAllWell}});
+    return kAllWell;
+  }
+  if (ended.empty()) {
+    console.note(hosts ? fmt::format("no connection to {} is kept", fold_hosts(*hosts))
+                       : "no connection is kept");
+  }
+  if (!closed.empty())
+    console.note(
+        fmt::format("closed {}: {}", counted(closed.size(), "connection"), fold_hosts(closed)));
+  if (!in_use.empty()) {
+    console.note(fmt::format("{} in use by commands that run, and closed after them: {}",
+                             counted(in_use.size(), "connection"), fold_hosts(in_use)));
+  }
+  return kAllWell;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_disconnect() {
+  return std::make_unique<DisconnectAction>();
+}
+
+}  // namespace dtool::cli

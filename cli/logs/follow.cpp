@@ -1,0 +1,143 @@
+#include "cli/logs/follow.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "cli/logs/log_follow.h"
+#include "ssh/job/screen_job.h"
+
+namespace dtool::cli {
+namespace {
+
+constexpr std::size_t kLastLines = 10;
+
+/// Keeps the last lines of each host, and shows the very last ones: of those that still run on a
+/// terminal, and of each that has ended well for good.
+class LastLines : public ssh::Listener {
+ public:
+  LastLines(Console& console, const std::vector<ssh::Host>& hosts,
+            const std::vector<std::size_t>& which)
+      : console_(console), which_(which), machines_(hosts.size()) {
+    for (std::size_t i = 0; i < hosts.size(); ++i) machines_[i].name = ssh::to_string(hosts[i]);
+  }
+
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
+    if (stream == ssh::Stream::err) return;
+    for (const char each : bytes) add(machines_[host], each);
+    show();
+  }
+
+  void on_result(std::size_t host, const ssh::HostResult& result) override {
+    Machine& machine = machines_[host];
+    machine.has_ended = true;
+    if (result.ok()) console_.note(last_line(machine));
+    show();
+  }
+
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    console_.note("interrupted: the jobs go on by themselves");
+  }
+
+  std::string last_lines(std::size_t host) const {
+    std::string text;
+    for (const std::string& line : machines_[host].lines) text += "\n      " + line;
+    return text;
+  }
+
+ private:
+  struct Machine {
+    std::string name;
+    std::deque<std::string> lines;
+    bool line_is_open = false;
+    bool has_ended = false;
+  };
+
+  static void add(Machine& machine, char each) {
+    if (each == '\n' ||
+        each == '\r') {  // a progress bar draws its line again after a carriage return
+      machine.line_is_open = false;
+      return;
+    }
+    if (!machine.line_is_open) machine.lines.emplace_back();
+    machine.line_is_open = true;
+    machine.lines.back() += each;
+    if (machine.lines.size() > kLastLines) machine.lines.pop_front();
+  }
+
+  static std::string last_line(const Machine& machine) {
+    return fmt::format("{}: {}", machine.name, machine.lines.empty() ? "" : machine.lines.back());
+  }
+
+  void show() {
+    std::vector<std::string> rows;
+    for (const std::size_t host : which_) {
+      if (!machines_[host].has_ended) rows.push_back(last_line(machines_[host]));
+    }
+    console_.live(rows);
+  }
+
+  Console& console_;
+  const std::vector<std::size_t>& which_;
+  std::vector<Machine> machines_;
+};
+
+ssh::RunOptions until_the_end() {
+  ssh::RunOptions options;
+  options.keep_output = ssh::KeepOutput::no;
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  return options;
+}
+
+/// What the trainer or the supervision says of the whole run it says on every machine, word for
+/// word: shown once.
+class RunLogs : public FollowedLogs {
+ public:
+  RunLogs(Console& console, const killfiles::Killfile& run)
+      : FollowedLogs(console, run, Fold::no, std::nullopt, LogsWithJson::show) {}
+
+ private:
+  void show(const std::vector<std::size_t>& machines, std::string_view line) override {
+    if (const auto cause = cause_in(line)) {
+      const auto [at, is_new] = said_by_.try_emplace(std::string(*cause), machines.front());
+      if (!is_new && at->second != machines.front()) return;
+    }
+    FollowedLogs::show(machines, line);
+  }
+
+  std::map<std::string, std::size_t> said_by_;
+};
+
+}  // namespace
+
+std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& remote,
+                                               const killfiles::Killfile& killfile,
+                                               const std::vector<std::size_t>& which) {
+  LastLines listener(console, remote.hosts(), which);
+  std::vector<ssh::Task> tasks;
+  for (const std::size_t i : which)
+    tasks.push_back({i, ssh::follow_command(killfile.machines[i].state_folder, 0)});
+  auto results = remote.run(std::move(tasks), listener, until_the_end());
+  console.live({});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    ssh::HostResult& result = results[i];
+    if (result.failure == ssh::Failure::none && result.exit_code != 0) {
+      result.error = fmt::format("exit code {}; its last lines:{}", result.exit_code,
+                                 listener.last_lines(which[i]));
+    }
+  }
+  return results;
+}
+
+FollowedRun follow_logs(Console& console, ssh::Remote& remote,
+                        const killfiles::Killfile& killfile) {
+  RunLogs logs(console, killfile);
+  auto results = remote.run(logs.tasks(), logs, until_the_end());
+  logs.finish();
+  logs.explain(results);
+  return {std::move(results), logs.cause()};
+}
+
+}  // namespace dtool::cli

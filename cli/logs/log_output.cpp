@@ -1,0 +1,126 @@
+#include "cli/logs/log_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "cli/failures.h"
+#include "ssh/host_pattern.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+/// Red is for failures, and dim is hard to read.
+constexpr std::array kColors = {Style::blue, Style::green, Style::yellow, Style::magenta,
+                                Style::cyan};
+constexpr std::size_t kMostComplaint = 4096;
+constexpr std::size_t kMostAtOnce = 1 << 16;
+
+}  // namespace
+
+std::optional<std::string_view> cause_in(std::string_view line) {
+  while (line.ends_with('\n')) line.remove_suffix(1);
+  for (const std::string_view prefix : {kCausePrefix, kFailurePrefix}) {
+    if (line.starts_with(prefix)) return line.substr(prefix.size());
+  }
+  return std::nullopt;
+}
+
+LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
+                     LogsWithJson with_json)
+    : LogLines(run.machines.size(), fold),
+      console_(console),
+      with_json_(with_json),
+      texts_(run.machines.size()),
+      complaints_(run.machines.size()) {
+  for (const killfiles::Machine& machine : run.machines) {
+    names_.push_back(fmt::format("machine{}", machine.id));
+    const Style color = kColors[static_cast<std::size_t>(machine.id) % kColors.size()];
+    labels_.push_back(styled(color, names_.back() + ":") + " ");
+  }
+}
+
+void LogOutput::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
+  if (stream == ssh::Stream::err) {
+    std::string& complaint = complaints_[host];
+    complaint += bytes.substr(0, kMostComplaint - std::min(complaint.size(), kMostComplaint));
+  } else if (console_.json() && with_json_ == LogsWithJson::keep) {
+    texts_[host] += bytes;
+  } else {
+    add(host, bytes);
+    write_out();
+  }
+}
+
+void LogOutput::on_result(std::size_t host, const ssh::HostResult& result) {
+  if (result.ok()) {
+    end(host);
+  } else {
+    leave_out(host);
+  }
+  write_out();
+}
+
+void LogOutput::finish() {
+  flush();
+  write_out();
+}
+
+void LogOutput::explain(std::vector<ssh::HostResult>& results) const {
+  for (std::size_t host = 0; host < results.size(); ++host) {
+    if (results[host].failure != ssh::Failure::none || results[host].exit_code == 0) continue;
+    results[host].error = complaint(host);
+    // Where several machines are reached through one host, its name says too little.
+    const bool is_shared =
+        std::ranges::count(results, results[host].host, &ssh::HostResult::host) > 1;
+    if (is_shared && results[host].error.empty())
+      results[host].error = fmt::format("{} ended with {}", names_[host], describe(results[host]));
+  }
+}
+
+std::string LogOutput::complaint(std::size_t host) const {
+  const auto answer = ssh::find_answer(ssh::read_answers(complaints_[host]), "error");
+  if (answer) return *answer;
+  const auto state = ssh::find_answer(ssh::read_answers(complaints_[host]), "state");
+  if (state)
+    return *state == "exited"    ? ""
+           : *state == "stopped" ? "its processes were ended, since the run failed"
+           : *state == "killed"  ? "it was killed"
+           : *state == "lost"    ? "it ended without an exit code"
+           : *state == "unproven"
+               ? "another host answers to this name than the one where it was started, and no end "
+                 "is recorded: whether it still runs cannot be told"
+           : *state == "launch_failed"
+               ? "Slurm could not begin it: do its nodes see ~/.dtool and the output folder?"
+               : "the scheduler ended it: " + *state;
+  std::string text = complaints_[host];
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+std::string LogOutput::styled(Style style, std::string_view text) const {
+  return console_.json() ? console_.styled_error(style, text) : console_.styled(style, text);
+}
+
+std::string LogOutput::label(const std::vector<std::size_t>& machines) const {
+  if (machines.size() == 1) return labels_[machines.front()];
+  std::vector<std::string> names;
+  for (const std::size_t machine : machines) names.push_back(names_[machine]);
+  return styled(Style::bold, ssh::fold(names) + ":") + " ";
+}
+
+void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
+  const auto cause = cause_in(line);
+  if (cause && (cause_.empty() || line.starts_with(kFailurePrefix))) cause_ = *cause;
+  shown_ += console_.as_passed_on(to(), label(machines), line);
+  if (shown_.size() >= kMostAtOnce) write_out();
+}
+
+void LogOutput::write_out() {
+  if (!shown_.empty()) console_.pass_on(to(), std::exchange(shown_, {}));
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,71 @@
+// Logs as they come from the hosts, shown on the console: for `dtool logs` and `dtool run
+// --follow`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/console.h"
+#include "cli/logs/log_lines.h"
+#include "killfiles/killfile.h"
+#include "ssh/remote.h"
+
+namespace dtool::cli {
+
+/// How the bundled trainer begins what it says of the whole run.
+inline constexpr std::string_view kCausePrefix = "dtool-trainer: ";
+/// How the run's supervision begins what it says of the whole run.
+inline constexpr std::string_view kFailurePrefix = "dtool: the run failed: ";
+
+/// What a line of a log says of the whole run, without its end; nothing for other lines.
+std::optional<std::string_view> cause_in(std::string_view line);
+
+/// What becomes of logs with --json: kept for its document, or shown on standard error.
+enum class LogsWithJson { keep, show };
+
+/// Shows standard output as lines of the machines' logs, or keeps it. What comes on standard error
+/// is about the reading of the log.
+class LogOutput : public ssh::Listener, protected LogLines {
+ public:
+  /// The remote's hosts are the run's machines in their order.
+  LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
+            LogsWithJson with_json = LogsWithJson::keep);
+
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
+  void on_result(std::size_t host, const ssh::HostResult& result) override;
+
+  /// When all have answered: shows what is held back.
+  void finish();
+
+  /// Gives each result of a host that failed the reason that the host told, if it told one.
+  void explain(std::vector<ssh::HostResult>& results) const;
+  /// The first line that the bundled trainer said of the whole run, or nothing.
+  const std::string& cause() const { return cause_; }
+  /// The host's log, where it is kept.
+  const std::string& text(std::size_t host) const { return texts_[host]; }
+
+ protected:
+  void show(const std::vector<std::size_t>& machines, std::string_view line) override;
+  void write_out();
+  const std::string& name(std::size_t host) const { return names_[host]; }
+
+  Console& console_;
+
+ private:
+  std::string complaint(std::size_t host) const;
+  std::string styled(Style style, std::string_view text) const;
+  To to() const { return console_.json() ? To::err : To::out; }
+  std::string label(const std::vector<std::size_t>& machines) const;
+
+  LogsWithJson with_json_;
+  std::vector<std::string> names_;
+  std::vector<std::string> labels_;  ///< one a machine, coloured
+  std::vector<std::string> texts_;
+  std::vector<std::string> complaints_;
+  std::string cause_;
+  std::string shown_;  ///< not yet written
+};
+
+}  // namespace dtool::cli

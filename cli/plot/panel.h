@@ -1,0 +1,50 @@
+// The panels of a plot: one a metric, with the curves of all runs in it. Plain numbers, before
+// anything is drawn; chart.cpp draws them with characters, gnuplot.cpp as a picture.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/plot/axis.h"
+#include "cli/plot/metrics.h"
+
+namespace dtool::cli {
+
+/// What the axis below a panel counts: a run's steps, or the seconds that it has gone on for.
+enum class XAxis { steps, seconds };
+
+/// A run's curve in a panel.
+struct PanelCurve {
+  std::size_t run = 0;    ///< index of the run, which has its colour and its number in the legend
+  std::vector<double> x;  ///< steps or seconds
+  std::vector<double> values;  ///< NaN: a gap
+};
+
+/// One metric of all runs. The ranges hold every value that can be drawn.
+struct Panel {
+  std::string title;
+  XAxis x_axis = XAxis::steps;
+  Scale scale = Scale::linear;
+  double low_x = 0, high_x = 1;
+  double low = 0, high = 1;
+  std::vector<PanelCurve> curves;
+};
+
+/// The panel of one metric; nothing where no run has a number of it. Without a `scale` it is log
+/// where all values are above 0 and the largest is a hundred times the smallest. samples_per_s
+/// begins at 0, since its noise would else look like news; success rates and SPL are shares, from 0
+/// to 1. A run whose lines have no times has no curve over seconds.
+std::optional<Panel> make_panel(const std::string& metric, const std::vector<Metrics>& runs,
+                                std::optional<Scale> scale, XAxis x_axis = XAxis::steps);
+
+/// Gives all panels the same steps or seconds, so that what happened at once stands at one place;
+/// from 0 where the first is near it.
+void share_x(std::vector<Panel>& panels);
+
+/// The curve with at most four points for each of `columns` columns: first, lowest,
+/// highest and last, and gaps, so that it looks the same. Shorter ones are returned as they are.
+PanelCurve thinned(const PanelCurve& curve, std::size_t columns);
+
+}  // namespace dtool::cli

@@ -1,0 +1,311 @@
+// `dtool plot`: the curves of one run or several, in the terminal or as a picture.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/flag_values.h"
+#include "cli/host_options.h"
+#include "cli/plot/chart.h"
+#include "cli/plot/picture.h"
+#include "cli/plot/plot_sources.h"
+#include "cli/recorded.h"
+#include "cli/terminal_text.h"
+#include "killfiles/nearest.h"
+#include "ssh/fleet.h"
+#include "ssh/number.h"
+
+namespace dtool::cli {
+namespace {
+
+constexpr std::array kUsualMetrics = {"loss", "learning_rate", "samples_per_s", "test_accuracy"};
+/// An agent's: its loss says little of how well it does.
+constexpr std::array kAgentsMetrics = {"train_success", "validation_success", "validation_spl",
+                                       "samples_per_s"};
+
+struct Size {
+  std::size_t width = 0;
+  std::size_t height = 0;
+};
+
+/// `1200x800`; nothing where it is none.
+std::optional<Size> read_size(const std::string& text) {
+  constexpr std::size_t kMost = 20000;
+  const std::size_t at = std::min(text.find('x'), text.size());
+  const auto width = ssh::read_number<std::size_t>(std::string_view(text).substr(0, at));
+  const auto height =
+      ssh::read_number<std::size_t>(std::string_view(text).substr(std::min(at + 1, text.size())));
+  if (!width || !height || *width > kMost || *height > kMost) return std::nullopt;
+  return Size{*width, *height};
+}
+
+std::string must_be_size(const std::string& text) {
+  const auto size = read_size(text);
+  if (size && size->width >= kLeastColumns && size->height >= kLeastRows) return "";
+  return fmt::format("'{}' is no WIDTHxHEIGHT from {}x{}", text, kLeastColumns, kLeastRows);
+}
+
+std::string must_be_picture(const std::string& text) {
+  if (text.ends_with(".svg") || text.ends_with(".png")) return "";
+  return fmt::format("'{}' ends neither in .svg nor in .png", text);
+}
+
+class PlotAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  std::vector<killfiles::Killfile> choose_runs(Console& console) const;
+  std::vector<PlotSource> read_sources(Invocation& invocation, bool& interrupted) const;
+  std::vector<Panel> make_panels(const std::vector<PlotSource>& sources) const;
+  std::vector<std::string> wanted_metrics(const std::vector<PlotSource>& sources) const;
+  void show(Console& console, const std::vector<PlotSource>& sources,
+            const std::vector<Panel>& panels) const;
+  void draw_picture(const std::vector<PlotSource>& sources, const std::vector<Panel>& panels) const;
+
+  HostOptions hosts_;
+  std::vector<std::string> runs_;
+  std::vector<std::string> files_;
+  std::vector<std::string> metrics_;
+  std::string output_;
+  std::string size_;
+  std::string x_axis_ = "steps";
+  std::string y_axis_ = "auto";
+};
+
+void PlotAction::add_options(CLI::App& app) {
+  app.add_option("RUN", runs_, "run ids, or the beginnings of them; none: the newest run");
+  app.add_option("--file", files_, "a metrics.jsonl that is here; repeatable")
+      ->check(must_not_be_empty)
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--metrics", metrics_,
+                 "which, joined by commas (loss,learning_rate,samples_per_s,test_accuracy)")
+      ->delimiter(',')
+      ->check(must_not_be_empty)
+      ->type_name("NAMES")
+      ->allow_extra_args(false);
+  app.add_option("--output", output_, "draws a picture into this file, .svg or .png, by gnuplot")
+      ->check(must_be_picture)
+      ->type_name("FILE");
+  app.add_option("--size", size_,
+                 "characters of the terminal's plot, pixels of a picture (1200x800)")
+      ->check(must_be_size)
+      ->type_name("WIDTHxHEIGHT");
+  app.add_option("--x_axis", x_axis_, "steps, or seconds that the run has gone on for (steps)")
+      ->check(CLI::IsMember({"steps", "seconds"}))
+      ->type_name("WHAT");
+  app.add_option("--y_axis", y_axis_, "auto, linear or log (auto: log where values span decades)")
+      ->check(CLI::IsMember({"auto", "linear", "log"}))
+      ->type_name("SCALE");
+  add_connect_options(app, hosts_);
+}
+
+std::vector<killfiles::Killfile> PlotAction::choose_runs(Console& console) const {
+  std::vector<killfiles::Killfile> runs;
+  for (const std::string& id : runs_) {
+    runs.push_back(recorded_run(id));
+    if (runs.back().machines.front().output_folder.empty())
+      throw UsageError(fmt::format("{} has no outputs", runs.back().run_id),
+                       "it is a set-up of dtool config; dtool list shows all");
+  }
+  if (runs_.empty() && files_.empty()) {
+    runs.push_back(newest_run_with_outputs());
+    console.note(fmt::format("the newest run is {}", runs.back().run_id));
+  }
+  return runs;
+}
+
+std::vector<PlotSource> PlotAction::read_sources(Invocation& invocation, bool& interrupted) const {
+  const std::vector<killfiles::Killfile> runs = choose_runs(invocation.console);
+  std::vector<PlotSource> sources;
+  for (const std::string& file : files_) sources.push_back(read_file_source(file));
+  for (const killfiles::Killfile& run : runs) {
+    const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
+    const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+    invocation.console.progress(fmt::format("reading the metrics of {}", run.run_id));
+    sources.push_back(read_run_source(*remote, run));
+    invocation.console.progress({});
+    interrupted = remote->interrupted();
+    if (interrupted) break;
+  }
+  for (const PlotSource& source : sources) {
+    if (source.metrics.unread == 0) continue;
+    invocation.console.note(fmt::format("{}: {} could not be read, the first is line {}",
+                                        source.name, counted(source.metrics.unread, "line"),
+                                        source.metrics.first_unread));
+  }
+  return sources;
+}
+
+std::vector<std::string> PlotAction::wanted_metrics(const std::vector<PlotSource>& sources) const {
+  std::vector<std::string> known;
+  for (const PlotSource& source : sources) {
+    for (const Curve& curve : source.metrics.curves) {
+      if (std::ranges::find(known, curve.metric) == known.end()) known.push_back(curve.metric);
+    }
+  }
+  if (known.empty()) return {};
+  std::vector<std::string> wanted = metrics_;
+  if (wanted.empty()) {
+    const auto is_known = [&known](const char* usual) {
+      return std::ranges::find(known, usual) != known.end();
+    };
+    const bool is_agent = is_known("train_success") || is_known("validation_success");
+    std::ranges::copy_if(is_agent ? kAgentsMetrics : kUsualMetrics, std::back_inserter(wanted),
+                         is_known);
+    // Another program's metrics may have other names.
+    if (wanted.empty())
+      wanted.assign(known.begin(), known.begin() + std::min<std::size_t>(known.size(), 4));
+  }
+  for (const std::string& each : wanted) {
+    if (std::ranges::find(known, each) != known.end()) continue;
+    const auto meant = killfiles::nearest(each, known);
+    throw UsageError(fmt::format("--metrics: there is no metric {}", each),
+                     fmt::format("{}there are {}", meant ? "did you mean " + *meant + "? " : "",
+                                 fmt::join(known, ", ")));
+  }
+  return wanted;
+}
+
+/// Throws UsageError where a line of a source has no time.
+void check_times(const std::vector<PlotSource>& sources) {
+  for (const PlotSource& source : sources) {
+    if (std::ranges::none_of(source.metrics.curves,
+                             [](const Curve& curve) { return curve.seconds.empty(); }))
+      continue;
+    throw UsageError(fmt::format("--x_axis seconds: {} has lines without a time", source.name),
+                     "a line needs one, in seconds since 1970: {\"event\": \"step\", \"time\": "
+                     "1763800000.5, ...");
+  }
+}
+
+std::vector<Panel> PlotAction::make_panels(const std::vector<PlotSource>& sources) const {
+  std::vector<Metrics> metrics;
+  for (const PlotSource& source : sources) metrics.push_back(source.metrics);
+  std::optional<Scale> scale;
+  if (y_axis_ != "auto") scale = y_axis_ == "log" ? Scale::log : Scale::linear;
+  const XAxis x_axis = x_axis_ == "steps" ? XAxis::steps : XAxis::seconds;
+  if (x_axis == XAxis::seconds) check_times(sources);
+  std::vector<Panel> panels;
+  for (const std::string& metric : wanted_metrics(sources)) {
+    if (auto panel = make_panel(metric, metrics, scale, x_axis)) {
+      panels.push_back(std::move(*panel));
+    }
+  }
+  share_x(panels);
+  return panels;
+}
+
+void PlotAction::show(Console& console, const std::vector<PlotSource>& sources,
+                      const std::vector<Panel>& panels) const {
+  constexpr std::array kStyles = {Style::blue, Style::yellow, Style::green, Style::red};
+  const PaintRun paint = [&console, &kStyles](std::size_t run, std::string_view text) {
+    return console.styled(kStyles[run % kStyles.size()], text);
+  };
+  const TerminalSize terminal = terminal_size(STDOUT_FILENO);
+  // The line of the next prompt is left out.
+  const Size size = size_.empty() ? Size{terminal.columns, terminal.rows - 1} : *read_size(size_);
+  for (std::size_t run = 0; run < sources.size(); ++run) {
+    const std::string number = sources.size() > 1 ? fmt::format("{} ", run + 1) : "";
+    const std::string name = (number + sources[run].name).substr(0, size.width);
+    console.say(sources.size() > 1 ? paint(run, name) : console.styled(Style::bold, name));
+  }
+  const std::size_t rows = size.height - std::min(size.height, sources.size());
+  for (const std::string& line : draw_charts(panels, size.width, rows, paint)) console.say(line);
+}
+
+void PlotAction::draw_picture(const std::vector<PlotSource>& sources,
+                              const std::vector<Panel>& panels) const {
+  PictureRequest request;
+  request.kind = output_.ends_with(".png") ? Picture::png : Picture::svg;
+  if (!size_.empty()) {
+    request.width = read_size(size_)->width;
+    request.height = read_size(size_)->height;
+  }
+  for (const PlotSource& source : sources) request.names.push_back(source.name);
+  request.panels = panels;
+  write_picture(request, output_);
+}
+
+nlohmann::json numbers(const std::vector<double>& values) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const double value : values)
+    list.push_back(std::isfinite(value) ? nlohmann::json(value) : nlohmann::json());
+  return list;
+}
+
+nlohmann::json whole_numbers(const std::vector<double>& values) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const double value : values) list.push_back(std::llround(value));
+  return list;
+}
+
+nlohmann::json curves_json(const std::vector<PlotSource>& sources,
+                           const std::vector<Panel>& panels) {
+  nlohmann::json curves = nlohmann::json::array();
+  for (const PlotSource& source : sources) {
+    for (const Curve& curve : source.metrics.curves) {
+      const bool is_wanted = std::ranges::any_of(
+          panels, [&curve](const Panel& panel) { return panel.title == curve.metric; });
+      if (!is_wanted) continue;
+      curves.push_back({{"name", source.name},
+                        {"metric", curve.metric},
+                        {"event", curve.event},
+                        {"steps", whole_numbers(curve.steps)},
+                        {"seconds", numbers(curve.seconds)},
+                        {"values", numbers(curve.values)}});
+    }
+  }
+  return curves;
+}
+
+int PlotAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  bool interrupted = false;
+  std::vector<PlotSource> sources = read_sources(invocation, interrupted);
+  std::vector<ssh::HostResult> results;
+  for (const PlotSource& source : sources) {
+    if (source.result) results.push_back(*source.result);
+  }
+  std::size_t failed = report_failures(console, results, "reading metrics.jsonl");
+  std::erase_if(sources, [](const auto& each) { return each.result && !each.result->ok(); });
+  const std::vector<Panel> panels = make_panels(sources);
+  for (const PlotSource& source : sources) {
+    if (!source.metrics.curves.empty()) continue;
+    console.fail(fmt::format("{}: no numbers yet", source.name));
+    ++failed;
+  }
+  const int exit_code = interrupted ? kInterrupted : failed > 0 ? kSomeFailed : kAllWell;
+  if (!panels.empty() && !output_.empty()) {
+    draw_picture(sources, panels);
+    console.note(fmt::format("wrote {}", output_));
+  } else if (!panels.empty() && !console.json()) {
+    show(console, sources, panels);
+  }
+  if (console.json()) {
+    nlohmann::json failures = nlohmann::json::array();
+    for (const ssh::HostResult& result : results) {
+      if (!result.ok()) failures.push_back(to_json(result));
+    }
+    console.document({{"exit_code", exit_code},
+                      {"curves", curves_json(sources, panels)},
+                      {"failures", failures}});
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_plot() {
+  return std::make_unique<PlotAction>();
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,98 @@
+#include "cli/plot/plot_sources.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "cli/action.h"
+#include "cli/recorded.h"
+#include "killfiles/whole_file.h"
+#include "ssh/quote.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+constexpr std::string_view kFile = "metrics.jsonl";
+/// Beside it, where another run follows this one and validates its checkpoints.
+constexpr std::string_view kValidation = "validation.jsonl";
+
+ssh::Command read_command(const std::string& folder) {
+  return ssh::bash(
+      fmt::format("{0}folder={1}\n"
+                  "[ -e \"$folder/{2}\" ] || {{ answer metrics missing; exit; }}\n"
+                  "answer metrics here\n"
+                  "[ ! -e \"$folder/{3}\" ] || cat -- \"$folder/{3}\"\n"
+                  "exec cat -- \"$folder/{2}\"\n",
+                  ssh::answer_function(), ssh::quote_path(folder), kFile, kValidation));
+}
+
+/// The host answered, and has no such file.
+void tell_missing(ssh::HostResult& result, const std::string& folder) {
+  result.failure = ssh::Failure::local_program;
+  result.exit_code = -1;
+  result.error = fmt::format("there is no {}/{}", folder, kFile);
+  result.hint =
+      "the bundled trainer writes it at its first log point; another program has to write one "
+      "into $DTOOL_OUTPUT_DIR";
+}
+
+}  // namespace
+
+PlotSource read_file_source(const std::string& file) {
+  PlotSource source{file, std::nullopt, {}};
+  try {
+    const std::filesystem::path path = file;
+    const auto validation = path.parent_path() / kValidation;
+    std::string text;
+    if (path.filename() == kFile && std::filesystem::exists(validation))
+      text = killfiles::read_whole(validation);
+    source.metrics = read_metrics(text + killfiles::read_whole(file));
+  } catch (const std::system_error& error) {
+    throw UsageError(fmt::format("--file: {}", error.what()));
+  }
+  const Metrics& metrics = source.metrics;
+  if (metrics.curves.empty())
+    throw UsageError(
+        fmt::format("--file: there are no numbers in {}{}", file,
+                    metrics.unread == 0 ? ""
+                                        : fmt::format(", whose line {} is no object of metrics",
+                                                      metrics.first_unread)),
+        R"(a line is as {"event": "step", "step": 1, "loss": 0.5}; a run's file is )"
+        "metrics.jsonl in its output folder");
+  return source;
+}
+
+PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killfile) {
+  const std::string& folder = killfile.machines.front().output_folder;
+  ssh::Listener nobody;
+  ssh::RunOptions options;
+  options.timeout = std::chrono::minutes(5);
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  PlotSource source{
+      killfile.run_id, remote.run({{0, read_command(folder)}}, nobody, options).front(), {}};
+  ssh::HostResult& result = *source.result;
+  if (!result.ok()) return source;
+  const auto parts = ssh::parts_by_answer(result.out, "metrics");
+  if (const auto lines = parts.find("here"); lines != parts.end()) {
+    source.metrics = read_metrics(lines->second);
+  } else {
+    tell_missing(result, folder);
+  }
+  result.out.clear();
+  return source;
+}
+
+killfiles::Killfile newest_run_with_outputs() {
+  for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
+    const bool has_outputs = each.killfile && each.killfile->kind == killfiles::Kind::run &&
+                             !each.killfile->machines.empty() &&
+                             !each.killfile->machines.front().output_folder.empty();
+    if (has_outputs) return *each.killfile;
+  }
+  throw UsageError(fmt::format("no run with outputs is recorded in {}", killfile_folder().string()),
+                   "dtool run starts one; --file takes a metrics.jsonl that is here");
+}
+
+}  // namespace dtool::cli

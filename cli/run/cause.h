@@ -1,0 +1,22 @@
+// Why a run failed, found out from how its machines are: for `dtool status`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/watch/machine_status.h"
+
+namespace dtool::cli {
+
+/// Why a run failed.
+struct RunCause {
+  std::string text;                ///< one line that names the machine
+  std::vector<std::string> lines;  ///< the last of that machine's log
+};
+
+/// What the run's supervision found, else the trainer's own word, else the machine that failed
+/// first. Nothing where all is well.
+std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines);
+
+}  // namespace dtool::cli

@@ -1,0 +1,99 @@
+#include "cli/run/environment/environment_lacks.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <string>
+
+#include "cli/run/environment/program_lacks.h"
+#include "killfiles/nearest.h"
+#include "ssh/remote.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+using ssh::Answers;
+
+/// The modules of that name in other versions, else the one nearest to it.
+std::string hint_at_module(const std::string& name, const std::string& known) {
+  constexpr std::size_t kMost = 8;
+  std::istringstream stream(known);
+  std::vector<std::string> all;
+  std::vector<std::string> versions;
+  const std::string base = name.substr(0, name.find('/'));
+  for (std::string each; stream >> each; all.push_back(each)) {
+    if (each == name) return "";  // it is there, and fails
+    if (each == base || each.starts_with(base + "/")) versions.push_back(each);
+  }
+  if (versions.size() > kMost) versions.resize(kMost);
+  if (!versions.empty()) return fmt::format("there is {}", fmt::join(versions, ", "));
+  if (const auto near = killfiles::nearest(name, all))
+    return fmt::format("did you mean {}?", *near);
+  return "module avail, on the host, lists what there is";
+}
+
+void add_module_lacks(const Answers& answers, std::vector<Lack>& lacks) {
+  if (answers.contains("bad_no_module")) {
+    lacks.push_back({"modules", "--modules: the command module is not there",
+                     install_hint(answers, {"module"})});
+  }
+  const auto fault = ssh::find_answer(answers, "bad_modules");
+  if (!fault) return;
+  const auto name = ssh::find_answer(answers, "missing_module");
+  const std::string known = ssh::find_answer(answers, "known_modules").value_or("");
+  lacks.push_back(
+      {"modules", "--modules: " + *fault, name ? hint_at_module(*name, known) : std::string()});
+}
+
+void add_activation_lacks(const Answers& answers, std::vector<Lack>& lacks) {
+  if (const auto file = ssh::find_answer(answers, "no_activate")) {
+    lacks.push_back({"activate", fmt::format("--env_activate_path: there is no file {}", *file),
+                     "dtool config runs a script that makes it"});
+  }
+  if (const auto fault = ssh::find_answer(answers, "bad_activate"))
+    lacks.push_back({"activate", "--env_activate_path: " + *fault, ""});
+}
+
+std::string hint_at_engine(const Answers& answers, const std::string& program) {
+  if (program == "apptainer")
+    return "Debian has no package of it: apptainer.org has one; --container_engine names another "
+           "engine";
+  return install_hint(answers, {program});
+}
+
+void add_container_lacks(const Answers& answers, std::vector<Lack>& lacks) {
+  if (const auto program = ssh::find_answer(answers, "bad_no_engine")) {
+    lacks.push_back({"container", fmt::format("--container: {} is not there", *program),
+                     hint_at_engine(answers, *program)});
+  }
+  if (const auto image = ssh::find_answer(answers, "bad_no_image")) {
+    const bool is_path = image->starts_with('/');
+    lacks.push_back(
+        {"container", fmt::format("--container: there is no image {}", *image),
+         is_path ? "a path is looked for on each host; one that is relative, in the code folder"
+                 : fmt::format("dtool command --command 'podman pull {}' --runs_on {}", *image,
+                               ssh::kHostsInHint)});
+  }
+  if (const auto fault = ssh::find_answer(answers, "bad_container"))
+    lacks.push_back({"container", "--container: " + *fault, ""});
+  const auto [begin, end] = answers.equal_range("no_bind");
+  for (auto each = begin; each != end; ++each)
+    lacks.push_back({"container", fmt::format("--bind: there is no {}", each->second), ""});
+}
+
+}  // namespace
+
+std::vector<Lack> environment_lacks(const Answers& answers) {
+  std::vector<Lack> lacks;
+  add_module_lacks(answers, lacks);
+  add_activation_lacks(answers, lacks);
+  add_container_lacks(answers, lacks);
+  if (answers.contains("no_torchrun")) {
+    lacks.push_back({"torchrun", "--torchrun: neither torchrun nor a Python with torch is there",
+                     "--env_activate_path, --modules or --container leads to one"});
+  }
+  return lacks;
+}
+
+}  // namespace dtool::cli

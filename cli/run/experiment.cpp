@@ -1,0 +1,218 @@
+#include "cli/run/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include <toml++/toml.h>
+
+#include "cli/action.h"
+#include "cli/terminal_text.h"
+#include "killfiles/nearest.h"
+
+namespace dtool::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Beside the installed program, or in the source tree it was built in.
+std::vector<std::filesystem::path> shipped_folders() {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return {program / "../share/dtool/experiments", program / "../trainer/experiments"};
+}
+
+std::optional<std::filesystem::path> find_shipped(const std::string& name) {
+  if (name.find('/') != name.npos) return std::nullopt;
+  for (const auto& folder : shipped_folders()) {
+    if (std::filesystem::is_regular_file(folder / (name + ".toml")))
+      return folder / (name + ".toml");
+  }
+  return std::nullopt;
+}
+
+toml::table parse_toml(const std::filesystem::path& file) {
+  try {
+    return toml::parse_file(file.string());
+  } catch (const toml::parse_error& error) {
+    const auto& at = error.source().begin;
+    if (at.line == 0)
+      throw UsageError(fmt::format("cannot read {}: {}", file.string(), error.description()));
+    const bool is_named_toml = file.extension() == ".toml";
+    throw UsageError(
+        fmt::format("{}:{}:{}: {}", file.string(), at.line, at.column, error.description()),
+        is_named_toml ? ""
+                      : "an experiment is a TOML file; a program goes after --: "
+                        "dtool run -- python FILE");
+  }
+}
+
+/// What is put into tables is walked by functions that call themselves.
+bool refuse_depth(int depth, Json::parse_event_t, const Json&) {
+  constexpr int kDeepest = 64;
+  if (depth <= kDeepest) return true;
+  throw UsageError(fmt::format("--config_kwargs: it is nested more than {} deep", kDeepest));
+}
+
+Json parse_json(const std::string& text) {
+  if (text.empty()) return Json::object();
+  try {
+    Json json = Json::parse(text, refuse_depth);
+    if (!json.is_object()) {
+      throw UsageError(fmt::format("--config_kwargs wants a JSON object, not {}", text),
+                       R"(for example --config_kwargs '{"train":{"epochs":3}}')");
+    }
+    return json;
+  } catch (const Json::exception& error) {
+    const std::string what =
+        error.what();  // "[json.exception.parse_error.101] parse error at line 1, column 9: …"
+    const std::size_t at = what.find("] ");
+    throw UsageError(
+        fmt::format("--config_kwargs: {}", at == what.npos ? what : what.substr(at + 2)),
+        R"(quote it for the shell, for example --config_kwargs '{"train":{"epochs":3}}')");
+  }
+}
+
+void merge(toml::table& table, const Json& json, const std::string& path);
+
+/// Where a value goes: into an array's end, or under a table's key.
+struct Place {
+  toml::array* array = nullptr;
+  toml::table* table = nullptr;
+  std::string key = {};
+
+  template <typename Value>
+  void put(const Value& value) const {
+    if (array != nullptr) {
+      array->push_back(value);
+    } else {
+      table->insert_or_assign(key, value);
+    }
+  }
+};
+
+void put(const Place& place, const Json& value, const std::string& path) {
+  if (value.is_boolean()) {
+    place.put(value.get<bool>());
+  } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
+    throw UsageError(fmt::format("--config_kwargs: {} is {}, and TOML's integers end at {}", path,
+                                 value.get<std::uint64_t>(),
+                                 std::numeric_limits<std::int64_t>::max()));
+  } else if (value.is_number_integer()) {
+    place.put(value.get<std::int64_t>());
+  } else if (value.is_number_float()) {
+    place.put(value.get<double>());
+  } else if (value.is_string()) {
+    place.put(value.get<std::string>());
+  } else if (value.is_array()) {
+    toml::array array;
+    for (const Json& each : value) put({&array, nullptr}, each, path);
+    place.put(array);
+  } else if (value.is_object()) {
+    toml::table table;
+    merge(table, value, path);
+    place.put(table);
+  } else {
+    throw UsageError(fmt::format("--config_kwargs: {} is null, which TOML cannot hold", path));
+  }
+}
+
+/// Tables are merged key by key; everything else is replaced.
+void merge(toml::table& table, const Json& json, const std::string& path) {
+  for (const auto& [key, value] : json.items()) {
+    const std::string here = path.empty() ? key : path + "." + key;
+    toml::table* inner = table[key].as_table();
+    if (inner != nullptr && value.is_object()) {
+      merge(*inner, value, here);
+    } else if (inner != nullptr) {
+      throw UsageError(fmt::format("--config_kwargs: {} is a table in the experiment, not {}", here,
+                                   value.dump()));
+    } else {
+      put({nullptr, &table, key}, value, here);
+    }
+  }
+}
+
+void check_nodes(std::int64_t nodes, int machines, std::string_view source) {
+  if (nodes == machines) return;
+  throw UsageError(fmt::format("distributed_nodes is {} in {}, but the run has {}", nodes, source,
+                               counted(static_cast<std::size_t>(machines), "machine")),
+                   "name as many hosts, or leave distributed_nodes out");
+}
+
+void check_kwargs_nodes(const Json& json, int machines) {
+  const auto nodes = json.find("distributed_nodes");
+  if (nodes == json.end()) return;
+  if (!nodes->is_number_integer()) {
+    throw UsageError(fmt::format("--config_kwargs: distributed_nodes wants a whole number, not {}",
+                                 nodes->dump()));
+  }
+  check_nodes(nodes->get<std::int64_t>(), machines, "--config_kwargs");
+}
+
+}  // namespace
+
+std::vector<std::string> shipped_experiments() {
+  std::vector<std::string> names;
+  for (const auto& folder : shipped_folders()) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+Experiment read_experiment(const std::string& file, const std::string& config_kwargs,
+                           int machines) {
+  const Json kwargs = parse_json(config_kwargs);
+  check_kwargs_nodes(kwargs, machines);
+  Experiment experiment;
+  std::filesystem::path path = file;
+  if (!std::filesystem::is_regular_file(path)) {
+    const auto shipped = find_shipped(file);
+    if (!shipped) {
+      throw UsageError(
+          fmt::format(
+              "there is no experiment {}: no such file, and none of that name comes with dtool",
+              file) +
+          killfiles::hint_at(file, shipped_experiments()));
+    }
+    path = *shipped;
+    experiment.is_shipped = true;
+  }
+  experiment.name = path.stem();
+  toml::table table = parse_toml(path);
+  merge(table, kwargs, "");
+  if (const auto nodes = table["distributed_nodes"].value<std::int64_t>())
+    check_nodes(*nodes, machines, path.string());
+  // toml++ 3.3 cannot read back the control characters that it writes into literal strings, nor the
+  // line end with which a multi-line string of its begins.
+  constexpr auto kFlags =
+      toml::toml_formatter::default_flags &
+      ~(toml::format_flags::allow_literal_strings | toml::format_flags::allow_multi_line_strings);
+  std::ostringstream text;
+  text << toml::toml_formatter(table, kFlags) << "\n";
+  experiment.toml = text.str();
+  return experiment;
+}
+
+void check_config_kwargs(const std::string& config_kwargs, int machines) {
+  const Json kwargs = parse_json(config_kwargs);
+  check_kwargs_nodes(kwargs, machines);
+  for (const auto& [key, value] : kwargs.items()) {
+    if (key == "distributed_nodes") continue;
+    throw UsageError(fmt::format("--config_kwargs: there is no experiment to put {} into", key),
+                     "name the experiment before --, or give the setting to the program itself");
+  }
+}
+
+}  // namespace dtool::cli

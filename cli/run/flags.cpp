@@ -1,0 +1,85 @@
+#include "cli/run/flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/flag_values.h"
+#include "cli/launchers/launcher.h"
+
+namespace dtool::cli {
+void add_run_flags(CLI::App& app, RunFlags& flags) {
+  app.add_option("EXPERIMENT", flags.experiment,
+                 "a TOML file, or the name of an experiment that comes with dtool");
+  app.footer(
+      "`-- PROGRAM ARGS...` runs that program instead of the bundled trainer, once a process, with "
+      "MASTER_ADDR,\n"
+      "MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, DTOOL_RUN_ID, "
+      "DTOOL_MACHINE_ID,\n"
+      "DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it runs on this machine.");
+  add_host_options(app, flags.hosts);
+  app.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
+      ->type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
+      ->check(CLI::IsMember(launcher_names()));
+  app.add_option("--distributed_ip_and_port", flags.listener,
+                 "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
+  app.add_option("--config_kwargs", flags.config_kwargs,
+                 R"(merged into the experiment: '{"train":{"epochs":3}}')")
+      ->type_name("JSON");
+  add_whole_number(app, "-s,--seed", flags.seed, "the same on every machine (random, and recorded)")
+      ->check(must_be_seed);
+  add_environment_flags(app, flags.environment);
+  app.add_option("--code_path,--allenact_path", flags.code_path,
+                 "where the current folder goes on the hosts (its place under the home folder, "
+                 "else ~/NAME)")
+      ->type_name("PATH");
+  app.add_option("--output_dir", flags.output_dir,
+                 "on the hosts (experiment_output, in the code folder)")
+      ->type_name("PATH");
+  app.add_option("--extra_tag", flags.extra_tag, "stands in the run's id");
+  app.add_option("--nproc_per_node", flags.nproc_per_node,
+                 "processes a machine; auto: its GPUs, else 1 (auto)");
+  app.add_option("--on_failure", flags.on_failure,
+                 "stop: when one machine fails, the others' processes are ended; or leave (stop)")
+      ->type_name("stop|leave")
+      ->check(CLI::IsMember({"stop", "leave"}));
+  add_whole_number(app, "--max_restarts", flags.max_restarts,
+                   "after a failure start the whole run again, so often at most (0)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000));
+  app.add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
+      ->type_name("VAR[=VALUE]")
+      ->allow_extra_args(false);
+  app.add_option("--env_file", flags.env_files,
+                 "a file of lines VAR=VALUE, for values that nobody else may see; repeatable")
+      ->type_name("FILE")
+      ->check(must_not_be_empty)
+      ->allow_extra_args(false);
+  app.add_option("--exclude", flags.excludes, "files not to send; repeatable")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  const auto no_sync = app.add_flag("--no_sync", flags.no_sync, "do not send the current folder");
+  app.add_flag("--relay", flags.relay,
+               "hosts pass the current folder on to hosts, so that it leaves this machine once")
+      ->excludes(no_sync);
+  app.add_flag("--force", flags.force,
+               "overwrite files in the hosts' code folders that are not from dtool and differ")
+      ->excludes(no_sync);
+  app.add_flag("--follow", flags.follow,
+               "print all machines' logs until the run ends, and return 0 or 1 as it went");
+  app.add_flag("--dry_run", flags.dry_run, "say what would run where, and touch nothing");
+}
+
+void apply_settings(const Settings& settings, RunFlags& flags) {
+  const auto use = [](std::string& flag, const std::optional<std::string>& setting,
+                      const char* otherwise) {
+    if (flag.empty()) flag = setting.value_or(otherwise);
+  };
+  use(flags.code_path, settings.code_path, "");
+  use(flags.output_dir, settings.output_dir, "experiment_output");
+  use(flags.nproc_per_node, settings.nproc_per_node, "auto");
+  flags.relay = flags.relay || settings.relay.value_or(false);
+  flags.excludes.insert(flags.excludes.end(), settings.exclude.begin(), settings.exclude.end());
+}
+
+}  // namespace dtool::cli

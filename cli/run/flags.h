@@ -1,0 +1,50 @@
+// What `dtool run` can be told: its flags, and the settings behind them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/host_options.h"
+#include "cli/run/environment/environment.h"
+#include "cli/settings.h"
+
+namespace CLI {
+class App;
+}
+
+namespace dtool::cli {
+
+/// The flags, as typed; empty where one was not given.
+struct RunFlags {
+  HostOptions hosts;
+  std::string launcher;
+  std::string experiment;
+  std::string listener = "auto";
+  std::string config_kwargs;
+  std::optional<std::uint64_t> seed;
+  EnvironmentFlags environment;
+  std::string code_path;
+  std::string output_dir;
+  std::string extra_tag;
+  std::string nproc_per_node;
+  std::string on_failure;
+  std::optional<int> max_restarts;
+  std::vector<std::string> exports;
+  std::vector<std::string> env_files;
+  std::vector<std::string> excludes;
+  bool no_sync = false;
+  bool relay = false;
+  bool force = false;
+  bool follow = false;
+  bool dry_run = false;
+};
+
+/// Adds them to the command, with its EXPERIMENT.
+void add_run_flags(CLI::App& app, RunFlags& flags);
+
+/// Fills what was not given from the settings, else with the defaults.
+void apply_settings(const Settings& settings, RunFlags& flags);
+
+}  // namespace dtool::cli

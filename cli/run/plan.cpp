@@ -1,0 +1,85 @@
+#include "cli/run/plan.h"
+
+#include <fmt/format.h>
+
+#include "cli/jobs.h"
+#include "cli/run/environment/assignments.h"
+#include "cli/scripts.h"
+#include "ssh/quote.h"
+
+namespace dtool::cli {
+namespace {
+
+std::string address_and_port(const std::string& address, std::uint16_t port) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, port);
+}
+
+std::string folder_of_run(const RunPlan& plan, const MachinePlan& machine) {
+  const std::string base = ssh::is_anchored(plan.output_dir)
+                               ? plan.output_dir
+                               : machine.code_folder + "/" + plan.output_dir;
+  return base + "/" + plan.run_id;
+}
+
+}  // namespace
+
+void number_ranks(RunPlan& plan) {
+  plan.world_size = 0;
+  for (MachinePlan& machine : plan.machines) {
+    machine.first_rank = plan.world_size;
+    plan.world_size += machine.processes;
+  }
+}
+
+std::string listener_of(const RunPlan& plan) {
+  return address_and_port(plan.listener, plan.port);
+}
+
+std::string coordinator_of(const RunPlan& plan) {
+  return plan.coordinator_port == 0 ? "" : address_and_port(plan.listener, plan.coordinator_port);
+}
+
+std::string run_output_folder(const RunPlan& plan) {
+  return folder_of_run(plan, plan.machines.front());
+}
+
+std::string output_folder(const RunPlan& plan, const MachinePlan& machine) {
+  const std::string folder = folder_of_run(plan, machine);
+  return machine.part.empty() ? folder : folder + "/" + machine.part;
+}
+
+ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine) {
+  ssh::ScreenJob job;
+  job.run_id = plan.run_id;
+  if (machine.leader == Leader::screen)
+    job.session = fmt::format("dtool_{}_machine{}", plan.run_id, machine.id);
+  job.state_folder = state_folder(plan.run_id, machine.id);
+  job.host = to_line(machine.identity);
+  job.log = fmt::format("{}/machine{}.log", output_folder(plan, machine), machine.id);
+  return job;
+}
+
+std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
+  std::vector<std::string> processes;
+  for (const MachinePlan& each : plan.machines) processes.push_back(std::to_string(each.processes));
+  std::string text =
+      assign_path("code", machine.code_folder) +
+      assign_path("output", output_folder(plan, machine)) + assign("listener", plan.listener) +
+      assign("port", std::to_string(plan.port)) + assign("listener_and_port", listener_of(plan)) +
+      assign("place", std::to_string(machine.id)) + assign_array("processes_of", processes) +
+      assign("seed", std::to_string(plan.seed)) +
+      assign("max_restarts", std::to_string(plan.max_restarts)) +
+      assign("git_commit", plan.git_commit) + assign("trainer", machine.trainer) +
+      assign_array("program", plan.program);
+  std::vector<std::string> exported;
+  text += "export_variables() {\n  :\n";
+  for (const auto& [name, value] : plan.variables) {
+    text += fmt::format("  export {}={}\n", name, ssh::quote(value));
+    exported.push_back(name);
+  }
+  text.append("}\n").append(scripts::kWords);
+  return text + environment_script(plan.environment, exported);
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,249 @@
+// `dtool run`: looks at the hosts, sends the code tree, records the killfile, starts one screen
+// session a machine.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/host_options.h"
+#include "cli/jobs.h"
+#include "cli/launchers/launcher.h"
+#include "cli/run/check.h"
+#include "cli/run/code_tree.h"
+#include "cli/run/environment/exports.h"
+#include "cli/run/experiment.h"
+#include "cli/run/flags.h"
+#include "cli/run/listener.h"
+#include "cli/run/plan.h"
+#include "cli/run/report.h"
+#include "cli/run/start.h"
+#include "ssh/fleet.h"
+#include "ssh/machine/random_hex.h"
+
+namespace dtool::cli {
+namespace {
+
+class RunAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  void refuse_others_flags() const;
+  void make_plan(const Invocation& invocation, const Targets& targets);
+  bool needs_code() const;
+  std::string code_folder_on(const ssh::Host& host) const;
+  bool wants_sync() const;
+  std::vector<std::string> code_folders(const Targets& targets) const;
+  Needs needs(const std::vector<std::string>& code_folders) const;
+  bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
+  bool judge(const std::vector<Checked>& checked, RunReport& report, Console& console,
+             ssh::Remote& remote) const;
+
+  std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
+  const Launcher* launcher_ = nullptr;  ///< the one that is used
+  std::vector<std::pair<const Launcher*, const CLI::Option*>> own_options_;  ///< of one launcher
+  RunFlags flags_;
+  RunPlan plan_;
+  std::string what_;  ///< the experiment's or the program's name
+  bool experiment_is_shipped_ = false;
+};
+
+void RunAction::add_options(CLI::App& app) {
+  add_run_flags(app, flags_);
+  for (const auto& launcher : launchers_) {
+    const std::size_t before = app.get_options().size();
+    launcher->add_options(app);
+    const std::vector<CLI::Option*> options = app.get_options();
+    for (std::size_t i = before; i < options.size(); ++i) {
+      options[i]->group(std::string(launcher->title()));
+      own_options_.emplace_back(launcher.get(), options[i]);
+    }
+  }
+}
+
+void RunAction::refuse_others_flags() const {
+  for (const auto& [launcher, option] : own_options_) {
+    if (launcher != launcher_ && option->count() > 0)
+      throw UsageError(fmt::format("{} goes with --launcher {}, and this run uses {}",
+                                   option->get_name(), launcher->name(), launcher_->name()));
+  }
+}
+
+/// The bundled trainer with an experiment that came with dtool needs nothing of the current folder.
+bool RunAction::needs_code() const {
+  return !plan_.program.empty() || !experiment_is_shipped_;
+}
+
+std::string RunAction::code_folder_on(const ssh::Host& host) const {
+  const bool anywhere = !needs_code() && !host.is_local && flags_.code_path.empty();
+  return anywhere ? "~/dtool_runs" : code_folder(host, flags_.code_path);
+}
+
+bool RunAction::wants_sync() const {
+  return !flags_.no_sync && needs_code();
+}
+
+void RunAction::make_plan(const Invocation& invocation, const Targets& targets) {
+  plan_.launcher = launcher_->name();
+  plan_.program = invocation.program;
+  launcher_->place(flags_, targets, plan_);
+  const int machines = static_cast<int>(plan_.machines.size());
+  if (!flags_.experiment.empty()) {
+    const Experiment experiment =
+        read_experiment(flags_.experiment, flags_.config_kwargs, machines);
+    plan_.experiment_toml = experiment.toml;
+    experiment_is_shipped_ = experiment.is_shipped;
+    what_ = experiment.name;
+  } else if (plan_.program.empty()) {
+    throw UsageError("nothing to run was named",
+                     "dtool run digits trains the experiment that comes with dtool; dtool run -- "
+                     "PROGRAM runs any program");
+  } else {
+    check_config_kwargs(flags_.config_kwargs, machines);
+    what_ = std::filesystem::path(plan_.program.front()).filename();
+  }
+  if (flags_.nproc_per_node != "auto") parse_processes(flags_.nproc_per_node);
+  plan_.run_id = make_run_id(flags_.extra_tag.empty() ? what_ : what_ + "_" + flags_.extra_tag);
+  plan_.token = ssh::random_hex(16);
+  // What every library takes as a seed.
+  plan_.seed = flags_.seed.value_or(std::random_device()() & 0x7fffffffU);
+  plan_.on_failure = flags_.on_failure == "leave" ? OnFailure::leave : OnFailure::stop;
+  plan_.max_restarts = flags_.max_restarts.value_or(0);
+  if (plan_.on_failure == OnFailure::leave && plan_.max_restarts > 0)
+    throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
+                     "leave --on_failure away");
+  plan_.environment = make_environment(flags_.environment, invocation.settings.all());
+  check_torchrun(plan_.environment, plan_.program);
+  plan_.output_dir = flags_.output_dir;
+  plan_.variables.assign(invocation.settings.all().environment.begin(),
+                         invocation.settings.all().environment.end());
+  for (const std::string& file : flags_.env_files) {
+    for (auto& variable : read_env_file(file)) plan_.variables.push_back(std::move(variable));
+  }
+  for (const std::string& text : flags_.exports) plan_.variables.push_back(parse_export(text));
+  if (flags_.listener != "auto") {
+    const ListenerAddress listener = parse_listener(flags_.listener, targets);
+    plan_.listener = listener.address;
+    plan_.port = listener.port;
+  }
+  for (MachinePlan& machine : plan_.machines) machine.code_folder = code_folder_on(machine.host);
+}
+
+std::vector<std::string> RunAction::code_folders(const Targets& targets) const {
+  std::vector<std::string> folders;
+  for (const ssh::Host& host : targets.hosts) folders.push_back(code_folder_on(host));
+  return folders;
+}
+
+Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
+  Needs needs;
+  needs.run_id = plan_.run_id;
+  needs.code_folders = code_folders;
+  needs.code_must_exist = flags_.no_sync && !plan_.program.empty();
+  needs.environment = wants_sync() ? without_sent(plan_.environment) : plan_.environment;
+  needs.trainer = plan_.program.empty();
+  if (needs.trainer) needs.experiment_toml = plan_.experiment_toml;
+  needs.rsync = wants_sync();
+  needs.port = plan_.port;
+  needs.machines = static_cast<int>(plan_.machines.size());
+  launcher_->add_needs(plan_, needs);
+  return needs;
+}
+
+bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report, Console& console,
+                      ssh::Remote& remote) const {
+  std::vector<ssh::HostResult> results;
+  std::vector<ssh::Host> at_risk;
+  for (const Checked& each : checked) {
+    results.push_back(each.result);
+    if (each.logout_kills) at_risk.push_back(each.result.host);
+  }
+  if (!at_risk.empty()) {
+    console.note(fmt::format(
+        "{}: the system ends what you leave running at logout; to keep it: loginctl enable-linger",
+        fold_hosts(at_risk)));
+  }
+  if (!report.all_well(results, "looking at the hosts")) return false;
+  if (!checked.front().experiment_fault.empty()) {
+    discard_run_folders(remote, plan_.run_id);
+    throw UsageError(fmt::format("experiment {}: {}", what_, checked.front().experiment_fault));
+  }
+  return true;
+}
+
+/// Of the machines whose session runs on the host that is reached: a scheduler's nodes may be asked
+/// after from any of its log-in hosts.
+void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
+  for (MachinePlan& machine : plan.machines) {
+    if (machine.leader != Leader::screen) continue;
+    for (const Checked& each : checked) {
+      if (each.result.host == machine.host) machine.identity = each.identity;
+    }
+  }
+}
+
+/// Looks at the hosts and sends them the code, each as soon as it has been looked at.
+bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& remote,
+                           const Targets& targets) {
+  std::optional<tree_sync::Tree> tree;
+  std::optional<CodePush> push;
+  const std::vector<std::string> folders = code_folders(targets);
+  if (wants_sync()) {
+    tree = read_code_tree(flags_.excludes, flags_.output_dir, flags_.env_files);
+    plan_.git_commit = commit_of_code_tree(flags_.output_dir);
+    const auto relay = flags_.relay ? tree_sync::Relay::yes : tree_sync::Relay::no;
+    const auto foreign = flags_.force ? tree_sync::Foreign::overwrite : tree_sync::Foreign::refuse;
+    push.emplace(console, remote.hosts(), *tree, folders, relay, foreign);
+  }
+  const std::vector<Checked> checked =
+      check_hosts(console, remote, needs(folders), push ? &push->steps() : nullptr);
+  const bool is_complete = judge(checked, report, console, remote) &&
+                           launcher_->complete(console, flags_, targets, checked, plan_);
+  if (is_complete) take_identities(checked, plan_);
+  return is_complete && (!push || report.all_well(push->finish(remote), "sending the code"));
+}
+
+int RunAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  apply_settings(invocation.settings.all(), flags_);
+  launcher_ = &choose_launcher(launchers_, flags_);
+  refuse_others_flags();
+  const Targets targets = launcher_->reach(flags_, invocation.settings.all());
+  make_plan(invocation, targets);
+  if (wants_sync()) require_code_tree();
+  if (flags_.dry_run) {
+    RunPlan shown = plan_;
+    shown.variables = without_values(plan_.variables);
+    show_plan(console, shown, *launcher_,
+              {what_, flags_.listener, flags_.nproc_per_node, wants_sync()});
+    return kAllWell;
+  }
+
+  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  RunReport report(console, plan_.run_id);
+  const bool is_ready = make_ready(report, console, *remote, targets);
+  if (!is_ready || remote->interrupted()) {
+    discard_run_folders(*remote, plan_.run_id);
+    console.note("nothing was started");
+    return report.end(nlohmann::json::object(), remote->interrupted() ? kInterrupted : kNotDone);
+  }
+  const killfiles::Killfile killfile = record_or_discard(console, *remote, plan_.run_id, [&] {
+    return record_run(plan_, what_, without_values(invocation.command_line), targets.connect);
+  });
+  return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
+                   flags_.follow ? Follow::yes : Follow::no, report);
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_run() {
+  return std::make_unique<RunAction>();
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,44 @@
+#include "cli/run/sending_progress.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+namespace dtool::cli {
+namespace {
+
+double megabytes(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / 1e6;
+}
+
+}  // namespace
+
+void SendingProgress::sent(std::size_t host, const ssh::Transferred& what, Clock::time_point now) {
+  if (!begun_) begun_ = now;
+  hosts_.at(host).sent = what;
+}
+
+void SendingProgress::done(std::size_t host) {
+  hosts_.at(host).is_done = true;
+}
+
+std::string SendingProgress::line(Clock::time_point now) const {
+  std::size_t done = 0;
+  std::uint64_t sent = 0;
+  std::optional<std::uint64_t> all = 0;
+  for (const Host& host : hosts_) {
+    if (host.is_done) ++done;
+    sent += host.sent.bytes;
+    const auto expected = host.is_done ? host.sent.bytes : host.sent.all;
+    all = all && expected ? std::optional(*all + *expected) : std::nullopt;
+  }
+  std::string line =
+      fmt::format("sending the code: {} of {} hosts, {:.1f}", done, hosts_.size(), megabytes(sent));
+  line += all && *all > 0 ? fmt::format(" of {:.1f} MB ({} %)", megabytes(*all), 100 * sent / *all)
+                          : " MB";
+  const std::chrono::duration<double> seconds = now - begun_.value_or(now);
+  if (seconds.count() >= 1) line += fmt::format(", {:.1f} MB/s", megabytes(sent) / seconds.count());
+  return line;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,146 @@
+#include "cli/run/start.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/host_options.h"
+#include "cli/jobs.h"
+#include "cli/logs/follow.h"
+#include "cli/recorded.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+/// Some machine did not start: a distributed run cannot go on without it, so the others are ended.
+/// `started` is how the starts went.
+int give_up(Console& console, ssh::Remote& remote, const std::vector<ssh::HostResult>& started,
+            const killfiles::Killfile& killfile, RunReport& report) {
+  const bool have_answered = std::ranges::all_of(started, [](const ssh::HostResult& each) {
+    return each.failure == ssh::Failure::none || each.failure == ssh::Failure::not_started;
+  });
+  const Starts starts = have_answered ? Starts::have_answered : Starts::may_come;
+  const auto file = killfiles::path_of(killfile_folder(), killfile.run_id);
+  const KillReport ended =
+      end_run(console, remote, killfile, std::chrono::seconds(5), file, starts);
+  if (ended.none_left) {
+    forget_run(remote, killfile, file);
+    console.note("what had been started was ended again");
+    return kSomeFailed;
+  }
+  report.all_well(ended.results, "ending what had been started");
+  console.fail("something may still run", fmt::format("dtool kill {}", killfile.run_id));
+  return kSomeFailed;
+}
+
+/// The scheduler's id of the run, where it was given to one.
+void record_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile& killfile) {
+  for (const ssh::HostResult& result : results) {
+    const auto job = ssh::find_answer(ssh::read_answers(result.out), "job");
+    if (!job) continue;
+    killfile.job = *job;
+    killfiles::write(killfile_folder(), killfile);
+    return;
+  }
+}
+
+int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
+              RunReport& report) {
+  const auto [results, cause] = follow_logs(console, remote, killfile);
+  if (remote.interrupted()) {
+    console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
+    return kInterrupted;
+  }
+  if (report.all_well(results, killfile.run_id))
+    console.note(fmt::format("{}: ended well on {}",
+                             console.styled_error(Style::bold, killfile.run_id),
+                             fold_hosts(remote.hosts())));
+  report.tell_cause(cause);
+  const bool is_on_one = machines_by_host(remote.hosts(), killfile).size() == 1;
+  std::filesystem::path outputs = killfile.machines.front().output_folder;
+  // A run for each of several seeds has their folders side by side.
+  if (is_on_one && killfile.machines.back().output_folder != outputs)
+    outputs = outputs.parent_path();
+  console.note(fmt::format("outputs: {}{}\nforget:  dtool kill {} --delete", outputs.string(),
+                           is_on_one ? "" : " on each", killfile.run_id));
+  return exit_code_of(results, remote);
+}
+
+/// Over the connections that there are, where each is one machine's.
+int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
+               const ssh::ConnectOptions& connect, RunReport& report) {
+  if (remote.hosts().size() == killfile.machines.size())
+    return follow_on(console, remote, killfile, report);
+  std::vector<ssh::Host> hosts;
+  for (const killfiles::Machine& machine : killfile.machines)
+    hosts.push_back(ssh::parse_host(machine.host));
+  const auto machines = ssh::make_fleet(hosts, connect);
+  return follow_on(console, *machines, killfile, report);
+}
+
+}  // namespace
+
+killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
+                               const std::vector<std::string>& command_line,
+                               const ssh::ConnectOptions& connect) {
+  killfiles::Killfile killfile;
+  killfile.run_id = plan.run_id;
+  killfile.created = utc_now();
+  killfile.launcher = launcher_name();
+  killfile.command_line = command_line;
+  killfile.what = what;
+  killfile.seed = plan.seed;
+  if (!plan.listener.empty()) killfile.distributed_ip_and_port = listener_of(plan);
+  killfile.nproc_per_node = plan.machines.front().processes;
+  killfile.code_path = plan.machines.front().code_folder;
+  killfile.on_failure = plan.on_failure == OnFailure::stop ? "stop" : "leave";
+  killfile.max_restarts = plan.max_restarts;
+  killfile.launched_by = plan.launcher;
+  killfile.coordinator = coordinator_of(plan);
+  record_connection(connect, killfile);
+  for (const MachinePlan& machine : plan.machines) {
+    const ssh::ScreenJob job = name_job(plan, machine);
+    killfile.machines.push_back({machine.id, ssh::to_string(machine.host), job.session,
+                                 job.state_folder, job.log, output_folder(plan, machine),
+                                 machine.identity});
+  }
+  killfiles::write(killfile_folder(), killfile);
+  return killfile;
+}
+
+int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, const RunPlan& plan,
+              killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
+              RunReport& report) {
+  const auto results = start_jobs(console, remote, launcher.jobs(plan), ssh::OldLog::append);
+  record_job(results, killfile);
+  if (remote.interrupted()) {
+    report.all_well(results, "starting");
+    console.fail("interrupted while the run was being started",
+                 fmt::format("dtool kill {} ends what was started", killfile.run_id));
+    return report.end(describe_run(plan, killfile), kInterrupted);
+  }
+  if (!report.all_well(results, "starting"))
+    return report.end(nlohmann::json::object(),
+                      give_up(console, remote, results, killfile, report));
+  console.note(fmt::format("{}: {}", console.styled_error(Style::bold, killfile.run_id),
+                           launcher.started(plan, killfile)));
+  int exit_code = kAllWell;
+  if (follow == Follow::yes) {
+    exit_code = follow_run(console, remote, killfile, connect, report);
+  } else if (!console.json()) {
+    console.note(
+        fmt::format("look:    dtool status {0} --watch\n"
+                    "logs:    dtool logs {0} -f\n"
+                    "end it:  dtool kill {0}",
+                    killfile.run_id));
+  }
+  return console.json() ? report.end(describe_run(plan, killfile), exit_code) : exit_code;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,180 @@
+#include "cli/shell/completion.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/command_line.h"
+
+namespace dtool::cli {
+namespace {
+
+/// The command line as far as it was read: which command, and what the last word belongs to.
+struct Place {
+  const CLI::App* app = nullptr;
+  const CLI::Option* waiting = nullptr;  ///< the flag whose value the last word is
+  std::vector<std::string> positionals;  ///< before the last word
+  std::vector<const CLI::Option*> given;
+  bool is_program = false;  ///< after `--`
+};
+
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* each : app.get_subcommands({})) {
+    if (each->get_name() == name) return each;
+  }
+  return nullptr;
+}
+
+Place read_place(const CLI::App& app, const std::vector<std::string>& words) {
+  Place place;
+  place.app = &app;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string& word = words[i];
+    const CLI::Option* const waiting = std::exchange(place.waiting, nullptr);
+    if (waiting != nullptr) continue;
+    if (word == "--") {
+      place.is_program = true;
+      return place;
+    }
+    if (word.starts_with('-') && word.size() > 1) {
+      const std::string flag = with_known_spelling(word);
+      const CLI::Option* option = place.app->get_option_no_throw(flag.substr(0, flag.find('=')));
+      if (option == nullptr) continue;
+      place.given.push_back(option);
+      const bool has_value = flag.find('=') != flag.npos;
+      if (!has_value && option->get_items_expected_min() > 0) place.waiting = option;
+    } else if (const CLI::App* command = find_command(*place.app, word)) {
+      place.app = command;
+    } else if (place.app != &app || word != "help") {
+      place.positionals.push_back(word);
+    }
+  }
+  return place;
+}
+
+/// The names in `WHEN:{auto,always,never}`, which is how CLI11 tells what IsMember takes.
+std::vector<Candidate> members_of(const std::string& type) {
+  const std::size_t begin = type.find('{');
+  const std::size_t end = type.rfind('}');
+  std::vector<Candidate> members;
+  if (begin == type.npos || end == type.npos) return members;
+  std::string name;
+  for (const char each : type.substr(begin + 1, end - begin - 1) + ",") {
+    if (each != ',') {
+      name += each;
+    } else {
+      members.push_back({std::exchange(name, ""), ""});
+    }
+  }
+  return members;
+}
+
+/// Candidates for the part after the last comma, where values are lists.
+std::vector<Candidate> in_list(std::vector<Candidate> candidates, const std::string& typed) {
+  const std::size_t comma = typed.rfind(',');
+  if (comma == typed.npos) return candidates;
+  for (Candidate& each : candidates) each.word.insert(0, typed.substr(0, comma + 1));
+  return candidates;
+}
+
+/// What the value of an option may be, by the name that --help has for it.
+Completion values_of(const CLI::Option& option, const std::string& typed, const Place& place,
+                     const LiveValues& live) {
+  const std::string type = option.get_type_name();
+  const std::string name =
+      option.get_positional() ? option.get_name() : type.substr(0, type.find(':'));
+  if (type.find('{') != type.npos) return {members_of(type), Files::no};
+  if (name == "RUN") return {live.runs(), Files::no};
+  if (name == "HOSTS") return {in_list(live.hosts(), typed), Files::no};
+  if (name == "EXPERIMENT") return {live.experiments(), Files::yes};
+  if (option.check_lname("machine"))
+    return {
+        in_list(live.machines(place.positionals.empty() ? "" : place.positionals.front()), typed),
+        Files::no};
+  const bool is_file = name == "FILE" || name == "PATH" || name == "DEST" || name == "FOLDER";
+  return {{}, is_file ? Files::yes : Files::no};
+}
+
+/// The positional that comes next: the last one takes several words where it may.
+const CLI::Option* next_positional(const Place& place) {
+  std::size_t before = place.positionals.size();
+  for (const CLI::Option* option : place.app->get_options()) {
+    if (!option->get_positional()) continue;
+    if (option->get_items_expected_max() > 1 || before == 0) return option;
+    --before;
+  }
+  return nullptr;
+}
+
+/// All flags, in the spelling that was begun: `--runs-` goes on as `--runs-on`.
+std::vector<Candidate> flags_of(const Place& place, const std::string& typed) {
+  const bool hyphens = typed.size() > 2 && typed.find('-', 2) != typed.npos;
+  std::vector<Candidate> flags;
+  for (const CLI::Option* option : place.app->get_options()) {
+    const bool repeats = option->get_items_expected_max() > 1;
+    if (!repeats && std::ranges::find(place.given, option) != place.given.end()) continue;
+    for (std::string name : option->get_lnames()) {
+      if (hyphens) std::ranges::replace(name, '_', '-');
+      flags.push_back({"--" + name, option->get_description()});
+    }
+  }
+  return flags;
+}
+
+std::vector<Candidate> commands_of(const CLI::App& app) {
+  std::vector<Candidate> commands;
+  for (const CLI::App* each : app.get_subcommands({}))
+    commands.push_back({each->get_name(), each->get_description()});
+  return commands;
+}
+
+Completion unfiltered(const CLI::App& app, const Place& place, const std::string& typed,
+                      const LiveValues& live) {
+  if (place.is_program) return {{}, Files::yes};
+  if (place.waiting != nullptr) return values_of(*place.waiting, typed, place, live);
+  if (const std::size_t equals = typed.find('='); typed.starts_with("--") && equals != typed.npos) {
+    const CLI::Option* option =
+        place.app->get_option_no_throw(with_known_spelling(typed).substr(0, equals));
+    if (option == nullptr) return {};
+    Completion values = values_of(*option, typed.substr(equals + 1), place, live);
+    for (Candidate& each : values.candidates) each.word.insert(0, typed.substr(0, equals + 1));
+    return values;
+  }
+  if (typed.starts_with('-')) return {flags_of(place, typed), Files::no};
+  if (place.app == &app) return {commands_of(app), Files::no};
+  const CLI::Option* positional = next_positional(place);
+  if (positional != nullptr) return values_of(*positional, typed, place, live);
+  return {flags_of(place, typed), Files::no};
+}
+
+}  // namespace
+
+Completion complete(const CLI::App& app, const std::vector<std::string>& words,
+                    const LiveValues& live) {
+  if (words.empty()) return {commands_of(app), Files::no};
+  const std::string& typed = words.back();
+  const Place place = read_place(app, words);
+  Completion completion = unfiltered(app, place, typed, live);
+  std::erase_if(completion.candidates,
+                [&typed](const Candidate& each) { return !each.word.starts_with(typed); });
+  if (place.waiting == nullptr && place.app != &app) {
+    // A run that was named is not named again.
+    std::erase_if(completion.candidates, [&place](const Candidate& each) {
+      return std::ranges::find(place.positionals, each.word) != place.positionals.end();
+    });
+  }
+  return completion;
+}
+
+std::string to_lines(const Completion& completion) {
+  std::string lines;
+  for (const Candidate& each : completion.candidates) {
+    // What a line or a tab is in would be read as two.
+    if (each.word.find_first_of("\t\n") != each.word.npos) continue;
+    std::string about = each.about;
+    std::ranges::replace(about, '\n', ' ');
+    lines += each.word + (about.empty() ? "" : "\t" + about) + "\n";
+  }
+  return lines + (completion.files == Files::yes ? ":files\n" : "");
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,192 @@
+// `dtool attach`: the live session of one machine of a run, in this terminal; where that session
+// has no terminal of its own, its log.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/fetch/fetch_plan.h"
+#include "cli/flag_values.h"
+#include "cli/host_options.h"
+#include "cli/logs/log_follow.h"
+#include "cli/recorded.h"
+#include "cli/scripts.h"
+#include "cli/watch/raw_terminal.h"
+#include "ssh/fanout/terminal_link.h"
+#include "ssh/fleet.h"
+#include "ssh/quote.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+/// Where a job stands: one of these, or none where there is no trace of it.
+struct Job {
+  std::string session;           ///< as screen -x takes it
+  bool is_in_tmux = false;       ///< where screen is missing
+  bool has_no_terminal = false;  ///< where tmux is missing, too
+  std::string ended;             ///< how, in words
+};
+
+ssh::Command find_command(const killfiles::Machine& machine) {
+  std::string text(ssh::answer_function());
+  text += fmt::format("state={}\nsession={}\n", ssh::quote_path(machine.state_folder),
+                      ssh::quote(machine.session));
+  return ssh::bash(text.append(scripts::kFind_session));
+}
+
+Job read_job(const ssh::HostResult& result) {
+  const auto answers = ssh::read_answers(result.out);
+  Job job;
+  job.session = ssh::find_answer(answers, "session").value_or("");
+  job.is_in_tmux = ssh::find_answer(answers, "tmux").has_value();
+  job.has_no_terminal = ssh::find_answer(answers, "no_terminal").has_value();
+  const auto exit_code = ssh::find_answer(answers, "exit_code");
+  if (exit_code) job.ended = "has ended with exit code " + *exit_code;
+  if (ssh::find_answer(answers, "killed")) job.ended = "was ended by dtool kill";
+  return job;
+}
+
+bool speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string text(value);
+    return text.find("UTF-8") != text.npos || text.find("utf8") != text.npos;
+  }
+  return false;
+}
+
+/// A host often does not know the newest kinds of terminals.
+std::string attach_line(const killfiles::Machine& machine, const Job& job) {
+  const std::string show =
+      job.is_in_tmux
+          ? fmt::format("unset TMUX; cd {} && exec tmux {}-S tmux attach-session",
+                        ssh::quote_path(machine.state_folder), speaks_utf8() ? "-u " : "")
+          : fmt::format("exec screen {}-x {}", speaks_utf8() ? "-U " : "", ssh::quote(job.session));
+  return "exec bash -c " + ssh::quote(
+                               "! command -v infocmp > /dev/null || infocmp > /dev/null "
+                               "2>&1 || export TERM=xterm-256color; " +
+                               show);
+}
+
+/// What screen would have undone in the terminal had its connection not been lost: colours, a
+/// hidden cursor, keys of the application, the mouse, the alternate screen.
+constexpr const char* kResetTerminal =
+    "\x1b[0m\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?2004l\x1b[?1049l";
+
+class AttachAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  std::size_t choose(const killfiles::Killfile& killfile) const;
+  int show_log(Console& console, const Targets& targets, killfiles::Killfile killfile,
+               std::size_t place) const;
+
+  HostOptions hosts_;
+  std::string run_;
+  std::optional<int> machine_;
+};
+
+void AttachAction::add_options(CLI::App& app) {
+  app.add_option("RUN", run_, "a run id, or the beginning of one; the newest if left out");
+  add_whole_number(app, "--machine", machine_,
+                   "the machine's id; may be left out where there is one")
+      ->type_name("I");
+  add_connect_options(app, hosts_);
+}
+
+std::size_t AttachAction::choose(const killfiles::Killfile& killfile) const {
+  if (machine_) return choose_machines(killfile, {*machine_}).front();
+  if (killfile.machines.size() == 1) return 0;
+  throw UsageError(fmt::format("{} has {} machines", killfile.run_id, killfile.machines.size()),
+                   fmt::format("name one: --machine {}", killfile.machines.front().id));
+}
+
+/// What there is instead of a terminal: the end of the machine's log, and what comes.
+int AttachAction::show_log(Console& console, const Targets& targets, killfiles::Killfile killfile,
+                           std::size_t place) const {
+  constexpr std::uint64_t kLines = 50;
+  killfile.machines = {killfile.machines[place]};
+  const auto remote = ssh::make_fleet({targets.hosts[place]}, targets.connect);
+  FollowedLogs output(console, killfile, Fold::no, kLines);
+  ssh::RunOptions options;
+  options.keep_output = ssh::KeepOutput::no;
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  std::vector<ssh::HostResult> results = remote->run(output.tasks(), output, options);
+  output.finish();
+  output.explain(results);
+  if (remote->interrupted()) return kInterrupted;
+  if (results.front().failure == ssh::Failure::none) return kAllWell;  // the run has ended
+  report_failures(console, results, "following the log of " + killfile.run_id);
+  return kSomeFailed;
+}
+
+int AttachAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  if (console.json()) throw UsageError("dtool attach shows a terminal and has nothing for --json");
+  require_terminal();
+  const killfiles::Killfile killfile = recorded_run(run_);
+  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
+  const std::size_t place = choose(killfile);
+  const killfiles::Machine& machine = killfile.machines[place];
+  const std::string name = fmt::format("machine{} of {}", machine.id, killfile.run_id);
+  const std::string hint = "dtool logs " + killfile.run_id;
+
+  std::optional<ssh::TerminalLink> link(std::in_place, targets.hosts[place], targets.connect);
+  const auto failed = [&](const ssh::HostResult& result, const std::string& doing) {
+    report_failures(console, {result}, doing);
+    return link->interrupted() ? kInterrupted : kSomeFailed;
+  };
+  const ssh::HostResult first = link->run(find_command(machine));
+  if (!first.ok()) return failed(first, "looking for " + name);
+  const Job job = read_job(first);
+  if (job.session.empty() && !job.is_in_tmux && !job.has_no_terminal) {
+    console.fail(fmt::format("{} {}", name, job.ended.empty() ? "has no session" : job.ended),
+                 hint);
+    return kSomeFailed;
+  }
+  bool left_well = true;
+  if (job.has_no_terminal) {
+    link.reset();  // following a log is work for a fleet's connection
+    console.note(fmt::format(
+        "{} has no terminal, since neither screen nor tmux was there when it started: its log "
+        "follows; Ctrl-c leaves it running",
+        name));
+    const int code = show_log(console, targets, killfile, place);
+    if (code != kAllWell) return code;
+    link.emplace(targets.hosts[place], targets.connect);
+  } else {
+    console.note(fmt::format("{}: Ctrl-a d leaves it running, Ctrl-c would interrupt it", name));
+    ssh::HostResult shown;
+    {
+      const RawTerminal raw;
+      shown = link->run_in_terminal(attach_line(machine, job), raw.terminal());
+    }
+    if (shown.failure != ssh::Failure::none) {
+      console.steer(To::err, kResetTerminal);
+      return failed(shown, "attaching to " + name);
+    }
+    left_well = shown.exit_code == 0;
+  }
+  const ssh::HostResult last = link->run(find_command(machine));
+  if (!last.ok()) return failed(last, "looking for " + name);
+  const Job now = read_job(last);
+  console.note(now.ended.empty() ? name + ": detached, it goes on"
+                                 : fmt::format("{} {}\nhint: {}", name, now.ended, hint));
+  return left_well || !now.ended.empty() ? kAllWell : kSomeFailed;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_attach() {
+  return std::make_unique<AttachAction>();
+}
+
+}  // namespace dtool::cli

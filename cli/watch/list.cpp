@@ -1,0 +1,200 @@
+// `dtool list`: recorded runs, newest first, and with --state how each of them is.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/host_options.h"
+#include "cli/host_output.h"
+#include "cli/recorded.h"
+#include "cli/watch/run_states.h"
+#include "ssh/fleet.h"
+#include "ssh/host.h"
+
+namespace dtool::cli {
+namespace {
+
+/// A list is wanted at once: hosts that are switched off must not hold it back for long.
+constexpr double kConnectSeconds = 3;
+/// Likewise a host whose disk hangs.
+constexpr std::chrono::seconds kPatience{20};
+
+std::string hosts_of(const killfiles::Killfile& killfile) {
+  std::vector<ssh::Host> hosts;
+  for (const killfiles::Machine& machine : killfile.machines)
+    hosts.push_back(ssh::parse_host(machine.host));
+  return fold_hosts(hosts);
+}
+
+Style style_of(const std::vector<MachineStatus>& machines) {
+  const auto has = [&machines](auto is) {
+    return std::any_of(machines.begin(), machines.end(), is);
+  };
+  if (has([](const MachineStatus& each) { return !each.is_well(); })) return Style::red;
+  const bool runs =
+      has([](const MachineStatus& each) { return each.state == MachineState::running; });
+  return runs ? Style::green : Style::plain;
+}
+
+/// What the hosts answered; without --state nothing.
+struct Answers {
+  std::vector<std::vector<MachineStatus>> states;  ///< one list a run, empty: not asked
+  std::vector<ssh::HostResult> results;            ///< one a host
+  bool interrupted = false;
+};
+
+class ListAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  Answers ask(Invocation& invocation, const std::vector<killfiles::Killfile>& runs) const;
+  void show(Console& console, const std::vector<killfiles::Killfile>& runs,
+            const Answers& answers) const;
+  void show_json(Console& console, const std::vector<killfiles::Listed>& listed,
+                 const Answers& answers) const;
+
+  HostOptions hosts_;
+  bool state_ = false;
+};
+
+void ListAction::add_options(CLI::App& app) {
+  auto* const state = app.add_flag("--state", state_, "ask all their hosts how each run is");
+  add_connect_options(app, hosts_);
+  for (const char* const flag :
+       {"--connect_timeout", "--width", "--ssh_cmd", "--ssh_program", "--ask"})
+    app.get_option(flag)->needs(state);
+  app.get_option("--connect_timeout")
+      ->description(fmt::format("seconds to wait for a connection ({})", kConnectSeconds));
+}
+
+Answers ListAction::ask(Invocation& invocation,
+                        const std::vector<killfiles::Killfile>& runs) const {
+  HostOptions options = hosts_;
+  if (options.connect_timeout == 0) options.connect_timeout = kConnectSeconds;
+  std::vector<Targets> targets;
+  Answers answers;
+  for (const killfiles::Killfile& run : runs) {
+    // AllenAct's killfiles tell nothing but sessions' names.
+    const bool can_be_asked = !run.run_id.empty();
+    targets.push_back(can_be_asked ? recorded_targets(run, options, invocation.settings.users())
+                                   : Targets());
+    answers.states.emplace_back(targets.back().hosts.size());
+  }
+  for (const HostsOfRuns& hosts : group_hosts(targets)) {
+    const auto remote = ssh::make_fleet(hosts.targets.hosts, hosts.targets.connect);
+    ProgressListener listener(invocation.console, hosts.targets.hosts, "answered");
+    ssh::RunOptions run_options;
+    run_options.timeout = kPatience;
+    run_options.on_interrupt = ssh::OnInterrupt::leave;
+    const auto results = remote->run(state_tasks(runs, hosts), listener, run_options);
+    read_states(runs, hosts, results, answers.states);
+    answers.results.insert(answers.results.end(), results.begin(), results.end());
+    answers.interrupted = remote->interrupted();
+    if (answers.interrupted) break;
+  }
+  invocation.console.progress("");
+  return answers;
+}
+
+void ListAction::show(Console& console, const std::vector<killfiles::Killfile>& runs,
+                      const Answers& answers) const {
+  std::vector<std::string> states;
+  std::size_t id_width = 3;
+  std::size_t state_width = 5;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    id_width = std::max(id_width, runs[i].run_id.size());
+    if (!state_) continue;
+    states.push_back(answers.states[i].empty() ? "unknown" : states_text(answers.states[i]));
+    state_width = std::max(state_width, states.back().size());
+  }
+  const auto row = [&](std::string_view id, std::string_view started, std::string_view machines) {
+    return fmt::format("{:<{}}  {:<20}  {:>8}  ", id, id_width, started, machines);
+  };
+  const std::string state_title = state_ ? fmt::format("{:<{}}  ", "STATE", state_width) : "";
+  console.say(
+      console.styled(Style::bold, row("RUN", "STARTED", "MACHINES") + state_title + "HOSTS"));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::string line =
+        row(runs[i].run_id, runs[i].created, std::to_string(runs[i].machines.size()));
+    if (state_) {
+      line += console.styled(style_of(answers.states[i]),
+                             fmt::format("{:<{}}", states[i], state_width)) +
+              "  ";
+    }
+    console.say(line + hosts_of(runs[i]));
+  }
+}
+
+void ListAction::show_json(Console& console, const std::vector<killfiles::Listed>& listed,
+                           const Answers& answers) const {
+  nlohmann::json list = nlohmann::json::array();
+  std::size_t place = 0;
+  for (const auto& run : listed) {
+    nlohmann::json entry = {{"killfile", run.file.string()}};
+    if (run.killfile) {
+      entry.update({{"run_id", run.killfile->run_id},
+                    {"created", run.killfile->created},
+                    {"what", run.killfile->what},
+                    {"machines", run.killfile->machines.size()},
+                    {"hosts", hosts_of(*run.killfile)}});
+      if (state_) {
+        std::map<std::string, int> counts;
+        for (const MachineStatus& each : answers.states[place++]) ++counts[state_word(each)];
+        entry["states"] = counts;
+      }
+    } else {
+      entry["error"] = run.error;
+    }
+    list.push_back(std::move(entry));
+  }
+  nlohmann::json document = {{"runs", list}};
+  if (state_) {
+    document["failures"] = nlohmann::json::array();
+    for (const ssh::HostResult& each : answers.results) {
+      if (!each.ok()) document["failures"].push_back(to_json(each));
+    }
+  }
+  console.document(document);
+}
+
+int ListAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  const std::vector<killfiles::Listed> listed = killfiles::list(killfile_folder());
+  std::vector<killfiles::Killfile> runs;
+  for (const auto& each : listed) {
+    if (each.killfile) runs.push_back(*each.killfile);
+  }
+  Answers answers;
+  if (state_) answers = ask(invocation, runs);
+  if (answers.interrupted) return kInterrupted;
+  if (console.json()) {
+    show_json(console, listed, answers);
+  } else if (listed.empty()) {
+    console.note(fmt::format("no run is recorded in {}", killfile_folder().string()));
+  } else {
+    show(console, runs, answers);
+  }
+  bool all_well = report_failures(console, answers.results, "asking after the runs") == 0;
+  for (const auto& each : listed) {
+    if (each.killfile) continue;
+    all_well = false;
+    if (!console.json())
+      console.fail(each.error, "mend it, or remove it if nothing of that run is left");
+  }
+  return all_well ? kAllWell : kSomeFailed;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_list() {
+  return std::make_unique<ListAction>();
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,110 @@
+#include "cli/watch/run_states.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "cli/watch/status_script.h"
+
+namespace dtool::cli {
+namespace {
+
+/// What asks for attention first, after what still runs.
+constexpr std::array kWords = {"running",     "pending",       "failed",    "timed out",
+                               "node failed", "out of memory", "cancelled", "preempted",
+                               "stopped",     "lost",          "killed",    "not started",
+                               "unproven",    "unreachable",   "ended"};
+
+/// A group while it is put together.
+struct Group {
+  HostsOfRuns hosts;
+  std::map<std::string, std::size_t> places;  ///< of hosts, by their names
+};
+
+/// The group of these connection settings, made where there is none.
+Group& group_of(const ssh::ConnectOptions& connect, std::vector<Group>& groups) {
+  for (Group& each : groups) {
+    if (each.hosts.targets.connect == connect) return each;
+  }
+  groups.emplace_back().hosts.targets.connect = connect;
+  return groups.back();
+}
+
+void add_part(const ssh::Host& host, RunPart part, Group& group) {
+  HostsOfRuns& hosts = group.hosts;
+  const auto [at, is_new] = group.places.try_emplace(ssh::to_string(host), hosts.parts.size());
+  if (is_new) {
+    hosts.targets.hosts.push_back(host);
+    hosts.targets.slots.emplace_back();
+    hosts.parts.emplace_back();
+  }
+  hosts.parts[at->second].push_back(part);
+}
+
+std::vector<AskedMachine> asked_machines(const std::vector<killfiles::Killfile>& runs,
+                                         const std::vector<RunPart>& parts) {
+  std::vector<AskedMachine> asked;
+  for (const RunPart& part : parts)
+    asked.push_back({runs[part.run].run_id, runs[part.run].machines[part.machine]});
+  return asked;
+}
+
+}  // namespace
+
+std::vector<HostsOfRuns> group_hosts(const std::vector<Targets>& targets) {
+  std::vector<Group> groups;
+  for (std::size_t run = 0; run < targets.size(); ++run) {
+    if (targets[run].hosts.empty()) continue;
+    Group& group = group_of(targets[run].connect, groups);
+    for (std::size_t machine = 0; machine < targets[run].hosts.size(); ++machine)
+      add_part(targets[run].hosts[machine], {run, machine}, group);
+  }
+  std::vector<HostsOfRuns> hosts;
+  for (Group& each : groups) hosts.push_back(std::move(each.hosts));
+  return hosts;
+}
+
+std::vector<ssh::Task> state_tasks(const std::vector<killfiles::Killfile>& runs,
+                                   const HostsOfRuns& hosts) {
+  std::vector<ssh::Task> tasks;
+  for (const std::vector<RunPart>& parts : hosts.parts)
+    tasks.push_back({tasks.size(), status_command(asked_machines(runs, parts), Detail::brief)});
+  return tasks;
+}
+
+void read_states(const std::vector<killfiles::Killfile>& runs, const HostsOfRuns& hosts,
+                 const std::vector<ssh::HostResult>& results,
+                 std::vector<std::vector<MachineStatus>>& states) {
+  for (std::size_t host = 0; host < results.size(); ++host) {
+    const std::vector<RunPart>& parts = hosts.parts[host];
+    const auto statuses = read_statuses(asked_machines(runs, parts), results[host]);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      states[parts[i].run][parts[i].machine] = statuses[i];
+  }
+}
+
+std::string state_word(const MachineStatus& machine) {
+  if (machine.state == MachineState::exited) return machine.exit_code == 0 ? "ended" : "failed";
+  std::string word(to_string(machine.state));
+  std::ranges::replace(word, '_', ' ');
+  return word;
+}
+
+std::string states_text(const std::vector<MachineStatus>& machines) {
+  std::string text;
+  for (const char* const word : kWords) {
+    const auto count =
+        std::count_if(machines.begin(), machines.end(),
+                      [word](const MachineStatus& each) { return state_word(each) == word; });
+    if (count == 0) continue;
+    if (static_cast<std::size_t>(count) == machines.size()) return word;
+    text += text.empty() ? fmt::format("{} of {} {}", count, machines.size(), word)
+                         : fmt::format(", {} {}", count, word);
+  }
+  return text;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,131 @@
+// `dtool status`: a row for each machine of a recorded run, and why it failed where it did.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/flag_values.h"
+#include "cli/host_options.h"
+#include "cli/recorded.h"
+#include "cli/run/cause.h"
+#include "cli/watch/run_status.h"
+#include "cli/watch/status_headlines.h"
+#include "cli/watch/status_table.h"
+#include "cli/watch/watch.h"
+#include "ssh/fleet.h"
+
+namespace dtool::cli {
+namespace {
+
+/// Tells how many machines have been heard.
+class AnswersCounted : public StatusListener {
+ public:
+  AnswersCounted(Console& console, std::size_t machines) : console_(console), machines_(machines) {}
+
+  void on_status(std::size_t, const ssh::HostResult&, const MachineStatus&) override {
+    console_.progress(fmt::format("answered: {} of {} machines", ++heard_, machines_));
+  }
+
+ private:
+  Console& console_;
+  std::size_t machines_;
+  std::size_t heard_ = 0;
+};
+
+class StatusAction : public Action {
+ public:
+  void add_options(CLI::App& app) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  void show(Console& console, const killfiles::Killfile& killfile,
+            const std::vector<MachineStatus>& machines) const;
+  static void show_json(Console& console, const killfiles::Killfile& killfile,
+                        const std::vector<MachineStatus>& machines);
+
+  HostOptions hosts_;
+  std::string run_;
+  bool watch_ = false;
+  bool each_ = false;
+  double interval_ = 0;  ///< seconds; 0: not given
+};
+
+void StatusAction::add_options(CLI::App& app) {
+  app.add_option("RUN", run_, "a run's id, or the beginning of one; none: the newest run");
+  app.add_flag("--watch", watch_, "again and again until the run ends: in place on a terminal");
+  app.add_option("--interval", interval_, "seconds between two looks with --watch (2)")
+      ->check(must_be_seconds)
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_flag("--each", each_, "a row for each machine, however many there are");
+  add_connect_options(app, hosts_);
+}
+
+void StatusAction::show(Console& console, const killfiles::Killfile& killfile,
+                        const std::vector<MachineStatus>& machines) const {
+  for (const std::string& line : headlines(console, killfile, machines, 0)) console.say(line);
+  const Room room{0, each_ ? 0 : kReadableRows};
+  for (const std::string& line : table(console, machines, room)) console.say(line);
+}
+
+void StatusAction::show_json(Console& console, const killfiles::Killfile& killfile,
+                             const std::vector<MachineStatus>& machines) {
+  nlohmann::json document = {{"run_id", killfile.run_id},
+                             {"created", killfile.created},
+                             {"state", std::string(state_of_run(machines))},
+                             {"exit_code", exit_code_of(machines)},
+                             {"attempt", attempt_of(machines)},
+                             {"max_restarts", killfile.max_restarts},
+                             {"on_failure", killfile.on_failure},
+                             {"coordinator", killfile.coordinator},
+                             {"machines", nlohmann::json::array()}};
+  for (const MachineStatus& each : machines) document["machines"].push_back(to_json(each));
+  if (const auto cause = cause_of(machines)) {
+    document["cause"] = cause->text;
+    document["last_lines"] = cause->lines;
+  }
+  if (const auto progress = progress_of(machines)) document["progress"] = to_json(*progress);
+  console.document(document);
+}
+
+int StatusAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  if (interval_ > 0 && !watch_)
+    throw UsageError("--interval is the pause of --watch", "give --watch as well");
+  if (watch_ && console.json())
+    throw UsageError("--watch with --json would be many documents",
+                     "call dtool status --json again and again");
+  if (watch_ && each_)
+    throw UsageError("--each is for one look, and --watch shows what fits the screen",
+                     "leave one of them out");
+  const killfiles::Killfile killfile = recorded_run(run_);
+  if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
+  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
+  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  if (watch_) {
+    constexpr double kDefaultInterval = 2;
+    const double seconds = interval_ > 0 ? interval_ : kDefaultInterval;
+    return watch(console, *remote, killfile, from_seconds(seconds));
+  }
+  AnswersCounted listener(console, killfile.machines.size());
+  constexpr std::chrono::seconds kPatience{20};
+  const auto machines =
+      ask_machines(*remote, killfile, all_machines(killfile), listener, kPatience);
+  console.progress("");
+  if (remote->interrupted()) return kInterrupted;
+  if (console.json()) {
+    show_json(console, killfile, machines);
+  } else {
+    show(console, killfile, machines);
+  }
+  return exit_code_of(machines);
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_status() {
+  return std::make_unique<StatusAction>();
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,105 @@
+#include "cli/watch/status_headlines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/failures.h"
+#include "cli/run/cause.h"
+#include "cli/terminal_text.h"
+#include "cli/watch/run_status.h"
+
+namespace dtool::cli {
+namespace {
+
+/// Who supervises the run, which attempt this is, and what the supervision cannot see.
+std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
+                                           const std::vector<MachineStatus>& machines) {
+  std::vector<std::string> notes;
+  const bool is_running = std::any_of(machines.begin(), machines.end(), [](const auto& each) {
+    return each.state == MachineState::running;
+  });
+  if (is_running && !killfile.coordinator.empty())
+    notes.push_back(fmt::format("supervised by machine {} ({})", killfile.machines.front().id,
+                                killfile.machines.front().host));
+  const int attempt = attempt_of(machines) + 1;
+  if (killfile.max_restarts > 0 && attempt <= killfile.max_restarts + 1) {
+    notes.push_back(fmt::format("attempt {} of {}", attempt, killfile.max_restarts + 1));
+  } else if (attempt > 1) {
+    notes.push_back(fmt::format("attempt {}", attempt));  // a scheduler counts no restarts of ours
+  }
+  std::map<std::string, std::vector<ssh::Host>> unwatched;
+  for (const MachineStatus& each : machines) {
+    const bool is_watched = each.supervision.empty() || each.supervision == "ok";
+    if (each.state == MachineState::running && !is_watched)
+      unwatched[each.supervision].push_back(each.host);
+  }
+  for (const auto& [why, hosts] : unwatched)
+    notes.push_back(fmt::format("not supervised: {}: {}", fold_hosts(hosts), why));
+  return notes;
+}
+
+/// `epoch 7  step 735  loss 0.0135  samples/s 28639  (2s ago)`
+std::string progress_line(const Progress& progress) {
+  std::string line = fmt::format("step {}", progress.step);
+  if (progress.epoch > 0) line.insert(0, fmt::format("epoch {}  ", progress.epoch));
+  if (progress.loss) line += fmt::format("  loss {:.4f}", *progress.loss);
+  if (progress.samples_per_s) line += fmt::format("  samples/s {:.0f}", *progress.samples_per_s);
+  if (progress.train_success)
+    line += fmt::format("  train success {:.4f}", *progress.train_success);
+  if (progress.validation_success)
+    line += fmt::format("  validation success {:.4f}", *progress.validation_success);
+  return line + fmt::format("  ({} ago)", duration_text(progress.age_s));
+}
+
+}  // namespace
+
+std::string summary(const std::vector<MachineStatus>& machines) {
+  std::vector<std::pair<std::string, std::size_t>> counts;
+  std::size_t running = 0;
+  for (const MachineStatus& each : machines) {
+    if (each.state == MachineState::running) {
+      ++running;
+      continue;
+    }
+    const std::string text = state_text(each);
+    const auto found = std::find_if(counts.begin(), counts.end(),
+                                    [&text](const auto& count) { return count.first == text; });
+    if (found == counts.end()) {
+      counts.emplace_back(text, 1);
+    } else {
+      ++found->second;
+    }
+  }
+  const std::string all = counted(machines.size(), "machine");
+  if (counts.size() == 1 && running == 0) return fmt::format("{} on {}", counts.front().first, all);
+  std::string text = fmt::format("running on {} of {}", running, all);
+  for (const auto& [name, count] : counts) text += fmt::format(", {} {}", count, name);
+  return text;
+}
+
+std::vector<std::string> headlines(const Console& console, const killfiles::Killfile& killfile,
+                                   const std::vector<MachineStatus>& machines,
+                                   std::size_t columns) {
+  const auto fit = [columns](const std::string& text, std::size_t used) {
+    return columns == 0 ? text : cut(text, columns - std::min(used, columns));
+  };
+  const std::string id = fit(killfile.run_id, 0);
+  std::vector<std::string> lines = {
+      console.styled(Style::bold, id) +
+      fit(fmt::format(": {}, started {}", summary(machines), killfile.created), length(id))};
+  if (const auto cause = cause_of(machines)) {
+    lines.push_back(console.styled(Style::red, "cause:") + fit(" " + cause->text, 6));
+    for (const std::string& line : cause->lines) lines.push_back(fit("  | " + line, 0));
+  }
+  for (const std::string& note : supervision_notes(killfile, machines))
+    lines.push_back(fit(note, 0));
+  if (const auto progress = progress_of(machines)) {
+    lines.push_back(fit(progress_line(*progress), 0));
+  }
+  return lines;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,153 @@
+#include "cli/watch/watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/action.h"
+#include "cli/terminal_text.h"
+#include "cli/watch/full_screen.h"
+#include "cli/watch/run_status.h"
+#include "cli/watch/status_headlines.h"
+#include "cli/watch/status_table.h"
+
+namespace dtool::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A host that did not answer is asked again after a pause that doubles, so that waiting for it
+/// does not hold back the others' rows each time.
+constexpr std::chrono::seconds kFirstPause{5};
+constexpr std::chrono::seconds kLongestPause{60};
+
+/// The others' rows wait for a host no longer than this.
+constexpr std::chrono::seconds kPatience{10};
+
+constexpr std::chrono::milliseconds kBetweenDrawings{200};
+
+struct Machine {
+  std::optional<MachineStatus> status;  ///< absent: not answered yet
+  Clock::time_point ask_at{};
+  std::chrono::seconds pause = kFirstPause;
+};
+
+class Watch : public StatusListener {
+ public:
+  Watch(Console& console, const killfiles::Killfile& killfile)
+      : console_(console), killfile_(killfile), machines_(killfile.machines.size()) {
+    if (FullScreen::is_possible()) screen_.emplace(console);
+  }
+
+  void on_status(std::size_t place, const ssh::HostResult& result,
+                 const MachineStatus& status) override {
+    // Whoever leaves in the middle of a round has heard of the machines in the one before.
+    if (result.failure == ssh::Failure::not_started || (quit() && !result.ok())) return;
+    Machine& machine = machines_[place];
+    machine.status = status;
+    if (machine.status->state == MachineState::unreachable ||
+        machine.status->state == MachineState::unproven) {
+      machine.ask_at = Clock::now() + machine.pause;
+      machine.pause = std::min(machine.pause * 2, kLongestPause);
+    } else {
+      machine.ask_at = {};
+      machine.pause = kFirstPause;
+    }
+    if (screen_ && Clock::now() - drawn_at_ > kBetweenDrawings) draw();
+  }
+
+  /// Whom to ask now; all where nobody is due, since only who asks hears of an interrupt.
+  std::vector<std::size_t> due() const {
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < machines_.size(); ++i) {
+      if (machines_[i].ask_at <= Clock::now()) which.push_back(i);
+    }
+    return which.empty() ? all_machines(killfile_) : which;
+  }
+
+  /// Those that have answered or failed to.
+  std::vector<MachineStatus> known() const {
+    std::vector<MachineStatus> all;
+    for (const Machine& each : machines_) {
+      if (each.status) all.push_back(*each.status);
+    }
+    return all;
+  }
+
+  void show() {
+    if (screen_) {
+      draw();
+    } else {
+      print();
+      console_.say("");
+    }
+  }
+
+  /// As without --watch.
+  void print() {
+    const auto machines = known();
+    for (const std::string& line : headlines(console_, killfile_, machines, 0)) console_.say(line);
+    for (const std::string& line : table(console_, machines, {0, kReadableRows}))
+      console_.say(line);
+  }
+
+  bool redraws() const { return screen_.has_value(); }
+  bool quit() const { return screen_ && screen_->quit(); }
+  void leave_screen() { screen_.reset(); }
+
+ private:
+  void draw() {
+    drawn_at_ = Clock::now();
+    const TerminalSize size = screen_->size();
+    const auto machines = known();
+    std::vector<std::string> lines = headlines(console_, killfile_, machines, size.columns);
+    const std::size_t silent = machines_.size() - machines.size();
+    if (silent > 0) lines.push_back(cut(fmt::format("asking {} hosts", silent), size.columns));
+    lines.emplace_back();
+    const std::size_t left = size.rows > lines.size() + 2 ? size.rows - lines.size() - 2 : 1;
+    for (std::string& line : table(console_, machines, {size.columns, left}))
+      lines.push_back(std::move(line));
+    while (lines.size() + 1 < size.rows) lines.emplace_back();
+    if (lines.size() < size.rows)
+      lines.push_back(console_.styled(Style::dim, cut("q: leave, the run goes on", size.columns)));
+    screen_->draw(lines);
+  }
+
+  Console& console_;
+  const killfiles::Killfile& killfile_;
+  std::vector<Machine> machines_;
+  std::optional<FullScreen> screen_;
+  Clock::time_point drawn_at_{};
+};
+
+/// Until the time has passed or a signal came that is not about the window's size.
+void pause(Watch& watch, std::chrono::milliseconds interval) {
+  const auto end = Clock::now() + interval;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() <= 0 || wait(left) != Woken::resized) return;
+    if (watch.redraws()) watch.show();
+  }
+}
+
+}  // namespace
+
+int watch(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
+          std::chrono::milliseconds interval) {
+  Watch watched(console, killfile);
+  while (true) {
+    ask_machines(remote, killfile, watched.due(), watched, kPatience);
+    if (remote.interrupted()) break;
+    if (has_ended(watched.known())) {
+      watched.leave_screen();
+      watched.print();
+      return exit_code_of(watched.known());
+    }
+    watched.show();
+    pause(watched, interval);
+  }
+  return watched.quit() ? exit_code_of(watched.known()) : kInterrupted;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,325 @@
+// Reads SSH client configuration as OpenSSH's readconf.c does: keyword, blanks or one `=`, values;
+// quotes, backslashes and comments behind values; blocks that end where the next Host or Match
+// begins.
+#include "ssh/config/config_block.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "ssh/config/config_time.h"
+#include "ssh/host.h"
+#include "ssh/machine/read_file.h"
+#include "ssh/number.h"
+
+namespace dtool::ssh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kDeepestInclude = 16;  // as OpenSSH
+constexpr std::string_view kBlanks = " \t\r\f\v";
+
+/// Decided by `ssh` alone; dtool asks only whether they are there.
+constexpr std::array<std::string_view, 11> kOfProgram = {
+    "controlpath",          "canonicalizehostname",    "knownhostscommand",
+    "pkcs11provider",       "passwordauthentication",  "kbdinteractiveauthentication",
+    "gssapiauthentication", "hostbasedauthentication", "challengeresponseauthentication",
+    "revokedhostkeys",      "hostkeyalgorithms"};
+
+constexpr std::array<std::string_view, 13> kUsed = {
+    "hostname",       "hostkeyalias",       "user",
+    "port",           "identityfile",       "identitiesonly",
+    "identityagent",  "userknownhostsfile", "globalknownhostsfile",
+    "proxyjump",      "proxycommand",       "connecttimeout",
+    "certificatefile"};
+
+std::string to_lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+std::string_view trim(std::string_view text) {
+  const std::string_view::size_type begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+// Takes one word off the front: quotes of both kinds, `\` before a quote, a `\` or, outside quotes,
+// a blank.
+std::string take_word(std::string_view& text) {
+  std::string word;
+  char quote = 0;
+  std::size_t i = 0;
+  for (; i < text.size(); ++i) {
+    const char c = text[i];
+    const char next = i + 1 < text.size() ? text[i + 1] : 0;
+    if (c == '\\' && (next == '"' || next == '\'' || next == '\\' || (next == ' ' && !quote))) {
+      word += next;
+      ++i;
+    } else if (quote != 0 ? c == quote : (c == '"' || c == '\'')) {
+      quote = quote != 0 ? 0 : c;
+    } else if (quote == 0 && kBlanks.find(c) != std::string_view::npos) {
+      break;
+    } else {
+      word += c;
+    }
+  }
+  if (quote != 0) throw std::invalid_argument(fmt::format("{} is not closed", quote));
+  text = trim(text.substr(i));
+  return word;
+}
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  for (text = trim(text); !text.empty() && text.front() != '#';) words.push_back(take_word(text));
+  return words;
+}
+
+std::vector<std::string> split_commas(std::string_view list) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    parts.emplace_back(trim(list.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+void require_jump(std::string_view jump) {
+  if (jump.find('%') != std::string_view::npos) return;  // known only once the host is
+  if (jump.starts_with("ssh://")) jump.remove_prefix(6);
+  if (jump.ends_with('/')) jump.remove_suffix(1);
+  parse_host(jump);
+}
+
+void require_value(const std::string& keyword, const std::string& value) {
+  if (keyword == "port") {
+    if (!read_port(value)) {
+      throw std::invalid_argument(fmt::format("Port '{}' is not a number from 1 to 65535", value));
+    }
+  } else if (keyword == "connecttimeout") {
+    if (value != "none" && !read_config_time(value)) {
+      throw std::invalid_argument(
+          fmt::format("ConnectTimeout '{}' is not a time such as 10 or 1m30s", value));
+    }
+  } else if (keyword == "identitiesonly") {
+    const std::string word = to_lower(value);
+    if (word != "yes" && word != "no" && word != "true" && word != "false") {
+      throw std::invalid_argument(fmt::format("IdentitiesOnly '{}' is not yes or no", value));
+    }
+  } else if (keyword == "proxyjump" && to_lower(value) != "none") {
+    for (const std::string& jump : split_commas(value)) require_jump(jump);
+  }
+}
+
+// The words of a Match line: `all`, `user ann,bob`, `!host=*.org`.
+std::vector<ConfigCondition> read_match(const std::vector<std::string>& words) {
+  static constexpr std::array<std::string_view, 4> kCompared = {"host", "originalhost", "user",
+                                                                "localuser"};
+  // What a second pass, a program or the local network decides never holds for dtool.
+  static constexpr std::array<std::string_view, 2> kBareNever = {"canonical", "final"};
+  static constexpr std::array<std::string_view, 6> kNever = {"exec",    "localnetwork", "tagged",
+                                                             "version", "sessiontype",  "command"};
+  std::vector<ConfigCondition> conditions;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    ConfigCondition condition;
+    std::string word = words[i];
+    if (word.starts_with('!')) {
+      condition.negated = true;
+      word.erase(0, 1);
+    }
+    std::optional<std::string> argument;
+    if (const std::size_t equals = word.find('='); equals != std::string::npos) {
+      argument = word.substr(equals + 1);
+      word.resize(equals);
+    }
+    condition.kind = to_lower(word);
+    if (condition.kind == "all" && !condition.negated && !argument) continue;
+    if (std::ranges::find(kBareNever, condition.kind) != kBareNever.end()) {
+      conditions.push_back({"never", {}, false});
+      continue;
+    }
+    const bool compared = std::ranges::find(kCompared, condition.kind) != kCompared.end();
+    if (!compared && std::ranges::find(kNever, condition.kind) == kNever.end()) {
+      throw std::invalid_argument(fmt::format("Match knows no '{}'", words[i]));
+    }
+    if (!argument) {
+      if (i + 1 == words.size()) {
+        throw std::invalid_argument(fmt::format("Match '{}' has no value", words[i]));
+      }
+      argument = words[++i];
+    }
+    if (compared) {
+      condition.patterns = split_commas(*argument);
+    } else {
+      condition = {"never", {}, false};
+    }
+    conditions.push_back(std::move(condition));
+  }
+  return conditions;
+}
+
+// The first criterion that only ssh can decide; `canonical` holds only where names are made so.
+std::string find_undecided(const std::vector<std::string>& words, const std::string& place) {
+  static constexpr std::array<std::string_view, 7> kOnlySsh = {
+      "exec", "final", "localnetwork", "tagged", "version", "sessiontype", "command"};
+  for (const std::string& each : words) {
+    const std::size_t begin = each.starts_with('!') ? 1 : 0;
+    const std::string word = to_lower(each.substr(begin, each.find('=') - begin));
+    if (std::ranges::find(kOnlySsh, word) != kOnlySsh.end())
+      return fmt::format("Match {} ({})", word, place);
+  }
+  return {};
+}
+
+// The files that an Include word names, in order; none is not an error.
+std::vector<fs::path> find_included(const std::string& word, const fs::path& folder,
+                                    const fs::path& home) {
+  fs::path pattern = word.starts_with("~/") ? home / word.substr(2) : fs::path(word);
+  if (pattern.is_relative()) pattern = folder / pattern;
+  glob_t found = {};
+  std::vector<fs::path> files;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    for (const char* path : std::span(found.gl_pathv, found.gl_pathc)) {
+      std::error_code ignored;  // folders and dangling links are passed over, as ssh does
+      const fs::file_type type = fs::status(path, ignored).type();
+      if (type != fs::file_type::directory && type != fs::file_type::not_found) {
+        files.emplace_back(path);
+      }
+    }
+  }
+  globfree(&found);
+  return files;
+}
+
+class ConfigReader {
+ public:
+  ConfigReader(fs::path folder, fs::path home)
+      : folder_(std::move(folder)), home_(std::move(home)) {}
+
+  // Reads a file whose every line is subject to `outer`, the block around its Include line.
+  void read(const fs::path& file, std::optional<std::size_t> outer, int depth) {
+    std::istringstream text(read_file(file));
+    blocks_.push_back({outer, {}, {}, false});
+    int number = 0;
+    for (std::string line; std::getline(text, line);) {
+      ++number;
+      try {
+        read_line(line, outer, depth, fmt::format("{}:{}", file.string(), number));
+      } catch (const Placed&) {
+        throw;
+      } catch (const std::invalid_argument& fault) {
+        throw Placed(fmt::format("{}:{}: {}", file.string(), number, fault.what()));
+      } catch (const std::system_error& fault) {
+        throw Placed(fmt::format("{}:{}: {}", file.string(), number, fault.what()));
+      }
+    }
+  }
+
+  std::vector<ConfigBlock> take() { return std::move(blocks_); }
+
+ private:
+  // A fault that names its line already.
+  struct Placed : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+  };
+
+  void read_line(std::string_view line, std::optional<std::size_t> outer, int depth,
+                 const std::string& place) {
+    line = trim(line);
+    if (line.empty() || line.front() == '#') return;
+    const std::size_t end = std::min(line.find_first_of(" \t\r\f\v="), line.size());
+    const std::string keyword = to_lower(line.substr(0, end));
+    std::string_view rest = trim(line.substr(end));
+    if (rest.starts_with('=')) rest = trim(rest.substr(1));
+    if (keyword == "include") {
+      include(require_words("Include", rest), depth);
+    } else if (keyword == "host" || keyword == "match") {
+      std::vector<std::string> words = require_words(keyword == "host" ? "Host" : "Match", rest);
+      std::vector<ConfigCondition> conditions;
+      std::string undecided;
+      if (keyword == "match") {
+        conditions = read_match(words);
+        undecided = find_undecided(words, place);
+      } else {
+        conditions.push_back({"originalhost", std::move(words), false});
+      }
+      blocks_.push_back({outer, std::move(conditions), {}, false, undecided});
+    } else if (std::ranges::find(kOfProgram, keyword) != kOfProgram.end()) {
+      const std::vector<std::string> words = require_words(keyword, rest);
+      blocks_.back().settings.push_back({keyword, {words.front()}});
+    } else if (std::ranges::find(kUsed, keyword) != kUsed.end()) {
+      blocks_.back().settings.push_back(
+          read_config_setting(line.substr(0, end), rest, ValueForm::file));
+    }
+  }
+
+  void include(const std::vector<std::string>& words, int depth) {
+    if (depth == kDeepestInclude) {
+      throw std::invalid_argument(fmt::format("Include is nested more than {} deep", depth));
+    }
+    const std::size_t around = blocks_.size() - 1;
+    for (const std::string& word : words) {
+      for (const fs::path& file : find_included(word, folder_, home_)) {
+        read(file, around, depth + 1);
+      }
+    }
+    blocks_.push_back({around, {}, {}, false});  // the block around the Include line goes on
+  }
+
+  static std::vector<std::string> require_words(std::string_view keyword, std::string_view text) {
+    std::vector<std::string> words = split_words(text);
+    if (words.empty()) throw std::invalid_argument(fmt::format("{} has no value", keyword));
+    return words;
+  }
+
+  fs::path folder_;
+  fs::path home_;
+  std::vector<ConfigBlock> blocks_;
+};
+
+}  // namespace
+
+ConfigSetting read_config_setting(std::string_view keyword, std::string_view value,
+                                  ValueForm form) {
+  ConfigSetting setting = {to_lower(keyword), {}};
+  const bool may_be_several = setting.keyword.ends_with("knownhostsfile");
+  const bool is_quoted = value.find('"') != std::string_view::npos;
+  if (setting.keyword == "proxycommand") {  // the rest of the line, quotes and all
+    if (!trim(value).empty()) setting.values = {std::string(trim(value))};
+  } else if (form == ValueForm::word && !may_be_several && !is_quoted) {
+    setting.values = {std::string(value)};
+  } else {
+    setting.values = split_words(value);
+  }
+  if (setting.values.empty() || setting.values.front().empty()) {
+    throw std::invalid_argument(fmt::format("{} has no value", keyword));
+  }
+  if (setting.values.size() > 1 && !may_be_several) {
+    throw std::invalid_argument(
+        fmt::format("{} has several values: '{}'\nhint: put quotes around a value with blanks",
+                    keyword, trim(value)));
+  }
+  require_value(setting.keyword, setting.values.front());
+  return setting;
+}
+
+std::vector<ConfigBlock> read_config_blocks(const fs::path& file, const fs::path& folder,
+                                            const fs::path& home) {
+  ConfigReader reader(folder, home);
+  reader.read(file, std::nullopt, 0);
+  return reader.take();
+}
+
+}  // namespace dtool::ssh

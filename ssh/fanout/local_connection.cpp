@@ -1,0 +1,128 @@
+// Commands on this machine, run as an SSH server would: `local` among the hosts.
+#include <fcntl.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <exception>
+
+#include "ssh/connection.h"
+#include "ssh/host_error.h"
+#include "ssh/machine/fd_bytes.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/machine/process.h"
+
+namespace dtool::ssh {
+namespace {
+
+std::string login_shell() {
+  const passwd* entry = ::getpwuid(::getuid());
+  const bool has_shell = entry != nullptr && entry->pw_shell != nullptr && *entry->pw_shell != '\0';
+  return has_shell ? entry->pw_shell : "/bin/sh";
+}
+
+/// The caller's descriptors are non-blocking, which a command's standard streams never are: head,
+/// cat and shells take EAGAIN for an error.
+void make_blocking(int fd) {
+  if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+}
+
+class LocalConnection : public Connection {
+ public:
+  explicit LocalConnection(Reactor& reactor) : reactor_(reactor) {}
+
+  asio::awaitable<int> execute(std::string line, CommandStreams streams,
+                               Deadline deadline) override;
+  bool is_usable() const override { return true; }
+
+ private:
+  /// The streams of one command that are pumped by dtool itself; what the pumps share.
+  struct Exchange {
+    CommandStreams streams;
+    Deadline deadline;
+    Pipe in, out, err;
+  };
+
+  asio::awaitable<void> pump_input(Exchange& exchange);
+  asio::awaitable<void> pump_output(Exchange& exchange, Stream stream);
+  void start_pumps(TaskGroup& pumps, Exchange& exchange);
+
+  Reactor& reactor_;
+};
+
+asio::awaitable<void> LocalConnection::pump_input(Exchange& exchange) {
+  const std::string_view view = exchange.streams.input;
+  co_await write_all(reactor_, exchange.in.writer.get(), view, exchange.deadline);
+  exchange.in.writer.reset();
+}
+
+asio::awaitable<void> LocalConnection::pump_output(Exchange& exchange, Stream stream) {
+  // Closed at the end of this, whatever that is: a command whose output nobody takes must not wait.
+  const OwnedFd fd = std::move(stream == Stream::out ? exchange.out.reader : exchange.err.reader);
+  std::function<void(std::string_view)> on_bytes = [&exchange, stream](std::string_view bytes) {
+    if (exchange.streams.on_output) exchange.streams.on_output(stream, bytes);
+  };
+  co_await read_all(reactor_, fd.get(), on_bytes, &exchange.deadline);
+}
+
+void LocalConnection::start_pumps(TaskGroup& pumps, Exchange& exchange) {
+  if (exchange.in.writer) pumps.spawn(pump_input(exchange));
+  if (exchange.out.reader) pumps.spawn(pump_output(exchange, Stream::out));
+  if (exchange.err.reader) pumps.spawn(pump_output(exchange, Stream::err));
+}
+
+asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams streams,
+                                              Deadline deadline) {
+  Exchange exchange;
+  exchange.streams = std::move(streams);
+  exchange.deadline = deadline;
+  make_blocking(exchange.streams.input_fd);
+  make_blocking(exchange.streams.output_fd);
+  make_blocking(exchange.streams.error_fd);
+  Process::Descriptors descriptors;
+  descriptors.in = exchange.streams.input_fd;
+  descriptors.out = exchange.streams.output_fd;
+  if (descriptors.in < 0) {
+    exchange.in = make_pipe(NonBlocking::writer);
+    descriptors.in = exchange.in.reader.get();
+  }
+  if (descriptors.out < 0) {
+    exchange.out = make_pipe(NonBlocking::reader);
+    descriptors.out = exchange.out.writer.get();
+  }
+  descriptors.err = exchange.streams.error_fd;
+  if (descriptors.err < 0) {
+    exchange.err = make_pipe(NonBlocking::reader);
+    descriptors.err = exchange.err.writer.get();
+  }
+  Process::Program program;
+  program.arguments = {login_shell(), "-c", line};
+  program.folder = home_folder();
+  Process process(reactor_, program, descriptors);
+  exchange.in.reader.reset();
+  exchange.out.writer.reset();
+  exchange.err.writer.reset();
+  TaskGroup pumps(reactor_);
+  start_pumps(pumps, exchange);
+
+  int exit_code = -1;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await process.wait(deadline);
+  } catch (...) {  // whatever it is, the pumps must end first
+    failure = std::current_exception();
+  }
+  // A background process may keep the output open: what it has not said five seconds later is not
+  // waited for.
+  exchange.deadline = after(std::chrono::seconds(failure ? 0 : 5));
+  co_await pumps.join();
+  if (failure) std::rethrow_exception(failure);
+  co_return exit_code;
+}
+
+}  // namespace
+
+std::unique_ptr<Connection> make_local_connection(Reactor& reactor) {
+  return std::make_unique<LocalConnection>(reactor);
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,182 @@
+#include "ssh/fanout/remote_shell.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "ssh/fleet.h"
+#include "ssh/host_error.h"
+#include "ssh/kept/fd_messages.h"
+#include "ssh/machine/fd_bytes.h"
+#include "ssh/machine/process.h"
+
+namespace dtool::ssh {
+namespace {
+
+/// Descriptor of the socket in the child; the variable tells remote_shell() that it is there.
+constexpr int kSocket = 3;
+constexpr const char* kVariable = "DTOOL_REMOTE_SHELL_SOCKET";
+constexpr std::size_t kLongestCommand = 131'072;
+
+/// What remote_shell() asks for: a command line, and the streams it shall have.
+struct Request {
+  std::string line;
+  OwnedFd in;
+  OwnedFd out;
+};
+
+/// As receive_message; a message without its streams is none, the program's end.
+Received receive_request(int socket, Request& request) {
+  Message message;
+  const Received received = receive_message(socket, message);
+  if (received != Received::message) return received;
+  if (message.fds.size() != 2) return Received::end;
+  for (const OwnedFd& fd : message.fds) make_non_blocking(fd.get());
+  request = Request{message.bytes, std::move(message.fds[0]), std::move(message.fds[1])};
+  return Received::message;
+}
+
+std::string own_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+/// rsync cuts its remote shell at blanks, and knows quotes.
+std::string remote_shell_words() {
+  const std::string program = own_program();
+  const bool has_blank = program.find_first_of(" '") != program.npos;
+  return fmt::format(fmt::runtime(has_blank ? "\"{}\" remote_shell" : "{} remote_shell"), program);
+}
+
+/// One run of a local program: its output, and the remote shell that it may start.
+struct LocalRun {
+  Reactor& reactor;
+  Connection& connection;
+  std::function<void(Stream, std::string_view)> on_output;
+  Deadline deadline;
+  Pipe in, out, err;
+  OwnedFd socket;
+};
+
+asio::awaitable<void> pump(LocalRun& run, Stream stream) {
+  // Closed at the end of this, whatever that is: a program whose output nobody takes must not wait.
+  const OwnedFd fd = std::move(stream == Stream::out ? run.out.reader : run.err.reader);
+  std::function<void(std::string_view)> on_bytes = [&run, stream](std::string_view bytes) {
+    run.on_output(stream, bytes);
+  };
+  co_await read_all(run.reactor, fd.get(), on_bytes, &run.deadline);
+}
+
+asio::awaitable<void> feed(LocalRun& run, std::string input) {
+  const std::string_view view = input;
+  co_await write_all(run.reactor, run.in.writer.get(), view, run.deadline);
+  run.in.writer.reset();
+}
+
+asio::awaitable<void> serve(LocalRun& run) {
+  std::optional<Request> request{std::in_place};
+  Waiter waiter(run.reactor, run.socket.get());
+  Received received = Received::nothing;
+  // In slices: the deadline moves when the program has ended, and what it left running may hold the
+  // socket.
+  while (received == Received::nothing && Clock::now() < run.deadline) {
+    const Deadline soon = std::min(run.deadline, after(std::chrono::milliseconds(200)));
+    co_await waiter.wait(Waiter::For::readable, soon);
+    received = receive_request(run.socket.get(), *request);
+  }
+  if (received != Received::message) co_return;
+  CommandStreams streams;
+  streams.input_fd = request->in.get();
+  streams.output_fd = request->out.get();
+  streams.on_output = run.on_output;
+  streams.shell_output = ShellOutput::leave_out;  // rsync would take it for its own
+  std::int32_t exit_code = 255;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await run.connection.execute(request->line, streams, run.deadline);
+  } catch (const HostError&) {
+    failure = std::current_exception();
+  }
+  request.reset();  // the program sees the end of its streams before the exit code
+  ::send(run.socket.get(), &exit_code, sizeof exit_code, MSG_NOSIGNAL);
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+asio::awaitable<int> run_local_program(Reactor& reactor, Connection& connection,
+                                       LocalProgram program,
+                                       std::function<void(Stream, std::string_view)> on_output,
+                                       Deadline deadline) {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+    throw HostError(Failure::local_program,
+                    fmt::format("cannot make a socket: {}", std::strerror(errno)));
+  }
+  LocalRun run{reactor,
+               connection,
+               std::move(on_output),
+               deadline,
+               make_pipe(NonBlocking::writer),
+               make_pipe(NonBlocking::reader),
+               make_pipe(NonBlocking::reader),
+               OwnedFd(sockets[0])};
+  OwnedFd child_socket(sockets[1]);
+  Process::Program plan{program.arguments, {fmt::format("{}={}", kVariable, kSocket)}, {}};
+  for (std::string& word : plan.arguments) {
+    if (word == kRemoteShell) word = remote_shell_words();
+  }
+  const Process::Descriptors descriptors{run.in.reader.get(), run.out.writer.get(),
+                                         run.err.writer.get(), child_socket.get()};
+  Process process(reactor, plan, descriptors);
+  child_socket.reset();
+  run.in.reader.reset();
+  run.out.writer.reset();
+  run.err.writer.reset();
+
+  TaskGroup group(reactor);
+  group.spawn(feed(run, program.input));
+  group.spawn(pump(run, Stream::out));
+  group.spawn(pump(run, Stream::err));
+  group.spawn(serve(run));
+  int exit_code = -1;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await process.wait(deadline);
+  } catch (...) {  // whatever it is, the group must end first
+    failure = std::current_exception();
+  }
+  run.deadline = after(std::chrono::seconds(1));
+  try {
+    co_await group.join();  // a connection that was lost is the better explanation
+  } catch (const HostError&) {
+    failure = std::current_exception();
+  }
+  if (failure) std::rethrow_exception(failure);
+  co_return exit_code;
+}
+
+int remote_shell(const std::vector<std::string>& words) {
+  constexpr int kNoConnection = 255;
+  if (words.size() < 2 || std::getenv(kVariable) == nullptr) return kNoConnection;
+  std::string line;  // as ssh does: the host, then words that the remote shell reads as one line
+  for (std::size_t i = 1; i < words.size(); ++i) line += (i > 1 ? " " : "") + words[i];
+  if (line.size() > kLongestCommand || !send_message(kSocket, line, {STDIN_FILENO, STDOUT_FILENO}))
+    return kNoConnection;
+  // Ours are copies: the reader must see the end when the connection closes its own.
+  ::close(STDIN_FILENO);
+  ::close(STDOUT_FILENO);
+  std::int32_t exit_code = kNoConnection;
+  if (::recv(kSocket, &exit_code, sizeof exit_code, 0) != sizeof exit_code) return kNoConnection;
+  return exit_code;
+}
+
+}  // namespace dtool::ssh

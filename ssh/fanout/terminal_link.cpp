@@ -1,0 +1,279 @@
+#include "ssh/fanout/terminal_link.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#include <exception>
+#include <functional>
+#include <utility>
+
+#include "ssh/connection.h"
+#include "ssh/host_error.h"
+#include "ssh/machine/interrupt_listener.h"
+#include "ssh/machine/interrupts.h"
+#include "ssh/program/masters.h"
+#include "ssh/program/program_choice.h"
+#include "ssh/session/connector.h"
+#include "ssh/session/exchange.h"
+#include "ssh/session/ssh_connection.h"
+
+extern char** environ;  // NOLINT: POSIX's name
+
+namespace dtool::ssh {
+namespace {
+
+struct Size {
+  int columns = 80;
+  int rows = 24;
+};
+
+Size size_of(const Terminal& terminal) {
+  winsize size{};
+  if (::ioctl(terminal.out, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+    return {};
+  return {size.ws_col, size.ws_row};
+}
+
+int exit_code_of(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/// In dtool's own process group: another would be stopped when it reads from the terminal.
+pid_t spawn_shell(const std::string& line) {
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t all;
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  std::string shell = "/bin/sh";
+  std::string flag = "-c";
+  std::string text = line;
+  char* words[] = {shell.data(), flag.data(), text.data(), nullptr};
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, shell.c_str(), nullptr, &attributes, words, environ);
+  ::posix_spawnattr_destroy(&attributes);
+  if (error != 0) throw HostError(Failure::local_program, "cannot run /bin/sh on this machine");
+  return pid;
+}
+
+}  // namespace
+
+class TerminalLink::Work {
+ public:
+  Work(Host host, const ConnectOptions& options)
+      : host_(std::move(host)),
+        connector_(reactor_, options),
+        program_(options.program),
+        masters_(reactor_, options),
+        endings_(reactor_, [this](Asked) { on_asked(); }),
+        resizings_(reactor_.context(), SIGWINCH) {
+    ::signal(SIGPIPE, SIG_IGN);
+    await_resizing();
+  }
+
+  ~Work() {
+    endings_.cancel();
+    resizings_.cancel();
+    if (!is_interrupted_) masters_.leave_to_later();
+    reactor_.wind_up();
+  }
+
+  HostResult finish(asio::awaitable<void> task, HostResult& result);
+  asio::awaitable<void> run(Command command, HostResult& result);
+  asio::awaitable<void> run_in_terminal(std::string line, Terminal terminal, HostResult& result);
+
+  const Host& host() const { return host_; }
+  bool interrupted() const { return is_interrupted_; }
+
+ private:
+  void on_asked();
+  void await_resizing();
+  asio::awaitable<void> connect();
+  asio::awaitable<void> run_here(std::string line, HostResult& result);
+  asio::awaitable<void> start(ssh_channel channel, std::string line, Terminal terminal);
+
+  Reactor reactor_;
+  Host host_;
+  Connector connector_;
+  Program program_;
+  Masters masters_;
+  bool has_master_ = false;  ///< the connection is over `ssh`
+  Interrupts endings_;
+  asio::signal_set resizings_;
+  bool is_interrupted_ = false;
+  Session* session_ = nullptr;  ///< the connection's
+  std::unique_ptr<Connection> connection_;
+  ssh_channel channel_ = nullptr;  ///< while it has the terminal
+  Terminal terminal_;
+};
+
+void TerminalLink::Work::on_asked() {
+  is_interrupted_ = true;
+  reactor_.abandon();
+}
+
+void TerminalLink::Work::await_resizing() {
+  resizings_.async_wait([this](boost::system::error_code error, int) {
+    if (error) return;
+    if (channel_ != nullptr) {
+      const Size size = size_of(terminal_);
+      ssh_channel_change_pty_size(channel_, size.columns, size.rows);  // expects no answer
+      session_->wake();                                                // it may not be all sent
+    }
+    await_resizing();
+  });
+}
+
+HostResult TerminalLink::Work::finish(asio::awaitable<void> task, HostResult& result) {
+  result.host = host_;
+  const auto begin = Clock::now();
+  std::exception_ptr failure;
+  asio::co_spawn(reactor_.context(), std::move(task), [this, &failure](std::exception_ptr error) {
+    failure = error;
+    reactor_.context().stop();
+  });
+  reactor_.context().restart();
+  reactor_.context().run();
+  try {
+    if (failure) std::rethrow_exception(failure);
+  } catch (const HostError& error) {
+    result.failure = error.failure();
+    result.error = error.what();
+    result.hint = error.hint();
+  }
+  result.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+  return std::move(result);
+}
+
+asio::awaitable<void> TerminalLink::Work::connect() {
+  if (connection_ != nullptr && connection_->is_usable()) co_return;
+  if (host_.is_local) {
+    connection_ = make_local_connection(reactor_);
+    co_return;
+  }
+  Endpoint endpoint;
+  if (program_ != Program::ssh) endpoint = resolve_way(connector_.config(), host_);
+  if (program_ == Program::libssh && !endpoint.needs_program.empty()) throw needs_program(endpoint);
+  has_master_ = program_ == Program::ssh || !endpoint.needs_program.empty() ||
+                (program_ == Program::automatic &&
+                 (may_have_master(endpoint) ||
+                  find_authority(connector_.config(), connector_.known_hosts(), endpoint)));
+  if (has_master_) {
+    connection_ = co_await connect_over_program(connector_, masters_, host_, endpoint);
+  } else {
+    std::unique_ptr<Session> session = co_await connector_.log_in(host_);
+    session_ = session.get();
+    connection_ = std::make_unique<SshConnection>(reactor_, std::move(session));
+  }
+}
+
+asio::awaitable<void> TerminalLink::Work::run(Command command, HostResult& result) {
+  co_await connect();
+  CommandStreams streams;
+  streams.input = command.input;
+  streams.on_output = [&result](Stream stream, std::string_view bytes) {
+    (stream == Stream::out ? result.out : result.err) += bytes;
+  };
+  const Deadline deadline = after(std::chrono::minutes(1));
+  result.exit_code = co_await connection_->execute(command.line, std::move(streams), deadline);
+}
+
+asio::awaitable<void> TerminalLink::Work::run_here(std::string line, HostResult& result) {
+  const pid_t pid = spawn_shell(line);
+  const EndsWithUs ends_with_us(pid);
+  int status = 0;
+  std::exception_ptr failure;
+  try {
+    while (::waitpid(pid, &status, WNOHANG) == 0) {
+      co_await reactor_.sleep(std::chrono::milliseconds(50));
+    }
+  } catch (const HostError&) {
+    failure = std::current_exception();
+  }
+  if (failure) {
+    ::kill(pid, SIGHUP);  // screen detaches
+    ::waitpid(pid, &status, 0);
+    std::rethrow_exception(failure);
+  }
+  result.exit_code = exit_code_of(status);
+}
+
+asio::awaitable<void> TerminalLink::Work::start(ssh_channel channel, std::string line,
+                                                Terminal terminal) {
+  const Deadline deadline = after(std::chrono::minutes(1));
+  std::function<int()> open = [channel] { return ssh_channel_open_session(channel); };
+  int rc = co_await session_->repeat(open, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) throw connection_lost(*session_);
+  const Size size = size_of(terminal);
+  std::function<int()> request_terminal = [channel, &terminal, size] {
+    return ssh_channel_request_pty_size(channel, terminal.type.c_str(), size.columns, size.rows);
+  };
+  rc = co_await session_->repeat(request_terminal, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) {
+    throw HostError(Failure::connection_lost, "the server gives no terminal",
+                    "its sshd may have PermitTTY no");
+  }
+  std::function<int()> request = [channel, &line] {
+    return ssh_channel_request_exec(channel, line.c_str());
+  };
+  rc = co_await session_->repeat(request, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) throw connection_lost(*session_);
+}
+
+asio::awaitable<void> TerminalLink::Work::run_in_terminal(std::string line, Terminal terminal,
+                                                          HostResult& result) {
+  co_await connect();
+  if (host_.is_local) {
+    co_await run_here(line, result);
+    co_return;
+  }
+  if (has_master_) {
+    const std::string ssh_line = masters_.terminal_line(host_, line);
+    co_await run_here(ssh_line, result);
+    if (result.exit_code == 255 && !connection_->is_usable())
+      throw HostError(Failure::connection_lost, "the connection was lost");
+    co_return;
+  }
+  CommandStreams streams;
+  streams.input_fd = terminal.in;
+  streams.output_fd = terminal.out;
+  Exchange exchange(reactor_, *session_, std::move(streams), EndsWith::exit_code, kNoDeadline);
+  ssh_channel channel = exchange.channel().handle();
+  co_await start(channel, line, terminal);
+  terminal_ = terminal;
+  channel_ = channel;
+  std::exception_ptr failure;
+  try {
+    co_await exchange.run();
+  } catch (...) {  // whatever it is, the channel must be forgotten first
+    failure = std::current_exception();
+  }
+  channel_ = nullptr;
+  if (failure) std::rethrow_exception(failure);
+  result.exit_code = exchange.channel().exit_code();
+  if (result.exit_code < 0) throw connection_lost(*session_);
+}
+
+TerminalLink::TerminalLink(Host host, const ConnectOptions& options)
+    : work_(std::make_unique<Work>(std::move(host), options)) {}
+
+TerminalLink::~TerminalLink() = default;
+
+HostResult TerminalLink::run(const Command& command) {
+  HostResult result;
+  return work_->finish(work_->run(command, result), result);
+}
+
+HostResult TerminalLink::run_in_terminal(const std::string& line, const Terminal& terminal) {
+  HostResult result;
+  return work_->finish(work_->run_in_terminal(line, terminal, result), result);
+}
+
+bool TerminalLink::interrupted() const {
+  return work_->interrupted();
+}
+
+}  // namespace dtool::ssh

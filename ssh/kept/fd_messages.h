@@ -1,0 +1,35 @@
+// Messages over a Unix socket that keeps them apart (SOCK_SEQPACKET), with descriptors that travel
+// along: between dtool and its remote shell, and between a command and the keeper of a connection.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ssh/machine/reactor.h"
+
+namespace dtool::ssh {
+
+/// Bytes, never none, and at most four descriptors, which are close-on-exec where they arrive.
+struct Message {
+  std::string bytes;
+  std::vector<OwnedFd> fds;
+};
+
+/// Nothing has come yet, or nothing ever will.
+enum class Received { message, nothing, end };
+
+/// Does not wait.
+Received receive_message(int socket, Message& message);
+
+/// Waits for one. Nothing where the other side has gone, or at the deadline.
+asio::awaitable<std::optional<Message>> await_message(Reactor& reactor, int socket,
+                                                      Deadline deadline);
+
+/// Sends copies of the descriptors; the caller's stay open. False where the other side has gone, or
+/// does not take a message of that size.
+bool send_message(int socket, std::string_view bytes, std::initializer_list<int> fds = {});
+
+}  // namespace dtool::ssh

@@ -1,0 +1,163 @@
+#include "ssh/kept/kept_connection.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "ssh/host_error.h"
+#include "ssh/kept/connection_key.h"
+#include "ssh/kept/fd_messages.h"
+#include "ssh/machine/fd_bytes.h"
+#include "ssh/machine/process.h"
+
+namespace dtool::ssh {
+namespace {
+
+/// A keeper answers after one round trip to its host, and gives that up sooner than this.
+constexpr auto kLongestAnswer = std::chrono::seconds(5);
+/// It ends commands that take too long by itself; this much later it must have told.
+constexpr auto kSlack = std::chrono::seconds(30);
+
+HostError keeper_gone() {
+  return {Failure::connection_lost, "the connection was lost: the process that kept it has ended"};
+}
+
+class KeptConnection : public Connection {
+ public:
+  KeptConnection(Reactor& reactor, OwnedFd keeper, std::string host_key)
+      : reactor_(reactor), keeper_(std::move(keeper)), host_key_(std::move(host_key)) {}
+
+  asio::awaitable<int> execute(std::string line, CommandStreams streams,
+                               Deadline deadline) override;
+  bool is_usable() const override;
+  std::string host_key() const override { return host_key_; }
+
+ private:
+  /// One command's streams on this side.
+  struct Exchange {
+    CommandStreams streams;
+    Deadline deadline = kNoDeadline;
+    Pipe out, err;
+    OwnedFd input;
+  };
+
+  void send_order(Exchange& exchange, const std::string& line, Deadline deadline);
+  asio::awaitable<void> pump(Exchange& exchange, Stream stream);
+  asio::awaitable<int> await_result(Deadline deadline);
+
+  Reactor& reactor_;
+  OwnedFd keeper_;
+  std::string host_key_;
+  bool is_usable_ = true;
+};
+
+/// The keeper closes its end when the session is lost.
+bool KeptConnection::is_usable() const {
+  char byte = 0;
+  return is_usable_ && ::recv(keeper_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+         errno == EAGAIN;
+}
+
+void KeptConnection::send_order(Exchange& exchange, const std::string& line, Deadline deadline) {
+  CommandStreams& streams = exchange.streams;
+  keeper_protocol::Order order;
+  order.shell_output = streams.shell_output;
+  if (deadline != kNoDeadline) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    order.timeout_ms = std::max<std::int64_t>(left.count(), 0);
+  }
+  if (streams.output_fd < 0) exchange.out = make_pipe(NonBlocking::both);
+  if (streams.error_fd < 0) exchange.err = make_pipe(NonBlocking::both);
+  const int out = streams.output_fd < 0 ? exchange.out.writer.get() : streams.output_fd;
+  const int err = streams.error_fd < 0 ? exchange.err.writer.get() : streams.error_fd;
+  int in = streams.input_fd;
+  if (in < 0 && !streams.input.empty()) {
+    exchange.input = memory_file(streams.input);
+    if (!exchange.input) throw HostError(Failure::local_program, "no memory for a command's input");
+    in = exchange.input.get();
+  }
+  const std::string message = keeper_protocol::pack(keeper_protocol::kExecute, order) + line;
+  const bool is_sent = in < 0 ? send_message(keeper_.get(), message, {out, err})
+                              : send_message(keeper_.get(), message, {out, err, in});
+  exchange.out.writer.reset();
+  exchange.err.writer.reset();
+  exchange.input.reset();
+  if (!is_sent) throw keeper_gone();
+}
+
+asio::awaitable<void> KeptConnection::pump(Exchange& exchange, Stream stream) {
+  const OwnedFd fd = std::move(stream == Stream::out ? exchange.out.reader : exchange.err.reader);
+  std::function<void(std::string_view)> on_bytes = [&exchange, stream](std::string_view bytes) {
+    if (exchange.streams.on_output) exchange.streams.on_output(stream, bytes);
+  };
+  co_await read_all(reactor_, fd.get(), on_bytes, &exchange.deadline);
+}
+
+asio::awaitable<int> KeptConnection::await_result(Deadline deadline) {
+  const Deadline latest = deadline == kNoDeadline ? kNoDeadline : deadline + kSlack;
+  const std::optional<Message> message = co_await await_message(reactor_, keeper_.get(), latest);
+  keeper_protocol::Result result;
+  std::string_view text;
+  const bool is_result = message && message->bytes.front() == keeper_protocol::kResult &&
+                         keeper_protocol::unpack(message->bytes, result, text);
+  if (!is_result) throw keeper_gone();
+  if (result.failure != Failure::none) {
+    const std::size_t end = std::min(text.find('\0'), text.size());
+    throw HostError(result.failure, std::string(text.substr(0, end)),
+                    std::string(text.substr(std::min(end + 1, text.size()))));
+  }
+  co_return result.exit_code;
+}
+
+asio::awaitable<int> KeptConnection::execute(std::string line, CommandStreams streams,
+                                             Deadline deadline) {
+  Exchange exchange;
+  exchange.streams = std::move(streams);
+  is_usable_ = false;  // until all is told
+  send_order(exchange, line, deadline);
+  TaskGroup pumps(reactor_);
+  if (exchange.out.reader) pumps.spawn(pump(exchange, Stream::out));
+  if (exchange.err.reader) pumps.spawn(pump(exchange, Stream::err));
+  int exit_code = -1;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await await_result(deadline);
+  } catch (...) {  // whatever it is, the pumps must end first
+    failure = std::current_exception();
+  }
+  // The keeper has closed its ends, or is gone and cannot have kept them.
+  exchange.deadline = after(std::chrono::seconds(5));
+  co_await pumps.join();
+  if (failure) std::rethrow_exception(failure);
+  is_usable_ = true;
+  co_return exit_code;
+}
+
+}  // namespace
+
+std::string kept_name(const std::string& socket_name, std::size_t slot) {
+  return fmt::format("{}.{}", socket_name, slot);
+}
+
+asio::awaitable<std::unique_ptr<Connection>> take_kept(Reactor& reactor, const KeptFolder& folder,
+                                                       std::string key) {
+  const std::string name = socket_name(key);
+  const std::string question = keeper_protocol::kTake + key;
+  for (std::size_t slot = 0; slot < kMostKept; ++slot) {
+    OwnedFd keeper = std::move(folder.connect(kept_name(name, slot)).socket);
+    if (!keeper || !send_message(keeper.get(), question)) continue;
+    const Deadline deadline = after(kLongestAnswer);
+    const std::optional<Message> answer = co_await await_message(reactor, keeper.get(), deadline);
+    if (!answer || answer->bytes.front() != keeper_protocol::kYours) continue;
+    co_return std::make_unique<KeptConnection>(reactor, std::move(keeper), answer->bytes.substr(1));
+  }
+  co_return nullptr;
+}
+
+}  // namespace dtool::ssh

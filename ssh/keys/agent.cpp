@@ -1,0 +1,322 @@
+#include "ssh/keys/agent.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include "ssh/host_error.h"
+#include "ssh/machine/fd_bytes.h"
+#include "ssh/notice.h"
+#include "ssh/session/session.h"
+
+namespace dtool::ssh {
+namespace {
+
+// draft-miller-ssh-agent §6.1
+constexpr char kFailure = 5;
+constexpr char kRequestIdentities = 11;
+constexpr char kIdentitiesAnswer = 12;
+constexpr char kSignRequest = 13;
+constexpr char kSignResponse = 14;
+
+/// As OpenSSH's agent and libssh have it.
+constexpr std::size_t kLongestMessage = 256 * 1024;
+/// So long is a person waited for, who may have a prompt for each host: as long as sshd lets one
+/// log in (LoginGraceTime). Counted anew whenever the agent has answered anybody.
+constexpr auto kPatience = std::chrono::seconds(120);
+constexpr auto kTellAfter = std::chrono::seconds(1);
+/// Many hosts wait for one agent, and one line says so.
+constexpr auto kTellAgainAfter = std::chrono::seconds(30);
+
+std::string number(std::size_t value) {
+  std::string bytes(4, '\0');
+  for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<char>(value >> (24 - 8 * i) & 0xff);
+  return bytes;
+}
+
+/// A length and the bytes, as messages and the strings within them are.
+std::string framed(std::string_view bytes) {
+  return number(bytes.size()).append(bytes);
+}
+
+/// Takes a framed text off the front of `bytes`. Nothing where it is not all there.
+std::optional<std::string_view> take_framed(std::string_view& bytes) {
+  if (bytes.size() < 4) return std::nullopt;
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(bytes[i]);
+  if (size > bytes.size() - 4) return std::nullopt;
+  const std::string_view text = bytes.substr(4, size);
+  bytes.remove_prefix(4 + size);
+  return text;
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t three = 0;
+    for (std::size_t j = 0; j < 3; ++j)
+      three = three << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
+    for (std::size_t j = 0; j < 4; ++j)
+      text += i + j <= bytes.size() ? kDigits[three >> (18 - 6 * j) & 63] : '=';
+  }
+  return text;
+}
+
+/// The public keys that an answer lists, as they go over the wire.
+std::vector<std::string> keys_in(std::string_view answer) {
+  std::vector<std::string> keys;
+  if (answer.size() < 5 || answer.front() != kIdentitiesAnswer) return keys;
+  answer.remove_prefix(5);  // and their number, which their end tells as well
+  for (;;) {
+    const auto key = take_framed(answer);
+    if (!key || !take_framed(answer)) return keys;  // the second is a comment
+    keys.emplace_back(*key);
+  }
+}
+
+/// The connection to the agent, one question at a time. It is closed as soon as the log-in is over.
+class AgentLink {
+ public:
+  AgentLink(Reactor& reactor, std::string path, std::string host)
+      : reactor_(reactor), path_(std::move(path)), host_(std::move(host)) {}
+
+  /// The agent's answer to `message`. Nothing where there is no agent, where it hangs up or where
+  /// it does not answer in time; why() then says which. `purpose` is what it is waited for.
+  asio::awaitable<std::optional<std::string>> ask(std::string message, std::string purpose);
+
+  const std::string& why() const { return why_; }
+
+ private:
+  asio::awaitable<bool> connect();
+  asio::awaitable<bool> read(std::string& bytes, std::size_t size);
+  asio::awaitable<bool> wait(Waiter::For what);
+  bool goes_on();
+
+  Reactor& reactor_;
+  std::string path_;
+  std::string host_;
+  std::string purpose_;
+  std::string why_;
+  OwnedFd socket_;
+  std::unique_ptr<Waiter> waiter_;
+  Clock::time_point asked_at_;
+  static Clock::time_point answered_at_;
+  static Clock::time_point told_at_;
+};
+
+Clock::time_point AgentLink::answered_at_;
+Clock::time_point AgentLink::told_at_;
+
+/// Whether to wait on; tells the user after a second what for.
+bool AgentLink::goes_on() {
+  const auto now = Clock::now();
+  if (now >= std::max(asked_at_, answered_at_) + kPatience) {
+    why_ = fmt::format("it did not answer within {} s", kPatience.count());
+    return false;
+  }
+  if (now >= asked_at_ + kTellAfter && now >= told_at_ + kTellAgainAfter) {
+    told_at_ = now;
+    notice(fmt::format("waiting for the ssh-agent to {}", purpose_));
+  }
+  return true;
+}
+
+asio::awaitable<bool> AgentLink::wait(Waiter::For what) {
+  const auto now = Clock::now();
+  const auto next_look = now < asked_at_ + kTellAfter ? asked_at_ + kTellAfter : now + kTellAfter;
+  co_await waiter_->wait(what, next_look);
+  co_return goes_on();
+}
+
+/// A socket with too many who wait for it answers EAGAIN and never becomes writable.
+asio::awaitable<bool> AgentLink::connect() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.size() >= sizeof address.sun_path) {
+    why_ = "the name of its socket is too long";
+    co_return false;
+  }
+  std::memcpy(address.sun_path, path_.data(), path_.size());
+  socket_ = OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  while (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+         0) {
+    if (errno != EAGAIN && errno != EINTR) {
+      why_ = std::strerror(errno);
+      co_return false;
+    }
+    if (!goes_on()) co_return false;
+    co_await reactor_.sleep(std::chrono::milliseconds(50));
+  }
+  waiter_ = std::make_unique<Waiter>(reactor_, socket_.get());
+  co_return true;
+}
+
+asio::awaitable<bool> AgentLink::read(std::string& bytes, std::size_t size) {
+  bytes.resize(size);
+  std::size_t at = 0;
+  while (at < size) {
+    const ssize_t count = ::recv(socket_.get(), bytes.data() + at, size - at, MSG_DONTWAIT);
+    if (count > 0) {
+      at += static_cast<std::size_t>(count);
+    } else if (count < 0 && errno == EAGAIN) {
+      const bool goes_on = co_await wait(Waiter::For::readable);
+      if (!goes_on) co_return false;
+    } else if (count == 0 || errno != EINTR) {
+      why_ = "it closed the connection";
+      co_return false;
+    }
+  }
+  co_return true;
+}
+
+asio::awaitable<std::optional<std::string>> AgentLink::ask(std::string message,
+                                                           std::string purpose) {
+  purpose_ = std::move(purpose);
+  asked_at_ = Clock::now();
+  if (!socket_) {
+    const bool is_connected = co_await connect();
+    if (!is_connected) co_return std::nullopt;
+  }
+  const std::string request = framed(message);
+  std::string_view rest = request;
+  while (!rest.empty()) {
+    const ssize_t count = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (count > 0) {
+      rest.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EAGAIN) {
+      const bool goes_on = co_await wait(Waiter::For::writable);
+      if (!goes_on) co_return std::nullopt;
+    } else if (errno != EINTR) {
+      why_ = "it closed the connection";
+      co_return std::nullopt;
+    }
+  }
+  std::string answer;
+  const bool has_size = co_await read(answer, 4);
+  if (!has_size) co_return std::nullopt;
+  std::size_t size = 0;
+  for (const char byte : answer) size = size << 8 | static_cast<unsigned char>(byte);
+  if (size == 0 || size > kLongestMessage) {
+    why_ = "its answer is none";
+    co_return std::nullopt;
+  }
+  const bool is_whole = co_await read(answer, size);
+  if (!is_whole) co_return std::nullopt;
+  answered_at_ = Clock::now();
+  co_return answer;
+}
+
+/// What libssh takes for the agent: a socket on which all answers are there already, with their
+/// end behind them, so that no call of libssh can wait. What it asked can be read afterwards.
+class PreparedAgent {
+ public:
+  PreparedAgent(ssh_session session, const std::vector<std::string>& answers) : session_(session) {
+    int sockets[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) != 0) {
+      throw HostError(Failure::unreachable,
+                      fmt::format("cannot make a socket: {}", std::strerror(errno)));
+    }
+    ours_ = OwnedFd(sockets[0]);
+    libsshs_ = OwnedFd(sockets[1]);
+    for (const std::string& answer : answers) {
+      const std::string bytes = framed(answer);
+      [[maybe_unused]] const auto sent =
+          ::send(ours_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);  // else it meets the end
+    }
+    ::shutdown(ours_.get(), SHUT_WR);
+    ssh_set_agent_socket(session_, libsshs_.get());
+  }
+  ~PreparedAgent() { ssh_set_agent_socket(session_, SSH_INVALID_SOCKET); }
+  PreparedAgent(const PreparedAgent&) = delete;
+  PreparedAgent& operator=(const PreparedAgent&) = delete;
+
+  /// The last thing that libssh asked, where that is a signature.
+  std::optional<std::string> asked_signature() const {
+    std::string bytes(kLongestMessage, '\0');
+    const ssize_t count = ::recv(ours_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    std::string_view rest(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    std::string_view last;
+    while (const auto request = take_framed(rest)) last = *request;
+    if (last.empty() || last.front() != kSignRequest) return std::nullopt;
+    return std::string(last);
+  }
+
+ private:
+  ssh_session session_;
+  OwnedFd ours_;
+  OwnedFd libsshs_;
+};
+
+/// One call of libssh's own log-in with the agent, as far as `answers` lead. Returns its result
+/// and, in `signature`, what it wanted signed.
+asio::awaitable<int> offer_key(Session& session, std::vector<std::string> answers,
+                               std::optional<std::string>& signature, Deadline deadline) {
+  const PreparedAgent agent(session.handle(), answers);
+  std::function<int()> call = [&session] { return ssh_userauth_agent(session.handle(), nullptr); };
+  const int rc = co_await session.repeat(call, SSH_AUTH_AGAIN, deadline);
+  signature = agent.asked_signature();
+  co_return rc;
+}
+
+}  // namespace
+
+/// libssh asks its agent and waits. So each key is offered twice, and the second time only where
+/// the server would take it: at first libssh is told that the signature failed, and what it wanted
+/// signed is kept; the agent is asked for that in the event loop; and then the same words meet the
+/// signature that is there. A round trip more, in a log-in with an agent.
+asio::awaitable<AgentLogIn> log_in_with_agent(Reactor& reactor, Session& session, std::string path,
+                                              AgentOffer offer, Deadline deadline) {
+  AgentLogIn log_in{false, {}, deadline};
+  const std::string host = session.endpoint().named;
+  AgentLink agent(reactor, path, host);
+  const std::string list_request(1, kRequestIdentities);
+  const auto began = Clock::now();
+  const std::string to_list = "name its keys";
+  const auto list = co_await agent.ask(list_request, to_list);
+  log_in.deadline += Clock::now() - began;
+  if (!list) {
+    log_in.problem = agent.why();
+    co_return log_in;
+  }
+  for (const std::string& key : keys_in(*list)) {
+    const std::string text = base64(key);
+    if (offer.tried.contains(text) || (offer.only && !offer.only->contains(text))) continue;
+    const std::string one_key =
+        std::string(1, kIdentitiesAnswer) + number(1) + framed(key) + framed("");
+    std::vector<std::string> answers = {one_key, std::string(1, kFailure)};
+    std::optional<std::string> request;
+    int rc = co_await offer_key(session, answers, request, log_in.deadline);
+    if (request) {
+      const auto asked_at = Clock::now();
+      const std::string to_sign = fmt::format("sign for {}", host);
+      const auto answer = co_await agent.ask(*request, to_sign);
+      log_in.deadline += Clock::now() - asked_at;
+      if (!answer) {
+        log_in.problem = agent.why();
+        co_return log_in;
+      }
+      if (answer->front() != kSignResponse) {
+        log_in.problem = "it refused to sign";
+        continue;
+      }
+      answers.back() = *answer;
+      rc = co_await offer_key(session, answers, request, log_in.deadline);
+    }
+    log_in.is_in = rc == SSH_AUTH_SUCCESS;
+    if (log_in.is_in || !session.is_connected()) co_return log_in;
+  }
+  co_return log_in;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,114 @@
+#include "ssh/keys/identity.h"
+
+#include <fstream>
+#include <system_error>
+
+namespace dtool::ssh {
+namespace {
+
+/// Called for an encrypted key only. Says no: dtool asks no questions while it connects.
+int refuse_passphrase(const char*, char*, std::size_t, int, int, void* was_asked) {
+  *static_cast<bool*>(was_asked) = true;
+  return -1;
+}
+
+/// The key with the certificate, where that is the key's.
+KeyHandle certified(ssh_key key, ssh_key certificate) {
+  KeyHandle copy(ssh_key_dup(key));
+  if (copy == nullptr) return nullptr;
+  if (ssh_pki_copy_cert_to_privkey(certificate, copy.get()) != SSH_OK) return nullptr;
+  return copy;
+}
+
+Identity read(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return {nullptr, "not there"};
+  bool was_encrypted = false;
+  ssh_key key = nullptr;
+  const int rc =
+      ssh_pki_import_privkey_file(file.c_str(), nullptr, refuse_passphrase, &was_encrypted, &key);
+  if (rc == SSH_OK) return {KeyHandle(key), ""};
+  if (was_encrypted) return {nullptr, "encrypted; add it to the agent with ssh-add"};
+  return {nullptr, "not a private key that can be read"};
+}
+
+}  // namespace
+
+std::string public_text(ssh_key key) {
+  char* text = nullptr;
+  if (ssh_pki_export_pubkey_base64(key, &text) != SSH_OK) return {};
+  return StringHandle(text).get();
+}
+
+std::set<std::string> public_keys(const std::vector<std::filesystem::path>& files) {
+  std::set<std::string> keys;
+  for (const std::filesystem::path& file : files) {
+    for (const char* ending : {".pub", "-cert.pub"}) {
+      std::ifstream lines(file.string() + ending);
+      std::string type, key;
+      if (lines >> type >> key) keys.insert(key);
+    }
+    ssh_key key = nullptr;
+    if (ssh_pki_import_pubkey_file(file.c_str(), &key) == SSH_OK)
+      keys.insert(public_text(KeyHandle(key).get()));
+    key = nullptr;
+    // Older formats hide the public part, too, where they are encrypted.
+    if (ssh_pki_import_privkey_file(file.c_str(), "", nullptr, nullptr, &key) == SSH_OK)
+      keys.insert(public_text(KeyHandle(key).get()));
+  }
+  keys.erase("");
+  return keys;
+}
+
+const Identity& IdentityCache::load(const std::filesystem::path& file) {
+  const auto found = identities_.find(file);
+  if (found != identities_.end()) return found->second;
+  return identities_.emplace(file, read(file)).first->second;
+}
+
+const Identity& IdentityCache::load_certificate(const std::filesystem::path& file,
+                                                const std::vector<std::filesystem::path>& keys) {
+  std::vector<std::filesystem::path> place = keys;
+  place.insert(place.begin(), file);
+  const auto [found, is_new] = certified_.try_emplace(std::move(place));
+  Identity& identity = found->second;
+  if (!is_new) return identity;
+  std::error_code ignored;
+  ssh_key certificate = nullptr;
+  if (!std::filesystem::exists(file, ignored)) {
+    identity.problem = "not there";
+  } else if (ssh_pki_import_cert_file(file.c_str(), &certificate) != SSH_OK) {
+    identity.problem = "not a certificate that can be read";
+  } else {
+    const KeyHandle owned(certificate);
+    identity.problem = "its private key is in none of the files";
+    for (const std::filesystem::path& each : keys) {
+      const Identity& plain = load(each);
+      if (plain.key == nullptr) continue;
+      identity.key = certified(plain.key.get(), certificate);
+      if (identity.key == nullptr) continue;
+      identity.problem = "";
+      break;
+    }
+  }
+  return identity;
+}
+
+std::vector<Credential> IdentityCache::credentials(
+    const std::vector<std::filesystem::path>& files,
+    const std::vector<std::filesystem::path>& certificates) {
+  std::vector<Credential> all;
+  for (const std::filesystem::path& file : certificates)
+    all.push_back({file, &load_certificate(file, files)});
+  for (const std::filesystem::path& file : files) {
+    const Identity& plain = load(file);
+    all.push_back({file, &plain});
+    if (!certificates.empty() || plain.key == nullptr) continue;
+    const std::filesystem::path own = file.string() + "-cert.pub";
+    const Identity& certificate = load_certificate(own, {file});
+    if (certificate.problem != "not there") all.push_back({own, &certificate});
+  }
+  return all;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,42 @@
+#include "ssh/machine/owned_fd.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+namespace dtool::ssh {
+
+OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+void OwnedFd::reset() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+void make_non_blocking(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+OwnedFd memory_file(std::string_view bytes) {
+  OwnedFd file(::memfd_create("dtool", MFD_CLOEXEC));
+  if (!file) return {};
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count <= 0 && errno == EINTR) continue;
+    if (count <= 0) return {};
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+}  // namespace dtool::ssh

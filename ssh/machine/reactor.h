@@ -1,0 +1,99 @@
+// The one thread's event loop, and the one way to wait in it: for a file descriptor or for time,
+// never without a deadline, and never past abandon(). A wait's name is the place that waits, for
+// tests: DTOOL_TEST_STALL=exchange.cpp:150 has that one never end, DTOOL_TEST_WAITS=9 has the names
+// of all that are met written to descriptor 9.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <unordered_set>
+
+#include "ssh/asio.h"
+#include "ssh/machine/owned_fd.h"
+
+namespace dtool::ssh {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+inline constexpr Deadline kNoDeadline = Deadline::max();
+
+/// `timeout` from now.
+Deadline after(std::chrono::milliseconds timeout);
+
+class Waiter;
+
+/// Owns the io_context. Whoever waits in it is told when everything is given up.
+class Reactor {
+ public:
+  asio::io_context& context() { return context_; }
+
+  /// Ends every wait, now and later, with HostError(connection_lost): coroutines unwind as for any
+  /// failure.
+  void abandon();
+  bool abandoned() const { return abandoned_; }
+
+  /// Abandons, and runs until every coroutine has unwound: nothing refers to sessions or
+  /// descriptors any more.
+  void wind_up();
+
+  /// Lets everyone else who is ready go first.
+  asio::awaitable<void> yield();
+
+  /// Suspends for `duration`. Throws HostError when abandoned.
+  asio::awaitable<void> sleep(std::chrono::milliseconds duration,
+                              const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+ private:
+  friend class Waiter;
+  asio::io_context context_{1};
+  std::unordered_set<Waiter*> waiters_;
+  bool abandoned_ = false;
+};
+
+/// Waits for one file descriptor, which it does not own and which must outlive it. Several
+/// coroutines may wait at once; all of them wake together.
+class Waiter {
+ public:
+  Waiter(Reactor& reactor, int fd);
+  ~Waiter();
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  enum class For { readable, writable };
+  enum class Outcome { ready, deadline_passed };
+
+  /// Suspends until `fd` is ready or `deadline` has passed. Spurious wake-ups count as ready.
+  /// Throws HostError when abandoned.
+  asio::awaitable<Outcome> wait(For what, Deadline deadline, const char* file = __builtin_FILE(),
+                                int line = __builtin_LINE());
+
+  /// Wakes everyone who waits, as if ready.
+  void wake();
+
+ private:
+  Reactor& reactor_;
+  asio::posix::stream_descriptor descriptor_;
+};
+
+/// Coroutines that end before the one that started them goes on.
+class TaskGroup {
+ public:
+  explicit TaskGroup(Reactor& reactor)
+      : context_(reactor.context()), all_ended_(reactor.context()) {}
+  TaskGroup(const TaskGroup&) = delete;
+  TaskGroup& operator=(const TaskGroup&) = delete;
+
+  void spawn(asio::awaitable<void> task);
+  /// Waits for all of them, then throws the first exception that one of them ended with. Must be
+  /// awaited before the group is destroyed.
+  asio::awaitable<void> join();
+
+ private:
+  asio::io_context& context_;
+  asio::steady_timer all_ended_;  ///< cancelled when the last one ends
+  std::size_t running_ = 0;
+  std::exception_ptr first_error_;
+};
+
+}  // namespace dtool::ssh

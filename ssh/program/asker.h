@@ -1,0 +1,63 @@
+// Asks the user at the terminal what `ssh` wants to know (askpass.h), with the host's name in
+// front.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ssh/fleet.h"
+#include "ssh/host.h"
+#include "ssh/kept/kept_folder.h"
+#include "ssh/machine/reactor.h"
+
+namespace dtool::ssh {
+
+/// One connection that is being opened, and what its ssh has asked.
+struct Opening {
+  Host host;
+  std::string user;
+  std::string address;
+  std::map<std::string, std::string> given;  ///< answers by prompt; a prompt that comes again says
+                                             ///< that its answer was not taken
+  std::optional<std::string> refused;        ///< a prompt to which nobody gave an answer
+  std::size_t answers = 0;
+  bool is_asking = false;  ///< the user, or waits for the terminal
+  bool was_left = false;   ///< ended while it waited for the terminal
+  Waiter* door = nullptr;  ///< where serve() waits for questions
+  Deadline deadline;       ///< moves by the time the user took
+};
+
+/// The user's terminal, at which one question is asked at a time.
+class Asker {
+ public:
+  Asker(Reactor& reactor, Ask ask) : reactor_(reactor), ask_(ask) {}
+  ~Asker();
+  Asker(const Asker&) = delete;
+  Asker& operator=(const Asker&) = delete;
+
+  /// Answers what the ssh of that opening asks at `listener`, until `is_over`.
+  asio::awaitable<void> serve(const OwnedFd& listener, Opening& opening, const bool& is_over);
+
+  /// From now on nobody is asked.
+  void stop() { is_stopped_ = true; }
+
+ private:
+  class Turn;
+  asio::awaitable<void> answer(int caller, Opening& opening, const bool& is_over);
+  asio::awaitable<std::optional<std::string>> find_answer(int caller, std::string prompt, char kind,
+                                                          Opening& opening);
+  asio::awaitable<std::optional<std::string>> ask(int caller, std::string line, char kind);
+  bool is_alive(int caller) const;
+
+  Reactor& reactor_;
+  Ask ask_;
+  std::map<std::string, std::string> answers_;  ///< by user and prompt, for Ask::once
+  bool is_busy_ = false;
+  bool is_stopped_ = false;
+};
+
+/// `prompt` with the host's names taken out, so that prompts of two hosts can be compared.
+std::string prompt_of_any_host(const std::string& prompt, const Opening& opening);
+
+}  // namespace dtool::ssh

@@ -1,0 +1,385 @@
+#include "ssh/program/master.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+#include "ssh/host_error.h"
+#include "ssh/kept/kept_folder.h"
+#include "ssh/machine/fd_bytes.h"
+#include "ssh/machine/process.h"
+#include "ssh/program/master_protocol.h"
+#include "ssh/script.h"
+#include "ssh/scripts.h"
+#include "ssh/session/login_output.h"
+
+namespace dtool::ssh {
+namespace {
+
+using master_protocol::Kind;
+using master_protocol::Packet;
+
+/// A master is a process of this machine that does nothing for long.
+constexpr auto kLongestAnswer = std::chrono::seconds(5);
+constexpr auto kEndOfOutput = std::chrono::seconds(5);
+constexpr auto kSlice = std::chrono::milliseconds(200);
+
+HostError master_lost() {
+  return {Failure::connection_lost, "the connection was lost: its ssh process has ended"};
+}
+
+/// Connected to a process of this user, or none and errno.
+OwnedFd connect_to(const std::string& path) {
+  sockaddr_un address{};
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return {};
+  }
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return {};
+  if (is_own_user(fd.get())) return fd;
+  errno = EPERM;
+  return {};
+}
+
+/// One byte with a descriptor, as OpenSSH's mm_send_fd.
+bool send_descriptor(int socket, int fd) {
+  char byte = 0;
+  iovec bytes{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+/// A conversation with a master.
+class Talk {
+ public:
+  Talk(Reactor& reactor, OwnedFd socket)
+      : reactor_(reactor), socket_(std::move(socket)), waiter_(reactor, socket_.get()) {}
+
+  int fd() const { return socket_.get(); }
+
+  asio::awaitable<bool> say(std::string bytes) {
+    const Deadline deadline = after(kLongestAnswer);
+    const std::string_view view = bytes;
+    co_return co_await write_all(reactor_, socket_.get(), view, deadline);
+  }
+
+  asio::awaitable<bool> hand_over(int fd) {
+    const Deadline deadline = after(kLongestAnswer);
+    while (!send_descriptor(socket_.get(), fd)) {
+      if (errno != EAGAIN && errno != EINTR) co_return false;
+      const auto outcome = co_await waiter_.wait(Waiter::For::writable, deadline);
+      if (outcome == Waiter::Outcome::deadline_passed) co_return false;
+    }
+    co_return true;
+  }
+
+  /// The next packet. Nothing: it has ended (is_over()) or the deadline passed.
+  asio::awaitable<std::optional<Packet>> hear(Deadline deadline) {
+    for (;;) {
+      if (std::optional<Packet> packet = master_protocol::take_packet(bytes_)) co_return packet;
+      std::array<char, 4096> part;
+      const ssize_t count = ::recv(socket_.get(), part.data(), part.size(), 0);
+      if (count > 0) {
+        bytes_.append(part.data(), static_cast<std::size_t>(count));
+        continue;
+      }
+      is_over_ = count == 0 || (errno != EAGAIN && errno != EINTR);
+      if (is_over_) co_return std::nullopt;
+      const auto outcome = co_await waiter_.wait(Waiter::For::readable, deadline);
+      if (outcome == Waiter::Outcome::deadline_passed) co_return std::nullopt;
+    }
+  }
+
+  bool is_over() const { return is_over_; }
+
+ private:
+  Reactor& reactor_;
+  OwnedFd socket_;
+  Waiter waiter_;
+  std::string bytes_;
+  bool is_over_ = false;
+};
+
+/// Many at once may want the same master, whose queue is short.
+asio::awaitable<OwnedFd> reach(Reactor& reactor, std::string socket) {
+  const Deadline deadline = after(kLongestAnswer);
+  OwnedFd fd = connect_to(socket);
+  while (!fd && errno == EAGAIN && Clock::now() < deadline) {
+    co_await reactor.sleep(std::chrono::milliseconds(10));
+    fd = connect_to(socket);
+  }
+  co_return fd;
+}
+
+class MasterConnection : public Connection {
+ public:
+  MasterConnection(Reactor& reactor, Master master, OwnedFd in_use)
+      : reactor_(reactor), master_(std::move(master)), in_use_(std::move(in_use)) {}
+
+  asio::awaitable<int> execute(std::string line, CommandStreams streams,
+                               Deadline deadline) override;
+  bool is_usable() const override {
+    return is_usable_ && static_cast<bool>(connect_to(master_.socket));
+  }
+
+ private:
+  /// One command's streams on this side, and how it ended.
+  struct Exchange {
+    CommandStreams streams;
+    Deadline deadline = kNoDeadline;
+    Pipe in, out, err;
+    LoginOutput login_output;
+    std::optional<int> exit_code;
+  };
+
+  asio::awaitable<void> start(Talk& talk, Exchange& exchange, std::string line);
+  asio::awaitable<void> pump_input(Exchange& exchange);
+  asio::awaitable<void> pump_output(Exchange& exchange, Stream stream);
+  asio::awaitable<void> hand_on(Exchange& exchange);
+  asio::awaitable<void> await_end(Talk& talk, Exchange& exchange, Deadline deadline);
+  asio::awaitable<void> converse(Talk& talk, Exchange& exchange, Deadline deadline);
+  asio::awaitable<void> end_command();
+
+  Reactor& reactor_;
+  Master master_;
+  OwnedFd in_use_;
+  bool is_usable_ = true;
+};
+
+asio::awaitable<void> MasterConnection::pump_input(Exchange& exchange) {
+  const OwnedFd fd = std::move(exchange.in.writer);  // closed at the end of this
+  std::string_view left = exchange.streams.input;
+  Waiter waiter(reactor_, fd.get());
+  while (!left.empty()) {
+    const ssize_t count = ::write(fd.get(), left.data(), left.size());
+    if (count > 0) {
+      left.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      co_return;  // the command reads no more
+    } else {
+      if (Clock::now() >= exchange.deadline) co_return;
+      const Deadline soon = std::min(exchange.deadline, after(kSlice));
+      co_await waiter.wait(Waiter::For::writable, soon);
+    }
+  }
+}
+
+asio::awaitable<void> MasterConnection::pump_output(Exchange& exchange, Stream stream) {
+  // Closed at the end of this, whatever that is: a command whose output nobody takes must not wait.
+  const OwnedFd fd = std::move(stream == Stream::out ? exchange.out.reader : exchange.err.reader);
+  std::function<void(std::string_view)> on_bytes = [&exchange, stream](std::string_view bytes) {
+    const bool is_cut = stream == Stream::out &&
+                        exchange.streams.shell_output == ShellOutput::leave_out &&
+                        exchange.streams.output_fd < 0;
+    const std::string_view part = is_cut ? exchange.login_output.commands_part(bytes) : bytes;
+    if (exchange.streams.on_output) exchange.streams.on_output(stream, part);
+  };
+  co_await read_all(reactor_, fd.get(), on_bytes, &exchange.deadline);
+}
+
+/// Standard output for a descriptor, without what the log-in shell printed first.
+asio::awaitable<void> MasterConnection::hand_on(Exchange& exchange) {
+  const OwnedFd fd = std::move(exchange.out.reader);
+  Waiter waiter(reactor_, fd.get());
+  std::array<char, 32'768> bytes;
+  for (;;) {
+    const ssize_t count = ::read(fd.get(), bytes.data(), bytes.size());
+    if (count > 0) {
+      const std::string_view part = exchange.login_output.commands_part(
+          std::string_view(bytes.data(), static_cast<std::size_t>(count)));
+      const bool is_taken =
+          co_await write_all(reactor_, exchange.streams.output_fd, part, exchange.deadline);
+      if (!is_taken) co_return;
+    } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+      co_return;
+    } else {
+      if (Clock::now() >= exchange.deadline) co_return;
+      const Deadline soon = std::min(exchange.deadline, after(kSlice));
+      co_await waiter.wait(Waiter::For::readable, soon);
+    }
+  }
+}
+
+/// Opens the session; from then on the master has the other ends of our pipes.
+asio::awaitable<void> MasterConnection::start(Talk& talk, Exchange& exchange, std::string line) {
+  const CommandStreams& streams = exchange.streams;
+  const bool leaves_out = streams.shell_output == ShellOutput::leave_out;
+  if (streams.input_fd < 0) exchange.in = make_pipe(NonBlocking::both);
+  if (streams.output_fd < 0 || leaves_out) exchange.out = make_pipe(NonBlocking::both);
+  if (streams.error_fd < 0) exchange.err = make_pipe(NonBlocking::both);
+  const int in = exchange.in.reader ? exchange.in.reader.get() : streams.input_fd;
+  const int out = exchange.out.writer ? exchange.out.writer.get() : streams.output_fd;
+  const int err = exchange.err.writer ? exchange.err.writer.get() : streams.error_fd;
+  const std::string text =
+      master_protocol::hello() +
+      master_protocol::new_session(leaves_out ? behind_mark(line) : std::string(line));
+  bool is_said = co_await talk.say(text);
+  if (is_said) is_said = co_await talk.hand_over(in);
+  if (is_said) is_said = co_await talk.hand_over(out);
+  if (is_said) is_said = co_await talk.hand_over(err);
+  if (!is_said) throw master_lost();
+  exchange.in.reader.reset();
+  exchange.out.writer.reset();
+  exchange.err.writer.reset();
+}
+
+/// Until the master closes the conversation, which it does once all output is handed on. Throws
+/// HostError(timed_out) at the deadline with the command still running.
+asio::awaitable<void> MasterConnection::await_end(Talk& talk, Exchange& exchange,
+                                                  Deadline deadline) {
+  Deadline latest = deadline;
+  for (;;) {
+    const std::optional<Packet> packet = co_await talk.hear(latest);
+    if (!packet && talk.is_over()) co_return;
+    // What a background process still holds open is not waited for.
+    if (!packet && exchange.exit_code) co_return;
+    if (!packet) throw command_timed_out();
+    if (packet->kind == Kind::exit_message) {
+      exchange.exit_code = static_cast<int>(packet->second & 0xff);
+      latest = std::min(deadline, after(kEndOfOutput));
+    } else if (packet->kind == Kind::failure || packet->kind == Kind::permission_denied) {
+      throw HostError(Failure::connection_lost,
+                      fmt::format("the server opened no session: {}", packet->text),
+                      "its MaxSessions may be reached, or ControlMaster ask said no");
+    }
+  }
+}
+
+/// TERM, a second of grace, KILL: the script beside the command knows how. Over a connection that
+/// others use too it would end their commands: there only the command's streams are closed.
+asio::awaitable<void> MasterConnection::end_command() {
+  if (master_.is_shared == MasterIsShared::yes) co_return;
+  const Command command = bash(scripts::kEnd_commands);
+  Exchange exchange;
+  exchange.streams.input = command.input;
+  exchange.deadline = after(kLongestAnswer);
+  try {
+    OwnedFd socket = co_await reach(reactor_, master_.socket);
+    if (!socket) co_return;
+    Talk talk(reactor_, std::move(socket));
+    const std::string line = command.line;
+    const Deadline deadline = exchange.deadline;
+    co_await start(talk, exchange, line);
+    co_await pump_input(exchange);
+    co_await await_end(talk, exchange, deadline);
+  } catch (const HostError&) {
+    // A server that allows one command at a time, or does not answer any more.
+  } catch (const std::invalid_argument&) {
+  }
+}
+
+asio::awaitable<void> MasterConnection::converse(Talk& talk, Exchange& exchange,
+                                                 Deadline deadline) {
+  bool has_timed_out = false;
+  try {
+    co_await await_end(talk, exchange, deadline);
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::timed_out) throw;
+    has_timed_out = true;
+  } catch (const std::invalid_argument& error) {
+    throw HostError(Failure::connection_lost, error.what());
+  }
+  if (!has_timed_out) co_return;
+  co_await end_command();
+  exchange.deadline = after(kSlice);  // for what it still said
+  throw command_timed_out();
+}
+
+asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams streams,
+                                               Deadline deadline) {
+  Exchange exchange;
+  exchange.streams = std::move(streams);
+  exchange.deadline = kNoDeadline;  // its end comes with the conversation's
+  is_usable_ = false;               // until all is told
+  OwnedFd socket = co_await reach(reactor_, master_.socket);
+  if (!socket) throw master_lost();
+  std::optional<Talk> talk;
+  talk.emplace(reactor_, std::move(socket));
+  co_await start(*talk, exchange, line);
+  TaskGroup pumps(reactor_);
+  if (exchange.in.writer) pumps.spawn(pump_input(exchange));
+  const bool cuts_for_fd = exchange.out.reader && exchange.streams.output_fd >= 0;
+  if (cuts_for_fd) pumps.spawn(hand_on(exchange));
+  if (exchange.out.reader && !cuts_for_fd) pumps.spawn(pump_output(exchange, Stream::out));
+  if (exchange.err.reader) pumps.spawn(pump_output(exchange, Stream::err));
+  std::exception_ptr failure;
+  try {
+    co_await converse(*talk, exchange, deadline);
+  } catch (...) {  // whatever it is, the pumps must end first
+    failure = std::current_exception();
+  }
+  talk.reset();  // the master closes the session where it still runs
+  if (!failure) exchange.deadline = after(kEndOfOutput);
+  if (failure) exchange.deadline = std::min(exchange.deadline, after(kSlice));
+  co_await pumps.join();
+  if (failure) std::rethrow_exception(failure);
+  if (!exchange.exit_code) {
+    const std::optional<pid_t> pid = co_await find_master(reactor_, master_.socket);
+    if (!pid) throw master_lost();
+    throw HostError(Failure::connection_lost,
+                    "the host closed the command without telling its exit code",
+                    "ssh does not tell where a signal ended it");
+  }
+  is_usable_ = true;
+  co_return *exchange.exit_code;
+}
+
+}  // namespace
+
+asio::awaitable<std::optional<pid_t>> find_master(Reactor& reactor, std::string socket) {
+  OwnedFd fd = co_await reach(reactor, socket);
+  if (!fd) co_return std::nullopt;
+  Talk talk(reactor, std::move(fd));
+  const std::string text = master_protocol::hello() + master_protocol::request(Kind::alive_check);
+  if (!co_await talk.say(text)) co_return std::nullopt;
+  const Deadline deadline = after(kLongestAnswer);
+  try {
+    for (;;) {
+      const std::optional<Packet> packet = co_await talk.hear(deadline);
+      if (!packet) co_return std::nullopt;
+      if (packet->kind == Kind::alive) co_return static_cast<pid_t>(packet->second);
+    }
+  } catch (const std::invalid_argument&) {
+    co_return std::nullopt;
+  }
+}
+
+OwnedFd tell_to_end(const std::string& socket, MasterEnds when) {
+  OwnedFd fd = connect_to(socket);
+  if (!fd) return {};
+  const Kind kind = when == MasterEnds::at_once ? Kind::terminate : Kind::stop_listening;
+  const std::string text = master_protocol::hello() + master_protocol::request(kind);
+  if (::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+    return {};
+  return fd;
+}
+
+std::unique_ptr<Connection> make_master_connection(Reactor& reactor, Master master,
+                                                   OwnedFd in_use) {
+  return std::make_unique<MasterConnection>(reactor, std::move(master), std::move(in_use));
+}
+
+}  // namespace dtool::ssh

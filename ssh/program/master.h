@@ -1,0 +1,38 @@
+// A connection to a host that an `ssh` process holds and shares over its control socket
+// (ControlMaster): the user's own one, or one that masters.cpp had opened.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "ssh/connection.h"
+#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/reactor.h"
+
+namespace dtool::ssh {
+
+/// Whether other programs may run commands over the same connection.
+enum class MasterIsShared { no, yes };
+
+/// A ControlMaster's socket.
+struct Master {
+  std::string socket;  ///< path
+  MasterIsShared is_shared = MasterIsShared::yes;
+};
+
+/// The process behind that socket, which must be this user's; nothing where it does not answer.
+asio::awaitable<std::optional<pid_t>> find_master(Reactor& reactor, std::string socket);
+
+/// What a master is told at its end: to end at once, or with the last command that runs over it.
+enum class MasterEnds { at_once, after_commands };
+
+/// Tells it so without waiting. A descriptor on which the end of the conversation comes; none where
+/// nobody answers.
+OwnedFd tell_to_end(const std::string& socket, MasterEnds when);
+
+/// Commands over that connection, each a session of its own. `in_use` is held as long as it lives.
+std::unique_ptr<Connection> make_master_connection(Reactor& reactor, Master master, OwnedFd in_use);
+
+}  // namespace dtool::ssh

@@ -1,0 +1,465 @@
+#include "ssh/program/masters.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "ssh/host_error.h"
+#include "ssh/kept/connection_key.h"
+#include "ssh/machine/fd_bytes.h"
+#include "ssh/machine/file_stamp.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/machine/process.h"
+#include "ssh/machine/random_hex.h"
+#include "ssh/machine/read_file.h"
+#include "ssh/machine/sha256.h"
+#include "ssh/printable.h"
+#include "ssh/program/askpass.h"
+#include "ssh/quote.h"
+
+namespace dtool::ssh {
+namespace {
+
+constexpr auto kSlice = std::chrono::milliseconds(100);
+/// `ssh -G` asks nobody but the programs that the configuration names.
+constexpr auto kLongestLook = std::chrono::seconds(30);
+/// A master that is to end with this process ends by itself where this process cannot tell it.
+constexpr auto kUnlessTold = std::chrono::seconds(60);
+constexpr int kMostKept = 8;  ///< connections to one host at once
+constexpr std::size_t kLongestWords = 65'536;
+
+/// Their names in the folder; another number keeps versions apart that would not understand each
+/// other.
+std::string master_prefix() {
+  return "master1-" + socket_prefix();
+}
+
+std::string lock_name(const std::string& name) {
+  return name + ".host";
+}
+
+HostError interrupted() {
+  return {Failure::not_started, "interrupted before it was let in"};
+}
+
+std::chrono::milliseconds pause_before(int next) {
+  static std::minstd_rand random{std::random_device{}()};
+  std::uniform_real_distribution<double> spread(0.5, 1.5);
+  return std::chrono::milliseconds(
+      static_cast<int>(100.0 * (1 << std::min(next - 2, 5)) * spread(random)));
+}
+
+/// The file beside a master's socket: whoever uses the connection holds its lock, and it says where
+/// the connection leads.
+OwnedFd lock_slot(const KeptFolder& folder, const std::string& name) {
+  const std::string lock = lock_name(name);
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  for (int tries = 0; tries < 10; ++tries) {
+    OwnedFd file(::openat(folder.fd(), lock.c_str(), kFlags, 0600));
+    if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
+    // Another process may have removed it in between.
+    struct stat ours {};
+    struct stat named {};
+    const bool is_it = ::fstat(file.get(), &ours) == 0 &&
+                       ::fstatat(folder.fd(), lock.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
+    if (is_it) return file;
+  }
+  return {};
+}
+
+void describe(const OwnedFd& file, const Host& host, const ProgramSettings& settings) {
+  const std::string text = fmt::format("{}\n{}@{}:{}\n", to_string(host), settings.user,
+                                       settings.address, settings.port);
+  if (::ftruncate(file.get(), 0) != 0) return;
+  // Where it cannot be written, `dtool disconnect` ends it all the same, without a name.
+  if (::pwrite(file.get(), text.data(), text.size(), 0) < 0) return;
+}
+
+std::string own_fd(int fd) {
+  return fmt::format("/proc/{}/fd/{}", ::getpid(), fd);
+}
+
+/// Files beside sockets that are gone: their masters have ended by themselves.
+void remove_left_files(const KeptFolder& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path(), ignored)) {
+    const std::string file = entry.path().filename().string();
+    const std::size_t end = file.rfind(".host");
+    const bool is_ours = file.starts_with("master1-") && end != file.npos;
+    if (!is_ours || folder.inode(file.substr(0, end)) != 0) continue;
+    const OwnedFd lock = lock_slot(folder, file.substr(0, end));
+    if (lock) folder.remove(file);
+  }
+}
+
+}  // namespace
+
+Masters::Masters(Reactor& reactor, const ConnectOptions& options)
+    : reactor_(reactor), options_(options), asker_(reactor, options.ask) {}
+
+Masters::~Masters() {
+  if (!is_left_ || options_.keep.count() == 0) end_all();
+}
+
+void Masters::interrupt() {
+  is_interrupted_ = true;
+  asker_.stop();
+}
+
+const KeptFolder& Masters::folder() {
+  if (folder_) return *folder_;
+  try {
+    folder_ = KeptFolder::open(KeptFolder::Make::yes);
+  } catch (const std::runtime_error& fault) {
+    throw HostError(Failure::local_program, fault.what());
+  }
+  return *folder_;
+}
+
+/// In memory: ssh reads it through this process, and so does the ssh of each jump host.
+const std::string& Masters::config_file() {
+  if (config_) return config_file_;
+  config_ = memory_file(program_config(options_));
+  if (!config_) throw HostError(Failure::local_program, "no memory for the configuration of ssh");
+  config_file_ = own_fd(config_.get());
+  return config_file_;
+}
+
+/// A socket's address holds 107 characters, and ssh adds 17 while it makes one. Where the folder's
+/// own path is too long, the way goes through this process.
+std::string Masters::way_to(const std::string& name) {
+  constexpr std::size_t kLongest = 88;
+  const std::string path = (folder().path() / name).string();
+  const bool is_plain = path.find_first_of("%$~\" \\") == path.npos;
+  return path.size() <= kLongest && is_plain ? path
+                                             : fmt::format("{}/{}", own_fd(folder().fd()), name);
+}
+
+std::vector<std::string> Masters::words(const Host& host, const std::vector<std::string>& extra) {
+  return program_arguments(config_file(), options_, host, extra);
+}
+
+Deadline Masters::connect_deadline(
+    const std::optional<std::chrono::milliseconds>& configured) const {
+  const auto timeout = configured.value_or(options_.connect_timeout);
+  return after(options_.forced_connect_timeout.value_or(timeout));
+}
+
+/// Runs ssh to its end, or to the opening's deadline, which does not pass while the user is asked.
+asio::awaitable<Masters::Ended> Masters::finish(std::vector<std::string> words,
+                                                std::vector<std::string> environment,
+                                                const Opening& opening) {
+  Ended ended;
+  Pipe out = make_pipe(NonBlocking::reader);
+  Pipe err = make_pipe(NonBlocking::reader);
+  Process::Program program;
+  program.arguments = std::move(words);
+  program.environment = std::move(environment);
+  program.terminal = Process::Terminal::none;
+  Process::Descriptors descriptors;
+  descriptors.out = out.writer.get();
+  descriptors.err = err.writer.get();
+  Process process(reactor_, program, descriptors);
+  out.writer.reset();
+  err.writer.reset();
+  Deadline end_of_words = kNoDeadline;
+  std::function<void(std::string_view)> take_out = [&ended](std::string_view bytes) {
+    if (ended.out.size() < kLongestWords) ended.out += bytes;
+  };
+  std::function<void(std::string_view)> take_err = [&ended](std::string_view bytes) {
+    if (ended.err.size() < kLongestWords) ended.err += bytes;
+  };
+  TaskGroup pumps(reactor_);
+  pumps.spawn(read_all(reactor_, out.reader.get(), take_out, &end_of_words));
+  pumps.spawn(read_all(reactor_, err.reader.get(), take_err, &end_of_words));
+  std::exception_ptr failure;
+  bool is_late = false;
+  try {
+    bool has_ended = false;
+    while (!has_ended && !is_late && !is_interrupted_) {
+      const Deadline soon = after(kSlice);
+      has_ended = co_await process.ends_before(soon);
+      is_late = !has_ended && !opening.is_asking && Clock::now() >= opening.deadline;
+    }
+  } catch (const HostError&) {
+    failure = std::current_exception();
+  }
+  const bool is_ended = process.exit_code().has_value();
+  if (!is_ended) process.tell_to_end();
+  end_of_words = after(kSlice);
+  try {
+    co_await pumps.join();
+  } catch (const HostError&) {  // abandoned
+    failure = std::current_exception();
+  }
+  if (!is_ended) process.end(kSlice);
+  if (failure) std::rethrow_exception(failure);
+  if (is_interrupted_) throw interrupted();
+  if (is_late) {
+    throw HostError(Failure::connect_timed_out, "ssh did not connect in time",
+                    "--connect_timeout sets how long dtool waits");
+  }
+  ended.exit_code = process.exit_code().value_or(-1);
+  co_return ended;
+}
+
+/// What ssh will do for that host, and `key`: all that it depends on, for what may be shared.
+asio::awaitable<ProgramSettings> Masters::ask_settings(Host host, Opening& opening,
+                                                       std::string& key) {
+  const std::vector<std::string> extra = {"-G"};
+  opening.deadline = after(kLongestLook);
+  const std::vector<std::string> all = words(host, extra);
+  const std::vector<std::string> environment = {"DTOOL_RUN_ID="};
+  const Ended ended = co_await finish(all, environment, opening);
+  ProgramSettings settings = read_program_settings(ended.out);
+  if (ended.exit_code != 0 || settings.address.empty()) {
+    const std::string why = printable_start(ended.err, 500);
+    throw HostError(Failure::unreachable, "ssh cannot read its configuration: " + why);
+  }
+  static const std::string boot = boot_id();
+  std::error_code ignored;
+  static const std::string network =
+      std::filesystem::read_symlink("/proc/self/ns/net", ignored).string();
+  key = fmt::format("{}\n{}\n{}\n{}\n", boot, network, home_folder().string(), ended.out);
+  if (const char* agent = std::getenv("SSH_AUTH_SOCK")) key += fmt::format("{}\n", agent);
+  for (const std::filesystem::path& file : settings.files)
+    key += fmt::format("{} {}\n", file.string(), stamp_of(status_of(file)));
+  co_return settings;
+}
+
+/// The lock of the first connection with that key that nobody uses, and its name. Without a lock:
+/// too many are in use.
+OwnedFd Masters::take_slot(const std::string& key, std::string& name) {
+  Sha256 digest;
+  digest.add(key);
+  const std::string base = master_prefix() + digest.hex().substr(0, 16);
+  for (int slot = 0; slot < kMostKept; ++slot) {
+    name = fmt::format("{}-{}", base, slot);
+    OwnedFd lock = lock_slot(folder(), name);
+    if (lock) return lock;
+  }
+  return {};
+}
+
+/// Runs ssh and answers what it asks.
+asio::awaitable<Masters::Ended> Masters::run_and_answer(std::vector<std::string> words,
+                                                        Opening& opening) {
+  const std::string name = "ask-" + random_hex(16);
+  const OwnedFd listener = folder().listen(name);
+  if (!listener)
+    throw HostError(Failure::local_program,
+                    fmt::format("cannot make a socket in {}: {}", folder().path().string(),
+                                std::strerror(errno)));
+  bool is_over = false;
+  TaskGroup answering(reactor_);
+  answering.spawn(asker_.serve(listener, opening, is_over));
+  Ended ended;
+  std::exception_ptr failure;
+  try {
+    std::vector<std::string> environment = askpass_environment(name);
+    ended = co_await finish(std::move(words), std::move(environment), opening);
+  } catch (...) {  // whatever it is, the answering must end first
+    failure = std::current_exception();
+  }
+  is_over = true;
+  if (opening.door != nullptr) opening.door->wake();
+  folder().remove(name);
+  try {
+    co_await answering.join();
+  } catch (const HostError&) {
+    if (!failure) failure = std::current_exception();
+  }
+  if (failure) std::rethrow_exception(failure);
+  co_return ended;
+}
+
+/// Opens a master at that name; ssh goes to the background once the host has let it in.
+asio::awaitable<void> Masters::open(Host host, std::string name, Opening& opening,
+                                    ProgramSettings settings) {
+  const std::string socket = way_to(name);
+  const auto kept = options_.keep.count() > 0 ? options_.keep : kUnlessTold;
+  const std::vector<std::string> extra = {
+      "-M", "-S", socket, "-o", fmt::format("ControlPersist={}", kept.count()), "-f", "-N"};
+  const std::vector<std::string> all = words(host, extra);
+  const Deadline first = opening.deadline;
+  const auto timeout = first - Clock::now();
+  for (int attempt = 1;; ++attempt) {
+    if (is_interrupted_) throw interrupted();
+    opening.refused.reset();
+    opening.was_left = false;
+    opening.deadline = Clock::now() + timeout;
+    folder().remove(name);  // what a dead master has left: nobody else holds the lock
+    opened_.push_back({name, -1});
+    const Ended ended = co_await run_and_answer(all, opening);
+    if (ended.exit_code == 0) break;
+    std::erase_if(opened_, [&name](const Opened& each) { return each.name == name; });
+    const bool is_again = is_dropped_greeting(ended.err) && opening.answers == 0;
+    if ((is_again || opening.was_left) && attempt < options_.tries) {
+      const auto pause = pause_before(attempt + 1);
+      co_await reactor_.sleep(pause);
+      continue;
+    }
+    folder().remove(lock_name(name));
+    if (opening.refused) {
+      throw HostError(Failure::not_authenticated,
+                      fmt::format("the host asks: {} and there is no terminal to ask you at",
+                                  printable_start(*opening.refused, 200)),
+                      "run dtool in a terminal, or load your key into an agent with ssh-add");
+    }
+    throw program_failure(ended.err, settings, opening.answers);
+  }
+}
+
+asio::awaitable<std::unique_ptr<Connection>> Masters::connect(Host host, Endpoint endpoint) {
+  if (is_interrupted_) throw interrupted();
+  Opening opening;
+  opening.host = host;
+  std::string key;
+  const ProgramSettings settings = co_await ask_settings(host, opening, key);
+  opening.user = settings.user;
+  opening.address = settings.address;
+  if (!settings.control_path.empty()) {
+    const std::optional<pid_t> users = co_await find_master(reactor_, settings.control_path);
+    if (users) {
+      last_socket_ = settings.control_path;
+      Master master{settings.control_path, MasterIsShared::yes};
+      co_return make_master_connection(reactor_, std::move(master), OwnedFd());
+    }
+  }
+  if (options_.keep.count() == 0) key += random_hex(16);
+  std::string name;
+  OwnedFd lock = take_slot(key, name);
+  if (!lock) {
+    throw HostError(Failure::local_program, "too many connections to this host are in use");
+  }
+  const std::string socket = way_to(name);
+  std::optional<pid_t> pid = co_await find_master(reactor_, socket);
+  if (!pid) {
+    opening.deadline = connect_deadline(endpoint.connect_timeout);
+    describe(lock, host, settings);
+    co_await open(host, name, opening, settings);
+    pid = co_await find_master(reactor_, socket);
+    if (!pid) throw HostError(Failure::connection_lost, "ssh ended as soon as it was let in");
+    for (Opened& each : opened_) {
+      if (each.name == name) each.pid = *pid;
+    }
+  }
+  last_socket_ = socket;
+  Master master{socket, MasterIsShared::no};
+  co_return make_master_connection(reactor_, std::move(master), std::move(lock));
+}
+
+std::string Masters::terminal_line(const Host& host, const std::string& line) const {
+  std::vector<std::string> all = program_arguments(
+      config_file_, options_, host, {"-S", last_socket_, "-tt", "-o", "ProxyCommand=false"});
+  all.push_back(line);
+  std::string text = "exec";
+  for (const std::string& word : all) text += " " + quote(word);
+  return text;
+}
+
+asio::awaitable<Masters::Presented> Masters::ask_for_key(Host host) {
+  Presented presented;
+  Opening opening;
+  opening.host = host;
+  std::string key;
+  const ProgramSettings settings = co_await ask_settings(host, opening, key);
+  presented.known_hosts = settings.known_hosts;
+  const std::vector<std::string> nobody = {"-o", "ControlPath=none", "-o",
+                                           "PreferredAuthentications=none", "-T"};
+  std::vector<std::string> all = words(host, nobody);
+  all.emplace_back("true");
+  const std::vector<std::string> environment = {"DTOOL_RUN_ID=", "SSH_ASKPASS_REQUIRE=never"};
+  opening.deadline = connect_deadline(std::nullopt);
+  Ended ended = co_await finish(all, environment, opening);
+  const HostError failure = program_failure(ended.err, settings, 0);
+  const bool is_known = ended.exit_code == 0 || failure.failure() == Failure::not_authenticated;
+  if (is_known) co_return presented;
+  presented.failure = failure;
+  if (failure.failure() != Failure::host_key_unknown) co_return presented;
+  // The key as ssh would write it down, into a file of this process's own.
+  const OwnedFd file = memory_file("");
+  all = words(host, nobody);
+  const std::vector<std::string> ours = {"-o", "StrictHostKeyChecking=accept-new",
+                                         "-o", "HashKnownHosts=no",
+                                         "-o", "KnownHostsCommand=none",
+                                         "-o", "GlobalKnownHostsFile=/dev/null",
+                                         "-o", "CheckHostIP=no",
+                                         "-o", "UserKnownHostsFile=" + own_fd(file.get())};
+  all.insert(all.begin() + 1, ours.begin(), ours.end());
+  all.emplace_back("true");
+  opening.deadline = connect_deadline(std::nullopt);
+  ended = co_await finish(all, environment, opening);
+  presented.line = read_file(own_fd(file.get()));
+  co_return presented;
+}
+
+/// All are told first, and then waited for together.
+void Masters::end_all() {
+  constexpr auto kGrace = std::chrono::milliseconds(700);
+  std::vector<OwnedFd> conversations;
+  for (const Opened& each : opened_)
+    conversations.push_back(tell_to_end(way_to(each.name), MasterEnds::at_once));
+  const Deadline latest = after(kGrace);
+  for (std::size_t i = 0; i < opened_.size(); ++i) {
+    bool has_ended = !conversations[i];
+    while (!has_ended && Clock::now() < latest) {
+      pollfd readable{conversations[i].get(), POLLIN, 0};
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(latest - Clock::now()).count();
+      if (::poll(&readable, 1, static_cast<int>(std::max<std::int64_t>(left, 0))) <= 0) continue;
+      char bytes[256];
+      const ssize_t count = ::recv(conversations[i].get(), bytes, sizeof bytes, MSG_DONTWAIT);
+      has_ended = count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+    }
+    if (!has_ended && opened_[i].pid > 0) ::kill(opened_[i].pid, SIGTERM);
+    folder().remove(opened_[i].name);
+    folder().remove(lock_name(opened_[i].name));
+  }
+  opened_.clear();
+}
+
+std::vector<KeptMaster> end_kept_masters(const KeptFolder& folder,
+                                         const std::optional<std::vector<std::string>>& targets) {
+  std::vector<KeptMaster> all;
+  for (const std::string& name : folder.names()) {
+    if (!name.starts_with(master_prefix())) continue;
+    std::ifstream file(folder.path() / lock_name(name));
+    KeptMaster master;
+    std::getline(file, master.host) && std::getline(file, master.target);
+    if (targets && std::ranges::find(*targets, master.target) == targets->end()) continue;
+    const OwnedFd lock = lock_slot(folder, name);
+    master.is_in_use = !lock;
+    const std::string socket = fmt::format("/proc/self/fd/{}/{}", folder.fd(), name);
+    const OwnedFd conversation = tell_to_end(socket, MasterEnds::after_commands);
+    if (conversation && lock) {
+      pollfd end{conversation.get(), POLLIN | POLLHUP, 0};
+      ::poll(&end, 1, 2000);
+    }
+    if (lock) {
+      folder.remove(name);
+      folder.remove(lock_name(name));
+    }
+    if (conversation) all.push_back(master);
+  }
+  if (!targets) remove_left_files(folder);
+  return all;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,203 @@
+#include "ssh/session/connector.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <utility>
+
+#include "ssh/host_error.h"
+#include "ssh/program/program_choice.h"
+#include "ssh/session/tcp.h"
+
+namespace dtool::ssh {
+namespace {
+
+/// Before try `next` (2, 3, …): about 0.1, 0.2, 0.4 … 3.2 s, spread by half so that many hosts do
+/// not come back together.
+std::chrono::milliseconds pause_before(int next) {
+  static std::minstd_rand random{std::random_device{}()};
+  const double base = 100.0 * (1 << std::min(next - 2, 5));
+  std::uniform_real_distribution<double> spread(0.5, 1.5);
+  return std::chrono::milliseconds(static_cast<int>(base * spread(random)));
+}
+
+std::string chain_of(const std::vector<std::string>& jumps) {
+  return fmt::format("{}", fmt::join(jumps, ","));
+}
+
+/// One forwarded connection, from open channel to its end. Owns what it carries between.
+asio::awaitable<void> carry(std::unique_ptr<Exchange> exchange, OwnedFd input, OwnedFd output) {
+  try {
+    co_await exchange->run();
+  } catch (const HostError&) {
+    // The session on the other end of the socket sees its connection close, and tells.
+  }
+  input.reset();
+  output.reset();
+}
+
+}  // namespace
+
+Connector::Connector(Reactor& reactor, const ConnectOptions& options)
+    : reactor_(reactor),
+      connect_timeout_(options.connect_timeout),
+      forced_connect_timeout_(options.forced_connect_timeout),
+      tries_(options.tries),
+      config_(ClientConfig::read(options.config_file, options.settings)) {}
+
+Deadline Connector::connect_deadline(const Endpoint& endpoint) const {
+  const auto configured = endpoint.connect_timeout.value_or(connect_timeout_);
+  return after(forced_connect_timeout_.value_or(configured));
+}
+
+asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Host host) {
+  const Endpoint endpoint = config_.resolve(host);
+  co_return co_await log_in(endpoint, endpoint.jumps);
+}
+
+std::string Connector::address_of(const Host& host) const {
+  return config_.resolve(host).address;
+}
+
+std::vector<Session*> Connector::jump_sessions(const std::vector<std::string>& jumps) const {
+  std::vector<Session*> sessions;
+  for (auto end = jumps.begin(); end != jumps.end();) {
+    ++end;
+    const auto known = jumps_.find(chain_of({jumps.begin(), end}));
+    if (known != jumps_.end() && known->second->session != nullptr)
+      sessions.push_back(known->second->session.get());
+  }
+  return sessions;
+}
+
+asio::awaitable<std::unique_ptr<Session>> Connector::greet(Host host) {
+  const Endpoint endpoint = config_.resolve(host);
+  co_return co_await greet(endpoint, endpoint.jumps);
+}
+
+asio::awaitable<std::unique_ptr<Session>> Connector::log_in(Endpoint endpoint,
+                                                            std::vector<std::string> jumps) {
+  std::unique_ptr<Session> session = co_await greet(endpoint, jumps);
+  session->require_known_host(known_hosts_);
+  const Deadline deadline = connect_deadline(endpoint);
+  try {
+    co_await session->authenticate(identities_, deadline);
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::timed_out) throw;
+    throw HostError(Failure::connect_timed_out, "logging in did not end in time",
+                    "--connect_timeout sets how long dtool waits");
+  }
+  if (!jumps.empty()) session->watch_for_silence();
+  co_return session;
+}
+
+asio::awaitable<std::unique_ptr<Session>> Connector::greet(Endpoint endpoint,
+                                                           std::vector<std::string> jumps) {
+  if (!endpoint.needs_program.empty()) throw needs_program(endpoint);
+  for (int attempt = 1; attempt <= tries_; ++attempt) {
+    if (attempt > 1) co_await reactor_.sleep(pause_before(attempt));
+    const Deadline deadline = connect_deadline(endpoint);
+    OwnedFd socket = co_await open_socket(endpoint, jumps, deadline);
+    const Greeting greeting = co_await await_greeting(reactor_, socket.get(), deadline);
+    if (greeting == Greeting::dropped) continue;
+    auto session = std::make_unique<Session>(reactor_, endpoint, std::move(socket), known_hosts_);
+    co_await session->exchange_keys(deadline);
+    co_return session;
+  }
+  throw HostError(Failure::unreachable,
+                  fmt::format("{} port {} closed the connection before its greeting, {} times",
+                              endpoint.address, endpoint.port, tries_),
+                  "the server may be at its MaxStartups, or refuse this address");
+}
+
+asio::awaitable<OwnedFd> Connector::open_socket(Endpoint endpoint, std::vector<std::string> jumps,
+                                                Deadline deadline) {
+  if (!jumps.empty()) co_return co_await open_through(jumps, endpoint, deadline);
+  co_return co_await connect_tcp(reactor_, endpoint.address, endpoint.port, deadline);
+}
+
+asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps, Endpoint target,
+                                                 Deadline deadline) {
+  Jump* jump = co_await reach_jump(jumps);
+  Session& session = *jump->session;
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) != 0) {
+    throw HostError(Failure::unreachable,
+                    fmt::format("cannot make a socket: {}", std::strerror(errno)));
+  }
+  OwnedFd near(sockets[0]);
+  OwnedFd far(sockets[1]);
+  // Two numbers, since the event loop waits for each by its own.
+  OwnedFd far_output(::fcntl(far.get(), F_DUPFD_CLOEXEC, 0));
+  CommandStreams streams;
+  streams.input_fd = far.get();
+  streams.output_fd = far_output.get();
+  auto exchange = std::make_unique<Exchange>(reactor_, session, std::move(streams),
+                                             EndsWith::end_of_output, kNoDeadline);
+  ssh_channel channel = exchange->channel().handle();
+  std::function<int()> open = [channel, &target] {
+    return ssh_channel_open_forward(channel, target.address.c_str(), target.port, "127.0.0.1", 0);
+  };
+  int rc = SSH_ERROR;
+  try {
+    rc = co_await session.repeat(open, SSH_AGAIN, deadline);
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::timed_out) throw;
+    throw HostError(Failure::connect_timed_out,
+                    fmt::format("jump host {} does not answer", jumps.back()),
+                    "--connect_timeout sets how long dtool waits");
+  }
+  if (rc != SSH_OK) {
+    throw HostError(Failure::unreachable,
+                    fmt::format("jump host {} cannot reach {} port {}: {}", jumps.back(),
+                                target.address, target.port, session.last_error()));
+  }
+  asio::co_spawn(reactor_.context(),
+                 carry(std::move(exchange), std::move(far), std::move(far_output)), asio::detached);
+  co_return near;
+}
+
+asio::awaitable<Connector::Jump*> Connector::reach_jump(std::vector<std::string> jumps) {
+  std::unique_ptr<Jump>& known = jumps_[chain_of(jumps)];
+  const bool is_lost = known != nullptr && known->is_lost();
+  if (is_lost) lost_jumps_.push_back(std::move(known));
+  const bool is_new = known == nullptr;
+  if (is_new) known = std::make_unique<Jump>(reactor_);
+  Jump& jump = *known;
+  if (is_lost) jump.is_again = true;
+  if (is_new) co_await log_in_to_jump(jump, jumps);
+  while (jump.session == nullptr && !jump.error) {
+    jump.is_decided.expires_at(kNoDeadline);
+    boost::system::error_code ignored;
+    co_await jump.is_decided.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  if (jump.error) std::rethrow_exception(jump.error);
+  co_return &jump;
+}
+
+/// Decides the jump: a session, or the error that everyone behind it gets.
+asio::awaitable<void> Connector::log_in_to_jump(Jump& jump, std::vector<std::string> jumps) {
+  std::vector<std::string> before(jumps.begin(), jumps.end() - 1);
+  try {
+    const Endpoint endpoint = config_.resolve_jump(parse_host(jumps.back()));
+    jump.session = co_await log_in(endpoint, before);
+  } catch (const HostError& error) {
+    std::string hint = error.hint();  // about the jump host, not about the hosts behind it
+    const std::size_t at = hint.find(kHostsInHint);
+    if (at != hint.npos) hint.replace(at, kHostsInHint.size(), jumps.back());
+    jump.error = std::make_exception_ptr(
+        HostError(error.failure(), fmt::format("jump host {}: {}", jumps.back(), error.what()),
+                  std::move(hint)));
+  } catch (...) {
+    jump.error = std::current_exception();
+  }
+  jump.is_decided.cancel();
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,83 @@
+// What goes back and forth over one open SSH channel: input to the server, output from it, until
+// its end.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "ssh/connection.h"
+#include "ssh/host_error.h"
+#include "ssh/machine/reactor.h"
+#include "ssh/session/libssh.h"
+#include "ssh/session/login_output.h"
+#include "ssh/session/session.h"
+
+namespace dtool::ssh {
+
+/// One channel and how its command ended. Not movable: libssh keeps a pointer to it.
+class Channel {
+ public:
+  explicit Channel(Session& session);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  ssh_channel handle() const { return handle_.get(); }
+  /// 128 + signal where a signal ended the command; -1 until the server has told it.
+  int exit_code() const { return exit_code_; }
+
+ private:
+  ChannelHandle handle_;
+  ssh_channel_callbacks_struct callbacks_{};
+  int exit_code_ = -1;
+};
+
+/// When an exchange is complete: a command has an exit code, a forwarded connection has not.
+enum class EndsWith { exit_code, end_of_output };
+
+class Exchange {
+ public:
+  Exchange(Reactor& reactor, Session& session, CommandStreams streams, EndsWith ends_with,
+           Deadline deadline);
+  /// Over a channel of that session which is open already.
+  Exchange(Reactor& reactor, Session& session, std::unique_ptr<Channel> channel,
+           CommandStreams streams, EndsWith ends_with, Deadline deadline);
+
+  Channel& channel() { return *channel_; }
+
+  /// Sends all input and hands on all output. Throws HostError: connection_lost, or timed_out with
+  /// the command still running.
+  asio::awaitable<void> run();
+
+  /// Asks the server to signal the command (`TERM`). OpenSSH does not where the user is root.
+  void signal(const char* name);
+  /// After run() threw timed_out: hands on what still comes, as run() does.
+  asio::awaitable<void> take_last_words(Deadline deadline);
+
+ private:
+  asio::awaitable<void> send(std::string_view bytes);
+  asio::awaitable<void> send_input();
+  asio::awaitable<void> send_from_fd();
+  asio::awaitable<std::size_t> drain(Stream stream);
+  int output_fd(Stream stream) const;
+  asio::awaitable<void> receive();
+  void take_in_packets();
+  void stop_sending();
+
+  Reactor& reactor_;
+  Session& session_;
+  std::unique_ptr<Channel> channel_;
+  CommandStreams streams_;
+  LoginOutput login_output_;
+  EndsWith ends_with_;
+  Deadline deadline_;
+  bool is_over_ = false;            ///< no more input needs to be sent
+  Waiter* input_waiter_ = nullptr;  ///< while send_from_fd runs
+  std::size_t sent_at_once_ = 0;    ///< without anybody else having had a turn
+};
+
+/// The connection ended under us, with libssh's reason.
+HostError connection_lost(const Session& session);
+
+}  // namespace dtool::ssh

@@ -1,0 +1,261 @@
+#include "ssh/session/session.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <libssh/server.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ssh/host_error.h"
+#include "ssh/machine/home_folder.h"
+
+namespace dtool::ssh {
+namespace {
+
+/// As long as a socket without a jump host takes to notice.
+constexpr auto kAskAfter = std::chrono::seconds(15);
+constexpr auto kLostAfter = std::chrono::seconds(30);
+/// A longer pause between two waits is time in which nobody listened.
+constexpr auto kStillListening = std::chrono::seconds(1);
+
+void set_text(ssh_session session, ssh_options_e option, const std::string& value) {
+  if (value.empty()) return;
+  if (ssh_options_set(session, option, value.c_str()) < 0) {
+    throw HostError(Failure::unreachable,
+                    fmt::format("libssh refused {}: {}", value, ssh_get_error(session)));
+  }
+}
+
+/// libssh expands `%` in paths; ours are already final.
+std::string literal(const std::filesystem::path& path) {
+  std::string text;
+  for (const char each : path.string()) text.append(each == '%' ? "%%" : std::string(1, each));
+  return text;
+}
+
+/// 0 where it is closed.
+ino_t inode_of(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+SessionHandle make_handle(const Endpoint& endpoint, int fd) {
+  SessionHandle handle(ssh_new());
+  if (handle == nullptr) throw std::bad_alloc();
+  ssh_session session = handle.get();
+  const int process_config = 0;
+  ssh_options_set(session, SSH_OPTIONS_PROCESS_CONFIG, &process_config);
+  set_text(session, SSH_OPTIONS_SSH_DIR, literal(home_folder() / ".ssh"));
+  set_text(session, SSH_OPTIONS_HOST, endpoint.key_name);
+  set_text(session, SSH_OPTIONS_USER, endpoint.user);
+  // known_hosts.h judges keys; libssh would give up at a line that it does not know.
+  set_text(session, SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
+  set_text(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+  const unsigned int port = endpoint.port;
+  ssh_options_set(session, SSH_OPTIONS_PORT, &port);
+  ssh_options_set(session, SSH_OPTIONS_FD, &fd);
+  ssh_set_blocking(session, 0);
+  return handle;
+}
+
+}  // namespace
+
+Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
+                 KnownHosts& known_hosts)
+    : reactor_(reactor),
+      endpoint_(endpoint),
+      socket_(std::move(socket)),
+      socket_inode_(inode_of(socket_.get())),
+      handle_(make_handle(endpoint, socket_.get())) {
+  set_text(handle_.get(), SSH_OPTIONS_HOSTKEYS,
+           fmt::format("{}", fmt::join(key_algorithms(known_hosts.types_of(endpoint_)), ",")));
+  ssh_set_counters(handle_.get(), nullptr, &received_);
+  waiter_ = std::make_unique<Waiter>(reactor_, socket_.get());
+}
+
+/// libssh 0.10 takes leave of a server and leaves open a socket that it was given. The farewell is
+/// lost where bytes before it are still to be sent; then only the socket's end tells the server. On
+/// some errors libssh closes it, and the number may be another's by now.
+Session::~Session() {
+  waiter_.reset();
+  handle_.reset();
+  if (inode_of(socket_.get()) != socket_inode_) socket_.release();
+}
+
+void Session::share_packets() {
+  if (std::exchange(shared_packets_, packets()) != packets()) wake();
+}
+
+asio::awaitable<Waiter::Outcome> Session::wait(Deadline deadline, const char* file, int line) {
+  const auto direction = has_unsent_bytes() ? Waiter::For::writable : Waiter::For::readable;
+  const Deadline soon = is_watched_ ? std::min(deadline, end_of_patience()) : deadline;
+  const auto outcome = co_await waiter_->wait(direction, soon, file, line);
+  last_wait_ = Clock::now();
+  if (outcome == Waiter::Outcome::ready || soon == deadline) co_return outcome;
+  on_silence();
+  co_return Waiter::Outcome::ready;  // as for any spurious wake-up
+}
+
+Deadline Session::end_of_patience() {
+  const auto now = Clock::now();
+  const bool has_spoken = std::exchange(heard_packets_, packets()) != packets();
+  if (has_spoken || now - last_wait_ > kStillListening) {
+    silent_since_ = now;
+    was_asked_ = false;
+  }
+  return silent_since_ + (was_asked_ ? kLostAfter : kAskAfter);
+}
+
+void Session::on_silence() {
+  if (packets() != heard_packets_) return;
+  if (last_wait_ - silent_since_ >= kLostAfter) {
+    is_silent_ = true;
+    throw HostError(
+        Failure::connection_lost,
+        fmt::format("the connection was lost: no sign of life for {} s", kLostAfter.count()));
+  }
+  if (std::exchange(was_asked_, true)) return;
+  // The first call may only take in that the server refused the last question, as servers do.
+  ssh_send_keepalive(handle_.get());
+  ssh_send_keepalive(handle_.get());
+  share_packets();
+}
+
+void Session::hear() {
+  ssh_execute_message_callbacks(handle_.get());
+  share_packets();
+}
+
+void Session::cut() {
+  is_silent_ = true;
+  wake();
+}
+
+asio::awaitable<int> Session::repeat(std::function<int()> call, int again, Deadline deadline,
+                                     const char* file, int line) {
+  for (;;) {
+    const int rc = call();
+    share_packets();
+    if (rc != again) co_return rc;
+    // It may have taken in the server's farewell just now; then there is no socket to wait for.
+    if (!is_connected()) throw HostError(Failure::connection_lost, last_error());
+    const auto outcome = co_await wait(deadline, file, line);
+    if (outcome == Waiter::Outcome::deadline_passed) {
+      throw HostError(Failure::timed_out, "no answer in time");
+    }
+  }
+}
+
+asio::awaitable<void> Session::exchange_keys(Deadline deadline) {
+  std::function<int()> call = [this] { return ssh_connect(handle_.get()); };
+  int rc = SSH_ERROR;
+  try {
+    rc = co_await repeat(call, SSH_AGAIN, deadline);
+  } catch (const HostError& error) {
+    if (error.failure() == Failure::timed_out) {
+      throw HostError(Failure::connect_timed_out, "the SSH handshake did not end in time",
+                      "--connect_timeout sets how long dtool waits");
+    }
+    if (is_connected() || reactor_.abandoned()) throw;
+  }
+  if (rc != SSH_OK) {
+    throw HostError(Failure::unreachable,
+                    fmt::format("the SSH handshake failed: {}", last_error()));
+  }
+}
+
+asio::awaitable<bool> Session::try_key(ssh_key key, Deadline deadline) {
+  std::function<int()> call = [this, key] {
+    return ssh_userauth_publickey(handle_.get(), nullptr, key);
+  };
+  const int rc = co_await repeat(call, SSH_AUTH_AGAIN, deadline);
+  co_return rc == SSH_AUTH_SUCCESS;
+}
+
+asio::awaitable<bool> Session::try_agent(AgentOffer offer, std::vector<std::string>& tried,
+                                         Deadline& deadline) {
+  tried.emplace_back("the agent");
+  const std::string path = endpoint_.identity_agent;
+  const AgentLogIn agent =
+      co_await log_in_with_agent(reactor_, *this, path, std::move(offer), deadline);
+  deadline = agent.deadline;
+  if (!agent.problem.empty()) tried.back() = fmt::format("the agent ({})", agent.problem);
+  co_return agent.is_in;
+}
+
+asio::awaitable<bool> Session::try_keys(IdentityCache& identities, std::vector<std::string>& tried,
+                                        Deadline deadline) {
+  std::vector<std::filesystem::path> files = endpoint_.identity_files;
+  const std::size_t named = files.size();
+  if (named == 0) files = usual_identities();
+  const std::vector<std::filesystem::path>& certificates = endpoint_.certificate_files;
+  const bool only_named = endpoint_.only_named_identities;
+  const bool has_agent = !endpoint_.identity_agent.empty();
+  const bool agent_is_first = has_agent && named == 0 && certificates.empty() && !only_named;
+  AgentOffer offer;
+  if (agent_is_first) {
+    const bool is_in = co_await try_agent(offer, tried, deadline);
+    if (is_in) co_return true;
+    if (!is_connected()) co_return false;
+  }
+  const std::vector<Credential> credentials = identities.credentials(files, certificates);
+  for (const Credential& each : credentials) {
+    const std::filesystem::path& file = each.file;
+    const Identity& identity = *each.identity;
+    if (identity.key == nullptr) {
+      const bool is_named = named > 0 || !certificates.empty();
+      const bool tell = is_named || identity.problem != "not there";
+      if (tell) tried.push_back(fmt::format("{} ({})", file.string(), identity.problem));
+      continue;
+    }
+    tried.push_back(file.string());
+    offer.tried.insert(public_text(identity.key.get()));
+    const bool is_in = co_await try_key(identity.key.get(), deadline);
+    if (is_in) co_return true;
+    if (!is_connected()) co_return false;
+  }
+  if (!has_agent || agent_is_first) co_return false;
+  // An encrypted file that the user named is often in the agent.
+  if (only_named) {
+    files.insert(files.end(), certificates.begin(), certificates.end());
+    offer.only = public_keys(files);
+  }
+  co_return co_await try_agent(std::move(offer), tried, deadline);
+}
+
+HostError Session::not_let_in(const std::vector<std::string>& tried) const {
+  const std::string list = tried.empty() ? std::string("no key, there is none")
+                                         : fmt::format("{}", fmt::join(tried, ", "));
+  if (is_connected()) {
+    return {Failure::not_authenticated,
+            fmt::format("user {} was not let in; tried {}", endpoint_.user, list),
+            "is this the right user, and is your public key in the host's ~/.ssh/authorized_keys?"};
+  }
+  std::string reason = last_error();
+  const std::string_view mark = "Received SSH_MSG_DISCONNECT: 2:";  // libssh's words before it
+  if (reason.starts_with(mark)) reason.erase(0, mark.size());
+  const bool were_too_many = reason.find("Too many authentication failures") != reason.npos;
+  return {Failure::not_authenticated,
+          fmt::format("user {} was not let in: the server ended the log-in: {}; tried {}",
+                      endpoint_.user, reason, list),
+          were_too_many ? "the server lets a few keys be tried only: name the right one by "
+                          "IdentityFile, with IdentitiesOnly yes, in ~/.ssh/config"
+                        : ""};
+}
+
+asio::awaitable<void> Session::authenticate(IdentityCache& identities, Deadline deadline) {
+  std::vector<std::string> tried;
+  bool is_in = false;
+  try {
+    is_in = co_await try_keys(identities, tried, deadline);
+  } catch (const HostError& error) {
+    const bool server_ended_it = error.failure() == Failure::connection_lost && !is_connected();
+    if (!server_ended_it || reactor_.abandoned()) throw;
+  }
+  if (!is_in) throw not_let_in(tried);
+}
+
+}  // namespace dtool::ssh

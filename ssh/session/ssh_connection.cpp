@@ -1,0 +1,85 @@
+#include "ssh/session/ssh_connection.h"
+
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include "ssh/host_error.h"
+#include "ssh/script.h"
+#include "ssh/scripts.h"
+#include "ssh/session/login_output.h"
+
+namespace dtool::ssh {
+
+SshConnection::SshConnection(Reactor& reactor, std::unique_ptr<Session> session)
+    : reactor_(reactor), session_(std::move(session)) {}
+
+asio::awaitable<void> SshConnection::open(ssh_channel channel, Deadline deadline) {
+  std::function<int()> open = [channel] { return ssh_channel_open_session(channel); };
+  const int rc = co_await session_->repeat(open, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) throw connection_lost(*session_);
+}
+
+asio::awaitable<void> SshConnection::open_ahead(Deadline deadline) {
+  auto channel = std::make_unique<Channel>(*session_);
+  co_await open(channel->handle(), deadline);
+  ahead_ = std::move(channel);
+}
+
+asio::awaitable<void> SshConnection::start(ssh_channel channel, std::string line,
+                                           Deadline deadline) {
+  std::function<int()> request = [channel, &line] {
+    return ssh_channel_request_exec(channel, line.c_str());
+  };
+  const int rc = co_await session_->repeat(request, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) throw connection_lost(*session_);
+}
+
+/// TERM, a second of grace, KILL: by signals through the server, and by a script beside the
+/// command.
+asio::awaitable<void> SshConnection::end_command(Exchange& exchange) {
+  const Deadline deadline = after(std::chrono::seconds(5));
+  exchange.signal("TERM");
+  try {
+    const Command command = bash(scripts::kEnd_commands);
+    CommandStreams streams;
+    streams.input = command.input;
+    Exchange script(reactor_, *session_, std::move(streams), EndsWith::exit_code, deadline);
+    co_await open(script.channel().handle(), deadline);
+    co_await start(script.channel().handle(), command.line, deadline);
+    co_await script.run();
+    co_await exchange.take_last_words(deadline);
+  } catch (const HostError&) {
+    // A server that allows one command at a time, or does not answer any more: the signals remain.
+  }
+  exchange.signal("KILL");
+}
+
+asio::awaitable<int> SshConnection::execute(std::string line, CommandStreams streams,
+                                            Deadline deadline) {
+  if (streams.shell_output == ShellOutput::leave_out) line = behind_mark(line);
+  if (ahead_ == nullptr) co_await open_ahead(deadline);
+  Exchange exchange(reactor_, *session_, std::move(ahead_), std::move(streams), EndsWith::exit_code,
+                    deadline);
+  co_await start(exchange.channel().handle(), line, deadline);
+  bool has_timed_out = false;
+  try {
+    co_await exchange.run();
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::timed_out) throw;
+    has_timed_out = true;
+  }
+  if (has_timed_out) {
+    co_await end_command(exchange);
+    throw command_timed_out();
+  }
+  const int exit_code = exchange.channel().exit_code();
+  if (exit_code < 0 && !session_->is_connected()) throw connection_lost(*session_);
+  if (exit_code < 0) {
+    throw HostError(Failure::connection_lost,
+                    "the host closed the command without telling its exit code");
+  }
+  co_return exit_code;
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,41 @@
+// Commands over one SSH session, a channel each: the Connection that opens nothing but channels.
+// The fleet makes it after a log-in; a keeper goes on with it for later commands.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ssh/connection.h"
+#include "ssh/session/exchange.h"
+#include "ssh/session/session.h"
+
+namespace dtool::ssh {
+
+class SshConnection : public Connection {
+ public:
+  SshConnection(Reactor& reactor, std::unique_ptr<Session> session);
+
+  asio::awaitable<int> execute(std::string line, CommandStreams streams,
+                               Deadline deadline) override;
+  bool is_usable() const override { return session_->is_connected(); }
+  std::string host_key() const override { return session_->host_key(); }
+
+  /// Opens the channel that the next execute() takes, which proves that the server still answers.
+  /// Throws HostError: timed_out, or connection_lost where the server opens none.
+  asio::awaitable<void> open_ahead(Deadline deadline);
+  /// Closes it where no execute() has taken it.
+  void close_unused() { ahead_.reset(); }
+
+  Session& session() { return *session_; }
+
+ private:
+  asio::awaitable<void> open(ssh_channel channel, Deadline deadline);
+  asio::awaitable<void> start(ssh_channel channel, std::string line, Deadline deadline);
+  asio::awaitable<void> end_command(Exchange& exchange);
+
+  Reactor& reactor_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<Channel> ahead_;  // after session_: a channel goes before its session
+};
+
+}  // namespace dtool::ssh

@@ -1,0 +1,78 @@
+// One package on its way from host to host: who has it from whom, under which secrets, and what the
+// hosts say meanwhile. push.cpp asks it before it sends a package, and tells it what comes of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sync/package.h"
+#include "sync/relay/relay_tree.h"
+
+namespace dtool::tree_sync {
+
+/// What a host is told of its part.
+struct RelayPart {
+  struct Parent {
+    std::string address;
+    std::uint16_t port = 0;
+    std::string secret;  ///< that opens it
+  };
+  std::string secret = {};            ///< for whom this one is to serve; empty: nobody
+  std::optional<Parent> parent = {};  ///< nothing: it has the package from the launcher
+};
+
+/// A host that was to have the package from another and did not get it.
+struct Missed {
+  std::size_t host = 0;
+  std::string reason;
+};
+
+class Relaying {
+ public:
+  /// `package` is sealed and outlives this; `hosts` of the push, at most so many of which want it.
+  Relaying(const Package& package, std::size_t hosts) : package_(package), hosts_(hosts) {}
+
+  /// What the host is to do now. Nothing: it must wait for another, and ask again soon.
+  std::optional<RelayPart> part_for(std::size_t host);
+
+  /// The host, which has its part, has nothing to serve others with.
+  void cannot_serve(std::size_t host);
+
+  /// The launcher has handed the host so many bytes.
+  void sent(std::size_t host, std::uint64_t bytes);
+  /// The host said something while it unpacks. Returns how much it has of another, where it told
+  /// that.
+  std::optional<ssh::Transferred> heard(std::size_t host, std::string_view output);
+
+  enum class Next { is_over, asks_again };
+  /// The host's unpacking ended with all this output.
+  Next ended(std::size_t host, std::string_view output);
+
+  const std::vector<Missed>& missed() const { return missed_; }
+
+ private:
+  struct Member {
+    std::string secret;
+    std::string address;
+    std::uint16_t port = 0;
+    bool has_parent = false;
+    std::uint64_t bytes = 0;
+    std::string unread;  ///< of its output, the line that has not ended
+  };
+  void has(std::size_t host, std::uint64_t bytes);
+  void take_address(std::size_t host, const std::string& text);
+
+  const Package& package_;
+  std::size_t hosts_;
+  RelayTree tree_;
+  std::map<std::size_t, Member> members_;
+  std::vector<Missed> missed_;
+  bool is_sum_seen_ = false;
+};
+
+}  // namespace dtool::tree_sync

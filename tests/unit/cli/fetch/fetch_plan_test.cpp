@@ -1,0 +1,64 @@
+// Which folders `dtool fetch` asks for, and into which it refuses to write.
+#include "cli/fetch/fetch_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/action.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::cli {
+namespace {
+
+killfiles::Machine machine(int id, const std::string& log, const std::string& output) {
+  return {id, "h" + std::to_string(id), "session", "~/.dtool/runs/r/machine", log, output};
+}
+
+killfiles::Killfile two_machines() {
+  killfiles::Killfile killfile;
+  killfile.run_id = "r";
+  killfile.machines = {machine(0, "~/o/machine0.log", "~/o"),
+                       machine(1, "~/o/machine1.log", "~/o")};
+  return killfile;
+}
+
+TEST(FetchPlan, WithoutIdsAllMachinesAreMeant) {
+  EXPECT_EQ(choose_machines(two_machines(), {}), (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(choose_machines(two_machines(), {1, 1}), (std::vector<std::size_t>{1}));
+  EXPECT_THROW(choose_machines(two_machines(), {2}), UsageError);
+}
+
+TEST(FetchPlan, ALogElsewhereIsFetchedTooAndOneInTheOutputsOnlyOnce) {
+  EXPECT_EQ(sources_of(machine(0, "~/o/machine0.log", "~/o"), {}).size(), 1U);
+  const auto apart = sources_of(machine(0, "/var/log/r.log", "~/o"), {"*.pt"});
+  ASSERT_EQ(apart.size(), 2U);
+  EXPECT_EQ(apart[0].only, std::vector<std::string>{"*.pt"});
+  EXPECT_EQ(apart[1].folder, "/var/log");
+  EXPECT_EQ(apart[1].file, "r.log");
+  const auto set_up = sources_of(machine(0, "~/log_dtool_distributed_config", ""), {});
+  ASSERT_EQ(set_up.size(), 1U);
+  EXPECT_EQ(set_up[0].folder, "~");
+  EXPECT_EQ(set_up[0].file, "log_dtool_distributed_config");
+  EXPECT_THROW(sources_of(machine(0, "", ""), {}), UsageError);
+}
+
+TEST(FetchPlan, AFolderIsNeverFetchedIntoItself) {
+  const tests::TemporaryFolder folder;
+  const auto outputs = folder.path() / "outputs";
+  const tree_sync::Source source{outputs.string()};
+  EXPECT_THROW(require_apart(source, outputs), UsageError);
+  EXPECT_THROW(require_apart(source, outputs / "machine0"), UsageError);
+  EXPECT_THROW(require_apart(source, folder.path()), UsageError);
+  EXPECT_NO_THROW(require_apart(source, folder.path() / "outputs2/machine0"));
+}
+
+TEST(FetchPlan, AmountsAndBarsAreShort) {
+  EXPECT_EQ(size_text(999), "999 B");
+  EXPECT_EQ(size_text(300'123), "300.1 kB");
+  EXPECT_EQ(size_text(999'950'000), "1.0 GB");
+  EXPECT_EQ(bar(0), "[--------------------]   0%");
+  EXPECT_EQ(bar(0.5), "[##########----------]  50%");
+  EXPECT_EQ(bar(1), "[####################] 100%");
+}
+
+}  // namespace
+}  // namespace dtool::cli

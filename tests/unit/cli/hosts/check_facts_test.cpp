@@ -1,0 +1,160 @@
+// What hosts answered becomes facts; like ones fold, the odd one out is marked.
+#include "cli/hosts/check_facts.h"
+
+#include <gtest/gtest.h>
+
+#include "ssh/host_pattern.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+std::vector<ssh::Host> some_hosts() {
+  return ssh::parse_hosts("h[1-3]", {});
+}
+
+Fact number(const char* name, double value, Unit unit = Unit::gibibytes) {
+  return {name, "", Verdict::well, "", Quantity{value, unit}};
+}
+
+Checked answered(const std::string& out) {
+  Checked checked;
+  checked.result.exit_code = 0;
+  checked.result.out = out + "dtool-answer checked=yes\n";
+  checked.answers = ssh::read_answers(checked.result.out);
+  return checked;
+}
+
+/// The first of that name.
+Fact find(const Facts& facts, const std::string& name) {
+  for (const Fact& fact : facts)
+    if (fact.name == name) return fact;
+  ADD_FAILURE() << "no fact " << name;
+  return {};
+}
+
+TEST(CheckFacts, WhatHostsShareStandsOnce) {
+  const auto folded = fold_facts(some_hosts(), {{{"bash", "5"}}, {{"bash", "5"}}, {{"bash", "5"}}});
+  ASSERT_EQ(folded.size(), 1u);
+  EXPECT_EQ(folded[0].hosts.size(), 3u);
+}
+
+TEST(CheckFacts, WhatMostHaveStandsFirstAndNamesKeepTheirOrder) {
+  const auto folded = fold_facts(some_hosts(), {{{"bash", "4"}, {"rsync", "3"}},
+                                                {{"bash", "5"}, {"rsync", "3"}},
+                                                {{"bash", "5"}, {"rsync", "3"}}});
+  ASSERT_EQ(folded.size(), 3u);
+  EXPECT_EQ(folded[0].value, "5");
+  EXPECT_EQ(folded[1].value, "4");
+  EXPECT_EQ(folded[1].hosts.front().name, "h1");
+  EXPECT_EQ(folded[2].name, "rsync");
+}
+
+TEST(CheckFacts, NumbersFoldIntoARange) {
+  const auto fold = [](double a, double b, double c) {
+    return fold_facts(some_hosts(), {{number("x", a)}, {number("x", b)}, {number("x", c)}})
+        .at(0)
+        .value;
+  };
+  EXPECT_EQ(fold(7.25, 3, 12.5), "3.0 to 12.5 GiB");
+  EXPECT_EQ(fold(3.01, 3.02, 3), "3.0 GiB");
+}
+
+TEST(CheckFacts, AWarningDoesNotFoldIntoTheOthersRange) {
+  Fact low = number("x", 0.5);
+  low.verdict = Verdict::warning;
+  const auto folded = fold_facts(some_hosts(), {{number("x", 3)}, {low}, {number("x", 4)}});
+  ASSERT_EQ(folded.size(), 2u);
+  EXPECT_EQ(folded[0].value, "3.0 to 4.0 GiB");
+  EXPECT_EQ(folded[1].value, "0.5 GiB");
+  EXPECT_EQ(folded[1].hosts.front().name, "h2");
+}
+
+TEST(CheckFacts, AVersionThatMostHostsDoNotHaveIsAWarning) {
+  std::vector<Facts> facts = {{{"rsync", "3"}}, {{"rsync", "2"}}, {{"rsync", "3"}}};
+  mark_differences(facts);
+  EXPECT_EQ(facts[0][0].verdict, Verdict::well);
+  EXPECT_EQ(facts[1][0].verdict, Verdict::warning);
+  EXPECT_EQ(facts[1][0].hint, "most of the others have 3");
+  EXPECT_EQ(worst_of(facts[1]), Verdict::warning);
+}
+
+TEST(CheckFacts, OfTwoHostsThatDifferTheSecondIsMarked) {
+  std::vector<Facts> facts = {{{"rsync", "3"}}, {{"rsync", "2"}}};
+  mark_differences(facts);
+  EXPECT_EQ(facts[0][0].verdict, Verdict::well);
+  EXPECT_EQ(facts[1][0].verdict, Verdict::warning);
+}
+
+TEST(CheckFacts, OtherCoresOrSystemsAreNoWarning) {
+  std::vector<Facts> facts = {{{"system", "A"}, number("cores", 2)},
+                              {{"system", "B"}, number("cores", 4)}};
+  mark_differences(facts);
+  EXPECT_EQ(worst_of(facts[0]), Verdict::well);
+  EXPECT_EQ(worst_of(facts[1]), Verdict::well);
+}
+
+TEST(CheckFacts, AHostThatDidNotAnswerHasOneFact) {
+  Checked checked;
+  checked.result.failure = ssh::Failure::unreachable;
+  checked.result.error = "refused";
+  checked.result.hint = "try";
+  const Facts facts = facts_of(checked, Needs(), 0);
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_EQ(facts[0].value, "refused");
+  EXPECT_EQ(facts[0].hint, "try");
+  EXPECT_EQ(facts[0].verdict, Verdict::failure);
+}
+
+TEST(CheckFacts, ADiskWithLessThanAGibibyteIsAWarning) {
+  const auto disk = [](const std::string& kib) {
+    return find(facts_of(answered("dtool-answer free_kib=" + kib + "\n"), Needs(), 1), "home free");
+  };
+  EXPECT_EQ(disk("1048576").verdict, Verdict::well);
+  EXPECT_EQ(disk("1048575").verdict, Verdict::warning);
+  EXPECT_DOUBLE_EQ(disk("1572864").quantity->number, 1.5);
+}
+
+TEST(CheckFacts, WhatIsNoNumberIsLeftOut) {
+  for (const Fact& fact : facts_of(answered("dtool-answer free_kib=-\ndtool-answer cores=x1\n"
+                                            "dtool-answer memory_kib=\n"),
+                                   Needs(), 1)) {
+    EXPECT_FALSE(fact.quantity) << fact.name;
+  }
+}
+
+TEST(CheckFacts, GpusOfAKindAreCounted) {
+  const std::string two =
+      "dtool-answer gpu=H100, 80 GiB\ndtool-answer gpu=H100, 80 GiB\ndtool-answer driver=550\n";
+  EXPECT_EQ(find(facts_of(answered(two), Needs(), 1), "GPUs").value, "2 x H100, 80 GiB");
+  EXPECT_EQ(find(facts_of(answered(two), Needs(), 1), "driver").value, "550");
+  EXPECT_EQ(find(facts_of(answered(""), Needs(), 1), "GPUs").value, "none");
+  const Fact broken =
+      find(facts_of(answered("dtool-answer gpu_fault=mismatch\n"), Needs(), 1), "GPUs");
+  EXPECT_EQ(broken.value, "nvidia-smi fails: mismatch");
+  EXPECT_EQ(broken.verdict, Verdict::warning);
+}
+
+TEST(CheckFacts, AShellThatPrintsIsAWarning) {
+  EXPECT_EQ(
+      find(facts_of(answered("welcome\ndtool-answer user=ann\n"), Needs(), 1), "shell's output")
+          .verdict,
+      Verdict::warning);
+}
+
+TEST(CheckFacts, AClockIsOffOnlyBeyondTheUncertainty) {
+  const auto clock = [](double offset, double uncertainty) {
+    ListenerTrial trial;
+    trial.hosts.resize(1);
+    trial.hosts[0].clock_offset = offset;
+    trial.hosts[0].clock_uncertainty = uncertainty;
+    return find(facts_of(trial, 0), "clock").verdict;
+  };
+  EXPECT_EQ(clock(0.9, 0), Verdict::well);
+  EXPECT_EQ(clock(1.5, 0.1), Verdict::warning);
+  EXPECT_EQ(clock(-1.5, 0.1), Verdict::warning);
+  EXPECT_EQ(clock(1.5, 0.6), Verdict::well);
+}
+
+}  // namespace
+}  // namespace dtool::cli

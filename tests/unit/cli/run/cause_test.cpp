@@ -1,0 +1,60 @@
+// How several machines are becomes the cause of a failed run.
+#include "cli/run/cause.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/cli/watch/read_status.h"
+
+namespace dtool::cli {
+namespace {
+
+using tests::read_status;
+
+TEST(CauseOf, TheProgramsOwnWordGoesBeforeAGuess) {
+  EXPECT_FALSE(cause_of({read_status("pid=7\nup_s=1"), read_status("pid=7\nexit_code=0")}));
+  const auto cause = cause_of(
+      {read_status("pid=7"), read_status("pid=7\nexit_code=1\nsaid=rank 1 was killed", 1)});
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->text, "rank 1 was killed");
+}
+
+TEST(CauseOf, OfSeveralMachinesWordsTheFirstMachinesCount) {
+  const auto cause = cause_of({read_status("pid=7\nexit_code=1\nsaid=first"),
+                               read_status("pid=7\nexit_code=1\nsaid=second", 1)});
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->text, "first");
+}
+
+TEST(CauseOf, WhatTheSupervisionFoundGoesBeforeAllAndTheFailedMachinesLinesCome) {
+  const std::string cause = "\ncause=rank 1 on machine 1 (h2) ended with exit code 3";
+  const auto found = cause_of(
+      {read_status("pid=7\nexit_code=143\nstopped=yes\nended_s_ago=9" + cause),
+       read_status("pid=7\nexit_code=3\nended_s_ago=1\nsaid=x\nline=a\nline=b" + cause, 1)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->text, "rank 1 on machine 1 (h2) ended with exit code 3");
+  EXPECT_EQ(found->lines, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(CauseOf, WhatAUserEndedWasEndedByTheUser) {
+  const auto found = cause_of({read_status("pid=7\nkilled=yes\ncause=rank 1 is gone")});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->text, "machine 0 (h1) was ended by dtool kill");
+}
+
+TEST(CauseOf, OtherwiseTheMachineThatFailedFirstIsNamed) {
+  const auto cause =
+      cause_of({read_status("pid=7\nexit_code=1\nended_s_ago=2\nlast_line=second"),
+                read_status("pid=7\nexit_code=137\nended_s_ago=9\nlast_line=first", 1)});
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->text, "machine 1 (h2) ended with exit code 137 (signal 9): first");
+}
+
+TEST(CauseOf, AHostThatWasRebootedGoesBeforeThoseThatMissedIt) {
+  const auto cause =
+      cause_of({read_status("pid=7\nexit_code=1"), read_status("pid=7\nrebooted=1", 1)});
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->text, "machine 1 (h2) was rebooted while it ran");
+}
+
+}  // namespace
+}  // namespace dtool::cli

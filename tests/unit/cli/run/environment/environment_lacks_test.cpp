@@ -1,0 +1,61 @@
+// What hosts answer on modules, environments and containers becomes a sentence and a hint.
+#include "cli/run/environment/environment_lacks.h"
+
+#include <gtest/gtest.h>
+
+namespace dtool::cli {
+namespace {
+
+using ssh::Answers;
+
+/// `WHAT: ERROR (HINT)` of the one lack.
+std::string lack_of(const Answers& answers) {
+  const std::vector<Lack> lacks = environment_lacks(answers);
+  if (lacks.size() != 1) return std::to_string(lacks.size()) + " lacks";
+  return lacks[0].what + ": " + lacks[0].error + " (" + lacks[0].hint + ")";
+}
+
+std::string hint_at(const std::string& module, const std::string& known) {
+  return environment_lacks(
+             {{"bad_modules", "x"}, {"missing_module", module}, {"known_modules", known}})
+      .at(0)
+      .hint;
+}
+
+TEST(EnvironmentLacks, NothingIsLackingWhereNothingIsSaid) {
+  EXPECT_TRUE(environment_lacks({{"checked", "yes"}, {"gpus", "8"}}).empty());
+}
+
+TEST(EnvironmentLacks, AModuleThatIsMissingIsAnsweredWithThoseThatComeNear) {
+  EXPECT_EQ(hint_at("cuda/13", "cuda/11.8 cuda/12.2 gcc"), "there is cuda/11.8, cuda/12.2");
+  EXPECT_EQ(hint_at("pyton/3.11", "gcc python/3.11"), "did you mean python/3.11?");
+  EXPECT_EQ(hint_at("cuda/13", "gcc"), "module avail, on the host, lists what there is");
+  EXPECT_EQ(hint_at("cuda/13", ""), "module avail, on the host, lists what there is");
+  EXPECT_EQ(hint_at("broken", "broken gcc"), "");
+}
+
+TEST(EnvironmentLacks, OfManySiblingsEightAreNamed) {
+  EXPECT_EQ(hint_at("a/0", "a/1 a/2 a/3 a/4 a/5 a/6 a/7 a/8 a/9"),
+            "there is a/1, a/2, a/3, a/4, a/5, a/6, a/7, a/8");
+}
+
+TEST(EnvironmentLacks, AnEngineComesWithItsPackageWhereDebianHasOne) {
+  EXPECT_NE(lack_of({{"bad_no_engine", "ch-run"}})
+                .find("container: --container: ch-run is not there (on Debian: dtool command "
+                      "--command 'sudo apt-get install -y charliecloud-runtime'"),
+            std::string::npos);
+  EXPECT_NE(lack_of({{"bad_no_engine", "apptainer"}}).find("Debian has no package of it"),
+            std::string::npos);
+}
+
+TEST(EnvironmentLacks, APathOfAnImageIsNoNameToPull) {
+  EXPECT_EQ(lack_of({{"bad_no_image", "/a/b.sif"}}).find("podman pull"), std::string::npos);
+  EXPECT_NE(lack_of({{"bad_no_image", "a/b:1"}}).find("podman pull a/b:1"), std::string::npos);
+}
+
+TEST(EnvironmentLacks, EachBindThatIsMissingIsALack) {
+  EXPECT_EQ(environment_lacks({{"no_bind", "/a"}, {"no_bind", "/b"}}).size(), 2U);
+}
+
+}  // namespace
+}  // namespace dtool::cli

@@ -1,0 +1,87 @@
+// The variables of --export and --env_file.
+#include "cli/run/environment/exports.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "cli/action.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::cli {
+namespace {
+
+std::string fault(const std::string& text) {
+  try {
+    parse_export(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ParseExport, TakesTheValueAsItIs) {
+  EXPECT_EQ(parse_export("A=b"), (Variable{"A", "b"}));
+  EXPECT_EQ(parse_export("_a1="), (Variable{"_a1", ""}));
+  EXPECT_EQ(parse_export("A=b=c 'd'\n"), (Variable{"A", "b=c 'd'\n"}));
+}
+
+TEST(ParseExport, AValueLeftOutIsThatOfThisProcess) {
+  const tests::TemporaryVariable variable("DTOOLTEST_X", "a b");
+  EXPECT_EQ(parse_export("DTOOLTEST_X").second, "a b");
+  ::unsetenv("DTOOLTEST_Y");
+  EXPECT_TRUE(fault("DTOOLTEST_Y").starts_with("--export: DTOOLTEST_Y is not set here\nhint: "));
+}
+
+TEST(ParseExport, WhatNoVariableIsCalledIsRefused) {
+  for (const std::string text : {"", "=x", "1A=x", "A-B=x", "A B=x", "ü=x", "A.B"}) {
+    EXPECT_NE(fault(text).find("is not the name of a variable"), std::string::npos) << text;
+  }
+}
+
+TEST(ParseExport, DtoolsOwnVariablesAreRefused) {
+  for (const std::string text :
+       {"DTOOL_RUN_ID=x", "DTOOL_SEED", "DTOOL_=1", "RANK=7", "MASTER_PORT=1"}) {
+    EXPECT_NE(fault(text).find("is dtool's own to set"), std::string::npos) << text;
+  }
+  EXPECT_EQ(fault("DTOOL_MNIST_DIR=/data"), "");
+}
+
+using Variables = std::vector<Variable>;
+using Words = std::vector<std::string>;
+
+TEST(EnvFile, LinesAreNamesAndValues) {
+  EXPECT_EQ(
+      parse_env_file("# a remark\n\n A=b \nB=\nC = 'd e '\r\nD=\"x # 'y'\"\n\tE=$F=\\n#g", "f"),
+      (Variables{{"A", "b"}, {"B", ""}, {"C", "d e "}, {"D", "x # 'y'"}, {"E", "$F=\\n#g"}}));
+  EXPECT_EQ(parse_env_file("export A=b\n", "f"), (Variables{{"A", "b"}}));
+  EXPECT_EQ(parse_env_file("", "f"), Variables());
+}
+
+TEST(EnvFile, ABadLineIsNamedWithoutItsValue) {
+  const auto wrong = [](std::string_view text) -> std::string {
+    try {
+      parse_env_file(text, "f");
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(wrong("A=b\nsecret"), "f:2: the line is no NAME=VALUE");
+  EXPECT_EQ(wrong("1A=secret"), "f:1: before the = stands no name of a variable");
+  EXPECT_EQ(wrong("set A=secret"), "f:1: before the = stands no name of a variable");
+  EXPECT_EQ(wrong("\n\nDTOOL_SEED=1"), "f:3: DTOOL_SEED is dtool's own to set");
+  EXPECT_EQ(wrong("A='secret"), "f:1: the value of A begins with a quote and does not end with it");
+  EXPECT_EQ(wrong("A=\""), "f:1: the value of A begins with a quote and does not end with it");
+  EXPECT_EQ(wrong(std::string_view("A=b\0c", 5)), "f:1: the value of A holds a NUL character");
+}
+
+TEST(WithoutValues, ACommandLineKeepsTheNames) {
+  EXPECT_EQ(
+      without_values(Words{"dtool", "run", "--export", "A=secret", "--export=B=c=d", "--export",
+                           "C", "--extra_tag", "x=y", "--", "p", "--export", "D=e"}),
+      (Words{"dtool", "run", "--export", "A=…", "--export=B=…", "--export", "C", "--extra_tag",
+             "x=y", "--", "p", "--export", "D=e"}));
+}
+
+}  // namespace
+}  // namespace dtool::cli

@@ -1,0 +1,207 @@
+// A run's plan: ranks, folders, and a script for each machine.
+#include "cli/run/plan.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/action.h"
+#include "cli/launchers/all.h"
+#include "tests/unit/syntax.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::cli {
+namespace {
+
+using tests::syntax_fault;
+
+RunPlan plan_of(const std::vector<int>& processes) {
+  RunPlan plan;
+  plan.run_id = "mnist_20260101-000000-abc123";
+  plan.seed = 18446744073709551615U;
+  plan.listener = "10.0.0.1";
+  plan.port = 29500;
+  plan.output_dir = "experiment_output";
+  for (const int count : processes) {
+    MachinePlan machine;
+    machine.id = static_cast<int>(plan.machines.size());
+    machine.host = ssh::parse_host("h" + std::to_string(machine.id));
+    machine.code_folder = "~/code";
+    machine.processes = count;
+    plan.machines.push_back(machine);
+  }
+  number_ranks(plan);
+  return plan;
+}
+
+TEST(RunPlan, RanksGoOnFromMachineToMachineHoweverUnevenTheyAre) {
+  const RunPlan plan = plan_of({3, 1, 4, 2});
+  std::vector<int> first;
+  for (const MachinePlan& machine : plan.machines) first.push_back(machine.first_rank);
+  EXPECT_EQ(first, (std::vector<int>{0, 3, 4, 8}));
+  EXPECT_EQ(plan.world_size, 10);
+}
+
+TEST(RunPlan, NumberingAgainGivesTheSame) {
+  RunPlan plan = plan_of({2, 2});
+  number_ranks(plan);
+  EXPECT_EQ(plan.world_size, 4);
+  EXPECT_EQ(plan.machines[1].first_rank, 2);
+}
+
+TEST(RunPlan, TheOutputFolderIsInTheCodeFolderUnlessItIsAnchored) {
+  RunPlan plan = plan_of({1});
+  const std::string& id = plan.run_id;
+  EXPECT_EQ(output_folder(plan, plan.machines[0]), "~/code/experiment_output/" + id);
+  plan.output_dir = "/data/out";
+  EXPECT_EQ(output_folder(plan, plan.machines[0]), "/data/out/" + id);
+  plan.output_dir = "~/out";
+  EXPECT_EQ(output_folder(plan, plan.machines[0]), "~/out/" + id);
+}
+
+/// What is started for the machine over SSH.
+ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine) {
+  return make_ssh_launcher()->jobs(plan)[static_cast<std::size_t>(machine.id)].job;
+}
+
+TEST(MakeJob, NamesSessionStateAndLogAfterRunAndMachine) {
+  const RunPlan plan = plan_of({1, 1});
+  const ssh::ScreenJob job = make_job(plan, plan.machines[1]);
+  EXPECT_EQ(job.run_id, plan.run_id);
+  EXPECT_EQ(job.session, "dtool_" + plan.run_id + "_machine1");
+  EXPECT_EQ(job.state_folder, "~/.dtool/runs/" + plan.run_id + "/machine1");
+  EXPECT_EQ(job.log, "~/code/experiment_output/" + plan.run_id + "/machine1.log");
+}
+
+TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
+  for (const std::string awkward :
+       {"it's", "a b", "$(id)", "\"", "-x", "a\nb", ";", "}", "ü", "`", "\\", "#", "((", "EOF"}) {
+    RunPlan plan = plan_of({2, 1});
+    plan.program = {awkward, awkward};
+    plan.environment.activate = "~/" + awkward;
+    plan.output_dir = awkward;
+    plan.listener = awkward;
+    plan.variables = {{"A", awkward}, {"B", ""}};
+    plan.experiment_toml = "x = '''" + awkward + "'''";
+    for (MachinePlan& machine : plan.machines) {
+      machine.code_folder = "~/" + awkward;
+      EXPECT_EQ(syntax_fault(make_job(plan, machine).script), "") << awkward;
+      machine.trainer = "/opt/" + awkward;
+      const ssh::ScreenJob job = make_job(plan, machine);
+      EXPECT_EQ(syntax_fault(job.script), "") << awkward;
+      for (const auto& [name, content] : job.files) {
+        const bool is_bash = name == "supervise" || name == "end_processes";
+        EXPECT_EQ(is_bash ? syntax_fault(content) : "", "") << awkward;
+      }
+      EXPECT_EQ(syntax_fault(ssh::start_command(job, ssh::OldLog::append).input), "") << awkward;
+    }
+  }
+}
+
+/// The script of machine 0, run here in an empty folder.
+std::string run_job(RunPlan plan, std::size_t machine = 0) {
+  const tests::TemporaryFolder folder;
+  for (MachinePlan& each : plan.machines) each.code_folder = folder.path().string();
+  plan.output_dir = (folder.path() / "out put's").string();
+  return tests::run_bash(make_job(plan, plan.machines[machine]).script);
+}
+
+TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
+  RunPlan plan = plan_of({1, 2});
+  plan.machines[0].processes = 3;
+  number_ranks(plan);
+  // One line a process, so that those of two are not mixed: %q writes the line end as $'\n'.
+  plan.program = {
+      "bash", "-c",
+      "printf '%s %q %q\\n' \"$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK "
+      "$MASTER_ADDR:$MASTER_PORT $DTOOL_SEED\" \"$1\" \"$V\"",
+      "x", "a  'b'\n$c"};
+  plan.variables = {{"V", "q\"'$x  y"}};
+  const std::string tail = R"( 1 10.0.0.1:29500 18446744073709551615 $'a  \'b\'\n$c' q\"\'\$x\ \ y)"
+                           "\n";
+  const std::string said = run_job(plan, 1);
+  for (const std::string rank : {"3/5 0/2", "4/5 1/2"})
+    EXPECT_NE(said.find(rank + tail), std::string::npos) << said;
+}
+
+TEST(MakeJob, ASingleProcessReplacesTheScriptAndItsExitCodeCounts) {
+  RunPlan plan = plan_of({1});
+  plan.program = {"sh", "-c", "echo rank $RANK; exit 7"};
+  EXPECT_EQ(run_job(plan), "rank 0\nexit code 7\n");
+}
+
+TEST(MakeJob, TheFirstProcessThatFailsIsNamedAndEndsTheOthers) {
+  RunPlan plan = plan_of({3});
+  plan.program = {"sh", "-c", "[ $RANK = 1 ] && exit 9; exec sleep 60"};
+  const std::string said = run_job(plan);
+  EXPECT_NE(said.find("dtool: rank 1 on machine 0 ended with exit code 9"), std::string::npos)
+      << said;
+  EXPECT_TRUE(said.ends_with("exit code 9\n")) << said;
+}
+
+TEST(MakeJob, AnAttemptWithoutAMachineLeavesNoGapInTheRanks) {
+  RunPlan plan = plan_of({1, 3, 2});
+  plan.program = {"bash", "-c", "echo \"$RANK/$WORLD_SIZE $GROUP_RANK $DTOOL_ATTEMPT\""};
+  for (MachinePlan& each : plan.machines) each.code_folder = "/";
+  const tests::TemporaryFolder output;
+  plan.output_dir = output.path().string();
+  const std::string script = make_job(plan, plan.machines[2]).script;
+  const std::string said = tests::run_bash("set -- 1 0 2\n" + script);
+  for (const std::string rank : {"1/3 1 1\n", "2/3 1 1\n"})
+    EXPECT_NE(said.find(rank), std::string::npos) << said;
+}
+
+TEST(MakeJob, OnlyWhatIsToBeStoppedIsSupervised) {
+  RunPlan plan = plan_of({1, 1});
+  const auto has = [&plan](std::size_t machine, const std::string& name) {
+    const auto files = make_job(plan, plan.machines[machine]).files;
+    return std::ranges::count(files, name, [](const auto& file) { return file.first; }) == 1;
+  };
+  EXPECT_TRUE(has(0, "supervise") && has(0, "take_reports.perl") && !has(0, "report"));
+  EXPECT_TRUE(has(1, "supervise") && has(1, "report") && !has(1, "take_reports.perl"));
+  plan.on_failure = OnFailure::leave;
+  EXPECT_FALSE(has(0, "supervise") || has(1, "report"));
+}
+
+TEST(MakeJob, WhatAMachineIsToldDoesNotGrowWithTheNumberOfMachines) {
+  const auto size_of = [](const RunPlan& plan, std::size_t machine) {
+    const ssh::ScreenJob job = make_job(plan, plan.machines[machine]);
+    std::size_t size = job.script.size();
+    for (const auto& [name, content] : job.files) size += content.size();
+    return size;
+  };
+  const RunPlan few = plan_of(std::vector<int>(3, 8));
+  const RunPlan many = plan_of(std::vector<int>(1000, 8));
+  EXPECT_LT(size_of(many, 2), size_of(few, 2) + 100);
+  // Machine 0 knows all by name, since it tells which of them failed.
+  EXPECT_LT(size_of(many, 0), size_of(few, 0) + 10'000);
+}
+
+TEST(MakeJob, WhereActivatingFailsNothingIsRun) {
+  const tests::TemporaryFolder folder;
+  RunPlan plan = plan_of({1});
+  plan.environment.activate = folder.write("activate", "return 3\n").string();
+  plan.program = {"echo", "ran"};
+  const std::string said = run_job(plan);
+  EXPECT_EQ(said, "dtool: " + plan.environment.activate + " failed\nexit code 1\n");
+}
+
+TEST(MakeJob, TheTrainerGetsItsFlags) {
+  const tests::TemporaryFolder folder;
+  RunPlan plan = plan_of({2});
+  const std::filesystem::path trainer =
+      folder.write("train er", "#!/bin/sh\nprintf '<%s>' \"$@\"\n");
+  std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  plan.machines[0].trainer = trainer.string();
+  plan.listener = "fe80::1";
+  const std::string said = run_job(plan);
+  EXPECT_NE(said.find("<--machine_id><0><--distributed_nodes><1><--nproc_per_node><2>"
+                      "<--distributed_ip_and_port><[fe80::1]:29500><--seed>"
+                      "<18446744073709551615><--output_dir>"),
+            std::string::npos)
+      << said;
+}
+
+}  // namespace
+}  // namespace dtool::cli

@@ -1,0 +1,231 @@
+// What known_hosts files say of a key.
+#include "ssh/keys/known_hosts.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::ssh {
+namespace {
+
+using State = HostKeyState;
+
+constexpr const char* kKey =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEMtKFlkSfqGob2CtTT+En6Xj7zSm5J/DR4iKmHvX5da";
+constexpr const char* kOther =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEMtKFlkSfqGob2CtTT+En6Xj7zSm5J/DR4iKmHvX5db";
+constexpr const char* kOfAnotherType =
+    "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAAAA";
+// `new-kind` and four bytes.
+constexpr const char* kOfAnUnknownType = "new-kind AAAACG5ldy1raW5kAAAABA==";
+// By `ssh-keygen -H`.
+constexpr const char* kHashedGpu7 = "|1|AfkFk8Qoc4EeiN+DMk6zh8MJKAY=|42bTzW2Z/NRIaTRQ91/KeYsFUqs=";
+constexpr const char* kHashedGpu7Port2222 =
+    "|1|K9TtxCyXjEGEbeZSxyI7/QPbepU=|rpf82sBUml4fC2an630se3A9dAo=";
+constexpr const char* kHashedGpu8 = "|1|tTjlkARLyyN1nNvb5iqbrGsewxM=|zEoCr4mtF+VcgGLR6iCIVLQENoQ=";
+
+std::string line(const std::string& names, const std::string& key = kKey) {
+  return fmt::format("{} {}\n", names, key);
+}
+
+std::string blob(const std::string& key = kKey) {
+  return read_key_blob(key).value();
+}
+
+class KnownHostsTest : public testing::Test {
+ protected:
+  KeyVerdict verdict(const std::string& text, const std::string& name = "gpu7",
+                     std::uint16_t port = 22) {
+    return verdict_of({folder_.write("known_hosts", text)}, name, port);
+  }
+
+  static KeyVerdict verdict_of(std::vector<std::filesystem::path> files, const std::string& name,
+                               std::uint16_t port = 22) {
+    Endpoint endpoint;
+    endpoint.key_name = name;
+    endpoint.key_port = port;
+    endpoint.known_hosts_files = std::move(files);
+    KnownHosts known;
+    return known.judge(endpoint, blob());
+  }
+
+  State state(const std::string& text, const std::string& name = "gpu7", std::uint16_t port = 22) {
+    return verdict(text, name, port).state;
+  }
+
+  std::vector<std::string> types(const std::string& text) {
+    Endpoint endpoint;
+    endpoint.key_name = "gpu7";
+    endpoint.known_hosts_files = {folder_.write("known_hosts", text)};
+    KnownHosts known;
+    return known.types_of(endpoint);
+  }
+
+  tests::TemporaryFolder folder_;
+};
+
+TEST_F(KnownHostsTest, AHostIsKnownByAnyOfItsNamesInAnyCase) {
+  const std::string text = line("gpu7,10.0.0.7") + line("GPU8") + line("gpu9", kOther);
+  EXPECT_EQ(state(text), State::known);
+  EXPECT_EQ(state(text, "10.0.0.7"), State::known);
+  EXPECT_EQ(state(text, "GPU7"), State::known);
+  EXPECT_EQ(state(text, "gpu8"), State::known);
+  EXPECT_EQ(state(text, "gpu"), State::unknown);
+  EXPECT_EQ(state(text, "gpu9"), State::changed);
+}
+
+TEST_F(KnownHostsTest, AVerdictNamesTheLineThatDecided) {
+  const KeyVerdict changed = verdict("# a comment\n\n" + line("gpu6") + line("gpu7", kOther));
+  EXPECT_EQ(changed.state, State::changed);
+  EXPECT_EQ(changed.file, folder_.path() / "known_hosts");
+  EXPECT_EQ(changed.line, 4u);
+}
+
+TEST_F(KnownHostsTest, HashedNamesAreFound) {
+  const std::string text = line(kHashedGpu8) + line(kHashedGpu7);
+  EXPECT_EQ(state(text), State::known);
+  EXPECT_EQ(state(text, "GPU8"), State::known);
+  EXPECT_EQ(state(text, "gpu9"), State::unknown);
+  EXPECT_EQ(state(line(kHashedGpu7, kOther)), State::changed);
+}
+
+TEST_F(KnownHostsTest, PatternsAndDenialsCount) {
+  EXPECT_EQ(state(line("*")), State::known);
+  EXPECT_EQ(state(line("GPU?")), State::known);
+  EXPECT_EQ(state(line("gpu*,!gpu7")), State::unknown);
+  EXPECT_EQ(state(line("!gpu7,gpu*")), State::unknown);
+  EXPECT_EQ(state(line("!gpu8")), State::unknown) << "a denial alone takes nobody in";
+  EXPECT_EQ(state(line("gpu*", kOther)), State::changed);
+}
+
+TEST_F(KnownHostsTest, PortsAreKeptApartAndTheMachinesOwnKeyIsGoodForAll) {
+  EXPECT_EQ(state(line("[gpu7]:2222"), "gpu7", 2222), State::known);
+  EXPECT_EQ(state(line(kHashedGpu7Port2222), "gpu7", 2222), State::known);
+  EXPECT_EQ(state(line("[gpu7]:2222")), State::unknown);
+  EXPECT_EQ(state(line("[gpu7]:22")), State::unknown) << "ssh knows no such name";
+  EXPECT_EQ(state(line("gpu7"), "gpu7", 2222), State::known);
+  EXPECT_EQ(state(line("gpu7", kOther), "gpu7", 2222), State::unknown);
+  EXPECT_EQ(state(line("gpu7") + line("[gpu7]:2222", kOther), "gpu7", 2222), State::changed);
+  EXPECT_EQ(state(line("@revoked gpu7"), "gpu7", 2222), State::revoked);
+}
+
+TEST_F(KnownHostsTest, ARevokedKeyIsRevokedWhereverElseItStands) {
+  EXPECT_EQ(state(line("gpu7") + line("@revoked *")), State::revoked);
+  EXPECT_EQ(state(line("@revoked gpu7") + line("gpu7")), State::revoked);
+  EXPECT_EQ(state(line("@revoked\tgpu7") + line("gpu7")), State::revoked);
+  EXPECT_EQ(state(line("@revoked gpu7")), State::revoked);
+  EXPECT_EQ(state(line("@revoked " + std::string(kHashedGpu7)) + line("gpu7")), State::revoked);
+  EXPECT_EQ(state(line("gpu7") + line("@revoked gpu8")), State::known);
+  EXPECT_EQ(state(line("gpu7") + line("@revoked gpu7", kOther)), State::known);
+  EXPECT_EQ(state(line("@revoked gpu7", kOther)), State::unknown);
+}
+
+TEST_F(KnownHostsTest, KeysOfAnyTypeAreKeys) {
+  EXPECT_EQ(state(line("gpu7", kOfAnotherType)), State::changed);
+  EXPECT_EQ(state(line("gpu7", kOfAnUnknownType)), State::changed);
+  EXPECT_EQ(state(line("gpu7", kOfAnUnknownType) + line("gpu7")), State::known);
+  EXPECT_EQ(state(line("gpu7", kOfAnUnknownType) + line("gpu7", kOther)), State::changed);
+  EXPECT_EQ(state(line("gpu8", kOfAnUnknownType)), State::unknown);
+}
+
+TEST_F(KnownHostsTest, AnAuthorityIsToldFromAKey) {
+  EXPECT_EQ(state(line("@cert-authority gpu*")), State::certified);
+  EXPECT_EQ(state(line("@cert-authority gpu*") + line("gpu7")), State::known);
+  EXPECT_EQ(state(line("@cert-authority gpu*") + line("gpu7", kOther)), State::changed);
+  EXPECT_EQ(state(line("@cert-authority gpu8")), State::unknown);
+  EXPECT_EQ(state(line("@cert-authority gpu7"), "gpu7", 2222), State::certified);
+}
+
+TEST_F(KnownHostsTest, ALineThatCannotBeReadIsADoubtAboutTheHostsThatItMayBeAbout) {
+  for (const std::string key : {"", "ssh-ed25519", "ssh-ed25519 AAAA", "ssh-ed25519 =AAA",
+                                "ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIEMt", "1024 35 1234567"}) {
+    EXPECT_EQ(state(line("gpu7", key)), State::doubtful) << key;
+    EXPECT_EQ(state(line("gpu*", key)), State::doubtful) << key;
+    EXPECT_EQ(state(line("gpu8", key)), State::unknown) << key;
+    EXPECT_EQ(state(line("gpu7", key) + line("gpu7")), State::known) << key;
+    EXPECT_EQ(state(line("gpu7", key) + line("gpu7", kOther)), State::changed) << key;
+    EXPECT_EQ(state(line("@revoked gpu7", key) + line("gpu7")), State::doubtful) << key;
+  }
+  for (const std::string names : {"|2|some|thing", "|1|AfkFk8Qoc4E=|42bTzW2Z=", "|1|", "|"}) {
+    EXPECT_EQ(state(line(names)), State::doubtful) << names;
+    EXPECT_EQ(state(line(names) + line("gpu7")), State::known) << names;
+  }
+  EXPECT_EQ(state(line("gpu7") + line("@revoke gpu7")), State::doubtful);
+  EXPECT_EQ(state(line("gpu7") + line("@revoked @revoked gpu7")), State::doubtful);
+  EXPECT_EQ(state(line("gpu7") + line("@revoke gpu7", kOther)), State::known);
+}
+
+TEST_F(KnownHostsTest, LinesMayEndAndBeginAsTheyLike) {
+  EXPECT_EQ(state("gpu7 " + std::string(kKey) + "\r\n"), State::known);
+  EXPECT_EQ(state("gpu7\t" + std::string(kKey) + " ann@home"), State::known);
+  EXPECT_EQ(state("  \tgpu7   " + std::string(kKey) + "\n"), State::known);
+  EXPECT_EQ(state("#gpu7 " + std::string(kKey) + "\n"), State::unknown);
+  EXPECT_EQ(state(std::string("gpu8\0gpu7 ", 10) + kKey + "\n"), State::unknown);
+}
+
+TEST_F(KnownHostsTest, AllFilesAreAsked) {
+  const auto known = folder_.write("a", line("gpu7"));
+  const auto revoked = folder_.write("b", line("@revoked gpu7"));
+  const auto other = folder_.write("c", line("gpu7", kOther));
+  const auto none = folder_.path() / "none";
+  EXPECT_EQ(verdict_of({none, known}, "gpu7").state, State::known);
+  EXPECT_EQ(verdict_of({known, revoked}, "gpu7").state, State::revoked);
+  EXPECT_EQ(verdict_of({other, known}, "gpu7").state, State::known);
+  const KeyVerdict changed = verdict_of({none, other}, "gpu7");
+  EXPECT_EQ(changed.state, State::changed);
+  EXPECT_EQ(changed.file, other);
+  EXPECT_EQ(verdict_of({none, "/dev/null", folder_.path()}, "gpu7").state, State::unknown);
+  EXPECT_EQ(verdict_of({}, "gpu7").state, State::unknown);
+}
+
+TEST_F(KnownHostsTest, AFileThatCannotBeReadIsADoubtAboutEveryone) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root reads every file";
+  const auto file = folder_.write("known_hosts", line("gpu7"));
+  std::filesystem::permissions(file, std::filesystem::perms::none);
+  const KeyVerdict verdict = verdict_of({file}, "gpu7");
+  EXPECT_EQ(verdict.state, State::doubtful);
+  EXPECT_EQ(verdict.line, 0u);
+}
+
+TEST_F(KnownHostsTest, AFileThatHasChangedIsReadAgain) {
+  KnownHostsFile file(folder_.write("known_hosts", line("gpu1")));
+  EXPECT_EQ(file.lines_about("gpu2").size(), 0u);
+  folder_.write("known_hosts", line("gpu1") + line("gpu2"));
+  EXPECT_EQ(file.lines_about("gpu2").size(), 1u);
+}
+
+TEST_F(KnownHostsTest, TheTypesOnRecordAreThoseOfTheHostsOwnKeys) {
+  EXPECT_EQ(types(line("gpu7", kOfAnotherType) + line("gpu8") + line("gpu*", kOfAnotherType) +
+                  line("@revoked gpu7") + line("@cert-authority gpu7") + line("|1|bad") +
+                  line("gpu7", kOfAnUnknownType)),
+            (std::vector<std::string>{"ecdsa-sha2-nistp256", "new-kind"}));
+}
+
+TEST_F(KnownHostsTest, ATypeWhoseKeyIsRevokedIsNotAskedFor) {
+  EXPECT_EQ(types(line("gpu7", kOfAnotherType) + line("gpu7") + line("@revoked *", kOfAnotherType)),
+            std::vector<std::string>{"ssh-ed25519"});
+  EXPECT_EQ(key_algorithms({"ecdsa-sha2-nistp256", "ssh-rsa"}).front(), "ecdsa-sha2-nistp256");
+  EXPECT_EQ(key_algorithms({"ssh-rsa"}).front(), "rsa-sha2-512");
+  EXPECT_EQ(key_algorithms({"new-kind"}).front(), "ssh-ed25519");
+}
+
+TEST_F(KnownHostsTest, AKeyIsPutOnRecordUnderTheNameThatIsLookedUp) {
+  Endpoint endpoint;
+  endpoint.key_name = "GPU7";
+  EXPECT_EQ(name_on_record(endpoint), "gpu7");
+  endpoint.key_port = 2222;
+  EXPECT_EQ(name_on_record(endpoint), "[gpu7]:2222");
+}
+
+TEST(Base64, IsReadStrictly) {
+  EXPECT_EQ(decode_base64("aGVsbG8="), "hello");
+  EXPECT_EQ(decode_base64("aGVsbG8h"), "hello!");
+  EXPECT_EQ(decode_base64("aA=="), "h");
+  for (const char* text : {"", "a", "aGVsbG8", "aGVsbG9=", "aG=sbG8=", "====", "aGVs bG8", "aB=="})
+    EXPECT_EQ(decode_base64(text), std::nullopt) << text;
+}
+
+}  // namespace
+}  // namespace dtool::ssh

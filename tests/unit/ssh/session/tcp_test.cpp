@@ -1,0 +1,189 @@
+// Connecting, and the first bytes of servers of every kind, on loopback.
+#include "ssh/session/tcp.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <string>
+
+#include "ssh/host_error.h"
+#include "ssh/machine/fd_bytes.h"
+#include "tests/unit/run_in.h"
+
+namespace dtool::ssh {
+namespace {
+
+using std::chrono::milliseconds;
+using tests::run_in;
+
+/// A server on loopback that accepts one connection, says each text after a pause, and hangs up or
+/// keeps silent.
+class Server {
+ public:
+  enum class Then { hang_up, keep_silent };
+
+  explicit Server(Reactor& reactor) : reactor_(reactor) {
+    listener_ = OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+        ::listen(listener_.get(), 4) != 0 ||
+        ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+      throw std::runtime_error("no server on loopback");
+    }
+    port_ = ::ntohs(address.sin_port);
+  }
+
+  std::uint16_t port() const { return port_; }
+  void stop_listening() { listener_.reset(); }
+
+  asio::awaitable<void> serve(std::vector<std::string> texts, Then then) {
+    co_await wait_for_client();
+    connection_ =
+        OwnedFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    for (const std::string& text : texts) {
+      co_await reactor_.sleep(milliseconds(30));
+      const std::string_view view = text;
+      co_await write_all(reactor_, connection_.get(), view, kNoDeadline);
+    }
+    if (then == Then::hang_up) connection_.reset();
+  }
+
+ private:
+  asio::awaitable<void> wait_for_client() {
+    Waiter waiter(reactor_, listener_.get());
+    co_await waiter.wait(Waiter::For::readable, kNoDeadline);
+  }
+
+  Reactor& reactor_;
+  OwnedFd listener_;
+  OwnedFd connection_;
+  std::uint16_t port_ = 0;
+};
+
+constexpr auto kLong = std::chrono::seconds(30);
+
+class Tcp : public testing::Test {
+ protected:
+  asio::awaitable<Greeting> greeted(std::vector<std::string> texts, Server::Then then,
+                                    milliseconds patience) {
+    TaskGroup group(reactor);
+    group.spawn(server.serve(texts, then));
+    const Deadline connect_deadline = after(kLong);
+    const OwnedFd fd = co_await connect_tcp(reactor, "127.0.0.1", server.port(), connect_deadline);
+    Greeting greeting = Greeting::dropped;
+    std::exception_ptr error;
+    try {
+      const Deadline deadline = after(patience);
+      greeting = co_await await_greeting(reactor, fd.get(), deadline);
+    } catch (const HostError&) {
+      error = std::current_exception();
+    }
+    co_await group.join();
+    if (error) std::rethrow_exception(error);
+    co_return greeting;
+  }
+
+  Greeting greeting(std::vector<std::string> texts, Server::Then then,
+                    milliseconds patience = kLong) {
+    return run_in(reactor, greeted(std::move(texts), then, patience));
+  }
+
+  Failure failure_of(asio::awaitable<OwnedFd> connecting) {
+    try {
+      run_in(reactor, std::move(connecting));
+    } catch (const HostError& error) {
+      message = error.what();
+      return error.failure();
+    }
+    return Failure::none;
+  }
+
+  Reactor reactor;
+  Server server{reactor};
+  std::string message;
+};
+
+TEST_F(Tcp, AGreetingCame) {
+  EXPECT_EQ(greeting({"SSH-2.0-OpenSSH_9.2\r\n"}, Server::Then::keep_silent), Greeting::came);
+}
+
+TEST_F(Tcp, AGreetingMayComeInPieces) {
+  EXPECT_EQ(greeting({"S", "SH", "-2.0-x\r\n"}, Server::Then::keep_silent), Greeting::came);
+}
+
+TEST_F(Tcp, LinesMayComeBeforeTheGreeting) {
+  EXPECT_EQ(
+      greeting({"Welcome\r\n", "to SSH-land\r\n", "SSH-2.0-x\r\n"}, Server::Then::keep_silent),
+      Greeting::came);
+}
+
+TEST_F(Tcp, ALongTextBeforeTheGreetingIsLeftToTheSshLibrary) {
+  EXPECT_EQ(greeting({std::string(4000, 'x')}, Server::Then::keep_silent), Greeting::came);
+}
+
+TEST_F(Tcp, AServerThatClosesAtOnceHasDroppedTheConnection) {
+  EXPECT_EQ(greeting({}, Server::Then::hang_up), Greeting::dropped);
+}
+
+TEST_F(Tcp, AServerBeyondItsMaxStartupsHasDroppedTheConnection) {
+  EXPECT_EQ(greeting({"Exceeded MaxStartups\r\n"}, Server::Then::hang_up), Greeting::dropped);
+}
+
+TEST_F(Tcp, AServerThatSaysNothingIsNotWaitedForBeyondTheDeadline) {
+  EXPECT_THROW(greeting({}, Server::Then::keep_silent, milliseconds(100)), HostError);
+}
+
+TEST_F(Tcp, AServerThatSpeaksSomethingElseIsNotWaitedForBeyondTheDeadline) {
+  try {
+    greeting({"220 mail ESMTP\r\n"}, Server::Then::keep_silent, milliseconds(100));
+    FAIL() << "it was taken for an SSH server";
+  } catch (const HostError& error) {
+    EXPECT_EQ(error.failure(), Failure::connect_timed_out);
+    EXPECT_STREQ(error.what(), "connected, but no SSH greeting came in time");
+  }
+}
+
+asio::awaitable<std::string> first_line(Reactor& reactor, Server& server) {
+  TaskGroup group(reactor);
+  std::vector<std::string> texts = {"SSH-2.0-x\r\n"};
+  group.spawn(server.serve(texts, Server::Then::hang_up));
+  const Deadline deadline = after(kLong);
+  const OwnedFd fd = co_await connect_tcp(reactor, "localhost", server.port(), deadline);
+  co_await await_greeting(reactor, fd.get(), deadline);
+  std::string text;
+  std::function<void(std::string_view)> on_bytes = [&text](std::string_view bytes) {
+    text += bytes;
+  };
+  co_await read_all(reactor, fd.get(), on_bytes, &deadline);
+  co_await group.join();
+  co_return text;
+}
+
+TEST_F(Tcp, TheGreetingIsLeftUnreadAndNamesAreResolved) {
+  EXPECT_EQ(run_in(reactor, first_line(reactor, server)), "SSH-2.0-x\r\n");
+}
+
+TEST_F(Tcp, ARefusedConnectionIsUnreachable) {
+  server.stop_listening();
+  const Deadline deadline = after(kLong);
+  EXPECT_EQ(failure_of(connect_tcp(reactor, "127.0.0.1", server.port(), deadline)),
+            Failure::unreachable);
+  EXPECT_EQ(message,
+            "cannot connect to port " + std::to_string(server.port()) + ": Connection refused");
+}
+
+TEST_F(Tcp, ANameThatNobodyKnowsIsUnreachable) {
+  const Deadline deadline = after(kLong);
+  const Failure failure = failure_of(connect_tcp(reactor, "no-such-host.invalid", 22, deadline));
+  // Without an answer of any name server the deadline would say it; no test needs a network for it.
+  EXPECT_TRUE(failure == Failure::unreachable || failure == Failure::connect_timed_out);
+  EXPECT_NE(message.find("no-such-host.invalid"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace dtool::ssh
