@@ -1,0 +1,23 @@
+# dtool-host, the program that dtool brings to the hosts: static, so that it runs on any Linux of its processor, and small,
+# so that it is there soon. It uses nothing but the kernel and the C and C++ libraries.
+set(DTOOL_HOST_SOURCES
+  cli/host/serve.cpp
+  ssh/host/child.cpp
+  ssh/host/files.cpp
+  ssh/host/frames.cpp
+  ssh/host/identity.cpp
+  ssh/host/job_files.cpp
+  ssh/host/kill.cpp
+  ssh/host/members.cpp
+  ssh/host/process_table.cpp
+  ssh/host/sha256.cpp
+  ssh/host/unseen.cpp
+  ssh/host/words.cpp)
+# For the launcher, which speaks the same protocol, and for tests.
+add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})
+target_link_libraries(dtool_host PUBLIC dtool_warnings)
+
+add_executable(dtool-host cli/host/main.cpp ${DTOOL_HOST_SOURCES})
+target_link_libraries(dtool-host PRIVATE dtool_warnings)
+target_compile_options(dtool-host PRIVATE -Os -ffunction-sections -fdata-sections)
+target_link_options(dtool-host PRIVATE -static -s -Wl,--gc-sections)
