@@ -14,6 +14,7 @@ add_library(dtool_ssh STATIC
   ssh/config/config_block.cpp
   ssh/config/config_time.cpp
   ssh/config/config_value.cpp
+  ssh/fanout/host_program.cpp
   ssh/fanout/links.cpp
   ssh/fanout/local_connection.cpp
   ssh/fanout/remote_shell.cpp

@@ -56,6 +56,10 @@ if(DTOOL_TESTS)
     tests/unit/ssh/config/config_time_test.cpp
     tests/unit/ssh/fanout/remote_shell_test.cpp
     tests/unit/ssh/fleet_test.cpp
+    tests/unit/ssh/host/frames_test.cpp
+    tests/unit/ssh/host/members_test.cpp
+    tests/unit/ssh/host/process_table_test.cpp
+    tests/unit/ssh/host/sha256_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_test.cpp
     tests/unit/ssh/hostfile_test.cpp

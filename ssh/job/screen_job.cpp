@@ -2,21 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "ssh/host_request.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 #include "ssh/scripts.h"
 
 namespace dtool::ssh {
-namespace {
-
-std::string words(const std::vector<std::string>& list, std::string (*quoted)(std::string_view)) {
-  std::string text;
-  for (const std::string& word : list) text += (text.empty() ? "" : " ") + quoted(word);
-  return text;
-}
-
-}  // namespace
-
 Command start_command(const ScreenJob& job, OldLog old_log) {
   std::string text(answer_function());
   text += fmt::format("run_id={}\nsession={}\nstate={}\nlog={}\nfresh_log={}\nbeginning={}\n",
@@ -50,13 +41,8 @@ Command follow_command(std::string_view state_folder, std::size_t offset) {
   return bash(text.append(scripts::kIdentify).append(scripts::kFollow));
 }
 
-Command kill_command(const KillRequest& request) {
-  std::string text(answer_function());
-  text += fmt::format("run_id={}\nsessions=({})\nstates=({})\ngrace={}\nspare=()\n",
-                      quote(request.run_id), words(request.sessions, quote),
-                      words(request.state_folders, quote_path), request.grace.count() / 100);
-  text.append(scripts::kIdentify).append("identify\nanswer host \"$identity\"\n");
-  return bash(text.append(scripts::kKill));
+Command kill_command(const host::KillRequest& request) {
+  return ask_host(request);
 }
 
 std::string end_processes_script(std::string_view run_id, std::chrono::milliseconds grace) {
@@ -64,26 +50,6 @@ std::string end_processes_script(std::string_view run_id, std::chrono::milliseco
   text += fmt::format("run_id={}\nsessions=()\nstates=()\ngrace={}\nspare=(\"$@\")\n",
                       quote(run_id), grace.count() / 100);
   return text.append(scripts::kKill);
-}
-
-std::optional<KillOutcome> read_kill(const HostResult& result) {
-  const auto answers = read_answers(result.out);
-  const auto ended = find_number<int>(answers, "ended");
-  const auto forced = find_number<int>(answers, "forced");
-  if (!ended || !forced || !find_answer(answers, "looked_again")) return std::nullopt;
-  const auto text = [&answers](const char* name) {
-    return find_answer(answers, name).value_or("");
-  };
-  return KillOutcome{*ended,
-                     *forced,
-                     every_answer(answers, "left"),
-                     text("cancelled"),
-                     text("job_left"),
-                     text("vouched_for"),
-                     text("host"),
-                     text("no_folder"),
-                     text("unmarked"),
-                     every_answer(answers, "unseen")};
 }
 
 }  // namespace dtool::ssh

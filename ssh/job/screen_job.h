@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "ssh/host/protocol.h"
 #include "ssh/remote.h"
 
 namespace dtool::ssh {
@@ -35,8 +36,8 @@ struct ScreenJob {
   std::vector<std::pair<std::string, std::string>> files =
       {};  ///< name and content, into the state folder first
   Beginning beginning = Beginning::assumed;
-  std::string host = {};  ///< the only host to start on, in the words of
-                          ///< ssh/job/scripts/identify.sh; written to the file `host`; empty: any
+  std::string host = {};   ///< the only host to start on, in the words of
+                           ///< ssh/job/scripts/identify.sh; written to the file `host`; empty: any
   std::string begin = {};  ///< defines `begin` for start.sh; empty: a screen session
 };
 
@@ -56,38 +57,11 @@ std::optional<std::string> read_start(const HostResult& result);
 /// `state=exited|stopped|killed|lost`.
 Command follow_command(std::string_view state_folder, std::size_t offset);
 
-/// What to end on one host.
-struct KillRequest {
-  std::string run_id;  ///< empty: sessions alone, as AllenAct's killfiles name them
-  std::vector<std::string> sessions;
-  std::vector<std::string>
-      state_folders;  ///< marked as killed first, so that a start on its way comes to nothing
-  std::chrono::milliseconds grace{5000};  ///< between TERM and KILL
-};
+/// Ends a run on a host and looks again (ssh/host/kill.h).
+Command kill_command(const host::KillRequest& request);
 
-/// Ends every process of this user that bears the run id, descends from one that does, or shares a
-/// job's session, then looks again. Other runs' processes are left alone even there.
-Command kill_command(const KillRequest& request);
-
-/// A script that does the same to `run_id` on the host where it runs, but for the processes it
+/// A script that ends the processes of `run_id` on the host where it runs, but for those it
 /// descends from and those of its arguments (pids) with their descendants.
 std::string end_processes_script(std::string_view run_id, std::chrono::milliseconds grace);
-
-/// What kill_command found.
-struct KillOutcome {
-  int ended = 0;                  ///< processes that were there and are gone
-  int forced = 0;                 ///< of them, those that TERM did not end
-  std::vector<std::string> left;  ///< `pid command` of processes that are still there
-  std::string cancelled;    ///< what a scheduler had of it and has no more: `job 12`; or empty
-  std::string job_left;     ///< why a scheduler may still have some; empty: it has none
-  std::string vouched_for;  ///< why nothing can be left on other hosts either; or empty
-  std::string host;         ///< who the host is, as killfiles::parse_identity reads it; or empty
-  std::string no_folder;    ///< the run's folder, where it is not there; or empty
-  std::string unmarked;     ///< a state folder that did not take the mark; or empty
-  std::vector<std::string> unseen;  ///< what may be the run's work and cannot be told to be
-};
-
-/// Nothing where the answer cannot be read.
-std::optional<KillOutcome> read_kill(const HostResult& result);
 
 }  // namespace dtool::ssh

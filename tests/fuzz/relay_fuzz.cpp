@@ -126,20 +126,11 @@ TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
        "dtool-answer looked_again=yes\n",
        "dtool-answer error=\n", "dtool-answer started=yes\n", "Welcome\n"},
       kTokens);
-  int ends = 0;
   int starts = 0;
   for (int i = 0; i < fuzz::rounds(3'000); ++i) {
     ssh::HostResult result;
     result.exit_code = 0;
     result.out = mutator.next();
-    if (const auto ended = ssh::read_kill(result)) {
-      ++ends;
-      EXPECT_NE(result.out.find("looked_again"), std::string::npos);
-      if (const auto identity = killfiles::parse_identity(ended->host)) {
-        EXPECT_TRUE(killfiles::is_well_formed(*identity)) << ended->host;
-        EXPECT_EQ(killfiles::parse_identity(killfiles::to_line(*identity)), identity);
-      }
-    }
     // Whatever is no start says why.
     if (const auto fault = ssh::read_start(result)) {
       EXPECT_NE(*fault, "") << result.out;
@@ -151,7 +142,6 @@ TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
       EXPECT_NE(looked.error, "") << result.out;
     }
   }
-  EXPECT_GT(ends, 100);
   EXPECT_GT(starts, 100);
 }
 

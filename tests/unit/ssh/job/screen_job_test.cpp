@@ -43,20 +43,6 @@ TEST(FollowCommand, IsReadByBashWhateverItIsGiven) {
   }
 }
 
-TEST(KillCommand, IsReadByBashWhateverItIsGiven) {
-  for (const std::string& word : kAwkward) {
-    KillRequest request{word, {word, word}, {"~/" + word}, std::chrono::milliseconds(100)};
-    EXPECT_EQ(syntax_fault(kill_command(request).input), "") << word;
-  }
-  EXPECT_EQ(syntax_fault(kill_command({}).input), "");
-}
-
-TEST(KillCommand, GraceIsToldInTenthsOfASecond) {
-  KillRequest request;
-  request.grace = std::chrono::milliseconds(2500);
-  EXPECT_NE(kill_command(request).input.find("\ngrace=25\n"), std::string::npos);
-}
-
 TEST(ReadStart, AJobRunsWhenItSaysSo) {
   EXPECT_EQ(read_start(answered("noise\ndtool-answer started=12 34 boot\n")), std::nullopt);
 }
@@ -74,43 +60,6 @@ TEST(ReadStart, SilenceIsNoSuccess) {
 
 TEST(ReadStart, AHostThatDidNotAnswerSaysWhy) {
   EXPECT_EQ(read_start(failed(Failure::unreachable, "refused")), "refused");
-}
-
-TEST(ReadKill, CountsAndNamesWhatIsLeft) {
-  const auto outcome = read_kill(
-      answered("hi\ndtool-answer ended=3\ndtool-answer forced=1\ndtool-answer left=5 a b\n"
-               "dtool-answer left=6 c\ndtool-answer looked_again=yes\n"));
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->ended, 3);
-  EXPECT_EQ(outcome->forced, 1);
-  EXPECT_EQ(outcome->left, (std::vector<std::string>{"5 a b", "6 c"}));
-}
-
-TEST(ReadKill, WithoutItsLastWordIsNothing) {
-  EXPECT_FALSE(read_kill(answered("dtool-answer ended=3\ndtool-answer forced=0\n")));
-  EXPECT_FALSE(read_kill(answered("")));
-  EXPECT_FALSE(read_kill(answered("looked_again=yes\n")));
-}
-
-TEST(ReadKill, WithNumbersThatAreNoneIsNothing) {
-  for (const std::string text : {"ended=\n", "ended=x\n", "ended=1x\n", "ended=1\n", "forced=1\n",
-                                 "ended=99999999999999\ndtool-answer forced=0\n"}) {
-    EXPECT_FALSE(read_kill(answered("dtool-answer " + text + "dtool-answer looked_again=yes\n")))
-        << text;
-  }
-}
-
-TEST(KillCommand, FindsNothingWhereNothingRuns) {
-  const tests::TemporaryFolder folder;
-  KillRequest request{"no-such-run-" + folder.path().filename().string(),
-                      {"no-such-session"},
-                      {(folder.path() / "state").string()},
-                      std::chrono::milliseconds(100)};
-  const auto outcome = read_kill(answered(tests::run_bash(kill_command(request).input)));
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->ended, 0);
-  EXPECT_TRUE(outcome->left.empty());
-  EXPECT_TRUE(std::filesystem::exists(folder.path() / "state" / "killed"));
 }
 
 }  // namespace
