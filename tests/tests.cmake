@@ -39,7 +39,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/terminal_text_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
     tests/unit/cli/watch/run_states_test.cpp
-    tests/unit/cli/watch/status_script_test.cpp
+    tests/unit/cli/watch/status_answer_test.cpp
     tests/unit/cli/watch/status_table_test.cpp
     tests/unit/killfiles/host_identity_test.cpp
     tests/unit/killfiles/killfile_allenact_test.cpp

@@ -2,15 +2,19 @@
 # so that it is there soon. It uses nothing but the kernel and the C and C++ libraries.
 set(DTOOL_HOST_SOURCES
   cli/host/serve.cpp
+  cli/watch/host/log_end.cpp
+  cli/watch/host/status.cpp
   ssh/host/child.cpp
   ssh/host/files.cpp
   ssh/host/frames.cpp
+  ssh/host/holder.cpp
   ssh/host/identity.cpp
   ssh/host/job_files.cpp
   ssh/host/kill.cpp
   ssh/host/members.cpp
   ssh/host/process_table.cpp
   ssh/host/sha256.cpp
+  ssh/host/start.cpp
   ssh/host/unseen.cpp
   ssh/host/words.cpp)
 # For the launcher, which speaks the same protocol, and for tests.

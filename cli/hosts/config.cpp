@@ -20,6 +20,7 @@
 #include "cli/run/environment/program_lacks.h"
 #include "cli/scripts.h"
 #include "ssh/fleet.h"
+#include "ssh/host/protocol.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/read_file.h"
 #include "ssh/quote.h"

@@ -76,24 +76,29 @@ void prepare_log(const StartRequest& request, const std::string& state, const st
   if (::symlink(log.c_str(), link.c_str()) != 0) throw NotStarted("cannot write into " + state);
 }
 
-/// Makes it run as its launcher has it: a scheduler's submission, say.
-std::string begin_by_script(const StartRequest& request, const std::string& state,
-                            const std::string& log) {
+/// Makes it run as its launcher has it: a scheduler's submission, say. What it answers.
+StartReply begin_by_script(const StartRequest& request, const std::string& state,
+                           const std::string& log) {
   const std::string head =
       "answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\"; }\n"
       "fail() { answer error \"$1\"; exit 1; }\n"
+      "begin_in_session() { :; }\n"
       "run_id=$1 session=$2 state=$3 log=$4\n";
   const ChildResult begun = run_program({"bash", "-c", head + request.begin + "\nbegin\n", "dtool",
                                          request.run_id, request.session, state, log},
                                         std::chrono::seconds(55), state);
   if (begun.is_missing) throw NotStarted("bash is not installed");
+  StartReply reply;
   for (const auto& [name, value] : read_pairs(begun.out)) {
     if (name == "error") throw NotStarted(value.empty() ? "the host did not say why" : value);
-    if (name == "started") return value;
+    if (name == "started") reply.started = value;
+    if (name == "job") reply.job = value;
   }
-  throw NotStarted(begun.timed_out ? "its start took longer than 55 s"
-                                   : "the start script ended with exit code " +
-                                         std::to_string(begun.exit_code) + ": " + begun.err);
+  if (begun.timed_out) throw NotStarted("its start took longer than 55 s");
+  if (!begun.ok())
+    throw NotStarted("the start script ended with exit code " + std::to_string(begun.exit_code) +
+                     ": " + begun.err);
+  return reply;
 }
 
 /// Waits until `is_there`, or for that long. Whether it is.
@@ -152,8 +157,10 @@ StartReply start(const StartRequest& request) {
     write_files(state, request.files);
   }
   prepare_log(request, state, log);
-  return {"", request.begin.empty() ? begin_in_session(request, state, log)
-                                    : begin_by_script(request, state, log)};
+  StartReply reply;
+  if (!request.begin.empty()) reply = begin_by_script(request, state, log);
+  if (reply.started.empty()) reply.started = begin_in_session(request, state, log);
+  return reply;
 }
 
 }  // namespace
@@ -162,7 +169,7 @@ StartReply start_job(const StartRequest& request) {
   try {
     return start(request);
   } catch (const std::exception& error) {
-    return {error.what(), ""};
+    return {error.what(), "", ""};
   }
 }
 

@@ -2,10 +2,10 @@
 // which anyone with the keys can tell how it is doing, read its log, and end it. `dtool run` and
 // `dtool config` start jobs.
 //
-// State folder: `host` (where it was started: ssh/job/scripts/identify.sh), `script` and `session`
-// (what runs; `supervise`, where it is among the job's files, decides how often), `process` (pid,
-// start time, boot id of the session's leader), `log`, `exit_code` (written last, when the script
-// has ended), `killed` (written first, by kill). Where a scheduler runs the job instead of a
+// State folder: `host` (where it was started: host::identify_host), `script` (what runs;
+// `supervise`, where it is among the job's files, decides how often), `process` (pid, start time,
+// boot id of the session's leader), `log`, `exit_code` (written last, when the script has ended),
+// `killed` (written first, by kill). Where a scheduler runs the job instead of a
 // session of ours, `probe` tells how to ask after it, and `end` how to end it: who watches and
 // kills reads them there.
 #pragma once
@@ -17,8 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "ssh/host/protocol.h"
 #include "ssh/remote.h"
+
+namespace dtool::host {
+struct KillRequest;
+}
 
 namespace dtool::ssh {
 
@@ -51,6 +54,9 @@ Command start_command(const ScreenJob& job, OldLog old_log);
 
 /// Nothing where the job runs; else one sentence on why not.
 std::optional<std::string> read_start(const HostResult& result);
+
+/// The id that a scheduler gave a job that was started; nothing where none has it.
+std::optional<std::string> read_job_id(const HostResult& result);
 
 /// Prints the log from byte `offset` on as it grows, until the job has ended; exits with the job's
 /// exit code. The last line on standard error is an answer (script.h)

@@ -17,6 +17,7 @@
 #include "sync/push.h"
 #include "sync/relay/relaying.h"
 #include "sync/rsync.h"
+#include "ssh/host_request.h"
 #include "tests/fuzz/mutate.h"
 
 namespace dtool {
@@ -119,12 +120,11 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
 
 TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
   fuzz::Mutator mutator(
-      {"dtool-answer ended=3\ndtool-answer forced=0\ndtool-answer left=12 sleep 9\n"
-       "dtool-answer looked_again=yes\n",
        "dtool-answer host=- h1 5f0c91aa-1111-2222-3333-444455556666 4026531836\n"
        "dtool-answer ended=0\ndtool-answer forced=0\ndtool-answer unseen=tmux (pid 3)\n"
        "dtool-answer looked_again=yes\n",
-       "dtool-answer error=\n", "dtool-answer started=yes\n", "Welcome\n"},
+       host::to_frame(host::StartReply{"no screen", "", ""}),
+       host::to_frame(host::StartReply{"", "1 2 boot", "7"}), "Welcome\n"},
       kTokens);
   int starts = 0;
   for (int i = 0; i < fuzz::rounds(3'000); ++i) {

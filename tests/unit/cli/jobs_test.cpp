@@ -222,9 +222,9 @@ TEST(EndRun, EveryMachineIsAskedForItsOwnSession) {
 
 TEST(StartJobs, TellsWhyAJobDidNotStart) {
   FakeRemote remote("h[1-4]");
-  remote.answers[0] = answered("dtool-answer started=1 2 boot\n");
-  remote.answers[1] = answered("dtool-answer error=screen is not installed\n", 1);
-  remote.answers[3] = answered("", 127);
+  remote.answers[0] = answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}));
+  remote.answers[1] = answered(host::to_frame(host::StartReply{"screen is not installed", "", ""}));
+  remote.answers[3] = answered("", 127, "sh: not found");
   const std::vector<HostJob> jobs = {{0, {}}, {1, {}}, {3, {}}};
   Console console;
   const auto results = start_jobs(console, remote, jobs, ssh::OldLog::append);
@@ -232,7 +232,7 @@ TEST(StartJobs, TellsWhyAJobDidNotStart) {
   EXPECT_TRUE(results[0].ok());
   EXPECT_EQ(results[1].error, "screen is not installed");
   EXPECT_EQ(results[1].failure, Failure::not_started);
-  EXPECT_EQ(results[2].error, "bash is not installed");
+  EXPECT_NE(results[2].error.find("sh: not found"), std::string::npos);
   EXPECT_EQ(results[2].host.name, "h4");
 }
 
