@@ -2,10 +2,6 @@
 // Remote, and the replies in its results.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <utility>
-
 #include "ssh/host/frames.h"
 #include "ssh/remote.h"
 
@@ -20,17 +16,13 @@ Command ask_host(const Request& request) {
   return command;
 }
 
-/// The one reply in a result. Throws host::BadMessage with why there is none: what the host said
-/// instead, in one sentence.
+/// The first frame in a result's output. Throws host::BadMessage with what the host said instead.
+host::Frame read_frame(const HostResult& result);
+
+/// The one reply in a result. Throws host::BadMessage with why there is none, in one sentence.
 template <typename Reply>
 Reply read_reply(const HostResult& result) {
-  host::FrameReader reader;
-  reader.add(result.out);
-  const auto frame = reader.next();
-  if (!frame)
-    throw host::BadMessage("the answer is not whole (exit code " +
-                           std::to_string(result.exit_code) + "): " + result.err);
-  return host::open<Reply>(*frame);
+  return host::open<Reply>(read_frame(result));
 }
 
 }  // namespace dtool::ssh

@@ -10,6 +10,7 @@
 #include "cli/plot/metrics.h"
 #include "cli/terminal_text.h"
 #include "killfiles/host_identity.h"
+#include "ssh/host_request.h"
 #include "ssh/job/screen_job.h"
 #include "ssh/program/master_protocol.h"
 #include "ssh/session/login_output.h"
@@ -17,7 +18,6 @@
 #include "sync/push.h"
 #include "sync/relay/relaying.h"
 #include "sync/rsync.h"
-#include "ssh/host_request.h"
 #include "tests/fuzz/mutate.h"
 
 namespace dtool {
@@ -119,13 +119,9 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
 }
 
 TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
-  fuzz::Mutator mutator(
-       "dtool-answer host=- h1 5f0c91aa-1111-2222-3333-444455556666 4026531836\n"
-       "dtool-answer ended=0\ndtool-answer forced=0\ndtool-answer unseen=tmux (pid 3)\n"
-       "dtool-answer looked_again=yes\n",
-       host::to_frame(host::StartReply{"no screen", "", ""}),
-       host::to_frame(host::StartReply{"", "1 2 boot", "7"}), "Welcome\n"},
-      kTokens);
+  fuzz::Mutator mutator({host::to_frame(host::StartReply{"no screen", "", ""}),
+                         host::to_frame(host::StartReply{"", "1 2 boot", "7"}), "Welcome\n"},
+                        kTokens);
   int starts = 0;
   for (int i = 0; i < fuzz::rounds(3'000); ++i) {
     ssh::HostResult result;

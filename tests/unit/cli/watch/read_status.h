@@ -43,6 +43,8 @@ inline host::StatusAnswer status_answer(const std::string& text) {
     if (name == "scheduler_state") answer.scheduler_state = value;
     if (name == "reason") answer.reason = value;
     if (name == "processes") answer.processes = number();
+    if (name == "cpu_percent") answer.cpu_percent = number();
+    if (name == "memory_bytes") answer.memory_bytes = number();
     if (name == "said") answer.said = value;
     if (name == "last_line") answer.last_line = value;
     if (name == "line") answer.lines.push_back(value);
