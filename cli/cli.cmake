@@ -38,8 +38,7 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/take_reports_python.py
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh
-  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh
-  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/status.sh)
+  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh)
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/completion_scripts.h dtool::cli::completion_scripts KEEP_COMMENTS
   ${PROJECT_SOURCE_DIR}/cli/shell/bash_completion.sh
   ${PROJECT_SOURCE_DIR}/cli/shell/fish_completion.fish
@@ -115,7 +114,7 @@ add_library(dtool_cli STATIC
   cli/watch/run_status.cpp
   cli/watch/status.cpp
   cli/watch/status_headlines.cpp
-  cli/watch/status_script.cpp
+  cli/watch/status_answer.cpp
   cli/watch/status_table.cpp
   cli/watch/watch.cpp)
 target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool_killfiles fmt::fmt

@@ -46,7 +46,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/terminal_text_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
     tests/unit/cli/watch/run_states_test.cpp
-    tests/unit/cli/watch/status_script_test.cpp
+    tests/unit/cli/watch/status_answer_test.cpp
     tests/unit/cli/watch/status_table_test.cpp
     tests/unit/killfiles/host_identity_test.cpp
     tests/unit/killfiles/killfile_allenact_test.cpp
@@ -63,6 +63,10 @@ if(DTOOL_TESTS)
     tests/unit/ssh/config/config_time_test.cpp
     tests/unit/ssh/fanout/remote_shell_test.cpp
     tests/unit/ssh/fleet_test.cpp
+    tests/unit/ssh/host/frames_test.cpp
+    tests/unit/ssh/host/members_test.cpp
+    tests/unit/ssh/host/process_table_test.cpp
+    tests/unit/ssh/host/sha256_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_test.cpp
     tests/unit/ssh/hostfile_test.cpp

@@ -4,9 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "cli/watch/host/status.h"
 #include "ssh/host/files.h"
 #include "ssh/host/frames.h"
 #include "ssh/host/kill.h"
+#include "ssh/host/start.h"
 
 namespace dtool::host {
 namespace {
@@ -16,6 +18,10 @@ std::string answer(const Frame& frame) {
   switch (frame.kind) {
     case Kind::kill_request:
       return to_frame(kill_run(open<KillRequest>(frame)));
+    case Kind::start_request:
+      return to_frame(start_job(open<StartRequest>(frame)));
+    case Kind::status_request:
+      return to_frame(tell_status(open<StatusRequest>(frame)));
     default:
       throw BadMessage("a message of kind " + std::to_string(static_cast<int>(frame.kind)) +
                        " is no request");

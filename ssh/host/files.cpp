@@ -67,8 +67,10 @@ void write_file(const std::string& path, std::string_view content) {
     throw std::runtime_error(with_reason("cannot write " + path));
 }
 
-bool write_in_place(const std::string& path, std::string_view content) {
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+namespace {
+
+bool write_to(const std::string& path, int mode, std::string_view content) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666));
   if (!file.is_open()) return false;
   try {
     write_all(file.get(), content);
@@ -76,6 +78,16 @@ bool write_in_place(const std::string& path, std::string_view content) {
   } catch (const std::runtime_error&) {
     return false;
   }
+}
+
+}  // namespace
+
+bool write_in_place(const std::string& path, std::string_view content) {
+  return write_to(path, O_TRUNC, content);
+}
+
+bool append_to(const std::string& path, std::string_view content) {
+  return write_to(path, O_APPEND, content);
 }
 
 bool is_folder(const std::string& path) {
@@ -86,6 +98,12 @@ bool is_folder(const std::string& path) {
 bool make_folder(const std::string& path) {
   ::mkdir(path.c_str(), 0777);
   return is_folder(path);
+}
+
+bool make_folders(const std::string& path) {
+  if (is_folder(path)) return true;
+  if (path != folder_of(path) && !make_folders(folder_of(path))) return false;
+  return make_folder(path);
 }
 
 bool exists(const std::string& path) {

@@ -39,11 +39,16 @@ void write_file(const std::string& path, std::string_view content);
 /// ours. Whether that went well.
 bool write_in_place(const std::string& path, std::string_view content);
 
+/// Writes at a file's end, and makes the file where it is missing. Whether that went well.
+bool append_to(const std::string& path, std::string_view content);
+
 bool exists(const std::string& path);
 bool is_folder(const std::string& path);
 
 /// Makes one folder. Whether it is there now.
 bool make_folder(const std::string& path);
+/// The same with all folders above it.
+bool make_folders(const std::string& path);
 
 /// `~/…` with the home folder ($HOME) in place of `~`.
 std::string expand_home(const std::string& path);

@@ -81,7 +81,8 @@ Members MemberFinder::look(const Sight& sight) {
   for (const pid_t pid : members) {
     const auto at = table.find(pid);
     if (at == table.end()) continue;
-    const auto user = user_of(pid);
+    const auto known = sight.users.find(pid);
+    const auto user = known != sight.users.end() ? known->second : user_of(pid);
     if (!user) continue;
     const Process& process = *at->second;
     seen_.insert({pid, process.start});

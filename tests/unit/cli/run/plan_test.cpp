@@ -94,7 +94,7 @@ TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
         const bool is_bash = name == "supervise" || name == "end_processes";
         EXPECT_EQ(is_bash ? syntax_fault(content) : "", "") << awkward;
       }
-      EXPECT_EQ(syntax_fault(ssh::start_command(job, ssh::OldLog::append).input), "") << awkward;
+      EXPECT_EQ(syntax_fault(job.script), "") << awkward;
     }
   }
 }

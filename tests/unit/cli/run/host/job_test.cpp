@@ -56,7 +56,7 @@ TEST_F(JobTest, AScriptsOutputAndEndAreKept) {
 
 TEST_F(JobTest, AScriptHearsSignalsThatItsSessionDoesNot) {
   const auto before = ::signal(SIGINT, SIG_IGN);
-  folder_.write("script", "grep -E '^Sig(Blk|Ign)' /proc/$$/status\n");
+  folder_.write("script", "exec grep -E '^Sig(Blk|Ign)' /proc/self/status\n");
   sigset_t blocked;
   sigset_t old;
   ::sigemptyset(&blocked);

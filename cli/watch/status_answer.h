@@ -1,4 +1,4 @@
-// The script that asks a host after machines of recorded runs, and what its answers say of them.
+// Asks a host after machines of recorded runs, and judges what its answers say of them.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // A host's answers become a machine's state, numbers and last line.
-#include "cli/watch/status_script.h"
+#include "cli/watch/status_answer.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,6 @@
 
 #include "cli/run/cause.h"
 #include "tests/unit/cli/watch/read_status.h"
-#include "tests/unit/syntax.h"
 
 namespace dtool::cli {
 namespace {
@@ -19,20 +18,14 @@ using tests::answered;
 using tests::from;
 using tests::read_status;
 
-TEST(StatusScript, TheScriptIsShellWhateverThePathsAre) {
-  const ssh::Command command = status_command(
-      {{"x_1", tests::recorded_machine(0)}, {"x_1", tests::recorded_machine(1)}}, Detail::full);
-  EXPECT_EQ(tests::syntax_fault(command.input), "");
-}
-
-TEST(StatusScript, AProcessThatIsThereRunsWhateverElseIsThere) {
+TEST(StatusAnswer, AProcessThatIsThereRunsWhateverElseIsThere) {
   const MachineStatus status = read_status("pid=7\nup_s=65\nkilled=yes\nexit_code=3");
   EXPECT_EQ(status.state, MachineState::running);
   EXPECT_EQ(status.up_s, 65);
   EXPECT_TRUE(status.is_well());
 }
 
-TEST(StatusScript, AnExitCodeIsAnEnd) {
+TEST(StatusAnswer, AnExitCodeIsAnEnd) {
   EXPECT_TRUE(read_status("pid=7\nexit_code=0").is_well());
   const MachineStatus failed = read_status("pid=7\nexit_code=3\nended_s_ago=9");
   EXPECT_EQ(failed.state, MachineState::exited);
@@ -41,7 +34,7 @@ TEST(StatusScript, AnExitCodeIsAnEnd) {
   EXPECT_EQ(failed.ended_s_ago, 9);
 }
 
-TEST(StatusScript, ASchedulerSaysWhatBecameOfItsJob) {
+TEST(StatusAnswer, ASchedulerSaysWhatBecameOfItsJob) {
   const MachineStatus waiting = read_status("job=7\nscheduler_state=pending\nreason=Resources");
   EXPECT_EQ(state_text(waiting), "pending (Resources)");
   EXPECT_TRUE(waiting.is_well());
@@ -68,7 +61,7 @@ TEST(StatusScript, ASchedulerSaysWhatBecameOfItsJob) {
             MachineState::unreachable);
 }
 
-TEST(StatusScript, AnExitCodeSaysMoreThanTheScheduler) {
+TEST(StatusAnswer, AnExitCodeSaysMoreThanTheScheduler) {
   EXPECT_EQ(state_text(read_status("scheduler_state=over\nexit_code=0")), "exited 0");
   EXPECT_EQ(state_text(read_status("scheduler_state=over\nexit_code=3")), "exited 3");
   EXPECT_EQ(state_text(read_status("scheduler_state=over\nexit_code=143\nstopped=yes")), "stopped");
@@ -76,7 +69,7 @@ TEST(StatusScript, AnExitCodeSaysMoreThanTheScheduler) {
   EXPECT_EQ(state_text(read_status("scheduler_state=over")), "lost");
 }
 
-TEST(StatusScript, WhatTheSupervisionEndedWasStopped) {
+TEST(StatusAnswer, WhatTheSupervisionEndedWasStopped) {
   const MachineStatus stopped = read_status("pid=7\nexit_code=143\nstopped=yes\nattempt=2");
   EXPECT_EQ(state_text(stopped), "stopped");
   EXPECT_FALSE(stopped.is_well());
@@ -84,67 +77,66 @@ TEST(StatusScript, WhatTheSupervisionEndedWasStopped) {
   EXPECT_EQ(to_json(stopped)["exit_code"], 143);
 }
 
-TEST(StatusScript, AProcessThatIsGoneWithoutACodeIsLostAndAnotherBootSaysWhy) {
+TEST(StatusAnswer, AProcessThatIsGoneWithoutACodeIsLostAndAnotherBootSaysWhy) {
   EXPECT_EQ(state_text(read_status("pid=7")), "lost");
   EXPECT_EQ(state_text(read_status("pid=7\nrebooted=12")), "lost, rebooted");
   EXPECT_EQ(state_text(read_status("pid=7\nrebooted=12\nexit_code=0")), "exited 0");
   EXPECT_EQ(state_text(read_status("pid=7\nkilled=yes\nexit_code=143")), "killed");
 }
 
-TEST(StatusScript, WithoutAProcessFileNothingWasStarted) {
+TEST(StatusAnswer, WithoutAProcessFileNothingWasStarted) {
   EXPECT_EQ(read_status("").state, MachineState::not_started);
   EXPECT_EQ(read_status("killed=yes").state, MachineState::killed);
 }
 
-const std::string kHost = "host=0123456789abcdef0123456789abcdef login1 ";
-const std::string kBoot = "5f0c91aa-1111-4222-8333-444455556666 4026531836\n";
-const std::string kOtherBoot = "00000000-1111-4222-8333-444455556666 4026531836\n";
+const std::string kHost = "0123456789abcdef0123456789abcdef login1 ";
+const std::string kBoot = "5f0c91aa-1111-4222-8333-444455556666 4026531836";
+const std::string kOtherBoot = "00000000-1111-4222-8333-444455556666 4026531836";
 
 /// Of a machine that was started on login1.
-MachineStatus status_beside_identity(const std::string& answers) {
+MachineStatus status_beside_identity(const std::string& host, const std::string& answers) {
   killfiles::Machine machine = tests::recorded_machine(0);
   machine.identity = {"0123456789abcdef0123456789abcdef", "login1",
                       "5f0c91aa-1111-4222-8333-444455556666", "4026531836", ""};
-  std::string out = "dtool-answer part=0\n";
-  std::istringstream lines(answers + "\nlooked=yes");
-  for (std::string line; std::getline(lines, line);) out += "dtool-answer " + line + "\n";
-  return read_statuses({{"x_1", machine}}, from("login", answered(out))).front();
+  return read_statuses({{"x_1", machine}},
+                       from("login", answered(tests::status_reply({answers}, host))))
+      .front();
 }
 
-TEST(StatusScript, AnotherHostsAnswerProvesNoLoss) {
-  const std::string other = "host=0123456789abcdef0123456789abcdef login2 " + kOtherBoot;
+TEST(StatusAnswer, AnotherHostsAnswerProvesNoLoss) {
+  const std::string other = "0123456789abcdef0123456789abcdef login2 " + kOtherBoot;
   for (const std::string& answers : {std::string("pid=7\nrebooted=12"), std::string(),
                                      std::string("pid=7\nkilled=yes"), std::string("pid=7")}) {
-    const MachineStatus status = status_beside_identity(other + answers);
+    const MachineStatus status = status_beside_identity(other, answers);
     EXPECT_EQ(state_text(status), "unproven (another host)") << answers;
     EXPECT_FALSE(status.is_well());
     EXPECT_EQ(to_json(status)["recorded_host"]["name"], "login1");
     EXPECT_EQ(to_json(status)["found_host"]["name"], "login2");
   }
-  EXPECT_EQ(state_text(status_beside_identity(other + "pid=7\nexit_code=3")), "exited 3")
+  EXPECT_EQ(state_text(status_beside_identity(other, "pid=7\nexit_code=3")), "exited 3")
       << "the machine recorded that itself";
-  EXPECT_EQ(state_text(status_beside_identity(other + "scheduler_state=lost")), "lost");
-  EXPECT_EQ(state_text(status_beside_identity("host=\x1b[2J\npid=7")), "unproven (another host)");
+  EXPECT_EQ(state_text(status_beside_identity(other, "scheduler_state=lost")), "lost");
+  EXPECT_EQ(state_text(status_beside_identity("\x1b[2J", "pid=7")), "unproven (another host)");
 }
 
-TEST(StatusScript, TheSameHostIsToldByItsBoot) {
-  EXPECT_EQ(state_text(status_beside_identity(kHost + kBoot + "pid=7")), "lost");
-  EXPECT_EQ(state_text(status_beside_identity(kHost + kOtherBoot + "pid=7\nrebooted=3")),
+TEST(StatusAnswer, TheSameHostIsToldByItsBoot) {
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kBoot, "pid=7")), "lost");
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kOtherBoot, "pid=7\nrebooted=3")),
             "lost, rebooted");
-  EXPECT_EQ(state_text(status_beside_identity(kHost + kBoot + "pid=7\nup_s=3")), "running");
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kBoot, "pid=7\nup_s=3")), "running");
 }
 
-TEST(StatusScript, ARunsFolderThatIsNotThereProvesNothing) {
-  EXPECT_EQ(state_text(status_beside_identity(kHost + kBoot + "no_folder=yes")),
+TEST(StatusAnswer, ARunsFolderThatIsNotThereProvesNothing) {
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kBoot, "no_folder=yes")),
             "unproven (no folder)");
   EXPECT_EQ(state_text(read_status("no_folder=yes\nprocesses=2")), "unproven (no folder)");
   EXPECT_EQ(read_status("no_folder=yes\nprocesses=2").error,
             "the run's folder is gone; 2 of its processes are left");
-  EXPECT_EQ(state_text(status_beside_identity(kHost + kOtherBoot + "no_folder=yes")), "not started")
+  EXPECT_EQ(state_text(status_beside_identity(kHost + kOtherBoot, "no_folder=yes")), "not started")
       << "no process outlives a reboot";
 }
 
-TEST(StatusScript, AHostWithoutAWholeAnswerIsUnreachableAndSaysWhy) {
+TEST(StatusAnswer, AHostWithoutAWholeAnswerIsUnreachableAndSaysWhy) {
   const auto lost = read_statuses({{"x_1", tests::recorded_machine(0)}},
                                   from("h1", tests::failed(ssh::Failure::timed_out, "too slow")))
                         .front();
@@ -157,13 +149,20 @@ TEST(StatusScript, AHostWithoutAWholeAnswerIsUnreachableAndSaysWhy) {
   EXPECT_NE(odd.error.find("bash: not found"), std::string::npos);
 }
 
-TEST(StatusScript, NumbersThatCannotBeReadAreAbsent) {
-  const MachineStatus status = read_status("pid=x\ncpu_percent=\nmemory_bytes=12y\nprocesses=many");
-  EXPECT_FALSE(status.pid || status.cpu_percent || status.memory_bytes);
-  EXPECT_EQ(status.processes, 0);
+TEST(StatusAnswer, AnExitCodeThatCannotBeIsNone) {
+  EXPECT_EQ(read_status("pid=7\nexit_code=-5").state, MachineState::lost);
+  EXPECT_EQ(read_status("pid=7\nexit_code=99999").state, MachineState::lost);
 }
 
-TEST(StatusScript, GpusAreReadAlsoWhereTheyTellLittle) {
+TEST(StatusAnswer, AnAnswerAboutOtherMachinesIsNotRead) {
+  const auto statuses =
+      read_statuses({{"x_1", tests::recorded_machine(0)}, {"x_1", tests::recorded_machine(1)}},
+                    from("h1", answered(tests::status_reply({"pid=7\nup_s=3"}))));
+  ASSERT_EQ(statuses.size(), 2U);
+  EXPECT_EQ(statuses[0].state, MachineState::unreachable);
+}
+
+TEST(StatusAnswer, GpusAreReadAlsoWhereTheyTellLittle) {
   const MachineStatus status = read_status("gpu=0, 97, 30123, 81559\ngpu=1, [N/A], 5, 9");
   ASSERT_EQ(status.gpus.size(), 2U);
   EXPECT_EQ(status.gpus[0].use_percent, 97);
@@ -172,7 +171,7 @@ TEST(StatusScript, GpusAreReadAlsoWhereTheyTellLittle) {
   EXPECT_EQ(status.gpus[1].memory_mib, 5);
 }
 
-TEST(StatusScript, ProgressIsTheNewestLineOfTheMetricsOrNothing) {
+TEST(StatusAnswer, ProgressIsTheNewestLineOfTheMetricsOrNothing) {
   const auto progress =
       read_status(R"(metrics={"event": "step", "epoch": 3, "step": 120, "loss": 0.5,)"
                   R"( "samples_per_s": 1000.5})"
@@ -187,7 +186,7 @@ TEST(StatusScript, ProgressIsTheNewestLineOfTheMetricsOrNothing) {
   EXPECT_EQ(read_status(R"(metrics={"epoch": "three"})").progress->epoch, 0);
 }
 
-TEST(StatusScript, ProgressHasTheNewestValidationBesideTheNewestLineOfTraining) {
+TEST(StatusAnswer, ProgressHasTheNewestValidationBesideTheNewestLineOfTraining) {
   const std::string validation =
       R"(validation={"event": "validation", "step": 100, "validation_success": 0.25})";
   const auto both =
