@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,18 +136,6 @@ void say_in_log(const std::string& log, const std::string& line) {
   if (!file.is_open()) return;
   const std::string text = "dtool: " + line + "\n";
   [[maybe_unused]] const ssize_t size = ::write(file.get(), text.data(), text.size());
-}
-
-std::string read_end(const std::string& path, std::size_t most) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat found {};
-  if (!file.is_open() || ::fstat(file.get(), &found) != 0) return {};
-  const auto wanted = static_cast<off_t>(most);
-  std::string text(most, '\0');
-  const ssize_t size = ::pread(file.get(), text.data(), text.size(),
-                               found.st_size > wanted ? found.st_size - wanted : 0);
-  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  return text;
 }
 
 std::string find_last_line(std::string_view end_of_log) {

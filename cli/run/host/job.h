@@ -37,9 +37,6 @@ void say_in_log(const std::string& log, const std::string& line);
 /// attempts, nor mpirun's, nor what bash says of a process that was killed.
 std::string find_last_line(std::string_view end_of_log);
 
-/// The last part of a file, where most is read.
-std::string read_end(const std::string& path, std::size_t most);
-
 /// What a program that a session starts reads.
 enum class Input { inherited, nothing };
 /// Whether it is to get Ctrl-C and the loss of the terminal.

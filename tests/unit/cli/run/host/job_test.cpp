@@ -87,12 +87,9 @@ TEST_F(JobTest, KillsMarkSaysHowLongItMayTake) {
   EXPECT_EQ(find_kill_mark(), 600s);
 }
 
-TEST_F(JobTest, SaysInTheLogAndReadsItsEnd) {
+TEST_F(JobTest, SaysInTheLog) {
   say_in_log("log", "attempt 2 of 2 begins");
   EXPECT_EQ(folder_.read("log"), "dtool: attempt 2 of 2 begins\n");
-  EXPECT_EQ(read_end("log", 7), "begins\n");
-  EXPECT_EQ(read_end("log", 700), "dtool: attempt 2 of 2 begins\n");
-  EXPECT_EQ(read_end("missing", 7), "");
 }
 
 TEST(LastLine, IsTheProgramsOwn) {
