@@ -28,6 +28,13 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/environment/environment_test.cpp
     tests/unit/cli/run/environment/exports_test.cpp
     tests/unit/cli/run/experiment_test.cpp
+    tests/unit/cli/run/host/channel_test.cpp
+    tests/unit/cli/run/host/coordinator_test.cpp
+    tests/unit/cli/run/host/job_test.cpp
+    tests/unit/cli/run/host/machine_test.cpp
+    tests/unit/cli/run/host/report_test.cpp
+    tests/unit/cli/run/host/reports_over_tcp_test.cpp
+    tests/unit/cli/run/host/supervision_test.cpp
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp
@@ -80,7 +87,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/session/tcp_test.cpp)
   target_compile_definitions(unit_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(unit_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
-    PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
+    dtool_host PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
   gtest_discover_tests(unit_tests PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_TIMEOUT 60)
 
   # The sync folder's, apart.

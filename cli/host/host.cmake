@@ -4,7 +4,21 @@ set(DTOOL_HOST_SOURCES
   cli/host/serve.cpp
   cli/logs/host/followed_job.cpp
   cli/logs/host/send_log.cpp
-  cli/watch/host/log_end.cpp
+  cli/run/host/channel.cpp
+  cli/run/host/coordinator.cpp
+  cli/run/host/guard.cpp
+  cli/run/host/job.cpp
+  cli/run/host/limits.cpp
+  cli/run/host/machine.cpp
+  cli/run/host/report.cpp
+  cli/run/host/report_link.cpp
+  cli/run/host/report_port.cpp
+  cli/run/host/session.cpp
+  cli/run/host/supervised_session.cpp
+  cli/run/host/supervision.cpp
+  cli/run/host/watch.cpp
+  cli/run/host/wire.cpp
+  cli/watch/host/log_tail.cpp
   cli/watch/host/status.cpp
   ssh/host/child.cpp
   ssh/host/files.cpp

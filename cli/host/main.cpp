@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "cli/host/serve.h"
+#include "cli/run/host/guard.h"
+#include "cli/run/host/session.h"
 #include "ssh/host/files.h"
 #include "ssh/host/sha256.h"
 
@@ -24,6 +26,8 @@ int verify(const std::string& expected) {
 int run(const std::vector<std::string>& words) {
   if (words.size() == 1 && words[0] == "serve") return serve(STDIN_FILENO, STDOUT_FILENO);
   if (words.size() == 2 && words[0] == "verify") return verify(words[1]);
+  if (words.size() == 2 && words[0] == "session") return run_session(words[1]);
+  if (words.size() == 1 && words[0] == "guard") return run_guard();
   write_all(STDERR_FILENO, "dtool-host: dtool starts this program on its hosts; call dtool\n");
   return 2;
 }

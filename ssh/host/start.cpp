@@ -50,6 +50,21 @@ void check_host(const std::string& expected) {
                      ", not " + expected);
 }
 
+/// Where a file goes: into the state folder; `../NAME` into the run's, for all its machines.
+struct Target {
+  std::string folder;
+  std::string name;
+};
+
+Target find_target(const std::string& state, const std::string& name) {
+  constexpr std::string_view kAbove = "../";
+  const bool is_above = name.starts_with(kAbove);
+  const std::string plain = is_above ? name.substr(kAbove.size()) : name;
+  if (plain.empty() || plain.find('/') != plain.npos || plain[0] == '.')
+    throw NotStarted("a file of a job cannot be called " + name);
+  return {is_above ? folder_of(state) : state, plain};
+}
+
 /// All files are whole before the first bears its name, since kill reads some of them.
 void write_files(const std::string& state, const std::vector<File>& files) {
   const std::string name = state.substr(folder_of(state).size() + 1);
@@ -57,13 +72,14 @@ void write_files(const std::string& state, const std::vector<File>& files) {
   const NotStarted cannot("cannot write into " + state + ": is the disk full?");
   if (!make_folder(made)) throw NotStarted("cannot make the folder " + made);
   for (const File& each : files) {
-    if (each.name.empty() || each.name.find('/') != each.name.npos || each.name[0] == '.')
-      throw NotStarted("a file of a job cannot be called " + each.name);
-    if (!write_in_place(made + "/" + each.name, each.content)) throw cannot;
+    const std::string file = made + "/" + find_target(state, each.name).name;
+    if (!write_in_place(file, each.content)) throw cannot;
   }
   for (const File& each : files) {
-    const std::string from = made + "/" + each.name;
-    if (::rename(from.c_str(), (state + "/" + each.name).c_str()) != 0) throw cannot;
+    const Target target = find_target(state, each.name);
+    const std::string from = made + "/" + target.name;
+    const std::string to = target.folder + "/" + target.name;
+    if (::rename(from.c_str(), to.c_str()) != 0) throw cannot;
   }
   ::rmdir(made.c_str());
 }
