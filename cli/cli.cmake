@@ -23,17 +23,12 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/survey.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/answer_perl.pl
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/answer_python.py
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/coordinate.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/free_port.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/keep_ranks.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/launch.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/listen.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/rank.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/reach.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/report.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/supervise.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/take_reports_perl.pl
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/take_reports_python.py
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh
   ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh)

@@ -87,7 +87,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/session/tcp_test.cpp)
   target_compile_definitions(unit_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(unit_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
-    dtool_host PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
+    PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
   gtest_discover_tests(unit_tests PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_TIMEOUT 60)
 
   # The sync folder's, apart.

@@ -152,7 +152,12 @@ void Ending::wait_for_end(Whom whom, milliseconds limit) {
 }
 
 void Ending::find_screens_again() {
-  screens_ = find_screens(sessions_);
+  try {
+    screens_ = find_screens(sessions_);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(std::string("the host's processes cannot be looked at: ") +
+                             error.what());
+  }
   for (const Screen& each : screens_) {
     holders_.insert(each.pid);
     finder_.traces().seeds.insert(each.pid);

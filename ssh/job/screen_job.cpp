@@ -58,11 +58,4 @@ Command kill_command(const host::KillRequest& request) {
   return ask_host(request);
 }
 
-std::string end_processes_script(std::string_view run_id, std::chrono::milliseconds grace) {
-  std::string text(answer_function());
-  text += fmt::format("run_id={}\nsessions=()\nstates=()\ngrace={}\nspare=(\"$@\")\n",
-                      quote(run_id), grace.count() / 100);
-  return text.append(scripts::kKill);
-}
-
 }  // namespace dtool::ssh

@@ -61,8 +61,4 @@ std::optional<std::string> read_job_id(const HostResult& result);
 /// Ends a run on a host and looks again (ssh/host/kill.h).
 Command kill_command(const host::KillRequest& request);
 
-/// A script that ends the processes of `run_id` on the host where it runs, but for those it
-/// descends from and those of its arguments (pids) with their descendants.
-std::string end_processes_script(std::string_view run_id, std::chrono::milliseconds grace);
-
 }  // namespace dtool::ssh

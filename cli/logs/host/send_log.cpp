@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -77,9 +76,11 @@ bool holds(int file, std::uint64_t offset, const std::string& before) {
 std::optional<std::string> find_earlier(const std::string& log, const LogRequest& request) {
   const Descriptor now = open_file(log);
   if (now.is_open() && holds(now.get(), request.offset, request.before)) return log;
-  const std::unique_ptr<char, void (*)(void*)> real(::realpath(log.c_str(), nullptr), std::free);
-  if (real == nullptr) return std::nullopt;
-  const std::string path = real.get();
+  // The file itself may be gone at the moment, so that the link leads nowhere.
+  std::array<char, 4096> target{};
+  const ssize_t size = ::readlink(log.c_str(), target.data(), target.size());
+  if (size <= 0) return std::nullopt;
+  const std::string path(target.data(), static_cast<std::size_t>(size));
   const std::string name = path.substr(path.rfind('/') + 1);
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(folder_of(path).c_str()), ::closedir);
   while (const dirent* entry = folder != nullptr ? ::readdir(folder.get()) : nullptr) {

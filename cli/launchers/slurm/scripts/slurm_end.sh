@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# How a run's job is ended: kill.sh sources it in the first machine's state folder. Cancels the job and waits until Slurm has none of it any
+# How a run's job is ended: kill (ssh/host/kill.cpp) sources it in the first machine's state folder. Cancels the job and waits until Slurm has none of it any
 # more. Defined before: answer, run_id.
 slurm_jobs() {  # of this run: those of the recorded id, and those of its name, which stand for a start that was cut off
   local ids
