@@ -4,7 +4,9 @@ source "$(dirname "$0")/harness.sh"
 printf '%s\n' 'red01 max_slots = 2' 'orange07 max_slots = 1' 'purple11 slots=3' >hosts
 touch ddp.py train.py
 
-mapfile -t lines < <(sed -n '/^```sh$/,/^```$/s/^dtool //p' "$source_folder/docs/engines.md")
+# A line that ends with a backslash goes on in the next one.
+mapfile -t lines < <(sed -n '/^```sh$/,/^```$/p' "$source_folder/docs/engines.md" |
+  sed ':again; /\\$/ { N; s/\\\n *//; b again }' | sed -n 's/^dtool //p')
 ((${#lines[@]} >= 12)) || fail "only ${#lines[@]} lines were found"
 words=()
 for line in "${lines[@]}"; do

@@ -25,7 +25,8 @@ for command in "${commands[@]}"; do
   done <<<"$flags"
   while read -r flag; do
     grep -qxF -- "$flag" <<<"$flags" || fail "docs/cli.md, dtool $command: there is no $flag"
-  done < <(sed -n '/^| /p' <<<"$own" | sed 's/|[^|]*|$//' | flags_of_page)
+  # An item of a list says first which flags it is about: "- `--x`, `--y N`: what they do".
+  done < <(awk '/^- `-/ { match($0, /`:( |$)/); print substr($0, 1, RSTART) }' <<<"$own" | flags_of_page)
 done
 while read -r flag; do
   grep -qxF -- "$flag" "$all" || fail "docs/cli.md: no command has $flag"
