@@ -15,7 +15,6 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_steps_probe.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_submit.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/ssh/scripts/numbers_ssh.sh
-  ${PROJECT_SOURCE_DIR}/cli/logs/scripts/logs.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/check.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/container.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/environment.sh
@@ -30,7 +29,6 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/listen.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/rank.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/reach.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/resume.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh
   ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh)

@@ -2,6 +2,8 @@
 # so that it is there soon. It uses nothing but the kernel and the C and C++ libraries.
 set(DTOOL_HOST_SOURCES
   cli/host/serve.cpp
+  cli/logs/host/followed_job.cpp
+  cli/logs/host/send_log.cpp
   cli/run/host/channel.cpp
   cli/run/host/coordinator.cpp
   cli/run/host/guard.cpp
@@ -16,7 +18,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/supervision.cpp
   cli/run/host/watch.cpp
   cli/run/host/wire.cpp
-  cli/watch/host/log_end.cpp
+  cli/watch/host/log_tail.cpp
   cli/watch/host/status.cpp
   ssh/host/child.cpp
   ssh/host/files.cpp

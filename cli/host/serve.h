@@ -3,7 +3,8 @@
 
 namespace dtool::host {
 
-/// Serves until the input ends. The exit code: 0, or 2 after a request that is none.
+/// Serves until the input ends. The exit code: 2 where a request could not be answered; else 0, or
+/// that of the job whose log was followed.
 int serve(int input, int output);
 
 }  // namespace dtool::host

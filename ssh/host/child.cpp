@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <ctime>
 #include <stdexcept>
+#include <utility>
 
 #include "ssh/host/files.h"
 
@@ -30,6 +31,13 @@ Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error(with_reason("no pipe"));
   return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+std::vector<char*> as_pointers(const std::vector<std::string>& arguments) {
+  std::vector<char*> pointers;
+  for (const std::string& each : arguments) pointers.push_back(const_cast<char*>(each.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 /// In the child; only calls that are safe between fork and exec.
@@ -73,9 +81,7 @@ void collect(Pipe& out, Pipe& err, Clock::time_point end, ChildResult& result) {
 
 ChildResult run_program(const std::vector<std::string>& arguments,
                         std::chrono::milliseconds timeout, const std::string& folder) {
-  std::vector<char*> pointers;
-  for (const std::string& each : arguments) pointers.push_back(const_cast<char*>(each.c_str()));
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = as_pointers(arguments);
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   Pipe fault = make_pipe();
@@ -98,6 +104,38 @@ ChildResult run_program(const std::vector<std::string>& arguments,
   const bool did_not_run = ::read(fault.reader.get(), &reason, sizeof reason) == sizeof reason;
   result.is_missing = did_not_run && reason == ENOENT;
   return result;
+}
+
+Child::Child(const std::vector<std::string>& arguments, const std::string& folder) {
+  const std::vector<char*> pointers = as_pointers(arguments);
+  Pipe out = make_pipe();
+  Pipe fault = make_pipe();
+  pid_ = ::fork();
+  if (pid_ == -1) throw std::runtime_error(with_reason("no process can be made"));
+  if (pid_ == 0) become(pointers, folder, out.writer.get(), STDERR_FILENO, fault.writer.get());
+  out_ = std::move(out.reader);
+}
+
+Child::~Child() {
+  if (pid_ == -1) return;
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) == -1 && errno == EINTR) {
+  }
+}
+
+bool Child::is_running() {
+  if (pid_ == -1) return false;
+  const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
+  if (ended == 0) return true;
+  pid_ = -1;
+  return false;
+}
+
+std::string Child::output() {
+  std::string text;
+  while (take(out_.get(), text)) {
+  }
+  return text;
 }
 
 void pause(std::chrono::milliseconds duration) {

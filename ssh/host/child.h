@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
+#include "ssh/host/files.h"
+
 namespace dtool::host {
 
 struct ChildResult {
@@ -21,6 +25,25 @@ struct ChildResult {
 /// Throws std::runtime_error where no process can be made.
 ChildResult run_program(const std::vector<std::string>& arguments,
                         std::chrono::milliseconds timeout, const std::string& folder = {});
+
+/// A program that runs beside this one, with no input. It is ended by KILL where it still runs when
+/// this goes.
+class Child {
+ public:
+  /// Throws std::runtime_error where no process can be made.
+  Child(const std::vector<std::string>& arguments, const std::string& folder);
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  bool is_running();
+  /// What it has printed, once it has ended.
+  std::string output();
+
+ private:
+  pid_t pid_ = -1;
+  Descriptor out_;
+};
 
 void pause(std::chrono::milliseconds duration);
 

@@ -19,6 +19,12 @@ enum class Kind : std::uint16_t {
   start_reply = 5,
   status_request = 6,
   status_reply = 7,
+  log_request = 8,
+  log_begin = 9,
+  log_bytes = 10,
+  log_break = 11,
+  log_end = 12,
+  still_here = 13,
 };
 
 /// The largest body that a frame of that kind may have, in bytes; 0: there is no such kind.
@@ -28,7 +34,13 @@ constexpr std::uint32_t longest_body(Kind kind) {
   switch (kind) {
     case Kind::fault:
     case Kind::start_reply:
+    case Kind::log_request:
+    case Kind::log_begin:
+    case Kind::log_break:
+    case Kind::log_end:
+    case Kind::still_here:
       return kSentences;
+    case Kind::log_bytes:
     case Kind::kill_request:
     case Kind::kill_reply:
       return 4 * kMebibyte;
@@ -175,6 +187,59 @@ struct StatusReply {
   std::vector<StatusAnswer> machines;  ///< in the order of the questions
 
   void fields(auto visit) { visit(host, machines); }
+};
+
+/// Send a job's log. The reply is a LogBegin, then LogBytes and LogBreaks, then a LogEnd.
+struct LogRequest {
+  static constexpr Kind kKind = Kind::log_request;
+  std::string state_folder;
+  std::string log;                     ///< where the killfile has it
+  std::optional<std::uint64_t> lines;  ///< begin with so many lines before the end
+  std::uint64_t offset = 0;            ///< else at this byte,
+  std::string before;                  ///< before which these stand: tells the file by its content
+  bool is_followed = false;            ///< as it grows, until the job has ended
+
+  void fields(auto visit) { visit(state_folder, log, lines, offset, before, is_followed); }
+};
+
+struct LogBegin {
+  static constexpr Kind kKind = Kind::log_begin;
+  std::uint64_t offset = 0;  ///< of the first byte that follows
+  bool is_lost = false;      ///< the place that was asked for is not there any more
+
+  void fields(auto visit) { visit(offset, is_lost); }
+};
+
+struct LogBytes {
+  static constexpr Kind kKind = Kind::log_bytes;
+  std::string bytes;
+
+  void fields(auto visit) { visit(bytes); }
+};
+
+/// The bytes that follow are of another file, or of this one from its beginning.
+struct LogBreak {
+  static constexpr Kind kKind = Kind::log_break;
+  bool is_rotated = false;  ///< else it was truncated
+
+  void fields(auto visit) { visit(is_rotated); }
+};
+
+struct LogEnd {
+  static constexpr Kind kKind = Kind::log_end;
+  /// Of a job that was followed: exited, stopped, killed, lost, unproven, or what a scheduler's
+  /// probe says. Else empty.
+  std::string state;
+  std::int64_t exit_code = 0;
+
+  void fields(auto visit) { visit(state, exit_code); }
+};
+
+/// Nothing new, once a second: a connection that is lost shows so.
+struct StillHere {
+  static constexpr Kind kKind = Kind::still_here;
+
+  void fields(auto visit) { visit(); }
 };
 
 }  // namespace dtool::host

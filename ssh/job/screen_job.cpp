@@ -54,12 +54,6 @@ std::optional<std::string> read_job_id(const HostResult& result) {
   return started->job;
 }
 
-Command follow_command(std::string_view state_folder, std::size_t offset) {
-  std::string text(answer_function());
-  text += fmt::format("state={}\noffset={}\n", quote_path(state_folder), offset);
-  return bash(text.append(scripts::kIdentify).append(scripts::kFollow));
-}
-
 Command kill_command(const host::KillRequest& request) {
   return ask_host(request);
 }

@@ -58,11 +58,6 @@ std::optional<std::string> read_start(const HostResult& result);
 /// The id that a scheduler gave a job that was started; nothing where none has it.
 std::optional<std::string> read_job_id(const HostResult& result);
 
-/// Prints the log from byte `offset` on as it grows, until the job has ended; exits with the job's
-/// exit code. The last line on standard error is an answer (script.h)
-/// `state=exited|stopped|killed|lost`.
-Command follow_command(std::string_view state_folder, std::size_t offset);
-
 /// Ends a run on a host and looks again (ssh/host/kill.h).
 Command kill_command(const host::KillRequest& request);
 

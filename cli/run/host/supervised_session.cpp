@@ -19,7 +19,7 @@
 #include "cli/run/host/report_link.h"
 #include "cli/run/host/report_port.h"
 #include "cli/run/host/watch.h"
-#include "cli/watch/host/log_end.h"
+#include "cli/watch/host/log_tail.h"
 #include "ssh/host/files.h"
 #include "ssh/host/words.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/watch/host/log_end.h"
+#include "cli/watch/host/log_tail.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
@@ -203,7 +203,7 @@ std::vector<std::string> look_at_gpus() {
 
 void tell_output(const StatusQuestion& question, StatusAnswer& answer) {
   const std::string log = expand_home(question.log);
-  const LogEnd end = read_log_end(log);
+  const LogTail end = read_log_tail(log);
   answer.said = end.said;
   if (!end.lines.empty()) answer.last_line = end.lines.back();
   // What came before a failure, from the machine where it was.

@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/fake_remote.h"
-#include "tests/unit/syntax.h"
 
 namespace dtool::ssh {
 namespace {
 
 using tests::answered;
 using tests::failed;
-using tests::syntax_fault;
 
 const std::vector<std::string> kAwkward = {"plain", "it's", "a b", "$(id)", "\"", "-x", "a\nb",
                                            ";",     "}",    "\\",  "EOF",   "ü",  "",   "`"};
@@ -31,12 +29,6 @@ TEST(StartCommand, SendsEveryWordAsItIs) {
     EXPECT_EQ(request.files[0].content, word);
     EXPECT_EQ(request.files[1].name, "script");
     EXPECT_EQ(request.files[1].content, word);
-  }
-}
-
-TEST(FollowCommand, IsReadByBashWhateverItIsGiven) {
-  for (const std::string& word : kAwkward) {
-    EXPECT_EQ(syntax_fault(follow_command("~/" + word, 1'000'000).input), "") << word;
   }
 }
 

@@ -11,13 +11,13 @@ namespace dtool::host {
 /// The last bytes of a file, at most `most`; empty where it cannot be read.
 std::string read_end(const std::string& path, std::size_t most);
 
-struct LogEnd {
+struct LogTail {
   std::string said;                ///< what the launched program said of the whole run; or empty
   std::vector<std::string> lines;  ///< the last five that are not blank, each at most 1,000 bytes
 };
 
 /// Lines of dtool's own on the whole run are left out: they say what `cause` says.
-LogEnd read_log_end(const std::string& path);
+LogTail read_log_tail(const std::string& path);
 
 /// The last whole line `{"event": "NAME"…}` of a file of metrics, for one of the names; or empty.
 std::string newest_event(const std::string& path, const std::vector<std::string>& names);

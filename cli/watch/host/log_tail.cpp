@@ -1,4 +1,4 @@
-#include "cli/watch/host/log_end.h"
+#include "cli/watch/host/log_tail.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -52,14 +52,14 @@ std::string read_end(const std::string& path, std::size_t most) {
   return text;
 }
 
-LogEnd read_log_end(const std::string& path) {
+LogTail read_log_tail(const std::string& path) {
   constexpr std::string_view kTrainer = "dtool-trainer: ";
   std::string text = read_end(path, kOfLog);
   for (char& each : text) {
     if (each == '\r') each = '\n';  // a progress bar returns its carriage
     if (each == '\0') each = ' ';
   }
-  LogEnd end;
+  LogTail end;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = cut_line(rest);
     if (is_blank(line) || line.starts_with("dtool: the run failed: ") ||
