@@ -34,19 +34,22 @@ const HostProgram& program() {
   return only;
 }
 
-/// Takes the program's bytes on standard input.
+/// Takes the program's bytes on standard input, once it has found a folder that has room for them
+/// and in which programs run.
 std::string bring_line() {
   return fmt::format(
       "exec sh -c 'umask 077; for d in {}; do "
       "case $d in //*) continue;; esac; "
       "mkdir -p \"$d/$0\" 2>/dev/null; [ -O \"$d\" ] && [ ! -h \"$d\" ] && chmod 700 \"$d\" || "
       "continue; "
-      "n=$d/$0/new.$$; ( : > \"$n\" && chmod 700 \"$n\" && [ -x \"$n\" ] ) 2>/dev/null || "
+      "n=$d/$0/new.$$; "
+      "( head -c {} /dev/zero > \"$n\" && chmod 700 \"$n\" && [ -x \"$n\" ] ) 2>/dev/null || "
       "{{ rm -f \"$n\"; continue; }}; "
       "cat > \"$n\" && \"$n\" verify \"$0\" && mv -f \"$n\" \"$d/$0/dtool-host\" && exit 0; "
       "rm -f \"$n\"; echo \"$d cannot hold it: is the disk full?\" >&2; exit 1; done; "
       "echo \"no folder was found in which programs may be put and run: {}\" >&2; exit 1' {}",
-      kFolders, "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp", program().sha256);
+      kFolders, program().bytes.size(), "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp",
+      program().sha256);
 }
 
 /// Hands on what comes behind the program's greeting, and keeps what the line says in its place.

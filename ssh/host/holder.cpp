@@ -62,9 +62,12 @@ std::string hold_with_nothing(const std::string& state, const std::string& log) 
 
 std::string name_of(Holder holder) {
   switch (holder) {
-    case Holder::screen: return "screen";
-    case Holder::tmux: return "tmux";
-    case Holder::none: return "none";
+    case Holder::screen:
+      return "screen";
+    case Holder::tmux:
+      return "tmux";
+    case Holder::none:
+      return "none";
   }
   return "none";
 }
@@ -82,14 +85,13 @@ std::string hold_session(Holder holder, const std::string& session, const std::s
     words = {"screen", "-dmS", session, own_path(), "session", log};
   } else {
     // A server of this job's own, with its socket in the state folder: it never meets the user's
-    // sessions, and ends with the job. Its keys are screen's, so that whoever attaches need not know
-    // which of the two it is.
+    // sessions, and ends with the job. Its keys are screen's, so that whoever attaches need not
+    // know which of the two it is.
     ::unsetenv("TMUX");
-    words = {"tmux",   "-S",     "tmux", "-f",         "/dev/null",  "new-session",
-             "-d",     "-s",     "job",  own_path(),   "session",    log,
-             ";",      "set-option", "-g",   "status", "off",        ";",
-             "set-option", "-g", "prefix", "C-a",      ";",          "bind-key",
-             "a",      "send-prefix"};
+    words = {"tmux", "-S",     "tmux",     "-f",      "/dev/null",  "new-session", "-d",
+             "-s",   "job",    own_path(), "session", log,          ";",           "set-option",
+             "-g",   "status", "off",      ";",       "set-option", "-g",          "prefix",
+             "C-a",  ";",      "bind-key", "a",       "send-prefix"};
   }
   const ChildResult held = run_program(words, std::chrono::seconds(20), state);
   if (held.ok()) return {};
