@@ -24,8 +24,8 @@ if(DTOOL_TRAINER)
     trainer/comm/folding.cpp
     trainer/comm/halving_doubling.cpp
     trainer/comm/pairwise.cpp
-    trainer/comm/plan_progress.cpp
     trainer/comm/peer_link.cpp
+    trainer/comm/plan_progress.cpp
     trainer/comm/ring.cpp
     trainer/comm/shared_memory.cpp
     trainer/comm/tcp_socket.cpp
@@ -64,17 +64,15 @@ if(DTOOL_TRAINER)
     trainer/launch/visible_gpus.cpp
     trainer/launch/worker_processes.cpp
     trainer/model/layers.cpp
-    trainer/ranks/closed_listeners.cpp
-    trainer/ranks/store_server.cpp
     trainer/objectnav/build_rooms.cpp
     trainer/objectnav/episode.cpp
     trainer/objectnav/furnish.cpp
     trainer/objectnav/house.cpp
+    trainer/objectnav/objectnav_settings.cpp
     trainer/objectnav/paths.cpp
-    trainer/objectnav/show_rollout.cpp
-    trainer/objectnav/rollout_options.cpp
     trainer/objectnav/samplers.cpp
     trainer/objectnav/scene.cpp
+    trainer/objectnav/show_rollout.cpp
     trainer/objectnav/stepping_threads.cpp
     trainer/objectnav/svg_house.cpp
     trainer/objectnav/svg_path.cpp
@@ -82,10 +80,13 @@ if(DTOOL_TRAINER)
     trainer/objectnav/text_picture.cpp
     trainer/objectnav/trace.cpp
     trainer/objectnav/view.cpp
+    trainer/ranks/closed_listeners.cpp
+    trainer/ranks/store_server.cpp
     trainer/reinforcement/counted_random.cpp
     trainer/reinforcement/gru_gates.cpp
     trainer/reinforcement/mini_batches.cpp
     trainer/reinforcement/pipeline.cpp
+    trainer/reinforcement/rollout_options.cpp
     trainer/reinforcement/sum_rows.cpp
     trainer/report/append_file.cpp
     trainer/report/console.cpp
@@ -97,18 +98,18 @@ if(DTOOL_TRAINER)
     trainer/settings/experiment.cpp
     trainer/settings/file_settings.cpp
     trainer/settings/model_settings.cpp
-    trainer/settings/objectnav_settings.cpp
     trainer/settings/schedule_settings.cpp
     trainer/settings/settings_table.cpp
     trainer/settings/toml_reader.cpp
+    trainer/supervised/stage_plan.cpp
     trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_keeper.cpp
-    trainer/training/schedule.cpp
-    trainer/training/stage_plan.cpp)
+    trainer/training/schedule.cpp)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings fmt::fmt PRIVATE Boost::headers PkgConfig::tomlplusplus ZLIB::ZLIB
     OpenSSL::Crypto)
 
   add_library(dtool_trainer_torch STATIC
+    $<IF:$<BOOL:${DTOOL_TRAINER_NCCL}>,trainer/ranks/gpu.cpp,trainer/ranks/no_gpu.cpp>
     trainer/comm/comm.cpp
     trainer/comm/comm_measure.cpp
     trainer/comm/comm_trial.cpp
@@ -124,9 +125,7 @@ if(DTOOL_TRAINER)
     trainer/model/network.cpp
     trainer/model/script_model.cpp
     trainer/model/sync_batch_norm.cpp
-    trainer/model/workload.cpp
     trainer/ranks/failure_watch.cpp
-    $<IF:$<BOOL:${DTOOL_TRAINER_NCCL}>,trainer/ranks/gpu.cpp,trainer/ranks/no_gpu.cpp>
     trainer/ranks/process_group.cpp
     trainer/ranks/rendezvous.cpp
     trainer/ranks/request_exchange.cpp
@@ -137,6 +136,7 @@ if(DTOOL_TRAINER)
     trainer/reinforcement/checkpoint_policy.cpp
     trainer/reinforcement/ddppo.cpp
     trainer/reinforcement/experience.cpp
+    trainer/reinforcement/follow_checkpoints.cpp
     trainer/reinforcement/gae.cpp
     trainer/reinforcement/kept_samplers.cpp
     trainer/reinforcement/learner.cpp
@@ -145,19 +145,19 @@ if(DTOOL_TRAINER)
     trainer/reinforcement/rollout.cpp
     trainer/reinforcement/sample_actions.cpp
     trainer/reinforcement/stragglers.cpp
-    trainer/reinforcement/follow_checkpoints.cpp
     trainer/reinforcement/validation.cpp
     trainer/reinforcement/view_embedding.cpp
-    trainer/training/cuda_graph.cpp
+    trainer/supervised/cuda_graph.cpp
+    trainer/supervised/loss_window.cpp
+    trainer/supervised/objective.cpp
+    trainer/supervised/probe.cpp
+    trainer/supervised/supervised.cpp
     trainer/training/data_parallel.cpp
     trainer/training/fused_update.cpp
-    trainer/training/loss_window.cpp
     trainer/training/optimizer.cpp
     trainer/training/precision.cpp
-    trainer/training/probe.cpp
     trainer/training/resume.cpp
-    trainer/training/snapshot.cpp
-    trainer/training/training.cpp)
+    trainer/training/snapshot.cpp)
   target_link_libraries(dtool_trainer_torch PUBLIC dtool_trainer dtool_libtorch)
   # The sums of an all-reduce.
   set_source_files_properties(trainer/comm/combine.cpp PROPERTIES COMPILE_OPTIONS "-O3")

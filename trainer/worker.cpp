@@ -17,7 +17,6 @@
 #include "trainer/data/provide_data.h"
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/requests.h"
-#include "trainer/model/workload.h"
 #include "trainer/objectnav/show_rollout.h"
 #include "trainer/ranks/failure_watch.h"
 #include "trainer/ranks/process_group.h"
@@ -30,8 +29,9 @@
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/settings_table.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/cuda_graph.h"
-#include "trainer/training/training.h"
+#include "trainer/supervised/cuda_graph.h"
+#include "trainer/supervised/objective.h"
+#include "trainer/supervised/supervised.h"
 
 namespace {
 
@@ -113,9 +113,9 @@ void train_workload(const Experiment& experiment, const Options& options, const 
   }
   DataSets data = load_data(experiment.data, group.device);
   auto model = make_model(experiment.model, data, group);
-  Workload workload(std::move(model), std::move(data), experiment.model,
-                    experiment.train.precision);
-  train(experiment, options, group, workload);
+  Objective objective(std::move(model), std::move(data), experiment.model,
+                      experiment.train.precision);
+  train(experiment, options, group, objective);
 }
 
 /// Shows an episode of a trained policy, alone: this is no rank.

@@ -1,6 +1,6 @@
 // Everything but the GPU's own recording: a recorder that does the recorded work again stands in
 // for it, which reads the same tensors as a graph would.
-#include "trainer/training/cuda_graph.h"
+#include "trainer/supervised/cuda_graph.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

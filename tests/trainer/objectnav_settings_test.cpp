@@ -1,5 +1,5 @@
 // The tables of an objectnav experiment: defaults, what a short run makes of them, and mistakes.
-#include "trainer/settings/objectnav_settings.h"
+#include "trainer/objectnav/objectnav_settings.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "trainer/model/layers.h"
+#include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/settings/file_settings.h"
-#include "trainer/settings/objectnav_settings.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/training/schedule.h"
 

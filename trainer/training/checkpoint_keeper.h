@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "trainer/model/model.h"
-#include "trainer/model/workload.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
+#include "trainer/supervised/objective.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/progress.h"
 

@@ -1,7 +1,7 @@
 // What is recorded reads its batches from tensors of its own, into which each step's are copied.
 // https://pytorch.org/docs/stable/notes/cuda.html#whole-network-capture says what recording asks
 // for.
-#include "trainer/training/cuda_graph.h"
+#include "trainer/supervised/cuda_graph.h"
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>

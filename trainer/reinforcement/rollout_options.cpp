@@ -1,4 +1,4 @@
-#include "trainer/objectnav/rollout_options.h"
+#include "trainer/reinforcement/rollout_options.h"
 
 #include <fmt/format.h>
 

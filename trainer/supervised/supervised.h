@@ -2,10 +2,10 @@
 // line, an evaluation, a checkpoint.
 #pragma once
 
-#include "trainer/model/workload.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
+#include "trainer/supervised/objective.h"
 
 namespace dtool::trainer {
 
@@ -13,6 +13,6 @@ namespace dtool::trainer {
 /// UsageError when the checkpoint to resume from is not there or does not fit, std::runtime_error
 /// when the loss stops being a number.
 void train(const Experiment& experiment, const Options& options, const Group& group,
-           Workload& workload);
+           Objective& objective);
 
 }  // namespace dtool::trainer

@@ -1,6 +1,6 @@
 // One function a table. Lengths that the file leaves out are the tutorial's shares of the run's, so
 // that a short run has the same shape.
-#include "trainer/settings/objectnav_settings.h"
+#include "trainer/objectnav/objectnav_settings.h"
 
 #include <fmt/format.h>
 

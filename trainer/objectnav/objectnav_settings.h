@@ -6,9 +6,9 @@
 #include <string>
 
 #include "trainer/objectnav/environment_settings.h"
-#include "trainer/objectnav/rollout_options.h"
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/ppo_settings.h"
+#include "trainer/reinforcement/rollout_options.h"
 #include "trainer/settings/toml_reader.h"
 
 namespace dtool::trainer {

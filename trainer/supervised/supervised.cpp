@@ -1,5 +1,5 @@
 // Reads from the top: `run` prepares or resumes, then trains epoch by epoch, each step by step.
-#include "trainer/training/training.h"
+#include "trainer/supervised/supervised.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -17,15 +17,15 @@
 #include "trainer/ranks/gpu.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/usage_error.h"
+#include "trainer/supervised/cuda_graph.h"
+#include "trainer/supervised/loss_window.h"
+#include "trainer/supervised/probe.h"
+#include "trainer/supervised/stage_plan.h"
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_keeper.h"
-#include "trainer/training/cuda_graph.h"
 #include "trainer/training/data_parallel.h"
-#include "trainer/training/loss_window.h"
 #include "trainer/training/optimizer.h"
-#include "trainer/training/probe.h"
 #include "trainer/training/resume.h"
-#include "trainer/training/stage_plan.h"
 
 namespace dtool::trainer {
 namespace {
@@ -56,12 +56,12 @@ std::int64_t samples_of(const std::vector<Batch>& batches) {
 class Training {
  public:
   Training(const Experiment& experiment, const Options& options, const Group& group,
-           Workload& workload)
+           Objective& objective)
       : experiment_(experiment),
         options_(options),
         group_(group),
-        workload_(workload),
-        plan_(stages_of_rank(experiment, group), workload.data().train.size() / group.size),
+        objective_(objective),
+        plan_(stages_of_rank(experiment, group), objective.data().train.size() / group.size),
         loss_(at::zeros({}, at::TensorOptions(group.device).dtype(at::kFloat))) {}
 
   void run();
@@ -89,7 +89,7 @@ class Training {
   const Experiment& experiment_;
   const Options& options_;
   const Group& group_;
-  Workload& workload_;
+  Objective& objective_;
   StagePlan plan_;
   std::optional<Optimizer> optimizer_;
   std::optional<CheckpointKeeper> keeper_;
@@ -110,15 +110,15 @@ void Training::run() {
   if (group_.rank == 0) std::filesystem::create_directories(checkpoints_of(options_));
   progress_.seed = options_.seed;
   progress_.world_size = group_.size;
-  progress_.training_samples = workload_.data().train.size();
-  const auto parameters = trained_parameters(workload_, group_);
+  progress_.training_samples = objective_.data().train.size();
+  const auto parameters = trained_parameters(objective_, group_);
   optimizer_.emplace(parameters, experiment_.optimizer);
-  keeper_.emplace(group_, options_, experiment_.checkpoint, workload_.model(), *optimizer_,
+  keeper_.emplace(group_, options_, experiment_.checkpoint, objective_.model(), *optimizer_,
                   progress_);
   if (options_.checkpoint) resume();
   parallel_.emplace(group_, parameters);
-  keeping_buffers(workload_.model(),
-                  [this] { parallel_->settle([this] { return probe_loss(workload_); }); });
+  keeping_buffers(objective_.model(),
+                  [this] { parallel_->settle([this] { return probe_loss(objective_); }); });
   if (plays_back(experiment_.train.cuda_graph, experiment_.workload, group_.device)) {
     graphed_.emplace([this](const std::vector<Batch>& batches) { compute(batches); }, gpu::record);
   }
@@ -131,7 +131,7 @@ void Training::run() {
   }
   await_no_requests();
   if (!log_) return;
-  if (const auto model = workload_.model().exported()) {
+  if (const auto model = objective_.model().exported()) {
     write_whole(options_.output_dir / "trained_model.pt", *model);
   }
   log_->finish(scores_);
@@ -150,7 +150,7 @@ void Training::open_log() {
 
 void Training::resume() {
   const Resumed resumed =
-      resume_from(options_, group_, workload_.model(), *optimizer_, progress_, plan_.size());
+      resume_from(options_, group_, objective_.model(), *optimizer_, progress_, plan_.size());
   resumed_from_ = resumed.from;
   progress_ = resumed.progress;
   if (plan_.stage_is_over(progress_) && !plan_.is_over(progress_)) next_stage();
@@ -159,11 +159,11 @@ void Training::resume() {
 /// Up to the end of the epoch or of the stage, whichever comes first.
 void Training::train_leg() {
   const Stage& stage = plan_.stage(progress_);
-  BatchLoader loader(workload_.data().train,
+  BatchLoader loader(objective_.data().train,
                      training_order(progress_.training_samples, group_.rank, group_.size,
                                     options_.seed, progress_.epochs + 1, progress_.samples),
                      stage.batch_size, batches_ahead(experiment_.data, group_.local_size));
-  workload_.model().set_mode(Mode::training);
+  objective_.model().set_mode(Mode::training);
   window_.begin_again();
   auto batches = next_batches(loader);
   while (!batches.empty()) {
@@ -205,7 +205,7 @@ std::vector<Batch> Training::next_batches(BatchLoader& loader) {
 
 /// The batches together are one: each counts by its samples.
 void Training::step(const std::vector<Batch>& batches) {
-  if (workload_.model().random_numbers() == RandomNumbers::drawn) {
+  if (objective_.model().random_numbers() == RandomNumbers::drawn) {
     // Depends on nothing that came before, so that a checkpoint need not keep it.
     torch::manual_seed(Random(Random(options_.seed).next() ^
                               (static_cast<std::uint64_t>(progress_.steps) << 20) ^
@@ -230,7 +230,7 @@ void Training::compute(const std::vector<Batch>& batches) {
   parallel_->begin_step();
   loss_.zero_();
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    const at::Tensor loss = workload_.loss(batches[i]);
+    const at::Tensor loss = objective_.loss(batches[i]);
     const double share = static_cast<double>(batches[i].size()) / samples;
     parallel_->backward(share == 1 ? loss : loss * share,
                         i + 1 == batches.size() ? Exchange::yes : Exchange::no);
@@ -305,11 +305,11 @@ Report Training::report(std::int64_t epoch, const LossSums& sums) const {
 }
 
 void Training::evaluate() {
-  const auto samples = workload_.data().test.size();
-  for (const auto& each : workload_.model().buffers()) broadcast(group_, each.tensor);
+  const auto samples = objective_.data().test.size();
+  for (const auto& each : objective_.model().buffers()) broadcast(group_, each.tensor);
   const auto sums = sum_over_ranks(
-      group_, workload_.evaluate(evaluation_range(samples, group_.rank, group_.size)));
-  const auto names = workload_.scores();
+      group_, objective_.evaluate(evaluation_range(samples, group_.rank, group_.size)));
+  const auto names = objective_.scores();
   scores_.clear();
   for (std::size_t i = 0; i < names.size(); ++i) {
     scores_.emplace_back(names[i].name, sums[i] / static_cast<double>(samples));
@@ -337,13 +337,13 @@ void Training::heed_requests() {
 }  // namespace
 
 void train(const Experiment& experiment, const Options& options, const Group& group,
-           Workload& workload) {
-  const auto samples = workload.data().train.size();
+           Objective& objective) {
+  const auto samples = objective.data().train.size();
   if (samples < group.size) {
     throw UsageError(
         fmt::format("{} training samples are too few for {} ranks", samples, group.size));
   }
-  Training(experiment, options, group, workload).run();
+  Training(experiment, options, group, objective).run();
 }
 
 }  // namespace dtool::trainer

@@ -19,11 +19,11 @@ struct ScoreName {
   Better better{};
 };
 
-class Workload {
+class Objective {
  public:
   /// Throws UsageError when the model does not fit the data: it is tried on two samples.
-  Workload(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
-           Precision precision);
+  Objective(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
+            Precision precision);
 
   Model& model() { return *model_; }
   const DataSets& data() const { return data_; }
