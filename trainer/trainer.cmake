@@ -23,13 +23,13 @@ if(DTOOL_TRAINER)
     trainer/comm/float_ring.cpp
     trainer/comm/folding.cpp
     trainer/comm/halving_doubling.cpp
-    trainer/comm/pairwise.cpp
+    trainer/comm/exercise/pairwise.cpp
     trainer/comm/peer_link.cpp
     trainer/comm/plan_progress.cpp
     trainer/comm/ring.cpp
     trainer/comm/shared_memory.cpp
     trainer/comm/tcp_socket.cpp
-    trainer/comm/tree.cpp
+    trainer/comm/exercise/tree.cpp
     trainer/data/checksum.cpp
     trainer/data/csv.cpp
     trainer/data/csv_cell.cpp
