@@ -95,10 +95,10 @@ TEST(GraphedStep, SaysWhatToDoWhereAStepCannotBeRecorded) {
 TEST(CudaGraph, IsForGpusAndForCodeThatIsKnown) {
   const at::Device cpu = at::kCPU;
   const at::Device gpu(at::kCUDA, 0);
-  EXPECT_FALSE(plays_back(CudaGraph::automatic, WorkloadKind::classifier, cpu));
-  EXPECT_TRUE(plays_back(CudaGraph::automatic, WorkloadKind::classifier, gpu));
-  EXPECT_FALSE(plays_back(CudaGraph::automatic, WorkloadKind::torchscript, gpu));
-  EXPECT_TRUE(plays_back(CudaGraph::on, WorkloadKind::torchscript, gpu));
-  EXPECT_FALSE(plays_back(CudaGraph::off, WorkloadKind::classifier, gpu));
-  EXPECT_THROW(plays_back(CudaGraph::on, WorkloadKind::classifier, cpu), UsageError);
+  EXPECT_FALSE(plays_back(CudaGraph::automatic, ModelKind::classifier, cpu));
+  EXPECT_TRUE(plays_back(CudaGraph::automatic, ModelKind::classifier, gpu));
+  EXPECT_FALSE(plays_back(CudaGraph::automatic, ModelKind::torchscript, gpu));
+  EXPECT_TRUE(plays_back(CudaGraph::on, ModelKind::torchscript, gpu));
+  EXPECT_FALSE(plays_back(CudaGraph::off, ModelKind::classifier, gpu));
+  EXPECT_THROW(plays_back(CudaGraph::on, ModelKind::classifier, cpu), UsageError);
 }

@@ -43,4 +43,11 @@ void complete(RolloutOptions& options, const std::optional<std::string>& checkpo
   }
 }
 
+void refuse_rollout(const std::filesystem::path& experiment) {
+  throw UsageError(
+      fmt::format("{}: rollout shows episodes of objectnav, and this is another workload",
+                  experiment.string()),
+      "give an experiment with workload = \"objectnav\"");
+}
+
 }  // namespace dtool::trainer

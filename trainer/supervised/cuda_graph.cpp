@@ -22,13 +22,13 @@ std::vector<std::int64_t> sizes_of(const std::vector<Batch>& batches) {
 
 }  // namespace
 
-bool plays_back(CudaGraph wanted, WorkloadKind workload, at::Device device) {
+bool plays_back(CudaGraph wanted, ModelKind kind, at::Device device) {
   if (wanted == CudaGraph::on && !device.is_cuda()) {
     throw UsageError("train.cuda_graph is \"on\", but this run is on CPUs",
                      "leave it out, or make it \"auto\"");
   }
   if (wanted == CudaGraph::automatic) {
-    return device.is_cuda() && workload != WorkloadKind::torchscript;
+    return device.is_cuda() && kind != ModelKind::torchscript;
   }
   return wanted == CudaGraph::on;
 }

@@ -7,11 +7,11 @@
 
 #include "trainer/data/data_set.h"
 #include "trainer/model/model.h"
-#include "trainer/settings/experiment.h"
+#include "trainer/settings/model_settings.h"
+#include "trainer/settings/train_settings.h"
+#include "trainer/training/checkpoint_keeper.h"
 
 namespace dtool::trainer {
-
-enum class Better { higher, lower };
 
 /// One number of an evaluation.
 struct ScoreName {

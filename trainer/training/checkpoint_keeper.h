@@ -10,11 +10,12 @@
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
-#include "trainer/supervised/objective.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/progress.h"
 
 namespace dtool::trainer {
+
+enum class Better { higher, lower };
 
 /// All ranks have one, and call it alike; files are rank 0's.
 class CheckpointKeeper {

@@ -1,0 +1,132 @@
+// Reads from the top: `run` prepares or resumes, then takes step after step.
+#include "trainer/training/training.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "trainer/launch/requests.h"
+#include "trainer/training/resume.h"
+
+namespace dtool::trainer {
+namespace {
+
+/// One run of the loop, with everything that lives as long as it.
+class Training {
+ public:
+  Training(const Run& run, Workload& workload)
+      : run_(run),
+        workload_(workload),
+        progress_(workload.progress),
+        keeper_(run.group, run.options, run.experiment.checkpoint, workload.model(),
+                workload.optimizer(), progress_) {}
+
+  void run();
+
+ private:
+  void resume();
+  void open_log();
+  void step();
+  void evaluate();
+  void keep_checkpoint();
+  void answer(int signal);
+
+  bool keeps_checkpoints() const {
+    return run_.experiment.checkpoint.every_epochs + run_.experiment.checkpoint.every_steps > 0;
+  }
+  ProgressLog* log() { return log_ ? &*log_ : nullptr; }
+
+  const Run& run_;
+  Workload& workload_;
+  Progress& progress_;
+  CheckpointKeeper keeper_;
+  std::optional<ProgressLog> log_;  ///< rank 0 only
+  std::string resumed_from_;
+  Scores scores_;  ///< of the last evaluation
+};
+
+void Training::run() {
+  if (run_.group.rank == 0) std::filesystem::create_directories(checkpoints_of(run_.options));
+  progress_.seed = run_.options.seed;
+  progress_.world_size = run_.group.size;
+  if (run_.options.checkpoint) resume();
+  workload_.begin();
+  open_log();
+  if (workload_.is_over()) evaluate();
+  if (keeps_checkpoints()) await_requests();
+  while (!workload_.is_over()) step();
+  // What was asked at the end is answered by the last checkpoint.
+  if (log_ && keeper_.kept_step() == progress_.steps) answer(take_request());
+  await_no_requests();
+  if (!log_) return;
+  workload_.finish();
+  log_->finish(scores_);
+}
+
+void Training::resume() {
+  const Resumed resumed = resume_from(run_.options, run_.group, workload_.model(),
+                                      workload_.optimizer(), progress_, workload_.stages());
+  resumed_from_ = resumed.from;
+  progress_ = resumed.progress;
+  if (!resumed_from_.empty()) workload_.restore(resumed.others);
+}
+
+void Training::open_log() {
+  if (run_.group.rank != 0) return;
+  const auto tensorboard = run_.experiment.log_tensorboard ? TensorBoard::on : TensorBoard::off;
+  const Position position = workload_.position();
+  log_.emplace(
+      run_.options.output_dir, tensorboard,
+      RunStart{run_.options.seed, run_.group.size, resumed_from_, position.step, position.done});
+  if (resumed_from_.empty()) return;
+  const auto epoch = position.epoch > 0 ? fmt::format("epoch {}, ", position.epoch) : "";
+  log_->note(fmt::format("resumed from {} at {}step {}", resumed_from_, epoch, position.step));
+}
+
+void Training::step() {
+  const auto before = progress_.steps;
+  const Advance done = workload_.advance([&] { return log_ ? take_request() : 0; }, log());
+  if (log_) log_->tick(workload_.position());
+  const bool is_last = workload_.is_over();
+  Due due;
+  due.line = pass_multiple(before, progress_.steps, run_.experiment.log_every_steps);
+  due.evaluation = is_last || done.evaluation_is_due;
+  due.checkpoint =
+      keeps_checkpoints() && (is_last || done.checkpoint_is_due || keeper_.is_due(before));
+  workload_.tell(due, log());
+  if (due.evaluation) evaluate();
+  workload_.close(due, scores_, log());
+  if (due.checkpoint) keep_checkpoint();
+  if (due.evaluation || due.checkpoint) workload_.restart_clock();
+  answer(done.request);
+}
+
+void Training::evaluate() {
+  const Evaluation evaluation = workload_.evaluate(log());
+  scores_ = evaluation.scores;
+  keeper_.take_score(scores_.back().second, evaluation.better);
+}
+
+void Training::keep_checkpoint() {
+  keeper_.keep(workload_.others());
+}
+
+/// What cannot be resumed from is not kept: the loss, in which it shows, may not have been looked
+/// at, since that takes all ranks.
+void Training::answer(int signal) {
+  if (signal == 0) return;
+  const bool is_sound = keeper_.is_sound();
+  if (is_sound && keeper_.kept_step() != progress_.steps) keep_checkpoint();
+  if (!log_) return;
+  keeper_.answer(signal, is_sound ? "checkpoint written" : "no checkpoint, the model is no number",
+                 *log_);
+}
+
+}  // namespace
+
+void train(const Run& run, Workload& workload) {
+  Training(run, workload).run();
+}
+
+}  // namespace dtool::trainer
