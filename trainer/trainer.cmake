@@ -4,10 +4,11 @@ if(DTOOL_TRAINER)
   include(trainer/libtorch.cmake)
   dtool_find_libtorch()
   find_package(ZLIB QUIET)
+  find_package(CURL QUIET)
   find_package(OpenSSL QUIET COMPONENTS Crypto)
-  if(DTOOL_LIBTORCH_PROBLEM OR NOT ZLIB_FOUND OR NOT OPENSSL_FOUND)
+  if(DTOOL_LIBTORCH_PROBLEM OR NOT ZLIB_FOUND OR NOT CURL_FOUND OR NOT OPENSSL_FOUND)
     if(NOT DTOOL_LIBTORCH_PROBLEM)
-      set(DTOOL_LIBTORCH_PROBLEM "it needs zlib and libcrypto (zlib1g-dev libssl-dev)")
+      set(DTOOL_LIBTORCH_PROBLEM "it needs zlib, libcurl and libcrypto (zlib1g-dev libcurl4-openssl-dev libssl-dev)")
     endif()
     message(STATUS "dtool-trainer is left out: ${DTOOL_LIBTORCH_PROBLEM}")
     set(DTOOL_TRAINER OFF)
@@ -86,7 +87,7 @@ if(DTOOL_TRAINER)
     trainer/training/checkpoint_keeper.cpp
     trainer/training/schedule.cpp)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings fmt::fmt PRIVATE Boost::headers PkgConfig::tomlplusplus ZLIB::ZLIB
-    OpenSSL::Crypto)
+    CURL::libcurl OpenSSL::Crypto)
 
   add_library(dtool_trainer_torch STATIC
     $<IF:$<BOOL:${DTOOL_TRAINER_NCCL}>,trainer/ranks/gpu.cpp,trainer/ranks/no_gpu.cpp>
