@@ -33,7 +33,6 @@ if(DTOOL_TRAINER)
     trainer/comm/exercise/tree.cpp
     trainer/data/checksum.cpp
     trainer/data/csv.cpp
-    trainer/data/csv_cell.cpp
     trainer/data/csv_data.cpp
     trainer/data/curl.cpp
     trainer/data/data_files.cpp

@@ -128,3 +128,21 @@ TEST(FileSettings, AMirrorIsAnAddressAndNeedsChecksums) {
                     std::string(64, 'a') + "']\n"),
             "no mistake");
 }
+
+TEST(FileSettings, TheSeparatorIsOneCharacterAndTheHeaderThereOrNot) {
+  const std::string table = "[data]\nsource = 'csv'\ntrain_file = 'a'\n";
+  const auto format_of = [&](const std::string& lines) {
+    return parse("workload = 'classifier'\n" + table + lines).files.csv.format;
+  };
+  EXPECT_EQ(format_of("").separator, ',');
+  EXPECT_EQ(format_of("").header, Header::present);
+  EXPECT_EQ(format_of("separator = \"\\t\"\n").separator, '\t');
+  EXPECT_EQ(format_of("header = false\n").header, Header::absent);
+  const std::string refused =
+      "data.separator is one character that is neither a quote nor the end of a line, not ";
+  EXPECT_EQ(mistake(table + "separator = 'comma'\n"), ":5: " + refused + "'comma'");
+  EXPECT_EQ(mistake(table + "separator = '\"'\n"), ":5: " + refused + "'\"'");
+  EXPECT_EQ(mistake(table + "separator = ''\n"), ":5: " + refused + "''");
+  EXPECT_EQ(mistake(table + "separator = '€'\n"), ":5: " + refused + "'€'");
+  EXPECT_NE(mistake(table + "header = 'auto'\n").find(":5: data.header"), std::string::npos);
+}
