@@ -207,6 +207,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   add_library(spoil_received MODULE tests/trainer/spoil_received.cpp)
   target_link_libraries(spoil_received PRIVATE dtool_warnings ${CMAKE_DL_LIBS})
   foreach(behaviour
+      a_checkpoint_due_at_an_epochs_end_is_kept
       a_download_goes_on_where_it_stopped
       a_failing_mirror_is_followed_by_the_next
       a_mistake_on_one_machine_is_told_to_all

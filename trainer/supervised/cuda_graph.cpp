@@ -1,7 +1,7 @@
 // What is recorded reads its batches from tensors of its own, into which each step's are copied.
 // https://pytorch.org/docs/stable/notes/cuda.html#whole-network-capture says what recording asks
 // for.
-#include "trainer/training/cuda_graph.h"
+#include "trainer/supervised/cuda_graph.h"
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>
@@ -22,13 +22,13 @@ std::vector<std::int64_t> sizes_of(const std::vector<Batch>& batches) {
 
 }  // namespace
 
-bool plays_back(CudaGraph wanted, WorkloadKind workload, at::Device device) {
+bool plays_back(CudaGraph wanted, ModelKind kind, at::Device device) {
   if (wanted == CudaGraph::on && !device.is_cuda()) {
     throw UsageError("train.cuda_graph is \"on\", but this run is on CPUs",
                      "leave it out, or make it \"auto\"");
   }
   if (wanted == CudaGraph::automatic) {
-    return device.is_cuda() && workload != WorkloadKind::torchscript;
+    return device.is_cuda() && kind != ModelKind::torchscript;
   }
   return wanted == CudaGraph::on;
 }

@@ -1,5 +1,5 @@
 // Two samples, since a batch norm has no variance of one.
-#include "trainer/training/probe.h"
+#include "trainer/supervised/probe.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -11,10 +11,10 @@
 
 namespace dtool::trainer {
 
-at::Tensor probe_loss(Workload& workload) {
-  workload.model().set_mode(Mode::training);
-  const DataSet& train = workload.data().train;
-  return workload.loss(gather(train, Range{0, std::min<std::int64_t>(2, train.size())}));
+at::Tensor probe_loss(Objective& objective) {
+  objective.model().set_mode(Mode::training);
+  const DataSet& train = objective.data().train;
+  return objective.loss(gather(train, Range{0, std::min<std::int64_t>(2, train.size())}));
 }
 
 void keeping_buffers(const Model& model, const std::function<void()>& action) {
@@ -26,10 +26,10 @@ void keeping_buffers(const Model& model, const std::function<void()>& action) {
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(former[i]);
 }
 
-std::vector<at::Tensor> trained_parameters(Workload& workload, const Group& group) {
-  keeping_buffers(workload.model(), [&] { probe_loss(workload).backward(); });
+std::vector<at::Tensor> trained_parameters(Objective& objective, const Group& group) {
+  keeping_buffers(objective.model(), [&] { probe_loss(objective).backward(); });
   std::vector<at::Tensor> trained;
-  for (const auto& [name, tensor] : workload.model().parameters()) {
+  for (const auto& [name, tensor] : objective.model().parameters()) {
     if (tensor.grad().defined()) {
       trained.push_back(tensor);
     } else if (group.rank == 0) {

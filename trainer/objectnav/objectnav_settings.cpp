@@ -1,12 +1,14 @@
 // One function a table. Lengths that the file leaves out are the tutorial's shares of the run's, so
 // that a short run has the same shape.
-#include "trainer/settings/objectnav_settings.h"
+#include "trainer/objectnav/objectnav_settings.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/show_rollout.h"
 #include "trainer/settings/choice.h"
 #include "trainer/settings/usage_error.h"
 
@@ -127,9 +129,8 @@ ValidationSettings read_validation(TomlReader& reader, std::int64_t steps) {
   return validation;
 }
 
-}  // namespace
-
-ObjectNavSettings read_objectnav(TomlReader& reader) {
+/// Refuses the tables of learning from samples.
+void refuse_others(const TomlReader& reader) {
   reader.refuse_if_given("data",
                          "does not go together with workload = \"objectnav\", whose "
                          "experience comes from [environment]");
@@ -144,7 +145,12 @@ ObjectNavSettings read_objectnav(TomlReader& reader) {
               "model.file", "model.input_shape", "model.target"},
              "is not for workload = \"objectnav\", whose network has model.embedding and "
              "model.hidden");
-  ObjectNavSettings objectnav;
+}
+
+std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experiment) {
+  refuse_others(reader);
+  auto settings = std::make_unique<ObjectNavSettings>();
+  ObjectNavSettings& objectnav = *settings;
   objectnav.samplers = reader.integer("environment.samplers", 60, {1, 1'000'000});
   objectnav.environment.threads =
       small_integer(reader, "environment.threads", objectnav.environment.threads, 0, 1024);
@@ -160,12 +166,48 @@ ObjectNavSettings read_objectnav(TomlReader& reader) {
   } catch (const UsageError& mistake) {
     throw UsageError(fmt::format("{}: {}", reader.where("pipeline"), mistake.what()), mistake.hint);
   }
-  return objectnav;
+  experiment.optimizer = read_optimizer(
+      reader,
+      {.learning_rate = 3e-4,
+       .clip_norm = 0.5,
+       .why_no_scaling =
+           "does not go together with workload = \"objectnav\": [pipeline] has the learning "
+           "rate grow with the square root of the ranks"});
+  return settings;
 }
 
-void refuse_objectnav(const TomlReader& reader) {
-  refuse_all(reader, {"environment", "ppo", "pipeline", "validation", "model.embedding"},
-             "is only for workload = \"objectnav\"");
+}  // namespace
+
+Rhythm ObjectNavSettings::rhythm() const {
+  return {HasEpochs::no, std::max<std::int64_t>(1, pipeline.steps / 60), 100'000};
+}
+
+void ObjectNavSettings::check_ranks(std::int64_t ranks) const {
+  plan_pipeline(*this, ranks);
+}
+
+std::vector<Setting> ObjectNavSettings::settings_on(std::int64_t ranks) const {
+  const Pipeline planned = plan_pipeline(*this, ranks);
+  std::vector<Setting> settings;
+  for (std::size_t i = 0; i < planned.stages.size(); ++i) {
+    const PipelineStage& stage = planned.stages[i];
+    settings.push_back(
+        {fmt::format("stage {} of {}", i + 1, planned.stages.size()),
+         fmt::format("to step {}: {} of {} samplers a mini-batch, {} repeats", stage.end,
+                     samplers / stage.update.num_mini_batch, samplers, stage.update.update_repeats),
+         Origin::given});
+  }
+  return settings;
+}
+
+void ObjectNavSettings::show_episode(const RolloutOptions& options) const {
+  const std::uint64_t seed = rollout_seed(options, *this);
+  show_rollout(options, environment, seed, policy_without_network(*options.policy, seed),
+               *options.policy == PolicyKind::random ? "chance" : "the shortest path");
+}
+
+const ObjectNavSettings& objectnav_of(const Experiment& experiment) {
+  return dynamic_cast<const ObjectNavSettings&>(*experiment.own);
 }
 
 std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSettings& settings) {
@@ -179,15 +221,22 @@ Pipeline plan_pipeline(const ObjectNavSettings& settings, std::int64_t ranks) {
                        settings.samplers, ranks);
 }
 
-std::int64_t multiply_adds_per_batch(const ObjectNavSettings& settings) {
+std::int64_t ObjectNavSettings::multiply_adds_per_batch() const {
   // The view is a sum of rows, one a cell; a GRU has three gates, each from the observation and
   // from the memory; then come the actions' scores and the value.
-  const std::int64_t sum_of_rows = kObservationBytes * settings.embedding;
-  const std::int64_t gates = 3 * settings.hidden * (settings.embedding + settings.hidden);
-  const std::int64_t heads = settings.hidden * (kActions + 1);
-  const std::int64_t samplers =
-      (settings.samplers + settings.ppo.num_mini_batch - 1) / settings.ppo.num_mini_batch;
-  return (sum_of_rows + gates + heads) * samplers * settings.ppo.num_steps;
+  const std::int64_t sum_of_rows = kObservationBytes * embedding;
+  const std::int64_t gates = 3 * hidden * (embedding + hidden);
+  const std::int64_t heads = hidden * (kActions + 1);
+  const std::int64_t at_once = (samplers + ppo.num_mini_batch - 1) / ppo.num_mini_batch;
+  return (sum_of_rows + gates + heads) * at_once * ppo.num_steps;
 }
+
+namespace objectnav {
+
+extern const WorkloadReader kReader;
+const WorkloadReader kReader = {
+    read, {"environment", "ppo", "pipeline", "validation", "model.embedding"}};
+
+}  // namespace objectnav
 
 }  // namespace dtool::trainer

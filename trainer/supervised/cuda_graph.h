@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "trainer/data/data_set.h"
-#include "trainer/settings/experiment.h"
+#include "trainer/settings/model_settings.h"
+#include "trainer/settings/train_settings.h"
 
 namespace dtool::trainer {
 
 /// Whether steps are to be played back. Throws UsageError where that is wanted (`on`) but the run
 /// is on CPUs. With `automatic` they are on GPUs, unless the model is a TorchScript module, which
 /// may do what cannot be recorded.
-bool plays_back(CudaGraph wanted, WorkloadKind workload, at::Device device);
+bool plays_back(CudaGraph wanted, ModelKind kind, at::Device device);
 
 /// Does a step operation by operation until it has done it often enough with batches of the same
 /// sizes (a first step measures, allocates and connects), then records it, and from then on plays

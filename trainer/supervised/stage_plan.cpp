@@ -1,5 +1,5 @@
 // No LibTorch: tested by arithmetic.
-#include "trainer/training/stage_plan.h"
+#include "trainer/supervised/stage_plan.h"
 
 #include <algorithm>
 

@@ -7,11 +7,11 @@
 
 #include "trainer/data/data_set.h"
 #include "trainer/model/model.h"
-#include "trainer/settings/experiment.h"
+#include "trainer/settings/model_settings.h"
+#include "trainer/settings/train_settings.h"
+#include "trainer/training/checkpoint_keeper.h"
 
 namespace dtool::trainer {
-
-enum class Better { higher, lower };
 
 /// One number of an evaluation.
 struct ScoreName {
@@ -19,11 +19,11 @@ struct ScoreName {
   Better better{};
 };
 
-class Workload {
+class Objective {
  public:
   /// Throws UsageError when the model does not fit the data: it is tried on two samples.
-  Workload(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
-           Precision precision);
+  Objective(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
+            Precision precision);
 
   Model& model() { return *model_; }
   const DataSets& data() const { return data_; }

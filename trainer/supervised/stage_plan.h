@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trainer/settings/experiment.h"
+#include "trainer/settings/train_settings.h"
 #include "trainer/training/progress.h"
 
 namespace dtool::trainer {

@@ -37,4 +37,7 @@ PictureFormat parse_picture_format(std::string_view text);
 /// UsageError where flags do not go together.
 void complete(RolloutOptions& options, const std::optional<std::string>& checkpoint);
 
+/// Throws UsageError, for an experiment whose workload has no episodes.
+[[noreturn]] void refuse_rollout(const std::filesystem::path& experiment);
+
 }  // namespace dtool::trainer

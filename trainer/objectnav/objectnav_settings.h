@@ -1,15 +1,17 @@
-// What an experiment with workload = "objectnav" says in tables of its own; read by experiment.cpp.
+// What an experiment with workload = "objectnav" says in tables of its own.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "trainer/objectnav/environment_settings.h"
-#include "trainer/objectnav/rollout_options.h"
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/ppo_settings.h"
-#include "trainer/settings/toml_reader.h"
+#include "trainer/reinforcement/rollout_options.h"
+#include "trainer/settings/experiment.h"
+#include "trainer/settings/workload_settings.h"
 
 namespace dtool::trainer {
 
@@ -24,7 +26,15 @@ struct ValidationSettings {
   std::chrono::seconds patience{};  ///< how long to wait for the next checkpoint there
 };
 
-struct ObjectNavSettings {
+struct ObjectNavSettings : WorkloadSettings {
+  Rhythm rhythm() const override;
+  void check_ranks(std::int64_t ranks) const override;
+  std::vector<Setting> settings_on(std::int64_t ranks) const override;
+  /// Of one mini-batch.
+  std::int64_t multiply_adds_per_batch() const override;
+  bool has_episodes() const override { return true; }
+  void show_episode(const RolloutOptions& options) const override;
+
   std::int64_t samplers{};  ///< environments of a rank
   EnvironmentSettings environment;
   std::int64_t embedding{};  ///< values that an observation becomes
@@ -34,12 +44,8 @@ struct ObjectNavSettings {
   ValidationSettings validation;
 };
 
-/// Reads [environment], [model], [ppo], [pipeline] and [validation], and refuses the tables of
-/// supervised training. Throws UsageError.
-ObjectNavSettings read_objectnav(TomlReader& reader);
-
-/// For the other workloads: UsageError where the file has a table that only objectnav has.
-void refuse_objectnav(const TomlReader& reader);
+/// Those of an experiment with this workload.
+const ObjectNavSettings& objectnav_of(const Experiment& experiment);
 
 /// The seed of a rollout's episode.
 std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSettings& settings);
@@ -47,8 +53,5 @@ std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSetting
 /// The pipeline on so many ranks, each of which is a node of the tutorial's: it has `samplers` of
 /// its own. Throws UsageError.
 Pipeline plan_pipeline(const ObjectNavSettings& settings, std::int64_t ranks);
-
-/// Forward multiply-adds of one rank's largest mini-batch.
-std::int64_t multiply_adds_per_batch(const ObjectNavSettings& settings);
 
 }  // namespace dtool::trainer

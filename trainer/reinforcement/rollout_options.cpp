@@ -1,4 +1,4 @@
-#include "trainer/objectnav/rollout_options.h"
+#include "trainer/reinforcement/rollout_options.h"
 
 #include <fmt/format.h>
 
@@ -41,6 +41,13 @@ void complete(RolloutOptions& options, const std::optional<std::string>& checkpo
     throw UsageError("--watch shows an episode in the terminal, not in a file or as svg",
                      "drop --watch, or drop --output and --format");
   }
+}
+
+void refuse_rollout(const std::filesystem::path& experiment) {
+  throw UsageError(
+      fmt::format("{}: rollout shows episodes of objectnav, and this is another workload",
+                  experiment.string()),
+      "give an experiment with workload = \"objectnav\"");
 }
 
 }  // namespace dtool::trainer

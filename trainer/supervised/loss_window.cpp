@@ -1,5 +1,5 @@
 // Sums in double precision on the host; a GPU's losses are fetched together.
-#include "trainer/training/loss_window.h"
+#include "trainer/supervised/loss_window.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>

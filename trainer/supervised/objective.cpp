@@ -1,5 +1,5 @@
-// The four workloads differ in their settings only.
-#include "trainer/model/workload.h"
+// The four kinds of models differ in their settings only.
+#include "trainer/supervised/objective.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -13,8 +13,8 @@
 
 namespace dtool::trainer {
 
-Workload::Workload(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
-                   Precision precision)
+Objective::Objective(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
+                     Precision precision)
     : model_(std::move(model)),
       data_(std::move(data)),
       loss_(settings.loss),
@@ -33,27 +33,27 @@ Workload::Workload(std::unique_ptr<Model> model, DataSets data, const ModelSetti
   model_->set_mode(Mode::training);
 }
 
-const at::Tensor& Workload::targets_of(const Batch& batch) const {
+const at::Tensor& Objective::targets_of(const Batch& batch) const {
   return target_ == Target::inputs ? batch.inputs : batch.targets;
 }
 
 /// Float32, so that the loss is computed in it: of bfloat16 outputs it would be rounded to three
 /// digits.
-at::Tensor Workload::outputs(const Batch& batch) {
+at::Tensor Objective::outputs(const Batch& batch) {
   const Autocast autocast(precision_, batch.inputs.device());
   return model_->forward(batch.inputs).to(at::kFloat);
 }
 
-at::Tensor Workload::loss(const Batch& batch) {
+at::Tensor Objective::loss(const Batch& batch) {
   return mean_loss(loss_, outputs(batch), targets_of(batch));
 }
 
-std::vector<ScoreName> Workload::scores() const {
+std::vector<ScoreName> Objective::scores() const {
   if (loss_ != Loss::cross_entropy) return {{"test_loss", Better::lower}};
   return {{"test_loss", Better::lower}, {"test_accuracy", Better::higher}};
 }
 
-std::vector<double> Workload::evaluate(Range range) {
+std::vector<double> Objective::evaluate(Range range) {
   constexpr std::int64_t kChunk = 1024;  // bounds the memory
   const c10::NoGradGuard no_gradients;
   model_->set_mode(Mode::evaluation);
