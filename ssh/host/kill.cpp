@@ -226,7 +226,9 @@ void mark(const std::string& folder, milliseconds grace, KillReply& reply) {
   const Descriptor lock = lock_file(folder + "/lock", 30'000);
   // How many seconds this may take, for the run's own session, which stands still meanwhile.
   const auto seconds = grace.count() / 1000 + 90;
-  if (!write_in_place(folder + "/killed", std::to_string(seconds) + "\n")) reply.unmarked = folder;
+  write_in_place(folder + "/killed", std::to_string(seconds) + "\n");
+  // On a full disk it is empty, and serves as well.
+  if (!exists(folder + "/killed")) reply.unmarked = folder;
 }
 
 /// Has the scheduler that runs a job end it: its launcher left the way there.
