@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
@@ -37,6 +37,9 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
+  // Under SSH a `bash -c` of the first level reads ~/.bashrc, and what that prints would be in the
+  // log of a run and in the answers of its scripts.
+  ::setenv("SHLVL", "2", 1);
   try {
     return dtool::host::run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& error) {

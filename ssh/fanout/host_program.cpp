@@ -40,9 +40,9 @@ std::string bring_line() {
   return fmt::format(
       "exec sh -c 'umask 077; for d in {}; do "
       "case $d in //*) continue;; esac; "
-      "mkdir -p \"$d/$0\" 2>/dev/null; [ -O \"$d\" ] && [ ! -h \"$d\" ] && chmod 700 \"$d\" || "
-      "continue; "
-      "n=$d/$0/new.$$; "
+      "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] && [ ! -h \"$d\" ] && chmod 700 \"$d\" && "
+      "mkdir -p \"$d/$0\" || continue; "
+      "n=$d/$0/new.$$.$(uname -n); "
       "( head -c {} /dev/zero > \"$n\" && chmod 700 \"$n\" && [ -x \"$n\" ] ) 2>/dev/null || "
       "{{ rm -f \"$n\"; continue; }}; "
       "cat > \"$n\" && \"$n\" verify \"$0\" && mv -f \"$n\" \"$d/$0/dtool-host\" && exit 0; "

@@ -32,6 +32,9 @@ std::string own_path() {
   std::string path(4096, '\0');
   const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
   path.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  // Another host with the same home folder has just brought the same program.
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
   return path;
 }
 
