@@ -301,6 +301,7 @@ if(DTOOL_TESTS)
       completion_answers_in_each_shell
       config_sets_up_every_host
       environments_hold_under_every_launcher
+      dtool_host_comes_along_to_every_host
       every_flag_is_documented
       documented_lines_for_each_launcher_work
       every_launcher_trains_alike
