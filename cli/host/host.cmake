@@ -40,7 +40,9 @@ target_link_libraries(dtool_host PUBLIC dtool_warnings)
 add_executable(dtool-host cli/host/main.cpp ${DTOOL_HOST_SOURCES})
 target_link_libraries(dtool-host PRIVATE dtool_warnings)
 target_compile_options(dtool-host PRIVATE -Os -ffunction-sections -fdata-sections)
-target_link_options(dtool-host PRIVATE -static -s -Wl,--gc-sections)
+if(NOT DTOOL_SANITIZE)  # a sanitizer's library cannot be linked statically
+  target_link_options(dtool-host PRIVATE -static -s -Wl,--gc-sections)
+endif()
 
 # Inside dtool: its bytes, and their hash, which names its folder on the hosts.
 set(DTOOL_HOST_FILE ${PROJECT_BINARY_DIR}/dtool-host)
