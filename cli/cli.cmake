@@ -1,6 +1,5 @@
 # The commands. All but main.cpp is a library, so that tests can link it.
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
-  ${PROJECT_SOURCE_DIR}/cli/hosts/scripts/configurable.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/launch_orted.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpi_check.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpirun.sh
@@ -15,20 +14,14 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_steps_probe.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_submit.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/ssh/scripts/numbers_ssh.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/check.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/ready.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/container.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/environment.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/programs.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/software.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/survey.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/answer_perl.pl
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/answer_python.py
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/free_port.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/keep_ranks.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/launch.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/listen.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/rank.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/reach.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh
   ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh)

@@ -1,5 +1,5 @@
 // Who a host is, so that a name that leads to another host later is told from the same host after a
-// reboot. ssh/job/scripts/identify.sh asks a host.
+// reboot. ssh/host/identity.h asks a host.
 #pragma once
 
 #include <optional>

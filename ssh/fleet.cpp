@@ -184,7 +184,8 @@ asio::awaitable<int> Fleet::execute(Round& round, std::size_t index, Connection&
       opened.input = command.input;
       return opened;
     };
-    co_return co_await run_host_program(connection, std::move(open_streams), deadline);
+    co_return co_await run_host_program(connection, std::move(open_streams),
+                                        round.results[index].log_in_said, deadline);
   }
   streams.input = command.input;
   co_return co_await connection.execute(command.line, std::move(streams), deadline);

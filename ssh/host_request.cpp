@@ -14,12 +14,12 @@ namespace {
 
 }  // namespace
 
-host::Frame read_frame(const HostResult& result) {
+host::Frame read_frame(const HostResult& result, std::size_t number) {
   host::FrameReader reader;
   reader.add(result.out);
   std::optional<host::Frame> frame;
   try {
-    frame = reader.next();
+    for (std::size_t i = 0; i <= number; ++i) frame = reader.next();
   } catch (const host::BadMessage& error) {
     refuse(result, fmt::format("cannot be read, {}", error.what()));
   }

@@ -16,8 +16,9 @@ Command ask_host(const Request& request) {
   return command;
 }
 
-/// The first frame in a result's output. Throws host::BadMessage with what the host said instead.
-host::Frame read_frame(const HostResult& result);
+/// A frame in a result's output; the first is number 0. Throws host::BadMessage with what the host
+/// said instead.
+host::Frame read_frame(const HostResult& result, std::size_t number = 0);
 
 /// The one reply in a result. Throws host::BadMessage with why there is none, in one sentence.
 template <typename Reply>

@@ -112,6 +112,7 @@ struct HostResult {
       -1;           ///< of the command; 128 + signal where a signal ended it; -1 without an answer
   std::string out;  ///< standard output, where it was asked to be kept
   std::string err;  ///< standard error, likewise
+  std::string log_in_said = {};  ///< before dtool-host spoke, where that was asked
   Failure failure = Failure::none;
   std::string error;          ///< one sentence about `failure`
   std::string hint;           ///< what the user can do about it, or empty

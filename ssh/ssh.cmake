@@ -1,6 +1,5 @@
 # Hosts, sessions, fan-out, quoting, screen sessions.
 dtool_embed(${PROJECT_BINARY_DIR}/generated/ssh/scripts.h dtool::ssh::scripts
-  ${PROJECT_SOURCE_DIR}/ssh/job/scripts/identify.sh
   ${PROJECT_SOURCE_DIR}/ssh/scripts/end_commands.sh
   ${PROJECT_SOURCE_DIR}/ssh/scripts/listen_perl.pl
   ${PROJECT_SOURCE_DIR}/ssh/scripts/listen_python.py)

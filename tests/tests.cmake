@@ -29,9 +29,11 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/environment/exports_test.cpp
     tests/unit/cli/run/experiment_test.cpp
     tests/unit/cli/run/host/channel_test.cpp
+    tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
+    tests/unit/cli/run/host/network_test.cpp
     tests/unit/cli/run/host/report_test.cpp
     tests/unit/cli/run/host/reports_over_tcp_test.cpp
     tests/unit/cli/run/host/supervision_test.cpp

@@ -2,20 +2,26 @@
 # so that it is there soon. It uses nothing but the kernel and the C and C++ libraries.
 set(DTOOL_HOST_SOURCES
   cli/host/serve.cpp
+  cli/hosts/host/ready.cpp
   cli/logs/host/followed_job.cpp
   cli/logs/host/send_log.cpp
   cli/run/host/channel.cpp
+  cli/run/host/check.cpp
   cli/run/host/coordinator.cpp
   cli/run/host/guard.cpp
   cli/run/host/job.cpp
+  cli/run/host/lacks.cpp
   cli/run/host/limits.cpp
   cli/run/host/machine.cpp
+  cli/run/host/network.cpp
   cli/run/host/report.cpp
   cli/run/host/report_link.cpp
   cli/run/host/report_port.cpp
   cli/run/host/session.cpp
   cli/run/host/supervised_session.cpp
   cli/run/host/supervision.cpp
+  cli/run/host/survey.cpp
+  cli/run/host/trial.cpp
   cli/run/host/watch.cpp
   cli/run/host/wire.cpp
   cli/watch/host/log_tail.cpp

@@ -4,7 +4,10 @@
 #include <optional>
 #include <string>
 
+#include "cli/hosts/host/ready.h"
 #include "cli/logs/host/send_log.h"
+#include "cli/run/host/check.h"
+#include "cli/run/host/trial.h"
 #include "cli/watch/host/status.h"
 #include "ssh/host/files.h"
 #include "ssh/host/frames.h"
@@ -27,6 +30,15 @@ int answer(const Frame& frame, int output) {
       return reply(start_job(open<StartRequest>(frame)));
     case Kind::status_request:
       return reply(tell_status(open<StatusRequest>(frame)));
+    case Kind::check_request:
+      return reply(check_host(open<CheckRequest>(frame)));
+    case Kind::ready_request:
+      return reply(ready_host(open<ReadyRequest>(frame)));
+    case Kind::listen_request:
+      return reply(listen_for_trial(open<ListenRequest>(frame)));
+    case Kind::reach_request:
+      reply(tell_clock());
+      return reply(reach_for_trial(open<ReachRequest>(frame)));
     case Kind::log_request:
       return send_log(open<LogRequest>(frame), output);
     default:

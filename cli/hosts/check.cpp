@@ -79,12 +79,11 @@ std::vector<Facts> CheckAction::look(Console& console, ssh::Remote& remote, cons
   const std::vector<Checked> checked = check_hosts(console, remote, needs);
   TrialPlan plan;
   for (std::size_t i = 0; i < checked.size(); ++i)
-    if (checked[i].answers.contains("checked")) plan.hosts.push_back(i);
+    if (checked[i].reply) plan.hosts.push_back(i);
   const Checked& first = checked.front();
-  const bool has_first = first.answers.contains("checked");
   if (address_.empty()) address_ = checked.size() == 1 ? "127.0.0.1" : first.address;
   port_ = first.port;
-  const bool may_listen = has_first && !first.answers.contains("port_taken") && port_ != 0;
+  const bool may_listen = first.reply && !first.reply->is_port_taken && port_ != 0;
   if (may_listen && plan.hosts.size() > 1) plan.address = address_;
   plan.port = port_;
   // Each turn of `width` hosts takes some seconds where nobody is reached.

@@ -7,38 +7,29 @@
 #include <cstdint>
 
 #include "cli/run/environment/program_lacks.h"
-#include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
 
-using ssh::Answers;
-
-constexpr double kKibInGib = 1 << 20;
+constexpr double kGibibyte = 1 << 30;
 constexpr double kLeastDiskGib = 1;
 constexpr double kMostClockOffset = 1;  ///< seconds
-
-std::string answer_of(const Answers& answers, const std::string& name) {
-  return ssh::find_answer(answers, name).value_or("");
-}
-
-std::optional<double> number_of(const Answers& answers, const std::string& name) {
-  const auto value = ssh::find_number<std::uint64_t>(answers, name);
-  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
-}
 
 void add_text(Facts& facts, const std::string& name, const std::string& value) {
   if (!value.empty()) facts.push_back({name, value});
 }
 
-void add_gibibytes(Facts& facts, const std::string& name, std::optional<double> kib) {
-  if (kib)
-    facts.push_back({name, "", Verdict::well, "", Quantity{*kib / kKibInGib, Unit::gibibytes}});
+/// Nothing where the host did not tell.
+void add_bytes(Facts& facts, const std::string& name, std::int64_t bytes) {
+  const Quantity gibibytes{static_cast<double>(bytes) / kGibibyte, Unit::gibibytes};
+  if (bytes > 0) facts.push_back({name, "", Verdict::well, "", gibibytes});
 }
 
-void add_disk(Facts& facts, const std::string& name, std::optional<double> kib) {
-  add_gibibytes(facts, name, kib);
-  if (!kib || *kib / kKibInGib >= kLeastDiskGib) return;
+void add_disk(Facts& facts, const std::string& name, std::int64_t bytes) {
+  const Quantity gibibytes{static_cast<double>(std::max<std::int64_t>(bytes, 0)) / kGibibyte,
+                           Unit::gibibytes};
+  facts.push_back({name, "", Verdict::well, "", gibibytes});
+  if (gibibytes.number >= kLeastDiskGib) return;
   facts.back().verdict = Verdict::warning;
   facts.back().hint = "make room: logs, checkpoints and the code need some";
 }
@@ -55,49 +46,49 @@ bool add_lacks(Facts& facts, const Checked& checked, const std::string& kind) {
 }
 
 /// `2 x NVIDIA H100, 81559 MiB`; several kinds are joined by a plus.
-std::string gpus_of(const Answers& answers) {
+std::string name_gpus(const std::vector<std::string>& gpus) {
   std::map<std::string, int> kinds;
-  const auto [begin, end] = answers.equal_range("gpu");
-  for (auto each = begin; each != end; ++each) ++kinds[each->second];
+  for (const std::string& each : gpus) ++kinds[each];
   std::string text;
   for (const auto& [kind, count] : kinds)
     text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", count, kind);
   return text.empty() ? "none" : text;
 }
 
-void add_machine(Facts& facts, const Checked& checked) {
-  const Answers& answers = checked.answers;
-  if (const auto cores = number_of(answers, "cores"))
-    facts.push_back({"cores", "", Verdict::well, "", Quantity{*cores}});
-  add_gibibytes(facts, "memory", number_of(answers, "memory_kib"));
-  add_gibibytes(facts, "memory free", number_of(answers, "free_memory_kib"));
-  add_disk(facts, "home free", number_of(answers, "free_kib"));
-  add_disk(facts, "code free", number_of(answers, "free_code_kib"));
-  if (const auto fault = ssh::find_answer(answers, "gpu_fault")) {
-    facts.push_back({"GPUs", "nvidia-smi fails: " + *fault, Verdict::warning,
+void add_machine(Facts& facts, const host::Survey& survey) {
+  if (survey.cores > 0) {
+    facts.push_back({"cores", "", Verdict::well, "", Quantity{static_cast<double>(survey.cores)}});
+  }
+  add_bytes(facts, "memory", survey.memory);
+  add_bytes(facts, "memory free", survey.free_memory);
+  add_disk(facts, "home free", survey.free_home);
+  add_disk(facts, "code free", survey.free_code);
+  if (!survey.gpu_fault.empty()) {
+    facts.push_back({"GPUs", "nvidia-smi fails: " + survey.gpu_fault, Verdict::warning,
                      "a driver that was updated without a restart answers so"});
   } else {
-    add_text(facts, "GPUs", gpus_of(answers));
+    add_text(facts, "GPUs", name_gpus(survey.gpus));
   }
-  add_text(facts, "driver", answer_of(answers, "driver"));
+  add_text(facts, "driver", survey.driver);
 }
 
 /// What holds a run's sessions where screen is missing.
-void add_terminal(Facts& facts, const Answers& answers) {
-  if (answers.contains("no_terminal")) {
+void add_terminal(Facts& facts, const host::CheckReply& reply) {
+  if (!reply.lacks.has_terminal) {
     facts.push_back({"terminal",
                      "neither screen nor tmux is there: runs go on without a terminal, and dtool "
                      "attach shows their logs",
-                     Verdict::warning, install_hint(answers, {"tmux"})});
-  } else if (const auto version = ssh::find_answer(answers, "tmux")) {
-    facts.push_back({"terminal", fmt::format("no screen, so {} takes its place", *version)});
+                     Verdict::warning, install_hint(reply.lacks.package_manager, {"tmux"})});
+  } else if (!reply.survey->tmux.empty()) {
+    facts.push_back(
+        {"terminal", fmt::format("no screen, so {} takes its place", reply.survey->tmux)});
   }
 }
 
-void add_surroundings(Facts& facts, const Checked& checked) {
-  if (checked.answers.contains("no_ip")) {
+void add_surroundings(Facts& facts, const Checked& checked, const Needs& needs) {
+  if (needs.machines > 1 && !checked.reply->survey->has_ip) {
     facts.push_back({"programs", "ip is not there, so no interface can be chosen for NCCL and gloo",
-                     Verdict::warning, install_hint(checked.answers, {"ip"})});
+                     Verdict::warning, install_hint(checked.reply->lacks.package_manager, {"ip"})});
   }
   if (checked.logout_kills) {
     facts.push_back({"log-out", "the system ends what you leave running (KillUserProcesses)",
@@ -105,8 +96,7 @@ void add_surroundings(Facts& facts, const Checked& checked) {
   } else {
     facts.push_back({"log-out", "processes go on"});
   }
-  // What comes before the first answer is the log-in shell's.
-  if (checked.result.out.starts_with("dtool-answer ")) return;
+  if (checked.result.log_in_said.empty()) return;
   facts.push_back({"shell's output", "the login shell prints something even without a terminal",
                    Verdict::warning,
                    "dtool leaves it out, but scp and rsync by hand take it for their own: let "
@@ -185,26 +175,27 @@ const char* name_of(Verdict verdict) {
 
 Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine) {
   Facts facts;
-  const Answers& answers = checked.answers;
-  if (!answers.contains("checked")) {
+  if (!checked.reply || !checked.reply->survey) {
     facts.push_back({"log-in", checked.result.error, Verdict::failure, checked.result.hint});
     return facts;
   }
-  facts.push_back({"log-in", fmt::format("as {}, {}", answer_of(answers, "user"),
-                                         answer_of(answers, "shell"))});
-  add_text(facts, "system", answer_of(answers, "system"));
-  for (const char* program : {"bash", "screen", "rsync"})
-    add_text(facts, program, answer_of(answers, program));
-  add_terminal(facts, answers);
+  const host::CheckReply& reply = *checked.reply;
+  const host::Survey& survey = *reply.survey;
+  facts.push_back({"log-in", fmt::format("as {}, {}", survey.user, survey.shell)});
+  add_text(facts, "system", survey.system);
+  add_text(facts, "bash", survey.bash);
+  add_text(facts, "screen", survey.screen);
+  add_text(facts, "rsync", survey.rsync);
+  add_terminal(facts, reply);
   add_lacks(facts, checked, "programs");
   add_lacks(facts, checked, "home");
   if (needs.trainer && !add_lacks(facts, checked, "trainer")) {
-    const std::string version = answer_of(answers, "trainer_version");
+    const std::string& version = reply.trainer_version;
     add_text(facts, "trainer", version.substr(std::min(version.size(), version.find(' ') + 1)));
   }
   add_environment(facts, checked, needs.environment);
-  add_machine(facts, checked);
-  add_surroundings(facts, checked);
+  add_machine(facts, survey);
+  add_surroundings(facts, checked, needs);
   if (machine == 0 && !add_lacks(facts, checked, "port"))
     add_text(facts, "port", fmt::format("{} is free", checked.port));
   add_lacks(facts, checked, "answer");
@@ -217,8 +208,7 @@ Facts facts_of(const ListenerTrial& trial, std::size_t machine) {
   const std::string where = fmt::format("{} port {}", trial.address, trial.port);
   const std::string by = host.interface.empty() ? "" : fmt::format(" by {}", host.interface);
   if (machine == 0 && !trial.fault.empty()) {
-    facts.push_back({"listener", trial.fault,
-                     trial.not_possible ? Verdict::warning : Verdict::failure, trial.hint});
+    facts.push_back({"listener", trial.fault, Verdict::failure, trial.hint});
   } else if (machine == 0 && trial.listened) {
     facts.push_back({"listener", fmt::format("listens on {}{}", where, by)});
   } else if (host.reached) {

@@ -18,14 +18,12 @@
 #include "cli/recorded.h"
 #include "cli/run/check.h"
 #include "cli/run/environment/program_lacks.h"
-#include "cli/scripts.h"
 #include "ssh/fleet.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host_request.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/read_file.h"
+#include "ssh/number.h"
 #include "ssh/quote.h"
-#include "ssh/script.h"
-#include "ssh/scripts.h"
 
 namespace dtool::cli {
 namespace {
@@ -56,7 +54,8 @@ class ConfigAction : public Action {
   bool distribute_public_key_ = false;
   bool follow_ = false;
   bool force_ = false;
-  std::map<std::size_t, std::string> keys_;  ///< per host, what became of the public key
+  std::map<std::size_t, std::string> keys_;     ///< per host, what became of the public key
+  std::map<std::size_t, std::string> running_;  ///< likewise, what still runs: `RUN/MACHINE`
   std::map<std::size_t, killfiles::HostIdentity> identities_;  ///< likewise, of those that answered
 };
 
@@ -94,6 +93,15 @@ std::string read_public_key(std::string file) {
   return line;
 }
 
+/// `RUN/MACHINE`, as a host says it of a set-up script.
+bool is_job(const std::string& text) {
+  constexpr std::string_view kMachine = "/machine";
+  const std::size_t slash = text.find('/');
+  const std::string rest = slash == text.npos ? "" : text.substr(slash);
+  return rest.starts_with(kMachine) && ssh::read_number<int>(rest.substr(kMachine.size())) &&
+         killfiles::is_run_id(text.substr(0, slash));
+}
+
 void ConfigAction::add_options(CLI::App& app) {
   add_host_options(app, hosts_);
   app.add_option("--config_script", script_file_, "the set-up script")->type_name("FILE");
@@ -120,12 +128,12 @@ void ConfigAction::check_flags() const {
 std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Remote& remote,
                                                        const std::string& folder) {
   const std::string key = distribute_public_key_ ? read_public_key(public_key_file_) : "";
-  std::string text(ssh::answer_function());
-  text += fmt::format("public_key={}\nfolder={}\n", ssh::quote(key),
-                      script_file_.empty() ? "''" : ssh::quote_path(folder));
-  text.append(ssh::scripts::kIdentify).append(scripts::kPrograms).append(scripts::kConfigurable);
+  host::ReadyRequest request;
+  request.public_key = key;
+  if (!script_file_.empty()) request.run_folder = folder;
   std::vector<ssh::Task> tasks;
-  for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
+  for (std::size_t i = 0; i < remote.hosts().size(); ++i)
+    tasks.push_back({i, ssh::ask_host(request)});
   ProgressListener progress(console, remote.hosts(), "reached");
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);
@@ -133,21 +141,24 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
   for (std::size_t i = 0; i < results.size(); ++i) {
     ssh::HostResult& result = results[i];
     if (result.failure != ssh::Failure::none) continue;
-    const auto answers = ssh::read_answers(result.out);
-    keys_[i] = ssh::find_answer(answers, "key").value_or("");
-    identities_[i] = identity_of(answers, result);
-    if (!ssh::find_answer(answers, "ready")) {
+    const auto refuse = [&result](std::string error, std::string hint = "") {
       result.failure = ssh::Failure::not_started;
-      result.error = result.exit_code == 127 ? "bash is not installed"
-                                             : "the host cannot be readied: " + words_of(result);
-    } else if (const auto lacks = program_lacks(answers); !lacks.empty() && !script_file_.empty()) {
-      result.failure = ssh::Failure::not_started;
-      result.error = lacks.front().error;
-      result.hint = lacks.front().hint;
-    } else if (ssh::find_answer(answers, "running") && !script_file_.empty()) {
-      result.failure = ssh::Failure::not_started;
-      result.error = "a set-up script is still running there";
-      result.hint = "--force ends it first";
+      result.error = std::move(error);
+      result.hint = std::move(hint);
+    };
+    try {
+      const auto reply = ssh::read_reply<host::ReadyReply>(result);
+      keys_[i] = reply.key;
+      identities_[i] = identity_of(reply.host, result);
+      const std::vector<Lack> lacks = program_lacks(reply.lacks);
+      if (!lacks.empty()) {
+        refuse(lacks.front().error, lacks.front().hint);
+      } else if (!reply.running.empty() && !script_file_.empty()) {
+        refuse("a set-up script is still running there", "--force ends it first");
+        if (is_job(reply.running)) running_[i] = reply.running;
+      }
+    } catch (const host::BadMessage& error) {
+      refuse(fmt::format("the host cannot be readied: {}", error.what()));
     }
   }
   if (force_) end_old(console, remote, results);
@@ -159,13 +170,13 @@ void ConfigAction::end_old(Console& console, ssh::Remote& remote,
                            std::vector<ssh::HostResult>& ready) const {
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < ready.size(); ++i) {
-    const auto answers = ssh::read_answers(ready[i].out);
-    const auto folder = ssh::find_answer(answers, "running");
-    if (!folder) continue;
-    const std::filesystem::path path(*folder);
-    const std::string run_id = path.parent_path().filename();
-    const std::string session = fmt::format("dtool_config_{}", path.filename().string());
-    tasks.push_back({i, ssh::kill_command({run_id, {session}, {*folder}, 5000})});
+    const auto job = running_.find(i);
+    if (job == running_.end()) continue;
+    const std::string run_id = job->second.substr(0, job->second.find('/'));
+    const std::string machine = job->second.substr(run_id.size() + 1);
+    tasks.push_back(
+        {i, ssh::kill_command(
+                {run_id, {"dtool_config_" + machine}, {"~/.dtool/runs/" + job->second}, 5000})});
   }
   ProgressListener progress(console, remote.hosts(), "ended");
   const std::vector<ssh::Task> asked = tasks;

@@ -1,22 +1,25 @@
 #include "cli/run/check.h"
 
 #include <fmt/format.h>
+#include <netdb.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
-#include <map>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "cli/host_output.h"
 #include "cli/jobs.h"
 #include "cli/run/environment/environment_lacks.h"
 #include "cli/run/environment/program_lacks.h"
 #include "cli/scripts.h"
-#include "ssh/number.h"
+#include "ssh/host/words.h"
+#include "ssh/host_request.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
-#include "ssh/scripts.h"
 
 namespace dtool::cli {
 namespace {
@@ -29,37 +32,60 @@ bool is_address(std::string_view text) {
   });
 }
 
-using ssh::Answers;
-
 /// The trainer that was installed or built with this dtool; hosts that share its file system have
 /// it too.
 std::string trainer_beside() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "dtool-trainer";
 }
 
-std::string check_script(const Needs& needs, std::size_t host, const std::string& peer) {
-  std::string text(ssh::answer_function());
-  text += fmt::format("folder={}\ncode={}\n",
-                      needs.run_id.empty() ? "''" : ssh::quote_path(run_folder(needs.run_id)),
-                      needs.code_must_exist ? ssh::quote_path(needs.code_folders[host]) : "''");
-  text += environment_script(needs.environment, {});
+/// Bash that readies the environment and asks what the launcher wants to know; empty where there is
+/// nothing of either. It answers in lines of its own, whatever what it sources prints.
+std::string ready_script(const Needs& needs, std::size_t host) {
+  const std::string asked = host < needs.launcher_checks.size() ? needs.launcher_checks[host] : "";
+  const Environment& environment = needs.environment;
+  const bool is_bare =
+      environment.modules.empty() && environment.activate.empty() && !environment.container;
+  if (is_bare && asked.empty()) return {};
+  std::string text =
+      "exec 5>&1 > /dev/null\n"
+      "answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\" >&5; }\n";
+  text += environment_script(environment, {});
   text += fmt::format("runs_here={}\n", needs.runs_here ? "yes" : "no");
   text += fmt::format("trainer_beside={}\n", needs.trainer ? ssh::quote(trainer_beside()) : "''");
-  text += fmt::format("experiment={}\nmachines={}\n",
-                      ssh::quote(host > 0 ? "" : needs.experiment_toml), needs.machines);
-  text += fmt::format("wants_rsync={}\nwants_session={}\ntries_all={}\npeer={}\n",
-                      needs.rsync ? "yes" : "no", needs.session ? "yes" : "no",
-                      needs.survey == Survey::yes ? "yes" : "no", ssh::quote(peer));
-  const bool is_asked = host < needs.launcher_checks.size() && !needs.launcher_checks[host].empty();
-  text +=
-      fmt::format("check_launcher() {{\n{}\n}}\n", is_asked ? needs.launcher_checks[host] : ":");
-  text += fmt::format("port={}\n", host > 0          ? "''"
-                                   : needs.port == 0 ? "auto"
-                                                     : std::to_string(needs.port));
   text += fmt::format("code_place={}\n", ssh::quote_path(needs.code_folders[host]));
-  text.append(scripts::kPrograms);
-  if (needs.survey == Survey::yes) text.append(scripts::kSurvey);
-  return text.append(ssh::scripts::kIdentify).append(scripts::kFree_port).append(scripts::kCheck);
+  text += fmt::format("check_launcher() {{\n{}\n}}\n", asked.empty() ? ":" : asked);
+  return text.append(scripts::kReady);
+}
+
+/// The numeric form of a host's name, as this machine finds it; empty where it finds none.
+std::string numeric_address(const std::string& name) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(name.c_str(), nullptr, &wanted, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+  std::array<char, NI_MAXHOST> text{};
+  const int code = ::getnameinfo(found->ai_addr, found->ai_addrlen, text.data(), text.size(),
+                                 nullptr, 0, NI_NUMERICHOST);
+  return code == 0 ? text.data() : "";
+}
+
+host::CheckRequest make_request(const Needs& needs, std::size_t host, const std::string& peer) {
+  host::CheckRequest request;
+  request.wants = {needs.rsync, needs.session};
+  request.is_survey = needs.survey == Survey::yes;
+  if (!needs.run_id.empty()) request.run_folder = run_folder(needs.run_id);
+  request.code_folder = needs.code_folders[host];
+  request.code_must_exist = needs.code_must_exist;
+  request.environment = ready_script(needs, host);
+  request.wants_torchrun = needs.environment.torchrun == Torchrun::yes;
+  if (needs.trainer) request.trainer = trainer_beside();
+  request.machines = needs.machines;
+  if (host > 0) return request;
+  request.experiment = needs.experiment_toml;
+  request.port = needs.port;
+  request.peer = peer;
+  return request;
 }
 
 void set_lack(Checked& checked, std::string what, std::string error, std::string hint) {
@@ -75,21 +101,15 @@ void set_lack(Checked& checked, std::string what, std::string error, std::string
   result.hint = std::move(hint);
 }
 
-void judge_home(const Answers& answers, Checked& checked) {
-  if (!answers.contains("home_read_only")) return;
-  set_lack(checked, "home", "nothing can be written into ~/.dtool",
-           "a run keeps its state there: whose is it, and is the disk full or read-only?");
-}
-
-void judge_trainer(const Answers& answers, const Needs& needs, Checked& checked) {
-  checked.trainer = ssh::find_answer(answers, "trainer").value_or("");
+void judge_trainer(const Needs& needs, Checked& checked) {
+  checked.trainer = checked.reply->trainer;
   if (checked.trainer.empty()) {
     set_lack(
         checked, "trainer", "dtool-trainer is not there",
         "install dtool on the host (cmake --install), or put dtool-trainer into its ~/.dtool/bin");
     return;
   }
-  const std::string version = ssh::find_answer(answers, "trainer_version").value_or("");
+  const std::string& version = checked.reply->trainer_version;
   if (version.starts_with("dtool-trainer " DTOOL_VERSION " ") ||
       version == "dtool-trainer " DTOOL_VERSION)
     return;
@@ -107,15 +127,11 @@ void judge_trainer(const Answers& answers, const Needs& needs, Checked& checked)
       "libgloo0)");
 }
 
-/// The number that the host answered; 0 where it said nothing. What is none is a failure of that
-/// host.
-int read_number(const Answers& answers, const std::string& name, int most, Checked& checked) {
-  const auto text = ssh::find_answer(answers, name);
-  if (!text) return 0;
-  const auto value = ssh::read_number<int>(*text);
-  if (value && *value >= 0 && *value <= most) return *value;
+/// A number that the host answered. One that cannot be is a failure of that host.
+int take_number(std::int64_t number, const char* name, int most, Checked& checked) {
+  if (number >= 0 && number <= most) return static_cast<int>(number);
   set_lack(checked, "answer",
-           fmt::format("its answer {}={} is no number from 0 to {}", name, *text, most), "");
+           fmt::format("its answer {}={} is not from 0 to {}", name, number, most), "");
   return 0;
 }
 
@@ -136,55 +152,61 @@ std::string readable_fault(std::string text) {
   return text;
 }
 
-void judge(Checked& checked, const Needs& needs) {
-  ssh::HostResult& result = checked.result;
-  if (result.failure != ssh::Failure::none) return;
-  const Answers& answers = checked.answers = ssh::read_answers(result.out);
-  const auto find = [&answers](const char* name) { return ssh::find_answer(answers, name); };
-  if (!find("checked")) {
-    const bool has_no_bash = result.exit_code == 127;
-    if (result.exit_code == ssh::kBashIsTooOld &&
-        result.err.find(" is too old: ") != result.err.npos) {
-      set_lack(checked, "programs", words_of(result),
-               "the bash that comes first in the log-in's PATH is taken: a newer one may be put "
-               "before it");
-      return;
-    }
-    set_lack(
-        checked, "answer",
-        has_no_bash ? "bash is not there" : "the host cannot be looked at: " + words_of(result),
-        has_no_bash ? "install bash on the host" : "");
-    return;
-  }
-  for (Lack& lack : program_lacks(answers))
-    set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
-  judge_home(answers, checked);
-  for (Lack& lack : environment_lacks(answers))
-    set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
-  if (const auto folder = find("no_code")) {
-    set_lack(checked, "code",
-             fmt::format("there is no folder {}, and --no_sync sends none", *folder), "");
-  }
-  if (needs.trainer) judge_trainer(answers, needs, checked);
-  if (const auto error = find("launcher_lack"))
-    set_lack(checked, "launcher", *error, find("launcher_hint").value_or(""));
-  checked.experiment_fault = readable_fault(find("bad_experiment").value_or(""));
-  if (const auto port = find("port_taken")) {
-    set_lack(checked, "port", fmt::format("something listens on port {} already", *port),
+void judge_listener(const Needs& needs, Checked& checked) {
+  const host::CheckReply& reply = *checked.reply;
+  if (reply.is_port_taken) {
+    set_lack(checked, "port", fmt::format("something listens on port {} already", needs.port),
              "--distributed_ip_and_port auto takes a free one");
   }
-  checked.gpus = read_number(answers, "gpus", 1024, checked);
-  checked.address = find("address").value_or("");
+  checked.address = reply.address;
   if (!is_address(checked.address)) {
-    set_lack(checked, "address", "the host's answer cannot be read: its address is none", "");
+    set_lack(checked, "address", "its answer cannot be read: its address is not one", "");
     checked.address.clear();
   }
-  const int port = read_number(answers, "port", 65535, checked);
-  checked.port = port == 0 ? needs.port : static_cast<std::uint16_t>(port);
-  checked.coordinator_port =
-      static_cast<std::uint16_t>(read_number(answers, "coordinator_port", 65535, checked));
-  checked.logout_kills = find("logout_kills").has_value();
-  checked.identity = identity_of(answers, result);
+  checked.port = static_cast<std::uint16_t>(take_number(reply.port, "port", 65535, checked));
+  checked.coordinator_port = static_cast<std::uint16_t>(
+      take_number(reply.coordinator_port, "coordinator_port", 65535, checked));
+}
+
+void judge(Checked& checked, const Needs& needs) {
+  const ssh::HostResult& result = checked.result;
+  if (result.failure != ssh::Failure::none) return;
+  try {
+    checked.reply = ssh::read_reply<host::CheckReply>(result);
+  } catch (const host::BadMessage& error) {
+    set_lack(checked, "answer", fmt::format("the host cannot be looked at: {}", error.what()), "");
+    return;
+  }
+  const host::CheckReply& reply = *checked.reply;
+  for (auto& [name, value] : host::read_pairs(reply.environment))
+    checked.environment.emplace(std::move(name), std::move(value));
+  for (Lack& lack : program_lacks(reply.lacks))
+    set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
+  if (reply.is_home_read_only) {
+    set_lack(checked, "home", "nothing can be written into ~/.dtool",
+             "a run keeps its state there: whose is it, and is the disk full or read-only?");
+  }
+  for (Lack& lack : environment_lacks(checked.environment, reply.lacks.package_manager))
+    set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
+  if (reply.lacks_torchrun) {
+    set_lack(checked, "torchrun", "--torchrun: neither torchrun nor a Python with torch is there",
+             "--env_activate_path, --modules or --container leads to one");
+  }
+  if (!reply.missing_code.empty()) {
+    set_lack(checked, "code",
+             fmt::format("there is no folder {}, and --no_sync sends none", reply.missing_code),
+             "");
+  }
+  if (needs.trainer && reply.is_environment_ready) judge_trainer(needs, checked);
+  if (const auto error = ssh::find_answer(checked.environment, "launcher_lack")) {
+    set_lack(checked, "launcher", *error,
+             ssh::find_answer(checked.environment, "launcher_hint").value_or(""));
+  }
+  checked.experiment_fault = readable_fault(reply.experiment_fault);
+  checked.gpus = take_number(reply.gpus, "gpus", 1024, checked);
+  judge_listener(needs, checked);
+  checked.logout_kills = reply.logout_kills;
+  checked.identity = identity_of(reply.host, result);
 }
 
 /// What the hosts of one call of check_hosts answer, and where they go on.
@@ -244,28 +266,22 @@ class Checking : public ProgressListener {
 
 }  // namespace
 
-killfiles::HostIdentity identity_of(const Answers& answers, const ssh::HostResult& result) {
-  const std::string line = ssh::find_answer(answers, "host").value_or("");
+killfiles::HostIdentity identity_of(const std::string& line, const ssh::HostResult& result) {
   killfiles::HostIdentity identity =
       killfiles::parse_identity(line).value_or(killfiles::HostIdentity());
   if (identity.is_known()) identity.host_key = result.host_key;
   return identity;
 }
 
-std::string words_of(const ssh::HostResult& result) {
-  std::string words = result.err.empty() ? result.out : result.err;
-  words.erase(words.find_last_not_of(" \r\n") + 1);
-  return words.empty() ? fmt::format("exit code {}", result.exit_code) : words;
-}
-
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs,
                                  tree_sync::Pushing* push) {
   const auto& hosts = remote.hosts();
   // A local machine 0 finds out by which of its addresses it reaches the next machine.
-  const std::string peer = hosts.size() > 1 ? hosts[1].name : "";
+  const bool asks_peer = hosts.size() > 1 && hosts[0].is_local && !hosts[1].is_local;
+  const std::string peer = asks_peer ? numeric_address(hosts[1].name) : "";
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < hosts.size(); ++i)
-    tasks.push_back({i, ssh::bash(check_script(needs, i, peer))});
+    tasks.push_back({i, ssh::ask_host(make_request(needs, i, peer))});
   Checking checking(console, hosts, needs, push);
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);

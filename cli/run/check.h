@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/console.h"
 #include "cli/run/environment/environment.h"
 #include "killfiles/host_identity.h"
+#include "ssh/host/protocol.h"
 #include "ssh/remote.h"
 #include "ssh/script.h"
 #include "sync/push.h"
@@ -32,8 +34,8 @@ struct Needs {
   bool rsync = false;
   std::uint16_t port = 0;  ///< on machine 0; 0: any that is free
   Survey survey = Survey::no;
-  /// What the launcher asks of each host: bash that says what is lacking with `lack_of ERROR HINT`;
-  /// empty: nothing.
+  /// What the launcher asks of each host: bash that says what is lacking with `lack_of ERROR HINT`
+  /// (environment/scripts/ready.sh); empty: nothing.
   std::vector<std::string> launcher_checks;
 };
 
@@ -49,7 +51,8 @@ struct Lack {
 struct Checked {
   ssh::HostResult result;   ///< a lack is a failure, with how to mend it
   std::vector<Lack> lacks;  ///< the same, one by one; none where the host did not answer
-  ssh::Answers answers;     ///< all that it said, by name
+  std::optional<host::CheckReply> reply;  ///< nothing: it cannot be read
+  ssh::Answers environment;               ///< what its environment's script answered
   int gpus = 0;
   std::string experiment_fault;  ///< what machine 0's trainer says of the experiment; empty: well
   std::string trainer;           ///< path of the bundled trainer there
@@ -65,11 +68,8 @@ struct Checked {
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs,
                                  tree_sync::Pushing* push = nullptr);
 
-/// Who the host is, by its answer `host` and the key of its server; unknown where it did not say.
-killfiles::HostIdentity identity_of(const ssh::Answers& answers, const ssh::HostResult& result);
-
-/// What a host said that did not answer a script: its complaint, else its output (nologin's), else
-/// its exit code.
-std::string words_of(const ssh::HostResult& result);
+/// Who the host is, by its own words (ssh/host/identity.h) and the key of its server; unknown where
+/// it did not say.
+killfiles::HostIdentity identity_of(const std::string& line, const ssh::HostResult& result);
 
 }  // namespace dtool::cli

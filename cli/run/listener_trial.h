@@ -29,7 +29,6 @@ struct ListenerTrial {
   bool listened = false;
   std::string fault;  ///< why machine 0 did not listen, where it should have
   std::string hint;
-  bool not_possible = false;  ///< for lack of a program that listens: nothing speaks against a run
   std::vector<TrialOfHost> hosts;  ///< one a host of the remote
 };
 

@@ -78,6 +78,9 @@ class Gate {
 
   bool is_open() const { return is_open_; }
 
+  /// What came before the greeting; all, where there was none.
+  std::string noise() const { return held_.substr(0, held_.find(host::kGreeting)); }
+
   /// The system and processor of a host that lacks the program, `Linux x86_64`; or empty.
   std::string missing_on() const {
     const std::size_t at = held_.rfind(kMissing);
@@ -127,7 +130,7 @@ std::string host_program_line() {
 
 asio::awaitable<int> run_host_program(Connection& connection,
                                       std::function<CommandStreams()> open_streams,
-                                      Deadline deadline) {
+                                      std::string& log_in_said, Deadline deadline) {
   std::string missing_on;
   for (int tries = 0; tries < 2; ++tries) {
     CommandStreams streams = open_streams();
@@ -140,10 +143,13 @@ asio::awaitable<int> run_host_program(Connection& connection,
         co_await connection.execute(std::move(line), std::move(streams), deadline);
     missing_on = gate.missing_on();
     if (missing_on.empty() || exit_code != kHostProgramMissing) {
+      log_in_said = gate.noise();
       if (gate.is_open()) co_return exit_code;
+      const std::string said = printable_start(log_in_said, 200);
       throw HostError(Failure::host_program,
-                      fmt::format("dtool-host did not begin (exit code {})", exit_code),
-                      "is there a POSIX shell, sh, on it?");
+                      fmt::format("dtool-host did not begin (exit code {}){}{}", exit_code,
+                                  said.empty() ? "" : ": ", said),
+                      said.empty() ? "is there a POSIX shell, sh, on it?" : "");
     }
     if (tries == 0) co_await bring(connection, missing_on, deadline);
   }

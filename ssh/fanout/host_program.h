@@ -22,9 +22,10 @@ std::string host_program_line();
 inline constexpr int kHostProgramMissing = 75;
 
 /// Makes the connection run host_program_line(), whose streams are the command's: `open_streams`
-/// gives them, once for each try. Throws HostError.
+/// gives them, once for each try. `log_in_said`: what came before the program spoke. Throws
+/// HostError.
 asio::awaitable<int> run_host_program(Connection& connection,
                                       std::function<CommandStreams()> open_streams,
-                                      Deadline deadline);
+                                      std::string& log_in_said, Deadline deadline);
 
 }  // namespace dtool::ssh

@@ -6,10 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <ctime>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "ssh/host/files.h"
@@ -81,6 +84,23 @@ std::vector<char*> as_pointers(const std::vector<std::string>& arguments) {
 
 int to_exit_code(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::string find_program(const std::string& name) {
+  const auto is_runnable = [](const std::string& file) {
+    return !is_folder(file) && ::access(file.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != name.npos) return is_runnable(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    const std::string folder(rest.substr(0, end));
+    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    if (is_runnable(file)) return file;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return {};
 }
 
 ChildResult run_program(const std::vector<std::string>& arguments,

@@ -17,6 +17,12 @@ std::vector<char*> as_pointers(const std::vector<std::string>& arguments);
 /// The exit code in what waitpid gives; 128 + signal where a signal ended the process.
 int to_exit_code(int status);
 
+/// The file of a program that stands in PATH; empty: there is none. A name with a slash is a file.
+std::string find_program(const std::string& name);
+inline bool is_program(const std::string& name) {
+  return !find_program(name).empty();
+}
+
 struct ChildResult {
   bool is_missing = false;  ///< there is no such program
   bool timed_out = false;   ///< it was ended by KILL

@@ -1,5 +1,6 @@
 #include "ssh/host/files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -109,6 +111,16 @@ bool make_folders(const std::string& path) {
 bool exists(const std::string& path) {
   struct stat found;
   return ::lstat(path.c_str(), &found) == 0;
+}
+
+std::vector<std::string> list_folder(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(::opendir(path.c_str()), ::closedir);
+  std::vector<std::string> names;
+  while (const dirent* each = opened == nullptr ? nullptr : ::readdir(opened.get())) {
+    const std::string_view name = each->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
 }
 
 std::string expand_home(const std::string& path) {

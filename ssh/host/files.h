@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dtool::host {
 
@@ -49,6 +50,9 @@ bool is_folder(const std::string& path);
 bool make_folder(const std::string& path);
 /// The same with all folders above it.
 bool make_folders(const std::string& path);
+
+/// The names in a folder but `.` and `..`, in no order; none where it cannot be read.
+std::vector<std::string> list_folder(const std::string& path);
 
 /// `~/…` with the home folder ($HOME) in place of `~`.
 std::string expand_home(const std::string& path);

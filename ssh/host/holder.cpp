@@ -7,25 +7,12 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <string_view>
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 
 namespace dtool::host {
 namespace {
-
-bool is_installed(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    const std::string file = std::string(rest.substr(0, end)) + "/" + program;
-    if (::access(file.c_str(), X_OK) == 0) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
-}
 
 /// This very program, which is the one that the job goes on with.
 std::string own_path() {
@@ -76,8 +63,8 @@ std::string name_of(Holder holder) {
 }
 
 Holder choose_holder() {
-  if (is_installed("screen")) return Holder::screen;
-  return is_installed("tmux") ? Holder::tmux : Holder::none;
+  if (is_program("screen")) return Holder::screen;
+  return is_program("tmux") ? Holder::tmux : Holder::none;
 }
 
 std::string hold_session(Holder holder, const std::string& session, const std::string& state,

@@ -25,6 +25,15 @@ enum class Kind : std::uint16_t {
   log_break = 11,
   log_end = 12,
   still_here = 13,
+  check_request = 14,
+  check_reply = 15,
+  ready_request = 16,
+  ready_reply = 17,
+  listen_request = 18,
+  listen_reply = 19,
+  reach_request = 20,
+  clock = 21,
+  reach_reply = 22,
 };
 
 /// The largest body that a frame of that kind may have, in bytes; 0: there is no such kind.
@@ -39,13 +48,22 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::log_break:
     case Kind::log_end:
     case Kind::still_here:
+    case Kind::ready_request:
+    case Kind::ready_reply:
+    case Kind::listen_request:
+    case Kind::listen_reply:
+    case Kind::reach_request:
+    case Kind::clock:
+    case Kind::reach_reply:
       return kSentences;
     case Kind::log_bytes:
     case Kind::kill_request:
     case Kind::kill_reply:
+    case Kind::check_reply:
       return 4 * kMebibyte;
     case Kind::start_request:
     case Kind::status_request:
+    case Kind::check_request:
       return 16 * kMebibyte;
     case Kind::status_reply:
       return 64 * kMebibyte;
@@ -240,6 +258,171 @@ struct StillHere {
   static constexpr Kind kKind = Kind::still_here;
 
   void fields(auto visit) { visit(); }
+};
+
+/// Which programs a host has to have beside the shell.
+struct Wants {
+  bool rsync = false;
+  bool session = true;  ///< screen or tmux: work goes on there after the log-in
+
+  void fields(auto visit) { visit(rsync, session); }
+};
+
+/// What a host lacks.
+struct ProgramLacks {
+  std::vector<std::string> programs;  ///< that are not there
+  std::string old_bash;               ///< the version of a bash that is too old; or empty
+  std::string screen_fault;           ///< what a screen that does not work says; or empty
+  std::string lock_fault;             ///< `FOLDER: why` no file can be locked there; or empty
+  bool has_terminal = true;           ///< screen or tmux is there, or neither is wanted
+  std::string package_manager;        ///< `apt-get`; empty where nothing is lacking
+
+  void fields(auto visit) {
+    visit(programs, old_bash, screen_fault, lock_fault, has_terminal, package_manager);
+  }
+};
+
+/// Look whether this host can run a machine's part of a run. Paths may begin with `~/`.
+struct CheckRequest {
+  static constexpr Kind kKind = Kind::check_request;
+  Wants wants;
+  bool is_survey = false;        ///< also tell what no run needs to know: versions, memory, disks
+  std::string run_folder;        ///< is made; empty: none
+  std::string code_folder;       ///< where the code will be
+  bool code_must_exist = false;  ///< it is not going to be sent
+  std::string environment;       ///< bash that readies the environment and answers what it finds
+  bool wants_torchrun = false;
+  std::string trainer;     ///< the launcher's own, tried first; empty: none is wanted
+  std::string experiment;  ///< for the trainer to check; empty: none
+  std::int64_t machines = 1;
+  std::optional<std::int64_t> port;  ///< to look at; 0: find a free one; nothing: does not listen
+  std::string peer;                  ///< an address of another machine, numeric; or empty
+
+  void fields(auto visit) {
+    visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
+          trainer, experiment, machines, port, peer);
+  }
+};
+
+/// What no run needs to know of a host, and its user does. Sizes are in bytes.
+struct Survey {
+  std::string user;
+  std::string shell;
+  std::string system;  ///< `Debian GNU/Linux 12 (bookworm), x86_64`
+  std::string bash;    ///< versions; empty where the program is missing
+  std::string screen;
+  std::string tmux;  ///< only where it takes the place of screen
+  std::string rsync;
+  bool has_ip = true;  ///< the program that names interfaces
+  std::int64_t cores = 0;
+  std::int64_t memory = 0;
+  std::int64_t free_memory = 0;
+  std::int64_t free_code = 0;  ///< on the disk where the code will be
+  std::int64_t free_home = 0;
+  std::vector<std::string> gpus;  ///< `NAME, MEMORY` each
+  std::string driver;
+  std::string gpu_fault;  ///< what nvidia-smi says where it fails
+
+  void fields(auto visit) {
+    visit(user, shell, system, bash, screen, tmux, rsync, has_ip, cores, memory, free_memory,
+          free_code, free_home, gpus, driver, gpu_fault);
+  }
+};
+
+struct CheckReply {
+  static constexpr Kind kKind = Kind::check_reply;
+  std::string host;  ///< as identify_host() says it
+  ProgramLacks lacks;
+  bool is_home_read_only = false;  ///< nothing can be written into ~/.dtool
+  std::string missing_code;        ///< the code folder that should be there; or empty
+  bool lacks_torchrun = false;
+  std::string environment;            ///< `NAME=VALUE` lines that the request's bash answered
+  bool is_environment_ready = false;  ///< that came to its end
+  std::string trainer;                ///< its path; or empty
+  std::string trainer_version;        ///< its first line
+  std::string experiment_fault;       ///< what the trainer says of the experiment; or empty
+  std::int64_t gpus = 0;
+  bool is_port_taken = false;
+  std::int64_t port = 0;              ///< that is free; 0: none was looked for
+  std::int64_t coordinator_port = 0;  ///< another one
+  std::string address;                ///< by which others reach this machine; or empty
+  bool logout_kills = false;          ///< the system ends what a user leaves running at log-out
+  std::optional<Survey> survey;
+
+  void fields(auto visit) {
+    visit(host, lacks, is_home_read_only, missing_code, lacks_torchrun, environment,
+          is_environment_ready, trainer, trainer_version, experiment_fault, gpus, is_port_taken,
+          port, coordinator_port, address, logout_kills, survey);
+  }
+};
+
+/// Ready this host for a set-up script. Paths may begin with `~/`.
+struct ReadyRequest {
+  static constexpr Kind kKind = Kind::ready_request;
+  std::string run_folder;  ///< is made; empty: no script will be run
+  std::string public_key;  ///< a line for authorized_keys; or empty
+
+  void fields(auto visit) { visit(run_folder, public_key); }
+};
+
+struct ReadyReply {
+  static constexpr Kind kKind = Kind::ready_reply;
+  std::string host;  ///< as identify_host() says it
+  ProgramLacks lacks;
+  std::string running;  ///< `RUN/MACHINE` of a set-up script that still runs; or empty
+  std::string key;      ///< what became of the key: `added`, `present`; empty: none was given
+
+  void fields(auto visit) { visit(host, lacks, running, key); }
+};
+
+/// Listen for a while where rank 0 will, as machine 0's session does.
+struct ListenRequest {
+  static constexpr Kind kKind = Kind::listen_request;
+  std::string address;  ///< of this machine, to name its interface
+  std::int64_t port = 0;
+  std::string token;  ///< who connects has to know it, and so has who listens
+  std::int64_t machines = 1;
+  std::int64_t seconds = 0;  ///< then it ends by itself
+
+  void fields(auto visit) { visit(address, port, token, machines, seconds); }
+};
+
+struct ListenReply {
+  static constexpr Kind kKind = Kind::listen_reply;
+  std::int64_t pid = 0;   ///< what listens, for who ends it earlier; 0: nothing does
+  std::string fault;      ///< why
+  std::string interface;  ///< that has the address; or empty
+
+  void fields(auto visit) { visit(pid, fault, interface); }
+};
+
+/// Tell the clock, and try whether a ListenRequest's listener is reached. The reply is a HostClock,
+/// then a ReachReply.
+struct ReachRequest {
+  static constexpr Kind kKind = Kind::reach_request;
+  std::string address;  ///< empty: the clock alone
+  std::int64_t port = 0;
+  std::string token;
+  std::int64_t place = 0;       ///< of this machine
+  std::int64_t timeout_ms = 0;  ///< to wait for the answer
+
+  void fields(auto visit) { visit(address, port, token, place, timeout_ms); }
+};
+
+struct HostClock {
+  static constexpr Kind kKind = Kind::clock;
+  std::int64_t nanoseconds = 0;  ///< since 1970
+
+  void fields(auto visit) { visit(nanoseconds); }
+};
+
+struct ReachReply {
+  static constexpr Kind kKind = Kind::reach_reply;
+  bool is_reached = false;
+  std::string fault;      ///< why not; or empty
+  std::string interface;  ///< by which it goes; or empty
+
+  void fields(auto visit) { visit(is_reached, fault, interface); }
 };
 
 }  // namespace dtool::host

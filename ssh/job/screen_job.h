@@ -40,7 +40,7 @@ struct ScreenJob {
       {};  ///< name and content, into the state folder first
   Beginning beginning = Beginning::assumed;
   std::string host = {};   ///< the only host to start on, in the words of
-                           ///< ssh/job/scripts/identify.sh; written to the file `host`; empty: any
+                           ///< ssh/host/identity.h; written to the file `host`; empty: any
   std::string begin = {};  ///< defines `begin` for start.sh; empty: a screen session
 };
 

@@ -21,7 +21,7 @@ for host in 1 2 3 4; do trainer "$host" "$version (LibTorch 1.13.0)"; done
 
 check() { timeout 60 "$DTOOL" check --runs_on "$DTOOL_LAB_HOSTS" "$@"; }
 fact() { json "[str(f['value']) + ' ' + f['verdict'] for f in d['hosts'][$1]['facts'] if f['name'] == '$2'][0]"; }
-nothing_listens() { expect_equal '' "$(on 1 pgrep -f 'dtool-[0-9a-f]{16}' || true)"; }
+nothing_listens() { expect_equal '' "$(on 1 pgrep -f dtool-host || true)"; }
 
 # All alike: one line each, one connection a host, nothing left
 expect_exit 0 check --json
@@ -43,11 +43,10 @@ expect_output "^log-in +as root, /bin/bash$"
 expect_output "^trainer +$version \(LibTorch 1\.13\.0\)$"
 expect_no_output '^ *[a-z-]* +[!x] .*(reach|trainer|rsync)'
 
-# The odd ones out: no rsync; another rsync and a clock that is 90 s ahead; packets to the listener that vanish
+# The odd ones out: no rsync; another rsync; packets to the listener that vanish
 fault hide h2 rsync
 mkdir "$(root 3)/bin"
 printf '#!/bin/sh\necho "rsync  version 2.6.9  protocol version 29"\n' >"$(root 3)/bin/rsync"
-printf "#!/bin/sh\nexec /bin/date -d '90 seconds' \"\$@\"\n" >"$(root 3)/bin/date"
 chmod +x "$(root 3)"/bin/*
 # shellcheck disable=SC2016
 echo 'PATH=/root/bin:$PATH' >"$(root 3)/.bashrc"
@@ -57,7 +56,6 @@ expect_output "^programs +x rsync is not there +${address[1]}$"
 expect_output "hint: on Debian: dtool command --command 'sudo apt-get install -y rsync' --runs_on ${address[1]}$"
 expect_output "^ +! 2\.6\.9 +${address[2]}$"
 expect_output "^ +hint: most of the others have "
-expect_output "^ +! \+(89|9[0-5])\.[0-9]+ s from the launcher.s, measured to [0-9.]+ s +${address[2]}$"
 expect_output "^ +x does not reach ${address[0]} port [0-9]+ by eth0: no answer +${address[3]}$"
 expect_output '^ +hint: a firewall on the way'
 expect_error '^dtool: 2 of 4 hosts lack something for a run: .*\[2,4\]$'
@@ -70,7 +68,7 @@ expect_exit 1 check
 expect_output "x does not reach .*: no route to host +${address[3]}$"
 on 4 ip route del unreachable "${address[0]}/32"
 
-# Warnings alone: the clock, and a system that ends what users leave running
+# Warnings alone: a system that ends what users leave running
 fault unhide h2 rsync
 rm "$(root 3)/bin/rsync"
 on 2 mount -t tmpfs none /etc/systemd
@@ -78,7 +76,7 @@ on 2 sh -c 'printf "[Login]\nKillUserProcesses=yes\n" >/etc/systemd/logind.conf'
 expect_exit 0 check
 expect_output "! the system ends what you leave running \(KillUserProcesses\) +${address[1]}$"
 expect_output '^ +hint: .*loginctl enable-linger$'
-expect_error '^fit for a run, with [2-9] warnings$'
+expect_error '^fit for a run, with 1 warning$'
 on 2 umount /etc/systemd
 rm "$(root 3)/.bashrc"
 
@@ -102,16 +100,6 @@ expect_no_output 'reaches|does not reach'
 rm "$(root 4)/.bashrc"
 expect_exit 0 check --no_trainer
 expect_no_output '^trainer'
-
-# What listens where there is no perl, and where there is no python3 either
-fault hide h1 perl
-expect_exit 0 check --no_trainer
-expect_output "^listener +reaches ${address[0]} port"
-fault hide h1 python3
-expect_exit 0 check --no_trainer
-expect_output "! not tried: neither perl nor python3 is there to listen with +${address[0]}$"
-fault unhide h1 perl
-fault unhide h1 python3
 
 # Hosts that cannot be logged in to; the others are told all the same
 fault forget h3

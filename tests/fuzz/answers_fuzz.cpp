@@ -150,31 +150,22 @@ TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {
 }
 
 TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
-  fuzz::Mutator mutator(
-      {answers({{"home", "/root"},
-                {"gpus", "2"},
-                {"port", "20123"},
-                {"coordinator_port", "20124"},
-                {"address", "10.0.0.1"},
-                {"trainer", "/usr/bin/dtool-trainer"},
-                {"trainer_version", "0.1.0"},
-                {"checked", "yes"}}),
-       answers({{"lack", "screen"},
-                {"unfit", "tail --pid"},
-                {"package_manager", "dnf"},
-                {"no_code", "~/code"},
-                {"port_taken", "22"},
-                {"checked", "yes"}}),
-       answers({{"bad_experiment", "dtool-trainer: experiment:3:1: what hint: so"},
-                {"launcher_lack", "no srun"},
-                {"launcher_hint", "load slurm"},
-                {"cores", "16"},
-                {"memory_kib", "1000000"},
-                {"free_kib", "10"},
-                {"gpu", "NVIDIA H100, 81559 MiB"},
-                {"driver", "535"},
-                {"checked", "yes"}})},
-      kTokens);
+  host::CheckReply good;
+  good.gpus = 2;
+  good.port = 20123;
+  good.coordinator_port = 20124;
+  good.address = "10.0.0.1";
+  good.trainer = "/usr/bin/dtool-trainer";
+  good.trainer_version = "dtool-trainer " DTOOL_VERSION;
+  good.is_environment_ready = true;
+  good.survey.emplace().gpus = {"NVIDIA H100, 81559 MiB"};
+  host::CheckReply bad = good;
+  bad.lacks = {{"screen", "$(id)"}, "4.2", "no sockets", "/root: no locks", false, "dnf"};
+  bad.missing_code = "~/code";
+  bad.is_port_taken = true;
+  bad.experiment_fault = "dtool-trainer: experiment:3:1: what hint: so";
+  bad.environment = "launcher_lack=no srun\nlauncher_hint=load slurm\nbad_activate=oh\n";
+  fuzz::Mutator mutator({host::to_frame(good), host::to_frame(bad)}, kTokens);
   cli::Needs needs;
   needs.run_id = "x_1";
   needs.code_folders = {"~/code"};
@@ -201,14 +192,14 @@ TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
 }
 
 TEST(AnswersFuzz, ATrialOfAListenerBelievesNoHostMoreThanItsWord) {
-  fuzz::Mutator first(
-      {answers({{"interface", "eth0"}, {"listener", "4711"}}),
-       answers({{"fault", "Address already in use"}}), answers({{"no_tool", "yes"}})},
-      kTokens);
-  fuzz::Mutator second(
-      {answers({{"clock", "1795390571.5"}, {"interface", "eth0"}, {"reached", "yes"}}),
-       answers({{"clock", "0"}, {"fault", "no answer"}})},
-      kTokens);
+  fuzz::Mutator first({host::to_frame(host::ListenReply{4711, "", "eth0"}),
+                       host::to_frame(host::ListenReply{0, "Address already in use", ""})},
+                      kTokens);
+  fuzz::Mutator second({host::to_frame(host::HostClock{1'795'390'571'500'000'000}) +
+                            host::to_frame(host::ReachReply{true, "", "eth0"}),
+                        host::to_frame(host::HostClock{0}) +
+                            host::to_frame(host::ReachReply{false, "no answer", ""})},
+                       kTokens);
   cli::TrialPlan plan;
   plan.address = "10.0.0.1";
   plan.port = 20123;

@@ -1,11 +1,10 @@
-// What listens on hosts (the relay of a push, the trial of a listener), as it is there with Perl
+// What listens on hosts (the relay of a push), as it is there with Perl
 // and with Python, and what strangers and machines that have gone wrong say to it: who is not of
 // the run is told nothing, and nobody keeps it from the others.
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "cli/scripts.h"
 #include "ssh/scripts.h"
 #include "sync/scripts.h"
 #include "tests/fuzz/mutate.h"
@@ -51,18 +50,6 @@ const std::vector<std::string> kTokens = {" ",
                                           "__import__('os').system('touch canary')",
                                           kZeros,
                                           std::string(4096, 'x')};
-
-std::uint16_t free_port() {
-  const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  bind(made, reinterpret_cast<sockaddr*>(&address), size);
-  getsockname(made, reinterpret_cast<sockaddr*>(&address), &size);
-  close(made);
-  return ntohs(address.sin_port);
-}
 
 /// The parameter is what runs it: perl or python3.
 class ListenersFuzz : public testing::TestWithParam<std::string> {
@@ -146,35 +133,6 @@ TEST_P(ListenersFuzz, TheRelayHandsItsPackageToNobodyElse) {
   }
   EXPECT_GT(refused, 100);
   expect_clean(*server, 0);
-}
-
-TEST_P(ListenersFuzz, TheTrialOfAListenerTellsItsWordToNobodyElse) {
-  const std::string file = program(cli::scripts::kAnswer_perl, cli::scripts::kAnswer_python);
-  const std::uint16_t port = free_port();
-  fuzz::Program server({GetParam(), file, std::to_string(port), "127.0.0.1"}, folder_.path());
-  server.say(kToken + " " + kZeros + "\n");
-  ASSERT_EQ(server.hear(seconds(30)), std::vector<std::string>{"listens"})
-      << folder_.read("errors");
-  fuzz::Mutator lines({kToken + "\n", kToken, kToken + "\r\n", kToken + " " + kZeros + "\n"},
-                      kTokens);
-  int refused = 0;
-  for (int i = 0; i < fuzz::rounds(300); ++i) {
-    const std::string line = lines.next();
-    const bool knows_word = line == kToken + "\n";
-    refused += knows_word ? 0 : 1;
-    const std::string heard = say(port, line);
-    // What follows the word may have come when it was answered.
-    if (knows_word || !line.starts_with(kToken + "\n") || heard.empty()) {
-      EXPECT_EQ(heard, knows_word ? kZeros + "\n" : "") << line;
-    }
-    if (i % 50 == 0) {
-      EXPECT_EQ(say(port, kToken + "\n"), kZeros + "\n");
-    }
-  }
-  EXPECT_GT(refused, 100);
-  EXPECT_TRUE(server.runs());
-  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "canary"));
-  EXPECT_EQ(folder_.read("errors"), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(With, ListenersFuzz, testing::Values("perl", "python3"),

@@ -87,6 +87,14 @@ struct FakeRemote : ssh::Remote {
     return "";
   }
 
+  /// The command line, likewise.
+  std::string line_of(std::size_t host, std::size_t round = 0) const {
+    for (const ssh::Task& task : rounds.at(round)) {
+      if (task.host == host) return std::get<ssh::Command>(task.step).line;
+    }
+    return "";
+  }
+
   std::vector<ssh::Host> names;
   std::map<std::size_t, ssh::HostResult> answers;  ///< a host that is not here says nothing, well
   std::optional<std::size_t> interrupt_before;     ///< SIGINT comes before this host's turn

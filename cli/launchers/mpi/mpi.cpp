@@ -169,12 +169,12 @@ void MpiLauncher::add_needs(const RunPlan& plan, Needs& needs) const {
 
 bool MpiLauncher::complete(Console& console, const RunFlags& flags, const Targets& targets,
                            const std::vector<Checked>& checked, RunPlan& plan) const {
-  const auto [begin, end] = checked.front().answers.equal_range("mpi_network");
+  const auto [begin, end] = checked.front().environment.equal_range("mpi_network");
   for (auto each = begin; each != end; ++each) plan.networks.push_back(each->second);
   // Behind a jump host or a translated address, nobody can say from here which network it is.
   if (std::ranges::find(plan.networks, "unknown") != plan.networks.end()) plan.networks.clear();
   // A `local` that knows the others by its SSH configuration alone has learnt from them who it is.
-  const auto address = ssh::find_answer(checked.front().answers, "mpi_address");
+  const auto address = ssh::find_answer(checked.front().environment, "mpi_address");
   if (address && plan.listener.empty() && targets.hosts.front().is_local) plan.listener = *address;
   place_coordinator(checked, plan);
   complete_from_hosts(flags, targets, checked, plan);

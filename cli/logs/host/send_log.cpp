@@ -1,6 +1,5 @@
 #include "cli/logs/host/send_log.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -82,9 +81,7 @@ std::optional<std::string> find_earlier(const std::string& log, const LogRequest
   if (size <= 0) return std::nullopt;
   const std::string path(target.data(), static_cast<std::size_t>(size));
   const std::string name = path.substr(path.rfind('/') + 1);
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(folder_of(path).c_str()), ::closedir);
-  while (const dirent* entry = folder != nullptr ? ::readdir(folder.get()) : nullptr) {
-    const std::string each = entry->d_name;
+  for (const std::string& each : list_folder(folder_of(path))) {
     if (each.size() <= name.size() || each.compare(0, name.size(), name) != 0) continue;
     const std::string file = folder_of(path) + "/" + each;
     const Descriptor other = open_file(file);

@@ -63,7 +63,7 @@ const char* name_of(ContainerEngine engine);
 /// paths that are in the current folder.
 Environment without_sent(Environment environment);
 
-/// The variables that environment.sh and check.sh want, `exported` being the names of the run's
+/// The variables that environment.sh and ready.sh want, `exported` being the names of the run's
 /// own, and the functions that these use.
 std::string environment_script(const Environment& environment,
                                const std::vector<std::string>& exported);

@@ -33,10 +33,11 @@ std::string hint_at_module(const std::string& name, const std::string& known) {
   return "module avail, on the host, lists what there is";
 }
 
-void add_module_lacks(const Answers& answers, std::vector<Lack>& lacks) {
+void add_module_lacks(const Answers& answers, std::string_view package_manager,
+                      std::vector<Lack>& lacks) {
   if (answers.contains("bad_no_module")) {
     lacks.push_back({"modules", "--modules: the command module is not there",
-                     install_hint(answers, {"module"})});
+                     install_hint(package_manager, {"module"})});
   }
   const auto fault = ssh::find_answer(answers, "bad_modules");
   if (!fault) return;
@@ -55,17 +56,18 @@ void add_activation_lacks(const Answers& answers, std::vector<Lack>& lacks) {
     lacks.push_back({"activate", "--env_activate_path: " + *fault, ""});
 }
 
-std::string hint_at_engine(const Answers& answers, const std::string& program) {
+std::string hint_at_engine(std::string_view package_manager, const std::string& program) {
   if (program == "apptainer")
     return "Debian has no package of it: apptainer.org has one; --container_engine names another "
            "engine";
-  return install_hint(answers, {program});
+  return install_hint(package_manager, {program});
 }
 
-void add_container_lacks(const Answers& answers, std::vector<Lack>& lacks) {
+void add_container_lacks(const Answers& answers, std::string_view package_manager,
+                         std::vector<Lack>& lacks) {
   if (const auto program = ssh::find_answer(answers, "bad_no_engine")) {
     lacks.push_back({"container", fmt::format("--container: {} is not there", *program),
-                     hint_at_engine(answers, *program)});
+                     hint_at_engine(package_manager, *program)});
   }
   if (const auto image = ssh::find_answer(answers, "bad_no_image")) {
     const bool is_path = image->starts_with('/');
@@ -84,15 +86,11 @@ void add_container_lacks(const Answers& answers, std::vector<Lack>& lacks) {
 
 }  // namespace
 
-std::vector<Lack> environment_lacks(const Answers& answers) {
+std::vector<Lack> environment_lacks(const Answers& answers, std::string_view package_manager) {
   std::vector<Lack> lacks;
-  add_module_lacks(answers, lacks);
+  add_module_lacks(answers, package_manager, lacks);
   add_activation_lacks(answers, lacks);
-  add_container_lacks(answers, lacks);
-  if (answers.contains("no_torchrun")) {
-    lacks.push_back({"torchrun", "--torchrun: neither torchrun nor a Python with torch is there",
-                     "--env_activate_path, --modules or --container leads to one"});
-  }
+  add_container_lacks(answers, package_manager, lacks);
   return lacks;
 }
 

@@ -1,6 +1,7 @@
-// What hosts lack of a run's environment, from their answers to check.sh.
+// What hosts lack of a run's environment, from the answers of scripts/ready.sh.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "cli/run/check.h"
@@ -8,8 +9,8 @@
 
 namespace dtool::cli {
 
-/// Modules, an environment, an image, an engine or torchrun that is not there or does not work,
-/// each with how to mend it.
-std::vector<Lack> environment_lacks(const ssh::Answers& answers);
+/// Modules, an environment, an image or an engine that is not there or does not work, each with how
+/// to mend it.
+std::vector<Lack> environment_lacks(const ssh::Answers& answers, std::string_view package_manager);
 
 }  // namespace dtool::cli

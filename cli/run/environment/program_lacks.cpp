@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "ssh/remote.h"
 
 namespace dtool::cli {
 namespace {
-
-using ssh::Answers;
 
 struct PackageManager {
   std::string_view name;
@@ -40,33 +37,21 @@ constexpr std::array kPackages = {
     Package{"awk", "gawk", "mawk"},
     Package{"bash", "bash", ""},
     Package{"ch-run", "charliecloud", "charliecloud-runtime", "charliecloud"},
-    Package{"cmp", "diffutils", ""},
-    Package{"comm", "coreutils", ""},
-    Package{"find", "findutils", ""},
-    Package{"flock", "util-linux", ""},
     Package{"grep", "grep", ""},
     Package{"head", "coreutils", ""},
     Package{"ip", "iproute2", "", "iproute"},
     Package{"mktemp", "coreutils", ""},
     Package{"module", "environment-modules", ""},
     Package{"podman", "podman", ""},
-    Package{"readlink", "coreutils", ""},
     Package{"rsync", "rsync", ""},
     Package{"screen", "screen", ""},
     Package{"sed", "sed", ""},
-    Package{"setsid", "util-linux", ""},
-    Package{"sha256sum", "coreutils", ""},
-    Package{"sort", "coreutils", ""},
-    Package{"stat", "coreutils", ""},
     Package{"tail", "coreutils", ""},
     Package{"timeout", "coreutils", ""},
     Package{"tmux", "tmux", ""},
-    Package{"tr", "coreutils", ""},
-    Package{"xargs", "findutils", ""},
 };
 
-const PackageManager& manager_of(const Answers& answers) {
-  const std::string name = ssh::find_answer(answers, "package_manager").value_or("");
+const PackageManager& manager_of(std::string_view name) {
   const auto found = std::ranges::find(kManagers, name, &PackageManager::name);
   return found == kManagers.end() ? kManagers.front() : *found;
 }
@@ -82,8 +67,9 @@ std::string_view package_of(std::string_view program, const PackageManager& mana
 
 }  // namespace
 
-std::string install_hint(const Answers& answers, const std::vector<std::string>& programs) {
-  const PackageManager& manager = manager_of(answers);
+std::string install_hint(std::string_view package_manager,
+                         const std::vector<std::string>& programs) {
+  const PackageManager& manager = manager_of(package_manager);
   std::vector<std::string_view> packages;
   std::string words;
   for (const std::string& program : programs) {
@@ -97,30 +83,24 @@ std::string install_hint(const Answers& answers, const std::vector<std::string>&
                      manager.install, words, ssh::kHostsInHint);
 }
 
-std::vector<Lack> program_lacks(const Answers& answers) {
+std::vector<Lack> program_lacks(const host::ProgramLacks& found) {
   std::vector<Lack> lacks;
-  const std::vector<std::string> missing = ssh::every_answer(answers, "lack");
-  if (!missing.empty()) {
-    lacks.push_back({"programs", fmt::format("{} is not there", fmt::join(missing, ", ")),
-                     install_hint(answers, missing)});
+  if (!found.programs.empty()) {
+    lacks.push_back({"programs", fmt::format("{} is not there", fmt::join(found.programs, ", ")),
+                     install_hint(found.package_manager, found.programs)});
   }
-  std::vector<std::string> unfit;
-  std::string said;
-  for (const std::string& each : ssh::every_answer(answers, "unfit")) {
-    const std::size_t blank = std::min(each.find(' '), each.size());
-    unfit.push_back(each.substr(0, blank));
-    said += fmt::format("{}{} does not know{}", said.empty() ? "" : ", ", unfit.back(),
-                        each.substr(blank));
+  if (!found.old_bash.empty()) {
+    lacks.push_back({"programs",
+                     fmt::format("bash {} is too old: dtool needs 4.4 or later", found.old_bash),
+                     "the bash that comes first in the log-in's PATH is taken: a newer one may be "
+                     "put before it"});
   }
-  if (!unfit.empty()) {
-    const std::string hint = install_hint(answers, unfit);
+  if (!found.screen_fault.empty()) {
     lacks.push_back(
-        {"programs", said, hint.empty() ? hint : "busybox has less than GNU's programs; " + hint});
+        {"programs", "screen does not work: " + found.screen_fault, "screen -ls, on the host"});
   }
-  if (const auto fault = ssh::find_answer(answers, "bad_screen"))
-    lacks.push_back({"programs", "screen does not work: " + *fault, "screen -ls, on the host"});
-  if (const auto fault = ssh::find_answer(answers, "no_locks")) {
-    lacks.push_back({"home", "files cannot be locked in " + *fault,
+  if (!found.lock_fault.empty()) {
+    lacks.push_back({"home", "files cannot be locked in " + found.lock_fault,
                      "its file system has no flock: Lustre wants the mount option flock, NFS its "
                      "lock service or the mount option local_lock=all"});
   }

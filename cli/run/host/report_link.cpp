@@ -1,7 +1,5 @@
 #include "cli/run/host/report_link.h"
 
-#include <arpa/inet.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -10,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "cli/run/host/network.h"
 #include "ssh/host/message.h"
 
 namespace dtool::host {
@@ -22,31 +21,6 @@ constexpr Time kForRefusals = 5s;  // a session that begins a little later liste
 constexpr Time kLongestTurn = 5s;
 constexpr Time kFirstPause = 250ms;
 constexpr std::size_t kMostUnsent = 1U << 20U;
-
-struct Address {
-  sockaddr_storage bytes{};
-  socklen_t size = 0;
-};
-
-/// Of a numeric address, `fe80::1%eth0` among them; size 0 where it is none.
-Address parse_address(const std::string& text, std::uint16_t port) {
-  Address address;
-  auto& four = reinterpret_cast<sockaddr_in&>(address.bytes);
-  if (::inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
-    four.sin_family = AF_INET;
-    four.sin_port = htons(port);
-    address.size = sizeof four;
-    return address;
-  }
-  auto& six = reinterpret_cast<sockaddr_in6&>(address.bytes);
-  const std::size_t percent = text.find('%');
-  if (::inet_pton(AF_INET6, text.substr(0, percent).c_str(), &six.sin6_addr) != 1) return address;
-  six.sin6_family = AF_INET6;
-  six.sin6_port = htons(port);
-  if (percent != text.npos) six.sin6_scope_id = ::if_nametoindex(text.c_str() + percent + 1);
-  address.size = sizeof six;
-  return address;
-}
 
 /// Signs of life become rarer with the number of machines, so that machine 0 copes with a thousand.
 Time beat_of(const Supervision& settings) {
@@ -92,8 +66,7 @@ void ReportLink::connect(Time now) {
   if (!socket.is_open()) return lose(Fault::silent, now);
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const int result =
-      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size);
+  const int result = ::connect(socket.get(), address.get(), address.size);
   if (result != 0 && errno != EINPROGRESS)
     return lose(errno == ECONNREFUSED ? Fault::refused : Fault::silent, now);
   connection_.emplace(Connection{Wire(std::move(socket), watch_), now});

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Ports to listen on. check.sh and the batch script of Slurm's jobs, which have this before them, look for one.
+# Ports to listen on. The batch script of Slurm's jobs, which has this before it, looks for one.
 # Numbers by the kernel: hex.
 
 # The ports of this host that something listens on, each between blanks.

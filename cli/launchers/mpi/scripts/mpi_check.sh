@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # Looks, on machine 0, whether mpirun is there and can start what it needs on the other machines, through its own ssh. Defined
-# before: answer, lack_of (check.sh's); ssh_words (array, by place: what stands behind ssh), host_names (array, by place: as the user
+# before: answer, lack_of (ready.sh's); ssh_words (array, by place: what stands behind ssh), host_names (array, by place: as the user
 # has them), install_hint. Answers the networks (CIDR) between machine 0 and the others.
 # Numbers by check_mpi: $1.
 bin='' version='' answers=''
@@ -41,7 +41,7 @@ networks_to() {
   while read -r _ cidr; do
     : "${of_server:=$(network_of "$server" "$cidr")}"
   done < <(grep '^has ' "$answers/$1")
-  [ -z "$of_client" ] || answer mpi_address "$client" >&5
+  [ -z "$of_client" ] || answer mpi_address "$client"
   if [ -n "$of_client" ] && [ -n "$of_server" ]; then
     printf '%s\n' "$of_client" "$of_server"
   else
@@ -80,7 +80,6 @@ check_mpi() {
   fi
   bin=${mpirun%/*}
   answers=$(mktemp -d) || return
-  exec 5>&1
   for ((place = 1; place < ${#ssh_words[@]}; place++)); do
     ask "$place" &
     if ((place >= 64)); then wait -n; fi

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# The words that put a program into a container. environment.sh and check.sh use it. Defined before: engine (apptainer,
+# The words that put a program into a container. environment.sh and ready.sh use it. Defined before: engine (apptainer,
 # podman or charliecloud), image, binds (array: source, target, source, ...), exported (array: names of variables), activate,
 # what software.sh has, and
 # fault, which is told what failed ($1: a word) and why.

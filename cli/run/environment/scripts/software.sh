@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Readies a host's software: environment modules, and what --env_activate_path names. environment.sh and check.sh use it.
+# Readies a host's software: environment modules, and what --env_activate_path names. environment.sh and ready.sh use it.
 # Defined before: modules (array), activate (a path, or empty), and fault, which is told what failed ($1: a word) and why.
 
 # What runs between begin_trial and end_trial is somebody else's: it may end the shell, or leave `set -e` behind.

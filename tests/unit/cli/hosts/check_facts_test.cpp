@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "ssh/host_pattern.h"
-#include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
@@ -17,11 +18,10 @@ Fact number(const char* name, double value, Unit unit = Unit::gibibytes) {
   return {name, "", Verdict::well, "", Quantity{value, unit}};
 }
 
-Checked answered(const std::string& out) {
+Checked surveyed(const host::Survey& survey) {
   Checked checked;
   checked.result.exit_code = 0;
-  checked.result.out = out + "dtool-answer checked=yes\n";
-  checked.answers = ssh::read_answers(checked.result.out);
+  checked.reply.emplace().survey = survey;
   return checked;
 }
 
@@ -107,39 +107,41 @@ TEST(CheckFacts, AHostThatDidNotAnswerHasOneFact) {
 }
 
 TEST(CheckFacts, ADiskWithLessThanAGibibyteIsAWarning) {
-  const auto disk = [](const std::string& kib) {
-    return find(facts_of(answered("dtool-answer free_kib=" + kib + "\n"), Needs(), 1), "home free");
+  const auto disk = [](std::int64_t bytes) {
+    host::Survey survey;
+    survey.free_home = bytes;
+    return find(facts_of(surveyed(survey), Needs(), 1), "home free");
   };
-  EXPECT_EQ(disk("1048576").verdict, Verdict::well);
-  EXPECT_EQ(disk("1048575").verdict, Verdict::warning);
-  EXPECT_DOUBLE_EQ(disk("1572864").quantity->number, 1.5);
+  EXPECT_EQ(disk(1'073'741'824).verdict, Verdict::well);
+  EXPECT_EQ(disk(1'073'741'823).verdict, Verdict::warning);
+  EXPECT_EQ(disk(-5).verdict, Verdict::warning);
+  EXPECT_DOUBLE_EQ(disk(1'610'612'736).quantity->number, 1.5);
 }
 
-TEST(CheckFacts, WhatIsNoNumberIsLeftOut) {
-  for (const Fact& fact : facts_of(answered("dtool-answer free_kib=-\ndtool-answer cores=x1\n"
-                                            "dtool-answer memory_kib=\n"),
-                                   Needs(), 1)) {
-    EXPECT_FALSE(fact.quantity) << fact.name;
+TEST(CheckFacts, WhatAHostDoesNotTellIsLeftOut) {
+  for (const Fact& fact : facts_of(surveyed({}), Needs(), 1)) {
+    EXPECT_TRUE(fact.name != "cores" && fact.name != "memory" && fact.name != "rsync") << fact.name;
   }
 }
 
 TEST(CheckFacts, GpusOfAKindAreCounted) {
-  const std::string two =
-      "dtool-answer gpu=H100, 80 GiB\ndtool-answer gpu=H100, 80 GiB\ndtool-answer driver=550\n";
-  EXPECT_EQ(find(facts_of(answered(two), Needs(), 1), "GPUs").value, "2 x H100, 80 GiB");
-  EXPECT_EQ(find(facts_of(answered(two), Needs(), 1), "driver").value, "550");
-  EXPECT_EQ(find(facts_of(answered(""), Needs(), 1), "GPUs").value, "none");
-  const Fact broken =
-      find(facts_of(answered("dtool-answer gpu_fault=mismatch\n"), Needs(), 1), "GPUs");
-  EXPECT_EQ(broken.value, "nvidia-smi fails: mismatch");
-  EXPECT_EQ(broken.verdict, Verdict::warning);
+  host::Survey two;
+  two.gpus = {"H100, 80 GiB", "H100, 80 GiB"};
+  two.driver = "550";
+  EXPECT_EQ(find(facts_of(surveyed(two), Needs(), 1), "GPUs").value, "2 x H100, 80 GiB");
+  EXPECT_EQ(find(facts_of(surveyed(two), Needs(), 1), "driver").value, "550");
+  EXPECT_EQ(find(facts_of(surveyed({}), Needs(), 1), "GPUs").value, "none");
+  host::Survey broken;
+  broken.gpu_fault = "mismatch";
+  const Fact fact = find(facts_of(surveyed(broken), Needs(), 1), "GPUs");
+  EXPECT_EQ(fact.value, "nvidia-smi fails: mismatch");
+  EXPECT_EQ(fact.verdict, Verdict::warning);
 }
 
 TEST(CheckFacts, AShellThatPrintsIsAWarning) {
-  EXPECT_EQ(
-      find(facts_of(answered("welcome\ndtool-answer user=ann\n"), Needs(), 1), "shell's output")
-          .verdict,
-      Verdict::warning);
+  Checked checked = surveyed({});
+  checked.result.log_in_said = "welcome\n";
+  EXPECT_EQ(find(facts_of(checked, Needs(), 1), "shell's output").verdict, Verdict::warning);
 }
 
 TEST(CheckFacts, AClockIsOffOnlyBeyondTheUncertainty) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/syntax.h"
 
@@ -13,10 +15,18 @@ using ssh::Failure;
 using tests::answered;
 using tests::FakeRemote;
 
-constexpr const char* kWell =
-    "dtool-answer home=/root\ndtool-answer gpus=2\ndtool-answer port=20123\n"
-    "dtool-answer address=10.0.0.1\n";
-constexpr const char* kEnd = "dtool-answer checked=yes\n";
+host::CheckReply some_reply() {
+  host::CheckReply reply;
+  reply.gpus = 2;
+  reply.port = 20123;
+  reply.address = "10.0.0.1";
+  reply.is_environment_ready = true;
+  return reply;
+}
+
+ssh::HostResult answered_with(const host::CheckReply& reply) {
+  return answered(host::to_frame(reply));
+}
 
 Needs some_needs() {
   Needs needs;
@@ -30,15 +40,19 @@ std::vector<Checked> look(FakeRemote& remote, const Needs& needs) {
   return check_hosts(console, remote, needs);
 }
 
-/// What one host is found to be that gives these answers.
-Checked judged(const std::string& answers, const Needs& needs = some_needs()) {
+/// What one host is found to be that replies this.
+Checked judged(const host::CheckReply& reply, const Needs& needs = some_needs()) {
   FakeRemote remote("h1");
-  remote.answers[0] = answered(kWell + answers + kEnd);
+  remote.answers[0] = answered_with(reply);
   return look(remote, needs).at(0);
 }
 
+host::CheckRequest request_to(const FakeRemote& remote, std::size_t host, std::size_t round = 0) {
+  return tests::request_of<host::CheckRequest>(remote.input_of(host, round));
+}
+
 TEST(RunCheck, AHostThatLacksNothingIsWell) {
-  const Checked checked = judged("");
+  const Checked checked = judged(some_reply());
   EXPECT_TRUE(checked.result.ok()) << checked.result.error;
   EXPECT_EQ(checked.gpus, 2);
   EXPECT_EQ(checked.port, 20123);
@@ -46,81 +60,92 @@ TEST(RunCheck, AHostThatLacksNothingIsWell) {
   EXPECT_FALSE(checked.logout_kills);
 }
 
-TEST(RunCheck, MissingProgramsAreNamedWithTheirPackages) {
-  const Checked checked = judged("dtool-answer lack=screen\ndtool-answer lack=flock\n");
+TEST(RunCheck, MissingProgramsAreNamedWithTheHostsOwnPackageManager) {
+  host::CheckReply reply = some_reply();
+  reply.lacks.programs = {"awk", "rsync"};
+  const Checked checked = judged(reply);
   EXPECT_EQ(checked.result.failure, Failure::not_started);
-  EXPECT_EQ(checked.result.error, "screen, flock is not there");
-  EXPECT_NE(checked.result.hint.find("apt-get install -y screen util-linux' --runs_on {hosts}"),
+  EXPECT_EQ(checked.result.error, "awk, rsync is not there");
+  EXPECT_NE(checked.result.hint.find("apt-get install -y mawk rsync' --runs_on {hosts}"),
             std::string::npos)
       << checked.result.hint;
-}
-
-TEST(RunCheck, ProgramsThatCannotDoWhatIsAskedAreNamedWithTheHostsOwnPackageManager) {
-  const Checked checked = judged(
-      "dtool-answer unfit=tail --pid\ndtool-answer unfit=find -printf\n"
-      "dtool-answer package_manager=dnf\n");
-  EXPECT_EQ(checked.result.error, "tail does not know --pid, find does not know -printf");
-  EXPECT_NE(checked.result.hint.find("sudo dnf install -y coreutils findutils' --runs_on {hosts}"),
-            std::string::npos)
-      << checked.result.hint;
+  reply.lacks.package_manager = "dnf";
+  EXPECT_NE(judged(reply).result.hint.find("sudo dnf install -y gawk rsync"), std::string::npos);
 }
 
 TEST(RunCheck, WordsOfAHostThatDtoolDoesNotKnowStandInNoCommand) {
-  const Checked checked = judged(
-      "dtool-answer lack=x; rm -rf ~\ndtool-answer unfit=$(id) -z\n"
-      "dtool-answer package_manager=evil\n");
+  host::CheckReply reply = some_reply();
+  reply.lacks.programs = {"x; rm -rf ~", "$(id)"};
+  reply.lacks.package_manager = "evil";
+  const Checked checked = judged(reply);
   EXPECT_EQ(checked.result.failure, Failure::not_started);
   EXPECT_EQ(checked.result.hint, "");
 }
 
 TEST(RunCheck, AHomeWhoseFilesCannotBeLockedIsNamed) {
-  EXPECT_EQ(judged("dtool-answer no_locks=/home/ann/.dtool: No locks available\n").result.error,
+  host::CheckReply reply = some_reply();
+  reply.lacks.lock_fault = "/home/ann/.dtool: No locks available";
+  EXPECT_EQ(judged(reply).result.error,
             "files cannot be locked in /home/ann/.dtool: No locks available");
 }
 
 TEST(RunCheck, ABashThatIsTooOldIsNamed) {
-  FakeRemote remote("h1");
-  const std::string said = "bash 4.2.46(2)-release is too old: dtool needs 4.4 or later";
-  remote.answers[0] = answered("", 69, said + "\n");
-  const Checked checked = look(remote, some_needs()).at(0);
-  EXPECT_EQ(checked.result.error, said);
+  host::CheckReply reply = some_reply();
+  reply.lacks.old_bash = "4.2.46(2)-release";
+  const Checked checked = judged(reply);
+  EXPECT_EQ(checked.result.error, "bash 4.2.46(2)-release is too old: dtool needs 4.4 or later");
   EXPECT_EQ(checked.lacks.at(0).what, "programs");
 }
 
 TEST(RunCheck, AHomeThatCannotBeWrittenIsNoMissingPackage) {
-  const Checked checked = judged("dtool-answer home_read_only=yes\n");
+  host::CheckReply reply = some_reply();
+  reply.is_home_read_only = true;
+  const Checked checked = judged(reply);
   EXPECT_EQ(checked.result.error, "nothing can be written into ~/.dtool");
   EXPECT_EQ(checked.result.hint.find("apt-get"), std::string::npos) << checked.result.hint;
 }
 
-TEST(RunCheck, AMissingActivateFileIsNamed) {
-  EXPECT_EQ(judged("dtool-answer no_activate=/x/activate\n").result.error,
-            "--env_activate_path: there is no file /x/activate");
+TEST(RunCheck, WhatTheEnvironmentsScriptAnswersIsNamed) {
+  host::CheckReply reply = some_reply();
+  reply.environment = "no_activate=/x/activate\nlauncher_lack=no srun\nlauncher_hint=load it\n";
+  const Checked checked = judged(reply);
+  EXPECT_EQ(checked.result.error, "--env_activate_path: there is no file /x/activate; no srun");
+  EXPECT_EQ(checked.lacks.at(1).hint, "load it");
 }
 
 TEST(RunCheck, AMissingCodeFolderIsNamed) {
-  EXPECT_EQ(judged("dtool-answer no_code=/root/code\n").result.error,
-            "there is no folder /root/code, and --no_sync sends none");
+  host::CheckReply reply = some_reply();
+  reply.missing_code = "/root/code";
+  EXPECT_EQ(judged(reply).result.error, "there is no folder /root/code, and --no_sync sends none");
 }
 
 TEST(RunCheck, ATakenPortIsNamed) {
-  const Checked checked = judged("dtool-answer port_taken=29500\n");
+  host::CheckReply reply = some_reply();
+  reply.is_port_taken = true;
+  Needs needs = some_needs();
+  needs.port = 29500;
+  const Checked checked = judged(reply, needs);
   EXPECT_EQ(checked.result.error, "something listens on port 29500 already");
   EXPECT_NE(checked.result.hint.find("auto"), std::string::npos);
 }
 
 TEST(RunCheck, SeveralLacksAreAllTold) {
-  EXPECT_EQ(judged("dtool-answer lack=screen\ndtool-answer port_taken=1\n").result.error,
-            "screen is not there; something listens on port 1 already");
+  host::CheckReply reply = some_reply();
+  reply.lacks.programs = {"bash"};
+  reply.lacks_torchrun = true;
+  EXPECT_EQ(judged(reply).result.error,
+            "bash is not there; --torchrun: neither torchrun nor a Python with torch is there");
 }
 
 TEST(RunCheck, ATrainerThatIsMissingOrOldIsNamed) {
   Needs needs = some_needs();
   needs.trainer = true;
-  EXPECT_EQ(judged("", needs).result.error, "dtool-trainer is not there");
-  const std::string trainer = "dtool-answer trainer=/opt/dtool-trainer\n";
+  EXPECT_EQ(judged(some_reply(), needs).result.error, "dtool-trainer is not there");
   const auto with_version = [&](const std::string& version) {
-    return judged(trainer + "dtool-answer trainer_version=" + version + "\n", needs);
+    host::CheckReply reply = some_reply();
+    reply.trainer = "/opt/dtool-trainer";
+    reply.trainer_version = version;
+    return judged(reply, needs);
   };
   EXPECT_TRUE(with_version("dtool-trainer " DTOOL_VERSION " (LibTorch)").result.ok());
   EXPECT_TRUE(with_version("dtool-trainer " DTOOL_VERSION).result.ok());
@@ -130,44 +155,53 @@ TEST(RunCheck, ATrainerThatIsMissingOrOldIsNamed) {
             std::string::npos);
 }
 
+TEST(RunCheck, AnEnvironmentThatEndsItsShellIsNoMissingTrainer) {
+  Needs needs = some_needs();
+  needs.trainer = true;
+  host::CheckReply reply = some_reply();
+  reply.is_environment_ready = false;
+  reply.environment = "bad_activate=/x ended the shell with exit code 3\n";
+  EXPECT_EQ(judged(reply, needs).result.error,
+            "--env_activate_path: /x ended the shell with exit code 3");
+}
+
 TEST(RunCheck, AHostThatEndsWhatUsersLeaveRunningIsKnown) {
-  EXPECT_TRUE(judged("dtool-answer logout_kills=yes\n").logout_kills);
+  host::CheckReply reply = some_reply();
+  reply.logout_kills = true;
+  EXPECT_TRUE(judged(reply).logout_kills);
 }
 
 TEST(RunCheck, AHostThatDidNotAnswerKeepsItsFailure) {
   FakeRemote remote("h[1-2]");
   remote.answers[0] = tests::failed(Failure::unreachable, "refused", "hint");
-  remote.answers[1] = answered(std::string(kWell) + kEnd);
+  remote.answers[1] = answered_with(some_reply());
   const auto checked = look(remote, some_needs());
   EXPECT_EQ(checked[0].result.failure, Failure::unreachable);
   EXPECT_EQ(checked[0].result.error, "refused");
   EXPECT_TRUE(checked[1].result.ok());
 }
 
-TEST(RunCheck, AnAnswerThatWasCutShortIsAFailure) {
+TEST(RunCheck, AnAnswerThatCannotBeReadIsAFailure) {
   FakeRemote remote("h1");
-  remote.answers[0] = answered(kWell, 2, "bash: eval: line 7: syntax error");
+  const std::string frame = host::to_frame(some_reply());
+  remote.answers[0] = answered(frame.substr(0, frame.size() - 1), 2, "killed");
   EXPECT_EQ(look(remote, some_needs())[0].result.error,
-            "the host cannot be looked at: bash: eval: line 7: syntax error");
-  remote.answers[0] = answered("This account is currently not available.\n", 1, "");
+            "the host cannot be looked at: the answer is not whole (exit code 2): killed");
+  remote.answers[0] = answered(host::to_frame(host::Fault{"no process can be made"}));
   EXPECT_EQ(look(remote, some_needs())[0].result.error,
-            "the host cannot be looked at: This account is currently not available.");
-  remote.answers[0] = answered("", 9, "");
-  EXPECT_EQ(look(remote, some_needs())[0].result.error,
-            "the host cannot be looked at: exit code 9");
-  remote.answers[0] = answered("", 127, "sh: exec: bash: not found");
-  EXPECT_EQ(look(remote, some_needs())[0].result.error, "bash is not there");
+            "the host cannot be looked at: no process can be made");
 }
 
-TEST(RunCheck, AnswersThatAreNoNumbersAreAFailureOfThatHostAlone) {
-  for (const std::string bad : {"gpus=many", "gpus=", "gpus=99999999999", "port=x", "port=70000"}) {
+TEST(RunCheck, NumbersThatCannotBeAreAFailureOfThatHostAlone) {
+  for (const std::int64_t bad : {std::int64_t{-1}, std::int64_t{70'000}, INT64_MAX}) {
     FakeRemote remote("h[1-2]");
-    remote.answers[0] = answered("dtool-answer " + bad + "\n" + kEnd);
-    remote.answers[1] = answered(std::string(kWell) + kEnd);
+    host::CheckReply reply = some_reply();
+    reply.port = bad;
+    remote.answers[0] = answered_with(reply);
+    remote.answers[1] = answered_with(some_reply());
     const auto checked = look(remote, some_needs());
-    EXPECT_FALSE(checked[0].result.ok()) << bad;
-    EXPECT_NE(checked[0].result.error.find(bad.substr(0, 4)), std::string::npos)
-        << checked[0].result.error;
+    EXPECT_EQ(checked[0].result.error,
+              "its answer port=" + std::to_string(bad) + " is not from 0 to 65535");
     EXPECT_TRUE(checked[1].result.ok());
   }
 }
@@ -176,59 +210,27 @@ TEST(RunCheck, OnlyTheFirstMachineIsAskedForAPort) {
   FakeRemote remote("h[1-2]");
   Needs needs = some_needs();
   look(remote, needs);
-  EXPECT_NE(remote.input_of(0).find("\nport=auto\n"), std::string::npos);
-  EXPECT_NE(remote.input_of(1).find("\nport=''\n"), std::string::npos);
+  EXPECT_EQ(request_to(remote, 0).port, 0);
+  EXPECT_EQ(request_to(remote, 1).port, std::nullopt);
   needs.port = 29500;
   look(remote, needs);
-  EXPECT_NE(remote.input_of(0, 1).find("\nport=29500\n"), std::string::npos);
+  EXPECT_EQ(request_to(remote, 0, 1).port, 29500);
+}
+
+TEST(RunCheck, HostsWithoutAnEnvironmentAreAskedNothingInBash) {
+  FakeRemote remote("h1");
+  look(remote, some_needs());
+  EXPECT_EQ(request_to(remote, 0).environment, "");
 }
 
 TEST(RunCheck, BashReadsTheScriptWhateverThePathsHold) {
   FakeRemote remote("h1");
   Needs needs = some_needs();
-  needs.code_must_exist = true;
   needs.trainer = true;
   needs.code_folders = {"~/it's a $(place)"};
   needs.environment.activate = "~/-x\n'";
   look(remote, needs);
-  EXPECT_EQ(tests::syntax_fault(remote.input_of(0)), "");
-}
-
-TEST(RunCheck, TheScriptAnswersHere) {
-  const tests::TemporaryFolder home;
-  const tests::TemporaryVariable variable("HOME", home.path().string());
-  FakeRemote remote("h1");
-  Needs needs = some_needs();
-  needs.code_must_exist = true;
-  needs.environment.activate = "~/no such file";
-  look(remote, needs);
-  remote.answers[0] = answered(tests::run_bash(remote.input_of(0)));
-  const Checked checked = look(remote, needs).at(0);
-  EXPECT_NE(checked.result.error.find("there is no file " + home.path().string() + "/no such file"),
-            std::string::npos)
-      << checked.result.error;
-  EXPECT_NE(checked.result.error.find("there is no folder " + home.path().string() + "/code"),
-            std::string::npos);
-  EXPECT_TRUE(std::filesystem::is_directory(home.path() / ".dtool/runs/x_1"));
-}
-
-TEST(RunCheck, AFolderOfRunsThatCannotBeOneIsTold) {
-  FakeRemote remote("h1");
-  Needs needs = some_needs();
-  needs.run_id.clear();  // as `dtool check`, which makes no folder
-  needs.code_folders = {"~"};
-  look(remote, needs);
-  const auto is_told = [&remote](const std::filesystem::path& home) {
-    const tests::TemporaryVariable variable("HOME", home.string());
-    return tests::run_bash(remote.input_of(0)).find("home_read_only") != std::string::npos;
-  };
-  const tests::TemporaryFolder well;
-  EXPECT_FALSE(is_told(well.path()));
-  std::filesystem::create_directories(well.path() / ".dtool/runs");
-  EXPECT_FALSE(is_told(well.path()));
-  const tests::TemporaryFolder taken;
-  taken.write(".dtool", "");
-  EXPECT_TRUE(is_told(taken.path()));
+  EXPECT_EQ(tests::syntax_fault(request_to(remote, 0).environment), "");
 }
 
 /// A push of one step, which writes down which hosts came to it.
@@ -242,11 +244,12 @@ struct OneStep : tree_sync::Pushing {
 
 TEST(RunCheck, HostsThatLackNothingGoOnToThePushAndTheOthersDoNot) {
   FakeRemote remote("h[1-4]");
-  const std::string well = std::string(kWell) + kEnd;
-  remote.answers[0] = answered(well);
-  remote.answers[1] = answered("dtool-answer lack=screen\n" + well);
+  host::CheckReply lacking = some_reply();
+  lacking.lacks.programs = {"bash"};
+  remote.answers[0] = answered_with(some_reply());
+  remote.answers[1] = answered_with(lacking);
   remote.answers[2] = tests::failed(Failure::unreachable, "no route");
-  remote.answers[3] = answered(well);
+  remote.answers[3] = answered_with(some_reply());
   Needs needs = some_needs();
   needs.code_folders.assign(4, "~/code");
   OneStep push;
@@ -254,14 +257,16 @@ TEST(RunCheck, HostsThatLackNothingGoOnToThePushAndTheOthersDoNot) {
   const std::vector<Checked> checked = check_hosts(console, remote, needs, &push);
   EXPECT_EQ(push.came, (std::vector<std::size_t>{0, 3}));
   EXPECT_TRUE(checked[0].result.ok());
-  EXPECT_EQ(checked[1].result.error, "screen is not there");
+  EXPECT_EQ(checked[1].result.error, "bash is not there");
   EXPECT_EQ(checked[2].result.error, "no route");
   EXPECT_EQ(checked[3].gpus, 2) << "what it was found to be, not what the push answered";
 }
 
 TEST(RunCheck, AnExperimentWithAFaultIsSentNowhereByMachine0) {
   FakeRemote remote("h1");
-  remote.answers[0] = answered(std::string(kWell) + "dtool-answer bad_experiment=oh\n" + kEnd);
+  host::CheckReply reply = some_reply();
+  reply.experiment_fault = "oh";
+  remote.answers[0] = answered_with(reply);
   OneStep push;
   Console console;
   check_hosts(console, remote, some_needs(), &push);
@@ -270,7 +275,9 @@ TEST(RunCheck, AnExperimentWithAFaultIsSentNowhereByMachine0) {
 
 TEST(RunCheck, TheFaultOfAnExperimentIsTakenOutOfTheTrainersWordsHoweverLongTheyAre) {
   const auto fault_of = [](const std::string& said) {
-    return judged("dtool-answer bad_experiment=" + said + "\n").experiment_fault;
+    host::CheckReply reply = some_reply();
+    reply.experiment_fault = said;
+    return judged(reply).experiment_fault;
   };
   EXPECT_EQ(fault_of("dtool-trainer: experiment:3:1: no stage hint: name one"),
             "no stage\nhint: name one");
@@ -284,7 +291,7 @@ TEST(RunCheck, TheFaultOfAnExperimentIsTakenOutOfTheTrainersWordsHoweverLongThey
 
 TEST(RunCheck, AfterAnInterruptNobodyGoesOnToThePush) {
   FakeRemote remote("h[1-2]");
-  remote.answers[0] = answered(std::string(kWell) + kEnd);
+  remote.answers[0] = answered_with(some_reply());
   remote.interrupt_before = 1;
   OneStep push;
   Console console;

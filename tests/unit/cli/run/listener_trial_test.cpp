@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/fake_remote.h"
-#include "tests/unit/syntax.h"
 
 namespace dtool::cli {
 namespace {
@@ -25,15 +24,24 @@ ListenerTrial try_it(FakeRemote& remote, const TrialPlan& plan = some_plan()) {
   return try_listener(console, remote, plan);
 }
 
+ssh::HostResult listening(std::int64_t pid, const std::string& fault = "") {
+  return answered(host::to_frame(host::ListenReply{pid, fault, "eth1"}));
+}
+
+ssh::HostResult tried(bool is_reached, const std::string& fault, std::int64_t clock = 1) {
+  return answered(host::to_frame(host::HostClock{clock}) +
+                  host::to_frame(host::ReachReply{is_reached, fault, "eth0"}));
+}
+
 TEST(ListenerTrial, TheListenerIsEndedWhateverTheOthersSay) {
   FakeRemote remote("h[1-3]");
-  remote.answers[0] = answered("dtool-answer interface=eth1\ndtool-answer listener=4711\n");
-  remote.answers[1] = answered("dtool-answer interface=eth0\ndtool-answer reached=yes\n");
-  remote.answers[2] = answered("dtool-answer interface=eth0\ndtool-answer fault=no answer\n");
+  remote.answers[0] = listening(4711);
+  remote.answers[1] = tried(true, "");
+  remote.answers[2] = tried(false, "no answer");
   const ListenerTrial trial = try_it(remote);
   ASSERT_EQ(remote.rounds.size(), 3u);
   EXPECT_EQ(remote.rounds[1].size(), 3u);
-  EXPECT_EQ(remote.input_of(0, 2).substr(0, 9), "kill 4711");
+  EXPECT_EQ(remote.line_of(0, 2), "kill 4711");
   EXPECT_TRUE(trial.listened);
   EXPECT_EQ(trial.hosts[0].interface, "eth1");
   EXPECT_TRUE(trial.hosts[1].reached);
@@ -42,10 +50,22 @@ TEST(ListenerTrial, TheListenerIsEndedWhateverTheOthersSay) {
   EXPECT_EQ(trial.hosts[2].fault, "no answer");
 }
 
+TEST(ListenerTrial, WhoTriesHasTheListenersToken) {
+  FakeRemote remote("h[1-3]");
+  remote.answers[0] = listening(4711);
+  try_it(remote);
+  const auto listen = tests::request_of<host::ListenRequest>(remote.input_of(0, 0));
+  const auto reach = tests::request_of<host::ReachRequest>(remote.input_of(2, 1));
+  EXPECT_EQ(listen.token, reach.token);
+  EXPECT_EQ(listen.machines, 3);
+  EXPECT_EQ(reach.place, 2);
+  EXPECT_EQ(reach.address, "10.0.0.1");
+}
+
 TEST(ListenerTrial, AFaultWithoutWordsIsOne) {
   FakeRemote remote("h[1-2]");
-  remote.answers[0] = answered("dtool-answer interface=eth1\ndtool-answer listener=4711\n");
-  remote.answers[1] = answered("dtool-answer interface=eth0\ndtool-answer fault=\n");
+  remote.answers[0] = listening(4711);
+  remote.answers[1] = tried(false, "");
   TrialPlan plan = some_plan();
   plan.hosts = {0, 1};
   EXPECT_NE(try_it(remote, plan).hosts[1].fault, "");
@@ -53,32 +73,36 @@ TEST(ListenerTrial, AFaultWithoutWordsIsOne) {
 
 TEST(ListenerTrial, NobodyConnectsWhereNothingListens) {
   FakeRemote remote("h[1-3]");
-  remote.answers[0] = answered("dtool-answer fault=Address already in use\n");
+  remote.answers[0] = listening(0, "Address already in use");
   const ListenerTrial trial = try_it(remote);
   EXPECT_EQ(remote.rounds.size(), 2u);
-  EXPECT_NE(remote.input_of(1, 1).find("\naddress=''\n"), std::string::npos)
-      << remote.input_of(1, 1);
+  EXPECT_EQ(tests::request_of<host::ReachRequest>(remote.input_of(1, 1)).address, "");
   EXPECT_EQ(trial.fault, "cannot listen on port 20123: Address already in use");
-  EXPECT_FALSE(trial.not_possible);
   EXPECT_EQ(trial.hosts[1].fault, "");
-  remote.answers[0] = answered("dtool-answer no_tool=yes\n");
-  EXPECT_TRUE(try_it(remote).not_possible);
+}
+
+TEST(ListenerTrial, NoProcessButOneOfItsOwnIsEnded) {
+  for (const std::int64_t pid : {-1, 0, 1}) {
+    FakeRemote remote("h[1-3]");
+    remote.answers[0] = listening(pid);
+    EXPECT_FALSE(try_it(remote).listened);
+    EXPECT_EQ(remote.rounds.size(), 2u) << pid;
+  }
 }
 
 TEST(ListenerTrial, HostsThatAreGoneMeanwhileAreNamed) {
   FakeRemote remote("h[1-3]");
-  remote.answers[0] = answered("dtool-answer listener=1\n");
+  remote.answers[0] = listening(4711);
   remote.answers[1] = tests::failed(ssh::Failure::connection_lost, "the connection was lost");
   const ListenerTrial trial = try_it(remote);
   EXPECT_EQ(trial.hosts[1].fault, "the connection was lost");
-  EXPECT_EQ(trial.hosts[2].fault, "exit code 0");
+  EXPECT_EQ(trial.hosts[2].fault, "the answer is not whole (exit code 0)");
 }
 
 TEST(ListenerTrial, ClocksAreComparedEvenWhereNothingIsTried) {
   FakeRemote remote("h[1-3]");
-  const double now =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  remote.answers[1] = answered("welcome\ndtool-answer clock=" + std::to_string(now + 3600) + "\n");
+  const auto now = std::chrono::system_clock::now().time_since_epoch() + std::chrono::hours(1);
+  remote.answers[1] = tried(false, "", std::chrono::nanoseconds(now).count());
   TrialPlan plan = some_plan();
   plan.address = "";
   const ListenerTrial trial = try_it(remote, plan);
@@ -86,16 +110,6 @@ TEST(ListenerTrial, ClocksAreComparedEvenWhereNothingIsTried) {
   ASSERT_TRUE(trial.hosts[1].clock_offset);
   EXPECT_NEAR(*trial.hosts[1].clock_offset, 3600, 600);
   EXPECT_FALSE(trial.hosts[0].clock_offset);
-}
-
-TEST(ListenerTrial, BashReadsTheScripts) {
-  FakeRemote remote("h[1-3]");
-  remote.answers[0] = answered("dtool-answer listener=1\n");
-  TrialPlan plan = some_plan();
-  plan.address = "it's $(an) address";
-  try_it(remote, plan);
-  EXPECT_EQ(tests::syntax_fault(remote.input_of(0, 0)), "");
-  EXPECT_EQ(tests::syntax_fault(remote.input_of(1, 1)), "");
 }
 
 }  // namespace

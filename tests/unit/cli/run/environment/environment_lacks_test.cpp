@@ -10,20 +10,20 @@ using ssh::Answers;
 
 /// `WHAT: ERROR (HINT)` of the one lack.
 std::string lack_of(const Answers& answers) {
-  const std::vector<Lack> lacks = environment_lacks(answers);
+  const std::vector<Lack> lacks = environment_lacks(answers, "");
   if (lacks.size() != 1) return std::to_string(lacks.size()) + " lacks";
   return lacks[0].what + ": " + lacks[0].error + " (" + lacks[0].hint + ")";
 }
 
 std::string hint_at(const std::string& module, const std::string& known) {
   return environment_lacks(
-             {{"bad_modules", "x"}, {"missing_module", module}, {"known_modules", known}})
+             {{"bad_modules", "x"}, {"missing_module", module}, {"known_modules", known}}, "")
       .at(0)
       .hint;
 }
 
 TEST(EnvironmentLacks, NothingIsLackingWhereNothingIsSaid) {
-  EXPECT_TRUE(environment_lacks({{"checked", "yes"}, {"gpus", "8"}}).empty());
+  EXPECT_TRUE(environment_lacks({{"checked", "yes"}, {"gpus", "8"}}, "").empty());
 }
 
 TEST(EnvironmentLacks, AModuleThatIsMissingIsAnsweredWithThoseThatComeNear) {
@@ -54,7 +54,7 @@ TEST(EnvironmentLacks, APathOfAnImageIsNoNameToPull) {
 }
 
 TEST(EnvironmentLacks, EachBindThatIsMissingIsALack) {
-  EXPECT_EQ(environment_lacks({{"no_bind", "/a"}, {"no_bind", "/b"}}).size(), 2U);
+  EXPECT_EQ(environment_lacks({{"no_bind", "/a"}, {"no_bind", "/b"}}, "").size(), 2U);
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+# shellcheck shell=bash disable=SC2154
+# Readies a run's environment on a host, tells what keeps it from being ready, and hands it over to dtool-host (cli/run/host/check.cpp).
+# Defined before: answer, code_place (where the code will be), what software.sh and container.sh want, runs_here (yes or no: nodes behind
+# the host run the processes), trainer_beside (the launcher's trainer, or empty: none wanted), check_launcher (a function, the launcher's
+# own, which says what is lacking with lack_of).
+lack_of() { answer launcher_lack "$1"; answer launcher_hint "${2-}"; }  # $1: what, $2: how to mend it
+fault() { answer "bad_$1" "$2"; }
+
+if [ ${#modules[@]} != 0 ] && ! load_modules && [ -n "${missing_module-}" ]; then
+  answer missing_module "$missing_module"
+  answer known_modules "$(module -t avail 2>&1 < /dev/null | sed -n 's/([^)]*)$//; /^[^ ]*[^ :]$/p' | sort -u | head -n 2000)"
+fi
+case $activate in '' | /*) ;; *) activate=$code_place/$activate ;; esac
+if [ -n "$activate" ] && [ -z "$engine" ]; then
+  begin_trial activate "$activate"
+  find_activation "$activate"
+  if [ -f "$to_source" ] || [ "$to_source" = /dev/null ]; then
+    # shellcheck source=/dev/null
+    # runs: what the user's --env_activate_path names.
+    . "$to_source" 2> "$complaints" < /dev/null
+    end_trial $?
+  else
+    end_trial 0
+    answer no_activate "$to_source"
+  fi
+fi
+
+inside=()
+# What differs from host to host for nothing would be told host by host.
+try_container() { timeout 40 "${inside[@]}" true 2>&1 < /dev/null | sed 's/^ch-run\[[0-9]*\]: //'; return "${PIPESTATUS[0]}"; }
+if [ -n "$engine" ]; then
+  if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$code_place/$image; fi
+  for ((i = 0; i < ${#binds[@]}; i += 2)); do
+    [ -e "${binds[i]}" ] || answer no_bind "${binds[i]}"
+  done
+  if [ "$runs_here" = no ]; then
+    [ "$engine" = podman ] || find_image
+  elif find_engine && find_image; then
+    trainer_folders=()
+    for folder_of in "${trainer_beside%/*}" "$HOME/.dtool/bin"; do
+      [ -z "$trainer_beside" ] || [ ! -x "$folder_of/dtool-trainer" ] || trainer_folders+=("$folder_of")
+    done
+    enter_container / "${trainer_folders[@]}"
+    said=$(try_container)
+    code_of=$?
+    case $code_of in 0 | 124) ;; *) answer bad_container "$engine cannot run $image: ${said##*$'\n'}" ;; esac
+    if [ "$code_of" = 0 ] && [ -n "$activate" ]; then
+      activate_inside
+      said=$(try_container)
+      case $? in 0 | 124) ;; *) answer bad_activate "in the container: ${said//$'\n'/; }" ;; esac
+    fi
+  fi
+fi
+check_launcher
+
+# The words that stand before a program, and all variables.
+{
+  echo ready
+  printf '%s\0' "${#inside[@]}" "${inside[@]}"
+  # runs: names of this shell's own variables.
+  for name in $(compgen -e); do printf '%s=%s\0' "$name" "${!name}"; done
+} >&5

@@ -1,0 +1,235 @@
+#include "cli/run/host/check.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+#include "cli/run/host/lacks.h"
+#include "cli/run/host/network.h"
+#include "cli/run/host/survey.h"
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/identity.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kForEnvironment{300};
+constexpr seconds kForTrainer{60};
+
+/// What of the way to a folder is there already.
+std::string nearest_folder(std::string path) {
+  while (!exists(path) && path != folder_of(path)) path = folder_of(path);
+  return path;
+}
+
+/// An environment that is ready: the variables are this process's, and these words stand before a
+/// program.
+using Inside = std::vector<std::string>;
+
+/// Takes a text up to the next zero byte.
+std::string cut_string(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\0'), text.size());
+  const std::string string(text.substr(0, end));
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return string;
+}
+
+/// What the request's bash prints behind its answers: how many words, the words, and all variables,
+/// each with a zero byte behind it.
+Inside take_over(std::string_view text) {
+  Inside inside(parse_number<std::uint16_t>(cut_string(text)).value_or(0));
+  for (std::string& word : inside) word = cut_string(text);
+  ::clearenv();
+  while (!text.empty()) {
+    const std::string variable = cut_string(text);
+    const std::size_t equals = variable.find('=');
+    if (equals != variable.npos)
+      ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+  }
+  return inside;
+}
+
+/// In a file without a name, since an argument may not be long.
+ChildResult run_bash(const std::string& script, seconds timeout) {
+  const Descriptor file(::memfd_create("dtool", 0));
+  write_all(file.get(), script);
+  return run_program({"bash", "/proc/self/fd/" + std::to_string(file.get())}, timeout);
+}
+
+Inside ready_environment(const CheckRequest& request, CheckReply& reply) {
+  constexpr std::string_view kReady = "ready\n";
+  reply.is_environment_ready = true;
+  if (request.environment.empty()) return {};
+  const ChildResult told = run_bash(request.environment, kForEnvironment);
+  const std::size_t end = ("\n" + told.out).find("\n" + std::string(kReady));
+  reply.environment = told.out.substr(0, std::min(end, told.out.size()));
+  reply.is_environment_ready = end != told.out.npos && !told.timed_out;
+  if (reply.is_environment_ready)
+    return take_over(std::string_view(told.out).substr(end + kReady.size()));
+  if (told.timed_out) reply.environment += "bad_activate=the environment was not ready in 300 s\n";
+  return {};
+}
+
+bool has_torchrun() {
+  if (is_program("torchrun")) return true;
+  const std::string python = find_program(is_program("python3") ? "python3" : "python");
+  if (python.empty()) return false;
+  return run_program({python, "-c",
+                      "import importlib.util, sys; "
+                      "sys.exit(importlib.util.find_spec('torch') is None)"},
+                     kForTrainer)
+      .ok();
+}
+
+std::string first_line(const ChildResult& told) {
+  const std::string said = told.out + told.err;
+  return said.substr(0, said.find('\n'));
+}
+
+std::string check_experiment(const CheckRequest& request, Inside words) {
+  std::string path = "/tmp/dtool_experiment.XXXXXX";
+  const Descriptor file(::mkstemp(path.data()));
+  if (!file.is_open()) return {};
+  write_all(file.get(), request.experiment + "\n");
+  words.insert(words.end(),
+               {"--check", path, "--distributed_nodes", std::to_string(request.machines),
+                "--distributed_ip_and_port", "127.0.0.1:1"});
+  const ChildResult told = run_program(words, kForTrainer);
+  ::unlink(path.c_str());
+  if (told.ok()) return {};
+  std::string said = told.out + told.err;
+  for (std::size_t at = said.find(path); at != said.npos; at = said.find(path))
+    said.replace(at, path.size(), "experiment");
+  for (char& each : said) {
+    if (each == '\n') each = ' ';
+  }
+  return said;
+}
+
+void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply& reply) {
+  for (const std::string& name :
+       {request.trainer, expand_home("~/.dtool/bin/dtool-trainer"), std::string("dtool-trainer")}) {
+    reply.trainer = find_program(name);
+    if (!reply.trainer.empty()) break;
+  }
+  if (reply.trainer.empty()) return;
+  Inside words = inside;
+  words.push_back(reply.trainer);
+  if (!request.experiment.empty()) reply.experiment_fault = check_experiment(request, words);
+  words.emplace_back("--version");
+  reply.trainer_version = first_line(run_program(words, kForTrainer));
+}
+
+std::int64_t count_gpus() {
+  if (!is_program("nvidia-smi")) return 0;
+  const ChildResult told = run_program({"nvidia-smi", "-L"}, seconds(20));
+  std::int64_t gpus = 0;
+  for (std::string_view rest = told.out; !rest.empty();) {
+    if (cut_line(rest).starts_with("GPU ")) ++gpus;
+  }
+  return gpus;
+}
+
+/// Which ports are free, and by which address others reach this machine.
+void find_listener(const CheckRequest& request, CheckReply& reply) {
+  if (!request.port) return;
+  std::set<std::uint16_t> taken = listening_ports();
+  const auto wanted = static_cast<std::uint16_t>(*request.port);
+  reply.is_port_taken = wanted != 0 && taken.contains(wanted);
+  const std::uint16_t port = wanted == 0 ? find_free_port(taken) : wanted;
+  taken.insert(port);
+  reply.port = port;
+  reply.coordinator_port = find_free_port(taken);
+  // The client's address and port, then the server's, by sshd.
+  const char* connection = std::getenv("SSH_CONNECTION");
+  std::string_view words = connection == nullptr ? "" : connection;
+  cut_word(words);
+  cut_word(words);
+  reply.address = cut_word(words);
+  if (reply.address.empty()) reply.address = local_address_towards(parse_address(request.peer, 1));
+  if (reply.address.empty()) reply.address = "127.0.0.1";
+}
+
+/// A launcher that was killed between its check and its start left its run's folder empty. They go
+/// after a day by the file system's clock, which may be another machine's.
+void remove_empty_runs(const std::string& run_folder) {
+  constexpr time_t kDay = 86400;
+  struct stat own;
+  if (::stat(run_folder.c_str(), &own) != 0) return;
+  const std::string runs = folder_of(run_folder);
+  for (const std::string& name : list_folder(runs)) {
+    const std::string folder = runs + "/" + name;
+    struct stat found;
+    const bool is_old = ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+                        found.st_mtim.tv_sec < own.st_mtim.tv_sec - kDay;
+    if (is_old) ::rmdir(folder.c_str());
+  }
+}
+
+bool make_run_folder(const std::string& run_folder) {
+  const mode_t before = ::umask(077);
+  const bool is_made = make_folders(run_folder) && ::access(run_folder.c_str(), W_OK) == 0;
+  ::umask(before);
+  if (is_made) remove_empty_runs(run_folder);
+  return is_made;
+}
+
+/// Whether a run's folder could be made.
+bool may_make_runs() {
+  const std::string nearest = nearest_folder(expand_home("~/.dtool/runs"));
+  return is_folder(nearest) && ::access(nearest.c_str(), W_OK) == 0;
+}
+
+/// Whether systemd ends what a user leaves running at log-out.
+bool ends_at_logout() {
+  constexpr std::string_view kFolder = "/etc/systemd/logind.conf.d";
+  std::string text = read_file("/etc/systemd/logind.conf").value_or("") + "\n";
+  for (const std::string& name : list_folder(std::string(kFolder))) {
+    if (name.ends_with(".conf"))
+      text += read_file(std::string(kFolder) + "/" + name).value_or("") + "\n";
+  }
+  bool ends = false;
+  for (auto& [name, value] : read_pairs(text)) {
+    std::string_view words = name;
+    if (cut_word(words) != "KillUserProcesses") continue;
+    std::string_view rest = value;
+    const std::string_view word = cut_word(rest);
+    ends = ends || word == "yes" || word == "true" || word == "1" || word == "on";
+  }
+  return ends && !exists("/var/lib/systemd/linger/" + user_name());
+}
+
+}  // namespace
+
+CheckReply check_host(const CheckRequest& request) {
+  CheckReply reply;
+  reply.host = identify_host();
+  reply.lacks = find_lacks(request.wants, request.is_survey ? Screen::tried : Screen::found);
+  const std::string code = expand_home(request.code_folder);
+  // Before the environment is another one.
+  if (request.is_survey) reply.survey = survey_host(nearest_folder(code));
+  reply.gpus = count_gpus();
+  find_listener(request, reply);
+  reply.logout_kills = ends_at_logout();
+  reply.is_home_read_only = request.run_folder.empty()
+                                ? !may_make_runs()
+                                : !make_run_folder(expand_home(request.run_folder));
+  if (request.code_must_exist && !is_folder(code)) reply.missing_code = code;
+  const Inside inside = ready_environment(request, reply);
+  if (request.wants_torchrun) reply.lacks_torchrun = inside.empty() && !has_torchrun();
+  if (!request.trainer.empty() && reply.is_environment_ready) find_trainer(request, inside, reply);
+  return reply;
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,113 @@
+#include "cli/run/host/network.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <random>
+
+#include "ssh/host/files.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+constexpr std::uint16_t kFirstPort = 20000;
+constexpr std::uint16_t kLastPort = 31999;
+
+/// The numeric form, without the zone of an IPv6 address; or empty.
+std::string to_text(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* bytes =
+      address->sa_family == AF_INET
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
+          : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  const char* done = ::inet_ntop(address->sa_family, bytes, text.data(), text.size());
+  return done == nullptr ? "" : done;
+}
+
+}  // namespace
+
+Address parse_address(const std::string& text, std::uint16_t port) {
+  Address address;
+  auto& four = reinterpret_cast<sockaddr_in&>(address.bytes);
+  if (::inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    four.sin_port = htons(port);
+    address.size = sizeof four;
+    return address;
+  }
+  auto& six = reinterpret_cast<sockaddr_in6&>(address.bytes);
+  const std::size_t percent = text.find('%');
+  if (::inet_pton(AF_INET6, text.substr(0, percent).c_str(), &six.sin6_addr) != 1) return address;
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  if (percent != text.npos) six.sin6_scope_id = ::if_nametoindex(text.c_str() + percent + 1);
+  address.size = sizeof six;
+  return address;
+}
+
+std::string local_address_towards(const Address& other) {
+  if (other.size == 0) return {};
+  const Descriptor socket(::socket(other.bytes.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket.is_open() || ::connect(socket.get(), other.get(), other.size) != 0) return {};
+  Address own;
+  own.size = sizeof own.bytes;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own.bytes), &own.size) != 0)
+    return {};
+  return to_text(own.get());
+}
+
+std::string interface_of(std::string_view address) {
+  ifaddrs* all = nullptr;
+  if (address.empty() || ::getifaddrs(&all) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(all, ::freeifaddrs);
+  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr) continue;
+    const int family = each->ifa_addr->sa_family;
+    const bool is_address = family == AF_INET || family == AF_INET6;
+    if (is_address && to_text(each->ifa_addr) == address) return each->ifa_name;
+  }
+  return {};
+}
+
+std::set<std::uint16_t> parse_listening_ports(std::string_view table) {
+  constexpr std::string_view kListening = "0A";
+  std::set<std::uint16_t> ports;
+  while (!table.empty()) {
+    std::string_view line = cut_line(table);
+    cut_word(line);
+    std::string_view local = cut_word(line);
+    cut_word(line);
+    if (cut_word(line) != kListening) continue;
+    local.remove_prefix(std::min(local.rfind(':') + 1, local.size()));
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(local.data(), local.data() + local.size(), port, 16);
+    if (error == std::errc() && end == local.data() + local.size()) ports.insert(port);
+  }
+  return ports;
+}
+
+std::set<std::uint16_t> listening_ports() {
+  constexpr std::size_t kMost = std::size_t{64} << 20U;
+  std::set<std::uint16_t> ports;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"})
+    ports.merge(parse_listening_ports(read_file(table, kMost).value_or("")));
+  return ports;
+}
+
+std::uint16_t find_free_port(const std::set<std::uint16_t>& taken) {
+  std::random_device random;
+  std::uniform_int_distribution<std::uint16_t> any(kFirstPort, kLastPort);
+  std::uint16_t port = any(random);
+  for (int tried = kFirstPort; tried < kLastPort && taken.contains(port); ++tried)
+    port = port == kLastPort ? kFirstPort : static_cast<std::uint16_t>(port + 1);
+  return port;
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,130 @@
+#include "cli/run/host/survey.h"
+
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+
+#include "cli/run/host/lacks.h"
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// The field of this user's line in /etc/passwd, counted from 0; empty where there is no line.
+std::string passwd_field(std::size_t wanted) {
+  const std::string uid = std::to_string(::getuid());
+  const std::string text = read_file("/etc/passwd").value_or("");
+  for (std::string_view rest = text; !rest.empty();) {
+    std::string_view line = cut_line(rest);
+    std::vector<std::string> fields;
+    for (;;) {
+      const std::size_t end = line.find(':');
+      fields.emplace_back(line.substr(0, end));
+      if (end == line.npos) break;
+      line.remove_prefix(end + 1);
+    }
+    if (fields.size() > wanted && fields.size() > 2 && fields[2] == uid) return fields[wanted];
+  }
+  return {};
+}
+
+std::string system_name() {
+  std::string name;
+  for (const auto& [key, value] : read_pairs(read_file("/etc/os-release").value_or(""))) {
+    if (key == "PRETTY_NAME") name = value;
+  }
+  std::erase(name, '"');
+  utsname kernel{};
+  ::uname(&kernel);
+  return (name.empty() ? std::string(kernel.sysname) : name) + ", " + kernel.machine;
+}
+
+std::int64_t count_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+  return ::sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+std::int64_t free_bytes(const std::string& folder) {
+  struct statvfs disk;
+  if (::statvfs(folder.c_str(), &disk) != 0) return 0;
+  return static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
+}
+
+void add_memory(Survey& survey) {
+  const std::string text = read_file("/proc/meminfo").value_or("");
+  for (std::string_view rest = text; !rest.empty();) {
+    std::string_view line = cut_line(rest);
+    const std::string_view name = cut_word(line);
+    const std::int64_t bytes = parse_number<std::int64_t>(cut_word(line)).value_or(0) * 1024;
+    if (name == "MemTotal:") survey.memory = bytes;
+    if (name == "MemAvailable:") survey.free_memory = bytes;
+  }
+}
+
+void add_gpus(Survey& survey) {
+  if (!is_program("nvidia-smi")) return;
+  const ChildResult told = run_program(
+      {"nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"},
+      std::chrono::seconds(20));
+  if (!told.ok()) {
+    survey.gpu_fault = told.timed_out ? "it does not answer" : told.out + told.err;
+    return;
+  }
+  for (std::string_view rest = told.out; !rest.empty();) {
+    const std::string_view line = cut_line(rest);
+    const std::size_t comma = std::min(line.rfind(", "), line.size());
+    survey.gpus.emplace_back(line.substr(0, comma));
+    survey.driver = line.substr(std::min(comma + 2, line.size()));
+  }
+}
+
+/// `tmux 3.3a` of a tmux that takes screen's place.
+std::string find_tmux() {
+  if (is_program("screen") || !is_program("tmux")) return {};
+  const ChildResult told = run_program({"tmux", "-V"}, std::chrono::seconds(20));
+  return told.out.substr(0, told.out.find('\n'));
+}
+
+}  // namespace
+
+std::string user_name() {
+  const std::string name = variable("USER");
+  if (!name.empty()) return name;
+  const std::string known = passwd_field(0);
+  return known.empty() ? std::to_string(::getuid()) : known;
+}
+
+Survey survey_host(const std::string& code) {
+  Survey survey;
+  survey.user = user_name();
+  survey.shell = passwd_field(6);
+  if (survey.shell.empty()) survey.shell = variable("SHELL");
+  survey.system = system_name();
+  survey.bash = version_of("bash");
+  survey.screen = version_of("screen");
+  survey.tmux = find_tmux();
+  survey.rsync = version_of("rsync");
+  survey.has_ip = is_program("ip");
+  survey.cores = count_cores();
+  add_memory(survey);
+  survey.free_code = free_bytes(code);
+  survey.free_home = free_bytes(expand_home("~"));
+  add_gpus(survey);
+  return survey;
+}
+
+}  // namespace dtool::host

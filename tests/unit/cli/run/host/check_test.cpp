@@ -1,0 +1,180 @@
+// What a host finds out about itself: programs, folders, the environment, the trainer.
+#include "cli/run/host/check.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/run/host/lacks.h"
+#include "cli/run/host/survey.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::host {
+namespace {
+
+using tests::TemporaryFolder;
+using tests::TemporaryVariable;
+
+/// A home of its own, and a PATH that tests may take away.
+class HostCheck : public testing::Test {
+ protected:
+  /// In a process of its own, whose variables the environment may change.
+  static CheckReply check(const CheckRequest& request) {
+    CheckReply reply;
+    const std::string path = std::getenv("PATH");
+    const std::string home = std::getenv("HOME");
+    reply = check_host(request);
+    ::setenv("PATH", path.c_str(), 1);
+    ::setenv("HOME", home.c_str(), 1);
+    return reply;
+  }
+
+  void add_program(const std::string& name, const std::string& lines) const {
+    const auto file = home_.write(name, "#!/bin/sh\n" + lines);
+    ::chmod(file.c_str(), 0755);
+  }
+
+  TemporaryFolder home_;
+  TemporaryVariable variable_{"HOME", home_.path().string()};
+};
+
+TEST_F(HostCheck, MakesTheRunsFolderForTheUserAlone) {
+  CheckRequest request;
+  request.run_folder = "~/.dtool/runs/x_1";
+  EXPECT_FALSE(check(request).is_home_read_only);
+  EXPECT_EQ(std::filesystem::status(home_.path() / ".dtool/runs/x_1").permissions(),
+            std::filesystem::perms::owner_all);
+}
+
+TEST_F(HostCheck, RemovesEmptyFoldersOfRunsAfterADayAndNothingElse) {
+  const auto make = [this](const std::string& name, std::chrono::hours age) {
+    const auto folder = home_.path() / ".dtool/runs" / name;
+    std::filesystem::create_directories(folder);
+    std::filesystem::last_write_time(folder, std::filesystem::file_time_type::clock::now() - age);
+    return folder;
+  };
+  home_.write(".dtool/runs/full/file", "x");
+  const auto full = make("full", std::chrono::hours(48));
+  const auto old = make("old", std::chrono::hours(48));
+  const auto young = make("young", std::chrono::hours(1));
+  CheckRequest request;
+  request.run_folder = "~/.dtool/runs/x_1";
+  check(request);
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(std::filesystem::exists(young));
+  EXPECT_TRUE(std::filesystem::exists(full));
+}
+
+TEST_F(HostCheck, TellsOfAHomeThatTakesNothingWithoutMakingAnything) {
+  EXPECT_FALSE(check({}).is_home_read_only);
+  EXPECT_FALSE(std::filesystem::exists(home_.path() / ".dtool"));
+  home_.write(".dtool", "");
+  EXPECT_TRUE(check({}).is_home_read_only);
+}
+
+TEST_F(HostCheck, NamesAMissingCodeFolder) {
+  CheckRequest request;
+  request.code_folder = "~/code";
+  EXPECT_EQ(check(request).missing_code, "");
+  request.code_must_exist = true;
+  EXPECT_EQ(check(request).missing_code, home_.path().string() + "/code");
+}
+
+TEST_F(HostCheck, FindsATrainerOfTheUsersOwnAndAsksItInTheReadiedEnvironment) {
+  // The fault is said on two lines, and names the file that was made for it.
+  add_program(".dtool/bin/dtool-trainer",
+              "[ \"$1\" != --check ] || { echo \"bad: $2\"; echo $MARK >&2; exit 2; }\n"
+              "echo \"dtool-trainer 9 $MARK $1\"\n");
+  CheckRequest request;
+  request.trainer = "/nowhere/dtool-trainer";
+  request.experiment = "x = 1";
+  request.environment =
+      "exec 5>&1 >/dev/null\necho noise\nexport MARK='a  b'\necho name=value >&5\n"
+      "echo ready >&5\nprintf '1\\0env\\0' >&5\nprintf 'MARK=a  b\\0PATH=%s\\0HOME=%s\\0' "
+      "\"$PATH\" \"$HOME\" >&5\n";
+  const CheckReply reply = check(request);
+  EXPECT_EQ(reply.trainer, home_.path().string() + "/.dtool/bin/dtool-trainer");
+  EXPECT_EQ(reply.trainer_version, "dtool-trainer 9 a  b --version");
+  EXPECT_EQ(reply.experiment_fault, "bad: experiment a b ");
+  EXPECT_EQ(reply.environment, "name=value\n");
+  EXPECT_TRUE(reply.is_environment_ready);
+}
+
+TEST_F(HostCheck, AnEnvironmentThatEndsItsShellIsNotReady) {
+  CheckRequest request;
+  request.trainer = "dtool-trainer";
+  request.environment = "echo bad_activate=oh\nexit 3\n";
+  const CheckReply reply = check(request);
+  EXPECT_FALSE(reply.is_environment_ready);
+  EXPECT_EQ(reply.environment, "bad_activate=oh\n");
+  EXPECT_EQ(reply.trainer, "");
+}
+
+TEST_F(HostCheck, TheWayInTellsTheAddress) {
+  CheckRequest request;
+  EXPECT_EQ(check(request).address, "");
+  request.port = 0;
+  request.peer = "127.0.0.1";
+  EXPECT_EQ(check(request).address, "127.0.0.1");
+  const TemporaryVariable connection("SSH_CONNECTION", "10.0.0.9 4242 10.0.0.1 22");
+  const CheckReply reply = check(request);
+  EXPECT_EQ(reply.address, "10.0.0.1");
+  EXPECT_GE(reply.port, 20000);
+  EXPECT_GE(reply.coordinator_port, 20000);
+  EXPECT_NE(reply.coordinator_port, reply.port);
+}
+
+TEST_F(HostCheck, GpusAreCountedByTheirDriversProgram) {
+  add_program("bin/nvidia-smi", "echo 'GPU 0: A'\necho 'GPU 1: B'\necho '  MIG 1g'\n");
+  const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
+  EXPECT_EQ(check({}).gpus, 2);
+}
+
+TEST_F(HostCheck, WhatIsMissingIsNamed) {
+  const TemporaryVariable path("PATH", home_.path().string());
+  const ProgramLacks lacks = find_lacks({true, true}, Screen::tried);
+  EXPECT_EQ(lacks.programs.front(), "bash");
+  EXPECT_EQ(lacks.programs.back(), "rsync");
+  EXPECT_FALSE(lacks.has_terminal);
+  EXPECT_TRUE(find_lacks({false, false}, Screen::found).has_terminal);
+}
+
+TEST_F(HostCheck, AnOldBashAndABrokenScreenAreNamed) {
+  add_program("bin/bash", "echo '402 4.2.46(2)-release'\n");
+  add_program("bin/screen", "echo first\necho 'cannot make directory' >&2\n");
+  const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
+  const ProgramLacks lacks = find_lacks({}, Screen::tried);
+  EXPECT_EQ(lacks.old_bash, "4.2.46(2)-release");
+  EXPECT_EQ(lacks.screen_fault, "cannot make directory");
+  EXPECT_EQ(find_lacks({}, Screen::found).screen_fault, "");
+  add_program("bin/bash", "echo '404 4.4'\n");
+  EXPECT_EQ(find_lacks({}, Screen::found).old_bash, "");
+}
+
+TEST_F(HostCheck, VersionsAreFoundInWhatProgramsSay) {
+  const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
+  const auto version = [this](const std::string& said) {
+    add_program("bin/speaker", "echo '" + said + "'\n");
+    return version_of("speaker");
+  };
+  EXPECT_EQ(version("rsync  version 3.2.7  protocol version 31"), "3.2.7");
+  EXPECT_EQ(version("Screen version 4.09.00 (GNU) 30-Jan-22"), "4.09.00");
+  EXPECT_EQ(version("release 7, build 1."), "");
+  EXPECT_EQ(version_of("no_such_program"), "");
+}
+
+TEST(HostSurvey, TellsOfThisMachine) {
+  const Survey survey = survey_host("/");
+  EXPECT_NE(survey.user, "");
+  EXPECT_NE(survey.system.find(", "), std::string::npos);
+  EXPECT_GT(survey.cores, 0);
+  EXPECT_GT(survey.memory, survey.free_memory);
+  EXPECT_GT(survey.free_code, 0);
+  EXPECT_NE(survey.bash, "");
+}
+
+}  // namespace
+}  // namespace dtool::host

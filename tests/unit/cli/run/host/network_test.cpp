@@ -1,0 +1,98 @@
+// Ports, addresses and interfaces of this host, and the trial of a listener on its loopback.
+#include "cli/run/host/network.h"
+
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "cli/run/host/report_port.h"
+#include "cli/run/host/trial.h"
+
+namespace dtool::host {
+namespace {
+
+TEST(HostNetwork, PortsThatListenAreReadFromTheKernelsTable) {
+  constexpr std::string_view kTable =
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+      "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0\n"
+      "   1: 0100007F:0016 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0\n"
+      "   2: 00000000000000000000000000000000:FFFF 00000000:0000 0A 00000000\n"
+      "   3: 0100007F:1FFFF 00000000:0000 0A 00000000\n"
+      "   4: a[$(id)] x 0A\n"
+      "   5: :";
+  EXPECT_EQ(parse_listening_ports(kTable), (std::set<std::uint16_t>{8080, 65535}));
+}
+
+TEST(HostNetwork, APortThatIsTakenIsNotFound) {
+  std::set<std::uint16_t> taken;
+  for (int port = 20000; port <= 31999; ++port) {
+    if (port != 25000) taken.insert(static_cast<std::uint16_t>(port));
+  }
+  EXPECT_EQ(find_free_port(taken), 25000);
+  taken.insert(25000);
+  EXPECT_NE(find_free_port(taken), 0);  // it gives up
+}
+
+TEST(HostNetwork, LoopbackHasItsInterface) {
+  EXPECT_EQ(interface_of("127.0.0.1"), "lo");
+  EXPECT_EQ(interface_of("192.0.2.77"), "");
+  EXPECT_EQ(interface_of(""), "");
+  EXPECT_EQ(local_address_towards(parse_address("127.0.0.9", 1)), "127.0.0.1");
+  EXPECT_EQ(local_address_towards(parse_address("no address", 1)), "");
+}
+
+class ListenerOnLoopback : public testing::Test {
+ protected:
+  ListenerOnLoopback() {
+    Watch watch;
+    port_ = ReportPort(0, 2, "", watch).port();
+    ListenRequest request{"127.0.0.1", port_, kToken, 2, 20};
+    reply_ = listen_for_trial(request);
+  }
+  ~ListenerOnLoopback() override {
+    if (reply_.pid <= 0) return;
+    ::kill(static_cast<pid_t>(reply_.pid), SIGKILL);
+    ::waitpid(static_cast<pid_t>(reply_.pid), nullptr, 0);
+  }
+
+  ReachReply reach(const std::string& token, std::int64_t place = 1) const {
+    return reach_for_trial({"127.0.0.1", port_, token, place, 2000});
+  }
+
+  static inline const std::string kToken = std::string(32, 'a');
+  std::uint16_t port_ = 0;
+  ListenReply reply_;
+};
+
+TEST_F(ListenerOnLoopback, IsReachedByWhoKnowsTheToken) {
+  EXPECT_EQ(reply_.fault, "");
+  EXPECT_EQ(reply_.interface, "lo");
+  const ReachReply reply = reach(kToken);
+  EXPECT_TRUE(reply.is_reached) << reply.fault;
+  EXPECT_EQ(reply.interface, "lo");
+}
+
+TEST_F(ListenerOnLoopback, TellsNobodyElseAnything) {
+  EXPECT_EQ(reach(std::string(32, 'b')).fault, "something else listens there");
+  EXPECT_EQ(reach(kToken, 2).fault, "something else listens there");
+  EXPECT_TRUE(reach(kToken).is_reached);
+}
+
+TEST_F(ListenerOnLoopback, OfTwoTheSecondSaysWhyNot) {
+  const ListenReply second = listen_for_trial({"127.0.0.1", port_, kToken, 2, 20});
+  EXPECT_EQ(second.pid, 0);
+  EXPECT_EQ(second.fault, "Address already in use");
+}
+
+TEST(ReachForTrial, SaysWhyNothingWasReached) {
+  Watch watch;
+  const std::uint16_t closed = ReportPort(0, 2, "", watch).port();
+  EXPECT_EQ(reach_for_trial({"127.0.0.1", closed, "t", 1, 500}).fault, "connection refused");
+  EXPECT_THROW(reach_for_trial({"name", 1, "t", 1, 500}), std::runtime_error);
+  EXPECT_THROW(reach_for_trial({"127.0.0.1", 65536, "t", 1, 500}), std::runtime_error);
+  EXPECT_EQ(reach_for_trial({"", 0, "", 0, 0}).fault, "");
+}
+
+}  // namespace
+}  // namespace dtool::host
