@@ -9,6 +9,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/failures_test.cpp
     tests/unit/cli/fetch/fetch_plan_test.cpp
     tests/unit/cli/flag_values_test.cpp
+    tests/unit/cli/host/other_processor_test.cpp
     tests/unit/cli/host_options_test.cpp
     tests/unit/cli/host_output_test.cpp
     tests/unit/cli/hosts/check_facts_test.cpp
@@ -88,6 +89,13 @@ if(DTOOL_TESTS)
     tests/unit/ssh/session/login_output_test.cpp
     tests/unit/ssh/session/tcp_test.cpp)
   target_compile_definitions(unit_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  find_program(DTOOL_EMULATOR qemu-${other_processor}-static)
+  set(emulator ${DTOOL_EMULATOR})
+  if(NOT DTOOL_EMULATOR)
+    set(emulator "")
+  endif()
+  set_source_files_properties(tests/unit/cli/host/other_processor_test.cpp PROPERTIES
+    COMPILE_DEFINITIONS "DTOOL_OTHER_HOST_FILE=\"${DTOOL_OTHER_HOST_FILE}\";DTOOL_EMULATOR=\"${emulator}\"")
   target_link_libraries(unit_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
     PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
   gtest_discover_tests(unit_tests PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_TIMEOUT 60)

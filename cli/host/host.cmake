@@ -34,6 +34,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/job_files.cpp
   ssh/host/kill.cpp
   ssh/host/members.cpp
+  ssh/host/own_program.cpp
   ssh/host/process_table.cpp
   ssh/host/sha256.cpp
   ssh/host/start.cpp
@@ -50,14 +51,41 @@ if(NOT DTOOL_SANITIZE)  # a sanitizer's library cannot be linked statically
   target_link_options(dtool-host PRIVATE -static -s -Wl,--gc-sections)
 endif()
 
-# Inside dtool: its bytes, and their hash, which names its folder on the hosts.
+# The same for hosts of the other processor, where a compiler for that is installed (Debian: g++-aarch64-linux-gnu,
+# g++-x86-64-linux-gnu).
 set(DTOOL_HOST_FILE ${PROJECT_BINARY_DIR}/dtool-host)
+set(programs ${CMAKE_SYSTEM_PROCESSOR}=${DTOOL_HOST_FILE})
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  set(other_processor x86_64)
+else()
+  set(other_processor aarch64)
+endif()
+find_program(DTOOL_CROSS_COMPILER ${other_processor}-linux-gnu-g++)
+if(DTOOL_CROSS_COMPILER AND NOT DTOOL_SANITIZE)
+  set(DTOOL_OTHER_HOST_FILE ${PROJECT_BINARY_DIR}/dtool-host-${other_processor})
+  set(objects "")
+  foreach(source cli/host/main.cpp ${DTOOL_HOST_SOURCES})
+    string(REPLACE / _ object ${source})
+    set(object ${PROJECT_BINARY_DIR}/${other_processor}/${object}.o)
+    add_custom_command(OUTPUT ${object} DEPFILE ${object}.d DEPENDS ${source} VERBATIM
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/${other_processor}
+      COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${DTOOL_CROSS_COMPILER} -std=c++20 -Os -ffunction-sections -fdata-sections
+        -DDTOOL_VERSION="${PROJECT_VERSION}" -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d -c ${PROJECT_SOURCE_DIR}/${source} -o ${object})
+    list(APPEND objects ${object})
+  endforeach()
+  add_custom_command(OUTPUT ${DTOOL_OTHER_HOST_FILE} DEPENDS ${objects} VERBATIM
+    COMMAND ${DTOOL_CROSS_COMPILER} -static -s -Wl,--gc-sections ${objects} -o ${DTOOL_OTHER_HOST_FILE})
+  list(APPEND programs ${other_processor}=${DTOOL_OTHER_HOST_FILE})
+endif()
+
+# Inside dtool: their bytes, and their hashes, which name their folders on the hosts.
+string(REPLACE ";" "," programs_word "${programs}")
 set(hash_header ${PROJECT_BINARY_DIR}/generated/ssh/fanout/host_program_hash.h)
 add_custom_command(OUTPUT ${hash_header}
-  COMMAND ${CMAKE_COMMAND} -DPROGRAM=${DTOOL_HOST_FILE} -DMACHINE=${CMAKE_SYSTEM_PROCESSOR} -DHEADER=${hash_header}
-    -P ${PROJECT_SOURCE_DIR}/ssh/fanout/host_program_hash.cmake
-  DEPENDS dtool-host ssh/fanout/host_program_hash.cmake VERBATIM)
+  COMMAND ${CMAKE_COMMAND} -DPROGRAMS=${programs_word} -DHEADER=${hash_header} -P ${PROJECT_SOURCE_DIR}/ssh/fanout/host_program_hash.cmake
+  DEPENDS dtool-host ${DTOOL_OTHER_HOST_FILE} ssh/fanout/host_program_hash.cmake VERBATIM)
 target_sources(dtool_ssh PRIVATE ssh/fanout/host_program.S ${hash_header})
 set_source_files_properties(ssh/fanout/host_program.S PROPERTIES
-  COMPILE_DEFINITIONS DTOOL_HOST_FILE="${DTOOL_HOST_FILE}" OBJECT_DEPENDS ${DTOOL_HOST_FILE})
+  COMPILE_DEFINITIONS "DTOOL_HOST_FILE=\"${DTOOL_HOST_FILE}\"$<$<BOOL:${DTOOL_OTHER_HOST_FILE}>:;DTOOL_HOST_FILE_2=\"${DTOOL_OTHER_HOST_FILE}\">"
+  OBJECT_DEPENDS "${DTOOL_HOST_FILE};${DTOOL_OTHER_HOST_FILE}")
 target_link_libraries(dtool_ssh PUBLIC dtool_host)

@@ -12,6 +12,7 @@
 #include "ssh/host/files.h"
 #include "ssh/host/frames.h"
 #include "ssh/host/kill.h"
+#include "ssh/host/own_program.h"
 #include "ssh/host/start.h"
 
 namespace dtool::host {
@@ -27,7 +28,9 @@ int answer(const Frame& frame, int output) {
     case Kind::kill_request:
       return reply(kill_run(open<KillRequest>(frame)));
     case Kind::start_request:
-      return reply(start_job(open<StartRequest>(frame)));
+      reply(start_job(open<StartRequest>(frame)));
+      remove_old_versions();
+      return 0;
     case Kind::status_request:
       return reply(tell_status(open<StatusRequest>(frame)));
     case Kind::check_request:

@@ -12,6 +12,8 @@
 extern "C" {
 extern const char dtool_host_begin[];  // host_program.S
 extern const char dtool_host_end[];
+extern const char dtool_host_2_begin[];
+extern const char dtool_host_2_end[];
 }
 
 namespace dtool::ssh {
@@ -26,17 +28,23 @@ constexpr std::string_view kFolders =
     "\"${HOME:-/}/.dtool/host\" \"${XDG_RUNTIME_DIR:-/}/dtool-host\" "
     "\"/var/tmp/dtool-host-$(id -u)\" \"/tmp/dtool-host-$(id -u)\"";
 
-const HostProgram& program() {
-  static const HostProgram only{
-      kHostProgramMachine,
-      kHostProgramSha256,
-      {dtool_host_begin, static_cast<std::size_t>(dtool_host_end - dtool_host_begin)}};
-  return only;
+std::string_view bytes_of(std::size_t program) {
+  const char* begin = program == 0 ? dtool_host_begin : dtool_host_2_begin;
+  const char* end = program == 0 ? dtool_host_end : dtool_host_2_end;
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+/// `x86_64 or aarch64`
+std::string known_machines() {
+  std::string names;
+  for (const HostProgramName& each : kHostProgramNames)
+    names += fmt::format("{}{}", names.empty() ? "" : " or ", each.machine);
+  return names;
 }
 
 /// Takes the program's bytes on standard input, once it has found a folder that has room for them
 /// and in which programs run.
-std::string bring_line() {
+std::string bring_line(std::string_view sha256, std::size_t size) {
   return fmt::format(
       "exec sh -c 'umask 077; for d in {}; do "
       "case $d in //*) continue;; esac; "
@@ -48,8 +56,7 @@ std::string bring_line() {
       "cat > \"$n\" && \"$n\" verify \"$0\" && mv -f \"$n\" \"$d/$0/dtool-host\" && exit 0; "
       "rm -f \"$n\"; echo \"$d cannot hold it: is the disk full?\" >&2; exit 1; done; "
       "echo \"no folder was found in which programs may be put and run: {}\" >&2; exit 1' {}",
-      kFolders, program().bytes.size(), "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp",
-      program().sha256);
+      kFolders, size, "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp", sha256);
 }
 
 /// Hands on what comes behind the program's greeting, and keeps what the line says in its place.
@@ -96,18 +103,21 @@ class Gate {
 };
 
 asio::awaitable<void> bring(Connection& connection, std::string system, Deadline deadline) {
-  const std::string wanted = fmt::format("Linux {}", program().machine);
-  if (system != wanted)
+  std::size_t chosen = 0;
+  while (chosen < kHostProgramNames.size() &&
+         system != fmt::format("Linux {}", kHostProgramNames[chosen].machine))
+    ++chosen;
+  if (chosen == kHostProgramNames.size())
     throw HostError(Failure::host_program,
-                    fmt::format("it is {}, and this dtool has dtool-host for {} only",
-                                printable_start(system, 100), wanted));
+                    fmt::format("it is {}, and this dtool has dtool-host for Linux {} only",
+                                printable_start(system, 100), known_machines()));
   std::string said;
   CommandStreams streams;
-  streams.input = program().bytes;
+  streams.input = bytes_of(chosen);
   streams.on_output = [&said](Stream stream, std::string_view bytes) {
     if (stream == Stream::err && said.size() < 4096) said += bytes;
   };
-  std::string line = bring_line();
+  std::string line = bring_line(kHostProgramNames[chosen].sha256, bytes_of(chosen).size());
   const int exit_code = co_await connection.execute(std::move(line), std::move(streams), deadline);
   if (exit_code == 0) co_return;
   const std::string why = said.empty() ? fmt::format("exit code {}", exit_code) : said;
@@ -119,13 +129,22 @@ asio::awaitable<void> bring(Connection& connection, std::string system, Deadline
 
 std::string host_program_line() {
   // All shells read this alike: one word in single quotes. Only where the home folder lacks the
-  // program does it cost more than one shell.
+  // program does it cost more than one shell, or has two of them: hosts of both processors share
+  // it.
+  std::string names;
+  std::string by_machine;
+  for (const HostProgramName& each : kHostProgramNames) {
+    names += fmt::format(" {}", each.sha256);
+    by_machine += fmt::format("{}) set -- {};; ", each.machine, each.sha256);
+  }
   return fmt::format(
-      "exec sh -c 'p=${{HOME:-/}}/.dtool/host/$0/dtool-host; [ -x \"$p\" ] && exec \"$p\" serve; "
-      "for d in {}; do p=$d/$0/dtool-host; "
-      "[ -x \"$p\" ] && [ -O \"$d\" ] && [ ! -h \"$d\" ] && exec \"$p\" serve; done; "
-      "echo \"{}$(uname -sm)\"; exit {}' {}",
-      kFolders, kMissing, kHostProgramMissing, program().sha256);
+      "exec sh -c 'h=${{HOME:-/}}/.dtool/host; "
+      "[ -x \"$h/$1/dtool-host\" ] && [ -x \"$h/$2/dtool-host\" ] && case $(uname -m) in {}esac; "
+      "for s; do p=$h/$s/dtool-host; [ -x \"$p\" ] && exec \"$p\" serve; done; "
+      "for d in {}; do for s; do p=$d/$s/dtool-host; "
+      "[ -x \"$p\" ] && [ -O \"$d\" ] && [ ! -h \"$d\" ] && exec \"$p\" serve; done; done; "
+      "echo \"{}$(uname -sm)\"; exit {}' dtool{}",
+      by_machine, kFolders, kMissing, kHostProgramMissing, names);
 }
 
 asio::awaitable<int> run_host_program(Connection& connection,

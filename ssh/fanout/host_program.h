@@ -10,14 +10,13 @@
 namespace dtool::ssh {
 
 /// One dtool-host that this dtool holds: for one kind of processor.
-struct HostProgram {
+struct HostProgramName {
   std::string_view machine;  ///< as `uname -m` says it
   std::string_view sha256;   ///< in hex digits; names its folder on the hosts
-  std::string_view bytes;
 };
 
-/// The command line that starts it in a login shell of any kind. Where it is missing the line
-/// prints what the host is instead, and exits with kHostProgramMissing.
+/// The command line that starts it in a login shell of any kind, for whichever processor. Where it
+/// is missing the line prints what the host is instead, and exits with kHostProgramMissing.
 std::string host_program_line();
 inline constexpr int kHostProgramMissing = 75;
 

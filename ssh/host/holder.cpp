@@ -10,20 +10,10 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
+#include "ssh/host/own_program.h"
 
 namespace dtool::host {
 namespace {
-
-/// This very program, which is the one that the job goes on with.
-std::string own_path() {
-  std::string path(4096, '\0');
-  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
-  path.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
-  // Another host with the same home folder has just brought the same program.
-  constexpr std::string_view kDeleted = " (deleted)";
-  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
-  return path;
-}
 
 /// A process of its own session, without a terminal. The first child ends at once, so that the
 /// second belongs to init.

@@ -24,6 +24,35 @@ expect_exit 0 dtool status
 expect_equal "$written" "$(on h1 stat -c '%i %Z' "$first")"
 end_all
 
+# A version that no start has used for 30 days goes with the next start, unless a process runs it; a younger one stays.
+# shellcheck disable=SC2016
+on h1 sh -c 'cd /root/.dtool/host && for i in 1 2 3; do n=$(printf %064d $i); mkdir $n && cp /bin/sleep $n/dtool-host; done
+  touch -d "31 days ago" $(printf "%064d %064d" 1 2); touch -d "29 days ago" $(printf %064d 3)'
+on h1 sh -c "exec /root/.dtool/host/$(printf %064d 2)/dtool-host 600" >/dev/null 2>&1 &
+eventually 10 on h1 sh -c "pgrep -f 'dtool-host 600'"
+start_on h1
+gone() { on h1 sh -c "! test -e /root/.dtool/host/$(printf %064d 1)"; }
+eventually 10 gone
+expect_equal "$(printf '%064d %064d' 2 3)" "$(on h1 sh -c 'cd /root/.dtool/host && echo 00*')"
+end_all
+
+# Hosts of two processors share the home folder: each starts its own. One of a third kind is told.
+other_program=$(find "$(dirname "$DTOOL")" -maxdepth 1 -name 'dtool-host-*' -type f)
+if [[ -n $other_program ]]; then
+  other=$(sha256sum "$other_program" | cut -d ' ' -f 1)
+  on h1 sh -c "mkdir /root/.dtool/host/$other && printf 'not for this processor' >/root/.dtool/host/$other/dtool-host && chmod 700 /root/.dtool/host/$other/dtool-host"
+  start_on h1
+  end_all
+fi
+mkdir "$DTOOL_LAB_FOLDER/host3/root/bin"
+printf '#!/bin/sh\necho Linux riscv64\n' >"$DTOOL_LAB_FOLDER/host3/root/bin/uname"
+chmod +x "$DTOOL_LAB_FOLDER/host3/root/bin/uname"
+# shellcheck disable=SC2016
+echo 'PATH=/root/bin:$PATH' >"$DTOOL_LAB_FOLDER/host3/root/.bashrc"
+expect_exit 2 dtool run --runs_on h3 -- true
+expect_error 'it is Linux riscv64, and this dtool has dtool-host for Linux [a-z0-9_]+( or [a-z0-9_]+)? only'
+rm -r "$DTOOL_LAB_FOLDER/host3/root/bin" "$DTOOL_LAB_FOLDER/host3/root/.bashrc"
+
 # A home folder from which nothing runs; and before dtool came, another user has taken the name that it would take.
 on h2 sh -c 'mkdir -p /root/.dtool && mount -t tmpfs -o noexec tmpfs /root/.dtool'
 on h2 sh -c 'mkdir -m 777 /var/tmp/dtool-host-0 && chown 4242 /var/tmp/dtool-host-0'
@@ -47,7 +76,7 @@ end_all
 
 # No place at all: the host says so, and the others are not started either.
 on h3 sh -c 'mkdir -p /root/.dtool && for d in /root/.dtool /var/tmp /tmp; do mount -t tmpfs -o noexec tmpfs $d; done'
-expect_exit 1 dtool run --runs_on h3 -- true
+expect_exit 2 dtool run --runs_on h3 -- true
 expect_error 'dtool-host cannot be put on it: no folder was found in which programs may be put and run'
-expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- true
-expect_error 'what had been started was ended again|something may still run'
+expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- true
+expect_error 'nothing was started'

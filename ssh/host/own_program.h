@@ -1,0 +1,14 @@
+// The file of this very program, `…/host/SHA256/dtool-host`, and the other versions beside it.
+#pragma once
+
+#include <string>
+
+namespace dtool::host {
+
+std::string own_path();
+
+/// Marks this version as used, and removes those beside it that no start has used for 30 days and
+/// that no process here runs.
+void remove_old_versions();
+
+}  // namespace dtool::host
