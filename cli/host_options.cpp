@@ -99,6 +99,7 @@ ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& 
       options.ssh_program.empty() ? settings.ssh_program.value_or("auto") : options.ssh_program;
   connect.program = program_of(program);
   const std::string& ask = options.ask.empty() ? settings.ssh_ask.value_or("each") : options.ask;
+  connect.trace = options.trace;
   connect.ask = ask == "once" ? ssh::Ask::once : ssh::Ask::each;
   if (!options.ssh_cmd.empty()) {
     const SshCommand command = parse_ssh_cmd(options.ssh_cmd);
@@ -133,6 +134,11 @@ void add_connect_options(CLI::App& app, HostOptions& options) {
                  "passwords and codes for each host, or once for hosts that ask the same (each)")
       ->check(CLI::IsMember({"each", "once"}))
       ->type_name("WHEN")
+      ->group(kGroup);
+  app.add_option("--trace", options.trace,
+                 "write what each host is asked and says, with times and without secrets, here")
+      ->check(must_not_be_empty)
+      ->type_name("DIR")
       ->group(kGroup);
 }
 

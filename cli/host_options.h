@@ -26,6 +26,7 @@ struct HostOptions {
   std::string ssh_cmd;
   std::string ssh_program;  ///< auto, libssh or ssh; empty: the settings'
   std::string ask;          ///< each or once; likewise
+  std::string trace;        ///< a folder; empty: none
 };
 
 /// Hosts and how to reach them.

@@ -21,6 +21,7 @@
 #include "ssh/machine/interrupts.h"
 #include "ssh/machine/open_files.h"
 #include "ssh/machine/process.h"
+#include "ssh/trace.h"
 
 namespace dtool::ssh {
 namespace {
@@ -322,7 +323,9 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Listener& listener,
 }  // namespace
 
 std::unique_ptr<Remote> make_fleet(std::vector<Host> hosts, const ConnectOptions& options) {
-  return std::make_unique<Fleet>(std::move(hosts), options);
+  auto fleet = std::make_unique<Fleet>(std::move(hosts), options);
+  if (options.trace.empty()) return fleet;
+  return traced(std::move(fleet), options.trace);
 }
 
 }  // namespace dtool::ssh

@@ -37,12 +37,14 @@ struct ConnectOptions {
       6;  ///< for a connection that is dropped before its greeting; nothing else is tried again
   Program program = Program::automatic;
   Ask ask = Ask::each;
+  std::filesystem::path trace = {};  ///< a folder for what each host was asked and said; or empty
 
   bool operator==(const ConnectOptions&) const = default;
 };
 
-/// Reaches nobody yet. Throws std::invalid_argument where the SSH configuration cannot be read, and
-/// std::runtime_error where the limit of open files is too low for so many hosts.
+/// Reaches nobody yet. Throws std::invalid_argument where the SSH configuration cannot be read or the
+/// folder for traces not be written, and std::runtime_error where the limit of open files is too low
+/// for so many hosts.
 std::unique_ptr<Remote> make_fleet(std::vector<Host> hosts, const ConnectOptions& options);
 
 /// The internal command that rsync runs as its remote shell: passes its standard streams and

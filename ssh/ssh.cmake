@@ -57,6 +57,7 @@ add_library(dtool_ssh STATIC
   ssh/quote.cpp
   ssh/remote.cpp
   ssh/script.cpp
+  ssh/trace.cpp
   ssh/session/connector.cpp
   ssh/session/exchange.cpp
   ssh/session/login_output.cpp

@@ -86,6 +86,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/program/program_test.cpp
     tests/unit/ssh/quote_test.cpp
     tests/unit/ssh/script_test.cpp
+    tests/unit/ssh/trace_test.cpp
     tests/unit/ssh/session/login_output_test.cpp
     tests/unit/ssh/session/tcp_test.cpp)
   target_compile_definitions(unit_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

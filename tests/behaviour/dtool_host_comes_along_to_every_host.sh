@@ -80,3 +80,16 @@ expect_exit 2 dtool run --runs_on h3 -- true
 expect_error 'dtool-host cannot be put on it: no folder was found in which programs may be put and run'
 expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- true
 expect_error 'nothing was started'
+
+# What crossed, with times and without secrets.
+expect_exit 0 dtool run --trace "$work/trace" --runs_on h1,h2 -- true
+grep -qE '^ +[0-9.]+ asked StartRequest\(' "$work"/trace/*_h1.trace || fail 'the start is not in the trace'
+grep -qE '^ +[0-9.]+ came  CheckReply\(' "$work"/trace/*_h2.trace || fail 'the answer to the check is not in the trace'
+token=$(on h1 sh -c 'cat /root/.dtool/runs/true_*/machine0/token')
+expect_equal 32 "${#token}"
+! grep -qF "$token" "$work"/trace/* || fail 'the token is in the trace'
+expect_equal 700 "$(stat -c %a "$work/trace")"
+end_all
+touch file
+expect_exit 2 dtool run --trace file --runs_on h1 -- true
+expect_error '^dtool: --trace: nothing can be written into the folder file$'

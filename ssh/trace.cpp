@@ -1,0 +1,287 @@
+#include "ssh/trace.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "ssh/host/protocol.h"
+#include "ssh/printable.h"
+
+namespace dtool::ssh {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLongestText = 200;
+constexpr std::size_t kTokenSize = 32;
+
+template <typename Struct>
+concept Fielded = requires(Struct& each) {
+  each.fields([](auto&...) {});
+};
+
+std::string describe_bytes(std::size_t size) {
+  return fmt::format("<{} bytes>", size);
+}
+
+std::string describe_value(bool value) {
+  return value ? "yes" : "no";
+}
+
+template <typename Number>
+requires(std::is_integral_v<Number>) std::string describe_value(Number value) {
+  return fmt::format("{}", value);
+}
+
+/// Scripts, and whatever else has lines, are told by their size; so is what may be a run's token.
+std::string describe_value(const std::string& value) {
+  const bool may_be_token =
+      value.size() == kTokenSize && value.find_first_not_of("0123456789abcdef") == value.npos;
+  if (may_be_token || value.size() > kLongestText || value.find('\n') != value.npos)
+    return describe_bytes(value.size());
+  return fmt::format("\"{}\"", printable(value, Kept::nothing));
+}
+
+std::string describe_value(const host::File& file) {
+  return fmt::format("{} {}", describe_value(file.name), describe_bytes(file.content.size()));
+}
+
+template <Fielded Struct>
+std::string describe_value(const Struct& value);
+
+template <typename Value>
+std::string describe_value(const std::optional<Value>& value) {
+  return value ? describe_value(*value) : "-";
+}
+
+template <typename Value>
+std::string describe_value(const std::vector<Value>& values) {
+  std::string text;
+  for (const Value& each : values) text += (text.empty() ? "" : ", ") + describe_value(each);
+  return "[" + text + "]";
+}
+
+template <Fielded Struct>
+std::string describe_value(const Struct& value) {
+  std::string text;
+  const auto add = [&text](const auto& field) {
+    text += (text.empty() ? "" : ", ") + describe_value(field);
+  };
+  const_cast<Struct&>(value).fields([&add](auto&... each) { (add(each), ...); });
+  return "(" + text + ")";
+}
+
+std::string describe_value(const host::LogBytes& message) {
+  return describe_bytes(message.bytes.size());
+}
+
+template <typename Message>
+std::string describe_as(const char* name, const host::Frame& frame) {
+  return name + describe_value(host::decode<Message>(frame.body));
+}
+
+std::string describe_known(const host::Frame& frame) {
+  using namespace host;
+  switch (frame.kind) {
+#define DTOOL_DESCRIBE(Message) \
+  case Message::kKind:          \
+    return describe_as<Message>(#Message, frame);
+    DTOOL_DESCRIBE(Fault)
+    DTOOL_DESCRIBE(KillRequest)
+    DTOOL_DESCRIBE(KillReply)
+    DTOOL_DESCRIBE(StartRequest)
+    DTOOL_DESCRIBE(StartReply)
+    DTOOL_DESCRIBE(StatusRequest)
+    DTOOL_DESCRIBE(StatusReply)
+    DTOOL_DESCRIBE(LogRequest)
+    DTOOL_DESCRIBE(LogBegin)
+    DTOOL_DESCRIBE(LogBytes)
+    DTOOL_DESCRIBE(LogBreak)
+    DTOOL_DESCRIBE(LogEnd)
+    DTOOL_DESCRIBE(StillHere)
+    DTOOL_DESCRIBE(CheckRequest)
+    DTOOL_DESCRIBE(CheckReply)
+    DTOOL_DESCRIBE(ReadyRequest)
+    DTOOL_DESCRIBE(ReadyReply)
+    DTOOL_DESCRIBE(ListenRequest)
+    DTOOL_DESCRIBE(ListenReply)
+    DTOOL_DESCRIBE(ReachRequest)
+    DTOOL_DESCRIBE(HostClock)
+    DTOOL_DESCRIBE(ReachReply)
+#undef DTOOL_DESCRIBE
+  }
+  return {};
+}
+
+/// One host's file.
+class HostTrace {
+ public:
+  HostTrace(std::filesystem::path file, Clock::time_point began)
+      : file_(std::move(file)), began_(began) {
+    std::ofstream(file_, std::ios::trunc);
+  }
+
+  void begin(const Task& task) {
+    reader_.reset();
+    if (const auto* program = std::get_if<LocalProgram>(&task.step)) {
+      write("here",
+            printable_start(fmt::format("{}", fmt::join(program->arguments, " ")), kLongestText));
+      return;
+    }
+    const Command& command = std::get<Command>(task.step);
+    if (command.run_by == RunBy::host_program) {
+      reader_.emplace();
+      host::FrameReader requests;
+      requests.add(command.input);
+      write_frames("asked", requests);
+      return;
+    }
+    std::string text = printable_start(command.line, kLongestText);
+    if (!command.input.empty())
+      text += fmt::format(" with input of {} bytes", command.input.size());
+    if (command.input_from != nullptr)
+      text += fmt::format(" with what {} prints", command.input_from->arguments.front());
+    write("asked", text);
+  }
+
+  void take(Stream stream, std::string_view bytes) {
+    if (stream == Stream::out && reader_) {
+      reader_->add(bytes);
+      write_frames("came", *reader_);
+    } else {
+      write("came", fmt::format("{} bytes of {}", bytes.size(),
+                                stream == Stream::out ? "output" : "errors"));
+    }
+  }
+
+  void end(const HostResult& result) {
+    if (result.failure == Failure::none) {
+      write("ended", fmt::format("exit code {}", result.exit_code));
+    } else {
+      write("ended", fmt::format("{}: {}", to_string(result.failure),
+                                 printable_start(result.error, kLongestText)));
+    }
+  }
+
+ private:
+  void write_frames(const char* what, host::FrameReader& reader) {
+    try {
+      while (const auto frame = reader.next()) write(what, describe(*frame));
+    } catch (const host::BadMessage& error) {
+      write(what, fmt::format("what is no message: {}", error.what()));
+      reader = {};
+    }
+  }
+
+  void write(const char* what, const std::string& text) {
+    const std::chrono::duration<double> since = Clock::now() - began_;
+    // Opened for each line: a thousand hosts need their descriptors for something else.
+    std::ofstream(file_, std::ios::app)
+        << fmt::format("{:9.4f} {:5} {}\n", since.count(), what, text);
+  }
+
+  std::filesystem::path file_;
+  Clock::time_point began_;
+  std::optional<host::FrameReader> reader_ = {};  ///< of replies, while dtool-host answers
+};
+
+class TracedRemote : public Remote {
+ public:
+  TracedRemote(std::unique_ptr<Remote> remote, std::filesystem::path folder)
+      : remote_(std::move(remote)), folder_(std::move(folder)) {
+    std::error_code fault;
+    if (std::filesystem::create_directories(folder_, fault))
+      std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
+    if (!std::filesystem::is_directory(folder_) || ::access(folder_.c_str(), W_OK) != 0)
+      throw std::invalid_argument(
+          fmt::format("--trace: nothing can be written into the folder {}", folder_.string()));
+  }
+
+  const std::vector<Host>& hosts() const override { return remote_->hosts(); }
+  bool interrupted() const override { return remote_->interrupted(); }
+
+  std::vector<HostResult> run(std::vector<Task> tasks, Listener& listener,
+                              const RunOptions& options) override;
+
+  HostTrace& trace(std::size_t host) {
+    const auto found = traces_.find(host);
+    if (found != traces_.end()) return found->second;
+    // A name of a host may have what a file's may not.
+    std::string name = fmt::format("{:04}_{}.trace", host, to_string(hosts()[host]));
+    for (char& each : name) {
+      if (each == '/') each = '_';
+    }
+    return traces_.try_emplace(host, folder_ / name, began_).first->second;
+  }
+
+ private:
+  std::unique_ptr<Remote> remote_;
+  std::filesystem::path folder_;
+  Clock::time_point began_ = Clock::now();
+  std::map<std::size_t, HostTrace> traces_;
+};
+
+/// Writes down what the listener is told, and tells it.
+class TracingListener : public Listener {
+ public:
+  TracingListener(TracedRemote& remote, Listener& listener)
+      : remote_(remote), listener_(listener) {}
+
+  void on_output(std::size_t host, Stream stream, std::string_view bytes) override {
+    remote_.trace(host).take(stream, bytes);
+    listener_.on_output(host, stream, bytes);
+  }
+  void on_input(std::size_t host, const Transferred& input) override {
+    listener_.on_input(host, input);
+  }
+  std::optional<NextTask> next_task(std::size_t host, const HostResult& result) override {
+    remote_.trace(host).end(result);
+    auto next = listener_.next_task(host, result);
+    if (next && next->task) remote_.trace(host).begin(*next->task);
+    return next;
+  }
+  void on_result(std::size_t host, const HostResult& result) override {
+    listener_.on_result(host, result);
+  }
+  void on_interrupt(const std::vector<std::size_t>& running) override {
+    listener_.on_interrupt(running);
+  }
+
+ private:
+  TracedRemote& remote_;
+  Listener& listener_;
+};
+
+std::vector<HostResult> TracedRemote::run(std::vector<Task> tasks, Listener& listener,
+                                          const RunOptions& options) {
+  for (const Task& task : tasks) trace(task.host).begin(task);
+  TracingListener tracing(*this, listener);
+  return remote_->run(std::move(tasks), tracing, options);
+}
+
+}  // namespace
+
+std::string describe(const host::Frame& frame) {
+  try {
+    const std::string text = describe_known(frame);
+    if (!text.empty()) return text;
+  } catch (const host::BadMessage&) {
+  }
+  return fmt::format("a message of kind {}, {} bytes", static_cast<int>(frame.kind),
+                     frame.body.size());
+}
+
+std::unique_ptr<Remote> traced(std::unique_ptr<Remote> remote,
+                               const std::filesystem::path& folder) {
+  return std::make_unique<TracedRemote>(std::move(remote), folder);
+}
+
+}  // namespace dtool::ssh
