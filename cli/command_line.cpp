@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "killfiles/nearest.h"
-#include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
@@ -89,47 +88,6 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
                       fmt::format("flags follow it: {} {}", name_in_full(chosen), name));
   }
   return unknown_word(app, name, flags_of(app), "flag");
-}
-
-/// What CLI11 says of a value that cannot be, in our words. As it says it:
-///   Could not convert: --machine = x
-///   --grace: Value x not in range 0.000000 to 3600.000000
-///   --color: blue not in {auto,always,never}
-std::string in_our_words(const std::string& sentence) {
-  constexpr std::string_view kNoNumber = "Could not convert: ";
-  constexpr std::string_view kIs = " = ";
-  constexpr std::string_view kValue = ": Value ";
-  constexpr std::string_view kNoRange = " not in range ";
-  constexpr std::string_view kTo = " to ";
-  constexpr std::string_view kNoMember = " not in {";
-  const std::string_view all = sentence;
-  if (const std::size_t is = all.find(kIs); all.starts_with(kNoNumber) && is != all.npos) {
-    return fmt::format("{}: '{}' is no whole number, or too large a one",
-                       all.substr(kNoNumber.size(), is - kNoNumber.size()),
-                       all.substr(is + kIs.size()));
-  }
-  // The name of the flag stands before the value, which may hold any of these words.
-  const std::size_t name_end = all.find(": ");
-  if (name_end == all.npos) return sentence;
-  const std::string_view name = all.substr(0, name_end);
-  const std::size_t range = all.rfind(kNoRange);
-  const std::size_t value = name_end + kValue.size();
-  if (all.substr(name_end).starts_with(kValue) && range != all.npos && range >= value) {
-    const std::string_view ends = all.substr(range + kNoRange.size());
-    const std::size_t to = std::min(ends.find(kTo), ends.size());
-    const auto least = ssh::read_number<double>(ends.substr(0, to));
-    const auto most = ssh::read_number<double>(ends.substr(std::min(to + kTo.size(), ends.size())));
-    if (least && most)
-      return fmt::format("{}: '{}' is not a number from {} to {}", name,
-                         all.substr(value, range - value), *least, *most);
-  }
-  const std::size_t member = all.rfind(kNoMember);
-  if (member == all.npos || member < name_end + 2 || !all.ends_with('}')) return sentence;
-  std::string members(all.substr(member + kNoMember.size()));
-  members.pop_back();
-  return fmt::format("{}: '{}' is none of {}", name,
-                     all.substr(name_end + 2, member - name_end - 2),
-                     CLI::detail::find_and_replace(members, ",", ", "));
 }
 
 class HelpFormatter : public CLI::Formatter {
@@ -224,7 +182,6 @@ UsageError explain(const CLI::App& app, const CLI::ParseError& error,
     return unexpected(chosen, words, takes_program);
   std::string sentence = error.what();
   std::ranges::replace(sentence, '\n', ' ');
-  sentence = in_our_words(sentence);
   if (const std::size_t at = sentence.find(": 1 required "); at != sentence.npos) {
     sentence = fmt::format("{} wants a value", sentence.substr(0, at));
   } else if (const std::size_t end = sentence.find(": At Most 1 required"); end != sentence.npos) {

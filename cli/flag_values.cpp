@@ -1,6 +1,7 @@
 #include "cli/flag_values.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -41,19 +42,37 @@ std::string must_be_whole_number(const std::string& text) {
   return fmt::format("'{}' is not a whole number from 0 to {}", text, kLargest);
 }
 
-std::string must_be_seed(const std::string& text) {
-  if (ssh::read_number<std::uint64_t>(text)) return "";
-  return fmt::format("a seed is a whole number from 0 to {}, not '{}'",
-                     std::numeric_limits<std::uint64_t>::max(), text);
+CLI::Validator must_be_from(double least, double most) {
+  const auto check = [least, most](const std::string& text) {
+    const auto number = ssh::read_number<double>(text);
+    // Written so that NaN is refused too.
+    if (number && *number >= least && *number <= most) return std::string();
+    return fmt::format("'{}' is not a number from {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator must_be_one_of(const std::vector<std::string>& words) {
+  const auto check = [words](const std::string& text) {
+    if (std::ranges::find(words, text) != words.end()) return std::string();
+    return fmt::format("'{}' is not one of {}", text, fmt::join(words, ", "));
+  };
+  return CLI::Validator(check, fmt::format("{{{}}}", fmt::join(words, ",")));
+}
+
+CLI::Validator must_be_whole_number_up_to(std::uint64_t most) {
+  const auto check = [most](std::string& text) {
+    const auto number = ssh::read_number<std::uint64_t>(text);
+    if (!number || *number > most)
+      return fmt::format("'{}' is not a whole number from 0 to {}", text, most);
+    text = std::to_string(*number);  // zeros before it would make it octal for CLI11
+    return std::string();
+  };
+  return CLI::Validator(check, "", "");
 }
 
 std::string must_not_be_empty(const std::string& text) {
   return text.empty() ? "the value is empty" : "";
-}
-
-std::string in_decimal(const std::string& text) {
-  if (text.empty() || text.find_first_not_of("0123456789") != text.npos) return text;
-  return text.substr(std::min(text.find_first_not_of('0'), text.size() - 1));
 }
 
 }  // namespace dtool::cli

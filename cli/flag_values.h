@@ -3,7 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <string>
+#include <vector>
 
 namespace dtool::cli {
 
@@ -18,20 +21,35 @@ std::chrono::milliseconds from_seconds(double seconds);
 std::string must_be_count(const std::string& text);
 /// A whole number from 0.
 std::string must_be_whole_number(const std::string& text);
-/// A seed: a whole number from 0, of 64 bits.
-std::string must_be_seed(const std::string& text);
+/// A number, whole or not, in that range.
+CLI::Validator must_be_from(double least, double most);
+/// One of these words. Completion knows them by the validator's description, `{auto,always}`.
+CLI::Validator must_be_one_of(const std::vector<std::string>& words);
 /// A variable that is not set gives an empty word, which would pass for a flag that is left out.
 std::string must_not_be_empty(const std::string& text);
 
-/// Digits alone without the zeros before them, for which CLI11 would read them as octal; any other
-/// text as it is.
-std::string in_decimal(const std::string& text);
+/// A whole number from 0 to `most`, in decimal.
+CLI::Validator must_be_whole_number_up_to(std::uint64_t most);
 
-/// Adds a flag whose values are whole numbers, written in decimal: every such flag is added so.
-template <typename Number>
-CLI::Option* add_whole_number(CLI::App& app, const std::string& names, Number& number,
+/// The numbers in a flag's value, which may be optional or a list.
+template <typename Value>
+struct NumberIn {
+  using Type = Value;
+};
+template <typename Value>
+requires requires {
+  typename Value::value_type;
+}
+struct NumberIn<Value> {
+  using Type = typename Value::value_type;
+};
+
+/// Adds a flag whose values are whole numbers: every such flag is added so.
+template <typename Value>
+CLI::Option* add_whole_number(CLI::App& app, const std::string& names, Value& value,
                               const std::string& about) {
-  return app.add_option(names, number, about)->transform(in_decimal);
+  constexpr auto kMost = std::numeric_limits<typename NumberIn<Value>::Type>::max();
+  return app.add_option(names, value, about)->transform(must_be_whole_number_up_to(kMost));
 }
 
 }  // namespace dtool::cli

@@ -127,12 +127,12 @@ void add_connect_options(CLI::App& app, HostOptions& options) {
       ->group(kGroup);
   app.add_option("--ssh_program", options.ssh_program,
                  "what connects: libssh, your own ssh, or ssh where it is needed (auto)")
-      ->check(CLI::IsMember({"auto", "libssh", "ssh"}))
+      ->check(must_be_one_of({"auto", "libssh", "ssh"}))
       ->type_name("auto|libssh|ssh")
       ->group(kGroup);
   app.add_option("--ask", options.ask,
                  "passwords and codes for each host, or once for hosts that ask the same (each)")
-      ->check(CLI::IsMember({"each", "once"}))
+      ->check(must_be_one_of({"each", "once"}))
       ->type_name("WHEN")
       ->group(kGroup);
   app.add_option("--trace", options.trace,

@@ -54,7 +54,7 @@ void KillAction::add_options(CLI::App& app) {
   app.add_option("--screen_ids_file", screen_ids_file_, "a killfile somewhere else, AllenAct's too")
       ->type_name("FILE");
   app.add_option("--grace", grace_, "seconds between TERM and KILL (5)")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(must_be_from(0.0, 3600.0));
   app.add_flag("--yes", yes_, "answer every question with yes");
   app.add_flag("--delete", delete_, "delete the killfile when nothing is left, without asking");
   app.add_flag("--forget", forget_,

@@ -17,6 +17,7 @@
 #include "cli/action.h"
 #include "cli/command_line.h"
 #include "cli/console.h"
+#include "cli/flag_values.h"
 #include "cli/settings.h"
 #include "cli/shell/completion.h"
 #include "cli/shell/man_page.h"
@@ -67,7 +68,7 @@ void add_console_options(CLI::App& app, ConsoleOptions& options) {
   app.add_option_function<std::string>(
          "--color", [&options](const std::string& text) { options.color = colors.at(text); },
          "auto, always or never (auto)")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->check(must_be_one_of({"auto", "always", "never"}))
       ->type_name("WHEN")
       ->group("Output");
 }

@@ -65,7 +65,7 @@ void read_ssh(Settings& settings, const StrictTable& table) {
   read_into(settings.ssh_program, table, "program");
   const std::string program = settings.ssh_program.value_or("auto");
   if (program != "auto" && program != "libssh" && program != "ssh")
-    table.refuse("program", "is none of auto, libssh and ssh");
+    table.refuse("program", "is not one of auto, libssh and ssh");
   read_into(settings.ssh_ask, table, "ask");
   const std::string ask = settings.ssh_ask.value_or("each");
   if (ask != "each" && ask != "once") table.refuse("ask", "is neither each nor once");
@@ -108,7 +108,7 @@ void read_run(Settings& settings, const StrictTable& table) {
   read_into(settings.container_engine, table, "container_engine");
   const std::string engine = settings.container_engine.value_or("podman");
   if (engine != "apptainer" && engine != "podman" && engine != "charliecloud")
-    table.refuse("container_engine", "is none of apptainer, podman and charliecloud");
+    table.refuse("container_engine", "is not one of apptainer, podman and charliecloud");
   if (auto binds = table.texts("bind")) settings.bind = std::move(*binds);
 }
 

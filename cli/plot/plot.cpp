@@ -100,10 +100,10 @@ void PlotAction::add_options(CLI::App& app) {
       ->check(must_be_size)
       ->type_name("WIDTHxHEIGHT");
   app.add_option("--x_axis", x_axis_, "steps, or seconds that the run has gone on for (steps)")
-      ->check(CLI::IsMember({"steps", "seconds"}))
+      ->check(must_be_one_of({"steps", "seconds"}))
       ->type_name("WHAT");
   app.add_option("--y_axis", y_axis_, "auto, linear or log (auto: log where values span decades)")
-      ->check(CLI::IsMember({"auto", "linear", "log"}))
+      ->check(must_be_one_of({"auto", "linear", "log"}))
       ->type_name("SCALE");
   add_connect_options(app, hosts_);
 }

@@ -20,14 +20,14 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   add_host_options(app, flags.hosts);
   app.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
       ->type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
-      ->check(CLI::IsMember(launcher_names()));
+      ->check(must_be_one_of(launcher_names()));
   app.add_option("--distributed_ip_and_port", flags.listener,
                  "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
   app.add_option("--config_kwargs", flags.config_kwargs,
                  R"(merged into the experiment: '{"train":{"epochs":3}}')")
       ->type_name("JSON");
-  add_whole_number(app, "-s,--seed", flags.seed, "the same on every machine (random, and recorded)")
-      ->check(must_be_seed);
+  add_whole_number(app, "-s,--seed", flags.seed,
+                   "the same on every machine (random, and recorded)");
   add_environment_flags(app, flags.environment);
   app.add_option("--code_path,--allenact_path", flags.code_path,
                  "where the current folder goes on the hosts (its place under the home folder, "
@@ -42,11 +42,11 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--on_failure", flags.on_failure,
                  "stop: when one machine fails, the others' processes are ended; or leave (stop)")
       ->type_name("stop|leave")
-      ->check(CLI::IsMember({"stop", "leave"}));
+      ->check(must_be_one_of({"stop", "leave"}));
   add_whole_number(app, "--max_restarts", flags.max_restarts,
                    "after a failure start the whole run again, so often at most (0)")
       ->type_name("N")
-      ->check(CLI::Range(0, 1000));
+      ->check(must_be_from(0, 1000));
   app.add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
       ->type_name("VAR[=VALUE]")
       ->allow_extra_args(false);

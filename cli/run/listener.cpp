@@ -44,7 +44,7 @@ ListenerAddress parse_listener(const std::string& text, const Targets& targets) 
                                  address, i, ssh::to_string(targets.hosts.front())),
                      fmt::format("name {} first in --runs_on", address));
   }
-  throw UsageError(fmt::format("--distributed_ip_and_port: {} is none of the hosts {}", address,
+  throw UsageError(fmt::format("--distributed_ip_and_port: {} is not one of the hosts {}", address,
                                fold_hosts(targets.hosts)),
                    "rank 0 listens on the first of them; auto takes that one and a free port");
 }

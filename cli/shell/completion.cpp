@@ -51,7 +51,7 @@ Place read_place(const CLI::App& app, const std::vector<std::string>& words) {
   return place;
 }
 
-/// The names in `WHEN:{auto,always,never}`, which is how CLI11 tells what IsMember takes.
+/// The names in `WHEN:{auto,always,never}`, as must_be_one_of describes itself.
 std::vector<Candidate> members_of(const std::string& type) {
   const std::size_t begin = type.find('{');
   const std::size_t end = type.rfind('}');

@@ -5,6 +5,7 @@
 
 #include "cli/action.h"
 #include "cli/completion_scripts.h"
+#include "cli/flag_values.h"
 
 namespace dtool::cli {
 namespace {
@@ -20,7 +21,7 @@ class CompletionAction : public Action {
 
 void CompletionAction::add_options(CLI::App& app) {
   app.add_option("SHELL", shell_, "bash, zsh or fish")
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+      ->check(must_be_one_of({"bash", "zsh", "fish"}))
       ->required();
 }
 

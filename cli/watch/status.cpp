@@ -57,7 +57,7 @@ void StatusAction::add_options(CLI::App& app) {
   app.add_flag("--watch", watch_, "again and again until the run ends: in place on a terminal");
   app.add_option("--interval", interval_, "seconds between two looks with --watch (2)")
       ->check(must_be_seconds)
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(must_be_from(0.1, 3600.0));
   app.add_flag("--each", each_, "a row for each machine, however many there are");
   add_connect_options(app, hosts_);
 }

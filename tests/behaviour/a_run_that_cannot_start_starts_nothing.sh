@@ -31,7 +31,7 @@ before=$(logins)
 refuses 'wants IP:PORT or auto, not 1.2.3.4$' --distributed_ip_and_port 1.2.3.4 -- true
 refuses 'wants IP:PORT or auto, not :80$' --distributed_ip_and_port :80 -- true
 refuses 'wants IP:PORT or auto, not .*:65536$' --distributed_ip_and_port "${address[0]}:65536" -- true
-refuses '1\.2\.3\.4 is none of the hosts' --distributed_ip_and_port 1.2.3.4:80 -- true
+refuses '1\.2\.3\.4 is not one of the hosts' --distributed_ip_and_port 1.2.3.4:80 -- true
 refuses "${address[1]} is machine 1, but rank 0 listens on the first machine" --distributed_ip_and_port "${address[1]}:80" -- true
 refuses 'config_kwargs: .*line 1, column 8' --config_kwargs '{"a":1,}' digits
 refuses 'wants a JSON object, not \[1\]' --config_kwargs '[1]' digits

@@ -114,6 +114,6 @@ expect_output "reaches ${address[0]} port [0-9]+ by eth0 +${address[3]}$"
 expect_exit 2 dtool check
 expect_error '^dtool: no hosts were named'
 expect_exit 2 check --distributed_ip_and_port 1.2.3.4:80
-expect_error '1\.2\.3\.4 is none of the hosts'
+expect_error '1\.2\.3\.4 is not one of the hosts'
 expect_exit 2 check --distributed_ip_and_port "${address[0]}:x"
 expect_exit 2 check --no_such_flag

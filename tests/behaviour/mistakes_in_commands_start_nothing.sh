@@ -78,7 +78,7 @@ refused '^dtool: --timeout wants a value' command --runs_on "$host" --timeout=
 refused '^dtool: --command: the value is empty' command --runs_on "$host" --command ''
 refused '^dtool: --runs_on wants a value' command --runs_on
 refused '^dtool: --timeout is given more than once' command --runs_on "$host" --timeout 3 --timeout 4
-refused "^dtool: --color: 'sometimes' is none of auto, always, never$" command --runs_on "$host" --color sometimes
+refused "^dtool: --color: 'sometimes' is not one of auto, always, never$" command --runs_on "$host" --color sometimes
 refused '^dtool: --runs_an is not a flag of dtool command$' command --runs_an "$host"
 expect_error 'hint: did you mean --runs_on\?'
 refused '^dtool: --time_out is not a flag' command --runs_on "$host" --time-out=3
@@ -105,8 +105,8 @@ refused '^dtool: no hosts were named$' trust
 for value in -1 abc '' 18446744073709551616 99999999999999999999999; do
   refused "^dtool: --seed: .* from 0 to 18446744073709551615, not '$value'" run digits --runs_on "$host" --seed "$value" --dry_run
 done
-refused "^dtool: --machine: 'x' is no whole number, or too large a one$" logs --machine x
-refused "^dtool: --machine: '99999999999' is no whole number, or too large a one$" logs --machine 99999999999
+refused "^dtool: --machine: 'x' is not a whole number from 0 to 2147483647$" logs --machine x
+refused "^dtool: --machine: '99999999999' is not a whole number from 0 to 2147483647$" logs --machine 99999999999
 refused "^dtool: --grace: 'x' is not a number" kill --grace x
 refused "^dtool: --grace: '-1' is not a number from 0 to 3600$" kill --grace -1
 refused "^dtool: --max_restarts: '1001' is not a number from 0 to 1000$" run digits --max_restarts 1001 --dry_run

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/action.h"
+#include "cli/flag_values.h"
 #include "cli/scripts.h"
 #include "ssh/quote.h"
 
@@ -93,7 +94,7 @@ void add_environment_flags(CLI::App& app, EnvironmentFlags& flags) {
   app.add_option("--container_engine", flags.container_engine,
                  "apptainer, podman or charliecloud (what the image looks like)")
       ->type_name("ENGINE")
-      ->check(CLI::IsMember({"apptainer", "podman", "charliecloud"}));
+      ->check(must_be_one_of({"apptainer", "podman", "charliecloud"}));
   app.add_option("--bind", flags.binds,
                  "a host's folder that is seen in the container too, there or at DST; repeatable")
       ->type_name("SRC[:DST]")

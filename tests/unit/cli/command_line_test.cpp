@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/flag_values.h"
+
 namespace dtool::cli {
 namespace {
 
@@ -16,9 +18,9 @@ std::string said_of(const std::string& flag, const std::string& value) {
   int machine = 0;
   double grace = 0;
   std::string color;
-  app.add_option("--machine", machine);
-  app.add_option("--grace", grace)->check(CLI::Range(0.0, 3600.0));
-  app.add_option("--color", color)->check(CLI::IsMember({"auto", "always"}));
+  add_whole_number(app, "--machine", machine, "");
+  app.add_option("--grace", grace)->check(must_be_from(0, 3600));
+  app.add_option("--color", color)->check(must_be_one_of({"auto", "always"}));
   try {
     app.parse(std::vector<std::string>{value, flag});  // the last word first
   } catch (const CLI::ParseError& error) {
@@ -29,24 +31,24 @@ std::string said_of(const std::string& flag, const std::string& value) {
 }
 
 TEST(CommandLine, AValueThatCannotBeIsNamedWithWhatCouldBe) {
-  EXPECT_EQ(said_of("--machine", "x"), "--machine: 'x' is no whole number, or too large a one");
+  EXPECT_EQ(said_of("--machine", "x"), "--machine: 'x' is not a whole number from 0 to 2147483647");
   EXPECT_EQ(said_of("--grace", "-1"), "--grace: '-1' is not a number from 0 to 3600");
-  EXPECT_EQ(said_of("--color", "blue"), "--color: 'blue' is none of auto, always");
+  EXPECT_EQ(said_of("--color", "blue"), "--color: 'blue' is not one of auto, always");
 }
 
 TEST(CommandLine, AValueMayBeLong) {
   const std::string many(200'000, 'x');
   EXPECT_EQ(said_of("--machine", many),
-            "--machine: '" + many + "' is no whole number, or too large a one");
-  EXPECT_EQ(said_of("--color", many), "--color: '" + many + "' is none of auto, always");
+            "--machine: '" + many + "' is not a whole number from 0 to 2147483647");
+  EXPECT_EQ(said_of("--color", many), "--color: '" + many + "' is not one of auto, always");
 }
 
 TEST(CommandLine, AValueMayHoldTheWordsOfAComplaint) {
   for (const std::string value : {"Value 1 not in range a to b", "Value  not in range ",
                                   "a not in {b}", ": Value x", " = "}) {
-    EXPECT_EQ(said_of("--color", value), "--color: '" + value + "' is none of auto, always");
+    EXPECT_EQ(said_of("--color", value), "--color: '" + value + "' is not one of auto, always");
     EXPECT_EQ(said_of("--machine", value),
-              "--machine: '" + value + "' is no whole number, or too large a one");
+              "--machine: '" + value + "' is not a whole number from 0 to 2147483647");
   }
 }
 

@@ -11,22 +11,13 @@
 namespace dtool::cli {
 namespace {
 
-TEST(FlagValues, ZerosBeforeANumberDoNotMakeItOctal) {
-  EXPECT_EQ(in_decimal("010"), "10");
-  EXPECT_EQ(in_decimal("08"), "8");
-  EXPECT_EQ(in_decimal("000"), "0");
-  EXPECT_EQ(in_decimal("0"), "0");
-  for (const std::string other : {"", "-010", "0x10", "01a", " 01"})
-    EXPECT_EQ(in_decimal(other), other);
-}
-
 TEST(FlagValues, AFlagOfAWholeNumberReadsDecimalAndIsCheckedAsSuch) {
   CLI::App app;
   std::optional<std::uint64_t> seed;
   std::optional<int> restarts;
   std::vector<int> machines;
-  add_whole_number(app, "--seed", seed, "")->check(must_be_seed);
-  add_whole_number(app, "--restarts", restarts, "")->check(CLI::Range(0, 1000));
+  add_whole_number(app, "--seed", seed, "");
+  add_whole_number(app, "--restarts", restarts, "")->check(must_be_from(0, 1000));
   add_whole_number(app, "--machine", machines, "")->expected(1)->take_all();
   app.parse("--seed 010 --restarts 0999 --machine 08 --machine 011");
   EXPECT_EQ(seed, 10U);
@@ -34,10 +25,28 @@ TEST(FlagValues, AFlagOfAWholeNumberReadsDecimalAndIsCheckedAsSuch) {
   EXPECT_EQ(machines, (std::vector<int>{8, 11}));
 }
 
-TEST(FlagValues, ASeedIsAnyWholeNumberOf64Bits) {
-  EXPECT_EQ(must_be_seed(std::to_string(std::numeric_limits<std::uint64_t>::max())), "");
-  for (const std::string wrong : {"", "-1", "1.5", "0x10", "18446744073709551616"})
-    EXPECT_NE(must_be_seed(wrong), "") << wrong;
+TEST(FlagValues, AWholeNumberIsOneOfTheFlagsOwnType) {
+  std::optional<std::uint64_t> seed;
+  int machine = 0;
+  CLI::App app;
+  add_whole_number(app, "--seed", seed, "");
+  add_whole_number(app, "--machine", machine, "");
+  app.parse("--seed 18446744073709551615 --machine 000");
+  EXPECT_EQ(seed, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(machine, 0);
+  for (const std::string wrong : {"-1", "1.5", "0x10", "01a", "18446744073709551616"})
+    EXPECT_THROW(app.parse("--seed " + wrong), CLI::ValidationError) << wrong;
+  EXPECT_THROW(app.parse("--machine 2147483648"), CLI::ValidationError);
+}
+
+TEST(FlagValues, ARangeHasBothItsEnds) {
+  double grace = 0;
+  CLI::App app;
+  app.add_option("--grace", grace)->check(must_be_from(0.5, 3600));
+  for (const std::string right : {"0.5", "3600", "1e3"})
+    EXPECT_NO_THROW(app.parse("--grace " + right));
+  for (const std::string wrong : {"0.4", "3601", "nan", "x", "1 2"})
+    EXPECT_THROW(app.parse("--grace '" + wrong + "'"), CLI::ValidationError) << wrong;
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(Listener, OnAnotherMachineThanTheFirstIsRefused) {
 
 TEST(Listener, OnNoneOfTheMachinesIsRefused) {
   EXPECT_NE(
-      read("10.9.9.9:29500", on("gpu[01-03]")).find("10.9.9.9 is none of the hosts gpu[01-03]"),
+      read("10.9.9.9:29500", on("gpu[01-03]")).find("10.9.9.9 is not one of the hosts gpu[01-03]"),
       std::string::npos);
 }
 
