@@ -37,11 +37,6 @@ std::string must_be_count(const std::string& text) {
   return fmt::format("'{}' is not a whole number from 1 to {}", text, kLargest);
 }
 
-std::string must_be_whole_number(const std::string& text) {
-  if (ssh::read_number<std::uint32_t>(text)) return "";
-  return fmt::format("'{}' is not a whole number from 0 to {}", text, kLargest);
-}
-
 CLI::Validator must_be_from(double least, double most) {
   const auto check = [least, most](const std::string& text) {
     const auto number = ssh::read_number<double>(text);
@@ -60,11 +55,12 @@ CLI::Validator must_be_one_of(const std::vector<std::string>& words) {
   return CLI::Validator(check, fmt::format("{{{}}}", fmt::join(words, ",")));
 }
 
-CLI::Validator must_be_whole_number_up_to(std::uint64_t most) {
-  const auto check = [most](std::string& text) {
+CLI::Validator must_be_within(WholeNumbers numbers) {
+  const auto check = [numbers](std::string& text) {
     const auto number = ssh::read_number<std::uint64_t>(text);
-    if (!number || *number > most)
-      return fmt::format("'{}' is not a whole number from 0 to {}", text, most);
+    if (!number || *number < numbers.least || *number > numbers.most)
+      return fmt::format("'{}' is not a whole number from {} to {}", text, numbers.least,
+                         numbers.most);
     text = std::to_string(*number);  // zeros before it would make it octal for CLI11
     return std::string();
   };

@@ -19,8 +19,6 @@ std::string must_be_seconds(const std::string& text);
 std::chrono::milliseconds from_seconds(double seconds);
 /// A whole number from 1.
 std::string must_be_count(const std::string& text);
-/// A whole number from 0.
-std::string must_be_whole_number(const std::string& text);
 /// A number, whole or not, in that range.
 CLI::Validator must_be_from(double least, double most);
 /// One of these words. Completion knows them by the validator's description, `{auto,always}`.
@@ -28,28 +26,18 @@ CLI::Validator must_be_one_of(const std::vector<std::string>& words);
 /// A variable that is not set gives an empty word, which would pass for a flag that is left out.
 std::string must_not_be_empty(const std::string& text);
 
-/// A whole number from 0 to `most`, in decimal.
-CLI::Validator must_be_whole_number_up_to(std::uint64_t most);
-
-/// The numbers in a flag's value, which may be optional or a list.
-template <typename Value>
-struct NumberIn {
-  using Type = Value;
+/// A whole number, in decimal.
+struct WholeNumbers {
+  std::uint64_t least = 0;
+  std::uint64_t most = std::numeric_limits<std::int32_t>::max();
 };
-template <typename Value>
-requires requires {
-  typename Value::value_type;
-}
-struct NumberIn<Value> {
-  using Type = typename Value::value_type;
-};
+CLI::Validator must_be_within(WholeNumbers numbers);
 
 /// Adds a flag whose values are whole numbers: every such flag is added so.
 template <typename Value>
 CLI::Option* add_whole_number(CLI::App& app, const std::string& names, Value& value,
-                              const std::string& about) {
-  constexpr auto kMost = std::numeric_limits<typename NumberIn<Value>::Type>::max();
-  return app.add_option(names, value, about)->transform(must_be_whole_number_up_to(kMost));
+                              const std::string& about, WholeNumbers numbers = {}) {
+  return app.add_option(names, value, about)->transform(must_be_within(numbers));
 }
 
 }  // namespace dtool::cli

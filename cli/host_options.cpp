@@ -118,8 +118,7 @@ void add_connect_options(CLI::App& app, HostOptions& options) {
       ->check(must_be_seconds)
       ->type_name("SECONDS")
       ->group(kGroup);
-  add_whole_number(app, "--width", options.width, "hosts at work at once, at most (256)")
-      ->check(must_be_count)
+  add_whole_number(app, "--width", options.width, "hosts at work at once, at most (256)", {1})
       ->group(kGroup);
   app.add_option("--ssh_cmd", options.ssh_cmd,
                  "how ssh would be called: -i -p -l -F -J -o and user@{addr}")

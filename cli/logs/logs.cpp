@@ -46,8 +46,7 @@ void LogsAction::add_options(CLI::App& app) {
       ->expected(1)
       ->take_all();
   add_whole_number(app, "--tail", tail_, "the last N lines of each log, instead of all")
-      ->type_name("N")
-      ->check(must_be_whole_number);
+      ->type_name("N");
   app.add_flag("--fold", fold_, "show a line that several machines print alike once");
   add_connect_options(app, hosts_);
 }

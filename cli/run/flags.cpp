@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 
 #include "cli/flag_values.h"
 #include "cli/launchers/launcher.h"
@@ -26,8 +27,8 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--config_kwargs", flags.config_kwargs,
                  R"(merged into the experiment: '{"train":{"epochs":3}}')")
       ->type_name("JSON");
-  add_whole_number(app, "-s,--seed", flags.seed,
-                   "the same on every machine (random, and recorded)");
+  add_whole_number(app, "-s,--seed", flags.seed, "the same on every machine (random, and recorded)",
+                   {0, std::numeric_limits<std::uint64_t>::max()});
   add_environment_flags(app, flags.environment);
   app.add_option("--code_path,--allenact_path", flags.code_path,
                  "where the current folder goes on the hosts (its place under the home folder, "
@@ -44,9 +45,8 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
       ->type_name("stop|leave")
       ->check(must_be_one_of({"stop", "leave"}));
   add_whole_number(app, "--max_restarts", flags.max_restarts,
-                   "after a failure start the whole run again, so often at most (0)")
-      ->type_name("N")
-      ->check(must_be_from(0, 1000));
+                   "after a failure start the whole run again, so often at most (0)", {0, 1000})
+      ->type_name("N");
   app.add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
       ->type_name("VAR[=VALUE]")
       ->allow_extra_args(false);

@@ -71,7 +71,7 @@ for value in 0 abc -1 1e999 nan 3s; do
   refused "^dtool: --connect_timeout: '$value' is not a number of seconds from 0.001 to 31536000" command --runs_on "$host" "--connect-timeout=$value"
 done
 for value in 0 abc -1 1.5 '' 99999999999999999999; do
-  refused "^dtool: --width: '$value' is not a whole number from 1 to 4294967295" command --runs_on "$host" --width "$value"
+  refused "^dtool: --width: '$value' is not a whole number from 1 to 2147483647" command --runs_on "$host" --width "$value"
 done
 refused "^dtool: --timeout: '' is not" command --runs_on "$host" --timeout ''
 refused '^dtool: --timeout wants a value' command --runs_on "$host" --timeout=
@@ -103,13 +103,13 @@ refused 'takes no words after --' trust --runs_on "$host" -- uptime
 refused '^dtool: no hosts were named$' trust
 
 for value in -1 abc '' 18446744073709551616 99999999999999999999999; do
-  refused "^dtool: --seed: .* from 0 to 18446744073709551615, not '$value'" run digits --runs_on "$host" --seed "$value" --dry_run
+  refused "^dtool: --seed: '$value' is not a whole number from 0 to 18446744073709551615$" run digits --runs_on "$host" --seed "$value" --dry_run
 done
 refused "^dtool: --machine: 'x' is not a whole number from 0 to 2147483647$" logs --machine x
 refused "^dtool: --machine: '99999999999' is not a whole number from 0 to 2147483647$" logs --machine 99999999999
 refused "^dtool: --grace: 'x' is not a number" kill --grace x
 refused "^dtool: --grace: '-1' is not a number from 0 to 3600$" kill --grace -1
-refused "^dtool: --max_restarts: '1001' is not a number from 0 to 1000$" run digits --max_restarts 1001 --dry_run
+refused "^dtool: --max_restarts: '1001' is not a whole number from 0 to 1000$" run digits --max_restarts 1001 --dry_run
 
 # Files that are something else.
 echo 'import os' >train.py

@@ -101,9 +101,8 @@ class MpiLauncher : public Launcher {
 
   void add_options(CLI::App& app) override {
     add_whole_number(app, "--np", np_,
-                     "processes in all, which fill the hosts' slots in order (all slots)")
-        ->type_name("N")
-        ->check(must_be_count);
+                     "processes in all, which fill the hosts' slots in order (all slots)", {1})
+        ->type_name("N");
     app.add_option("--mpirun_arg", arguments_,
                    "more words for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
         ->type_name("WORDS")

@@ -77,9 +77,8 @@ class SlurmLauncher : public Launcher {
 
 void SlurmLauncher::add_options(CLI::App& app) {
   add_whole_number(app, "--nodes", nodes_,
-                   "nodes of the job (1; in an allocation all of its nodes)")
-      ->type_name("N")
-      ->check(must_be_from(1, 100'000));
+                   "nodes of the job (1; in an allocation all of its nodes)", {1, 100'000})
+      ->type_name("N");
   app.add_option("--ntasks_per_node", ntasks_per_node_,
                  "processes a node (--nproc_per_node, else --gpus_per_node, else 1)")
       ->type_name("N")

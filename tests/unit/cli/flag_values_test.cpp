@@ -16,8 +16,8 @@ TEST(FlagValues, AFlagOfAWholeNumberReadsDecimalAndIsCheckedAsSuch) {
   std::optional<std::uint64_t> seed;
   std::optional<int> restarts;
   std::vector<int> machines;
-  add_whole_number(app, "--seed", seed, "");
-  add_whole_number(app, "--restarts", restarts, "")->check(must_be_from(0, 1000));
+  add_whole_number(app, "--seed", seed, "", {0, std::numeric_limits<std::uint64_t>::max()});
+  add_whole_number(app, "--restarts", restarts, "", {0, 1000});
   add_whole_number(app, "--machine", machines, "")->expected(1)->take_all();
   app.parse("--seed 010 --restarts 0999 --machine 08 --machine 011");
   EXPECT_EQ(seed, 10U);
@@ -25,11 +25,11 @@ TEST(FlagValues, AFlagOfAWholeNumberReadsDecimalAndIsCheckedAsSuch) {
   EXPECT_EQ(machines, (std::vector<int>{8, 11}));
 }
 
-TEST(FlagValues, AWholeNumberIsOneOfTheFlagsOwnType) {
+TEST(FlagValues, AWholeNumberIsOneOfTheFlagsOwn) {
   std::optional<std::uint64_t> seed;
   int machine = 0;
   CLI::App app;
-  add_whole_number(app, "--seed", seed, "");
+  add_whole_number(app, "--seed", seed, "", {0, std::numeric_limits<std::uint64_t>::max()});
   add_whole_number(app, "--machine", machine, "");
   app.parse("--seed 18446744073709551615 --machine 000");
   EXPECT_EQ(seed, std::numeric_limits<std::uint64_t>::max());
