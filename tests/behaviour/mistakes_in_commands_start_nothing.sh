@@ -110,6 +110,10 @@ refused "^dtool: --machine: '99999999999' is no whole number, or too large a one
 refused "^dtool: --grace: 'x' is not a number" kill --grace x
 refused "^dtool: --grace: '-1' is not a number from 0 to 3600$" kill --grace -1
 refused "^dtool: --max_restarts: '1001' is not a number from 0 to 1000$" run digits --max_restarts 1001 --dry_run
+for value in 0 86401; do
+  refused "^dtool: --lost_after: '$value' is not a number from 1 to 86400$" run digits --lost_after $value --dry_run
+done
+refused "^dtool: --lost_after: " run digits --lost_after 1.5 --dry_run
 
 # Files that are something else.
 echo 'import os' >train.py

@@ -125,7 +125,7 @@ TEST_F(DecisionsFuzz, ADecisionIsExactlyThatOrRefused) {
 
 TEST_F(DecisionsFuzz, WhatASessionIsToldToDoIsExactlyThatOrRefused) {
   const Supervision settings{
-      0, "h0", 2, IsTrainer::yes, 2, std::chrono::seconds(60), "127.0.0.1", 2950, {"h0", "h1"}};
+      0, "h0", 2, 2, std::chrono::seconds(60), "127.0.0.1", 2950, {"h0", "h1"}};
   fuzz::Mutator mutator({to_text(settings)}, kTokens);
   int taken = 0;
   for (int i = 0; i < fuzz::rounds(2000); ++i) {
@@ -170,7 +170,6 @@ TEST_F(DecisionsFuzz, TheCoordinatorDecidesWhatMachinesCanDo) {
     Coordinator coordinator({0,
                              "h0",
                              4,
-                             IsTrainer::no,
                              restarts,
                              std::chrono::seconds(60),
                              "127.0.0.1",

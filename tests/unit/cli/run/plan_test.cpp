@@ -98,12 +98,14 @@ TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
   }
 }
 
+const std::string kAsInASession = "export DTOOL_HOST=" DTOOL_HOST_FILE "\n";
+
 /// The script of machine 0, run here in an empty folder.
 std::string run_job(RunPlan plan, std::size_t machine = 0) {
   const tests::TemporaryFolder folder;
   for (MachinePlan& each : plan.machines) each.code_folder = folder.path().string();
   plan.output_dir = (folder.path() / "out put's").string();
-  return tests::run_bash(make_job(plan, plan.machines[machine]).script);
+  return tests::run_bash(kAsInASession + make_job(plan, plan.machines[machine]).script);
 }
 
 TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
@@ -124,7 +126,7 @@ TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
     EXPECT_NE(said.find(rank + tail), std::string::npos) << said;
 }
 
-TEST(MakeJob, ASingleProcessReplacesTheScriptAndItsExitCodeCounts) {
+TEST(MakeJob, TheExitCodeOfASingleProcessCounts) {
   RunPlan plan = plan_of({1});
   plan.program = {"sh", "-c", "echo rank $RANK; exit 7"};
   EXPECT_EQ(run_job(plan), "rank 0\nexit code 7\n");
@@ -146,7 +148,7 @@ TEST(MakeJob, AnAttemptWithoutAMachineLeavesNoGapInTheRanks) {
   const tests::TemporaryFolder output;
   plan.output_dir = output.path().string();
   const std::string script = make_job(plan, plan.machines[2]).script;
-  const std::string said = tests::run_bash("set -- 1 0 2\n" + script);
+  const std::string said = tests::run_bash(kAsInASession + "set -- 1 0 2\n" + script);
   for (const std::string rank : {"1/3 1 1\n", "2/3 1 1\n"})
     EXPECT_NE(said.find(rank), std::string::npos) << said;
 }
@@ -166,6 +168,7 @@ TEST(MakeJob, TheSessionOfAMachineReadsWhatItIsTold) {
   RunPlan plan = plan_of({1, 1});
   plan.coordinator_port = 29501;
   plan.max_restarts = 2;
+  plan.lost_after = std::chrono::seconds(9);
   plan.machines[1].trainer = "/opt/trainer";
   const auto told = [&plan](std::size_t machine) {
     for (const auto& [name, content] : make_job(plan, plan.machines[machine]).files) {
@@ -173,11 +176,9 @@ TEST(MakeJob, TheSessionOfAMachineReadsWhatItIsTold) {
     }
     throw std::runtime_error("nothing");
   };
-  const host::Supervision first{
-      0,          "h0",  2,           host::IsTrainer::no, 2, std::chrono::seconds(60),
-      "10.0.0.1", 29501, {"h0", "h1"}};
-  const host::Supervision second{
-      1, "h1", 2, host::IsTrainer::yes, 2, std::chrono::seconds(60), "10.0.0.1", 29501, {}};
+  const host::Supervision first{0,          "h0",  2,           2, std::chrono::seconds(9),
+                                "10.0.0.1", 29501, {"h0", "h1"}};
+  const host::Supervision second{1, "h1", 2, 2, std::chrono::seconds(9), "10.0.0.1", 29501, {}};
   EXPECT_EQ(told(0), first);
   EXPECT_EQ(told(1), second);
 }
@@ -214,9 +215,7 @@ TEST(MakeJob, TheTrainerGetsItsFlags) {
   plan.machines[0].trainer = trainer.string();
   plan.listener = "fe80::1";
   const std::string said = run_job(plan);
-  EXPECT_NE(said.find("<--machine_id><0><--distributed_nodes><1><--nproc_per_node><2>"
-                      "<--distributed_ip_and_port><[fe80::1]:29500><--seed>"
-                      "<18446744073709551615><--output_dir>"),
+  EXPECT_NE(said.find("/experiment.toml><--seed><18446744073709551615><--output_dir>"),
             std::string::npos)
       << said;
 }
