@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <functional>
 #include <future>
 #include <memory>
 
@@ -46,11 +45,6 @@ const std::vector<std::string> kTokens = {" ",
                                           "dtool-trainer 3 ",
                                           "dtool-trainer 4 ",
                                           "0123456789abcdef0123456789abcdef"};
-
-bool is_printable(const std::string& text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char each) { return each >= ' ' && each <= '~'; });
-}
 
 TEST(GreetingFuzz, NoLineThatWasSpoiltIsBelieved) {
   Greeting caller(kToken, "machines");

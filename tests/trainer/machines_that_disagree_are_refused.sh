@@ -20,7 +20,7 @@ refused() {
     await 60 "the end of side $side" is_gone "${pids[side]}"
     await_exit "${pids[side]}"
     codes+=("$code")
-    grep -q "^dtool-trainer: $pattern" "side$side.log" || fail "side $side does not say: $pattern"
+    grep -Eq "^dtool-trainer: .*$pattern" "side$side.log" || fail "side $side does not say: $pattern"
     [ $code = 1 ] || tail -n 1 "side$side.log" | grep -q "^hint: every machine needs the same" || fail "side $side: no hint"
   done
   [[ " ${codes[*]} " == *' 2 '* && ! " ${codes[*]} " =~ [03-9] ]] || fail "$pattern: exit codes ${codes[*]}"

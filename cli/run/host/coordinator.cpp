@@ -63,12 +63,12 @@ void Coordinator::find_lost(Time now) {
         machine.report->attempt == attempt_ && machine.report->standing != Standing::running;
     if (has_ended) continue;
     machine.is_lost = true;
-    add_failure({Standing::failed, 1,
-                 "machine " + std::to_string(place) + " (" +
-                     settings_.hosts[static_cast<std::size_t>(place)] +
-                     ") was lost: no sign of life for " +
-                     std::to_string(settings_.lost_after.count()) + " s"},
-                now);
+    add_failure(
+        {Standing::failed, 1,
+         "machine " + std::to_string(place) + " (" +
+             settings_.hosts[static_cast<std::size_t>(place)] + ") was lost: no sign of life for " +
+             std::to_string(settings_.lost_after.count()) + " s"},
+        now);
   }
 }
 

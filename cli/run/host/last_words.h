@@ -15,9 +15,9 @@ enum class Meaning {
 };
 
 struct RankEnd {
-  std::string who;     ///< `rank 3 on machine 1`
-  int code = 0;        ///< 128 + signal where one ended it
-  std::string words{}; ///< its own, in one line, with the hint; or empty
+  std::string who;      ///< `rank 3 on machine 1`
+  int code = 0;         ///< 128 + signal where one ended it
+  std::string words{};  ///< its own, in one line, with the hint; or empty
 };
 
 /// The file for the words of a rank, in the machine's state folder.

@@ -89,7 +89,7 @@ void Machine::report_failure() {
   const std::string first = effects_.read_first_failure();
   const auto rank = parse_number<int>(first);
   const RankEnd end{name_rank(first.empty() ? "the script" : first), code_,
-              rank ? effects_.read_last_words(attempt_, *rank) : ""};
+                    rank ? effects_.read_last_words(attempt_, *rank) : ""};
   Meaning meaning = meaning_of(end);
   const bool ran_out_of_memory =
       code_ == kKilled && effects_.count_out_of_memory_kills() != kills_before_;

@@ -47,8 +47,8 @@ Plan read_plan(const std::vector<std::string>& words) {
     return *value;
   };
   if (words.size() < 6) throw std::runtime_error("ranks: words are missing");
-  return {words[0], number(1, 0), number(2, 0), number(3, 0), number(4, 1),
-          {words.begin() + 5, words.end()}};
+  return {words[0],     number(1, 0), number(2, 0),
+          number(3, 0), number(4, 1), {words.begin() + 5, words.end()}};
 }
 
 struct Rank {
@@ -189,7 +189,7 @@ void Ranks::tell_failure() {
   const bool has_others = any_running();
   // The session will say it of the whole run, and may know better.
   const bool will_be_told = is_supervised() && meaning_of(*failure_) == Meaning::aftermath;
-  const bool has_news = has_others || (!is_supervised() && !failure_->words.empty());
+  const bool has_news = plan_.processes > 1 || (!is_supervised() && !failure_->words.empty());
   if (will_be_told || !has_news) return;
   const std::string line = "dtool: " + describe(*failure_) +
                            (has_others ? "; the others of this machine are ended too" : "") + "\n";

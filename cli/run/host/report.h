@@ -38,7 +38,7 @@ inline bool has_failed(Standing standing) {
 struct Report {
   int attempt = 0;  ///< from 0
   Standing standing = Standing::running;
-  int code = 0;  ///< the script's exit code
+  int code = 0;           ///< the script's exit code
   std::string text = {};  ///< why; with `running`: which process is stopped, if one is
 
   bool operator==(const Report&) const = default;

@@ -141,6 +141,31 @@ TEST(MakeJob, TheFirstProcessThatFailsIsNamedAndEndsTheOthers) {
   EXPECT_TRUE(said.ends_with("exit code 9\n")) << said;
 }
 
+TEST(MakeJob, AProcessThatStoppedForOthersIsNotTheFirstToFail) {
+  RunPlan plan = plan_of({2});
+  plan.program = {"sh", "-c",
+                  "if [ $RANK = 1 ]; then sleep 0.3; exit 5; fi;"
+                  "echo 'rank 1 is gone' > $DTOOL_LAST_WORDS; exit 3"};
+  const std::string said = run_job(plan);
+  EXPECT_NE(said.find("dtool: rank 1 on machine 0 ended with exit code 5\n"), std::string::npos)
+      << said;
+  EXPECT_TRUE(said.ends_with("exit code 5\n")) << said;
+  plan = plan_of({1});
+  plan.program = {"sh", "-c", "echo 'rank 1 is gone' > $DTOOL_LAST_WORDS; exit 3"};
+  EXPECT_EQ(run_job(plan), "dtool: rank 1 is gone\nexit code 3\n");
+}
+
+TEST(MakeJob, SignalsAreHandedOnToTheProcesses) {
+  RunPlan plan = plan_of({2});
+  plan.program = {"bash", "-c",
+                  "trap 'echo got TERM; exit 6' TERM; trap 'echo got USR1' USR1; sleep 1\n"
+                  "[ $RANK = 0 ] || kill -USR1 $PPID; sleep 0.5\n"
+                  "[ $RANK = 0 ] || kill -TERM $PPID; sleep 1; exit 7"};
+  const std::string said = run_job(plan);
+  EXPECT_NE(said.find("got USR1\ngot USR1\n"), std::string::npos) << said;
+  EXPECT_NE(said.find("got TERM\ngot TERM\nexit code 6\n"), std::string::npos) << said;
+}
+
 TEST(MakeJob, AnAttemptWithoutAMachineLeavesNoGapInTheRanks) {
   RunPlan plan = plan_of({1, 3, 2});
   plan.program = {"bash", "-c", "echo \"$RANK/$WORLD_SIZE $GROUP_RANK $DTOOL_ATTEMPT\""};
