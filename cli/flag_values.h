@@ -13,6 +13,9 @@ namespace dtool::cli {
 /// Of one machine: --nproc_per_node and run.nproc_per_node of a configuration file.
 inline constexpr int kMostProcesses = 4096;
 
+/// Seconds: --lost_after and run.lost_after.
+inline constexpr int kLongestSilence = 24 * 3600;
+
 /// Seconds, whole or not, from a thousandth to a year.
 std::string must_be_seconds(const std::string& text);
 /// What such a flag says.

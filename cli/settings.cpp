@@ -95,12 +95,19 @@ std::string read_nproc_per_node(const StrictTable& table) {
 }
 
 void read_run(Settings& settings, const StrictTable& table) {
-  table.require_known({"code_path", "env_activate_path", "output_dir", "nproc_per_node", "exclude",
-                       "relay", "modules", "container", "container_engine", "bind"});
+  table.require_known({"code_path", "env_activate_path", "output_dir", "nproc_per_node",
+                       "lost_after", "exclude", "relay", "modules", "container", "container_engine",
+                       "bind"});
   read_into(settings.code_path, table, "code_path");
   read_into(settings.env_activate_path, table, "env_activate_path");
   read_into(settings.output_dir, table, "output_dir");
   if (table.has("nproc_per_node")) settings.nproc_per_node = read_nproc_per_node(table);
+  if (const auto seconds = table.integer("lost_after")) {
+    if (*seconds < 1 || *seconds > kLongestSilence)
+      table.refuse("lost_after", fmt::format("{} is no number of seconds from 1 to {}", *seconds,
+                                             kLongestSilence));
+    settings.lost_after = static_cast<int>(*seconds);
+  }
   if (auto patterns = table.texts("exclude")) settings.exclude = std::move(*patterns);
   if (const auto relay = table.boolean("relay")) settings.relay = relay;
   read_into(settings.modules, table, "modules");
@@ -156,9 +163,9 @@ void read_file(Settings& settings, const fs::path& file) {
 /// The keys that whoever wrote the file may set without being asked: how long is waited, how many
 /// work at once, what is not sent, where a run's own folder is made. Whatever else there is or will
 /// be has to be accepted.
-constexpr std::array<std::string_view, 6> kHarmless = {"ssh.connect_timeout", "ssh.width",
-                                                       "run.output_dir",      "run.nproc_per_node",
-                                                       "run.exclude",         "run.relay"};
+constexpr std::array<std::string_view, 7> kHarmless = {
+    "ssh.connect_timeout", "ssh.width",   "run.output_dir", "run.nproc_per_node",
+    "run.lost_after",      "run.exclude", "run.relay"};
 
 std::vector<std::string> keys_to_accept(const std::string& text, const fs::path& file) {
   const StrictTable root = StrictTable::parse(text, file.string());

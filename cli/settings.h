@@ -31,6 +31,7 @@ struct Settings {
   std::optional<std::string> env_activate_path;
   std::optional<std::string> output_dir;
   std::optional<std::string> nproc_per_node;  ///< a number or `auto`
+  std::optional<int> lost_after;              ///< seconds
   std::vector<std::string> exclude;
   std::optional<bool> relay;
   std::optional<std::string> modules;  ///< names, separated by blanks

@@ -33,6 +33,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
     tests/unit/cli/run/host/job_test.cpp
+    tests/unit/cli/run/host/last_words_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
     tests/unit/cli/run/host/network_test.cpp
     tests/unit/cli/run/host/report_test.cpp
@@ -97,6 +98,8 @@ if(DTOOL_TESTS)
   endif()
   set_source_files_properties(tests/unit/cli/host/other_processor_test.cpp PROPERTIES
     COMPILE_DEFINITIONS "DTOOL_OTHER_HOST_FILE=\"${DTOOL_OTHER_HOST_FILE}\";DTOOL_EMULATOR=\"${emulator}\"")
+  set_source_files_properties(tests/unit/cli/run/plan_test.cpp PROPERTIES
+    COMPILE_DEFINITIONS DTOOL_HOST_FILE="${DTOOL_HOST_FILE}")
   target_link_libraries(unit_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
     PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
   gtest_discover_tests(unit_tests PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_TIMEOUT 60)
@@ -161,7 +164,6 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/comm_report_test.cpp
     tests/trainer/csv_test.cpp
     tests/trainer/data_files_test.cpp
-    tests/trainer/cause_test.cpp
     tests/trainer/digits_test.cpp
     tests/trainer/exchange_plan_test.cpp
     tests/trainer/experiment_test.cpp
@@ -176,7 +178,6 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/objectnav_samplers_test.cpp
     tests/trainer/objectnav_view_test.cpp
     tests/trainer/objectnav_settings_test.cpp
-    tests/trainer/own_pause_test.cpp
     tests/trainer/pipeline_test.cpp
     tests/trainer/progress_test.cpp
     tests/trainer/sampler_test.cpp
@@ -220,18 +221,16 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   foreach(behaviour
       a_checkpoint_due_at_an_epochs_end_is_kept
       a_download_goes_on_where_it_stopped
+      a_failed_rank_is_named
       a_failing_mirror_is_followed_by_the_next
-      a_mistake_on_one_machine_is_told_to_all
       a_loss_that_is_no_number_ends_the_run
       a_run_validates_the_checkpoints_of_another
-      a_silent_rank_is_named
       a_terminal_has_a_bar_and_a_log_has_lines
       another_token_is_turned_away
       bfloat16_learns_as_float32_does
       comm_checks_what_it_measures
       comm_ends_when_a_rank_is_killed
       comm_mistakes_exit_with_2
-      every_machine_names_the_same_cause
       is_a_worker_under_other_launchers
       downloads_once_a_machine
       killed_fifty_times_it_ends_the_same

@@ -11,18 +11,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "trainer/launch/cause_exchange.h"
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/launch.h"
 #include "trainer/launch/requests.h"
 #include "trainer/launch/run_token.h"
-#include "trainer/launch/supervisor.h"
 #include "trainer/launch/visible_gpus.h"
+#include "trainer/launch/workers.h"
 #include "trainer/reinforcement/rollout_options.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
@@ -84,32 +82,15 @@ void check_ranks(const Experiment& experiment, const Options& options, std::int6
   become(program, argv);
 }
 
-MachineInRun machine_in_run(const Options& options) {
+/// The place of this machine's first worker, where it starts its workers itself.
+Place place_of_first_worker(const Options& options) {
   const int gpus = kUsesGpus ? count_gpus(process_environment) : 0;
-  MachineInRun self;
-  self.machine = options.machine_id.value_or(0);
-  self.machines = options.distributed_nodes.value_or(1);
-  self.workers = options.nproc_per_node.value_or(std::max(1, gpus));
-  self.host = host_name();
-  self.listener = options.listener.value_or(Endpoint{"127.0.0.1", 0});
-  self.rendezvous_timeout = options.rendezvous_timeout;
-  return self;
-}
-
-std::int64_t count_ranks(const Options& options) {
-  const MachineInRun self = machine_in_run(options);
-  return std::int64_t{self.workers} * self.machines;
-}
-
-Place place_of_first_worker(const MachineInRun& self, const CauseExchange& exchange) {
   Place first;
-  first.local_world_size = self.workers;
-  first.machine = self.machine;
-  first.world_size = self.workers * self.machines;
-  first.rank = self.workers * self.machine;
-  first.listener = self.listener;
-  // With several machines, the machines' processes themselves meet at the address that was given.
-  if (self.machines > 1 || first.listener.port == 0) first.listener.port = exchange.store_port();
+  first.local_world_size = options.nproc_per_node.value_or(std::max(1, gpus));
+  first.machine = options.machine_id.value_or(0);
+  first.world_size = first.local_world_size * options.distributed_nodes.value_or(1);
+  first.rank = first.local_world_size * first.machine;
+  first.listener = options.listener.value_or(Endpoint{"127.0.0.1", 0});
   return first;
 }
 
@@ -117,45 +98,19 @@ Place place_of_first_worker(const MachineInRun& self, const CauseExchange& excha
 struct Needs {
   Backend backend = Backend::automatic;
   std::int64_t multiply_adds = 0;  ///< of a rank's step; measuring communication needs no threads
-  std::chrono::seconds silence = kCommTimeout;  ///< how long a rank may give no sign of life
 };
 
 int start_workers(const Options& options, const Needs& needs, const std::filesystem::path& program,
                   int argc, char** argv) {
-  MachineInRun self = machine_in_run(options);
-  if (kUsesGpus) {
-    check_gpus(needs.backend, self.workers, count_gpus(process_environment));
-  }
-  self.silence = needs.silence;
-  self.token = read_run_token(process_environment);
-  if (self.machines == 1 && self.workers > 1) make_own_run_token();
-  const auto exchange = join_exchange(self);
-  const std::vector<std::string> arguments(argv, argv + argc);
-  const int threads = useful_threads(count_cores(), self.workers, needs.multiply_adds);
-  const Place first = place_of_first_worker(self, *exchange);
-  return supervise(plan_workers(first, program, arguments, process_environment, threads), self,
-                   *exchange);
-}
-
-/// A mistake that this machine found before its workers started: the other machines would wait for
-/// it. Returns the exit code; throws where there is nobody to tell.
-int tell_other_machines(const Options& options, const UsageError& mistake) {
-  MachineInRun self = machine_in_run(options);
-  if (self.machines == 1) throw mistake;
-  self.token = read_run_token(process_environment);
-  self.rendezvous_timeout = std::min(self.rendezvous_timeout, std::chrono::seconds(10));
-  std::unique_ptr<CauseExchange> exchange;
-  try {
-    exchange = join_exchange(self);
-  } catch (const std::exception&) {
-    throw mistake;
-  }
-  Cause cause;
-  cause.exit_code = kMistake;
-  cause.text = fmt::format("{}: {}", machine_name(self.machine, self.host), mistake.what());
-  cause.hint = mistake.hint;
-  exchange->report(cause);
-  return supervise({}, self, *exchange);
+  Place first = place_of_first_worker(options);
+  const int workers = first.local_world_size;
+  if (kUsesGpus) check_gpus(needs.backend, workers, count_gpus(process_environment));
+  read_run_token(process_environment);  // a mistake in it is told once
+  if (first.world_size == workers && workers > 1) make_own_run_token();
+  std::optional<ReservedPort> port;  // until rank 0 listens there
+  if (first.listener.port == 0) first.listener.port = port.emplace().number();
+  const int threads = useful_threads(count_cores(), workers, needs.multiply_adds);
+  return run_workers(first, program, {argv, argv + argc}, threads);
 }
 
 int work(const Options& options, const std::optional<Place>& place, int argc, char** argv) {
@@ -164,10 +119,9 @@ int work(const Options& options, const std::optional<Place>& place, int argc, ch
     needs.backend = options.comm->backend;
   } else {
     const Experiment experiment = read_experiment(options.experiment);
-    needs = {experiment.distributed.backend, experiment.own->multiply_adds_per_batch(),
-             experiment.distributed.collective_timeout};
+    needs = {experiment.distributed.backend, experiment.own->multiply_adds_per_batch()};
     if (!place) check_machines(experiment, options);
-    check_ranks(experiment, options, place ? place->world_size : count_ranks(options));
+    check_ranks(experiment, options, (place ? *place : place_of_first_worker(options)).world_size);
   }
   const auto program = worker_program();
   setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // c10d warns of every retry while machines gather
@@ -201,19 +155,16 @@ int run(int argc, char** argv) {
   if (options.action == Action::check) {
     const Experiment experiment = read_experiment(options.experiment);
     check_machines(experiment, options);
-    check_ranks(experiment, options, count_ranks(options));
+    check_ranks(experiment, options, place_of_first_worker(options).world_size);
     return kTrained;
   }
   if (options.action == Action::rollout) return roll_out(options, argv);
   const auto place = place_from(process_environment, options);
   try {
     return work(options, place, argc, argv);
-  } catch (const NotAdmitted&) {
-    throw;  // there is nobody to tell
-  } catch (const UsageError& mistake) {
-    if (!place) return tell_other_machines(options, mistake);
-    // The other workers of this machine read the same file and would say the same.
-    if (place->local_rank != 0) return kMistake;
+  } catch (const UsageError&) {
+    // The other ranks of this machine read the same file and say the same.
+    if (place && place->local_rank != 0 && !has_file_for_last_words()) return kMistake;
     throw;
   }
 }

@@ -47,9 +47,6 @@ if(DTOOL_TRAINER)
     trainer/data/random_values.cpp
     trainer/data/sampler.cpp
     trainer/data/transfer_progress.cpp
-    trainer/launch/cause.cpp
-    trainer/launch/cause_client.cpp
-    trainer/launch/cause_server.cpp
     trainer/launch/endpoint.cpp
     trainer/launch/environment.cpp
     trainer/launch/front_door.cpp
@@ -57,12 +54,10 @@ if(DTOOL_TRAINER)
     trainer/launch/last_words.cpp
     trainer/launch/launch.cpp
     trainer/launch/line_socket.cpp
-    trainer/launch/out_of_memory.cpp
     trainer/launch/requests.cpp
     trainer/launch/run_token.cpp
-    trainer/launch/supervisor.cpp
     trainer/launch/visible_gpus.cpp
-    trainer/launch/worker_processes.cpp
+    trainer/launch/workers.cpp
     trainer/model/layers.cpp
     trainer/ranks/closed_listeners.cpp
     trainer/ranks/store_server.cpp
@@ -105,7 +100,6 @@ if(DTOOL_TRAINER)
     trainer/model/network.cpp
     trainer/model/script_model.cpp
     trainer/model/sync_batch_norm.cpp
-    trainer/ranks/failure_watch.cpp
     trainer/ranks/process_group.cpp
     trainer/ranks/rendezvous.cpp
     trainer/ranks/request_exchange.cpp

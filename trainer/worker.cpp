@@ -16,9 +16,9 @@
 #include "trainer/comm/gradient_sum.h"
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/requests.h"
-#include "trainer/ranks/failure_watch.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
+#include "trainer/ranks/request_exchange.h"
 #include "trainer/ranks/uncaught.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
@@ -30,8 +30,8 @@ namespace {
 
 using namespace dtool::trainer;
 
-/// Ends this process because another rank failed. At once: destructors would wait for peers that
-/// are gone. Where this rank was terminated, so were they, and nothing has failed.
+/// Ends this process because another rank is gone. At once: destructors would wait for it. Where
+/// this rank was terminated, so were the others, and nothing has failed.
 [[noreturn]] void stop_for_others(const std::string& reason) {
   end_if_terminated();
   say_last_words(reason);
@@ -84,7 +84,7 @@ void link_for_gradients(Group& group, const Meeting& meeting, const DistributedS
 /// What the ranks are here for, and what it needs.
 struct Job {
   Backend backend;
-  std::chrono::seconds timeout;        ///< of a collective operation, and of signs of life
+  std::chrono::seconds timeout;        ///< of a collective operation
   std::function<void(Backend)> begin;  ///< before the ranks are connected: may take its time
   std::function<void(Group&)> work;
 };
@@ -108,33 +108,33 @@ Job comm_job(const CommOptions& options, const Meeting& meeting) {
           [&](const Group& group) { run_comm(options, meeting, group); }};
 }
 
-/// Does the job, and tells the other ranks if that fails. `group` outlives it, since a group's
-/// destructor waits for operations that may never end.
-int work_and_tell(const Job& job, const Meeting& meeting, std::optional<FailureWatch>& watch,
-                  std::optional<Group>& group) {
+/// What this rank says when it cannot go on without another one.
+std::string blame_others(const Meeting& meeting, const std::string& error) {
+  return fmt::format("{}: {}", to_string(meeting.me()), error);
+}
+
+/// `group` outlives the job, since a group's destructor waits for operations that may never end.
+int do_job(const Job& job, const Meeting& meeting, std::optional<RequestExchange>& requests,
+           std::optional<Group>& group) {
   try {
     const Backend backend = choose_backend(job.backend);
     job.begin(backend);
     group = make_group(meeting, backend, job.timeout);
     job.work(*group);
-    if (watch) collectively([&] { watch->leave(); });
+    if (requests) collectively([&] { requests->leave(); });
     return kTrained;
   } catch (const UsageError& mistake) {
     say_last_words(mistake.what(), mistake.hint);
-    if (watch) watch->announce(mistake.what());
     return kMistake;
   } catch (const CollectiveFailed& problem) {
-    if (!watch) throw;
-    end_if_terminated();
-    stop_for_others(watch->find_cause(problem.what()));
+    if (meeting.place.world_size == 1) throw;
+    stop_for_others(blame_others(meeting, problem.what()));
   } catch (const RunFailed& problem) {
     say_last_words(problem.what());
     // To another launcher it is a failure as any.
-    return std::getenv(kLastWordsVariable) != nullptr ? kRunFailed : kFailed;
+    return has_file_for_last_words() ? kRunFailed : kFailed;
   } catch (const std::exception& problem) {
-    const auto reason = first_line(problem);
-    say_last_words(reason);
-    if (watch) watch->announce(reason);
+    say_last_words(first_line(problem));
     return kFailed;
   }
 }
@@ -156,16 +156,14 @@ int run(int argc, char** argv) {
   const Job job =
       options.comm ? comm_job(*options.comm, meeting) : training_job(*experiment, options, meeting);
   std::optional<Group> group;
-  std::optional<FailureWatch> watch;
-  if (place->world_size > 1) watch.emplace(meeting, job.timeout, stop_for_others);
+  std::optional<RequestExchange> requests;
   std::optional<UncaughtExceptions> uncaught;  // NCCL's, as a rule
-  if (watch) {
-    uncaught.emplace([&watch](const std::string& error) {
-      end_if_terminated();
-      stop_for_others(watch->find_cause(error));
-    });
+  if (place->world_size > 1) {
+    requests.emplace(meeting, job.timeout, stop_for_others);
+    uncaught.emplace(
+        [&meeting](const std::string& error) { stop_for_others(blame_others(meeting, error)); });
   }
-  const int code = work_and_tell(job, meeting, watch, group);
+  const int code = do_job(job, meeting, requests, group);
   if (code != kTrained) std::_Exit(code);
   return code;
 }

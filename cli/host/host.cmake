@@ -10,10 +10,13 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/coordinator.cpp
   cli/run/host/guard.cpp
   cli/run/host/job.cpp
+  cli/run/host/kept_ranks.cpp
   cli/run/host/lacks.cpp
+  cli/run/host/last_words.cpp
   cli/run/host/limits.cpp
   cli/run/host/machine.cpp
   cli/run/host/network.cpp
+  cli/run/host/ranks.cpp
   cli/run/host/report.cpp
   cli/run/host/report_link.cpp
   cli/run/host/report_port.cpp

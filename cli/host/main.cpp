@@ -1,6 +1,7 @@
 // dtool-host: dtool's program on the hosts. dtool sends it to a host once and starts it there;
 // people do not call it.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +11,8 @@
 
 #include "cli/host/serve.h"
 #include "cli/run/host/guard.h"
+#include "cli/run/host/kept_ranks.h"
+#include "cli/run/host/ranks.h"
 #include "cli/run/host/session.h"
 #include "ssh/host/files.h"
 #include "ssh/host/sha256.h"
@@ -28,6 +31,8 @@ int run(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[0] == "verify") return verify(words[1]);
   if (words.size() == 2 && words[0] == "session") return run_session(words[1]);
   if (words.size() == 1 && words[0] == "guard") return run_guard();
+  if (!words.empty() && words[0] == "keep") return keep_ranks({words.begin() + 1, words.end()});
+  if (!words.empty() && words[0] == "ranks") return run_ranks({words.begin() + 1, words.end()});
   write_all(STDERR_FILENO, "dtool-host: dtool starts this program on its hosts; call dtool\n");
   return 2;
 }
@@ -37,6 +42,7 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
+  ::prctl(PR_SET_NAME, "dtool-host");  // it may have been started by another name
   // Under SSH a `bash -c` of the first level reads ~/.bashrc, and what that prints would be in the
   // log of a run and in the answers of its scripts.
   ::setenv("SHLVL", "2", 1);

@@ -93,20 +93,4 @@ void complete_from_hosts(const RunFlags& flags, const Targets& targets,
   if (plan.port == 0) plan.port = checked[0].port;
 }
 
-bool are_alike(Console& console, const RunPlan& plan) {
-  if (!plan.program.empty()) return true;
-  const MachinePlan& first = plan.machines.front();
-  for (const MachinePlan& machine : plan.machines) {
-    if (machine.processes == first.processes) continue;
-    console.fail(
-        fmt::format(
-            "{} has {} GPUs or slots and {} has {}; the bundled trainer wants as many on each",
-            ssh::to_string(machine.host), machine.processes, ssh::to_string(first.host),
-            first.processes),
-        "--nproc_per_node sets the number");
-    return false;
-  }
-  return true;
-}
-
 }  // namespace dtool::cli

@@ -92,8 +92,4 @@ void place_on_hosts(const Targets& targets, RunPlan& plan);
 void complete_from_hosts(const RunFlags& flags, const Targets& targets,
                          const std::vector<Checked>& checked, RunPlan& plan);
 
-/// The bundled trainer, where it starts a machine's processes itself, wants as many on each
-/// machine. False as in Launcher::complete.
-bool are_alike(Console& console, const RunPlan& plan);
-
 }  // namespace dtool::cli

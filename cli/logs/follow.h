@@ -21,11 +21,11 @@ std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& re
 /// How a run ended.
 struct FollowedRun {
   std::vector<ssh::HostResult> results;  ///< the jobs' exit codes, one a machine
-  std::string cause;                     ///< why the bundled trainer failed, or empty
+  std::string cause;                     ///< why the run failed, or empty
 };
 
-/// Prints the logs of all machines as they grow, each line behind its machine; the cause, which
-/// every machine's trainer tells, only once. Ctrl-C leaves the jobs running.
+/// Prints the logs of all machines as they grow, each line behind its machine; the cause,
+/// with which every machine's log ends, only once. Ctrl-C leaves the jobs running.
 FollowedRun follow_logs(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
 
 }  // namespace dtool::cli

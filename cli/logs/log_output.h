@@ -17,7 +17,7 @@
 
 namespace dtool::cli {
 
-/// How the bundled trainer begins what it says of the whole run.
+/// How a rank of the bundled trainer begins its last words where no session takes them.
 inline constexpr std::string_view kCausePrefix = "dtool-trainer: ";
 /// How the run's supervision begins what it says of the whole run.
 inline constexpr std::string_view kFailurePrefix = "dtool: the run failed: ";
@@ -47,7 +47,7 @@ class LogOutput : public ssh::Listener, protected LogLines {
 
   /// Gives each result of a host that failed the reason that the host told, if it told one.
   void explain(std::vector<ssh::HostResult>& results) const;
-  /// The first line that the bundled trainer said of the whole run, or nothing.
+  /// What was said first of why the whole run failed, or nothing.
   const std::string& cause() const { return cause_; }
   /// The host's log, where it is kept.
   const std::string& text(std::size_t host) const { return texts_[host]; }

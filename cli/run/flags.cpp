@@ -47,6 +47,10 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   add_whole_number(app, "--max_restarts", flags.max_restarts,
                    "after a failure start the whole run again, so often at most (0)", {0, 1000})
       ->type_name("N");
+  add_whole_number(app, "--lost_after", flags.lost_after,
+                   "a machine that gives no sign of life for so long has failed (60)",
+                   {1, kLongestSilence})
+      ->type_name("SECONDS");
   app.add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
       ->type_name("VAR[=VALUE]")
       ->allow_extra_args(false);
@@ -78,6 +82,7 @@ void apply_settings(const Settings& settings, RunFlags& flags) {
   use(flags.code_path, settings.code_path, "");
   use(flags.output_dir, settings.output_dir, "experiment_output");
   use(flags.nproc_per_node, settings.nproc_per_node, "auto");
+  if (!flags.lost_after) flags.lost_after = settings.lost_after;
   flags.relay = flags.relay || settings.relay.value_or(false);
   flags.excludes.insert(flags.excludes.end(), settings.exclude.begin(), settings.exclude.end());
 }

@@ -31,6 +31,7 @@ struct RunFlags {
   std::string nproc_per_node;
   std::string on_failure;
   std::optional<int> max_restarts;
+  std::optional<int> lost_after;  ///< seconds
   std::vector<std::string> exports;
   std::vector<std::string> env_files;
   std::vector<std::string> excludes;

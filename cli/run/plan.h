@@ -2,6 +2,7 @@
 // nothing is reached.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -23,7 +24,7 @@ struct MachinePlan {
   int id = 0;
   ssh::Host host;
   std::string code_folder;
-  int processes = 1;    ///< of the user's program; the trainer starts its own, as many
+  int processes = 1;    ///< of the program or the trainer
   int first_rank = 0;   ///< of its local rank 0
   std::string trainer;  ///< the bundled trainer there; empty: the user's program is run
   Leader leader = Leader::screen;
@@ -43,9 +44,10 @@ struct RunPlan {
   std::uint16_t port = 0;
   int world_size = 0;  ///< 0: not known before the hosts were looked at
   OnFailure on_failure = OnFailure::stop;
-  int max_restarts = 0;                ///< of the whole run, after a failure
-  std::uint16_t coordinator_port = 0;  ///< where machine 0 hears how the others do; 0: nobody asks
-  std::string token;                   ///< what a machine must know to be heard
+  int max_restarts = 0;                 ///< of the whole run, after a failure
+  std::chrono::seconds lost_after{60};  ///< without a sign of life a machine has failed
+  std::uint16_t coordinator_port = 0;   ///< where machine 0 hears how the others do; 0: nobody asks
+  std::string token;                    ///< what a machine must know to be heard
   std::vector<std::string>
       program;  ///< the user's program and its arguments; empty: the bundled trainer
   std::string experiment_toml;  ///< empty: none

@@ -115,6 +115,7 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   plan_.seed = flags_.seed.value_or(std::random_device()() & 0x7fffffffU);
   plan_.on_failure = flags_.on_failure == "leave" ? OnFailure::leave : OnFailure::stop;
   plan_.max_restarts = flags_.max_restarts.value_or(0);
+  if (flags_.lost_after) plan_.lost_after = std::chrono::seconds(*flags_.lost_after);
   if (plan_.on_failure == OnFailure::leave && plan_.max_restarts > 0)
     throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
                      "leave --on_failure away");

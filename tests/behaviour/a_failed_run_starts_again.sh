@@ -70,19 +70,19 @@ END
   expect_no_process_with "$run_id"
 fi
 
-# A machine that was cut off is left out.
+# A machine that was cut off is left out, after as long as the user says.
 cat >program.sh <<'END'
 echo "rank $RANK of $WORLD_SIZE, attempt $DTOOL_ATTEMPT"
 sleep 600
 END
-expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --max_restarts 1 -- bash program.sh
+expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --max_restarts 1 --lost_after 8 -- bash program.sh
 run_id=$(json 'd["run_id"]')
 on 2 timeout 20 bash -c 'until [ "$(cat ~/.dtool/runs/'"$run_id"'/machine1/supervision 2> /dev/null)" = ok ]; do sleep 0.1; done'
 fault cut h2
 output=$(json 'd["machines"][0]["output_folder"]')
 begun_again() { on 1 bash -c "grep -q 'rank 0 of 2, attempt 1' $output/machine0.log"; }
 eventually 100 begun_again
-expect_equal 1 "$(on 1 bash -c "grep -c 'machine 1 .* was lost: no sign of life for 60 s' $output/machine0.log")"
+expect_equal 1 "$(on 1 bash -c "grep -c 'machine 1 .* was lost: no sign of life for 8 s' $output/machine0.log")"
 # By itself, with nobody to tell it.
 quiet_on_2() { [[ -z $(on 2 pgrep -f '^bash program.sh$') ]]; }
 eventually 30 quiet_on_2

@@ -110,6 +110,9 @@ refused "^dtool: --machine: '99999999999' is not a whole number from 0 to 214748
 refused "^dtool: --grace: 'x' is not a number" kill --grace x
 refused "^dtool: --grace: '-1' is not a number from 0 to 3600$" kill --grace -1
 refused "^dtool: --max_restarts: '1001' is not a whole number from 0 to 1000$" run digits --max_restarts 1001 --dry_run
+for value in 0 86401 1.5; do
+  refused "^dtool: --lost_after: '$value' is not a whole number from 1 to 86400$" run digits --lost_after $value --dry_run
+done
 
 # Files that are something else.
 echo 'import os' >train.py

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The bundled trainer under mpirun has the losses that it has over SSH for the same seed and number of ranks, on machines with as
-# many processes each, and where they have not.
+# many processes each, and, with both, where they have not.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer, which was not built'
@@ -27,3 +27,5 @@ printf '%s\n' 'h2 slots=1' 'h1 slots=2' >"$work/hosts"
 cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$DTOOL_LAB_FOLDER/host2/root/.ssh/"
 trained --launcher mpi --hostfile "$work/hosts" >uneven.losses
 expect_equal "$(<ssh.losses)" "$(<uneven.losses)"
+trained --hostfile "$work/hosts" >uneven_ssh.losses
+expect_equal "$(<ssh.losses)" "$(<uneven_ssh.losses)"

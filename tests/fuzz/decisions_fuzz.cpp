@@ -124,8 +124,8 @@ TEST_F(DecisionsFuzz, ADecisionIsExactlyThatOrRefused) {
 }
 
 TEST_F(DecisionsFuzz, WhatASessionIsToldToDoIsExactlyThatOrRefused) {
-  const Supervision settings{
-      0, "h0", 2, IsTrainer::yes, 2, std::chrono::seconds(60), "127.0.0.1", 2950, {"h0", "h1"}};
+  const Supervision settings{0,           "h0", 2,           2, std::chrono::seconds(60),
+                             "127.0.0.1", 2950, {"h0", "h1"}};
   fuzz::Mutator mutator({to_text(settings)}, kTokens);
   int taken = 0;
   for (int i = 0; i < fuzz::rounds(2000); ++i) {
@@ -167,16 +167,9 @@ TEST_F(DecisionsFuzz, TheCoordinatorDecidesWhatMachinesCanDo) {
   for (int run = 0; run < fuzz::rounds(200); ++run) {
     const int restarts = below(4);
     Time now(1'000'000);
-    Coordinator coordinator({0,
-                             "h0",
-                             4,
-                             IsTrainer::no,
-                             restarts,
-                             std::chrono::seconds(60),
-                             "127.0.0.1",
-                             1,
-                             {"h0", "h1", "h2", "h3"}},
-                            now);
+    Coordinator coordinator(
+        {0, "h0", 4, restarts, std::chrono::seconds(60), "127.0.0.1", 1, {"h0", "h1", "h2", "h3"}},
+        now);
     int attempt = 0;
     bool is_over = false;
     for (int i = 0; i < 300; ++i) {

@@ -6,13 +6,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <functional>
 #include <future>
 #include <memory>
 
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/stranger.h"
-#include "trainer/launch/cause_exchange.h"
 #include "trainer/launch/front_door.h"
 #include "trainer/launch/greeting.h"
 #include "trainer/ranks/store_server.h"
@@ -48,11 +46,6 @@ const std::vector<std::string> kTokens = {" ",
                                           "dtool-trainer 4 ",
                                           "0123456789abcdef0123456789abcdef"};
 
-bool is_printable(const std::string& text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char each) { return each >= ' ' && each <= '~'; });
-}
-
 TEST(GreetingFuzz, NoLineThatWasSpoiltIsBelieved) {
   Greeting caller(kToken, "machines");
   Greeting host(kToken, "machines");
@@ -85,37 +78,6 @@ TEST(GreetingFuzz, NoLineThatWasSpoiltIsBelieved) {
     }
   }
   EXPECT_GT(right, 10);
-}
-
-TEST(GreetingFuzz, ACauseIsOneLineThatAnyoneCanPrint) {
-  Cause cause;
-  cause.text = "rank 1 on machine 1 (red02) was killed by signal 9";
-  cause.hint = "free some memory";
-  Cause suspicion = cause;
-  suspicion.certainty = Cause::Certainty::suspected;
-  suspicion.exit_code = kMistake;
-  suspicion.workers_end = Cause::WorkersEnd::with_a_checkpoint;
-  suspicion.text = std::string(3000, '\xc2');
-  fuzz::Mutator mutator({write_cause(cause), write_cause(suspicion), "cause\tcertain\t1\tkill\t\t"},
-                        {"\t", "cause\t", "certain", "suspected", "kill", "terminate", "\n", "\r",
-                         "\xc2"s, "\x9b"s, "\xc2\x9b"s, "\x1b]0;x\a", "\0"s, "\x7f", "1", "2"});
-  int taken = 0;
-  for (int i = 0; i < fuzz::rounds(20'000); ++i) {
-    const std::string line = mutator.next();
-    const auto read = read_cause(line);
-    if (!read) continue;
-    ++taken;
-    const std::string shown = last_line(*read, 1 + i % 2);
-    for (std::size_t at = 0; at + 1 < shown.size(); ++at) {
-      const auto byte = static_cast<unsigned char>(shown[at]);
-      const auto next = static_cast<unsigned char>(shown[at + 1]);
-      EXPECT_TRUE(byte >= ' ' || shown.substr(at).starts_with("\nhint: ")) << line;
-      EXPECT_NE(byte, 0x7f) << line;
-      EXPECT_FALSE(byte == 0xc2 && next >= 0x80 && next <= 0x9f) << line;
-    }
-    EXPECT_EQ(read_cause(write_cause(*read)), read) << line;
-  }
-  EXPECT_GT(taken, 1000);
 }
 
 TEST(GreetingFuzz, LinesAreTheSameWhereverTheirBytesAreCut) {
@@ -271,7 +233,7 @@ TEST(GreetingFuzz, AStoreServesTheOthersWhateverOneOfThemAsks) {
       other.reset();
       honest.reset();
       server.reset();
-      port = std::make_unique<ReservedPort>(ReservedPort::For::this_machine);
+      port = std::make_unique<ReservedPort>();
       const Endpoint there{"127.0.0.1", port->number()};
       server = std::make_unique<StoreServer>(there, 10);
       honest = std::make_unique<Insider>(there, kStoreDoor, "client");
@@ -295,127 +257,6 @@ TEST(GreetingFuzz, AStoreServesTheOthersWhateverOneOfThemAsks) {
   }
   EXPECT_GT(hung_up, rounds / 10);
   EXPECT_LT(hung_up, rounds * 19 / 20);
-}
-
-MachineInRun machine(int number, const Endpoint& listener) {
-  MachineInRun self;
-  self.machine = number;
-  self.machines = 2;
-  self.host = "red0" + std::to_string(number + 1);
-  self.listener = listener;
-  return self;
-}
-
-void expect_sound(const std::optional<Outcome>& outcome, const std::string& text) {
-  if (!outcome || !outcome->cause) return;
-  const Cause& cause = *outcome->cause;
-  EXPECT_TRUE(cause.exit_code == kFailed || cause.exit_code == kMistake) << text;
-  EXPECT_EQ(read_cause(write_cause(cause)), cause) << text;
-}
-
-const std::vector<std::string> kWordsOfMachines = {
-    "alive", "finished", "cause\tcertain\t1\tkill\trank 1 on machine 1 (red02) failed\t",
-    "cause\tsuspected\t2\tterminate\tlost\thint", "well"};
-
-/// Greets in one thread with who listens, which `work` lets go on. Empty: it was hung up on.
-std::string greet(const fuzz::Stranger& stranger, const std::string& words,
-                  const std::function<void()>& work) {
-  static const RunToken kNone;
-  Greeting greeting(kNone, kMachineDoor);
-  std::string said;
-  const auto next_line = [&] {
-    const auto deadline = std::chrono::steady_clock::now() + seconds(60);
-    said.clear();
-    for (bool is_over = false; !is_over && !said.ends_with("\n");) {
-      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("no answer");
-      work();
-      said += stranger.hear(is_over);
-    }
-    return said.substr(0, said.find('\n'));
-  };
-  stranger.say(greeting.begin() + "\n");
-  const auto here = greeting.reply(next_line(), words);
-  if (!here) throw std::runtime_error("not known: " + said);
-  stranger.say(*here + "\n");
-  return next_line();
-}
-
-TEST(GreetingFuzz, MachineZeroTakesFromAnotherMachineWhatItUnderstands) {
-  fuzz::Mutator words({"1 2 1 red02", "1 2 1 red02", "2 3 1 red03", "1 1 2 x", "1 2 8 y"},
-                      {" ", "  ", "0", "-1", "1", "2", "99999999999999999999", "1048576", "1048577",
-                       "9", "(", "%s", "{}", "\x1b[2J", "\xc2\x9b"});
-  fuzz::Mutator mutator(kWordsOfMachines, kTokens);
-  int let_in = 0;
-  int turned_away = 0;
-  for (int i = 0; i < fuzz::rounds(200); ++i) {
-    const ReservedPort port(ReservedPort::For::this_machine);
-    const Endpoint there{"127.0.0.1", port.number()};
-    const auto zero = make_cause_server(machine(0, there));
-    const auto work = [&] { zero->work(); };
-    const fuzz::Stranger other(there.port);
-    const std::string said = words.next();
-    if (greet(other, said, work).empty()) {
-      ++turned_away;
-      EXPECT_FALSE(zero->outcome()) << said;
-    } else {
-      ++let_in;
-      EXPECT_TRUE(is_printable(said)) << said;
-    }
-    const std::string text = mutator.next() + "\n" + mutator.next() + "\n";
-    other.say(text);
-    for (int more = 0; more < 3; ++more) work();
-    expect_sound(zero->outcome(), said + "\n" + text);
-    // Another one is let in whatever came before, and hears how it ended, or a sign of life.
-    const fuzz::Stranger honest(there.port);
-    EXPECT_FALSE(greet(honest, "1 2 1 red02", work).empty()) << said << "\n" << text;
-  }
-  EXPECT_GT(let_in, 20);
-  EXPECT_GT(turned_away, 20);
-}
-
-TEST(GreetingFuzz, AMachineTakesFromMachineZeroWhatItUnderstands) {
-  fuzz::Mutator words({"4711 red01", "1 red01", "65535 red01"},
-                      {" ", "0", "-1", "65536", "99999999999999999999", "\t", "%s", "{}"});
-  fuzz::Mutator mutator(kWordsOfMachines, kTokens);
-  int joined = 0;
-  int refused = 0;
-  for (int i = 0; i < fuzz::rounds(100); ++i) {
-    FrontDoor door({"127.0.0.1", 0}, kMachineDoor, 1);
-    const MachineInRun self = machine(1, {"127.0.0.1", door.port()});
-    auto call = std::async(std::launch::async, [&]() -> std::unique_ptr<CauseExchange> {
-      try {
-        return make_cause_client(self);
-      } catch (const std::runtime_error&) {
-        return nullptr;
-      }
-    });
-    std::vector<Guest> guests;
-    while (guests.empty()) {
-      pollfd waited{door.descriptor(), POLLIN, 0};
-      poll(&waited, 1, 10);
-      guests = door.take();
-    }
-    EXPECT_EQ(guests.front().words(), "1 2 1 red02");
-    std::string said = words.next();
-    // What cannot be printed is no welcome at all; and a line has one end.
-    std::erase_if(said, [](char each) { return each < ' ' || each > '~'; });
-    const auto socket = guests.front().welcome(said);
-    const auto client = call.get();
-    if (!client) {
-      ++refused;
-      continue;
-    }
-    ++joined;
-    EXPECT_GT(client->store_port(), 0) << said;
-    const std::string text = mutator.next();
-    socket->send(text);
-    pollfd waited{client->descriptor(), POLLIN, 0};
-    poll(&waited, 1, 10);
-    client->work();
-    expect_sound(client->outcome(), text);
-  }
-  EXPECT_GT(joined, 10);
-  EXPECT_GT(refused, 10);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <map>
 
-#include "trainer/launch/supervisor.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
@@ -109,16 +108,9 @@ TEST(Launch, TheUsersThreadsAreLeftAlone) {
   }
 }
 
-TEST(Supervisor, PlansOneWorkerALocalRank) {
-  Place first;
-  first.machine = 1;
-  first.rank = 2;
-  first.local_world_size = 2;
-  first.world_size = 6;
-  first.listener = {"red01", 29500};
-  const auto workers = plan_workers(first, "/bin/worker", {"dtool-trainer", "e.toml"},
-                                    given(std::vector<std::string>{}), 1);
-  ASSERT_EQ(workers.size(), 2u);
-  EXPECT_EQ(workers[1].rank, 3);
-  EXPECT_EQ(place_from(given(workers[1].environment), Options{})->local_rank, 1);
+TEST(Launch, NamesTheFirstEightMissingMachines) {
+  EXPECT_EQ(name_missing_ranks({2, 3, 5}, 2), "machine 1 (rank 2, 3), machine 2 (rank 5)");
+  std::vector<int> ranks;
+  for (int rank = 1; rank < 1000; ++rank) ranks.push_back(rank);
+  EXPECT_TRUE(name_missing_ranks(ranks, 1).ends_with("machine 8 (rank 8), and 991 machines more"));
 }

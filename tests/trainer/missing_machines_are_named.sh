@@ -21,5 +21,5 @@ code=0
 "$trainer" e.toml --machine_id 1 --distributed_nodes 2 --distributed_ip_and_port "$listener" \
   --rendezvous-timeout 2 > machine1.log 2>&1 || code=$?
 [ $code = 1 ] || fail "machine 1: exit code $code"
-grep -q "^dtool-trainer: machine 0 does not listen on $listener (waited 2 s)" machine1.log ||
+grep -q "^dtool-trainer: rank 0 on machine 0 does not listen on $listener (waited 2 s)" machine1.log ||
   fail "machine 1 does not name machine 0"

@@ -24,7 +24,7 @@ enum class Machines {
 /// fails the test.
 inline void on_every_rank(int ranks, Machines machines,
                           const std::function<void(const Meeting&)>& body) {
-  const ReservedPort port(ReservedPort::For::this_machine);
+  const ReservedPort port;
   std::vector<std::thread> threads;
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {

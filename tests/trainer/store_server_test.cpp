@@ -40,7 +40,7 @@ class Store : public testing::Test {
     return hear(socket);
   }
 
-  ReservedPort port_{ReservedPort::For::this_machine};
+  ReservedPort port_;
   StoreServer server_;
 };
 

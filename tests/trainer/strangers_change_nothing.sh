@@ -64,7 +64,7 @@ for with in token nothing; do
   fi
   listener=127.0.0.1:$(free_port)
   start 0 "$with"
-  await 60 "the ports of machine 0 and of rank 0" has_ports 2 "${pids[0]}"
+  await 60 "the port of rank 0" has_ports 1 "${pids[0]}"
   strangers_come "$with.meeting" "${pids[0]}"
   start 1 "$with"
   await 60 "training" is_training "$with.0.log"

@@ -15,8 +15,7 @@ await_exit "${started[0]}"
 [ $code = 1 ] || fail "machine 0 did not exit with 1"
 await_exit "${started[1]}"
 [ $code = 1 ] || fail "machine 1 did not exit with 1"
-for machine in 0 1; do
-  [ "$(tail -n 1 machine$machine.log)" = \
-    "dtool-trainer: rank 0 on machine 0 ($(hostname)) was killed by signal 9 (Killed)" ] ||
-    fail "machine $machine does not name rank 0"
-done
+[ "$(tail -n 1 machine0.log)" = "dtool-trainer: rank 0 on machine 0 ($(hostname)) was killed by signal 9 (Killed)" ] ||
+  fail "machine 0 does not name rank 0"
+tail -n 1 machine1.log | grep -Eq "^dtool-trainer: (rank 1 on machine 1 .*: |lost rank 0 on machine 0 )" ||
+  fail "machine 1 does not say what it lost"

@@ -90,11 +90,11 @@ std::string to_string(const Endpoint& endpoint) {
                   : fmt::format("{}:{}", endpoint.host, endpoint.port);
 }
 
-ReservedPort::ReservedPort(For whom) {
+ReservedPort::ReservedPort() {
   socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(whom == For::this_machine ? INADDR_LOOPBACK : INADDR_ANY);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof address;
   const int on = 1;
   if (socket_ < 0 || setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||

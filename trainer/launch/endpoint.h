@@ -26,8 +26,7 @@ std::string to_string(const Endpoint& endpoint);
 /// the kernel, yet a listener that sets SO_REUSEADDR (as TCPStore does) can take it.
 class ReservedPort {
  public:
-  enum class For { this_machine, all_machines };  ///< the loopback address only, or every address
-  explicit ReservedPort(For whom);                ///< throws std::system_error
+  ReservedPort();  ///< of the loopback address; throws std::system_error
   ~ReservedPort();
   ReservedPort(const ReservedPort&) = delete;
   ReservedPort& operator=(const ReservedPort&) = delete;

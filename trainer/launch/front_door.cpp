@@ -112,7 +112,6 @@ std::unique_ptr<LineSocket> Guest::welcome(std::string_view words) {
 struct FrontDoor::Visitor {
   std::unique_ptr<LineSocket> socket;
   Greeting greeting;
-  std::string address;
   Clock::time_point leaves;
   bool was_answered = false;
 };
@@ -156,14 +155,11 @@ void FrontDoor::make_room() {
 void FrontDoor::admit(std::vector<Guest>& guests) {
   for (const int listener : listeners_) {
     for (int i = 0; i < kAtOnce; ++i) {
-      sockaddr_storage from{};
-      socklen_t size = sizeof from;
-      const int came = accept4(listener, reinterpret_cast<sockaddr*>(&from), &size,
-                               SOCK_CLOEXEC | SOCK_NONBLOCK);
+      const int came = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (came < 0) break;
-      auto visitor = std::make_unique<Visitor>(
-          Visitor{std::make_unique<LineSocket>(came, kLongestGreeting), Greeting(*token_, name_),
-                  address_of(reinterpret_cast<sockaddr*>(&from), size), Clock::now() + kVisit});
+      auto visitor =
+          std::make_unique<Visitor>(Visitor{std::make_unique<LineSocket>(came, kLongestGreeting),
+                                            Greeting(*token_, name_), Clock::now() + kVisit});
       epoll_event event{};
       event.events = EPOLLIN;
       epoll_ctl(watched_, EPOLL_CTL_ADD, came, &event);
@@ -184,9 +180,6 @@ bool FrontDoor::advance(Visitor& visitor, std::vector<Guest>& guests) {
   if (!visitor.was_answered) {
     const auto answer = visitor.greeting.answer(lines.front());
     if (answer) visitor.socket->send(*answer);
-    if (visitor.greeting.has_other_token() && other_token_from_.empty()) {
-      other_token_from_ = visitor.address;
-    }
     visitor.was_answered = answer.has_value();
     return visitor.was_answered;
   }

@@ -53,9 +53,6 @@ class FrontDoor {
   /// Never waits. Call when `descriptor` is readable.
   std::vector<Guest> take();
 
-  /// The address of the first that came with another token, or empty.
-  const std::string& other_token_from() const { return other_token_from_; }
-
  private:
   struct Visitor;
   void admit(std::vector<Guest>& guests);
@@ -68,7 +65,6 @@ class FrontDoor {
   int watched_ = -1;  ///< epoll
   std::vector<int> listeners_;
   std::vector<std::unique_ptr<Visitor>> visitors_;
-  std::string other_token_from_;
 };
 
 }  // namespace dtool::trainer

@@ -68,8 +68,7 @@ std::optional<std::string> Greeting::answer(std::string_view line) {
   if (!words || !is_hex(words->at(0), kNonce) || !is_hex(words->at(1), kProof)) return std::nullopt;
   callers_ = words->at(0);
   hosts_.clear();
-  has_other_token_ = !is_same_proof(words->at(1), proof("greeting", ""));
-  if (has_other_token_) return std::nullopt;
+  if (!is_same_proof(words->at(1), proof("greeting", ""))) return std::nullopt;
   hosts_ = random_nonce();
   return fmt::format("known {} {}", hosts_, proof("known", ""));
 }

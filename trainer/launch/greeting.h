@@ -38,9 +38,6 @@ class Greeting {
   std::string welcome(std::string_view words) const;         ///< the fourth line
   std::optional<std::string> enter(std::string_view) const;  ///< the fourth line's words
 
-  /// The first line was in order but for its proof: its sender has another token.
-  bool has_other_token() const { return has_other_token_; }
-
  private:
   std::string proof(std::string_view line, std::string_view words) const;
   std::optional<std::string> checked(std::string_view line, std::string_view name) const;
@@ -49,7 +46,6 @@ class Greeting {
   std::string door_;
   std::string callers_;  ///< nonce
   std::string hosts_;    ///< nonce
-  bool has_other_token_ = false;
 };
 
 /// What listens is not of this run.

@@ -4,12 +4,14 @@
 #include "trainer/launch/launch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <map>
 
 #include "trainer/settings/usage_error.h"
 
@@ -171,6 +173,21 @@ std::string first_of_node_list(const std::string& list) {
   if (bracket == std::string::npos) return name;
   const auto comma = list.find(',', bracket);
   return name + list.substr(bracket + 1, comma == std::string::npos ? comma : comma - bracket - 1);
+}
+
+std::string name_missing_ranks(const std::vector<int>& ranks, int local_world_size) {
+  constexpr std::size_t kNamed = 8;
+  std::map<int, std::vector<int>> machines;
+  for (const int rank : ranks) machines[rank / local_world_size].push_back(rank);
+  std::vector<std::string> parts;
+  for (const auto& [machine, its_ranks] : machines) {
+    if (parts.size() == kNamed) {
+      parts.push_back(fmt::format("and {} machines more", machines.size() - kNamed));
+      break;
+    }
+    parts.push_back(fmt::format("machine {} (rank {})", machine, fmt::join(its_ranks, ", ")));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::string host_name() {

@@ -43,6 +43,10 @@ std::vector<std::string> worker_variables(const Place& place, const Environment&
 /// The first host of a Slurm node list: `red[01-03,7],blue` gives `red01`.
 std::string first_of_node_list(const std::string& list);
 
+/// `machine 1 (rank 2, 3), machine 2 (rank 4, 5)`, the first eight of them: machines have equally
+/// many ranks, in order.
+std::string name_missing_ranks(const std::vector<int>& ranks, int local_world_size);
+
 /// This machine's name, without blanks, for messages.
 std::string host_name();
 

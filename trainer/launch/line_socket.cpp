@@ -85,9 +85,4 @@ void LineSocket::take_lines(std::size_t begin, std::vector<std::string>& lines) 
   if (incoming_.size() > longest_) has_ended_ = true;
 }
 
-void LineSocket::finish_sending() {
-  flush();
-  shutdown(descriptor_, SHUT_WR);
-}
-
 }  // namespace dtool::trainer

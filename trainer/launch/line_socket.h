@@ -1,4 +1,4 @@
-// A TCP connection that carries lines and never blocks; what the machines' processes talk over.
+// A TCP connection that carries lines and never blocks; what the ranks talk over.
 #pragma once
 
 #include <cstddef>
@@ -37,9 +37,6 @@ class LineSocket {
 
   /// The other side has closed, or the connection has failed. What it sent before comes first.
   bool has_ended() const { return has_ended_; }
-
-  /// Nothing more will be sent; the other side reads to the end.
-  void finish_sending();
 
  private:
   void flush();

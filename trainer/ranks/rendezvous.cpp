@@ -1,6 +1,5 @@
 // The keys in the store: `world_size` and `taken/<rank>` find contradictions, `member/<rank>` signs
-// a rank in, `everyone` says that all have or that the run is called off, `failure` says why (see
-// failure_watch.cpp).
+// a rank in, `everyone` says that all have or that the run is called off, `failure` says why.
 #include "trainer/ranks/rendezvous.h"
 
 #include <c10/util/Exception.h>
@@ -15,7 +14,6 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include "trainer/launch/cause.h"
 #include "trainer/launch/greeting.h"
 #include "trainer/ranks/run_store.h"
 #include "trainer/settings/usage_error.h"
@@ -91,11 +89,16 @@ Member read_member(int rank, const std::string& text) {
   return member;
 }
 
+/// The store ends with rank 0.
+void let_others_read() {
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
 /// Ends the rendezvous for everybody.
 void call_off(c10d::Store& store, const std::string& reason) {
   store.set("failure", bytes(reason));
   store.set("everyone", bytes("no"));
-  std::this_thread::sleep_for(std::chrono::seconds(1));  // so that the others can read it
+  let_others_read();
 }
 
 /// Machines that were given other numbers of workers count other ranks, and some rank comes twice.
@@ -125,7 +128,10 @@ void gather_everyone(c10d::Store& store, const Place& place, std::chrono::second
     for (int rank = 0; rank < place.world_size; ++rank) {
       if (!store.check({member_key(rank)})) missing.push_back(rank);
     }
-    if (store.check({"failure"})) throw OtherRankFailed(read(store, "failure"));
+    if (store.check({"failure"})) {
+      let_others_read();
+      throw OtherRankFailed(read(store, "failure"));
+    }
     if (missing.empty()) break;
     if (Clock::now() >= deadline) {
       const auto reason = fmt::format("no word within {} s from {}", timeout.count(),
@@ -150,7 +156,7 @@ void wait_for_everyone(c10d::Store& store, std::chrono::seconds timeout) {
 }
 
 std::shared_ptr<StoreServer> serve_store(const Place& place) {
-  // Each rank has up to three connections: its own, its watch's, and its stragglers'.
+  // Each rank has up to three connections: its own, its requests', and its stragglers'.
   const auto clients = 3 * static_cast<std::size_t>(place.world_size);
   try {
     return std::make_shared<StoreServer>(place.listener, clients);

@@ -1,9 +1,11 @@
 // The keys in the store: `asked/<signal>` counts what ranks were asked, `fulfilled` the checkpoints
-// that rank 0 has written for it.
+// that rank 0 has written for it, `finished` and `left` the ranks at the end.
 #include "trainer/ranks/request_exchange.h"
 
 #include <fmt/format.h>
 #include <signal.h>
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "trainer/launch/requests.h"
 
@@ -12,6 +14,7 @@ namespace {
 
 constexpr std::array<int, 2> kSignals = {SIGUSR1, SIGTERM};
 constexpr const char* kFulfilled = "fulfilled";
+constexpr auto kBetweenLooks = std::chrono::seconds(1);
 
 /// A launcher signals all ranks at once; what they tell of it comes when rank 0 has long done it.
 constexpr auto kSameRequest = std::chrono::seconds(4);
@@ -22,8 +25,60 @@ std::string asked(int signal) {
 
 }  // namespace
 
+RequestExchange::RequestExchange(const Meeting& meeting, std::chrono::seconds patience,
+                                 std::function<void(const std::string&)> stop_process)
+    : meeting_(meeting),
+      stop_process_(std::move(stop_process)),
+      thread_([this, patience] { work(patience); }) {}
+
+RequestExchange::~RequestExchange() {
+  stop();
+}
+
+void RequestExchange::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  stopping_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void RequestExchange::work(std::chrono::seconds patience) {
+  try {
+    // A store's connection serves one caller at a time.
+    const auto store = connect_store(meeting_.place.listener, patience);
+    std::unique_lock lock(mutex_);
+    do {
+      lock.unlock();
+      exchange(*store);
+      lock.lock();
+    } while (!stopping_.wait_for(lock, kBetweenLooks, [this] { return is_stopped_; }));
+  } catch (const std::exception&) {
+    stop_process_(
+        fmt::format("lost {}, where the run's store was", to_string(meeting_.members[0])));
+  }
+}
+
+void RequestExchange::leave() {
+  c10d::Store& store = *meeting_.store;
+  const auto everyone = static_cast<std::int64_t>(meeting_.members.size());
+  store.add("finished", 1);
+  while (store.add("finished", 0) < everyone) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  stop();
+  // Rank 0 holds the store, so it goes last.
+  store.add("left", 1);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (meeting_.place.rank == 0 && store.add("left", 0) < everyone &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 void RequestExchange::exchange(c10d::Store& store) {
-  if (rank_ == 0) {
+  if (meeting_.place.rank == 0) {
     hear(store);
   } else {
     tell(store);

@@ -1,29 +1,51 @@
-// Tells rank 0, which writes the checkpoints, what signals ask of the other ranks
-// (launch/requests.h), and them that it has been done.
+// A rank's second connection to the store, with a thread of its own: tells rank 0, which writes the
+// checkpoints, what signals ask of the other ranks (launch/requests.h), and them that it has been
+// done. A rank that loses the store stops.
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
-#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "trainer/ranks/rendezvous.h"
 
 namespace dtool::trainer {
 
-/// A rank's end of it; used by the thread of its FailureWatch, once a second.
+/// Lives from the rendezvous to the end of a run of several ranks.
 class RequestExchange {
  public:
-  explicit RequestExchange(int rank) : rank_(rank) {}
+  /// `stop_process` is called with the reason, from the thread, when the store gives no answer for
+  /// `patience` or is gone; it must not return.
+  RequestExchange(const Meeting& meeting, std::chrono::seconds patience,
+                  std::function<void(const std::string&)> stop_process);
+  ~RequestExchange();
+  RequestExchange(const RequestExchange&) = delete;
+  RequestExchange& operator=(const RequestExchange&) = delete;
 
-  /// Ends the process when it was terminated and rank 0 has written its checkpoint.
-  void exchange(c10d::Store& store);
+  /// Waits until every rank has come here too: all went well.
+  void leave();
 
  private:
+  void work(std::chrono::seconds patience);
+  void stop();
+  void exchange(c10d::Store& store);
   void tell(c10d::Store& store);
   void hear(c10d::Store& store);
 
-  int rank_;
+  Meeting meeting_;
+  std::function<void(const std::string&)> stop_process_;
   std::array<std::int64_t, 2> heard_{};  ///< rank 0: how often each signal has been told of
   std::int64_t fulfilled_ = 0;           ///< rank 0: told; others: when they asked
   bool has_asked_to_end_ = false;
+  std::mutex mutex_;
+  std::condition_variable stopping_;
+  bool is_stopped_ = false;
+  std::thread thread_;  ///< last, so that it starts when the others are there
 };
 
 }  // namespace dtool::trainer

@@ -15,11 +15,11 @@ class SshLauncher : public Launcher {
     place_on_hosts(targets, plan);
   }
 
-  bool complete(Console& console, const RunFlags& flags, const Targets& targets,
+  bool complete(Console& /*console*/, const RunFlags& flags, const Targets& targets,
                 const std::vector<Checked>& checked, RunPlan& plan) const override {
     place_coordinator(checked, plan);
     complete_from_hosts(flags, targets, checked, plan);
-    return are_alike(console, plan);
+    return true;
   }
 
   std::vector<HostJob> jobs(const RunPlan& plan) const override {

@@ -11,8 +11,8 @@ host::Supervision supervision(const RunPlan& plan, const MachinePlan& machine) {
   settings.place = machine.id;
   settings.host = ssh::to_string(machine.host);
   settings.places = static_cast<int>(plan.machines.size());
-  settings.is_trainer = machine.trainer.empty() ? host::IsTrainer::no : host::IsTrainer::yes;
   settings.max_restarts = plan.max_restarts;
+  settings.lost_after = plan.lost_after;
   settings.address = plan.listener;
   settings.port = plan.coordinator_port;
   if (machine.id != 0) return settings;

@@ -9,13 +9,14 @@ using namespace std::chrono_literals;
 
 // For others' reports: which failure was first is not always which was heard first.
 constexpr Time kForOtherFailures = 500ms;
+// The same where nothing but the aftermath of a failure was heard.
+constexpr Time kForCause = 3s;
 constexpr Time kForGathering = 30s;
 // A machine that has never been heard is hoped for so long.
 constexpr Time kForSilentMachines = 120s;
 constexpr Time kLongestTurn = 5s;
 constexpr Time kBetweenSearches = 1s;
 constexpr int kKilled = 137;
-constexpr int kMistake = 2;  // dtool-trainer's exit code for a mistake in an experiment
 
 }  // namespace
 
@@ -38,12 +39,13 @@ void Coordinator::take(int place, const Report& report, Time now) {
   // With a text, gone means that a machine gave up by itself, before there was a decision.
   const bool gave_up =
       phase_ == Phase::running && report.standing == Standing::gone && !report.text.empty();
-  if (report.standing == Standing::failed || gave_up) add_failure(report.code, report.text, now);
+  if (has_failed(report.standing) || gave_up)
+    add_failure({report.standing, report.code, report.text}, now);
 }
 
-void Coordinator::add_failure(int code, const std::string& text, Time now) {
+void Coordinator::add_failure(const Failure& failure, Time now) {
   if (failures_.empty()) first_failure_at_ = now;
-  failures_.push_back({code, text});
+  failures_.push_back(failure);
 }
 
 // Machines that have reported and are silent now; one that never did is watched by nobody (a
@@ -61,12 +63,12 @@ void Coordinator::find_lost(Time now) {
         machine.report->attempt == attempt_ && machine.report->standing != Standing::running;
     if (has_ended) continue;
     machine.is_lost = true;
-    add_failure(1,
-                "machine " + std::to_string(place) + " (" +
-                    settings_.hosts[static_cast<std::size_t>(place)] +
-                    ") was lost: no sign of life for " +
-                    std::to_string(settings_.lost_after.count()) + " s",
-                now);
+    add_failure(
+        {Standing::failed, 1,
+         "machine " + std::to_string(place) + " (" +
+             settings_.hosts[static_cast<std::size_t>(place)] + ") was lost: no sign of life for " +
+             std::to_string(settings_.lost_after.count()) + " s"},
+        now);
   }
 }
 
@@ -102,14 +104,46 @@ bool Coordinator::is_any_running() const {
   });
 }
 
+/// Whether signs of life are missing that will come, or a loss.
+bool Coordinator::is_any_silent(Time now) const {
+  return std::ranges::any_of(members_, [&](int place) {
+    const Machine& machine = machines_[static_cast<std::size_t>(place)];
+    return place != 0 && !machine.is_lost && machine.heard &&
+           machine.report->standing == Standing::running &&
+           now - *machine.heard > 2 * time_between_signs(settings_);
+  });
+}
+
+bool Coordinator::has_heard_enough(Time now) const {
+  if (!is_any_running()) return true;
+  const bool is_all_aftermath = std::ranges::all_of(
+      failures_, [](const Failure& each) { return each.standing == Standing::followed; });
+  if (!is_all_aftermath) return now - first_failure_at_ >= kForOtherFailures;
+  return now - first_failure_at_ >= kForCause && !is_any_silent(now);
+}
+
 /// The first failure is the cause, unless a process was killed about then: those do not follow from
-/// others' failures.
+/// others' failures. What follows from one for certain is the cause only where nothing else is
+/// known, not even a process that is stopped.
+Coordinator::Failure Coordinator::find_cause() const {
+  for (const Failure& each : failures_) {
+    if (each.code == kKilled) return each;
+  }
+  for (const Failure& each : failures_) {
+    if (each.standing != Standing::followed) return each;
+  }
+  for (const int place : members_) {
+    const auto& report = machines_[static_cast<std::size_t>(place)].report;
+    if (report && report->attempt == attempt_ && report->standing == Standing::running &&
+        !report->text.empty())
+      return {Standing::failed, 1, report->text};
+  }
+  return failures_.front();
+}
+
 Decision Coordinator::judge(Time now) {
-  const auto killed =
-      std::ranges::find_if(failures_, [](const Failure& each) { return each.code == kKilled; });
-  const Failure& cause = killed == failures_.end() ? failures_.front() : *killed;
-  // A mistake in an experiment stays one.
-  const bool is_mistake = settings_.is_trainer == IsTrainer::yes && cause.code == kMistake;
+  const Failure cause = find_cause();
+  const bool is_mistake = cause.standing == Standing::mistaken;
   Decision decision{attempt_, Verb::end, {}, cause.text};
   if (attempt_ < settings_.max_restarts && !is_mistake) {
     phase_ = Phase::gathering;
@@ -143,7 +177,7 @@ std::optional<Decision> Coordinator::decide(Time now) {
     case Phase::running:
       find_lost(now);
       if (!failures_.empty()) {
-        if (now - first_failure_at_ >= kForOtherFailures || !is_any_running()) return judge(now);
+        if (has_heard_enough(now)) return judge(now);
       } else if (all_have(Standing::ended, now)) {
         phase_ = Phase::over;
         return Decision{attempt_, Verb::done, {}, {}};

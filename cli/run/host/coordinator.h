@@ -33,6 +33,7 @@ class Coordinator {
  private:
   enum class Phase { running, gathering, over };
   struct Failure {
+    Standing standing;
     int code;
     std::string text;
   };
@@ -42,11 +43,14 @@ class Coordinator {
     bool is_lost = false;  ///< in this attempt
   };
 
-  void add_failure(int code, const std::string& text, Time now);
+  void add_failure(const Failure& failure, Time now);
   void find_lost(Time now);
   void forgive_own_silence(Time now);
   bool all_have(Standing standing, Time now) const;
   bool is_any_running() const;
+  bool is_any_silent(Time now) const;
+  bool has_heard_enough(Time now) const;
+  Failure find_cause() const;
   Decision judge(Time now);
   Decision begin_next_attempt();
 

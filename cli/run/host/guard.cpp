@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,7 +121,6 @@ bool Guard::is_alive() {
 }
 
 int run_guard() {
-  ::prctl(PR_SET_NAME, "dtool-host");  // it was started by another name
   const Supervision settings = parse_supervision(read_file("supervise").value_or(""));
   const std::string last_words = hear_session();
   if (last_words == kFarewell) return 0;

@@ -26,34 +26,12 @@ using namespace std::chrono_literals;
 
 constexpr int kCannotRun = 127;
 
-bool is_digit(char each) {
-  return each >= '0' && each <= '9';
-}
-
-/// Cuts digits off the beginning; whether there were any.
-bool cut_digits(std::string_view& text) {
-  const std::size_t size =
-      static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
-  text.remove_prefix(size);
-  return size != 0;
-}
-
-/// `./script: line 187:  9240 Killed   RANK=…`: bash's word on a process that a signal ended.
-bool is_of_bash(std::string_view line) {
-  constexpr std::string_view kBeginning = "./script: line ";
-  if (!line.starts_with(kBeginning)) return false;
-  line.remove_prefix(kBeginning.size());
-  if (!cut_digits(line) || !line.starts_with(": ")) return false;
-  line.remove_prefix(std::min(line.find_first_not_of(' ', 1), line.size()));
-  return cut_digits(line) && line.starts_with(' ');
-}
-
 bool is_of_launcher(std::string_view line) {
   for (const char* beginning :
        {"dtool: attempt", "dtool: rank", "dtool: the run failed", "mpirun: "}) {
     if (line.starts_with(beginning)) return true;
   }
-  return is_of_bash(line);
+  return false;
 }
 
 /// In the child; only calls that are safe between fork and exec.

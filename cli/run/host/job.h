@@ -34,7 +34,7 @@ void end_part(const std::set<pid_t>& spared);
 void say_in_log(const std::string& log, const std::string& line);
 
 /// The last line of the newest attempt in a log's end that is neither dtool's own on ranks and
-/// attempts, nor mpirun's, nor what bash says of a process that was killed.
+/// attempts, nor mpirun's.
 std::string find_last_line(std::string_view end_of_log);
 
 /// What a program that a session starts reads.

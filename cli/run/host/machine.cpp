@@ -1,9 +1,8 @@
 #include "cli/run/host/machine.h"
 
-#include <string.h>
-
 #include <algorithm>
 
+#include "cli/run/host/last_words.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -14,18 +13,8 @@ using namespace std::chrono_literals;
 constexpr int kNotEnded = 143;  // the script, where this session ended it or never started it
 constexpr int kKilled = 137;
 constexpr std::size_t kLongestCause = 1000;
-// The bundled trainer learns of a failure by itself, and has the better words.
-constexpr Time kForTrainer = 5s;
 constexpr Time kForDecision = 10s;  // after a failure, where machine 0's session was never heard
 constexpr Time kForContact = 120s;  // after a good end, likewise
-constexpr std::string_view kTrainerSays = "dtool-trainer: ";
-
-std::string describe_end(int code) {
-  // ::sigabbrev_np() says `KILL` where strsignal() says `Killed`.
-  const char* signal = code > 128 ? ::sigabbrev_np(code - 128) : nullptr;
-  if (signal == nullptr) return "ended with exit code " + std::to_string(code);
-  return "was killed by signal " + std::to_string(code - 128) + " (" + signal + ")";
-}
 
 }  // namespace
 
@@ -64,6 +53,7 @@ void Machine::start_attempt(const std::vector<int>& places) {
   }
   runs_ = true;
   was_stopped_ = false;
+  stopped_rank_.clear();
   report(Standing::running, {});
 }
 
@@ -85,36 +75,53 @@ void Machine::look_at_script() {
     if (settings_.max_restarts == 0) effects_.record_end(0);
     report(Standing::ended, {});
   } else {
-    cause_ = find_cause();
-    failed_at_ = now_;
-    report(Standing::failed, cause_);
+    report_failure();
   }
 }
 
-/// Why the script failed, in one line.
-std::string Machine::find_cause() {
-  std::string who = effects_.read_first_failure();
-  if (who.empty()) who = "the script";
-  if (parse_number<int>(who)) who.insert(0, "rank ");
-  std::string what = describe_end(code_);
-  if (code_ == kKilled && effects_.count_out_of_memory_kills() != kills_before_)
-    what += ": the kernel ran out of memory";
-  std::string cause =
-      who + " on machine " + std::to_string(settings_.place) + " (" + settings_.host + ") " + what;
-  const std::string last = effects_.last_line();
-  if (settings_.is_trainer == IsTrainer::yes) {
-    if (last.starts_with(kTrainerSays)) cause = last.substr(kTrainerSays.size());
-  } else if (!last.empty()) {
-    cause += ": " + last;
+std::string Machine::name_rank(const std::string& rank) const {
+  return (parse_number<int>(rank) ? "rank " + rank : rank) + " on machine " +
+         std::to_string(settings_.place) + " (" + settings_.host + ")";
+}
+
+/// Tells why the script failed, in one line.
+void Machine::report_failure() {
+  const std::string first = effects_.read_first_failure();
+  const auto rank = parse_number<int>(first);
+  const RankEnd end{name_rank(first.empty() ? "the script" : first), code_,
+                    rank ? effects_.read_last_words(attempt_, *rank) : ""};
+  Meaning meaning = meaning_of(end);
+  const bool ran_out_of_memory =
+      code_ == kKilled && effects_.count_out_of_memory_kills() != kills_before_;
+  cause_ = describe(end, ran_out_of_memory ? "the kernel ran out of memory" : "");
+  const std::string last = end.words.empty() ? effects_.last_line() : "";
+  if (!last.empty()) cause_ += ": " + last;
+  cause_.resize(std::min(cause_.size(), kLongestCause));
+  failed_at_ = now_;
+  if (meaning == Meaning::aftermath && !stopped_rank_.empty()) {
+    meaning = Meaning::failure;
+    cause_ = name_rank(stopped_rank_) + " is stopped";
   }
-  return cause.substr(0, kLongestCause);
+  if (meaning == Meaning::aftermath) was_stopped_ = true;
+  report(meaning == Meaning::mistake     ? Standing::mistaken
+         : meaning == Meaning::aftermath ? Standing::followed
+                                         : Standing::failed,
+         cause_);
+}
+
+/// Others may soon wait for it in vain.
+void Machine::look_at_stopped_rank() {
+  const std::string rank = runs_ ? effects_.read_stopped_rank() : "";
+  if (rank == stopped_rank_) return;
+  stopped_rank_ = rank;
+  if (runs_) report(Standing::running, rank.empty() ? "" : name_rank(rank) + " is stopped");
 }
 
 /// Ends what the run has here, but for this session and its helpers.
 void Machine::stop() {
   std::optional<int> code;
   if (runs_) {
-    code = effects_.wait_for_script(settings_.is_trainer == IsTrainer::yes ? kForTrainer : 0s);
+    code = effects_.wait_for_script(0s);
     was_stopped_ = was_stopped_ || !code;
   }
   effects_.end_processes();
@@ -129,9 +136,7 @@ void Machine::finish(const std::string& cause) {
   is_over_ = true;
   if (!cause.empty()) {
     effects_.note("cause", cause);
-    // The bundled trainer has said it already.
-    if (effects_.last_line() != std::string(kTrainerSays) + cause)
-      effects_.say("the run failed: " + cause);
+    effects_.say("the run failed: " + cause);
   }
   if (was_stopped_) effects_.note("stopped", {});
   effects_.record_end(code_);
@@ -214,7 +219,10 @@ void Machine::take_loss(const std::string& why) {
 /// Where nobody is there to decide.
 void Machine::act_alone() {
   if (settings_.place == 0 || contact_ == Contact::made || is_over_) return;
-  if (standing_ == Standing::failed && now_ - failed_at_ > kForDecision) finish(cause_);
+  if (has_failed(standing_) && now_ - failed_at_ > kForDecision) {
+    stop();
+    finish(cause_);
+  }
   if (standing_ == Standing::ended && now_ - began_ > kForContact) finish({});
 }
 
@@ -222,6 +230,7 @@ void Machine::turn(Time now) {
   now_ = now;
   if (is_over_) return;
   look_at_script();
+  look_at_stopped_rank();
   act_alone();
   obey();
 }

@@ -28,6 +28,10 @@ struct Effects {
   virtual std::optional<std::chrono::seconds> find_kill() = 0;
   /// What the script left of who failed first: a rank's number, `mpirun`, or nothing.
   virtual std::string read_first_failure() = 0;
+  /// What that rank said itself of why it failed, or nothing.
+  virtual std::string read_last_words(int attempt, int rank) = 0;
+  /// The number of a rank that is stopped by a signal, or nothing.
+  virtual std::string read_stopped_rank() = 0;
   /// The last line of this attempt's log that says something of its own.
   virtual std::string last_line() = 0;
   /// How often the kernel has ended a process for want of memory.
@@ -70,7 +74,9 @@ class Machine {
   void start_attempt(const std::vector<int>& places);
   void report(Standing standing, const std::string& text);
   void look_at_script();
-  std::string find_cause();
+  void look_at_stopped_rank();
+  void report_failure();
+  std::string name_rank(const std::string& rank) const;
   void act_alone();
   void obey();
   void begin(const Decision& decision);
@@ -88,6 +94,7 @@ class Machine {
   bool was_stopped_ = false;  ///< the script, by this session
   int code_ = 0;
   Standing standing_ = Standing::running;
+  std::string stopped_rank_ = {};
   std::string cause_ = {};
   Time failed_at_{};
   std::optional<std::uint64_t> kills_before_ = {};

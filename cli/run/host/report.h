@@ -22,16 +22,24 @@ enum class Standing : std::uint8_t {
   running,
   ended,     ///< its script ended with exit code 0
   failed,    ///< its script ended with another one, or its session was killed
+  mistaken,  ///< the same by a user's mistake: another attempt would end the same
+  followed,  ///< the same because of another machine: its process lost one there
   stopped,   ///< it was ended, as machine 0 had decided
   left_out,  ///< this attempt goes without this machine
   gone,      ///< its session ends; with a text: it gave up by itself
 };
 
+/// Whether the script failed.
+inline bool has_failed(Standing standing) {
+  return standing == Standing::failed || standing == Standing::mistaken ||
+         standing == Standing::followed;
+}
+
 struct Report {
   int attempt = 0;  ///< from 0
   Standing standing = Standing::running;
-  int code = 0;  ///< the script's exit code
-  std::string text = {};
+  int code = 0;           ///< the script's exit code
+  std::string text = {};  ///< why; with `running`: which process is stopped, if one is
 
   bool operator==(const Report&) const = default;
 };

@@ -22,19 +22,13 @@ constexpr Time kLongestTurn = 5s;
 constexpr Time kFirstPause = 250ms;
 constexpr std::size_t kMostUnsent = 1U << 20U;
 
-/// Signs of life become rarer with the number of machines, so that machine 0 copes with a thousand.
-Time beat_of(const Supervision& settings) {
-  const Time wanted = 2s + Time(10 * settings.places);
-  return std::min<Time>(wanted, std::chrono::duration_cast<Time>(settings.lost_after) / 6);
-}
-
 }  // namespace
 
 ReportLink::ReportLink(const Supervision& settings, std::string token, Watch& watch, Time now)
     : settings_(settings),
       token_(std::move(token)),
       watch_(watch),
-      beat_(beat_of(settings)),
+      beat_(time_between_signs(settings)),
       stale_after_(std::min<Time>(10s + beat_, Time(settings.lost_after) / 3)),
       next_try_(now),
       heard_(now),

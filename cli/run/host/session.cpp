@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 
@@ -63,8 +64,15 @@ int run_once(const std::string& log) {
 
 }  // namespace
 
+/// The script becomes this program when all is prepared. Its file may have been removed by then.
+void tell_script_this_program() {
+  const std::string program = "/proc/" + std::to_string(::getpid()) + "/exe";
+  ::setenv("DTOOL_HOST", program.c_str(), 1);
+}
+
 int run_session(const std::string& log) {
   constexpr int kFault = 1;
+  tell_script_this_program();
   survive_terminal();
   begin_job();
   const Viewer viewer(log);

@@ -14,6 +14,7 @@
 #include "cli/run/host/coordinator.h"
 #include "cli/run/host/guard.h"
 #include "cli/run/host/job.h"
+#include "cli/run/host/last_words.h"
 #include "cli/run/host/limits.h"
 #include "cli/run/host/machine.h"
 #include "cli/run/host/report_link.h"
@@ -35,6 +36,12 @@ constexpr Time kBetweenPorts = 5s;
 constexpr Time kSoon = 100ms;
 constexpr Time kLongestRest = 1s;
 
+std::string first_word(const std::string& file) {
+  const std::string line = read_line(file);
+  std::string_view rest = line;
+  return std::string(cut_word(rest));
+}
+
 /// The connections of this machine's session: machine 0's to all others, another's to machine 0.
 struct Exchange {
   std::optional<ReportPort> port;
@@ -50,7 +57,11 @@ class SupervisedSession : public Effects {
   std::optional<int> wait_for_script(Time patience) override;
   void end_processes() override;
   std::optional<std::chrono::seconds> find_kill() override { return find_kill_mark(); }
-  std::string read_first_failure() override;
+  std::string read_first_failure() override { return first_word("first_failure"); }
+  std::string read_last_words(int attempt, int rank) override {
+    return host::read_last_words(last_words_file(attempt, rank));
+  }
+  std::string read_stopped_rank() override { return first_word("stopped_rank"); }
   std::string last_line() override { return find_last_line(read_end(log_, kEndOfLog)); }
   std::optional<std::uint64_t> count_out_of_memory_kills() override;
   void say(const std::string& line) override { say_in_log(log_, line); }
@@ -108,6 +119,7 @@ bool SupervisedSession::start_script(int attempt, const std::vector<int>& places
     lock = lock_file("lock", 30'000);
     if (exists("killed")) return false;
   }
+  ::unlink("stopped_rank");
   std::vector<std::string> arguments = {"bash", "./script", std::to_string(attempt)};
   for (const int place : places) arguments.push_back(std::to_string(place));
   try {
@@ -142,12 +154,6 @@ void SupervisedSession::end_processes() {
   } else {
     wait_for_child(child);
   }
-}
-
-std::string SupervisedSession::read_first_failure() {
-  const std::string line = read_line("first_failure");
-  std::string_view rest = line;
-  return std::string(cut_word(rest));
 }
 
 std::optional<std::uint64_t> SupervisedSession::count_out_of_memory_kills() {

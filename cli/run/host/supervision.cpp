@@ -1,5 +1,6 @@
 #include "cli/run/host/supervision.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -41,9 +42,6 @@ bool read_value(std::string_view name, std::string_view value, Supervision& supe
     supervision.host = value;
   } else if (name == "places") {
     supervision.places = read_number(name, value, 1, kMostPlaces);
-  } else if (name == "trainer") {
-    if (value != "yes" && value != "no") refuse("trainer is '" + std::string(value) + "'");
-    supervision.is_trainer = value == "yes" ? IsTrainer::yes : IsTrainer::no;
   } else if (name == "max_restarts") {
     supervision.max_restarts = read_number(name, value, 0, kMostRestarts);
   } else if (name == "lost_after") {
@@ -59,7 +57,7 @@ bool read_value(std::string_view name, std::string_view value, Supervision& supe
 }
 
 void check(const Supervision& supervision, const std::set<std::string, std::less<>>& seen) {
-  for (const char* name : {"place", "host", "places", "trainer", "max_restarts", "lost_after"}) {
+  for (const char* name : {"place", "host", "places", "max_restarts", "lost_after"}) {
     if (!seen.contains(name)) refuse(std::string(name) + " is missing");
   }
   if (supervision.place >= supervision.places) refuse("place is not below places");
@@ -74,6 +72,12 @@ void check(const Supervision& supervision, const std::set<std::string, std::less
 
 }  // namespace
 
+std::chrono::milliseconds time_between_signs(const Supervision& supervision) {
+  using std::chrono::milliseconds;
+  return std::min(milliseconds(2000 + 10 * supervision.places),
+                  milliseconds(supervision.lost_after) / 6);
+}
+
 std::string to_text(const Supervision& supervision) {
   std::string text;
   const auto line = [&text](std::string_view name, std::string_view value) {
@@ -82,7 +86,6 @@ std::string to_text(const Supervision& supervision) {
   line("place", std::to_string(supervision.place));
   line("host", supervision.host);
   line("places", std::to_string(supervision.places));
-  line("trainer", supervision.is_trainer == IsTrainer::yes ? "yes" : "no");
   line("max_restarts", std::to_string(supervision.max_restarts));
   line("lost_after", std::to_string(supervision.lost_after.count()));
   if (supervision.places > 1)

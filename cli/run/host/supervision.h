@@ -10,14 +10,10 @@
 
 namespace dtool::host {
 
-/// Whether the run is of the bundled trainer, which learns of failures by itself.
-enum class IsTrainer { no, yes };
-
 struct Supervision {
   int place = 0;     ///< this machine's among the run's
   std::string host;  ///< its name for people
   int places = 1;    ///< how many machines the run has
-  IsTrainer is_trainer = IsTrainer::no;
   int max_restarts = 0;
   std::chrono::seconds lost_after{60};  ///< of silence; a switch that restarts takes less
   std::string address = {};             ///< where machine 0 hears the others; numeric
@@ -26,6 +22,10 @@ struct Supervision {
 
   bool operator==(const Supervision&) const = default;
 };
+
+/// How often a machine shows a sign of life: more rarely the more there are, so that machine 0
+/// copes with a thousand.
+std::chrono::milliseconds time_between_signs(const Supervision& supervision);
 
 /// One `name value` a line.
 std::string to_text(const Supervision& supervision);

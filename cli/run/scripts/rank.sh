@@ -13,6 +13,9 @@ if [ -n "$trainer" ]; then
   ((attempt == 0)) || words+=(--checkpoint auto)
 fi
 
+# Only the trainer leaves words, and a session alone reads them.
+if [ -n "${kept_rank-}" ] && [ -e "$state/supervise" ]; then export DTOOL_LAST_WORDS=$state/last_words.$attempt.$rank; fi
+
 hand_on() {  # $1: signal
   if [ "$1" != USR1 ]; then
     [ -z "$told" ] || return  # once is enough for what writes a checkpoint then

@@ -43,7 +43,8 @@ TEST_F(SettingsTest, TakeEveryKey) {
       "[groups]\nlab = \"gpu[01-08]\"\n\"big.machines\" = \"n1\"\n"
       "[ssh]\nconnect_timeout = 2.5\nwidth = 64\nconfig_file = \"~/.ssh/lab\"\n"
       "[run]\ncode_path = \"~/code\"\nenv_activate_path = \"~/venv/bin/activate\"\n"
-      "output_dir = \"out\"\nnproc_per_node = 4\nexclude = [\"*.ckpt\", \"data\"]\nrelay = "
+      "output_dir = \"out\"\nnproc_per_node = 4\nlost_after = 9\nexclude = [\"*.ckpt\", "
+      "\"data\"]\nrelay = "
       "true\n"
       "modules = \"gcc\"\ncontainer = \"a.sif\"\ncontainer_engine = \"podman\"\nbind = "
       "[\"/data\"]\n"
@@ -57,6 +58,7 @@ TEST_F(SettingsTest, TakeEveryKey) {
   EXPECT_EQ(settings.env_activate_path, "~/venv/bin/activate");
   EXPECT_EQ(settings.output_dir, "out");
   EXPECT_EQ(settings.nproc_per_node, "4");
+  EXPECT_EQ(settings.lost_after, 9);
   EXPECT_EQ(settings.exclude, (std::vector<std::string>{"*.ckpt", "data"}));
   EXPECT_EQ(settings.relay, true);
   EXPECT_EQ(settings.modules, "gcc");
@@ -135,6 +137,11 @@ TEST_F(SettingsTest, WithValuesThatCannotBeAreRefused) {
                   .find("nproc_per_node: is neither a number from 1 to 4096 nor 'auto'"),
               std::string::npos)
         << count;
+  }
+  for (const std::string seconds : {"0", "86401"}) {
+    EXPECT_NE(fault("[run]\nlost_after = " + seconds)
+                  .find("lost_after: " + seconds + " is no number of seconds from 1 to 86400"),
+              std::string::npos);
   }
   for (const std::string key :
        {"runs_on = \"\"", "[groups]\na = \"\"", "[run]\ncode_path = \"\""}) {

@@ -15,7 +15,7 @@ for ((i = 0; i < machines; i++)); do
   if [ "${members[i]}" = "$place" ]; then machine_id=$i first_rank=$world_size; fi
   ((world_size += processes_of[members[i]]))
 done
-kept_rank=$state/ranks/$attempt.$local_rank  # keep_ranks.sh reads it
+kept_rank=$state/ranks/$attempt.$local_rank  # cli/run/host/kept_ranks.h reads it
 
 # mpirun sends KILL to a process's group one second after TERM; how long a program may take to end well is dtool's to say.
 apart=(setsid)

@@ -98,12 +98,14 @@ TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
   }
 }
 
+const std::string kAsInASession = "export DTOOL_HOST=" DTOOL_HOST_FILE "\n";
+
 /// The script of machine 0, run here in an empty folder.
 std::string run_job(RunPlan plan, std::size_t machine = 0) {
   const tests::TemporaryFolder folder;
   for (MachinePlan& each : plan.machines) each.code_folder = folder.path().string();
   plan.output_dir = (folder.path() / "out put's").string();
-  return tests::run_bash(make_job(plan, plan.machines[machine]).script);
+  return tests::run_bash(kAsInASession + make_job(plan, plan.machines[machine]).script);
 }
 
 TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
@@ -124,7 +126,7 @@ TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
     EXPECT_NE(said.find(rank + tail), std::string::npos) << said;
 }
 
-TEST(MakeJob, ASingleProcessReplacesTheScriptAndItsExitCodeCounts) {
+TEST(MakeJob, TheExitCodeOfASingleProcessCounts) {
   RunPlan plan = plan_of({1});
   plan.program = {"sh", "-c", "echo rank $RANK; exit 7"};
   EXPECT_EQ(run_job(plan), "rank 0\nexit code 7\n");
@@ -139,6 +141,31 @@ TEST(MakeJob, TheFirstProcessThatFailsIsNamedAndEndsTheOthers) {
   EXPECT_TRUE(said.ends_with("exit code 9\n")) << said;
 }
 
+TEST(MakeJob, AProcessThatStoppedForOthersIsNotTheFirstToFail) {
+  RunPlan plan = plan_of({2});
+  plan.program = {"sh", "-c",
+                  "if [ $RANK = 1 ]; then sleep 0.3; exit 5; fi;"
+                  "echo 'rank 1 is gone' > $DTOOL_LAST_WORDS; exit 3"};
+  const std::string said = run_job(plan);
+  EXPECT_NE(said.find("dtool: rank 1 on machine 0 ended with exit code 5\n"), std::string::npos)
+      << said;
+  EXPECT_TRUE(said.ends_with("exit code 5\n")) << said;
+  plan = plan_of({1});
+  plan.program = {"sh", "-c", "echo 'rank 1 is gone' > $DTOOL_LAST_WORDS; exit 3"};
+  EXPECT_EQ(run_job(plan), "dtool: rank 1 is gone\nexit code 3\n");
+}
+
+TEST(MakeJob, SignalsAreHandedOnToTheProcesses) {
+  RunPlan plan = plan_of({2});
+  plan.program = {"bash", "-c",
+                  "trap 'echo got TERM; exit 6' TERM; trap 'echo got USR1' USR1; sleep 1\n"
+                  "[ $RANK = 0 ] || kill -USR1 $PPID; sleep 0.5\n"
+                  "[ $RANK = 0 ] || kill -TERM $PPID; sleep 1; exit 7"};
+  const std::string said = run_job(plan);
+  EXPECT_NE(said.find("got USR1\ngot USR1\n"), std::string::npos) << said;
+  EXPECT_NE(said.find("got TERM\ngot TERM\nexit code 6\n"), std::string::npos) << said;
+}
+
 TEST(MakeJob, AnAttemptWithoutAMachineLeavesNoGapInTheRanks) {
   RunPlan plan = plan_of({1, 3, 2});
   plan.program = {"bash", "-c", "echo \"$RANK/$WORLD_SIZE $GROUP_RANK $DTOOL_ATTEMPT\""};
@@ -146,7 +173,7 @@ TEST(MakeJob, AnAttemptWithoutAMachineLeavesNoGapInTheRanks) {
   const tests::TemporaryFolder output;
   plan.output_dir = output.path().string();
   const std::string script = make_job(plan, plan.machines[2]).script;
-  const std::string said = tests::run_bash("set -- 1 0 2\n" + script);
+  const std::string said = tests::run_bash(kAsInASession + "set -- 1 0 2\n" + script);
   for (const std::string rank : {"1/3 1 1\n", "2/3 1 1\n"})
     EXPECT_NE(said.find(rank), std::string::npos) << said;
 }
@@ -166,6 +193,7 @@ TEST(MakeJob, TheSessionOfAMachineReadsWhatItIsTold) {
   RunPlan plan = plan_of({1, 1});
   plan.coordinator_port = 29501;
   plan.max_restarts = 2;
+  plan.lost_after = std::chrono::seconds(9);
   plan.machines[1].trainer = "/opt/trainer";
   const auto told = [&plan](std::size_t machine) {
     for (const auto& [name, content] : make_job(plan, plan.machines[machine]).files) {
@@ -173,11 +201,9 @@ TEST(MakeJob, TheSessionOfAMachineReadsWhatItIsTold) {
     }
     throw std::runtime_error("nothing");
   };
-  const host::Supervision first{
-      0,          "h0",  2,           host::IsTrainer::no, 2, std::chrono::seconds(60),
-      "10.0.0.1", 29501, {"h0", "h1"}};
-  const host::Supervision second{
-      1, "h1", 2, host::IsTrainer::yes, 2, std::chrono::seconds(60), "10.0.0.1", 29501, {}};
+  const host::Supervision first{0,          "h0",  2,           2, std::chrono::seconds(9),
+                                "10.0.0.1", 29501, {"h0", "h1"}};
+  const host::Supervision second{1, "h1", 2, 2, std::chrono::seconds(9), "10.0.0.1", 29501, {}};
   EXPECT_EQ(told(0), first);
   EXPECT_EQ(told(1), second);
 }
@@ -214,9 +240,7 @@ TEST(MakeJob, TheTrainerGetsItsFlags) {
   plan.machines[0].trainer = trainer.string();
   plan.listener = "fe80::1";
   const std::string said = run_job(plan);
-  EXPECT_NE(said.find("<--machine_id><0><--distributed_nodes><1><--nproc_per_node><2>"
-                      "<--distributed_ip_and_port><[fe80::1]:29500><--seed>"
-                      "<18446744073709551615><--output_dir>"),
+  EXPECT_NE(said.find("/experiment.toml><--seed><18446744073709551615><--output_dir>"),
             std::string::npos)
       << said;
 }

@@ -15,8 +15,8 @@ std::string cause_of(const std::optional<Decision>& decision) {
 /// Three machines, whose signs of life come where a test says so.
 class CoordinatorTest : public testing::Test {
  protected:
-  static Supervision settings(int max_restarts, IsTrainer is_trainer = IsTrainer::no) {
-    return {0, "h0", 3, is_trainer, max_restarts, 60s, "127.0.0.1", 1, {"h0", "h1", "h2"}};
+  static Supervision settings(int max_restarts) {
+    return {0, "h0", 3, max_restarts, 60s, "127.0.0.1", 1, {"h0", "h1", "h2"}};
   }
 
   void begin(const Supervision& all) {
@@ -203,15 +203,45 @@ TEST_F(CoordinatorTest, AMachineThatDiesBetweenTwoAttemptsIsLost) {
             "machine 2 (h2) was lost: no sign of life for 60 s");
 }
 
-TEST_F(CoordinatorTest, AMistakeInAnExperimentStaysOne) {
-  begin(settings(3, IsTrainer::yes));
-  say(1, {0, Standing::failed, 2, "no such key"});
+TEST_F(CoordinatorTest, AMistakeStaysOne) {
+  begin(settings(3));
+  say(1, {0, Standing::mistaken, 2, "no such key"});
   now_ += 1s;
   EXPECT_EQ(decide()->verb, Verb::end);
-  begin(settings(3, IsTrainer::no));
+  begin(settings(3));
   say(1, {0, Standing::failed, 2, "exit code 2 of a program"});
   now_ += 1s;
   EXPECT_EQ(decide()->verb, Verb::gather);
+}
+
+const Report kFollowed{0, Standing::followed, 3, "a peer is gone"};
+
+TEST_F(CoordinatorTest, WhatFollowsFromAFailureWaitsForIt) {
+  begin(settings(0));
+  EXPECT_EQ(pass(2s, {{0, kFollowed}, {1, kRunning}, {2, kRunning}}), std::nullopt);
+  say(1, {0, Standing::failed, 1, "no memory"});
+  EXPECT_EQ(cause_of(decide()), "no memory");
+}
+
+TEST_F(CoordinatorTest, WhatFollowsFromAFailureIsTheCauseWhereNothingBetterComes) {
+  begin(settings(0));
+  EXPECT_EQ(cause_of(pass(5s, {{0, kFollowed}, {1, kRunning}, {2, kRunning}})), "a peer is gone");
+  begin(settings(0));
+  for (const int place : {0, 1, 2}) say(place, kFollowed);
+  EXPECT_EQ(cause_of(decide()), "a peer is gone");
+}
+
+TEST_F(CoordinatorTest, AStoppedProcessIsTheCauseOfWhatFollows) {
+  begin(settings(0));
+  const Report stopped{0, Standing::running, 0, "rank 2 is stopped"};
+  EXPECT_EQ(cause_of(pass(5s, {{0, kFollowed}, {1, kRunning}, {2, stopped}})), "rank 2 is stopped");
+}
+
+TEST_F(CoordinatorTest, WhatFollowsWaitsForAMachineThatIsSilent) {
+  begin(settings(0));
+  EXPECT_EQ(pass(6s, {{0, kRunning}, {1, kRunning}}), std::nullopt);
+  EXPECT_EQ(cause_of(pass(60s, {{0, kFollowed}, {1, kFollowed}})),
+            "machine 2 (h2) was lost: no sign of life for 60 s");
 }
 
 TEST_F(CoordinatorTest, ReportsOfAnotherAttemptOrOfNoMachineDecideNothing) {

@@ -108,17 +108,5 @@ TEST(LastLine, IsOfTheNewestAttempt) {
   EXPECT_EQ(find_last_line("sick\ndtool: attempt 1 of 3 failed: sick\n"), "sick");
 }
 
-TEST(LastLine, IsNotWhatBashSaysOfAProcessThatWasKilled) {
-  const std::string killed =
-      "./script: line 187:  9240 Killed                  RANK=$((first_rank + i)) x\n";
-  EXPECT_EQ(find_last_line("working\n" + killed), "working");
-  EXPECT_EQ(find_last_line("./script: line 5: 12345 Segmentation fault      (core dumped) x\n"),
-            "");
-  // A mistake in the script itself says why.
-  for (const std::string mistake : {"./script: line 5: foo: command not found",
-                                    "./script: line 5: 12: command not found", "./script: line 5:"})
-    EXPECT_EQ(find_last_line("working\n" + mistake + "\n"), mistake);
-}
-
 }  // namespace
 }  // namespace dtool::host

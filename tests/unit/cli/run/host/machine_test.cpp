@@ -28,6 +28,10 @@ struct FakeHost : Effects {
   }
   std::optional<std::chrono::seconds> find_kill() override { return kill; }
   std::string read_first_failure() override { return first_failure; }
+  std::string read_last_words(int attempt, int rank) override {
+    return last_words[std::to_string(attempt) + "." + std::to_string(rank)];
+  }
+  std::string read_stopped_rank() override { return stopped_rank; }
   std::string last_line() override { return last; }
   std::optional<std::uint64_t> count_out_of_memory_kills() override { return out_of_memory; }
   void say(const std::string& line) override { said.push_back(line); }
@@ -39,6 +43,8 @@ struct FakeHost : Effects {
   std::optional<int> script_end;
   std::optional<std::chrono::seconds> kill;
   std::string first_failure = "3";
+  std::map<std::string, std::string> last_words;
+  std::string stopped_rank;
   std::string last;
   std::uint64_t out_of_memory = 5;
 
@@ -52,8 +58,8 @@ struct FakeHost : Effects {
 
 class MachineTest : public testing::Test {
  protected:
-  void begin(int place = 1, int max_restarts = 0, IsTrainer is_trainer = IsTrainer::no) {
-    settings_ = {place, "h1", 3, is_trainer, max_restarts, 60s, "127.0.0.1", 1, {}};
+  void begin(int place = 1, int max_restarts = 0) {
+    settings_ = {place, "h1", 3, max_restarts, 60s, "127.0.0.1", 1, {}};
     machine_.emplace(settings_, host_, now_);
   }
   void turn(Time later = 0s) {
@@ -144,18 +150,56 @@ TEST_F(MachineTest, ASignalIsNamedAndSoIsTheLackOfMemory) {
   EXPECT_EQ(host_.reports.back().text, "rank 3 on machine 1 (h1) was killed by signal 11 (SEGV)");
 }
 
-TEST_F(MachineTest, TheTrainersOwnWordsAreBetter) {
-  begin(1, 0, IsTrainer::yes);
-  host_.last = "dtool-trainer: no such file";
-  end_script(1);
-  EXPECT_EQ(host_.reports.back().text, "no such file");
-  obey({0, Verb::end, {}, "no such file"});
-  EXPECT_TRUE(host_.said.empty());  // the trainer has said it
-  host_ = {};
-  begin(1, 0, IsTrainer::yes);
+TEST_F(MachineTest, ItsOwnWordsAreBetterThanItsLogs) {
+  begin();
   host_.last = "epoch 3";
+  host_.last_words["0.3"] = "no such file (hint: make one)";
   end_script(1);
-  EXPECT_EQ(host_.reports.back().text, "rank 3 on machine 1 (h1) ended with exit code 1");
+  EXPECT_EQ(
+      host_.reports.back(),
+      (Report{0, Standing::failed, 1,
+              "rank 3 on machine 1 (h1) ended with exit code 1: no such file (hint: make one)"}));
+}
+
+TEST_F(MachineTest, WithWordsSomeExitCodesHaveAMeaning) {
+  const auto told = [this](int code, const std::string& words) {
+    host_ = {};
+    host_.last = "epoch 3";
+    begin();
+    host_.last_words["0.3"] = words;
+    end_script(code);
+    return host_.reports.back();
+  };
+  EXPECT_EQ(told(2, "no such key").standing, Standing::mistaken);
+  EXPECT_EQ(told(3, "a peer is gone"), (Report{0, Standing::followed, 3, "a peer is gone"}));
+  EXPECT_EQ(told(4, "no number"), (Report{0, Standing::failed, 4, "no number"}));
+  for (const int code : {2, 3, 4}) EXPECT_EQ(told(code, "").standing, Standing::failed);
+  EXPECT_EQ(told(3, "").text, "rank 3 on machine 1 (h1) ended with exit code 3: epoch 3");
+}
+
+TEST_F(MachineTest, WhoseProcessStoppedForOthersWasStopped) {
+  begin();
+  host_.last_words["0.3"] = "a peer is gone";
+  end_script(3);
+  obey({0, Verb::end, {}, "rank 0 failed"});
+  EXPECT_TRUE(host_.files.contains("stopped"));
+}
+
+TEST_F(MachineTest, AStoppedRankIsToldAndIsTheCauseOfWhatFollows) {
+  begin();
+  host_.stopped_rank = "4";
+  turn();
+  EXPECT_EQ(host_.reports.back(),
+            (Report{0, Standing::running, 0, "rank 4 on machine 1 (h1) is stopped"}));
+  host_.stopped_rank = "";
+  turn();
+  EXPECT_EQ(host_.reports.back(), (Report{0, Standing::running}));
+  host_.stopped_rank = "4";
+  turn();
+  host_.last_words["0.3"] = "a peer is gone";
+  end_script(3);
+  EXPECT_EQ(host_.reports.back(),
+            (Report{0, Standing::failed, 3, "rank 4 on machine 1 (h1) is stopped"}));
 }
 
 TEST_F(MachineTest, IsEndedWithTheRun) {

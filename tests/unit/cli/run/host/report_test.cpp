@@ -25,7 +25,7 @@ TEST(Report, ArrivesAsItWasSent) {
 TEST(Report, WhatIsOutOfRangeIsRefused) {
   EXPECT_THROW(parse_report(to_bytes(Report{-1})), BadMessage);
   EXPECT_THROW(parse_report(to_bytes(Report{10'000})), BadMessage);
-  EXPECT_THROW(parse_report(to_bytes(Report{0, static_cast<Standing>(6)})), BadMessage);
+  EXPECT_THROW(parse_report(to_bytes(Report{0, static_cast<Standing>(8)})), BadMessage);
   EXPECT_THROW(parse_report(to_bytes(Report{0, Standing::failed, 256})), BadMessage);
   EXPECT_THROW(parse_report(""), BadMessage);
   EXPECT_THROW(parse_report(to_bytes(Report{}) + "x"), BadMessage);

@@ -55,9 +55,8 @@ class ReportsOverTcp : public testing::Test {
   void listen(std::uint16_t port = 0) { port_.emplace(port, kPlaces, kToken, watch_); }
 
   ReportLink& link(int place, const std::string& token = kToken) {
-    const Supervision settings{place, "h", kPlaces,     IsTrainer::no,
-                               0,     60s, "127.0.0.1", port_ ? port_->port() : closed_port_,
-                               {}};
+    const Supervision settings{
+        place, "h", kPlaces, 0, 60s, "127.0.0.1", port_ ? port_->port() : closed_port_, {}};
     return links_.emplace_back(settings, token, watch_, now_);
   }
 

@@ -9,8 +9,7 @@ namespace dtool::host {
 namespace {
 
 Supervision machine_0() {
-  return {0,      "me@h 0",          3, IsTrainer::yes, 2, std::chrono::seconds(30), "fe80::1%eth0",
-          29'501, {"h0", "h1", "h2"}};
+  return {0, "me@h 0", 3, 2, std::chrono::seconds(30), "fe80::1%eth0", 29'501, {"h0", "h1", "h2"}};
 }
 
 Supervision machine_2() {
@@ -38,13 +37,13 @@ std::string replaced(std::string text, const std::string& part, const std::strin
 TEST(Supervision, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_supervision(to_text(machine_0())), machine_0());
   EXPECT_EQ(parse_supervision(to_text(machine_2())), machine_2());
-  const Supervision alone{0, "h", 1, IsTrainer::no, 0, std::chrono::seconds(60), {}, 0, {"h"}};
+  const Supervision alone{0, "h", 1, 0, std::chrono::seconds(60), {}, 0, {"h"}};
   EXPECT_EQ(parse_supervision(to_text(alone)), alone);
 }
 
 TEST(Supervision, IsPlainText) {
   EXPECT_EQ(to_text(machine_2()),
-            "place 2\nhost me@h 0\nplaces 3\ntrainer yes\nmax_restarts 2\nlost_after 30\n"
+            "place 2\nhost me@h 0\nplaces 3\nmax_restarts 2\nlost_after 30\n"
             "coordinator fe80::1%eth0 29501\n");
 }
 
@@ -56,9 +55,8 @@ TEST(Supervision, NamesThatAreUnknownMissingOrThereTwiceAreFaults) {
   expect_fault(text + "place\n", "'place' has no value");
   expect_fault(text + "\n", "has no value");
   expect_fault("", "place is missing");
-  for (const std::string line :
-       {"place 2\n", "host me@h 0\n", "places 3\n", "trainer yes\n", "max_restarts 2\n",
-        "lost_after 30\n", "coordinator fe80::1%eth0 29501\n"})
+  for (const std::string line : {"place 2\n", "host me@h 0\n", "places 3\n", "max_restarts 2\n",
+                                 "lost_after 30\n", "coordinator fe80::1%eth0 29501\n"})
     expect_fault(replaced(text, line, ""), " is missing");
 }
 
@@ -66,7 +64,6 @@ TEST(Supervision, ValuesAreWhatTheyMayBe) {
   const std::string text = to_text(machine_2());
   for (const std::string value : {"-1", "3", "07x", "a[0]", " 1", "99999999999999999999"})
     expect_fault(replaced(text, "place 2\n", "place " + value + "\n"), "place");
-  expect_fault(replaced(text, "trainer yes", "trainer maybe"), "trainer is 'maybe'");
   expect_fault(replaced(text, "lost_after 30", "lost_after 0"), "lost_after is '0'");
   for (const std::string value : {"h", "h 0", "h 65536", "h 1 2", "h x"})
     expect_fault(replaced(text, "fe80::1%eth0 29501", value), "coordinator is");

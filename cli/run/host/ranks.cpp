@@ -1,0 +1,224 @@
+#include "cli/run/host/ranks.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <optional>
+#include <stdexcept>
+
+#include "cli/run/host/last_words.h"
+#include "cli/run/host/report.h"
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/process_table.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kCannotRun = 127;
+constexpr int kMostRanks = 10'000'000;
+/// What stopped because another rank was gone may be seen before that one.
+constexpr Time kForCause = 1s;
+constexpr Time kGrace = 5s;
+
+struct Plan {
+  std::string state;  ///< folder
+  int attempt = 0;
+  int place = 0;
+  int first_rank = 0;
+  int processes = 1;
+  std::vector<std::string> program;
+};
+
+Plan read_plan(const std::vector<std::string>& words) {
+  const auto number = [&](std::size_t at, int least) {
+    const auto value = at < words.size() ? parse_number<int>(words[at]) : std::nullopt;
+    if (!value || *value < least || *value > kMostRanks)
+      throw std::runtime_error("ranks: its word " + std::to_string(at + 1) + " is no such number");
+    return *value;
+  };
+  if (words.size() < 6) throw std::runtime_error("ranks: words are missing");
+  return {words[0],     number(1, 0), number(2, 0),
+          number(3, 0), number(4, 1), {words.begin() + 5, words.end()}};
+}
+
+struct Rank {
+  pid_t pid = -1;
+  int number = 0;
+  bool is_running = true;
+  bool is_stopped = false;  ///< by a signal
+};
+
+class Ranks {
+ public:
+  explicit Ranks(Plan plan);
+  int run();
+
+ private:
+  void start(int local_rank);
+  [[noreturn]] void become(int number, int local_rank, const std::vector<char*>& arguments);
+  void wait();
+  void look();
+  void look_at_stopped();
+  void judge(const RankEnd& end, int number);
+  void tell_failure();
+  void send(int signal) const;
+  bool any_running() const { return std::ranges::any_of(ranks_, &Rank::is_running); }
+  bool is_supervised() const { return exists(path("supervise")); }
+  std::string path(const std::string& file) const { return plan_.state + "/" + file; }
+
+  const Plan plan_;
+  sigset_t signals_{};
+  sigset_t former_mask_{};
+  struct sigaction former_hangup_ {};
+  std::vector<Rank> ranks_;
+  std::optional<RankEnd> failure_;
+  int failed_ = 0;  ///< the rank
+  Time failed_at_{};
+  bool was_told_to_end_ = false;
+  std::string stopped_;
+};
+
+Ranks::Ranks(Plan plan) : plan_(std::move(plan)) {
+  ::sigemptyset(&signals_);
+  for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals_, each);
+  ::sigprocmask(SIG_BLOCK, &signals_, &former_mask_);
+  // The terminal's loss is the processes' own to bear.
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  ::sigaction(SIGHUP, &ignored, &former_hangup_);
+}
+
+/// In the child. Nothing else runs in this process, so it may do what it likes before exec.
+void Ranks::become(int number, int local_rank, const std::vector<char*>& arguments) {
+  ::setenv("RANK", std::to_string(number).c_str(), 1);
+  ::setenv("LOCAL_RANK", std::to_string(local_rank).c_str(), 1);
+  ::setenv("DTOOL_LAST_WORDS", path(last_words_file(plan_.attempt, number)).c_str(), 1);
+  ::sigaction(SIGHUP, &former_hangup_, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &former_mask_, nullptr);
+  if (plan_.processes > 1) {  // one alone may be spoken to at the session's terminal
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::dup2(nothing, STDIN_FILENO);
+  }
+  ::execvp(arguments[0], arguments.data());
+  const std::string sentence = "dtool: " + with_reason(plan_.program[0]) + "\n";
+  [[maybe_unused]] const ssize_t size = ::write(STDERR_FILENO, sentence.data(), sentence.size());
+  ::_exit(kCannotRun);
+}
+
+void Ranks::start(int local_rank) {
+  const std::vector<char*> arguments = as_pointers(plan_.program);
+  Rank rank;
+  rank.number = plan_.first_rank + local_rank;
+  rank.pid = ::fork();
+  if (rank.pid == -1) throw std::runtime_error(with_reason("no process can be made"));
+  if (rank.pid == 0) become(rank.number, local_rank, arguments);
+  ranks_.push_back(rank);
+}
+
+void Ranks::send(int signal) const {
+  for (const Rank& each : ranks_) {
+    if (each.is_running) ::kill(each.pid, signal);
+  }
+}
+
+/// Ctrl-C at the terminal, dtool kill, and a session that ends an attempt reach the processes, too.
+bool reaches_all(const siginfo_t& info) {
+  if (info.si_code == SI_KERNEL) return true;
+  const auto sender = find_process(info.si_pid);
+  return sender && sender->name == "dtool-host";
+}
+
+void Ranks::wait() {
+  const timespec patience{failure_ ? 0 : 3600, 100'000'000};
+  siginfo_t info{};
+  const int signal = ::sigtimedwait(&signals_, &info, &patience);
+  if (signal <= 0 || signal == SIGCHLD) return;
+  if (signal != SIGUSR1) was_told_to_end_ = true;
+  if (!reaches_all(info)) send(signal);
+}
+
+void Ranks::judge(const RankEnd& end, int number) {
+  if (!failure_) failed_at_ = time_since_boot();
+  const auto is_aftermath = [](const RankEnd& each) {
+    return meaning_of(each) == Meaning::aftermath;
+  };
+  if (failure_ && (is_aftermath(end) || !is_aftermath(*failure_))) return;
+  failure_ = end;
+  failed_ = number;
+}
+
+void Ranks::look() {
+  int status = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+    const auto rank = std::ranges::find(ranks_, pid, &Rank::pid);
+    if (rank == ranks_.end()) continue;
+    rank->is_stopped = WIFSTOPPED(status);
+    if (WIFSTOPPED(status) || WIFCONTINUED(status)) continue;
+    rank->is_running = false;
+    const int code = to_exit_code(status);
+    if (code == 0) continue;
+    judge({"rank " + std::to_string(rank->number) + " on machine " + std::to_string(plan_.place),
+           code, read_last_words(path(last_words_file(plan_.attempt, rank->number)))},
+          rank->number);
+  }
+  look_at_stopped();
+}
+
+/// Others may soon wait for it in vain: the session is to know.
+void Ranks::look_at_stopped() {
+  const auto rank = std::ranges::find(ranks_, true, &Rank::is_stopped);
+  std::string now = rank == ranks_.end() ? "" : std::to_string(rank->number);
+  if (now == stopped_) return;
+  stopped_ = std::move(now);
+  write_in_place(path("stopped_rank"), stopped_ + "\n");
+}
+
+void Ranks::tell_failure() {
+  write_in_place(path("first_failure"), std::to_string(failed_) + "\n");
+  const bool has_others = any_running();
+  // The session will say it of the whole run, and may know better.
+  const bool will_be_told = is_supervised() && meaning_of(*failure_) == Meaning::aftermath;
+  const bool has_news = plan_.processes > 1 || (!is_supervised() && !failure_->words.empty());
+  if (will_be_told || !has_news) return;
+  const std::string line = "dtool: " + describe(*failure_) +
+                           (has_others ? "; the others of this machine are ended too" : "") + "\n";
+  [[maybe_unused]] const ssize_t size = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+int Ranks::run() {
+  for (int i = 0; i < plan_.processes; ++i) start(i);
+  const auto is_judged = [this] {
+    return failure_ && (meaning_of(*failure_) != Meaning::aftermath ||
+                        time_since_boot() - failed_at_ >= kForCause);
+  };
+  for (look(); any_running() && (was_told_to_end_ || !is_judged()); look()) wait();
+  if (!failure_) return 0;
+  if (was_told_to_end_) return failure_->code;
+  tell_failure();
+  if (is_supervised()) return failure_->code;
+  send(SIGTERM);
+  const Time end = time_since_boot() + kGrace;
+  for (look(); any_running() && time_since_boot() < end; look()) wait();
+  send(SIGKILL);
+  for (look(); any_running(); look()) wait();
+  return failure_->code;
+}
+
+}  // namespace
+
+int run_ranks(const std::vector<std::string>& words) {
+  return Ranks(read_plan(words)).run();
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,51 @@
+// How the end of a rank, or of mpirun, is put into words.
+#include "cli/run/host/last_words.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/run/host/kept_ranks.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::host {
+namespace {
+
+TEST(LastWords, AreALineAndItsHint) {
+  const tests::TemporaryFolder folder;
+  const auto read = [&folder](const std::string& content) {
+    return read_last_words(folder.write("words", content).string());
+  };
+  EXPECT_EQ(read("no such file\nhint: make one\n"), "no such file (hint: make one)");
+  EXPECT_EQ(read("no such file\nmore\n"), "no such file");
+  EXPECT_EQ(read("without an end"), "without an end");
+  EXPECT_EQ(read(""), "");
+  EXPECT_EQ(read_last_words((folder.path() / "absent").string()), "");
+  EXPECT_EQ(read(std::string(5000, 'x')).size(), 2000U);
+}
+
+TEST(LastWords, GiveSomeExitCodesAMeaning) {
+  EXPECT_EQ(meaning_of({"rank 1", 2, "no such key"}), Meaning::mistake);
+  EXPECT_EQ(meaning_of({"rank 1", 3, "a peer is gone"}), Meaning::aftermath);
+  EXPECT_EQ(meaning_of({"rank 1", 1, "no room"}), Meaning::failure);
+  for (const int code : {1, 2, 3, 4}) EXPECT_EQ(meaning_of({"rank 1", code, ""}), Meaning::failure);
+}
+
+TEST(LastWords, StandBehindHowTheRankEnded) {
+  EXPECT_EQ(describe({"rank 1", 1, "no room"}), "rank 1 ended with exit code 1: no room");
+  EXPECT_EQ(describe({"rank 1", 137, ""}, "no memory"),
+            "rank 1 was killed by signal 9 (KILL): no memory");
+  EXPECT_EQ(describe({"rank 1", 3, "a peer is gone"}), "a peer is gone");
+  EXPECT_EQ(describe({"rank 1", 3, ""}), "rank 1 ended with exit code 3");
+}
+
+TEST(WordsOfMpirun, AreItsFirstThatSaySomething) {
+  EXPECT_EQ(words_of_mpirun("-----\n  ORTE has lost communication with a remote daemon.\n\n"
+                            "  HNP daemon   : [[1,0],0] on node h1\n"
+                            "  Remote daemon: [[1,0],1] on node h2\n-----\n"),
+            "ORTE has lost communication with a remote daemon. (h2)");
+  EXPECT_EQ(words_of_mpirun("Primary job  terminated normally\n[h1:1] PMIX ERROR: x\ntwo\nlines\n"),
+            "two lines");
+  EXPECT_EQ(words_of_mpirun(""), "mpirun left no word of why");
+}
+
+}  // namespace
+}  // namespace dtool::host
