@@ -321,6 +321,7 @@ if(DTOOL_TESTS)
       kill_that_cannot_look_claims_nothing
       killed_training_leaves_a_checkpoint
       lab_ends_with_its_owner
+      lab_gridengine_is_a_cluster
       lab_hosts_are_machines_of_their_own
       lab_hosts_behind_the_first
       lab_slurm_is_a_cluster
@@ -381,7 +382,7 @@ if(DTOOL_TESTS)
   set_tests_properties(behaviour.hosts_of_other_systems_take_part PROPERTIES TIMEOUT 400)
   # It waits until a host has been silent for a minute, and for those that do not answer then.
   set_tests_properties(behaviour.a_host_lost_under_mpirun_is_left_out PROPERTIES TIMEOUT 500)
-  set_tests_properties(behaviour.lab_slurm_is_a_cluster PROPERTIES TIMEOUT 400)
+  set_tests_properties(behaviour.lab_slurm_is_a_cluster behaviour.lab_gridengine_is_a_cluster PROPERTIES TIMEOUT 400)
   # Slurm's commands wait long for a controller that is away, and its time limits are minutes.
   set_tests_properties(behaviour.slurm_is_waited_for behaviour.slurm_jobs_go_on PROPERTIES TIMEOUT 400)
 endif()
