@@ -7,7 +7,7 @@ gridengine_lab 3
 # shellcheck disable=SC2016
 printf '%s\n' '#!/bin/bash' 'echo "on $(hostname)"' 'while read -r host _; do qrsh -inherit -nostdin "$host" hostname; done <"$PE_HOSTFILE"' \
   'until [ -e over ]; do sleep 0.2; done' 'echo over' >"$DTOOL_LAB_FOLDER/host1/root/job.sh"
-expect_exit 0 ssh h1 qsub -terse -S /bin/bash -cwd -j y -o job.log -pe lab 2 job.sh
+expect_exit 0 ssh h1 qsub -terse -S /bin/bash -cwd -j y -o job.log -pe one 2 job.sh
 job=$(<"$out")
 log=$DTOOL_LAB_FOLDER/host1/root/job.log
 eventually 30 grep -q "$(on h2 hostname)" "$log"

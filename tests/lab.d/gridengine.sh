@@ -21,7 +21,7 @@ start_gridengine() {
   write_gridengine_settings
   start_qmaster
   # shellcheck disable=SC2016
-  in_host 1 sh -c 'cd "$1" && qconf -as "$2" && qconf -ah "$2" && qconf -Ahgrp hosts && qconf -Ap environment && qconf -Msconf scheduling &&
+  in_host 1 sh -c 'cd "$1" && qconf -as "$2" && qconf -ah "$2" && qconf -Ahgrp hosts && qconf -Ap one && qconf -Ap two && qconf -Msconf scheduling &&
     qconf -sq >queue && cat queue_settings | while read -r key value; do sed -i "s|^$key .*|$key $value|" queue || exit; done && qconf -Aq queue' \
     sh "$folder/gridengine" "$(seq -s, -f 'h%g' "$count")" </dev/null >>"$folder/gridengine/daemons.log" 2>&1 ||
     gridengine_failed 'its queue cannot be made'
@@ -46,10 +46,12 @@ write_gridengine_settings() {
     -e 's|^load_report_time .*|load_report_time 00:00:01|' -e 's|flush_time=[0-9:]*|flush_time=00:00:01|' \
     /usr/share/gridengine/default-configuration >"$here/configuration"
   printf '%s\n' 'group_name @allhosts' "hostlist $(for ((i = 1; i <= count; i++)); do ! is_node "$i" || printf 'h%d ' "$i"; done)" >"$here/hosts"
-  printf '%s\n' 'pe_name lab' 'slots 9999' 'user_lists NONE' 'xuser_lists NONE' 'start_proc_args NONE' 'stop_proc_args NONE' \
-    'allocation_rule $round_robin' 'control_slaves TRUE' 'job_is_first_task FALSE' 'urgency_slots min' 'accounting_summary FALSE' \
-    'qsort_args NONE' >"$here/environment"
-  printf '%s\n' 'qname lab' 'hostlist @allhosts' 'load_thresholds NONE' 'pe_list lab' 'slots 16' 'tmpdir /dev/shm' 'notify 00:00:05' >"$here/queue_settings"
+  for i in one two; do
+    printf '%s\n' "pe_name $i" 'slots 9999' 'user_lists NONE' 'xuser_lists NONE' 'start_proc_args NONE' 'stop_proc_args NONE' \
+      "allocation_rule $([[ $i == one ]] && echo 1 || echo 2)" 'control_slaves TRUE' 'job_is_first_task FALSE' 'urgency_slots min' \
+      'accounting_summary FALSE' 'qsort_args NONE' >"$here/$i"
+  done
+  printf '%s\n' 'qname lab' 'hostlist @allhosts' 'load_thresholds NONE' 'pe_list one two' 'slots 16' 'tmpdir /dev/shm' 'notify 00:00:05' >"$here/queue_settings"
   printf '%s\n' 'algorithm default' 'schedule_interval 0:0:1' 'maxujobs 0' 'queue_sort_method load' 'job_load_adjustments NONE' \
     'load_adjustment_decay_time 0:0:0' 'load_formula slots' 'schedd_job_info true' 'flush_submit_sec 1' 'flush_finish_sec 1' 'params none' \
     'reprioritize_interval 0:0:0' 'halftime 168' 'usage_weight_list cpu=1,mem=0,io=0' 'compensation_factor 5' 'weight_user 0.25' \
