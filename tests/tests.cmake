@@ -14,6 +14,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/hosts/check_facts_test.cpp
     tests/unit/cli/jobs_test.cpp
     tests/unit/cli/launchers/mpi/mpi_test.cpp
+    tests/unit/cli/launchers/scheduler/scheduler_text_test.cpp
     tests/unit/cli/launchers/slurm/slurm_text_test.cpp
     tests/unit/cli/logs/log_lines_test.cpp
     tests/unit/cli/logs/log_stream_test.cpp
@@ -296,6 +297,9 @@ if(DTOOL_TESTS)
       fetch_brings_each_machines_outputs
       fetch_writes_nothing_outside_its_folder
       followed_logs_lose_nothing
+      gridengine_faults_are_told
+      gridengine_jobs_go_on
+      gridengine_takes_a_run
       harness_can_fail
       help_reads_well
       host_keys_and_certificates_are_judged_as_ssh_does
@@ -385,6 +389,9 @@ if(DTOOL_TESTS)
   set_tests_properties(behaviour.lab_slurm_is_a_cluster behaviour.lab_gridengine_is_a_cluster PROPERTIES TIMEOUT 400)
   # Slurm's commands wait long for a controller that is away, and its time limits are minutes.
   set_tests_properties(behaviour.slurm_is_waited_for behaviour.slurm_jobs_go_on PROPERTIES TIMEOUT 400)
+  # Grid Engine starts each process by a qrsh, and each kill of root's runs a job on each node.
+  set_tests_properties(behaviour.gridengine_takes_a_run behaviour.gridengine_faults_are_told behaviour.gridengine_jobs_go_on
+    PROPERTIES TIMEOUT 400)
 endif()
 
 # ---- tests/bench: only when asked for, `cmake --build build --target bare_libssh`

@@ -60,6 +60,7 @@ class LogOutput : public ssh::Listener, protected LogLines {
   std::string label(const std::vector<std::size_t>& machines) const;
 
   LogsWithJson with_json_;
+  std::string scheduler_;  ///< its title, where one runs the run's job
   std::vector<std::string> names_;
   std::vector<std::string> labels_;  ///< one a machine, coloured
   std::vector<std::string> texts_;

@@ -152,6 +152,8 @@ MachineStatus read_status(const killfiles::Machine& machine, const ssh::HostResu
   };
   status.node = text("node");
   status.job = text("job");
+  if (const std::string scheduler = text("scheduler"); !scheduler.empty())
+    status.scheduler = scheduler;
   status.reason = text("reason");
   if (status.reason == "None") status.reason.clear();  // Slurm's word for it
   status.state = judge(status, answers);
