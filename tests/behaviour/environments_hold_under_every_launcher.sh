@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Modules, an environment, a container and torchrun are the same whoever starts the processes: dtool, mpirun, Slurm or Grid Engine.
+# Modules, an environment, a container and torchrun are the same whoever starts the processes: dtool, mpirun or Slurm.
 # shellcheck disable=SC2088  # it is for the hosts to expand
 source "$(dirname "$0")/harness.sh"
 source "$here/container_image.sh"
 needs_isolation
-for program in ch-run busybox mpirun srun munged sge_qmaster; do needs_program "$program"; done
+for program in ch-run busybox mpirun srun munged; do needs_program "$program"; done
 needs_file /usr/share/modules/init/bash
-lab 3 --slurm --gridengine --login --shared_home
+slurm_lab 3
 let_h1_reach_the_others
 home=$DTOOL_LAB_FOLDER/host1/root
 make_image "$home/image"
@@ -26,13 +26,9 @@ chmod +x "$home/venv/bin/torchrun"
 echo 'PATH=$HOME/venv/bin:$PATH' >>"$home/venv/bin/activate"
 
 places() {
-  case $1 in
-    slurm) echo --runs_on h1 --nodes 2 --ntasks_per_node 2 ;;
-    gridengine) echo --runs_on h1 --nodes 2 --ntasks_per_node 2 --parallel_environment two ;;
-    *) echo --runs_on h2,h3 --nproc_per_node 2 ;;
-  esac
+  case $1 in slurm) echo --runs_on h1 --nodes 2 --ntasks_per_node 2 ;; *) echo --runs_on h2,h3 --nproc_per_node 2 ;; esac
 }
-for launcher in ssh mpi slurm gridengine; do
+for launcher in ssh mpi slurm; do
   read -ra where < <(places "$launcher")
   start=(timeout 100 "$DTOOL" run --follow --launcher "$launcher" "${where[@]}")
   expect_exit 0 "${start[@]}" --modules blas --env_activate_path '~/venv' -- bash tell.sh

@@ -35,10 +35,10 @@ outputs=$(echo "$DTOOL_LAB_FOLDER"/host1/root/code/experiment_output/e_*)
 for seed in 4 8 9; do [[ -s $outputs/seed$seed/metrics.jsonl ]] || fail "no metrics of seed $seed"; done
 expect_exit 0 dtool kill --all --yes
 
-# The time limit.
+# The time limit. A job over several nodes would wait in the queue: Grid Engine does not say that the other nodes are clean again.
 sed -i 's/epochs = 1/epochs = 1000000/' e.toml
 echo 'checkpoint.every_epochs = 1000000' >>e.toml
-expect_exit 0 grid e.toml --nodes 2 --time 0:40
+expect_exit 0 dtool run e.toml --launcher gridengine --runs_on "$login" --parallel_environment two --ntasks_per_node 2 --time 0:40
 went_on() { expect_exit 0 dtool logs && expect_output '^machine0: resumed from .*/step_[0-9]+\.pt'; }
 eventually 180 went_on
 expect_output 'checkpoint written: step [0-9]+, since SIGUSR1 came'
