@@ -17,7 +17,6 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_end_steps.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_steps_probe.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/ssh/scripts/numbers_ssh.sh
-  ${PROJECT_SOURCE_DIR}/cli/logs/scripts/logs.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/check.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/container.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/environment.sh
@@ -26,22 +25,15 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/survey.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/answer_perl.pl
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/answer_python.py
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/coordinate.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/free_port.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/keep_ranks.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/launch.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/listen.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/rank.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/reach.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/report.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/resume.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/supervise.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/take_reports_perl.pl
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/take_reports_python.py
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh
-  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh
-  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/status.sh)
+  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh)
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/completion_scripts.h dtool::cli::completion_scripts KEEP_COMMENTS
   ${PROJECT_SOURCE_DIR}/cli/shell/bash_completion.sh
   ${PROJECT_SOURCE_DIR}/cli/shell/fish_completion.fish
@@ -120,7 +112,7 @@ add_library(dtool_cli STATIC
   cli/watch/run_status.cpp
   cli/watch/status.cpp
   cli/watch/status_headlines.cpp
-  cli/watch/status_script.cpp
+  cli/watch/status_answer.cpp
   cli/watch/status_table.cpp
   cli/watch/watch.cpp)
 target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool_killfiles fmt::fmt

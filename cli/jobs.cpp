@@ -17,6 +17,7 @@
 #include "cli/host_output.h"
 #include "cli/recorded.h"
 #include "killfiles/whole_file.h"
+#include "ssh/host_request.h"
 #include "ssh/machine/random_hex.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
@@ -29,7 +30,7 @@ std::tm utc() {
 }
 
 /// Why ending failed on a host that answered.
-std::string describe_left(const ssh::KillOutcome& outcome) {
+std::string describe_left(const host::KillReply& outcome) {
   std::string text = fmt::format("{} process{} still there", outcome.left.size(),
                                  outcome.left.size() == 1 ? " is" : "es are");
   for (const std::string& process : outcome.left) text += fmt::format("\n      {}", process);
@@ -37,7 +38,7 @@ std::string describe_left(const ssh::KillOutcome& outcome) {
 }
 
 /// Whether another host answered than the one that is recorded, and nobody vouches for that one.
-bool is_of_another(const FoundHost& host, const ssh::KillOutcome& outcome) {
+bool is_of_another(const FoundHost& host, const host::KillReply& outcome) {
   return outcome.vouched_for.empty() &&
          compare(host.recorded, host.found) == killfiles::Likeness::another;
 }
@@ -54,7 +55,7 @@ bool was_proven(const std::filesystem::path& file) {
 }
 
 /// Makes a failure of an answer from which it does not follow that nothing is left.
-void doubt(const FoundHost& host, const ssh::KillOutcome& outcome, const std::string& run_id,
+void doubt(const FoundHost& host, const host::KillReply& outcome, const std::string& run_id,
            const std::filesystem::path& file, Starts starts, ssh::HostResult& result) {
   const auto set = [&result](std::string error, std::string hint) {
     result.failure = ssh::Failure::unproven;
@@ -84,34 +85,44 @@ void doubt(const FoundHost& host, const ssh::KillOutcome& outcome, const std::st
   }
 }
 
+/// Throws host::BadMessage.
+host::KillReply read_kill(const ssh::HostResult& result) {
+  host::KillReply reply = ssh::read_reply<host::KillReply>(result);
+  constexpr std::int64_t kMost = 1 << 24;  // the kernel gives no more pids than a quarter of that
+  if (reply.ended < 0 || reply.ended > kMost || reply.forced < 0 || reply.forced > kMost)
+    throw host::BadMessage("the answer has a number of processes that cannot be");
+  return reply;
+}
+
 void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& killfile,
            const std::filesystem::path& file, Starts starts, KillReport& report) {
   if (result.failure != ssh::Failure::none) return;
-  const auto outcome = ssh::read_kill(result);
-  if (!outcome) {
+  host::KillReply outcome;
+  try {
+    outcome = read_kill(result);
+  } catch (const host::BadMessage& error) {
     result.failure = ssh::Failure::connection_lost;
-    result.error =
-        fmt::format("the answer cannot be read (exit code {}): {}", result.exit_code, result.err);
+    result.error = error.what();
     return;
   }
-  report.ended += outcome->ended;
-  report.forced += outcome->forced;
-  if (!outcome->cancelled.empty()) report.cancelled = outcome->cancelled;
-  if (!outcome->job_left.empty()) {
+  report.ended += static_cast<int>(outcome.ended);
+  report.forced += static_cast<int>(outcome.forced);
+  if (!outcome.cancelled.empty()) report.cancelled = outcome.cancelled;
+  if (!outcome.job_left.empty()) {
     result.failure = ssh::Failure::timed_out;
-    result.error = "the scheduler may still have it: " + outcome->job_left;
+    result.error = "the scheduler may still have it: " + outcome.job_left;
     result.hint = "run dtool kill again when the scheduler answers";
     return;
   }
-  host.unseen = outcome->unseen;
-  host.found = killfiles::parse_identity(outcome->host).value_or(killfiles::HostIdentity());
+  host.unseen = outcome.unseen;
+  host.found = killfiles::parse_identity(outcome.host).value_or(killfiles::HostIdentity());
   host.found.host_key = result.host_key;
-  if (outcome->left.empty()) {
-    doubt(host, *outcome, killfile.run_id, file, starts, result);
+  if (outcome.left.empty()) {
+    doubt(host, outcome, killfile.run_id, file, starts, result);
     return;
   }
   result.failure = ssh::Failure::timed_out;
-  result.error = describe_left(*outcome);
+  result.error = describe_left(outcome);
   result.hint =
       "a process in state D waits for a disk or a driver and ends when that answers; run dtool "
       "kill again";
@@ -127,6 +138,14 @@ ssh::HostResult judge_start(ssh::HostResult result) {
 }
 
 }  // namespace
+
+bool is_proven_ended(const ssh::HostResult& result) {
+  try {
+    return result.failure == ssh::Failure::none && read_kill(result).left.empty();
+  } catch (const host::BadMessage&) {
+    return false;
+  }
+}
 
 std::string make_run_id(const std::string& name) {
   std::string safe;
@@ -179,7 +198,7 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
   std::vector<ssh::Task> tasks;
   KillReport report;
   for (const auto& [host, machines] : machines_by_host(remote.hosts(), killfile)) {
-    ssh::KillRequest request{killfile.run_id, {}, {}, grace};
+    host::KillRequest request{killfile.run_id, {}, {}, grace.count()};
     FoundHost& recorded = report.hosts.emplace_back();
     for (const std::size_t i : machines) {
       const killfiles::Machine& machine = killfile.machines[i];

@@ -73,6 +73,9 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
                    std::chrono::milliseconds grace, const std::filesystem::path& file = {},
                    Starts starts = Starts::may_come);
 
+/// Whether a kill_command's answer proves that nothing is left on its host.
+bool is_proven_ended(const ssh::HostResult& result);
+
 /// Takes the run's folders away from the hosts. Logs and outputs stand elsewhere and stay.
 void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile);
 

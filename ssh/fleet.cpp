@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "ssh/connection.h"
+#include "ssh/fanout/host_program.h"
 #include "ssh/fanout/links.h"
 #include "ssh/fanout/remote_shell.h"
 #include "ssh/fanout/shared_output.h"
@@ -82,6 +83,9 @@ class Fleet : public Remote {
   asio::awaitable<int> attempt(Round& round, std::size_t index);
   asio::awaitable<int> execute(Round& round, std::size_t index, Connection& connection,
                                CommandStreams streams, Deadline deadline);
+  asio::awaitable<int> execute_with_shared_input(Round& round, std::size_t index,
+                                                 Connection& connection, CommandStreams streams,
+                                                 Deadline deadline);
   asio::awaitable<void> feed(Round& round, std::size_t index, OwnedFd pipe, Deadline deadline);
 
   std::unique_ptr<Links> links_;
@@ -171,10 +175,25 @@ asio::awaitable<void> Fleet::feed(Round& round, std::size_t index, OwnedFd pipe,
 asio::awaitable<int> Fleet::execute(Round& round, std::size_t index, Connection& connection,
                                     CommandStreams streams, Deadline deadline) {
   const Command& command = std::get<Command>(round.tasks[index].step);
-  if (command.input_from == nullptr) {
-    streams.input = command.input;
-    co_return co_await connection.execute(command.line, std::move(streams), deadline);
+  if (command.input_from != nullptr)
+    co_return co_await execute_with_shared_input(round, index, connection, std::move(streams),
+                                                 deadline);
+  if (command.run_by == RunBy::host_program) {
+    std::function<CommandStreams()> open_streams = [&command, &streams] {
+      CommandStreams opened = streams;
+      opened.input = command.input;
+      return opened;
+    };
+    co_return co_await run_host_program(connection, std::move(open_streams), deadline);
   }
+  streams.input = command.input;
+  co_return co_await connection.execute(command.line, std::move(streams), deadline);
+}
+
+asio::awaitable<int> Fleet::execute_with_shared_input(Round& round, std::size_t index,
+                                                      Connection& connection,
+                                                      CommandStreams streams, Deadline deadline) {
+  const Command& command = std::get<Command>(round.tasks[index].step);
   Pipe pipe = make_pipe(NonBlocking::both);
   streams.input_fd = pipe.reader.get();
   TaskGroup feeding(reactor_);

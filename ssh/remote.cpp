@@ -28,6 +28,8 @@ std::string_view to_string(Failure failure) {
       return "not_started";
     case Failure::local_program:
       return "local_program";
+    case Failure::host_program:
+      return "host_program";
     case Failure::unproven:
       return "unproven";
   }

@@ -34,13 +34,19 @@ struct Transferred {
   std::optional<std::uint64_t> all = {};  ///< there are to be; nothing: that is not known yet
 };
 
-/// A command line for the host's login shell, and all bytes of its standard input.
+/// What a command's input is for: the line in the host's login shell, or dtool-host, dtool's own
+/// program on the hosts, which is brought there where it is missing.
+enum class RunBy { login_shell, host_program };
+
+/// A command line for the host's login shell, and all bytes of its standard input; or requests for
+/// dtool-host (ssh/host_request.h), with an empty line.
 struct Command {
   std::string line;
   std::string input = {};
   /// Follows `input`, where it is given. Commands of one Remote::run that name the same one share
   /// it. Where its program fails, so does the command, with Failure::local_program.
   std::shared_ptr<const ProgramOutput> input_from = {};
+  RunBy run_by = RunBy::login_shell;
 };
 
 /// A program on this machine that reaches the host through dtool's own connection, as rsync does
@@ -92,6 +98,7 @@ enum class Failure {
   connection_lost,  ///< in the middle
   not_started,      ///< the user interrupted dtool before this host's turn
   local_program,    ///< the program on this machine could not be run
+  host_program,     ///< dtool-host could not be put on the host, or does not run there
   unproven,         ///< it answered, and that does not tell what was asked: another host, say
 };
 

@@ -1,11 +1,6 @@
 # Hosts, sessions, fan-out, quoting, screen sessions.
 dtool_embed(${PROJECT_BINARY_DIR}/generated/ssh/scripts.h dtool::ssh::scripts
-  ${PROJECT_SOURCE_DIR}/ssh/job/scripts/begin_in_session.sh
-  ${PROJECT_SOURCE_DIR}/ssh/job/scripts/follow.sh
   ${PROJECT_SOURCE_DIR}/ssh/job/scripts/identify.sh
-  ${PROJECT_SOURCE_DIR}/ssh/job/scripts/kill.sh
-  ${PROJECT_SOURCE_DIR}/ssh/job/scripts/session.sh
-  ${PROJECT_SOURCE_DIR}/ssh/job/scripts/start.sh
   ${PROJECT_SOURCE_DIR}/ssh/scripts/end_commands.sh
   ${PROJECT_SOURCE_DIR}/ssh/scripts/listen_perl.pl
   ${PROJECT_SOURCE_DIR}/ssh/scripts/listen_python.py)
@@ -14,6 +9,7 @@ add_library(dtool_ssh STATIC
   ssh/config/config_block.cpp
   ssh/config/config_time.cpp
   ssh/config/config_value.cpp
+  ssh/fanout/host_program.cpp
   ssh/fanout/links.cpp
   ssh/fanout/local_connection.cpp
   ssh/fanout/remote_shell.cpp
@@ -22,6 +18,7 @@ add_library(dtool_ssh STATIC
   ssh/fleet.cpp
   ssh/host.cpp
   ssh/host_pattern.cpp
+  ssh/host_request.cpp
   ssh/hostfile.cpp
   ssh/job/screen_job.cpp
   ssh/kept/connection_key.cpp

@@ -29,6 +29,13 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/environment/environment_test.cpp
     tests/unit/cli/run/environment/exports_test.cpp
     tests/unit/cli/run/experiment_test.cpp
+    tests/unit/cli/run/host/channel_test.cpp
+    tests/unit/cli/run/host/coordinator_test.cpp
+    tests/unit/cli/run/host/job_test.cpp
+    tests/unit/cli/run/host/machine_test.cpp
+    tests/unit/cli/run/host/report_test.cpp
+    tests/unit/cli/run/host/reports_over_tcp_test.cpp
+    tests/unit/cli/run/host/supervision_test.cpp
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp
@@ -40,7 +47,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/terminal_text_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
     tests/unit/cli/watch/run_states_test.cpp
-    tests/unit/cli/watch/status_script_test.cpp
+    tests/unit/cli/watch/status_answer_test.cpp
     tests/unit/cli/watch/status_table_test.cpp
     tests/unit/killfiles/host_identity_test.cpp
     tests/unit/killfiles/killfile_allenact_test.cpp
@@ -57,6 +64,10 @@ if(DTOOL_TESTS)
     tests/unit/ssh/config/config_time_test.cpp
     tests/unit/ssh/fanout/remote_shell_test.cpp
     tests/unit/ssh/fleet_test.cpp
+    tests/unit/ssh/host/frames_test.cpp
+    tests/unit/ssh/host/members_test.cpp
+    tests/unit/ssh/host/process_table_test.cpp
+    tests/unit/ssh/host/sha256_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_test.cpp
     tests/unit/ssh/hostfile_test.cpp
@@ -197,6 +208,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   add_library(spoil_received MODULE tests/trainer/spoil_received.cpp)
   target_link_libraries(spoil_received PRIVATE dtool_warnings ${CMAKE_DL_LIBS})
   foreach(behaviour
+      a_checkpoint_due_at_an_epochs_end_is_kept
       a_download_goes_on_where_it_stopped
       a_failing_mirror_is_followed_by_the_next
       a_mistake_on_one_machine_is_told_to_all
@@ -290,6 +302,7 @@ if(DTOOL_TESTS)
       completion_answers_in_each_shell
       config_sets_up_every_host
       environments_hold_under_every_launcher
+      dtool_host_comes_along_to_every_host
       every_flag_is_documented
       documented_lines_for_each_launcher_work
       every_launcher_trains_alike

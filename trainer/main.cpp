@@ -23,7 +23,7 @@
 #include "trainer/launch/run_token.h"
 #include "trainer/launch/supervisor.h"
 #include "trainer/launch/visible_gpus.h"
-#include "trainer/objectnav/show_rollout.h"
+#include "trainer/reinforcement/rollout_options.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/usage_error.h"
@@ -60,11 +60,9 @@ void check_machines(const Experiment& experiment, const Options& options) {
   }
 }
 
-/// An objectnav's pipeline has to fit the number of ranks.
-void check_pipeline(const Experiment& experiment, const Options& options, std::int64_t ranks) {
-  if (!experiment.objectnav) return;
+void check_ranks(const Experiment& experiment, const Options& options, std::int64_t ranks) {
   try {
-    plan_pipeline(*experiment.objectnav, ranks);
+    experiment.own->check_ranks(ranks);
   } catch (const UsageError& mistake) {
     throw UsageError(fmt::format("{}: {}", options.experiment.string(), mistake.what()),
                      mistake.hint);
@@ -166,10 +164,10 @@ int work(const Options& options, const std::optional<Place>& place, int argc, ch
     needs.backend = options.comm->backend;
   } else {
     const Experiment experiment = read_experiment(options.experiment);
-    needs = {experiment.distributed.backend, multiply_adds_per_batch(experiment),
+    needs = {experiment.distributed.backend, experiment.own->multiply_adds_per_batch(),
              experiment.distributed.collective_timeout};
     if (!place) check_machines(experiment, options);
-    check_pipeline(experiment, options, place ? place->world_size : count_ranks(options));
+    check_ranks(experiment, options, place ? place->world_size : count_ranks(options));
   }
   const auto program = worker_program();
   setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // c10d warns of every retry while machines gather
@@ -183,12 +181,9 @@ int work(const Options& options, const std::optional<Place>& place, int argc, ch
 /// Shows an episode. Only a network's policy needs the worker, which has LibTorch.
 int roll_out(const Options& options, char** argv) {
   const Experiment experiment = read_experiment(options.experiment);
-  const ObjectNavSettings& objectnav = objectnav_of(experiment, options.experiment);
-  const RolloutOptions& rollout = *options.rollout;
-  if (*rollout.policy == PolicyKind::checkpoint) become(worker_program(), argv);
-  const std::uint64_t seed = rollout_seed(rollout, objectnav);
-  show_rollout(rollout, objectnav.environment, seed, policy_without_network(*rollout.policy, seed),
-               *rollout.policy == PolicyKind::random ? "chance" : "the shortest path");
+  if (!experiment.own->has_episodes()) refuse_rollout(options.experiment);
+  if (*options.rollout->policy == PolicyKind::checkpoint) become(worker_program(), argv);
+  experiment.own->show_episode(*options.rollout);
   return kTrained;
 }
 
@@ -206,7 +201,7 @@ int run(int argc, char** argv) {
   if (options.action == Action::check) {
     const Experiment experiment = read_experiment(options.experiment);
     check_machines(experiment, options);
-    check_pipeline(experiment, options, count_ranks(options));
+    check_ranks(experiment, options, count_ranks(options));
     return kTrained;
   }
   if (options.action == Action::rollout) return roll_out(options, argv);

@@ -4,10 +4,11 @@ if(DTOOL_TRAINER)
   include(trainer/libtorch.cmake)
   dtool_find_libtorch()
   find_package(ZLIB QUIET)
+  find_package(CURL QUIET)
   find_package(OpenSSL QUIET COMPONENTS Crypto)
-  if(DTOOL_LIBTORCH_PROBLEM OR NOT ZLIB_FOUND OR NOT OPENSSL_FOUND)
+  if(DTOOL_LIBTORCH_PROBLEM OR NOT ZLIB_FOUND OR NOT CURL_FOUND OR NOT OPENSSL_FOUND)
     if(NOT DTOOL_LIBTORCH_PROBLEM)
-      set(DTOOL_LIBTORCH_PROBLEM "it needs zlib and libcrypto (zlib1g-dev libssl-dev)")
+      set(DTOOL_LIBTORCH_PROBLEM "it needs zlib, libcurl and libcrypto (zlib1g-dev libcurl4-openssl-dev libssl-dev)")
     endif()
     message(STATUS "dtool-trainer is left out: ${DTOOL_LIBTORCH_PROBLEM}")
     set(DTOOL_TRAINER OFF)
@@ -23,16 +24,15 @@ if(DTOOL_TRAINER)
     trainer/comm/float_ring.cpp
     trainer/comm/folding.cpp
     trainer/comm/halving_doubling.cpp
-    trainer/comm/pairwise.cpp
-    trainer/comm/plan_progress.cpp
+    trainer/comm/exercise/pairwise.cpp
     trainer/comm/peer_link.cpp
+    trainer/comm/plan_progress.cpp
     trainer/comm/ring.cpp
     trainer/comm/shared_memory.cpp
     trainer/comm/tcp_socket.cpp
-    trainer/comm/tree.cpp
+    trainer/comm/exercise/tree.cpp
     trainer/data/checksum.cpp
     trainer/data/csv.cpp
-    trainer/data/csv_cell.cpp
     trainer/data/csv_data.cpp
     trainer/data/curl.cpp
     trainer/data/data_files.cpp
@@ -66,27 +66,6 @@ if(DTOOL_TRAINER)
     trainer/model/layers.cpp
     trainer/ranks/closed_listeners.cpp
     trainer/ranks/store_server.cpp
-    trainer/objectnav/build_rooms.cpp
-    trainer/objectnav/episode.cpp
-    trainer/objectnav/furnish.cpp
-    trainer/objectnav/house.cpp
-    trainer/objectnav/paths.cpp
-    trainer/objectnav/show_rollout.cpp
-    trainer/objectnav/rollout_options.cpp
-    trainer/objectnav/samplers.cpp
-    trainer/objectnav/scene.cpp
-    trainer/objectnav/stepping_threads.cpp
-    trainer/objectnav/svg_house.cpp
-    trainer/objectnav/svg_path.cpp
-    trainer/objectnav/svg_picture.cpp
-    trainer/objectnav/text_picture.cpp
-    trainer/objectnav/trace.cpp
-    trainer/objectnav/view.cpp
-    trainer/reinforcement/counted_random.cpp
-    trainer/reinforcement/gru_gates.cpp
-    trainer/reinforcement/mini_batches.cpp
-    trainer/reinforcement/pipeline.cpp
-    trainer/reinforcement/sum_rows.cpp
     trainer/report/append_file.cpp
     trainer/report/console.cpp
     trainer/report/event_file.cpp
@@ -94,21 +73,23 @@ if(DTOOL_TRAINER)
     trainer/report/progress_bar.cpp
     trainer/report/progress_log.cpp
     trainer/settings/command_line.cpp
+    trainer/settings/data_settings.cpp
     trainer/settings/experiment.cpp
     trainer/settings/file_settings.cpp
     trainer/settings/model_settings.cpp
-    trainer/settings/objectnav_settings.cpp
     trainer/settings/schedule_settings.cpp
     trainer/settings/settings_table.cpp
     trainer/settings/toml_reader.cpp
+    trainer/settings/train_settings.cpp
+    trainer/settings/workload_settings.cpp
     trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_keeper.cpp
-    trainer/training/schedule.cpp
-    trainer/training/stage_plan.cpp)
+    trainer/training/schedule.cpp)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings fmt::fmt PRIVATE Boost::headers PkgConfig::tomlplusplus ZLIB::ZLIB
-    OpenSSL::Crypto)
+    CURL::libcurl OpenSSL::Crypto)
 
   add_library(dtool_trainer_torch STATIC
+    $<IF:$<BOOL:${DTOOL_TRAINER_NCCL}>,trainer/ranks/gpu.cpp,trainer/ranks/no_gpu.cpp>
     trainer/comm/comm.cpp
     trainer/comm/comm_measure.cpp
     trainer/comm/comm_trial.cpp
@@ -124,49 +105,34 @@ if(DTOOL_TRAINER)
     trainer/model/network.cpp
     trainer/model/script_model.cpp
     trainer/model/sync_batch_norm.cpp
-    trainer/model/workload.cpp
     trainer/ranks/failure_watch.cpp
-    $<IF:$<BOOL:${DTOOL_TRAINER_NCCL}>,trainer/ranks/gpu.cpp,trainer/ranks/no_gpu.cpp>
     trainer/ranks/process_group.cpp
     trainer/ranks/rendezvous.cpp
     trainer/ranks/request_exchange.cpp
     trainer/ranks/run_store.cpp
     trainer/ranks/uncaught.cpp
-    trainer/reinforcement/actor_critic.cpp
-    trainer/reinforcement/advantage_statistics.cpp
-    trainer/reinforcement/checkpoint_policy.cpp
-    trainer/reinforcement/ddppo.cpp
-    trainer/reinforcement/experience.cpp
-    trainer/reinforcement/gae.cpp
-    trainer/reinforcement/kept_samplers.cpp
-    trainer/reinforcement/learner.cpp
-    trainer/reinforcement/masked_gru.cpp
-    trainer/reinforcement/ppo_loss.cpp
-    trainer/reinforcement/rollout.cpp
-    trainer/reinforcement/sample_actions.cpp
-    trainer/reinforcement/stragglers.cpp
-    trainer/reinforcement/follow_checkpoints.cpp
-    trainer/reinforcement/validation.cpp
-    trainer/reinforcement/view_embedding.cpp
-    trainer/training/cuda_graph.cpp
     trainer/training/data_parallel.cpp
     trainer/training/fused_update.cpp
-    trainer/training/loss_window.cpp
     trainer/training/optimizer.cpp
     trainer/training/precision.cpp
-    trainer/training/probe.cpp
     trainer/training/resume.cpp
     trainer/training/snapshot.cpp
-    trainer/training/training.cpp)
+    trainer/training/training.cpp
+    trainer/training/workload.cpp)
   target_link_libraries(dtool_trainer_torch PUBLIC dtool_trainer dtool_libtorch)
   # The sums of an all-reduce.
   set_source_files_properties(trainer/comm/combine.cpp PROPERTIES COMPILE_OPTIONS "-O3")
   # Adam's loop: no errno from sqrt, so that it is vectorised; nothing fused, so that every processor rounds alike.
   set_source_files_properties(trainer/data/gather_bytes.cpp trainer/training/optimizer.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
 
-  # Those of a policy. -ffast-math has exp and tanh taken for whole registers.
-  set_source_files_properties(trainer/reinforcement/sum_rows.cpp PROPERTIES COMPILE_OPTIONS "-O3")
-  set_source_files_properties(trainer/reinforcement/gru_gates.cpp PROPERTIES COMPILE_OPTIONS "-O3;-ffast-math")
+  # The folders that the table of workloads names bring their sources themselves.
+  file(STRINGS trainer/workloads.def DTOOL_WORKLOADS REGEX "^DTOOL_WORKLOAD")
+  list(TRANSFORM DTOOL_WORKLOADS REPLACE ".*, *(.*)\\).*" "\\1")
+  list(REMOVE_DUPLICATES DTOOL_WORKLOADS)
+  foreach(folder IN LISTS DTOOL_WORKLOADS)
+    include(trainer/${folder}/${folder}.cmake)
+  endforeach()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS trainer/workloads.def)
 
   add_executable(dtool-trainer trainer/main.cpp)
   # For LibTorch's version only.

@@ -14,24 +14,17 @@
 
 #include "trainer/comm/comm.h"
 #include "trainer/comm/gradient_sum.h"
-#include "trainer/data/provide_data.h"
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/requests.h"
-#include "trainer/model/workload.h"
-#include "trainer/objectnav/show_rollout.h"
 #include "trainer/ranks/failure_watch.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/ranks/uncaught.h"
-#include "trainer/reinforcement/checkpoint_policy.h"
-#include "trainer/reinforcement/ddppo.h"
-#include "trainer/reinforcement/follow_checkpoints.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/settings_table.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/cuda_graph.h"
-#include "trainer/training/training.h"
+#include "trainer/training/workload.h"
 
 namespace {
 
@@ -45,19 +38,6 @@ using namespace dtool::trainer;
   std::_Exit(kOthersFailed);
 }
 
-/// What the pipeline makes of the settings on so many ranks.
-void add_stages(std::vector<Setting>& settings, const ObjectNavSettings& objectnav, int ranks) {
-  const Pipeline pipeline = plan_pipeline(objectnav, ranks);
-  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
-    const PipelineStage& stage = pipeline.stages[i];
-    settings.push_back({fmt::format("stage {} of {}", i + 1, pipeline.stages.size()),
-                        fmt::format("to step {}: {} of {} samplers a mini-batch, {} repeats",
-                                    stage.end, objectnav.samplers / stage.update.num_mini_batch,
-                                    objectnav.samplers, stage.update.update_repeats),
-                        Origin::given});
-  }
-}
-
 void print_settings(const Experiment& experiment, const Options& options, const Meeting& meeting,
                     Backend backend) {
   const int machines = count_machines(meeting.members);
@@ -67,7 +47,8 @@ void print_settings(const Experiment& experiment, const Options& options, const 
   settings.push_back({"output_dir", options.output_dir.string(),
                       given(options.output_dir != Options{}.output_dir)});
   if (options.checkpoint) settings.push_back({"checkpoint", *options.checkpoint, Origin::given});
-  if (experiment.objectnav) add_stages(settings, *experiment.objectnav, meeting.place.world_size);
+  const auto by_ranks = experiment.own->settings_on(meeting.place.world_size);
+  settings.insert(settings.end(), by_ranks.begin(), by_ranks.end());
   settings.push_back({"learning rate after scaling",
                       fmt::format("{}", scaled_learning_rate(experiment.optimizer.learning_rate,
                                                              experiment.optimizer.scaling,
@@ -100,34 +81,6 @@ void link_for_gradients(Group& group, const Meeting& meeting, const DistributedS
   });
 }
 
-void train_workload(const Experiment& experiment, const Options& options, const Meeting& meeting,
-                    const Group& group) {
-  torch::manual_seed(options.seed);
-  if (experiment.objectnav) {
-    if (experiment.objectnav->validation.follow.empty()) {
-      train_ddppo(experiment, options, meeting, group);
-    } else {
-      follow_checkpoints(experiment, options, group);
-    }
-    return;
-  }
-  DataSets data = load_data(experiment.data, group.device);
-  auto model = make_model(experiment.model, data, group);
-  Workload workload(std::move(model), std::move(data), experiment.model,
-                    experiment.train.precision);
-  train(experiment, options, group, workload);
-}
-
-/// Shows an episode of a trained policy, alone: this is no rank.
-int roll_out(const Experiment& experiment, const Options& options) {
-  at::set_num_threads(1);  // one agent's network is small
-  const auto seed = rollout_seed(*options.rollout, *experiment.objectnav);
-  const CheckpointPolicy policy = read_policy(experiment, options, seed);
-  show_rollout(*options.rollout, experiment.objectnav->environment, seed, policy.choose,
-               "the network of " + policy.file);
-  return kTrained;
-}
-
 /// What the ranks are here for, and what it needs.
 struct Job {
   Backend backend;
@@ -141,13 +94,12 @@ Job training_job(Experiment& experiment, const Options& options, const Meeting& 
           [&](Backend backend) {
             check_machines(experiment, meeting);
             if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
-            provide_data(experiment.data.files, meeting);
+            runner_of(experiment).prepare(experiment, meeting);
           },
           [&](Group& group) {
-            // Refuses what this device cannot do, before the data is loaded.
-            plays_back(experiment.train.cuda_graph, experiment.workload, group.device);
             link_for_gradients(group, meeting, experiment.distributed);
-            train_workload(experiment, options, meeting, group);
+            torch::manual_seed(options.seed);
+            runner_of(experiment).run({experiment, options, meeting, group});
           }};
 }
 
@@ -191,7 +143,10 @@ int run(int argc, char** argv) {
   const Options options = parse_command_line(argc, argv);
   std::optional<Experiment> experiment;
   if (!options.comm) experiment = read_experiment(options.experiment);
-  if (options.rollout) return roll_out(*experiment, options);
+  if (options.rollout) {  // an episode, alone: this is no rank
+    runner_of(*experiment).show_episode(*experiment, options);
+    return kTrained;
+  }
   const auto place = place_from(process_environment, options);
   if (!place) throw UsageError("dtool-trainer-worker is started by dtool-trainer, not by hand");
   // gloo writes into sockets with writev: a peer that is gone is to be an error of the operation,

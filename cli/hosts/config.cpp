@@ -20,6 +20,7 @@
 #include "cli/run/environment/program_lacks.h"
 #include "cli/scripts.h"
 #include "ssh/fleet.h"
+#include "ssh/host/protocol.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/read_file.h"
 #include "ssh/quote.h"
@@ -164,15 +165,14 @@ void ConfigAction::end_old(Console& console, ssh::Remote& remote,
     const std::filesystem::path path(*folder);
     const std::string run_id = path.parent_path().filename();
     const std::string session = fmt::format("dtool_config_{}", path.filename().string());
-    tasks.push_back({i, ssh::kill_command({run_id, {session}, {*folder}})});
+    tasks.push_back({i, ssh::kill_command({run_id, {session}, {*folder}, 5000})});
   }
   ProgressListener progress(console, remote.hosts(), "ended");
   const std::vector<ssh::Task> asked = tasks;
   const auto results = remote.run(std::move(tasks), progress, {});
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto outcome = ssh::read_kill(results[i]);
     ssh::HostResult& host = ready[asked[i].host];
-    if (outcome && outcome->left.empty()) {
+    if (is_proven_ended(results[i])) {
       host.failure = ssh::Failure::none;
       host.error.clear();
       host.hint.clear();

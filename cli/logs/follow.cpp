@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "cli/logs/log_follow.h"
-#include "ssh/job/screen_job.h"
+#include "cli/logs/log_stream.h"
+#include "ssh/host_request.h"
 
 namespace dtool::cli {
 namespace {
@@ -26,7 +27,7 @@ class LastLines : public ssh::Listener {
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
     if (stream == ssh::Stream::err) return;
-    for (const char each : bytes) add(machines_[host], each);
+    machines_[host].add(bytes);
     show();
   }
 
@@ -41,6 +42,8 @@ class LastLines : public ssh::Listener {
     console_.note("interrupted: the jobs go on by themselves");
   }
 
+  const std::string& fault(std::size_t host) const { return machines_[host].fault(); }
+
   std::string last_lines(std::size_t host) const {
     std::string text;
     for (const std::string& line : machines_[host].lines) text += "\n      " + line;
@@ -48,24 +51,29 @@ class LastLines : public ssh::Listener {
   }
 
  private:
-  struct Machine {
+  struct Machine : LogStream {
+    void on_bytes(std::string_view bytes) override {
+      for (const char each : bytes) take(each);
+    }
+    void on_break(Break) override { line_is_open = false; }
+
+    void take(char each) {
+      // A progress bar draws its line again after a carriage return.
+      if (each == '\n' || each == '\r') {
+        line_is_open = false;
+        return;
+      }
+      if (!line_is_open) lines.emplace_back();
+      line_is_open = true;
+      lines.back() += each;
+      if (lines.size() > kLastLines) lines.pop_front();
+    }
+
     std::string name;
     std::deque<std::string> lines;
     bool line_is_open = false;
     bool has_ended = false;
   };
-
-  static void add(Machine& machine, char each) {
-    if (each == '\n' ||
-        each == '\r') {  // a progress bar draws its line again after a carriage return
-      machine.line_is_open = false;
-      return;
-    }
-    if (!machine.line_is_open) machine.lines.emplace_back();
-    machine.line_is_open = true;
-    machine.lines.back() += each;
-    if (machine.lines.size() > kLastLines) machine.lines.pop_front();
-  }
 
   static std::string last_line(const Machine& machine) {
     return fmt::format("{}: {}", machine.name, machine.lines.empty() ? "" : machine.lines.back());
@@ -117,13 +125,22 @@ std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& re
                                                const std::vector<std::size_t>& which) {
   LastLines listener(console, remote.hosts(), which);
   std::vector<ssh::Task> tasks;
-  for (const std::size_t i : which)
-    tasks.push_back({i, ssh::follow_command(killfile.machines[i].state_folder, 0)});
+  for (const std::size_t i : which) {
+    host::LogRequest request;
+    request.state_folder = killfile.machines[i].state_folder;
+    request.log = killfile.machines[i].log;
+    request.is_followed = true;
+    tasks.push_back({i, ssh::ask_host(request)});
+  }
   auto results = remote.run(std::move(tasks), listener, until_the_end());
   console.live({});
   for (std::size_t i = 0; i < results.size(); ++i) {
     ssh::HostResult& result = results[i];
-    if (result.failure == ssh::Failure::none && result.exit_code != 0) {
+    const std::string& fault = listener.fault(which[i]);
+    if (result.failure == ssh::Failure::none && !fault.empty()) {
+      result.failure = ssh::Failure::connection_lost;
+      result.error = fault;
+    } else if (result.failure == ssh::Failure::none && result.exit_code != 0) {
       result.error = fmt::format("exit code {}; its last lines:{}", result.exit_code,
                                  listener.last_lines(which[i]));
     }

@@ -5,11 +5,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cli/scripts.h"
-#include "ssh/quote.h"
-#include "ssh/script.h"
-#include "ssh/scripts.h"
-
 namespace dtool::cli {
 namespace {
 
@@ -29,57 +24,21 @@ bool may_come_back(const ssh::HostResult& result) {
 
 FollowedLogs::FollowedLogs(Console& console, const killfiles::Killfile& run, Fold fold,
                            std::optional<std::uint64_t> tail, LogsWithJson with_json)
-    : LogOutput(console, run, fold, with_json),
-      run_(run),
-      tail_(tail),
+    : LogOutput(console, run, fold, tail, with_json),
       was_reached_(run.machines.size()),
-      tries_(run.machines.size()) {
-  for (std::size_t host = 0; host < run.machines.size(); ++host)
-    streams_.push_back(std::make_unique<Stream>(*this, host));
+      tries_(run.machines.size()) {}
+
+host::LogRequest FollowedLogs::request(std::size_t host) const {
+  host::LogRequest request = LogOutput::request(host);
+  request.is_followed = true;
+  return request;
 }
 
-ssh::Task FollowedLogs::task(std::size_t host, const std::string& lines) const {
-  const LogStream& stream = *streams_[host];
-  std::string text(ssh::answer_function());
-  text += fmt::format("state={}\nunique={}\nlines={}\noffset={}\nlast={}\n",
-                      ssh::quote_path(run_.machines[host].state_folder), stream.unique(), lines,
-                      stream.offset(), stream.last_in_hex());
-  return {host, ssh::bash(text.append(scripts::kResume)
-                              .append(ssh::scripts::kIdentify)
-                              .append(ssh::scripts::kFollow))};
-}
-
-std::vector<ssh::Task> FollowedLogs::tasks() const {
-  std::vector<ssh::Task> tasks;
-  for (std::size_t host = 0; host < streams_.size(); ++host)
-    tasks.push_back(task(host, tail_ ? std::to_string(*tail_) : ""));
-  return tasks;
-}
-
-void FollowedLogs::Stream::on_bytes(std::string_view bytes) {
-  logs_.LogOutput::on_output(host_, ssh::Stream::out, bytes);
-}
-
-void FollowedLogs::Stream::on_break(std::string_view what) {
-  logs_.break_line(host_);
-  logs_.write_out();
-  const std::string text = what == "rotated" ? "the log was rotated: its successor follows"
-                           : what == "lost"
-                               ? "the log was truncated or rotated while the connection was lost: "
-                                 "it follows from its beginning"
-                               : fmt::format("{}: it follows from its beginning", what);
-  logs_.console_.note(fmt::format("{}: {}", logs_.name(host_), text));
-}
-
-void FollowedLogs::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
-  if (stream == ssh::Stream::err) {
-    if (bytes.find_first_not_of('\n') != bytes.npos) LogOutput::on_output(host, stream, bytes);
-    show_due(host);  // follow.sh writes a line end a second there
-    write_out();
-    return;
-  }
-  streams_[host]->add(bytes);
-  if (!streams_[host]->has_begun()) return;
+void FollowedLogs::on_output(std::size_t host, ssh::Stream stream_of, std::string_view bytes) {
+  LogOutput::on_output(host, stream_of, bytes);
+  show_due(host);
+  write_out();
+  if (!stream(host).has_begun()) return;
   if (tries_[host] > 0) console_.note(fmt::format("{}: connected again", name(host)));
   was_reached_[host] = true;
   tries_[host] = 0;
@@ -94,17 +53,19 @@ std::optional<ssh::NextTask> FollowedLogs::next_task(std::size_t host,
     console_.note(fmt::format("{}: {}; trying again", name(host), result.error));
   const auto pause = std::min(kLongestPause, kFirstPause * (1 << std::min(tries_[host], 8)));
   ++tries_[host];
-  const ssh::Task next = task(host, "");
-  streams_[host]->begin_again();
-  return ssh::NextTask{next, pause};
+  host::LogRequest again = request(host);
+  again.lines.reset();
+  again.offset = stream(host).offset();
+  again.before = stream(host).last();
+  stream(host).begin_again();
+  return ssh::NextTask{task(host, again), pause};
 }
 
 void FollowedLogs::on_result(std::size_t host, const ssh::HostResult& result) {
-  streams_[host]->end();
   LogOutput::on_result(host, result);
   ++ended_;
-  console_.progress(ended_ < streams_.size()
-                        ? fmt::format("ended: {} of {} machines", ended_, streams_.size())
+  console_.progress(ended_ < was_reached_.size()
+                        ? fmt::format("ended: {} of {} machines", ended_, was_reached_.size())
                         : std::string());
 }
 

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/logs/log_output.h"
-#include "cli/logs/log_stream.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {
@@ -23,32 +21,14 @@ class FollowedLogs : public LogOutput {
   FollowedLogs(Console& console, const killfiles::Killfile& run, Fold fold,
                std::optional<std::uint64_t> tail, LogsWithJson with_json = LogsWithJson::keep);
 
-  /// The first task of each machine.
-  std::vector<ssh::Task> tasks() const;
-
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
   void on_interrupt(const std::vector<std::size_t>& running) override;
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
 
  private:
-  class Stream : public LogStream {
-   public:
-    Stream(FollowedLogs& logs, std::size_t host)
-        : LogStream(make_unique_path()), logs_(logs), host_(host) {}
+  host::LogRequest request(std::size_t host) const override;
 
-   private:
-    void on_bytes(std::string_view bytes) override;
-    void on_break(std::string_view what) override;
-    FollowedLogs& logs_;
-    std::size_t host_;
-  };
-
-  ssh::Task task(std::size_t host, const std::string& lines) const;
-
-  const killfiles::Killfile& run_;
-  std::optional<std::uint64_t> tail_;
-  std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<bool> was_reached_;
   std::vector<int> tries_;  ///< since the last byte
   std::size_t ended_ = 0;   ///< machines

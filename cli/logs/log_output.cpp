@@ -9,7 +9,7 @@
 #include "cli/failures.h"
 #include "cli/launchers/launcher.h"
 #include "ssh/host_pattern.h"
-#include "ssh/script.h"
+#include "ssh/host_request.h"
 
 namespace dtool::cli {
 namespace {
@@ -30,26 +30,79 @@ std::optional<std::string_view> cause_in(std::string_view line) {
   return std::nullopt;
 }
 
+/// One machine's log on its way to the console.
+class LogOutput::Stream : public LogStream {
+ public:
+  Stream(LogOutput& logs, std::size_t host) : logs_(logs), host_(host) {}
+
+ private:
+  void on_bytes(std::string_view bytes) override { logs_.take(host_, bytes); }
+  void on_break(Break what) override;
+
+  LogOutput& logs_;
+  std::size_t host_;
+};
+
+void LogOutput::Stream::on_break(Break what) {
+  logs_.break_line(host_);
+  logs_.write_out();
+  const std::string text =
+      what == Break::rotated ? "the log was rotated: its successor follows"
+      : what == Break::lost
+          ? "the log was truncated or rotated while the connection was lost: it follows from its "
+            "beginning"
+          : "the log was truncated: it follows from its beginning";
+  logs_.console_.note(fmt::format("{}: {}", logs_.name(host_), text));
+}
+
 LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
-                     LogsWithJson with_json)
+                     std::optional<std::uint64_t> tail, LogsWithJson with_json)
     : LogLines(run.machines.size(), fold),
       console_(console),
+      run_(run),
+      tail_(tail),
       with_json_(with_json),
       scheduler_(launcher_title(run.launched_by)),
       texts_(run.machines.size()),
       complaints_(run.machines.size()) {
   for (const killfiles::Machine& machine : run.machines) {
+    streams_.push_back(std::make_unique<Stream>(*this, streams_.size()));
     names_.push_back(fmt::format("machine{}", machine.id));
     const Style color = kColors[static_cast<std::size_t>(machine.id) % kColors.size()];
     labels_.push_back(styled(color, names_.back() + ":") + " ");
   }
 }
 
+host::LogRequest LogOutput::request(std::size_t host) const {
+  host::LogRequest request;
+  request.state_folder = run_.machines[host].state_folder;
+  request.log = run_.machines[host].log;
+  request.lines = tail_;
+  return request;
+}
+
+ssh::Task LogOutput::task(std::size_t host, const host::LogRequest& request) const {
+  return {host, ssh::ask_host(request)};
+}
+
+std::vector<ssh::Task> LogOutput::tasks() const {
+  std::vector<ssh::Task> tasks;
+  for (std::size_t host = 0; host < streams_.size(); ++host)
+    tasks.push_back(task(host, request(host)));
+  return tasks;
+}
+
 void LogOutput::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
   if (stream == ssh::Stream::err) {
     std::string& complaint = complaints_[host];
     complaint += bytes.substr(0, kMostComplaint - std::min(complaint.size(), kMostComplaint));
-  } else if (console_.json() && with_json_ == LogsWithJson::keep) {
+    return;
+  }
+  streams_[host]->add(bytes);
+}
+
+void LogOutput::take(std::size_t host, std::string_view bytes) {
+  if (console_.json() && with_json_ == LogsWithJson::keep) {
     texts_[host] += bytes;
   } else {
     add(host, bytes);
@@ -73,7 +126,9 @@ void LogOutput::finish() {
 
 void LogOutput::explain(std::vector<ssh::HostResult>& results) const {
   for (std::size_t host = 0; host < results.size(); ++host) {
-    if (results[host].failure != ssh::Failure::none || results[host].exit_code == 0) continue;
+    if (results[host].failure != ssh::Failure::none) continue;
+    if (results[host].exit_code == 0 && streams_[host]->fault().empty()) continue;
+    if (results[host].exit_code == 0) results[host].failure = ssh::Failure::connection_lost;
     results[host].error = complaint(host);
     // Where several machines are reached through one host, its name says too little.
     const bool is_shared =
@@ -84,21 +139,21 @@ void LogOutput::explain(std::vector<ssh::HostResult>& results) const {
 }
 
 std::string LogOutput::complaint(std::size_t host) const {
-  const auto answer = ssh::find_answer(ssh::read_answers(complaints_[host]), "error");
-  if (answer) return *answer;
-  const auto state = ssh::find_answer(ssh::read_answers(complaints_[host]), "state");
-  if (state)
-    return *state == "exited"    ? ""
-           : *state == "stopped" ? "its processes were ended, since the run failed"
-           : *state == "killed"  ? "it was killed"
-           : *state == "lost"    ? "it ended without an exit code"
-           : *state == "unproven"
+  if (!streams_[host]->fault().empty()) return streams_[host]->fault();
+  if (const auto& end = streams_[host]->log_end()) {
+    const std::string& state = end->state;
+    return state.empty() || state == "exited" ? ""
+           : state == "stopped"               ? "its processes were ended, since the run failed"
+           : state == "killed"                ? "it was killed"
+           : state == "lost"                  ? "it ended without an exit code"
+           : state == "unproven"
                ? "another host answers to this name than the one where it was started, and no end "
                  "is recorded: whether it still runs cannot be told"
-           : *state == "launch_failed"
+           : state == "launch_failed"
                ? scheduler_ +
                      " could not begin it: do its nodes see ~/.dtool and the output folder?"
-               : "the scheduler ended it: " + *state;
+               : "the scheduler ended it: " + state;
+  }
   std::string text = complaints_[host];
   while (text.ends_with('\n')) text.pop_back();
   return text;

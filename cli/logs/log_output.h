@@ -2,6 +2,8 @@
 // --follow`.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +11,7 @@
 
 #include "cli/console.h"
 #include "cli/logs/log_lines.h"
+#include "cli/logs/log_stream.h"
 #include "killfiles/killfile.h"
 #include "ssh/remote.h"
 
@@ -25,13 +28,16 @@ std::optional<std::string_view> cause_in(std::string_view line);
 /// What becomes of logs with --json: kept for its document, or shown on standard error.
 enum class LogsWithJson { keep, show };
 
-/// Shows standard output as lines of the machines' logs, or keeps it. What comes on standard error
-/// is about the reading of the log.
+/// Shows the machines' logs, or keeps them.
 class LogOutput : public ssh::Listener, protected LogLines {
  public:
-  /// The remote's hosts are the run's machines in their order.
+  /// The remote's hosts are the run's machines in their order. `tail`: so many lines of each
+  /// log's end, instead of all.
   LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
-            LogsWithJson with_json = LogsWithJson::keep);
+            std::optional<std::uint64_t> tail, LogsWithJson with_json = LogsWithJson::keep);
+
+  /// The first task of each machine.
+  std::vector<ssh::Task> tasks() const;
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
@@ -48,19 +54,29 @@ class LogOutput : public ssh::Listener, protected LogLines {
 
  protected:
   void show(const std::vector<std::size_t>& machines, std::string_view line) override;
+  /// What a machine is asked first.
+  virtual host::LogRequest request(std::size_t host) const;
+  ssh::Task task(std::size_t host, const host::LogRequest& request) const;
   void write_out();
   const std::string& name(std::size_t host) const { return names_[host]; }
+  const LogStream& stream(std::size_t host) const { return *streams_[host]; }
+  LogStream& stream(std::size_t host) { return *streams_[host]; }
 
   Console& console_;
 
  private:
+  class Stream;
+  void take(std::size_t host, std::string_view bytes);
   std::string complaint(std::size_t host) const;
   std::string styled(Style style, std::string_view text) const;
   To to() const { return console_.json() ? To::err : To::out; }
   std::string label(const std::vector<std::size_t>& machines) const;
 
+  const killfiles::Killfile& run_;
+  std::optional<std::uint64_t> tail_;
   LogsWithJson with_json_;
   std::string scheduler_;  ///< its title, where one runs the run's job
+  std::vector<std::unique_ptr<LogStream>> streams_;
   std::vector<std::string> names_;
   std::vector<std::string> labels_;  ///< one a machine, coloured
   std::vector<std::string> texts_;

@@ -29,7 +29,6 @@ class LogsAction : public Action {
 
  private:
   killfiles::Killfile choose() const;
-  std::vector<ssh::Task> whole(const killfiles::Killfile& run) const;
 
   HostOptions hosts_;
   std::string run_;
@@ -71,17 +70,6 @@ killfiles::Killfile LogsAction::choose() const {
   return run;
 }
 
-std::vector<ssh::Task> LogsAction::whole(const killfiles::Killfile& run) const {
-  std::vector<ssh::Task> tasks;
-  for (const killfiles::Machine& machine : run.machines) {
-    std::string text(ssh::answer_function());
-    text += fmt::format("state={}\nlog={}\nlines={}\n", ssh::quote_path(machine.state_folder),
-                        ssh::quote_path(machine.log), tail_ ? std::to_string(*tail_) : "");
-    tasks.push_back({tasks.size(), ssh::bash(text.append(scripts::kLogs))});
-  }
-  return tasks;
-}
-
 int LogsAction::run(Invocation& invocation) {
   Console& console = invocation.console;
   const killfiles::Killfile run = choose();
@@ -90,21 +78,14 @@ int LogsAction::run(Invocation& invocation) {
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
 
   const Fold fold = fold_ ? Fold::yes : Fold::no;
-  std::unique_ptr<LogOutput> shown;
-  std::vector<ssh::Task> tasks;
-  if (follow_) {
-    auto followed = std::make_unique<FollowedLogs>(console, run, fold, tail_);
-    tasks = followed->tasks();
-    shown = std::move(followed);
-  } else {
-    shown = std::make_unique<LogOutput>(console, run, fold);
-    tasks = whole(run);
-  }
+  const std::unique_ptr<LogOutput> shown =
+      follow_ ? std::make_unique<FollowedLogs>(console, run, fold, tail_)
+              : std::make_unique<LogOutput>(console, run, fold, tail_);
   LogOutput& output = *shown;
   ssh::RunOptions options;
   options.keep_output = ssh::KeepOutput::no;
   options.on_interrupt = ssh::OnInterrupt::leave;
-  std::vector<ssh::HostResult> results = remote->run(std::move(tasks), output, options);
+  std::vector<ssh::HostResult> results = remote->run(output.tasks(), output, options);
   output.finish();
   output.explain(results);
   const int exit_code = exit_code_of(results, *remote);

@@ -13,7 +13,7 @@
 #include "cli/jobs.h"
 #include "cli/logs/follow.h"
 #include "cli/recorded.h"
-#include "ssh/script.h"
+#include "ssh/job/screen_job.h"
 
 namespace dtool::cli {
 namespace {
@@ -42,7 +42,7 @@ int give_up(Console& console, ssh::Remote& remote, const std::vector<ssh::HostRe
 /// The scheduler's id of the run, where it was given to one.
 void record_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile& killfile) {
   for (const ssh::HostResult& result : results) {
-    const auto job = ssh::find_answer(ssh::read_answers(result.out), "job");
+    const auto job = ssh::read_job_id(result);
     if (!job) continue;
     killfile.job = *job;
     killfiles::write(killfile_folder(), killfile);

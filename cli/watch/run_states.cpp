@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "cli/watch/status_script.h"
+#include "cli/watch/status_answer.h"
 
 namespace dtool::cli {
 namespace {

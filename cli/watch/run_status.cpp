@@ -9,7 +9,7 @@
 
 #include "cli/action.h"
 #include "cli/recorded.h"
-#include "cli/watch/status_script.h"
+#include "cli/watch/status_answer.h"
 
 namespace dtool::cli {
 

@@ -2,88 +2,60 @@
 
 #include <fmt/format.h>
 
+#include <variant>
+
+#include "ssh/host_request.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 #include "ssh/scripts.h"
 
 namespace dtool::ssh {
+Command start_command(const ScreenJob& job, OldLog old_log) {
+  host::StartRequest request;
+  request.run_id = job.run_id;
+  request.session = job.session;
+  request.state_folder = job.state_folder;
+  request.log = job.log;
+  request.has_fresh_log = old_log == OldLog::replace;
+  request.is_told = job.beginning == Beginning::told;
+  request.expected_host = job.host;
+  if (!job.host.empty()) request.files.push_back({"host", job.host + "\n"});
+  for (const auto& [name, content] : job.files) request.files.push_back({name, content});
+  request.files.push_back({"script", job.script});
+  request.begin = job.begin;
+  return ask_host(request);
+}
+
 namespace {
 
-std::string words(const std::vector<std::string>& list, std::string (*quoted)(std::string_view)) {
-  std::string text;
-  for (const std::string& word : list) text += (text.empty() ? "" : " ") + quoted(word);
-  return text;
+/// The reply, or why there is none.
+std::variant<host::StartReply, std::string> read_reply_to_start(const HostResult& result) {
+  if (result.failure != Failure::none) return result.error;
+  try {
+    return read_reply<host::StartReply>(result);
+  } catch (const host::BadMessage& error) {
+    return error.what();
+  }
 }
 
 }  // namespace
 
-Command start_command(const ScreenJob& job, OldLog old_log) {
-  std::string text(answer_function());
-  text += fmt::format("run_id={}\nsession={}\nstate={}\nlog={}\nfresh_log={}\nbeginning={}\n",
-                      quote(job.run_id), quote(job.session), quote_path(job.state_folder),
-                      quote_path(job.log), old_log == OldLog::replace ? "yes" : "no",
-                      job.beginning == Beginning::told ? "told" : "assumed");
-  text += fmt::format("expected={}\n{}", quote(job.host), scripts::kIdentify);
-  text += "write_files() {\n";
-  if (!job.host.empty()) text += write_file("host", job.host + "\n") + " &&\n";
-  for (const auto& [name, content] : job.files) text += write_file(name, content) + " &&\n";
-  text += write_file("session", scripts::kSession) + " &&\n" + write_file("script", job.script) +
-          "\n}\n";
-  text += scripts::kBegin_in_session;
-  text += job.begin.empty() ? "begin() { begin_in_session; }\n" : job.begin;
-  return bash(text.append(scripts::kStart));
-}
-
 std::optional<std::string> read_start(const HostResult& result) {
-  if (result.failure != Failure::none) return result.error;
-  const auto answers = read_answers(result.out);
-  if (const auto error = find_answer(answers, "error"))
-    return error->empty() ? "the host failed and did not say why" : *error;
-  if (find_answer(answers, "started")) return std::nullopt;
-  if (result.exit_code == 127) return "bash is not installed";
-  return fmt::format("the start script ended with exit code {}: {}", result.exit_code, result.err);
+  const auto reply = read_reply_to_start(result);
+  if (const auto* why = std::get_if<std::string>(&reply)) return *why;
+  const std::string& error = std::get<host::StartReply>(reply).error;
+  return error.empty() ? std::nullopt : std::optional(error);
 }
 
-Command follow_command(std::string_view state_folder, std::size_t offset) {
-  std::string text(answer_function());
-  text += fmt::format("state={}\noffset={}\n", quote_path(state_folder), offset);
-  return bash(text.append(scripts::kIdentify).append(scripts::kFollow));
+std::optional<std::string> read_job_id(const HostResult& result) {
+  const auto reply = read_reply_to_start(result);
+  const auto* started = std::get_if<host::StartReply>(&reply);
+  if (started == nullptr || started->job.empty()) return std::nullopt;
+  return started->job;
 }
 
-Command kill_command(const KillRequest& request) {
-  std::string text(answer_function());
-  text += fmt::format("run_id={}\nsessions=({})\nstates=({})\ngrace={}\nspare=()\n",
-                      quote(request.run_id), words(request.sessions, quote),
-                      words(request.state_folders, quote_path), request.grace.count() / 100);
-  text.append(scripts::kIdentify).append("identify\nanswer host \"$identity\"\n");
-  return bash(text.append(scripts::kKill));
-}
-
-std::string end_processes_script(std::string_view run_id, std::chrono::milliseconds grace) {
-  std::string text(answer_function());
-  text += fmt::format("run_id={}\nsessions=()\nstates=()\ngrace={}\nspare=(\"$@\")\n",
-                      quote(run_id), grace.count() / 100);
-  return text.append(scripts::kKill);
-}
-
-std::optional<KillOutcome> read_kill(const HostResult& result) {
-  const auto answers = read_answers(result.out);
-  const auto ended = find_number<int>(answers, "ended");
-  const auto forced = find_number<int>(answers, "forced");
-  if (!ended || !forced || !find_answer(answers, "looked_again")) return std::nullopt;
-  const auto text = [&answers](const char* name) {
-    return find_answer(answers, name).value_or("");
-  };
-  return KillOutcome{*ended,
-                     *forced,
-                     every_answer(answers, "left"),
-                     text("cancelled"),
-                     text("job_left"),
-                     text("vouched_for"),
-                     text("host"),
-                     text("no_folder"),
-                     text("unmarked"),
-                     every_answer(answers, "unseen")};
+Command kill_command(const host::KillRequest& request) {
+  return ask_host(request);
 }
 
 }  // namespace dtool::ssh

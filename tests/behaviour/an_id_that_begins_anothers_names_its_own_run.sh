@@ -19,7 +19,9 @@ for host in 1 2; do
   on $host mkdir -p "/root/here/experiment_output/$long"
   log=/root/here/experiment_output/$long/$machine.log
   on $host sh -c "echo 'the long one' >$log; ln -s $log $runs/$long/$machine/log; echo 'exec sleep $tag.2' >$runs/$long/$machine/script"
-  on $host env -C "$runs/$long/$machine" DTOOL_RUN_ID="$long" screen -dmS "dtool_${long}_$machine" bash ./session "$log"
+  on $host sed -i 's/^\(coordinator .*\) .*/\1 19999/' "$runs/$long/$machine/supervise"
+  program=$(on $host sh -c 'echo ~/.dtool/host/*/dtool-host')
+  on $host env -C "$runs/$long/$machine" DTOOL_RUN_ID="$long" screen -dmS "dtool_${long}_$machine" "$program" session "$log"
 done
 count() { pgrep -fc "^sleep $tag\.$1" || true; }
 both_run() { [[ $(count 1) == 2 && $(count 2) == 2 ]]; }

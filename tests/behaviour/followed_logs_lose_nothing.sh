@@ -54,7 +54,7 @@ on h3 bash -c 'mv "$1" "$1.1"; echo two >"$1"' bash "$log"
 eventually 30 expect_output 'machine2: two'
 expect_error 'machine2: the log was rotated'
 on h3 bash -c ': >"$1"' bash "$log"
-eventually 30 expect_error 'machine2: file truncated'
+eventually 30 expect_error 'machine2: the log was truncated'
 # shellcheck disable=SC2016
 on h3 bash -c 'echo three >>"$1"' bash "$log"
 eventually 30 expect_output 'machine2: three'

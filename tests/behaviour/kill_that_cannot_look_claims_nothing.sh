@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `dtool kill` that cannot look at a host's processes says so, and keeps the killfile: where a program that it looks with does not start
-# or is killed (no process can be made, no memory is left). More processes than an argument list holds keep it from nothing.
+# `dtool kill` that cannot look at a host's processes says so, and keeps the killfile: where no more files can be opened, or where /proc
+# does not show processes. More processes than an argument list holds keep it from nothing.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 1
@@ -11,20 +11,19 @@ expect_exit 0 dtool run --json --runs_on h1 -- bash -c "trap '' HUP; exec sleep 
 run_id=$(json 'd["run_id"]')
 eventually 10 expect_process_with "$run_id"
 
-on 1 mkdir /root/broken
-# shellcheck disable=SC2016
-echo 'PATH=/root/broken:$PATH' >"$profile"
-for program in grep cat awk xargs; do
-  # shellcheck disable=SC2016
-  printf '#!/bin/sh\nkill -KILL $$\n' >"$DTOOL_LAB_FOLDER/host1/root/broken/$program"
-  chmod 755 "$DTOOL_LAB_FOLDER/host1/root/broken/$program"
-  expect_exit 1 dtool kill --yes --grace 1 "$run_id"
-  expect_error 'the answer cannot be read'
-  expect_error 'processes cannot be looked at'
-  expect_no_error 'none is left'
-  expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
-  rm "$DTOOL_LAB_FOLDER/host1/root/broken/$program"
-done
+# With four open files, /proc can be listed, and no process in it can be looked at.
+echo 'ulimit -n 4' >"$profile"
+expect_exit 1 dtool kill --yes --grace 1 "$run_id"
+expect_error 'processes cannot be looked at'
+expect_no_error 'none is left'
+expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
+rm "$profile"
+# And with a /proc that shows no process, none can be found in it.
+on 1 mount -t tmpfs tmpfs /proc
+expect_exit 1 dtool kill --yes --grace 1 "$run_id"
+expect_error 'processes cannot be looked at'
+expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
+on 1 umount /proc
 expect_process_with "$run_id"
 
 # 128 kB is the least that an argument list may have, and all but some kB of it is taken.

@@ -4,7 +4,6 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program setpriv
-needs_program perl
 lab 2 --private_tmp
 
 run_folder() { echo "/root/.dtool/runs/$run_id"; }
@@ -38,17 +37,15 @@ on 2 test ! -e /root/owned || fail 'the name of a process of another user was ru
 # ---- a thief of the coordinator's port: what is to listen there comes late, and finds it taken
 cat >"$DTOOL_LAB_FOLDER/host1/root/wrapper" <<'END'
 #!/bin/bash
-# In place of perl: what is to listen at a port waits until the thief has tried to take it.
-for word; do
-  if [[ $word == ./take_reports* && ! -e /tmp/port ]]; then
-    for each; do [[ ! $each =~ ^[0-9]{5}$ ]] || echo "$each" > /tmp/port.new; done
-    chmod 644 /tmp/port.new && mv /tmp/port.new /tmp/port
-    until [ -e /tmp/stolen ]; do sleep 0.05; done
-  fi
-done
-exec /root/perl "$@"
+# In place of screen: the session, which is to listen at a port, waits until the thief has tried to take it.
+if [[ -e supervise && ! -e /tmp/port ]]; then
+  sed -n 's/^coordinator .* //p' supervise > /tmp/port.new
+  chmod 644 /tmp/port.new && mv /tmp/port.new /tmp/port
+  until [ -e /tmp/stolen ]; do sleep 0.05; done
+fi
+exec /root/screen "$@"
 END
-on 1 bash -c 'chmod 755 ~/wrapper && cp "$(readlink -f /usr/bin/perl)" ~/perl && mount --bind ~/wrapper "$(readlink -f /usr/bin/perl)"'
+on 1 bash -c 'chmod 755 ~/wrapper && cp -p "$(readlink -f /usr/bin/screen)" ~/screen && mount --bind ~/wrapper "$(readlink -f /usr/bin/screen)"'
 cat >"${tmp[1]}/thief.py" <<'END'
 import os, socket, threading, time
 while not os.path.exists("/tmp/port"):
@@ -67,10 +64,9 @@ def serve(peer, number):
     try:
         while said := peer.recv(65536):
             heard.write(said)
-            mac = said[:64].decode(errors="replace")
-            answers = [f"{owned} run 0 1", f"0 run {owned}", f"1 end {owned}", f"{mac} taken {'0' * 32} {owned} run 0 1",
-                       f"{mac} again {'0' * 32} 0 run", f"{mac} {'0' * 32} 1 end {owned}", "x" * 100000, "\0\x1b]0;x\a" * 100]
-            peer.sendall((answers[number % len(answers)] + "\n").encode())
+            answers = [f"{owned} run 0 1".encode() * 9, said, said[:48], said * 9, os.urandom(48), b"\0" * 4096, b"x" * 100000,
+                       b"\0\x1b]0;x\a" * 100]
+            peer.sendall(answers[number % len(answers)])
             if number % len(answers) == 7:
                 open("/tmp/all_said", "w")
     except OSError:
@@ -90,7 +86,6 @@ END
 expect_exit 0 dtool run --json --runs_on h1,h2 -- bash program.sh
 run_id=$(json 'd["run_id"]')
 token=$(on 2 cat "$(run_folder)/machine1/token")
-[[ -e ${tmp[1]}/port ]] || { json 'd["coordinator"]' | sed 's/.*://' >"$work/port" && mv "$work/port" "${tmp[1]}/port"; }
 eventually 30 on 1 test -e /tmp/stolen
 if on 1 test -e /tmp/bound; then
   all_is_said() { on 1 test -e /tmp/all_said || on 2 test -e /root/owned; }
@@ -108,14 +103,12 @@ eventually 30 has_ended
 expect_exit 0 dtool status "$run_id"
 on 2 test ! -e /root/owned || fail 'what the thief of a port said was run as a command'
 expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
-on 1 umount "$(readlink -f /usr/bin/perl)"
 
 # ---- strangers at the coordinator's port, from both hosts: noise, a lot of it, nothing, hundreds of connections that are held
 cat >"$work/strangers.py" <<'END'
 import os, select, socket, sys, time
 address, port = sys.argv[1].rsplit(":", 1)
-zeros = "0" * 32
-words = [os.urandom(200) + b"\n", os.urandom(524288), b"", b"1 0 failed 1 lies\n", b"\n", f"{zeros}{zeros} 1 {zeros} {zeros} 0 failed 1 lies\n".encode(),
+words = [os.urandom(200) + b"\n", os.urandom(524288), b"", b"dtool 1\n", b"\n", b"dtool 1\n" + b"\1" + b"\0" * 55, b"dtool 1\n" + os.urandom(5000),
          b"GET / HTTP/1.0\r\n\r\n", b"a[$(touch${IFS}/root/owned)] 1 0 running 0 \n"]
 answered, held, count = 0, [], 0
 open("/tmp/begun", "w")
@@ -167,30 +160,36 @@ expect_no_stranger_was_answered() {
 }
 
 strangers_on='1 2'
-for tool in perl python3 plain_perl; do
-  flood=2
-  case $tool in
-    perl) flood=8 ;; # the kernel may keep those that say nothing from a server for some seconds
-    python3) fault hide h1 perl ;;
-    plain_perl)
-      fault unhide h1 perl
-      fault hide h1 python3
-      strangers_on=2
-      on 1 mount --bind /dev/null "$(perl -MDigest::SHA -e 'print $INC{"Digest/SHA.pm"}')"
-      ;;
-  esac
-  for host in 1 2; do on "$host" rm -f /root/do; done
-  expect_exit 0 dtool run --json --runs_on h1,h2 --extra_tag "$tool" -- bash program.sh
-  run_id=$(json 'd["run_id"]')
-  where=$(json 'd["coordinator"]')
-  eventually 20 is_supervised
-  begin_strangers "$where" $flood
-  # A report gets through, and so does the decision on it: the failure of machine 1 ends machine 0's part.
-  do_on 2 'echo sick; exit 7'
-  eventually 30 has_ended
-  expect_exit 1 dtool status "$run_id"
-  expect_output '^cause: rank 1 on machine 1 \(h2\) ended with exit code 7: sick$'
-  expect_no_stranger_was_answered
-  expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
-done
+for host in 1 2; do on "$host" rm -f /root/do; done
+expect_exit 0 dtool run --json --runs_on h1,h2 --extra_tag flooded -- bash program.sh
+run_id=$(json 'd["run_id"]')
+where=$(json 'd["coordinator"]')
+eventually 20 is_supervised
+begin_strangers "$where" 8 # the kernel may keep those that say nothing from a server for some seconds
+# A report gets through, and so does the decision on it: the failure of machine 1 ends machine 0's part.
+do_on 2 'echo sick; exit 7'
+eventually 30 has_ended
+expect_exit 1 dtool status "$run_id"
+expect_output '^cause: rank 1 on machine 1 \(h2\) ended with exit code 7: sick$'
+expect_no_stranger_was_answered
+expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+
+# A run whose port is flooded before it listens there is supervised all the same.
+for host in 1 2; do on "$host" rm -f /root/do; done
+on 1 rm -f /tmp/port /tmp/stolen
+timeout 100 "$DTOOL" run --json --runs_on h1,h2 --extra_tag early -- bash program.sh >"$out" 2>"$err" </dev/null &
+waiting=$!
+eventually 30 on 1 test -e /tmp/port
+begin_strangers "${where%:*}:$(on 1 cat /tmp/port)" 2
+touch "${tmp[1]}/stolen"
+expect_ended 0 "$waiting" 'dtool run'
+run_id=$(json 'd["run_id"]')
+eventually 20 is_supervised
+do_on 2 'echo sick; exit 7'
+eventually 30 has_ended
+expect_exit 1 dtool status "$run_id"
+expect_output '^cause: rank 1 on machine 1 \(h2\) ended with exit code 7: sick$'
+expect_no_stranger_was_answered
+expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+on 1 umount "$(readlink -f /usr/bin/screen)"
 on 2 test ! -e /root/owned || fail 'what a stranger said was run as a command'

@@ -7,7 +7,7 @@
 #include "cli/hosts/check_facts.h"
 #include "cli/run/check.h"
 #include "cli/run/listener_trial.h"
-#include "cli/watch/status_script.h"
+#include "cli/watch/status_answer.h"
 #include "ssh/script.h"
 #include "sync/push_steps.h"
 #include "sync/rsync.h"
@@ -115,27 +115,27 @@ TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {
   cli::AskedMachine asked;
   asked.run_id = "run_1";
   asked.machine.host = "h1";
-  fuzz::Mutator mutator(
-      {answers({{"part", "0"},
-                {"folder", "yes"},
-                {"pid", "12"},
-                {"up_s", "100"},
-                {"attempt", "1"},
-                {"supervision", "ok"},
-                {"last_line", "x"},
-                {"processes", "3"},
-                {"cpu_percent", "120"},
-                {"gpu", "0, 1, 2, 3"},
-                {"memory_bytes", "9"},
-                {"looked", "yes"}}),
-       answers({{"part", "0"},
-                {"folder", "yes"},
-                {"exit_code", "3"},
-                {"ended_s_ago", "5"},
-                {"cause", "rank 0"},
-                {"metrics", R"({"event": "step", "epoch": 1, "step": 2, "loss": 0.5})"},
-                {"looked", "yes"}})},
-      kTokens);
+  host::StatusReply running;
+  running.host = "- h1 5f0c91aa-1111-4222-8333-444455556666 4026531836";
+  host::StatusAnswer& one = running.machines.emplace_back();
+  one.pid = 12;
+  one.up_s = 100;
+  one.attempt = 1;
+  one.supervision = "ok";
+  one.last_line = "x";
+  one.processes = 3;
+  one.cpu_percent = 120;
+  one.memory_bytes = 9;
+  one.gpus = {"0, 1, 2, 3"};
+  host::StatusReply failed;
+  host::StatusAnswer& other = failed.machines.emplace_back();
+  other.pid = 12;
+  other.exit_code = 3;
+  other.ended_s_ago = 5;
+  other.cause = "rank 0";
+  other.lines = {"a", "b"};
+  other.metrics = R"({"event": "step", "epoch": 1, "step": 2, "loss": 0.5})";
+  fuzz::Mutator mutator({host::to_frame(running), host::to_frame(failed)}, kTokens);
   int known = 0;
   for (int i = 0; i < fuzz::rounds(4000); ++i) {
     const std::string text = mutator.next();

@@ -1,18 +1,15 @@
-// What listens on hosts (the reports of a run's machines, the relay of a push, the trial of a
-// listener), as it is there with Perl and with Python, and what strangers and machines that have
-// gone wrong say to it: who is not of the run is told nothing, and nobody keeps it from the others.
+// What listens on hosts (the relay of a push, the trial of a listener), as it is there with Perl
+// and with Python, and what strangers and machines that have gone wrong say to it: who is not of
+// the run is told nothing, and nobody keeps it from the others.
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <regex>
-#include <set>
 
 #include "cli/scripts.h"
 #include "ssh/scripts.h"
 #include "sync/scripts.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/program.h"
-#include "tests/fuzz/proof.h"
 #include "tests/fuzz/stranger.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -22,11 +19,8 @@ namespace {
 using namespace std::string_literals;
 using std::chrono::seconds;
 
-using fuzz::kToken;
-using fuzz::mac;
+const std::string kToken = "0123456789abcdef0123456789abcdef";
 const std::string kZeros(32, '0');
-/// Stands in texts for the challenge that a machine was told last.
-const std::string kChallenge(32, 'c');
 
 const std::vector<std::string> kTokens = {" ",
                                           "  ",
@@ -56,14 +50,7 @@ const std::vector<std::string> kTokens = {" ",
                                           "${\\ system 'touch canary'}",
                                           "__import__('os').system('touch canary')",
                                           kZeros,
-                                          kChallenge,
                                           std::string(4096, 'x')};
-
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
-    text.replace(at, what.size(), by);
-  return text;
-}
 
 std::uint16_t free_port() {
   const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -75,15 +62,6 @@ std::uint16_t free_port() {
   getsockname(made, reinterpret_cast<sockaddr*>(&address), &size);
   close(made);
   return ntohs(address.sin_port);
-}
-
-bool listens_within(std::uint16_t port, seconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (std::chrono::steady_clock::now() < deadline) {
-    if (fuzz::Stranger(port).is_there()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
 }
 
 /// The parameter is what runs it: perl or python3.
@@ -130,81 +108,6 @@ class ListenersFuzz : public testing::TestWithParam<std::string> {
   tests::TemporaryFolder folder_;
   std::mt19937 random_{fuzz::seed()};
 };
-
-TEST_P(ListenersFuzz, OnlyProvenReportsAreTakenAndAnswered) {
-  constexpr int kMachines = 5;
-  folder_.write("token", kToken + "\n");
-  folder_.write("exit_code", "0\n");  // else it would end the run's processes at its end
-  const std::string file =
-      program(cli::scripts::kTake_reports_perl, cli::scripts::kTake_reports_python);
-  const std::uint16_t port = free_port();
-  fuzz::Program server({GetParam(), file, std::to_string(port), std::to_string(kMachines)},
-                       folder_.path());
-  ASSERT_TRUE(listens_within(port, seconds(30))) << folder_.read("errors");
-
-  std::vector<std::string> challenges(kMachines, kZeros);
-  std::set<std::string> taken;  // `report PLACE TEXT`
-  const std::regex shape("([0-9a-f]{64}) ((taken|again) ([0-9a-f]{32}) ([ -~]+))\n");
-  const std::regex right("([1-4]) ([0-9a-f]{32}) ([0-9a-f]{32}) ([ -~]+)");
-  // Whether `heard` is the answer to `text`, which was proven.
-  const auto expect_answer = [&](const std::string& text, const std::string& heard) {
-    std::smatch words;
-    std::smatch answer;
-    ASSERT_TRUE(std::regex_match(text, words, right)) << text;
-    ASSERT_TRUE(std::regex_match(heard, answer, shape)) << heard;
-    const std::string bound = "decision " + words.str(1) + " " + words.str(3) + " " + answer.str(2);
-    EXPECT_EQ(answer.str(1), mac(bound)) << text;
-    std::string& challenge = challenges[std::stoul(words.str(1))];
-    EXPECT_EQ(answer.str(3) == "taken", challenge != kZeros && words.str(2) == challenge) << text;
-    challenge = answer.str(4);
-    if (answer.str(3) == "taken") taken.insert("report " + words.str(1) + " " + words.str(4));
-  };
-  const auto proven = [](const std::string& text) { return mac("report " + text) + " " + text; };
-
-  const std::string report = "2 " + kChallenge + " " + kZeros + " 0 running 0 ";
-  fuzz::Mutator texts({report, "2 " + kChallenge + " " + kZeros + " 1 failed 137 rank 3 was killed",
-                       "4 " + kZeros + " " + kZeros + " 0 gone 1 "},
-                      kTokens);
-  fuzz::Mutator lines(
-      {proven("1 " + kZeros + " " + kZeros + " 0 failed 1 lies") + "\n",
-       std::string(64, '0') + " " + report + "\n", "GET / HTTP/1.0\r\n\r\n", "0 failed 1 lies\n"},
-      kTokens);
-  int answered = 0;
-  const auto hear_reports = [&] {
-    for (const std::string& line : server.hear()) EXPECT_TRUE(taken.contains(line)) << line;
-  };
-  for (int i = 0; i < fuzz::rounds(300); ++i) {
-    const bool knows_token = i % 2 == 0;
-    const std::string text =
-        replaced(knows_token ? texts.next() : lines.next(), kChallenge, challenges[2]);
-    const std::string said = knows_token ? proven(text) + "\n" : text;
-    const std::string heard = say(port, said);
-    if (!heard.empty()) {
-      ++answered;
-      // What follows the line may have come when it was answered.
-      const std::string line = said.substr(0, said.find('\n'));
-      const std::string what = line.substr(line.find(' ') + 1);
-      EXPECT_EQ(line, proven(what));
-      expect_answer(what, heard);
-    }
-    if (i % 50 != 0) continue;
-    // Another machine is heard, and told what was decided.
-    const std::string decision = std::to_string(i % 10'000) + " run 0 1 2";
-    server.say(decision + "\n");
-    std::string told;
-    for (int tries = 0; tries < 100 && !told.ends_with(" " + decision + "\n"); ++tries) {
-      const std::string honest = "1 " + challenges[1] + " " + kZeros + " 0 running 0 ";
-      told = say(port, proven(honest) + "\n");
-      expect_answer(honest, told);
-    }
-    EXPECT_TRUE(told.ends_with(" " + decision + "\n")) << told;
-    hear_reports();
-  }
-  EXPECT_GT(answered, 20);
-  EXPECT_GT(taken.size(), 3U);
-  hear_reports();
-  expect_clean(server, 0);
-}
 
 TEST_P(ListenersFuzz, TheRelayHandsItsPackageToNobodyElse) {
   std::string package;

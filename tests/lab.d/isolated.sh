@@ -110,6 +110,7 @@ mounts_of() {
   # By a name of their own: mount --all passes over what it takes for mounted already.
   echo "lab-screens /run/screen tmpfs mode=1777 0 0"
   echo "lab-shm /dev/shm tmpfs mode=1777 0 0"
+  echo "lab-var-tmp /var/tmp tmpfs mode=1777 0 0"
   [[ $private_tmp == no ]] || echo "$here/tmp /tmp none bind 0 0"
   [[ ! -e $folder/shadow ]] || echo "$folder/shadow /etc/shadow none bind 0 0"
   # Logins of the lab are not this machine's.

@@ -31,18 +31,18 @@ grep -q "^/stalls_once/train-images bytes=$((size / 2))-$" requests || fail "aft
 grep -q "^$server/stalls_once/train-images: .*too slow" stalls_once.log || fail "the stall is not told"
 [ "$(grep -c '^/no_ranges/train-images whole' requests)" = 2 ] || fail "without ranges it did not begin again: $(cat requests)"
 
-# Killed in the middle of a download, its curl goes too, and the next run goes on.
+# Killed in the middle of a download: the next run goes on.
 image_experiment e.toml killed "\"$server/stalls\"" data.stall_seconds=60
 "$trainer" e.toml --output_dir out > killed.log 2>&1 &
 victim=$!
 started+=("$victim")
 bytes_here() { stat -c %s killed/train-images.part 2> /dev/null || echo 0; }
-has_half() { [ "$(bytes_here)" -ge $((size / 2 - 100000)) ]; }  # curl keeps some to itself
+has_half() { [ "$(bytes_here)" -ge $((size / 2 - 100000)) ]; }
 await 60 'half of the file' has_half
 kill -KILL $victim
 await_exit $victim
 is_free() { flock --nonblock killed/.dtool-lock true; }
-await 30 'the end of worker and curl' is_free
+await 30 'the end of the worker' is_free
 sed -i 's,/stalls",/good",' e.toml
 kept=$(bytes_here)
 "$trainer" e.toml --output_dir out > resumed.log 2>&1 || fail "after a kill: exit code $?"

@@ -58,11 +58,9 @@ code=0
 grep -q '^dtool-trainer: .*data/t10k-labels is another file than was meant: its sha256 is ' mine.log || fail "the file is not named"
 [ "$(cat data/t10k-labels)" = mine ] || fail "the user's file was replaced"
 
-# No curl.
-mkdir bin
-image_experiment e.toml new "\"$server/good\""
-code=0
-PATH=$work/bin "$trainer" e.toml --output_dir out > no_curl.log 2>&1 || code=$?
-[ $code = 2 ] || fail "no curl: exit code $code"
-grep -q '^dtool-trainer: .*cannot download train-images: no curl program on this machine' no_curl.log || fail "no curl: not said"
-grep -q '^hint: install curl' no_curl.log || fail "no curl: no hint"
+# By the proxy that the environment names, which knows the address.
+: > requests
+image_experiment e.toml proxied '"http://no.such.host.invalid/good"'
+http_proxy=$server "$trainer" e.toml --output_dir out > proxied.log 2>&1 || fail "by a proxy: exit code $?"
+same_as_served proxied
+grep -q '^http://no.such.host.invalid/good/train-images ' requests || fail "the proxy was not asked: $(cat requests)"

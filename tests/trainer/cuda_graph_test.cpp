@@ -1,6 +1,6 @@
 // Everything but the GPU's own recording: a recorder that does the recorded work again stands in
 // for it, which reads the same tensors as a graph would.
-#include "trainer/training/cuda_graph.h"
+#include "trainer/supervised/cuda_graph.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -95,10 +95,10 @@ TEST(GraphedStep, SaysWhatToDoWhereAStepCannotBeRecorded) {
 TEST(CudaGraph, IsForGpusAndForCodeThatIsKnown) {
   const at::Device cpu = at::kCPU;
   const at::Device gpu(at::kCUDA, 0);
-  EXPECT_FALSE(plays_back(CudaGraph::automatic, WorkloadKind::classifier, cpu));
-  EXPECT_TRUE(plays_back(CudaGraph::automatic, WorkloadKind::classifier, gpu));
-  EXPECT_FALSE(plays_back(CudaGraph::automatic, WorkloadKind::torchscript, gpu));
-  EXPECT_TRUE(plays_back(CudaGraph::on, WorkloadKind::torchscript, gpu));
-  EXPECT_FALSE(plays_back(CudaGraph::off, WorkloadKind::classifier, gpu));
-  EXPECT_THROW(plays_back(CudaGraph::on, WorkloadKind::classifier, cpu), UsageError);
+  EXPECT_FALSE(plays_back(CudaGraph::automatic, ModelKind::classifier, cpu));
+  EXPECT_TRUE(plays_back(CudaGraph::automatic, ModelKind::classifier, gpu));
+  EXPECT_FALSE(plays_back(CudaGraph::automatic, ModelKind::torchscript, gpu));
+  EXPECT_TRUE(plays_back(CudaGraph::on, ModelKind::torchscript, gpu));
+  EXPECT_FALSE(plays_back(CudaGraph::off, ModelKind::classifier, gpu));
+  EXPECT_THROW(plays_back(CudaGraph::on, ModelKind::classifier, cpu), UsageError);
 }

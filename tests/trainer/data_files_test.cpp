@@ -14,6 +14,7 @@
 #include "tests/trainer/own_folder.h"
 #include "trainer/data/curl.h"
 #include "trainer/data/expand_path.h"
+#include "trainer/data/folder_lock.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
@@ -181,24 +182,48 @@ TEST_F(DataFiles, AFolderThatCannotBeWrittenIsNamed) {
       "cannot write into '" + (folder_ / "nowhere").string() + "': No such file or directory");
 }
 
-TEST(Curl, ItsOutputIsReadAnswerByAnswer) {
-  const auto redirected = parse_curl_output(
-      "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 5\r\n\r\n"
-      "HTTP/2 206 \r\ncontent-length: 123\r\n\r\n");
-  EXPECT_EQ(redirected.http_status, 206);
-  EXPECT_EQ(redirected.length, 123);
-  EXPECT_EQ(redirected.error, "");
-  const auto failed = parse_curl_output(
-      "HTTP/1.1 200 Connection established\r\n\r\ncurl: (56) Recv failure: Connection reset by "
-      "peer\n");
-  EXPECT_EQ(failed.error, "Recv failure: Connection reset by peer");
-  EXPECT_FALSE(failed.length);
-  EXPECT_EQ(parse_curl_output("").http_status, 0);
+TEST_F(DataFiles, ATransferGoesOnWhereTheFileEndsAndTellsHowFarItIs) {
+  write("served", "abcdef");
+  write("here", "abc");
+  const std::string address = "file://" + (folder_ / "served").string();
+  std::int64_t most = 0;
+  std::optional<std::int64_t> whole;
+  const auto observe = [&](std::int64_t here, std::optional<std::int64_t> total) {
+    most = std::max(most, here);
+    if (total) whole = total;
+    return true;
+  };
+  const auto sent = run_curl({address, folder_ / "here", std::chrono::seconds(5)}, observe);
+  EXPECT_EQ(sent.code, 0);
+  EXPECT_EQ(sent.error, "");
+  EXPECT_EQ(read(folder_ / "here"), "abcdef");
+  EXPECT_EQ(most, 6);
+  EXPECT_EQ(whole, 6);
 }
 
-TEST(Curl, IsLookedForInPath) {
-  EXPECT_FALSE(find_curl("/nowhere:/proc"));
-  EXPECT_TRUE(find_curl(process_environment("PATH")));
+TEST_F(DataFiles, ATransferThatFailsMakesNoFileAndSaysWhy) {
+  const auto observe = [](std::int64_t, std::optional<std::int64_t>) { return true; };
+  const auto missing = run_curl(
+      {"file://" + (folder_ / "nowhere").string(), folder_ / "here", std::chrono::seconds(5)},
+      observe);
+  EXPECT_EQ(missing.code, 37);
+  EXPECT_NE(missing.error.find("nowhere"), std::string::npos) << missing.error;
+  EXPECT_FALSE(fs::exists(folder_ / "here"));
+  write("served", "abc");
+  const auto unwritable = run_curl({"file://" + (folder_ / "served").string(),
+                                    folder_ / "no folder" / "here", std::chrono::seconds(5)},
+                                   observe);
+  EXPECT_EQ(judge_attempt(unwritable.code, 0), Verdict::cannot_write);
+  EXPECT_EQ(unwritable.error, "No such file or directory");
+}
+
+TEST_F(DataFiles, ATransferEndsWhenItsObserverHasEnoughOrFails) {
+  write("served", "abc");
+  const std::string address = "file://" + (folder_ / "served").string();
+  const CurlRequest request{address, folder_ / "here", std::chrono::seconds(5)};
+  EXPECT_EQ(run_curl(request, [](auto, auto) { return false; }).code, -1);
+  const auto failing = [](auto, auto) -> bool { throw UsageError("full"); };
+  EXPECT_EQ(mistake([&] { run_curl(request, failing); }), "full");
 }
 
 TEST(Download, WhatAnAttemptMeansDependsOnCurlAndServer) {
@@ -227,8 +252,7 @@ TEST(Download, AnAddressIsTheMirrorsAndTheNameQuoted) {
 
 TEST_F(DataFiles, ADownloadThatEndedJustBeforeItsFileWasNamedIsNotFetchedAgain) {
   write("a.part", "abc");
-  const FolderLock lock(folder_, [](auto) {});
-  download({"a", kSumOfAbc}, {{"http://127.0.0.1:1"}}, folder_, lock, progress_);
+  download({"a", kSumOfAbc}, {{"http://127.0.0.1:1"}}, folder_, progress_);
   EXPECT_EQ(read(folder_ / "a"), "abc");
   EXPECT_FALSE(fs::exists(folder_ / "a.part"));
 }

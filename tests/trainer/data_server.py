@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An HTTP server that fails in the way its address says: data_server.py FOLDER PORT_FILE LOG.
 
-The first part of a path is the behaviour, the last a file of FOLDER. LOG gets a line for each request, with its range.
+The first part of a path is the behaviour, the last a file of FOLDER; a client that takes it for a proxy asks with the whole address. LOG gets a line for each request, with its range.
 It ends by itself after four minutes, should the test that started it be gone.
 """
 import http.server
@@ -19,8 +19,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
+    def behaviour(self):
+        return self.path.split("/")[3 if self.path.startswith("http://") else 1]
+
     def do_GET(self):
-        behaviour, name = self.path.split("/")[1], self.path.split("/")[-1]
+        behaviour, name = self.behaviour(), self.path.split("/")[-1]
         with LOCK:
             ASKED[self.path] = number = ASKED.get(self.path, 0) + 1
             with open(LOG, "a") as log:
@@ -65,7 +68,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         sent = body if sent is None else sent
-        behaviour = self.path.split("/")[1]
+        behaviour = self.behaviour()
         if behaviour == "held":  # until the test says go
             end = time.monotonic() + 60
             while not os.path.exists("go") and time.monotonic() < end:

@@ -10,6 +10,7 @@
 #include "tests/trainer/experiment_text.h"
 #include "trainer/settings/settings_table.h"
 #include "trainer/settings/usage_error.h"
+#include "trainer/supervised/supervised_settings.h"
 
 using namespace dtool::trainer;
 
@@ -24,6 +25,10 @@ Experiment parse(const std::string& text) {
   return experiment_of(text, "experiment_test.toml");
 }
 
+const SupervisedSettings& supervised_of(const Experiment& experiment) {
+  return dynamic_cast<const SupervisedSettings&>(*experiment.own);
+}
+
 const std::filesystem::path kSource = DTOOL_SOURCE_DIR;
 
 }  // namespace
@@ -31,12 +36,13 @@ const std::filesystem::path kSource = DTOOL_SOURCE_DIR;
 TEST(Experiment, TheShippedOnesTrainTheSmallNetwork) {
   for (const char* name : {"digits.toml", "mnist.toml"}) {
     const auto experiment = read_experiment(kSource / "trainer/experiments" / name);
-    EXPECT_EQ(experiment.workload, WorkloadKind::classifier);
-    ASSERT_EQ(experiment.model.layers.size(), 2U);
-    EXPECT_EQ(experiment.model.layers[0].words, "linear 50");
-    ASSERT_EQ(experiment.train.stages.size(), 1U);
-    EXPECT_EQ(experiment.train.stages[0].epochs, 5);
-    EXPECT_EQ(experiment.train.stages[0].batch_size, 64);
+    EXPECT_EQ(experiment.workload, "classifier");
+    const SupervisedSettings& settings = supervised_of(experiment);
+    ASSERT_EQ(settings.model.layers.size(), 2U);
+    EXPECT_EQ(settings.model.layers[0].words, "linear 50");
+    ASSERT_EQ(settings.train.stages.size(), 1U);
+    EXPECT_EQ(settings.train.stages[0].epochs, 5);
+    EXPECT_EQ(settings.train.stages[0].batch_size, 64);
     EXPECT_DOUBLE_EQ(experiment.optimizer.learning_rate, 1e-3);
   }
 }
@@ -115,7 +121,7 @@ TEST(Experiment, StagesHaveTheirOwnLengthAndTakeTheRestFromTrain) {
       "workload = 'classifier'\ndata.source = 'digits'\ntrain.batch_size = 32\n"
       "train.accumulate = 2\n[[stage]]\nepochs = 2\n[[stage]]\nsteps = 50\nbatch_size = 8\n"
       "repeats = 4\nlearning_rate = 0.5\n");
-  const auto& stages = experiment.train.stages;
+  const auto& stages = supervised_of(experiment).train.stages;
   ASSERT_EQ(stages.size(), 2U);
   EXPECT_EQ(stages[0].epochs, 2);
   EXPECT_EQ(stages[0].batch_size, 32);

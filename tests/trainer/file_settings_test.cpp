@@ -10,13 +10,15 @@
 
 #include "tests/trainer/experiment_text.h"
 #include "trainer/settings/usage_error.h"
+#include "trainer/supervised/supervised_settings.h"
 
 using namespace dtool::trainer;
 
 namespace {
 
-Experiment parse(const std::string& text) {
-  return experiment_of(text, "file_settings.toml");
+DataSettings parse(const std::string& text) {
+  const auto experiment = experiment_of(text, "file_settings.toml");
+  return dynamic_cast<const SupervisedSettings&>(*experiment.own).data;
 }
 
 /// The page's examples in its order.
@@ -48,20 +50,20 @@ TEST(FileSettings, TheDocumentationsExamplesSayWhatTheirTextSays) {
   const auto texts = examples("data.md");
   ASSERT_EQ(texts.size(), 3U);
 
-  const auto copied = parse(texts[0]).data;
+  const auto copied = parse(texts[0]);
   EXPECT_EQ(copied.source, DataSource::mnist);
   EXPECT_EQ(copied.files.place.path, "/shared/data/mnist");
   EXPECT_EQ(copied.files.place.copy_to, "$TMPDIR/mnist");
   EXPECT_EQ(copied.files.place.mirrors.urls.size(), 2U);
   EXPECT_EQ(copied.files.files.size(), 4U);
 
-  const auto images = parse(texts[1]).data;
+  const auto images = parse(texts[1]);
   EXPECT_EQ(images.source, DataSource::idx);
   EXPECT_EQ(images.files.files[2].wanted.name, "t10k-images-idx3-ubyte.gz");
   EXPECT_EQ(images.files.files[2].wanted.sha256.substr(0, 8), "346e55b9");
   EXPECT_EQ(images.files.files[2].compared, Compared::always);
 
-  const auto table = parse(texts[2]).data.files;
+  const auto table = parse(texts[2]).files;
   EXPECT_EQ(table.csv.targets, std::vector<std::string>{"price"});
   EXPECT_EQ(table.csv.standardise, Standardise::yes);
   EXPECT_EQ(table.csv.test_share, 0.2);
@@ -72,14 +74,14 @@ TEST(FileSettings, TheDocumentationsExamplesSayWhatTheirTextSays) {
 
 TEST(FileSettings, WhatATablesTargetsAreDependsOnTheModel) {
   const std::string table = "[data]\nsource = 'csv'\ntrain_file = 'a.csv'\n";
-  EXPECT_EQ(parse("workload = 'classifier'\n" + table).data.files.targets, TargetKind::classes);
-  EXPECT_EQ(parse("workload = 'regression'\n" + table).data.files.targets, TargetKind::values);
-  EXPECT_EQ(parse("workload = 'autoencoder'\n" + table).data.files.targets, TargetKind::none);
+  EXPECT_EQ(parse("workload = 'classifier'\n" + table).files.targets, TargetKind::classes);
+  EXPECT_EQ(parse("workload = 'regression'\n" + table).files.targets, TargetKind::values);
+  EXPECT_EQ(parse("workload = 'autoencoder'\n" + table).files.targets, TargetKind::none);
 }
 
 TEST(FileSettings, WithoutDownloadNobodyIsAsked) {
   EXPECT_TRUE(parse("workload = 'classifier'\n[data]\nsource = 'mnist'\ndownload = false\n")
-                  .data.files.place.mirrors.urls.empty());
+                  .files.place.mirrors.urls.empty());
 }
 
 TEST(FileSettings, MnistsFolderIsTheVariablesElseOneOfTheUsers) {
@@ -87,9 +89,9 @@ TEST(FileSettings, MnistsFolderIsTheVariablesElseOneOfTheUsers) {
   const char* before = std::getenv("DTOOL_MNIST_DIR");
   const std::string kept = before == nullptr ? "" : before;
   setenv("DTOOL_MNIST_DIR", "/some/where", 1);
-  EXPECT_EQ(parse(text).data.files.place.path, "/some/where");
+  EXPECT_EQ(parse(text).files.place.path, "/some/where");
   unsetenv("DTOOL_MNIST_DIR");
-  EXPECT_EQ(parse(text).data.files.place.path, "~/.dtool/data/mnist");
+  EXPECT_EQ(parse(text).files.place.path, "~/.dtool/data/mnist");
   if (before != nullptr) setenv("DTOOL_MNIST_DIR", kept.c_str(), 1);
 }
 
@@ -125,4 +127,22 @@ TEST(FileSettings, AMirrorIsAnAddressAndNeedsChecksums) {
   EXPECT_EQ(mistake(table + "mirrors = ['https://example.org/data']\nsha256 = ['" +
                     std::string(64, 'a') + "']\n"),
             "no mistake");
+}
+
+TEST(FileSettings, TheSeparatorIsOneCharacterAndTheHeaderThereOrNot) {
+  const std::string table = "[data]\nsource = 'csv'\ntrain_file = 'a'\n";
+  const auto format_of = [&](const std::string& lines) {
+    return parse("workload = 'classifier'\n" + table + lines).files.csv.format;
+  };
+  EXPECT_EQ(format_of("").separator, ',');
+  EXPECT_EQ(format_of("").header, Header::present);
+  EXPECT_EQ(format_of("separator = \"\\t\"\n").separator, '\t');
+  EXPECT_EQ(format_of("header = false\n").header, Header::absent);
+  const std::string refused =
+      "data.separator is one character that is neither a quote nor the end of a line, not ";
+  EXPECT_EQ(mistake(table + "separator = 'comma'\n"), ":5: " + refused + "'comma'");
+  EXPECT_EQ(mistake(table + "separator = '\"'\n"), ":5: " + refused + "'\"'");
+  EXPECT_EQ(mistake(table + "separator = ''\n"), ":5: " + refused + "''");
+  EXPECT_EQ(mistake(table + "separator = '€'\n"), ":5: " + refused + "'€'");
+  EXPECT_NE(mistake(table + "header = 'auto'\n").find(":5: data.header"), std::string::npos);
 }

@@ -10,7 +10,7 @@ awk 'BEGIN { srand(1); print "a;\"b b\";y;class"
   for (i = 0; i < 2000; i++) { a = rand(); b = rand(); printf "%.6f;%.3f;%.6f;%d\r\n", a, 1e6 + 1000 * b, 2 * a - 3 * b + 1, (a > b) } }' > points.csv
 gzip -k points.csv
 regression() {
-  printf '%s\n' 'workload = "regression"' 'data.source = "csv"' 'data.targets = ["y"]' 'data.inputs = ["a", "b b"]' \
+  printf '%s\n' 'workload = "regression"' 'data.source = "csv"' 'data.separator = ";"' 'data.targets = ["y"]' 'data.inputs = ["a", "b b"]' \
     'data.standardise = true' 'optimizer.learning_rate = 0.05' 'train.epochs = 20' 'checkpoint.every_epochs = 0' "$@" > e.toml
 }
 
@@ -26,7 +26,7 @@ HERE=$work "$trainer" e.toml --nproc_per_node 2 --output_dir packed > packed.log
 cmp points.csv.gz 'own disk/points.csv.gz' || fail "the copy is not one"
 [ "$(grep -c '^points.csv.gz: .* from ' packed.log)" = 1 ] || fail "not one copy was made"
 
-printf '%s\n' 'workload = "classifier"' 'data.source = "csv"' 'data.train_file = "points.csv"' 'data.inputs = ["a", "b b"]' \
+printf '%s\n' 'workload = "classifier"' 'data.source = "csv"' 'data.separator = ";"' 'data.train_file = "points.csv"' 'data.inputs = ["a", "b b"]' \
   'data.standardise = true' 'data.test_share = 0.2' 'optimizer.learning_rate = 0.01' 'train.epochs = 10' > e.toml
 "$trainer" e.toml --output_dir class > class.log 2>&1 || fail "classifier: exit code $?"
 last=$(tail -n 1 class.log)

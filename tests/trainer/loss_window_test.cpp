@@ -1,5 +1,5 @@
 // Sums over ranks, and who was the first to lose the loss.
-#include "trainer/training/loss_window.h"
+#include "trainer/supervised/loss_window.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The tables of an objectnav experiment: defaults, what a short run makes of them, and mistakes.
-#include "trainer/settings/objectnav_settings.h"
+#include "trainer/objectnav/objectnav_settings.h"
 
 #include <gtest/gtest.h>
 
@@ -43,8 +43,7 @@ std::vector<std::string> values_of(const Experiment& experiment) {
 
 TEST(ObjectNavSettings, DefaultsAreThoseOfTheTutorial) {
   const Experiment experiment = parse("");
-  ASSERT_TRUE(experiment.objectnav);
-  const ObjectNavSettings& settings = *experiment.objectnav;
+  const ObjectNavSettings& settings = objectnav_of(experiment);
   EXPECT_EQ(settings.samplers, 60);
   EXPECT_EQ(settings.ppo.num_steps, 128);
   EXPECT_EQ(settings.ppo.num_mini_batch, 1);
@@ -74,7 +73,7 @@ TEST(ObjectNavSettings, TheDocumentedDefaultsAreTheProgramsOwn) {
 
 TEST(ObjectNavSettings, AShorterRunHasTheSameShape) {
   const Experiment experiment = parse("pipeline.steps = 6_000_000\n");
-  const ObjectNavSettings& settings = *experiment.objectnav;
+  const ObjectNavSettings& settings = objectnav_of(experiment);
   EXPECT_EQ(settings.pipeline.small_batch_steps, 600'000);
   EXPECT_DOUBLE_EQ(settings.pipeline.transition_steps_per_node, 6e6 / 450);
   EXPECT_EQ(settings.validation.every_steps, 300'000);
@@ -85,12 +84,12 @@ TEST(ObjectNavSettings, AShorterRunHasTheSameShape) {
 }
 
 TEST(ObjectNavSettings, AThreadIsAskedForEachTenMillionMultiplyAddsOfAMiniBatch) {
-  const auto whole = multiply_adds_per_batch(parse(""));
+  const auto whole = parse("").own->multiply_adds_per_batch();
   // The three gates of the GRU are most of it.
   const std::int64_t gates = std::int64_t{60} * 128 * 3 * 128 * (64 + 128);
   EXPECT_GT(whole, gates);
   EXPECT_LT(whole, gates * 11 / 10);
-  EXPECT_EQ(multiply_adds_per_batch(parse("ppo.num_mini_batch = 4\n")), whole / 4);
+  EXPECT_EQ(parse("ppo.num_mini_batch = 4\n").own->multiply_adds_per_batch(), whole / 4);
 }
 
 TEST(ObjectNavSettings, WhatOtherWorkloadsHaveIsRefusedWithTheReason) {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "trainer/training/stage_plan.h"
+#include "trainer/supervised/stage_plan.h"
 
 using namespace dtool::trainer;
 

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "ssh/host/frames.h"
 #include "ssh/host_pattern.h"
 #include "ssh/remote.h"
 
@@ -31,6 +32,14 @@ inline ssh::HostResult failed(ssh::Failure failure, std::string error, std::stri
   result.error = std::move(error);
   result.hint = std::move(hint);
   return result;
+}
+
+/// The request to dtool-host that a command's input holds.
+template <typename Request>
+Request request_of(const std::string& input) {
+  host::FrameReader reader;
+  reader.add(input);
+  return host::open<Request>(reader.next().value());
 }
 
 /// `result` as that host's.

@@ -59,7 +59,8 @@ Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements)
 /// The part of `elements` that `index` is given when `parts` share them, as evenly as can be.
 Section part_of(std::int64_t elements, int parts, int index);
 
-// One pair each in ring.cpp, halving_doubling.cpp and so on.
+// One pair each in ring.cpp, halving_doubling.cpp and so on. Those that `all_reduce = "auto"` never
+// takes are in exercise/.
 Plan ring_all_reduce(int rank, int size, std::int64_t elements);
 Plan ring_reduce(int rank, int size, std::int64_t elements);
 Plan pairwise_all_reduce(int rank, int size, std::int64_t elements);

@@ -1,295 +1,241 @@
-// One pass over the text. A cell only becomes a string in the header and in messages.
+// One pass, character by character; a row's cells lie one behind the other in a string that every
+// row takes anew.
 #include "trainer/data/csv.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <charconv>
+#include <cmath>
+#include <functional>
 #include <set>
 
-#include "trainer/data/csv_cell.h"
 #include "trainer/data/packed_file.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {
 
-struct Cell {
-  std::string_view inside;  ///< without quotes and blanks around; doubled quotes are as they were
-  enum class End { separator, row } end = End::row;
-};
+/// Fills a buffer and returns how much of it; less than its size at the end only.
+using Source = std::function<std::size_t(char* into, std::size_t size)>;
+
+constexpr int kEnd = -1;  ///< of the file
+
+/// As much of a cell as a message needs.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  std::string result(text.substr(0, kMost));
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < ' ') c = '?';
+  }
+  return text.size() > kMost ? result + "..." : result;
+}
+
+/// std::from_chars, which no locale changes, and which knows no leading plus.
+std::from_chars_result read_number(std::string_view cell, double& value) {
+  if (cell.size() > 1 && cell[0] == '+' && cell[1] != '-') cell.remove_prefix(1);
+  return std::from_chars(cell.data(), cell.data() + cell.size(), value);
+}
+
+bool is_number(std::string_view cell) {
+  double value = 0;
+  const auto [end, error] = read_number(cell, value);
+  return error == std::errc() && end == cell.data() + cell.size();
+}
+
+/// How to write a cell that was meant as a number.
+std::string hint_for(std::string_view cell) {
+  if (cell.find(',') != std::string_view::npos &&
+      cell.find_first_not_of("+-0123456789,eE") == std::string_view::npos) {
+    return "decimals are written with a point";
+  }
+  if (cell.front() == ' ' || cell.back() == ' ') return "blanks belong to a cell: remove them";
+  return cell.find_first_of(";\t|") == std::string_view::npos
+             ? ""
+             : "data.separator is the character between cells";
+}
 
 class Parser {
  public:
-  Parser(const std::string& name, std::string_view text, const CsvFormat& format)
-      : text_(text), format_(format) {
+  Parser(const std::string& name, Source source, const CsvFormat& format)
+      : source_(std::move(source)), format_(format), buffer_(1 << 16, '\0') {
     table_.file = name;
   }
 
   CsvTable parse();
 
  private:
-  void refuse_other_encodings() const;
-  char find_separator() const;
-  bool skip_empty_lines();
-  Cell next_cell();
-  std::string_view quoted_inside();
-  void end_line();
-  std::vector<std::string_view> next_row();
-  void take_first_row();
-  void name_columns(const std::vector<std::string_view>& cells);
-  void reserve();
+  int peek();
+  int next();
+  bool ends_cell(int c) const { return c == format_.separator || c == '\n' || c == kEnd; }
+
+  bool next_row();
+  void take_text();
+  int plain_cell();
+  int quoted_cell();
+  std::size_t cells() const { return ends_.size(); }
+  std::string_view cell(std::size_t column) const;
+
+  void name_columns();
   void take_row();
-  void take_cell(std::size_t column, std::string_view inside);
-  bool take_plain_number();
-  [[noreturn]] void refuse_count(std::size_t cells) const;
+  double number(std::size_t column) const;
+  std::string place(std::size_t column) const;
   [[noreturn]] void fail(const std::string& why, const std::string& hint = "") const;
 
-  bool is_blank(char c) const { return c == ' ' || (c == '\t' && separator_ != '\t'); }
-  void skip_blanks() {
-    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
-  }
-  bool at_line_end() const {
-    return at_ == text_.size() || text_[at_] == '\n' ||
-           (text_[at_] == '\r' && (at_ + 1 == text_.size() || text_[at_ + 1] == '\n'));
-  }
-
-  std::string_view text_;
+  Source source_;
   CsvFormat format_;
   CsvTable table_;
-  char separator_ = ',';
+  std::string buffer_;
   std::size_t at_ = 0;
+  std::size_t end_ = 0;
   std::int64_t line_ = 1;
-  std::int64_t row_line_ = 1;  ///< where the row being read begins
+  std::int64_t row_line_ = 1;      ///< where the row being read begins
+  std::string text_;               ///< its cells, without quotes and separators
+  std::vector<std::size_t> ends_;  ///< of each in `text_`
 };
 
-CsvTable Parser::parse() {
-  if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
-  refuse_other_encodings();
-  separator_ = find_separator();
-  if (!skip_empty_lines()) {
-    throw UsageError(fmt::format("{}: holds no rows", table_.file));
+int Parser::peek() {
+  if (at_ == end_) {
+    at_ = 0;
+    end_ = source_(buffer_.data(), buffer_.size());
   }
-  take_first_row();
-  reserve();
-  while (skip_empty_lines()) take_row();
-  if (table_.lines.empty()) {
-    throw UsageError(fmt::format("{}: holds a header and no rows", table_.file));
-  }
-  return std::move(table_);
+  return at_ < end_ ? static_cast<unsigned char>(buffer_[at_]) : kEnd;
+}
+
+/// CRLF counts as one character, LF.
+int Parser::next() {
+  int c = peek();
+  if (c == kEnd) return c;
+  ++at_;
+  if (c == '\r' && peek() == '\n') c = static_cast<unsigned char>(buffer_[at_++]);
+  if (c == '\n') ++line_;
+  if (c == '\0') fail("holds a zero byte", "it is to be text in UTF-8");
+  return c;
 }
 
 void Parser::fail(const std::string& why, const std::string& hint) const {
   throw UsageError(fmt::format("{}:{}: {}", table_.file, row_line_, why), hint);
 }
 
-void Parser::refuse_other_encodings() const {
-  const bool utf16 = text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff");
-  if (utf16) throw UsageError(fmt::format("{}: is in UTF-16", table_.file), "save it as UTF-8");
-  if (text_.substr(0, 4096).find('\0') != std::string_view::npos) {
-    throw UsageError(fmt::format("{}: is not text", table_.file));
-  }
+std::string Parser::place(std::size_t column) const {
+  const bool is_named = column < table_.columns.size();
+  return fmt::format("column '{}'",
+                     is_named ? shown(table_.columns[column]) : fmt::format("{}", column + 1));
 }
 
-/// Numbers have no tabs and semicolons, but some have commas for points.
-char Parser::find_separator() const {
-  switch (format_.separator) {
-    case Separator::comma:
-      return ',';
-    case Separator::semicolon:
-      return ';';
-    case Separator::tab:
-      return '\t';
-    case Separator::automatic:
-      break;
-  }
-  bool quoted = false;
-  bool semicolon = false;
-  const auto begin = text_.find_first_not_of(" \r\n");
-  for (std::size_t i = std::min(begin, text_.size()); i < text_.size(); ++i) {
-    if (text_[i] == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (text_[i] == '\n') break;
-    if (text_[i] == '\t') return '\t';
-    semicolon = semicolon || text_[i] == ';';
-  }
-  return semicolon ? ';' : ',';
-}
-
-/// False at the end of the text.
-bool Parser::skip_empty_lines() {
+/// False at the end of the file.
+bool Parser::next_row() {
+  text_.clear();
+  ends_.clear();
+  row_line_ = line_;
+  if (peek() == kEnd) return false;
   for (;;) {
-    const auto begin = at_;
-    skip_blanks();
-    if (at_ == text_.size()) return false;
-    if (!at_line_end()) {
-      at_ = begin;
-      row_line_ = line_;
-      return true;
-    }
-    end_line();
+    const int c = peek() == '"' ? quoted_cell() : plain_cell();
+    ends_.push_back(text_.size());
+    if (c != format_.separator) return true;
   }
 }
 
-void Parser::end_line() {
-  if (at_ < text_.size() && text_[at_] == '\r') ++at_;
-  if (at_ < text_.size()) ++at_;
-  ++line_;
-}
-
-/// After the opening quote; leaves `at_` after the closing one.
-std::string_view Parser::quoted_inside() {
+/// Takes the characters that mean nothing but themselves: nearly all.
+void Parser::take_text() {
   const auto begin = at_;
-  for (; at_ < text_.size(); ++at_) {
-    if (text_[at_] == '\n') ++line_;
-    if (text_[at_] != '"') continue;
-    if (at_ + 1 == text_.size() || text_[at_ + 1] != '"') {
-      ++at_;
-      return text_.substr(begin, at_ - 1 - begin);
-    }
-    ++at_;  // a doubled quote
-  }
-  fail("a quote that is never closed");
+  const auto is_text = [&](char c) {
+    return c != format_.separator && c != '"' && c != '\n' && c != '\r' && c != '\0';
+  };
+  while (at_ < end_ && is_text(buffer_[at_])) ++at_;
+  text_.append(buffer_, begin, at_ - begin);
 }
 
-Cell Parser::next_cell() {
-  skip_blanks();
-  Cell cell;
-  if (at_ < text_.size() && text_[at_] == '"') {
-    ++at_;
-    cell.inside = quoted_inside();
-    skip_blanks();
-    if (!at_line_end() && text_[at_] != separator_) {
-      fail(fmt::format("after the closing quote of '{}' comes more text", shown(cell.inside)));
-    }
-  } else {
-    const auto begin = at_;
-    while (!at_line_end() && text_[at_] != separator_) ++at_;
-    auto end = at_;
-    while (end > begin && is_blank(text_[end - 1])) --end;
-    cell.inside = text_.substr(begin, end - begin);
-  }
-  if (at_line_end()) {
-    end_line();
-  } else {
-    ++at_;
-    cell.end = Cell::End::separator;
-  }
-  return cell;
-}
-
-std::vector<std::string_view> Parser::next_row() {
-  std::vector<std::string_view> cells;
+/// Returns the character that ends it.
+int Parser::plain_cell() {
   for (;;) {
-    const Cell cell = next_cell();
-    cells.push_back(cell.inside);
-    if (cell.end == Cell::End::row) return cells;
+    take_text();
+    const int c = next();
+    if (ends_cell(c)) return c;
+    if (c == '"') fail(place(cells()) + ": a quote in a cell that does not begin with one");
+    text_ += static_cast<char>(c);
   }
 }
 
-void Parser::take_first_row() {
-  const auto begin = at_;
-  const auto begin_line = line_;
-  const auto cells = next_row();
-  std::optional<std::string_view> number;
-  std::optional<std::string_view> text;
-  for (const auto& each : cells) {
-    double value = 0;
-    const Reading reading = read_cell(each, value);
-    if (reading != Reading::none && reading != Reading::empty) number = each;
-    if (reading == Reading::none) text = each;
+/// The same; takes what is inside.
+int Parser::quoted_cell() {
+  next();
+  for (;;) {
+    int c = next();
+    if (c == kEnd) fail("a quote that is never closed");
+    if (c == '"') {
+      c = next();
+      if (ends_cell(c)) return c;
+      if (c != '"') fail(place(cells()) + ": after the closing quote comes more text");
+    }
+    text_ += static_cast<char>(c);
   }
-  if (format_.header == Header::automatic && number && text) {
-    fail(fmt::format("'{}' is a number and '{}' is none, so this may be a header or not",
-                     shown(*number), shown(*text)),
-         "say data.header = \"yes\" or \"no\"");
-  }
-  const bool header = format_.header == Header::present ||
-                      (format_.header == Header::automatic && text.has_value());
-  if (header) return name_columns(cells);
-  for (std::size_t i = 0; i < cells.size(); ++i) table_.columns.push_back(fmt::format("{}", i + 1));
-  at_ = begin;
-  line_ = begin_line;
-  take_row();
 }
 
-void Parser::name_columns(const std::vector<std::string_view>& cells) {
+std::string_view Parser::cell(std::size_t column) const {
+  const std::size_t begin = column == 0 ? 0 : ends_[column - 1];
+  return std::string_view(text_).substr(begin, ends_[column] - begin);
+}
+
+CsvTable Parser::parse() {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (peek() != kEnd && std::string_view(buffer_).substr(0, end_).starts_with(kByteOrderMark)) {
+    at_ = kByteOrderMark.size();
+  }
+  if (!next_row()) throw UsageError(fmt::format("{}: holds no rows", table_.file));
+  name_columns();
+  if (format_.header == Header::absent) take_row();
+  while (next_row()) take_row();
+  if (table_.lines.empty()) {
+    throw UsageError(fmt::format("{}: holds a header and no rows", table_.file));
+  }
+  return std::move(table_);
+}
+
+void Parser::name_columns() {
   std::set<std::string> seen;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    std::string name(cells[i]);
-    for (auto at = name.find("\"\""); at != std::string::npos; at = name.find("\"\"", at + 1)) {
-      name.erase(at, 1);
-    }
+  std::size_t numbers = 0;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < cells(); ++i) {
+    const bool is_named = format_.header == Header::present;
+    std::string name = is_named ? std::string(cell(i)) : fmt::format("{}", i + 1);
     if (name.empty()) name = fmt::format("column {}", i + 1);
     if (!seen.insert(name).second) fail(fmt::format("two columns are called '{}'", shown(name)));
-    table_.columns.push_back(name);
+    if (is_named && is_number(cell(i))) ++numbers;
+    names.push_back(std::move(name));
   }
-}
-
-/// For as many rows as there are lines, so that no growing table is copied.
-void Parser::reserve() {
-  const auto lines = static_cast<std::size_t>(std::count(text_.begin(), text_.end(), '\n')) + 1;
-  table_.lines.reserve(lines);
-  table_.values.reserve(std::min(lines * table_.columns.size(), text_.size() / 2 + 1));
-}
-
-/// The way of nearly every cell: digits up to the separator or the end of the line.
-bool Parser::take_plain_number() {
-  std::string_view rest = text_.substr(at_);
-  double value = 0;
-  if (take_number(rest, value) != Reading::number) return false;
-  if (!rest.empty() && rest.front() != separator_ && rest.front() != '\n' && rest.front() != '\r') {
-    return false;
+  if (numbers == cells()) {
+    fail("the header is all numbers", "data.header = false reads the first row as numbers, too");
   }
-  const auto before = at_;
-  at_ = text_.size() - rest.size();
-  if (!at_line_end() && text_[at_] != separator_) {
-    at_ = before;
-    return false;
-  }
-  table_.values.push_back(value);
-  return true;
+  table_.columns = std::move(names);
 }
 
 void Parser::take_row() {
-  table_.lines.push_back(row_line_);
   const std::size_t columns = table_.columns.size();
-  for (std::size_t column = 0;; ++column) {
-    bool last = false;
-    const auto begin = at_;
-    const auto begin_line = line_;
-    if (take_plain_number()) {
-      last = at_line_end();
-      if (last) {
-        end_line();
-      } else {
-        ++at_;
-      }
-    } else {
-      const Cell cell = next_cell();
-      last = cell.end == Cell::End::row;
-      take_cell(column, cell.inside);
-    }
-    if (last && column + 1 == columns) return;
-    if (last != (column + 1 == columns)) {
-      at_ = begin;
-      line_ = begin_line;
-      refuse_count(column + next_row().size());
-    }
+  if (cells() != columns) {
+    fail(fmt::format("has {} cell{}, the first row has {}", cells(), cells() == 1 ? "" : "s",
+                     columns));
   }
+  table_.lines.push_back(row_line_);
+  for (std::size_t i = 0; i < columns; ++i) table_.values.push_back(number(i));
 }
 
-void Parser::take_cell(std::size_t column, std::string_view inside) {
+double Parser::number(std::size_t column) const {
+  const std::string_view text = cell(column);
   double value = 0;
-  const Reading reading = read_cell(inside, value);
-  if (reading != Reading::number)
-    refuse_cell(table_.place(table_.rows() - 1, column), inside, reading);
-  table_.values.push_back(value);
-}
-
-void Parser::refuse_count(std::size_t cells) const {
-  fail(fmt::format("has {} cell{}, the first row has {}", cells, cells == 1 ? "" : "s",
-                   table_.columns.size()));
+  const auto [end, error] = read_number(text, value);
+  const bool is_whole = end == text.data() + text.size() && error != std::errc::invalid_argument;
+  if (is_whole && error == std::errc() && std::isfinite(value)) return value;
+  if (text.empty()) fail(place(column) + " is empty");
+  const auto refuse = [&](const char* why, const std::string& hint = "") {
+    fail(fmt::format("{}: '{}' {}", place(column), shown(text), why), hint);
+  };
+  if (is_whole && error == std::errc::result_out_of_range) refuse("is beyond the range of numbers");
+  if (is_whole) refuse("is no finite number");
+  const bool is_first = table_.lines.size() == 1 && format_.header == Header::absent;
+  refuse("is not a number",
+         is_first ? "data.header = true takes the first row for names" : hint_for(text));
+  return value;
 }
 
 }  // namespace
@@ -300,11 +246,18 @@ std::string CsvTable::place(std::int64_t row, std::size_t column) const {
 }
 
 CsvTable parse_csv(const std::string& name, std::string_view text, const CsvFormat& format) {
-  return Parser(name, text, format).parse();
+  const Source source = [text](char* into, std::size_t size) mutable {
+    const std::size_t part = text.copy(into, size);
+    text.remove_prefix(part);
+    return part;
+  };
+  return Parser(name, source, format).parse();
 }
 
 CsvTable read_csv(const std::filesystem::path& file, const CsvFormat& format) {
-  return parse_csv(file.string(), read_packed(file), format);
+  PackedFile packed(file);
+  const Source source = [&](char* into, std::size_t size) { return packed.read(into, size); };
+  return Parser(file.string(), source, format).parse();
 }
 
 }  // namespace dtool::trainer

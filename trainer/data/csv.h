@@ -1,5 +1,5 @@
-// Reads tables of numbers in CSV files, plain or gzip: RFC 4180, with what spreadsheets and
-// programs make of it.
+// Reads tables of numbers in CSV files, plain or gzip, strictly by RFC 4180
+// (https://www.rfc-editor.org/rfc/rfc4180).
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,11 @@
 
 namespace dtool::trainer {
 
-enum class Separator { automatic, comma, semicolon, tab };
-
-enum class Header { automatic, present, absent };
+enum class Header { absent, present };
 
 struct CsvFormat {
-  Separator separator = Separator::automatic;
-  Header header = Header::automatic;
+  char separator = ',';  ///< any character but a quote and those that end a line
+  Header header = Header::present;
 };
 
 struct CsvTable {
@@ -33,12 +31,12 @@ struct CsvTable {
   std::string place(std::int64_t row, std::size_t column) const;
 };
 
-/// Left to itself, the separator is a tab, else a semicolon, else a comma, whichever the first row
-/// has outside quotes; the first row is a header if no cell of it is a number. Cells may be quoted
-/// and padded with blanks; empty lines, a byte-order mark and either line end are passed over.
+/// Beyond the RFC, a line may end with LF alone, and a UTF-8 byte-order mark may come first. Reads
+/// piece by piece: the text is never in memory as a whole.
 /// Throws UsageError naming file, line and column for a cell that is empty, no number, infinite or
-/// not a number (NaN), for a row with fewer or more cells than the first, for an open quote, for a
-/// first row that might be either header or numbers, and for a table without rows.
+/// not a number (NaN), and for a quote out of place; naming file and line for a row with fewer or
+/// more cells than the first, a quote that is never closed, and a header that is all numbers; and
+/// for a table without rows.
 CsvTable read_csv(const std::filesystem::path& file, const CsvFormat& format);
 
 /// The same of text; `name` stands for the file in messages.

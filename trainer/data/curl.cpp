@@ -1,174 +1,136 @@
-// fork and exec rather than a library's process: the child is to die with this process.
 #include "trainer/data/curl.h"
 
+#include <curl/curl.h>
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
-#include <charconv>
+#include <cstdlib>
 #include <cstring>
-#include <sstream>
-#include <system_error>
+#include <exception>
+#include <memory>
+#include <stdexcept>
 
 namespace dtool::trainer {
 namespace {
 
-constexpr auto kPoll = std::chrono::milliseconds(200);
-constexpr std::size_t kMostOutput = 1 << 18;  // headers and an error line
+/// What libcurl's callbacks are given.
+struct Transfer {
+  const CurlRequest& request;
+  const CurlObserver& observer;
+  std::int64_t begun_with = 0;
+  std::int64_t here = 0;
+  int file = -1;
+  int write_error = 0;
+  bool is_wanted = true;
+  std::exception_ptr problem{};  ///< of the observer; must not pass through libcurl
 
-struct Child {
-  pid_t process = -1;
-  int output = -1;
+  ~Transfer() {
+    if (file >= 0) close(file);
+  }
 };
 
-/// Only calls that are safe after fork in a process with threads.
-[[noreturn]] void become_curl(const char* program, char* const* arguments, pid_t parent,
-                              int inherited, int output) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);  // it died before the line above
-  fcntl(inherited, F_SETFD, 0);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
-  const int nothing = open("/dev/null", O_RDONLY);
-  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
-  signal(SIGPIPE, SIG_DFL);
-  execv(program, arguments);
-  _exit(127);
-}
-
-Child start(const std::filesystem::path& program, const CurlRequest& request, int inherited) {
-  const auto words = curl_arguments(request);
-  std::vector<char*> arguments;
-  for (const auto& each : words) arguments.push_back(const_cast<char*>(each.c_str()));
-  arguments.push_back(nullptr);
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
+std::size_t write_bytes(char* bytes, std::size_t /*one*/, std::size_t count, void* data) {
+  Transfer& transfer = *static_cast<Transfer*>(data);
+  if (transfer.file < 0) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    transfer.file = open(transfer.request.into.c_str(), kFlags, 0666);
   }
-  const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child == 0) become_curl(program.c_str(), arguments.data(), parent, inherited, ends[1]);
-  const int error = errno;
-  close(ends[1]);
-  if (child < 0) {
-    close(ends[0]);
-    throw std::system_error(error, std::generic_category(), "cannot start curl");
+  for (std::size_t done = 0; done < count;) {
+    const auto part = transfer.file < 0 ? -1 : write(transfer.file, bytes + done, count - done);
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) {
+      transfer.write_error = errno;
+      return 0;
+    }
+    done += static_cast<std::size_t>(part);
   }
-  return {child, ends[0]};
+  transfer.here += static_cast<std::int64_t>(count);
+  return count;
 }
 
-/// Reads what has come within `kPoll`; false at the end of the output.
-bool read_some(int output, std::string& text) {
-  pollfd ready{output, POLLIN, 0};
-  if (poll(&ready, 1, static_cast<int>(kPoll.count())) <= 0) return true;
-  char buffer[4096];
-  const auto size = read(output, buffer, sizeof buffer);
-  if (size <= 0) return size < 0 && errno == EINTR;
-  if (text.size() < kMostOutput) text.append(buffer, static_cast<std::size_t>(size));
-  return true;
-}
-
-int wait_for(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+int observe_transfer(void* data, curl_off_t length, curl_off_t, curl_off_t, curl_off_t) {
+  Transfer& transfer = *static_cast<Transfer*>(data);
+  std::optional<std::int64_t> total;
+  if (length > 0) total = transfer.begun_with + length;
+  try {
+    transfer.is_wanted = transfer.observer(transfer.here, total);
+  } catch (...) {
+    transfer.problem = std::current_exception();
+    return 1;
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return transfer.is_wanted ? 0 : 1;
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
+template <class Value>
+void set(CURL* handle, CURLoption option, Value value) {
+  if (curl_easy_setopt(handle, option, value) != CURLE_OK) {
+    throw std::runtime_error("libcurl lacks an option that a download needs");
+  }
 }
 
-std::int64_t number_at(const std::string& line, std::size_t at) {
-  std::int64_t value = 0;
-  at = line.find_first_not_of(' ', at);
-  if (at != std::string::npos) std::from_chars(line.data() + at, line.data() + line.size(), value);
-  return value;
+/// As the curl program does it.
+void set_certificates(CURL* handle) {
+  for (const char* variable : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    const char* file = std::getenv(variable);
+    if (file == nullptr || *file == '\0') continue;
+    set(handle, CURLOPT_CAINFO, file);
+    break;
+  }
+  const char* folder = std::getenv("SSL_CERT_DIR");
+  if (folder != nullptr && *folder != '\0') set(handle, CURLOPT_CAPATH, folder);
+}
+
+void set_options(CURL* handle, Transfer& transfer, char* error) {
+  const auto stall = static_cast<long>(transfer.request.stall.count());
+  set(handle, CURLOPT_URL, transfer.request.url.c_str());
+  set(handle, CURLOPT_USERAGENT, "dtool-trainer");
+  set(handle, CURLOPT_FAILONERROR, 1L);
+  set(handle, CURLOPT_FOLLOWLOCATION, 1L);
+  set(handle, CURLOPT_MAXREDIRS, 10L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+  set(handle, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+  set(handle, CURLOPT_REDIR_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+  set(handle, CURLOPT_CONNECTTIMEOUT, stall);
+  set(handle, CURLOPT_LOW_SPEED_LIMIT, 1024L);
+  set(handle, CURLOPT_LOW_SPEED_TIME, stall);
+  set(handle, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.begun_with));
+  set(handle, CURLOPT_BUFFERSIZE, 128L << 10);
+  set(handle, CURLOPT_WRITEFUNCTION, write_bytes);
+  set(handle, CURLOPT_WRITEDATA, static_cast<void*>(&transfer));
+  set(handle, CURLOPT_NOPROGRESS, 0L);
+  set(handle, CURLOPT_XFERINFOFUNCTION, observe_transfer);
+  set(handle, CURLOPT_XFERINFODATA, static_cast<void*>(&transfer));
+  set(handle, CURLOPT_ERRORBUFFER, error);
+  set_certificates(handle);
 }
 
 }  // namespace
 
-std::optional<std::filesystem::path> find_curl(const std::optional<std::string>& path_variable) {
-  std::istringstream folders(path_variable.value_or("/usr/bin:/bin"));
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const auto program = std::filesystem::path(folder.empty() ? "." : folder) / "curl";
-    if (access(program.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(program)) {
-      return program;
-    }
-  }
-  return std::nullopt;
-}
+CurlResult run_curl(const CurlRequest& request, const CurlObserver& observer) {
+  const std::unique_ptr<CURL, void (*)(CURL*)> handle(curl_easy_init(), curl_easy_cleanup);
+  if (handle == nullptr) throw std::runtime_error("cannot start libcurl");
+  Transfer transfer{.request = request, .observer = observer};
+  std::error_code is_missing;
+  const auto size = std::filesystem::file_size(request.into, is_missing);
+  if (!is_missing) transfer.begun_with = transfer.here = static_cast<std::int64_t>(size);
+  char error[CURL_ERROR_SIZE] = "";
+  set_options(handle.get(), transfer, error);
 
-std::vector<std::string> curl_arguments(const CurlRequest& request) {
-  const std::string stall = fmt::format("{}", request.stall.count());
-  return {"curl",
-          "--silent",
-          "--show-error",
-          "--fail",
-          "--globoff",
-          "--location",
-          "--max-redirs",
-          "10",
-          "--proto-redir",
-          "=http,https",
-          "--connect-timeout",
-          stall,
-          "--speed-limit",
-          "1024",
-          "--speed-time",
-          stall,
-          "--continue-at",
-          "-",
-          "--dump-header",
-          "-",
-          "--output",
-          request.into.string(),
-          "--url",
-          request.url};
-}
-
-CurlOutput parse_curl_output(const std::string& text) {
-  CurlOutput output;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    const std::string name = lower(line.substr(0, line.find(':')));
-    if (line.starts_with("HTTP/")) {
-      output.http_status = static_cast<int>(number_at(line, line.find(' ')));
-      output.length.reset();
-    } else if (name == "content-length") {
-      output.length = number_at(line, name.size() + 1);
-    } else if (line.starts_with("curl: (")) {
-      const auto end = line.find(") ");
-      output.error = end == std::string::npos ? line : line.substr(end + 2);
-    }
-  }
-  return output;
-}
-
-CurlResult run_curl(const std::filesystem::path& program, const CurlRequest& request, int inherited,
-                    const CurlObserver& observer) {
-  const Child child = start(program, request, inherited);
-  std::string text;
-  bool wanted = true;
-  while (read_some(child.output, text)) {
-    if (!wanted || observer(parse_curl_output(text))) continue;
-    wanted = false;
-    kill(child.process, SIGKILL);
-  }
-  close(child.output);
-  const int exit_code = wait_for(child.process);
-  const CurlOutput output = parse_curl_output(text);
-  return {wanted ? exit_code : -1, output.http_status, output.error};
+  const CURLcode code = curl_easy_perform(handle.get());
+  if (transfer.problem) std::rethrow_exception(transfer.problem);
+  CurlResult result;
+  result.code = transfer.is_wanted ? static_cast<int>(code) : -1;
+  long status = 0;
+  curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
+  result.http_status = static_cast<int>(status);
+  if (code == CURLE_OK) return result;
+  result.error = transfer.write_error != 0 ? std::strerror(transfer.write_error)
+                 : *error != '\0'          ? error
+                                           : curl_easy_strerror(code);
+  return result;
 }
 
 }  // namespace dtool::trainer

@@ -1,5 +1,5 @@
-// One run of the curl program. curl brings what a download needs and we should not write: proxies
-// and their variables, certificates, redirects, every protocol, and the user's ~/.curlrc.
+// One transfer by libcurl, which brings what a download needs and we should not write: proxies and
+// their variables, certificates, redirects and every protocol.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace dtool::trainer {
 
@@ -19,32 +18,16 @@ struct CurlRequest {
 };
 
 struct CurlResult {
-  int exit_code = 0;    ///< https://curl.se/docs/manpage.html#EXIT; -1: ended by us
+  int code = 0;  ///< https://curl.se/libcurl/c/libcurl-errors.html; -1: the observer ended it
   int http_status = 0;  ///< of the last answer; 0 without one
-  std::string error;    ///< curl's own sentence, without its number
+  std::string error;    ///< libcurl's own sentence; empty where nothing failed
 };
 
-/// What curl has said so far.
-struct CurlOutput {
-  int http_status = 0;
-  std::optional<std::int64_t> length;  ///< of this answer's body
-  std::string error;
-};
+/// Called now and then with the bytes that the file has, and is to have where the server says so;
+/// false ends the transfer.
+using CurlObserver = std::function<bool(std::int64_t here, std::optional<std::int64_t> total)>;
 
-/// Called every fifth of a second with the output so far; false ends curl.
-using CurlObserver = std::function<bool(const CurlOutput&)>;
-
-/// The path of the curl program in PATH; absent when there is none.
-std::optional<std::filesystem::path> find_curl(const std::optional<std::string>& path_variable);
-
-/// The command line, program name first.
-std::vector<std::string> curl_arguments(const CurlRequest& request);
-
-/// Reads headers (of each answer in turn) and error lines.
-CurlOutput parse_curl_output(const std::string& text);
-
-/// Runs curl until it ends. It dies with this process, and keeps `inherited` open while it lives.
-CurlResult run_curl(const std::filesystem::path& program, const CurlRequest& request, int inherited,
-                    const CurlObserver& observer);
+/// Transfers until the end or the first failure. The file is made when its first byte comes.
+CurlResult run_curl(const CurlRequest& request, const CurlObserver& observer);
 
 }  // namespace dtool::trainer

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "trainer/data/expand_path.h"
+#include "trainer/data/folder_lock.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -80,9 +81,7 @@ void fetch(const fs::path& folder, const std::vector<DataFile>& files, const Dat
   if (!any_missing(folder, files)) return;  // another process was first
   refuse_strangers(folder, files);
   for (const DataFile& each : files) {
-    if (is_missing(folder, each)) {
-      download(each.wanted, place.mirrors, folder, locked.lock, progress);
-    }
+    if (is_missing(folder, each)) download(each.wanted, place.mirrors, folder, progress);
   }
 }
 

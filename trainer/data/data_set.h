@@ -8,7 +8,7 @@
 #include <span>
 
 #include "trainer/data/sampler.h"
-#include "trainer/settings/experiment.h"
+#include "trainer/settings/data_settings.h"
 
 namespace dtool::trainer {
 

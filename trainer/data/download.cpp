@@ -1,6 +1,7 @@
 // Mirrors are tried in turn, round after round: the next one is a better bet than a pause.
 #include "trainer/data/download.h"
 
+#include <curl/curl.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +14,6 @@
 #include <thread>
 
 #include "trainer/data/curl.h"
-#include "trainer/launch/launch.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -59,12 +59,11 @@ struct Mirror {
 class Download {
  public:
   Download(const WantedFile& file, const Mirrors& mirrors, const fs::path& folder,
-           const FolderLock& lock, TransferProgress& progress)
+           TransferProgress& progress)
       : file_(file),
         stall_(mirrors.stall),
         folder_(folder),
         part_(folder / (file.name + ".part")),
-        lock_(lock),
         progress_(progress) {
     for (const auto& each : mirrors.urls)
       mirrors_.push_back({address_of(each, file.name), "", true});
@@ -80,25 +79,19 @@ class Download {
   std::optional<std::string> fault() const;
   void finish(const std::string& source);
   [[noreturn]] void give_up() const;
-  UsageError no_curl() const;
 
   const WantedFile& file_;
   std::chrono::seconds stall_;
   fs::path folder_;
   fs::path part_;
-  const FolderLock& lock_;
   TransferProgress& progress_;
   std::vector<Mirror> mirrors_;
-  fs::path curl_;
   std::int64_t furthest_ = 0;  ///< the most bytes that were ever here
 };
 
 void Download::run() {
   progress_.begin(file_.name, size_of(part_));
   if (size_of(part_) > 0 && !fault()) return finish("an earlier run");
-  const auto curl = find_curl(process_environment("PATH"));
-  if (!curl) throw no_curl();
-  curl_ = *curl;
   furthest_ = size_of(part_);
   for (int failed = 0; failed < kRounds;) {
     if (failed > 0) std::this_thread::sleep_for(pause_before(failed));
@@ -144,28 +137,25 @@ bool Download::try_mirror(Mirror& mirror) {
 }
 
 CurlResult Download::run_once(const Mirror& mirror) {
-  const auto resumed_at = size_of(part_);
   bool too_much = false;
-  CurlResult result =
-      run_curl(curl_, {mirror.url, part_, stall_}, lock_.descriptor(), [&](const CurlOutput& seen) {
-        const auto here = size_of(part_);
-        too_much = file_.most_bytes > 0 && here > file_.most_bytes;
-        std::optional<std::int64_t> total = seen.length;
-        if (total && seen.http_status == 206) *total += resumed_at;
-        if (here > 0) progress_.update(here, total);
-        return !too_much;
-      });
+  const auto observe = [&](std::int64_t here, std::optional<std::int64_t> total) {
+    too_much = file_.most_bytes > 0 && here > file_.most_bytes;
+    if (here > 0) progress_.update(here, total);
+    return !too_much;
+  };
+  CurlResult result = run_curl({mirror.url, part_, stall_}, observe);
   if (too_much) result.error = fmt::format("sends more than {} bytes", file_.most_bytes);
   return result;
 }
 
 /// Judges an attempt, leaving the reason of a failure in `mirror`.
 Verdict Download::check(Mirror& mirror, const CurlResult& result, std::int64_t resumed_at) {
-  Verdict verdict = judge_attempt(result.exit_code, result.http_status);
-  mirror.reason =
-      !result.error.empty() ? result.error : fmt::format("curl ended with {}", result.exit_code);
-  if (result.exit_code == 22) mirror.reason = fmt::format("HTTP {}", result.http_status);
-  if (result.exit_code == -1) fs::remove(part_);
+  Verdict verdict = judge_attempt(result.code, result.http_status);
+  mirror.reason = result.error;
+  if (result.code == CURLE_HTTP_RETURNED_ERROR) {
+    mirror.reason = fmt::format("HTTP {}", result.http_status);
+  }
+  if (result.code == -1) fs::remove(part_);
   if (verdict == Verdict::cannot_write) {
     throw UsageError(
         fmt::format("cannot write {}: {}; {} are free there", part_.string(), mirror.reason,
@@ -207,11 +197,6 @@ void Download::give_up() const {
                                folder_.string()));
 }
 
-UsageError Download::no_curl() const {
-  return UsageError(fmt::format("cannot download {}: no curl program on this machine", file_.name),
-                    fmt::format("install curl, or put the file into '{}'", folder_.string()));
-}
-
 /// Kept as it is in a path, in an address as %XX otherwise.
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -220,36 +205,36 @@ bool is_plain(char c) {
 
 }  // namespace
 
-Verdict judge_attempt(int curl_exit_code, int http_status) {
-  switch (curl_exit_code) {
-    case 0:
+Verdict judge_attempt(int code, int http_status) {
+  switch (code) {
+    case CURLE_OK:
       return Verdict::sent;
-    case 22:
+    case CURLE_HTTP_RETURNED_ERROR:
       if (http_status == 416) return Verdict::from_the_start;  // ends before what is here
       if (http_status == 408 || http_status == 425 || http_status == 429 || http_status >= 500) {
         return Verdict::try_again;
       }
       return Verdict::next_mirror;
-    case 33:  // no ranges
-    case 36:  // the same of FTP
+    case CURLE_RANGE_ERROR:
+    case CURLE_BAD_DOWNLOAD_RESUME:
       return Verdict::from_the_start;
-    case 23:
+    case CURLE_WRITE_ERROR:
       return Verdict::cannot_write;
-    case 5:   // the proxy's name is unknown
-    case 6:   // the server's
-    case 7:   // nobody listens
-    case 8:   // an answer that is none
-    case 12:  // FTP: no connection back
-    case 16:  // HTTP/2's framing
-    case 18:  // cut short
-    case 28:  // stalled
-    case 35:  // no TLS
-    case 52:  // no answer
-    case 55:  // cannot send
-    case 56:  // cannot receive
-    case 92:  // an HTTP/2 stream
-    case 95:  // HTTP/3
-    case 96:  // QUIC
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_FTP_ACCEPT_TIMEOUT:
+    case CURLE_HTTP2:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_HTTP3:
+    case CURLE_QUIC_CONNECT_ERROR:
       return Verdict::try_again;
     default:
       return Verdict::next_mirror;
@@ -276,8 +261,8 @@ void name_when_whole(const fs::path& from, const fs::path& to) {
 }
 
 void download(const WantedFile& file, const Mirrors& mirrors, const fs::path& folder,
-              const FolderLock& lock, TransferProgress& progress) {
-  Download(file, mirrors, folder, lock, progress).run();
+              TransferProgress& progress) {
+  Download(file, mirrors, folder, progress).run();
 }
 
 }  // namespace dtool::trainer

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "trainer/data/checksum.h"
-#include "trainer/data/folder_lock.h"
 #include "trainer/data/transfer_progress.h"
 
 namespace dtool::trainer {
@@ -29,15 +28,15 @@ struct Mirrors {
 
 /// What an attempt means for what comes next.
 enum class Verdict {
-  sent,            ///< all of it, as far as curl knows
+  sent,            ///< all of it, as far as libcurl knows
   try_again,       ///< it may work later
   from_the_start,  ///< the server cannot go on where the file here ends
   next_mirror,     ///< this mirror will not do
   cannot_write     ///< no mirror will do: the disk here is full
 };
 
-/// Reads curl's exit code and the server's answer.
-Verdict judge_attempt(int curl_exit_code, int http_status);
+/// Reads libcurl's code, as `CurlResult` has it, and the server's answer.
+Verdict judge_attempt(int code, int http_status);
 
 /// The address of `name` below a mirror's.
 std::string address_of(const std::string& mirror, const std::string& name);
@@ -46,9 +45,9 @@ std::string address_of(const std::string& mirror, const std::string& name);
 /// interrupted download goes on next time; once its checksum is right, on the disk and then under
 /// its name. A mirror that fails for now is tried again, up to five times in all with growing
 /// pauses, and any number of times as long as the file grows. Throws UsageError naming each mirror
-/// and its reason when none has it, and when there is no curl program.
+/// and its reason when none has it.
 void download(const WantedFile& file, const Mirrors& mirrors, const std::filesystem::path& folder,
-              const FolderLock& lock, TransferProgress& progress);
+              TransferProgress& progress);
 
 /// Flushes the file `from` to the disk, then gives it its name `to`.
 void name_when_whole(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -13,8 +13,7 @@
 namespace dtool::trainer {
 
 /// Holds the lock of a folder from construction to destruction. The kernel gives it up when the
-/// process dies, however it dies; a child that inherits `descriptor()` keeps it as long as it
-/// lives.
+/// process dies, however it dies.
 class FolderLock {
  public:
   struct Patience {
@@ -33,9 +32,6 @@ class FolderLock {
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
-
-  /// Close-on-exec.
-  int descriptor() const { return descriptor_; }
 
  private:
   void wait(const std::function<void(const std::string&)>& waiting);

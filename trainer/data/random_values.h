@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trainer/settings/experiment.h"
+#include "trainer/settings/data_settings.h"
 
 namespace dtool::trainer {
 

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "trainer/settings/experiment.h"
+#include "trainer/settings/model_settings.h"
 
 namespace dtool::trainer {
 

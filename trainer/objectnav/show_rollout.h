@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "trainer/objectnav/rollout_options.h"
 #include "trainer/objectnav/trace.h"
+#include "trainer/reinforcement/rollout_options.h"
 
 namespace dtool::trainer {
 

@@ -38,14 +38,13 @@ struct Agent {
 
 }  // namespace
 
-CheckpointPolicy read_policy(const Experiment& experiment, const Options& options,
+CheckpointPolicy read_policy(const ObjectNavSettings& settings, const Options& options,
                              std::uint64_t seed) {
   const auto file = checkpoint_of(options);
   if (file.empty()) {
     throw UsageError(fmt::format("--checkpoint auto: none in {}", checkpoints_of(options).string()),
                      "--output_dir names the folder that the training was given");
   }
-  const ObjectNavSettings& settings = *experiment.objectnav;
   const auto agent = std::make_shared<Agent>(
       Agent{ActorCritic({settings.embedding, settings.hidden}, at::kCPU), seed});
   unpack_model(read_whole(file), file.string(), agent->network);

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/objectnav/trace.h"
 #include "trainer/settings/command_line.h"
-#include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {
 
@@ -17,7 +17,7 @@ struct CheckpointPolicy {
   MovePolicy choose;
   std::string file;
 };
-CheckpointPolicy read_policy(const Experiment& experiment, const Options& options,
+CheckpointPolicy read_policy(const ObjectNavSettings& settings, const Options& options,
                              std::uint64_t seed);
 
 }  // namespace dtool::trainer

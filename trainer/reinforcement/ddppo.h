@@ -3,18 +3,12 @@
 // learn from it together.
 #pragma once
 
-#include "trainer/ranks/process_group.h"
-#include "trainer/ranks/rendezvous.h"
-#include "trainer/settings/command_line.h"
-#include "trainer/settings/experiment.h"
+#include "trainer/objectnav/objectnav_settings.h"
+#include "trainer/training/workload.h"
 
 namespace dtool::trainer {
 
-/// Trains the policy of an experiment with workload objectnav on all ranks of `group`; rank 0
-/// writes the lines and files. The learning starts from default-generator weights. Throws
-/// UsageError when the checkpoint to resume from is not there or does not fit, RunFailed when the
-/// loss stops being a number.
-void train_ddppo(const Experiment& experiment, const Options& options, const Meeting& meeting,
-                 const Group& group);
+/// Trains the policy on all ranks; its weights are the default generator's. Throws as `train` does.
+void train_ddppo(const Run& run, const ObjectNavSettings& settings);
 
 }  // namespace dtool::trainer

@@ -72,14 +72,14 @@ std::filesystem::path followed_folder(const std::string& follow) {
 
 /// Rank 0's part of the work.
 struct Follower {
-  Follower(const Experiment& experiment, const Options& options, int ranks)
-      : folder(followed_folder(experiment.objectnav->validation.follow)),
+  Follower(const Run& run, const ObjectNavSettings& settings)
+      : folder(followed_folder(settings.validation.follow)),
         checkpoints(folder / "checkpoints"),
         theirs(folder / "validation.jsonl") {
-    std::filesystem::create_directories(options.output_dir);
-    ours.emplace(options.output_dir,
-                 experiment.log_tensorboard ? TensorBoard::on : TensorBoard::off,
-                 RunStart{options.seed, ranks, "", 0, 0});
+    std::filesystem::create_directories(run.options.output_dir);
+    ours.emplace(run.options.output_dir,
+                 run.experiment.log_tensorboard ? TensorBoard::on : TensorBoard::off,
+                 RunStart{run.options.seed, run.group.size, "", 0, 0});
     ours->note(fmt::format("validating the checkpoints in {}", (folder / "checkpoints").string()));
   }
 
@@ -103,12 +103,12 @@ constexpr const char* kGaveUp = "gave up";
 
 }  // namespace
 
-void follow_checkpoints(const Experiment& experiment, const Options& options, const Group& group) {
-  const ObjectNavSettings& settings = *experiment.objectnav;
+void follow_checkpoints(const Run& run, const ObjectNavSettings& settings) {
+  const Group& group = run.group;
   const std::int64_t last_step = settings.pipeline.steps;
   ActorCritic policy({settings.embedding, settings.hidden}, group.device);
   std::optional<Follower> follower;
-  if (group.rank == 0) follower.emplace(experiment, options, group.size);
+  if (group.rank == 0) follower.emplace(run, settings);
   std::int64_t step = 0;
   Scores scores;
   for (auto last_found = Clock::now(); step < last_step;) {

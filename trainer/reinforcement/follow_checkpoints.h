@@ -2,9 +2,8 @@
 // another run as it comes.
 #pragma once
 
-#include "trainer/ranks/process_group.h"
-#include "trainer/settings/command_line.h"
-#include "trainer/settings/experiment.h"
+#include "trainer/objectnav/objectnav_settings.h"
+#include "trainer/training/workload.h"
 
 namespace dtool::trainer {
 
@@ -12,8 +11,8 @@ namespace dtool::trainer {
 /// on, and waits for new ones, until one has all the experiment's steps. Each result goes to this
 /// run's own output and to `validation.jsonl` in that folder, with the time at which the checkpoint
 /// was written. Checkpoints that their writer takes away before their turn are passed over. All
-/// ranks of `group` take part. Throws UsageError where there is no such folder or a checkpoint is
+/// ranks take part. Throws UsageError where there is no such folder or a checkpoint is
 /// of another network, RunFailed when no new one comes for `validation.patience`.
-void follow_checkpoints(const Experiment& experiment, const Options& options, const Group& group);
+void follow_checkpoints(const Run& run, const ObjectNavSettings& settings);
 
 }  // namespace dtool::trainer

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "trainer/objectnav/environment_settings.h"
+#include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/reinforcement/actor_critic.h"
 #include "trainer/report/progress_log.h"
-#include "trainer/settings/objectnav_settings.h"
 
 namespace dtool::trainer {
 

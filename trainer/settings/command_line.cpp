@@ -236,7 +236,7 @@ constexpr const char* kCommUsage =
 constexpr const char* kRolloutUsage =
     "usage: dtool-trainer rollout EXPERIMENT.toml [flags]\n"
     "\n"
-    "Plays one episode of an objectnav experiment and shows what the agent did.";
+    "Plays one episode of an agent's experiment and shows what the agent did.";
 
 constexpr const char* kTrainingExitCodes =
     "Exit code: 0 trained; 1 a worker failed; 2 a mistake in the flags, the experiment or the "

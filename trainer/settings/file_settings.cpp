@@ -121,18 +121,21 @@ FileSettings read_idx_keys(TomlReader& reader) {
   return settings;
 }
 
+char read_separator(TomlReader& reader) {
+  const auto text = reader.text("data.separator", ",");
+  const bool is_one = text.size() == 1 && static_cast<unsigned char>(text[0]) < 0x80;
+  if (is_one && text.find_first_of("\"\r\n") == std::string::npos) return text[0];
+  throw UsageError(
+      fmt::format("{}: data.separator is one character that is neither a quote nor the "
+                  "end of a line, not '{}'",
+                  reader.where("data.separator"), text),
+      "such as \",\", \";\" or \"\\t\"");
+}
+
 CsvSettings read_csv_keys(TomlReader& reader) {
   CsvSettings csv;
-  const auto separator =
-      reader.word("data.separator", {"auto", "comma", "semicolon", "tab"}, "auto");
-  csv.format.separator = separator == "comma"       ? Separator::comma
-                         : separator == "semicolon" ? Separator::semicolon
-                         : separator == "tab"       ? Separator::tab
-                                                    : Separator::automatic;
-  const auto header = reader.word("data.header", {"auto", "yes", "no"}, "auto");
-  csv.format.header = header == "yes"  ? Header::present
-                      : header == "no" ? Header::absent
-                                       : Header::automatic;
+  csv.format.separator = read_separator(reader);
+  csv.format.header = reader.boolean("data.header", true) ? Header::present : Header::absent;
   csv.inputs = reader.texts("data.inputs", {});
   csv.targets = reader.texts("data.targets", {});
   csv.standardise = reader.boolean("data.standardise", false) ? Standardise::yes : Standardise::no;

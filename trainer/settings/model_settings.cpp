@@ -9,7 +9,7 @@
 namespace dtool::trainer {
 namespace {
 
-std::vector<Layer> read_layers(TomlReader& reader, WorkloadKind workload) {
+std::vector<Layer> read_layers(TomlReader& reader, ModelKind kind) {
   std::vector<Layer> layers;
   if (reader.has("model.layers")) {
     reader.refuse_if_given("model.hidden", "does not go together with model.layers");
@@ -24,8 +24,8 @@ std::vector<Layer> read_layers(TomlReader& reader, WorkloadKind workload) {
     return layers;
   }
   std::vector<std::int64_t> standard = {50};
-  if (workload == WorkloadKind::regression) standard = {};
-  if (workload == WorkloadKind::autoencoder) standard = {128, 128, 128};
+  if (kind == ModelKind::regression) standard = {};
+  if (kind == ModelKind::autoencoder) standard = {128, 128, 128};
   for (const auto width : reader.integers("model.hidden", standard, {1, 1 << 24})) {
     layers.push_back(parse_layer(fmt::format("linear {}", width)));
     layers.push_back(parse_layer("relu"));
@@ -33,22 +33,21 @@ std::vector<Layer> read_layers(TomlReader& reader, WorkloadKind workload) {
   return layers;
 }
 
-Loss read_loss(TomlReader& reader, WorkloadKind workload) {
+Loss read_loss(TomlReader& reader, ModelKind kind) {
   const std::vector<Choice<Loss>> distances = {
       {"mse", Loss::mse}, {"l1", Loss::l1}, {"huber", Loss::huber}};
-  switch (workload) {
-    case WorkloadKind::classifier:
+  switch (kind) {
+    case ModelKind::classifier:
       reader.refuse_if_given("model.loss", "of a classifier is always cross_entropy");
       return Loss::cross_entropy;
-    case WorkloadKind::regression:
+    case ModelKind::regression:
       return choose(reader, "model.loss", distances);
-    case WorkloadKind::autoencoder: {
+    case ModelKind::autoencoder: {
       auto choices = distances;
       choices.push_back({"bce", Loss::bce});
       return choose(reader, "model.loss", choices);
     }
-    case WorkloadKind::torchscript:
-    case WorkloadKind::objectnav:  // has a loss of its own
+    case ModelKind::torchscript:
       break;
   }
   auto choices = distances;
@@ -68,7 +67,7 @@ ModelSettings read_torchscript(TomlReader& reader) {
                      "the file that torch.jit.script(model).save(...) wrote");
   }
   model.input_shape = reader.integers("model.input_shape", {}, {1, 1 << 24});
-  model.loss = read_loss(reader, WorkloadKind::torchscript);
+  model.loss = read_loss(reader, ModelKind::torchscript);
   model.target = choose<Target>(reader, "model.target",
                                 {{"targets", Target::targets}, {"inputs", Target::inputs}});
   if (model.target == Target::inputs && model.loss == Loss::cross_entropy) {
@@ -80,14 +79,14 @@ ModelSettings read_torchscript(TomlReader& reader) {
 
 }  // namespace
 
-ModelSettings read_model(TomlReader& reader, WorkloadKind workload) {
-  if (workload == WorkloadKind::torchscript) return read_torchscript(reader);
+ModelSettings read_model(TomlReader& reader, ModelKind kind) {
+  if (kind == ModelKind::torchscript) return read_torchscript(reader);
   refuse_all(reader, {"model.file", "model.input_shape", "model.target"},
              "is only for workload = \"torchscript\"");
-  const bool autoencoder = workload == WorkloadKind::autoencoder;
+  const bool autoencoder = kind == ModelKind::autoencoder;
   ModelSettings model;
-  model.layers = read_layers(reader, workload);
-  model.loss = read_loss(reader, workload);
+  model.layers = read_layers(reader, kind);
+  model.loss = read_loss(reader, kind);
   model.target = autoencoder ? Target::inputs : Target::targets;
   if (autoencoder) {
     model.output_activation = choose<Activation>(

@@ -1,10 +1,11 @@
-// The [schedule] table of an experiment; read by experiment.cpp.
+// The [schedule] table of an experiment; for workloads that learn from samples.
 #pragma once
 
 #include <vector>
 
-#include "trainer/settings/experiment.h"
 #include "trainer/settings/toml_reader.h"
+#include "trainer/settings/train_settings.h"
+#include "trainer/training/schedule.h"
 
 namespace dtool::trainer {
 

@@ -33,12 +33,12 @@ bool CheckpointKeeper::is_due(std::int64_t steps_before) const {
 }
 
 void CheckpointKeeper::keep(const std::vector<NamedTensor>& others) {
+  kept_step_ = progress_.steps;
   if (group_.rank != 0) return;
   const auto folder = checkpoints_of(options_);
   write_whole(checkpoint_file(folder, progress_.steps),
               pack(model_, optimizer_, progress_, others));
   thin_out(folder, progress_.steps, settings_.keep);
-  kept_step_ = progress_.steps;
 }
 
 void CheckpointKeeper::take_score(double score, Better better) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "trainer/model/model.h"
-#include "trainer/model/workload.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/command_line.h"
@@ -15,6 +14,8 @@
 #include "trainer/training/progress.h"
 
 namespace dtool::trainer {
+
+enum class Better { higher, lower };
 
 /// All ranks have one, and call it alike; files are rank 0's.
 class CheckpointKeeper {

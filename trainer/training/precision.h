@@ -4,7 +4,7 @@
 
 #include <c10/core/Device.h>
 
-#include "trainer/settings/experiment.h"
+#include "trainer/settings/train_settings.h"
 
 namespace dtool::trainer {
 

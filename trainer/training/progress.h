@@ -9,8 +9,8 @@ namespace dtool::trainer {
 struct Progress {
   std::int64_t epochs = 0;        ///< finished ones
   std::int64_t samples = 0;       ///< of the current epoch, over all ranks
-  std::int64_t steps = 0;         ///< of objectnav: of experience, over all ranks
-  std::int64_t rollouts = 0;      ///< of objectnav: that were learned from
+  std::int64_t steps = 0;         ///< the optimizer's, or of experience over all ranks
+  std::int64_t rollouts = 0;      ///< that were learned from
   std::int64_t stage = 0;         ///< the current one, from 0
   std::int64_t stage_epochs = 0;  ///< finished in it
   std::int64_t stage_steps = 0;

@@ -1,349 +1,132 @@
-// Reads from the top: `run` prepares or resumes, then trains epoch by epoch, each step by step.
+// Reads from the top: `run` prepares or resumes, then takes step after step.
 #include "trainer/training/training.h"
 
-#include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
 #include <fmt/format.h>
-#include <torch/utils.h>
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
+#include <filesystem>
+#include <optional>
 
-#include "trainer/data/batch_loader.h"
-#include "trainer/data/sampler.h"
-#include "trainer/launch/launch.h"
 #include "trainer/launch/requests.h"
-#include "trainer/ranks/gpu.h"
-#include "trainer/report/progress_log.h"
-#include "trainer/settings/usage_error.h"
-#include "trainer/training/checkpoint_folder.h"
-#include "trainer/training/checkpoint_keeper.h"
-#include "trainer/training/cuda_graph.h"
-#include "trainer/training/data_parallel.h"
-#include "trainer/training/loss_window.h"
-#include "trainer/training/optimizer.h"
-#include "trainer/training/probe.h"
 #include "trainer/training/resume.h"
-#include "trainer/training/stage_plan.h"
 
 namespace dtool::trainer {
 namespace {
 
-/// The stages with batches of this rank.
-std::vector<Stage> stages_of_rank(const Experiment& experiment, const Group& group) {
-  std::vector<Stage> stages = experiment.train.stages;
-  for (Stage& each : stages) {
-    each.batch_size =
-        batch_of_rank(each.batch_size, experiment.train.batch_per, group.local_size, group.size);
-  }
-  return stages;
-}
-
-/// A thread that gathers batches is a gain where a core would be idle, and a loss where the ranks
-/// have to share theirs with it.
-std::int64_t batches_ahead(const DataSettings& data, int local_size) {
-  return data.prefetch.value_or(local_size < count_cores() ? 2 : 0);
-}
-
-std::int64_t samples_of(const std::vector<Batch>& batches) {
-  std::int64_t samples = 0;
-  for (const Batch& each : batches) samples += each.size();
-  return samples;
-}
-
 /// One run of the loop, with everything that lives as long as it.
 class Training {
  public:
-  Training(const Experiment& experiment, const Options& options, const Group& group,
-           Workload& workload)
-      : experiment_(experiment),
-        options_(options),
-        group_(group),
+  Training(const Run& run, Workload& workload)
+      : run_(run),
         workload_(workload),
-        plan_(stages_of_rank(experiment, group), workload.data().train.size() / group.size),
-        loss_(at::zeros({}, at::TensorOptions(group.device).dtype(at::kFloat))) {}
+        progress_(workload.progress),
+        keeper_(run.group, run.options, run.experiment.checkpoint, workload.model(),
+                workload.optimizer(), progress_) {}
 
   void run();
 
  private:
   void resume();
   void open_log();
-
-  void train_leg();
-  std::vector<Batch> next_batches(BatchLoader& loader);
-  void step(const std::vector<Batch>& batches);
-  void compute(const std::vector<Batch>& batches);
-  double learning_rate() const;
-  void check_loss();
-  void tell_loss();
-  void close_epoch();
-  void next_stage();
-
-  Position position(std::int64_t epoch) const;
-  Report report(std::int64_t epoch, const LossSums& sums) const;
+  void step();
   void evaluate();
-  bool keeps_checkpoints() const;
-  void heed_requests();
+  void keep_checkpoint();
+  void answer(int signal);
 
-  const Experiment& experiment_;
-  const Options& options_;
-  const Group& group_;
+  bool keeps_checkpoints() const {
+    return run_.experiment.checkpoint.every_epochs + run_.experiment.checkpoint.every_steps > 0;
+  }
+  ProgressLog* log() { return log_ ? &*log_ : nullptr; }
+
+  const Run& run_;
   Workload& workload_;
-  StagePlan plan_;
-  std::optional<Optimizer> optimizer_;
-  std::optional<CheckpointKeeper> keeper_;
-  std::optional<DataParallel> parallel_;
-  std::optional<GraphedStep> graphed_;  ///< where steps are played back
-  std::optional<ProgressLog> log_;      ///< rank 0 only
-  at::Tensor loss_;                     ///< mean of the step's; always in the same place
-  LossWindow window_;
-  LossSums epoch_sums_;
-  LossSums untold_sums_;  ///< since the last line
-  Progress progress_;
-  double learning_rate_ = 0;  ///< of the last step
+  Progress& progress_;
+  CheckpointKeeper keeper_;
+  std::optional<ProgressLog> log_;  ///< rank 0 only
   std::string resumed_from_;
   Scores scores_;  ///< of the last evaluation
 };
 
 void Training::run() {
-  if (group_.rank == 0) std::filesystem::create_directories(checkpoints_of(options_));
-  progress_.seed = options_.seed;
-  progress_.world_size = group_.size;
-  progress_.training_samples = workload_.data().train.size();
-  const auto parameters = trained_parameters(workload_, group_);
-  optimizer_.emplace(parameters, experiment_.optimizer);
-  keeper_.emplace(group_, options_, experiment_.checkpoint, workload_.model(), *optimizer_,
-                  progress_);
-  if (options_.checkpoint) resume();
-  parallel_.emplace(group_, parameters);
-  keeping_buffers(workload_.model(),
-                  [this] { parallel_->settle([this] { return probe_loss(workload_); }); });
-  if (plays_back(experiment_.train.cuda_graph, experiment_.workload, group_.device)) {
-    graphed_.emplace([this](const std::vector<Batch>& batches) { compute(batches); }, gpu::record);
-  }
+  if (run_.group.rank == 0) std::filesystem::create_directories(checkpoints_of(run_.options));
+  progress_.seed = run_.options.seed;
+  progress_.world_size = run_.group.size;
+  if (run_.options.checkpoint) resume();
+  workload_.begin();
   open_log();
-  if (plan_.is_over(progress_)) evaluate();
+  if (workload_.is_over()) evaluate();
   if (keeps_checkpoints()) await_requests();
-  while (!plan_.is_over(progress_)) {
-    train_leg();
-    heed_requests();
-  }
+  while (!workload_.is_over()) step();
+  // What was asked at the end is answered by the last checkpoint.
+  if (log_ && keeper_.kept_step() == progress_.steps) answer(take_request());
   await_no_requests();
   if (!log_) return;
-  if (const auto model = workload_.model().exported()) {
-    write_whole(options_.output_dir / "trained_model.pt", *model);
-  }
+  workload_.finish();
   log_->finish(scores_);
 }
 
-void Training::open_log() {
-  if (group_.rank != 0) return;
-  const auto tensorboard = experiment_.log_tensorboard ? TensorBoard::on : TensorBoard::off;
-  log_.emplace(options_.output_dir, tensorboard,
-               RunStart{options_.seed, group_.size, resumed_from_, progress_.steps,
-                        plan_.share_done(progress_)});
-  if (resumed_from_.empty()) return;
-  log_->note(fmt::format("resumed from {} at epoch {}, step {}", resumed_from_,
-                         progress_.epochs + 1, progress_.steps));
-}
-
 void Training::resume() {
-  const Resumed resumed =
-      resume_from(options_, group_, workload_.model(), *optimizer_, progress_, plan_.size());
+  const Resumed resumed = resume_from(run_.options, run_.group, workload_.model(),
+                                      workload_.optimizer(), progress_, workload_.stages());
   resumed_from_ = resumed.from;
   progress_ = resumed.progress;
-  if (plan_.stage_is_over(progress_) && !plan_.is_over(progress_)) next_stage();
+  if (!resumed_from_.empty()) workload_.restore(resumed.others);
 }
 
-/// Up to the end of the epoch or of the stage, whichever comes first.
-void Training::train_leg() {
-  const Stage& stage = plan_.stage(progress_);
-  BatchLoader loader(workload_.data().train,
-                     training_order(progress_.training_samples, group_.rank, group_.size,
-                                    options_.seed, progress_.epochs + 1, progress_.samples),
-                     stage.batch_size, batches_ahead(experiment_.data, group_.local_size));
-  workload_.model().set_mode(Mode::training);
-  window_.begin_again();
-  auto batches = next_batches(loader);
-  while (!batches.empty()) {
-    const auto steps_before = progress_.steps;
-    for (std::int64_t i = 0; i < stage.repeats && !plan_.stage_is_over(progress_); ++i) {
-      step(batches);
-    }
-    for (const Batch& each : batches) progress_.samples += each.size() * group_.size;
-    batches = next_batches(loader);
-    const bool is_last = batches.empty() || plan_.stage_is_over(progress_);
-    if (log_) log_->tick(position(progress_.epochs + 1));
-    const bool is_kept = !is_last && keeper_->is_due(steps_before);
-    const bool is_told = pass_multiple(steps_before, progress_.steps, experiment_.log_every_steps);
-    if (is_kept || is_told || is_last) check_loss();
-    if (is_told) tell_loss();
-    if (is_kept) keeper_->keep();
-    if (is_last) break;
-    heed_requests();
-  }
-  const bool whole_epoch = batches.empty();
-  if (whole_epoch) {
-    ++progress_.epochs;
-    ++progress_.stage_epochs;
-    progress_.samples = 0;
-  }
-  if (whole_epoch || plan_.is_over(progress_)) close_epoch();
-  if (plan_.stage_is_over(progress_) && !plan_.is_over(progress_)) next_stage();
+void Training::open_log() {
+  if (run_.group.rank != 0) return;
+  const auto tensorboard = run_.experiment.log_tensorboard ? TensorBoard::on : TensorBoard::off;
+  const Position position = workload_.position();
+  log_.emplace(
+      run_.options.output_dir, tensorboard,
+      RunStart{run_.options.seed, run_.group.size, resumed_from_, position.step, position.done});
+  if (resumed_from_.empty()) return;
+  const auto epoch = position.epoch > 0 ? fmt::format("epoch {}, ", position.epoch) : "";
+  log_->note(fmt::format("resumed from {} at {}step {}", resumed_from_, epoch, position.step));
 }
 
-std::vector<Batch> Training::next_batches(BatchLoader& loader) {
-  std::vector<Batch> batches;
-  for (std::int64_t i = 0; i < plan_.stage(progress_).accumulate; ++i) {
-    auto batch = loader.next();
-    if (!batch) break;
-    batches.push_back(std::move(*batch));
-  }
-  return batches;
-}
-
-/// The batches together are one: each counts by its samples.
-void Training::step(const std::vector<Batch>& batches) {
-  if (workload_.model().random_numbers() == RandomNumbers::drawn) {
-    // Depends on nothing that came before, so that a checkpoint need not keep it.
-    torch::manual_seed(Random(Random(options_.seed).next() ^
-                              (static_cast<std::uint64_t>(progress_.steps) << 20) ^
-                              static_cast<std::uint64_t>(group_.rank))
-                           .next());
-  }
-  learning_rate_ = learning_rate();
-  optimizer_->prepare(learning_rate_);
-  if (graphed_) {
-    graphed_->run(batches);
-  } else {
-    compute(batches);
-  }
-  window_.add(loss_, samples_of(batches), progress_.steps + 1);
-  ++progress_.steps;
-  ++progress_.stage_steps;
-}
-
-/// What the device does in a step; nothing of it may depend on a number of the CPU's that changes.
-void Training::compute(const std::vector<Batch>& batches) {
-  const auto samples = static_cast<double>(samples_of(batches));
-  parallel_->begin_step();
-  loss_.zero_();
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    const at::Tensor loss = workload_.loss(batches[i]);
-    const double share = static_cast<double>(batches[i].size()) / samples;
-    parallel_->backward(share == 1 ? loss : loss * share,
-                        i + 1 == batches.size() ? Exchange::yes : Exchange::no);
-    loss_.add_(loss.detach(), share);
-  }
-  optimizer_->apply();
-}
-
-double Training::learning_rate() const {
-  const ScheduleSettings& schedule = experiment_.schedule;
-  const double time = schedule.unit == ScheduleUnit::steps ? static_cast<double>(progress_.steps)
-                                                           : plan_.epochs_done(progress_);
-  return scaled_learning_rate(plan_.stage(progress_).learning_rate, experiment_.optimizer.scaling,
-                              group_.size) *
-         learning_rate_factor(schedule, time);
-}
-
-/// Before anything is told or kept of the steps since the last time.
-void Training::check_loss() {
-  const LossSums sums = window_.take(group_);
-  if (!std::isfinite(sums.loss)) {
-    throw RunFailed(where_the_loss_was_lost(group_, progress_.epochs + 1, sums));
-  }
-  epoch_sums_ += sums;
-  untold_sums_ += sums;
-}
-
-void Training::tell_loss() {
-  if (log_) log_->step(report(progress_.epochs + 1, untold_sums_));
-  untold_sums_ = {};
-}
-
-/// After an epoch, or where the run ends within one.
-void Training::close_epoch() {
-  const bool is_over = plan_.is_over(progress_);
-  const auto due = [&](std::int64_t every) {
-    return is_over || (every > 0 && progress_.samples == 0 && progress_.epochs % every == 0);
-  };
-  Report done = report(progress_.epochs + (progress_.samples == 0 ? 0 : 1), epoch_sums_);
-  epoch_sums_ = untold_sums_ = {};
-  if (due(experiment_.train.evaluate_every)) {
-    evaluate();
-    done.scores = scores_;
-  }
-  if (log_) log_->epoch(done);
-  if (keeps_checkpoints() && due(experiment_.checkpoint.every_epochs)) keeper_->keep();
-}
-
-void Training::next_stage() {
-  ++progress_.stage;
-  progress_.stage_epochs = 0;
-  progress_.stage_steps = 0;
-  if (!log_) return;
-  const Stage& stage = plan_.stage(progress_);
-  log_->note(fmt::format("stage {} of {}: batches of {} a rank, {} a step, each step {} times",
-                         progress_.stage + 1, plan_.size(), stage.batch_size, stage.accumulate,
-                         stage.repeats));
-}
-
-Position Training::position(std::int64_t epoch) const {
-  return {epoch, plan_.epochs(), progress_.steps, plan_.share_done(progress_)};
-}
-
-Report Training::report(std::int64_t epoch, const LossSums& sums) const {
-  const auto divided = [](double sum, double by) { return by > 0 ? sum / by : 0; };
-  return {position(epoch),
-          divided(sums.loss, sums.samples),
-          learning_rate_,
-          divided(sums.samples, sums.seconds),
-          {},
-          {}};
+void Training::step() {
+  const auto before = progress_.steps;
+  const Advance done = workload_.advance([&] { return log_ ? take_request() : 0; }, log());
+  if (log_) log_->tick(workload_.position());
+  const bool is_last = workload_.is_over();
+  Due due;
+  due.line = pass_multiple(before, progress_.steps, run_.experiment.log_every_steps);
+  due.evaluation = is_last || done.evaluation_is_due;
+  due.checkpoint =
+      keeps_checkpoints() && (is_last || done.checkpoint_is_due || keeper_.is_due(before));
+  workload_.tell(due, log());
+  if (due.evaluation) evaluate();
+  workload_.close(due, scores_, log());
+  if (due.checkpoint) keep_checkpoint();
+  if (due.evaluation || due.checkpoint) workload_.restart_clock();
+  answer(done.request);
 }
 
 void Training::evaluate() {
-  const auto samples = workload_.data().test.size();
-  for (const auto& each : workload_.model().buffers()) broadcast(group_, each.tensor);
-  const auto sums = sum_over_ranks(
-      group_, workload_.evaluate(evaluation_range(samples, group_.rank, group_.size)));
-  const auto names = workload_.scores();
-  scores_.clear();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    scores_.emplace_back(names[i].name, sums[i] / static_cast<double>(samples));
-  }
-  keeper_->take_score(scores_.back().second, names.back().better);
+  const Evaluation evaluation = workload_.evaluate(log());
+  scores_ = evaluation.scores;
+  keeper_.take_score(scores_.back().second, evaluation.better);
 }
 
-bool Training::keeps_checkpoints() const {
-  return experiment_.checkpoint.every_epochs + experiment_.checkpoint.every_steps > 0;
+void Training::keep_checkpoint() {
+  keeper_.keep(workload_.others());
 }
 
-/// Between two steps, where rank 0 has all that a checkpoint needs; the other ranks wait for it in
-/// the next one. What cannot be resumed from is not kept: the loss, in which it shows, is not
-/// looked at now, since that takes all ranks.
-void Training::heed_requests() {
-  if (!log_) return;
-  const int signal = take_request();
+/// What cannot be resumed from is not kept: the loss, in which it shows, may not have been looked
+/// at, since that takes all ranks.
+void Training::answer(int signal) {
   if (signal == 0) return;
-  const bool is_sound = keeper_->is_sound();
-  if (is_sound && keeper_->kept_step() != progress_.steps) keeper_->keep();
-  keeper_->answer(signal, is_sound ? "checkpoint written" : "no checkpoint, the model is no number",
-                  *log_);
+  const bool is_sound = keeper_.is_sound();
+  if (is_sound && keeper_.kept_step() != progress_.steps) keep_checkpoint();
+  if (!log_) return;
+  keeper_.answer(signal, is_sound ? "checkpoint written" : "no checkpoint, the model is no number",
+                 *log_);
 }
 
 }  // namespace
 
-void train(const Experiment& experiment, const Options& options, const Group& group,
-           Workload& workload) {
-  const auto samples = workload.data().train.size();
-  if (samples < group.size) {
-    throw UsageError(
-        fmt::format("{} training samples are too few for {} ranks", samples, group.size));
-  }
-  Training(experiment, options, group, workload).run();
+void train(const Run& run, Workload& workload) {
+  Training(run, workload).run();
 }
 
 }  // namespace dtool::trainer

@@ -1,18 +1,14 @@
-// The training loop of every workload that learns from samples: epochs of steps, and now and then a
-// line, an evaluation, a checkpoint.
+// The training loop of every workload: step by step, and once in a while a line, an evaluation, a
+// checkpoint, an answer to a signal.
 #pragma once
 
-#include "trainer/model/workload.h"
-#include "trainer/ranks/process_group.h"
-#include "trainer/settings/command_line.h"
-#include "trainer/settings/experiment.h"
+#include "trainer/training/workload.h"
 
 namespace dtool::trainer {
 
-/// Trains the workload's model on all ranks of `group`; rank 0 writes the lines and files. Throws
-/// UsageError when the checkpoint to resume from is not there or does not fit, std::runtime_error
-/// when the loss stops being a number.
-void train(const Experiment& experiment, const Options& options, const Group& group,
-           Workload& workload);
+/// Trains `workload` on all ranks, from the checkpoint that the options name where they name one;
+/// rank 0 writes the lines and files. Throws UsageError when that checkpoint is not there or does
+/// not fit, RunFailed when the loss stops being a number.
+void train(const Run& run, Workload& workload);
 
 }  // namespace dtool::trainer

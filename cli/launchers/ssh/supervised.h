@@ -1,5 +1,5 @@
-// Runs that a session on each machine watches (cli/run/scripts/supervise.sh): what the launchers
-// that start such sessions share.
+// Runs that a session on each machine watches (cli/run/host/supervised_session.h): what the
+// launchers that start such sessions share.
 #pragma once
 
 #include <vector>

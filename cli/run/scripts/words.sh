@@ -15,7 +15,3 @@ refuse_unless_numbers() {
   echo "dtool: the numbers of this process are not what they should be: $*" | tr -c '[:print:]\n' '?' >&2
   exit 2
 }
-
-# A machine's report, or machine 0's decision (supervise.sh says what they are).
-is_report() { [[ ${#1} -le 2000 && $1 =~ ^(0|[1-9][0-9]{0,3})\ (running|ended|failed|stopped|left_out|gone)\ (0|[1-9][0-9]{0,2})\ [[:print:]]*$ ]]; }
-is_decision() { [[ ${#1} -le 70000 && $1 =~ ^(0|[1-9][0-9]{0,3})\ (run[0-9\ ]*|(gather|end)\ [[:print:]]*|done)$ ]]; }

@@ -44,11 +44,16 @@ killfiles::Killfile run_on(std::size_t machines) {
   return killfile;
 }
 
+host::KillReply killed(int ended, int forced, const std::vector<std::string>& left = {}) {
+  host::KillReply reply;
+  reply.ended = ended;
+  reply.forced = forced;
+  reply.left = left;
+  return reply;
+}
+
 std::string kill_answer(int ended, int forced, const std::vector<std::string>& left = {}) {
-  std::string text = "dtool-answer ended=" + std::to_string(ended) + "\n";
-  text += "dtool-answer forced=" + std::to_string(forced) + "\n";
-  for (const std::string& process : left) text += "dtool-answer left=" + process + "\n";
-  return text + "dtool-answer looked_again=yes\n";
+  return host::to_frame(killed(ended, forced, left));
 }
 
 KillReport end(FakeRemote& remote) {
@@ -81,7 +86,9 @@ TEST(EndRun, ProcessesThatAreLeftAreNamedAndNobodySaysNoneIs) {
 }
 
 TEST(EndRun, AnAnswerThatCannotBeReadIsNotTakenForNone) {
-  for (const std::string out : {"", "dtool-answer ended=3\n", "ended=0\nlooked_again=yes\n"}) {
+  const std::string whole = kill_answer(0, 0);
+  for (const std::string& out :
+       {std::string(), std::string("ended=0\n"), whole.substr(0, whole.size() - 1)}) {
     FakeRemote remote("h[1-2]");
     remote.answers[0] = answered(out, 0, "what?");
     remote.answers[1] = answered(kill_answer(0, 0));
@@ -92,12 +99,20 @@ TEST(EndRun, AnAnswerThatCannotBeReadIsNotTakenForNone) {
   }
 }
 
-TEST(EndRun, NumbersThatCannotBeReadAreNotTakenForNone) {
-  for (const std::string bad : {"ended=many", "ended=", "forced=-", "ended=3x"}) {
+TEST(EndRun, NumbersThatCannotBeAreNotTakenForNone) {
+  for (const host::KillReply& bad : {killed(-1, 0), killed(0, -1), killed(1 << 30, 0)}) {
     FakeRemote remote("h1");
-    remote.answers[0] = answered("dtool-answer " + bad + "\n" + kill_answer(0, 0));
-    EXPECT_FALSE(end(remote).none_left) << bad;
+    remote.answers[0] = answered(host::to_frame(bad));
+    EXPECT_FALSE(end(remote).none_left) << bad.ended;
   }
+}
+
+TEST(EndRun, AHostThatCannotLookSaysWhy) {
+  FakeRemote remote("h1");
+  remote.answers[0] = answered(host::to_frame(host::Fault{"its processes cannot be seen"}), 2);
+  const KillReport report = end(remote);
+  EXPECT_FALSE(report.none_left);
+  EXPECT_EQ(report.results[0].error, "its processes cannot be seen");
 }
 
 TEST(EndRun, AHostThatCannotBeReachedKeepsItsFailure) {
@@ -122,19 +137,20 @@ TEST(EndRun, AnInterruptLeavesHostsThatAreNotTakenForDone) {
 }
 
 const std::string kHere =
-    "dtool-answer host=0123456789abcdef0123456789abcdef login1 "
-    "5f0c91aa-1111-4222-8333-444455556666 4026531836\n";
+    "0123456789abcdef0123456789abcdef login1 "
+    "5f0c91aa-1111-4222-8333-444455556666 4026531836";
 const std::string kRebooted =
-    "dtool-answer host=0123456789abcdef0123456789abcdef login1 "
-    "00000000-1111-4222-8333-444455556666 4026531836\n";
+    "0123456789abcdef0123456789abcdef login1 "
+    "00000000-1111-4222-8333-444455556666 4026531836";
 const std::string kElsewhere =
-    "dtool-answer host=0123456789abcdef0123456789abcdef login2 "
-    "00000000-1111-4222-8333-444455556666 4026531836\n";
+    "0123456789abcdef0123456789abcdef login2 "
+    "00000000-1111-4222-8333-444455556666 4026531836";
 
 /// Of a run on login1, where this was answered.
-KillReport end_on_login1(const std::string& answer, const std::filesystem::path& file = {}) {
+KillReport end_on_login1(host::KillReply reply, const std::filesystem::path& file = {}) {
   FakeRemote remote("h1");
-  remote.answers[0] = answered(answer + kill_answer(1, 0));
+  reply.ended = 1;
+  remote.answers[0] = answered(host::to_frame(reply));
   killfiles::Killfile killfile = run_on(1);
   killfile.machines[0].identity = {"0123456789abcdef0123456789abcdef", "login1",
                                    "5f0c91aa-1111-4222-8333-444455556666", "4026531836", ""};
@@ -142,35 +158,49 @@ KillReport end_on_login1(const std::string& answer, const std::filesystem::path&
   return end_run(console, remote, killfile, std::chrono::seconds(1), file);
 }
 
+host::KillReply from_host(const std::string& identity) {
+  host::KillReply reply;
+  reply.host = identity;
+  return reply;
+}
+
 TEST(EndRun, AnotherHostsAnswerIsNotTakenForNone) {
-  for (const std::string& answer :
-       {kElsewhere, std::string(), std::string("dtool-answer host=x\n")}) {
-    const KillReport report = end_on_login1(answer);
-    EXPECT_FALSE(report.none_left) << answer;
+  for (const std::string& identity : {kElsewhere, std::string(), std::string("x")}) {
+    const KillReport report = end_on_login1(from_host(identity));
+    EXPECT_FALSE(report.none_left) << identity;
     EXPECT_EQ(report.ended, 1);
     EXPECT_EQ(report.results[0].failure, Failure::unproven);
     EXPECT_NE(report.results[0].hint.find("login1"), std::string::npos);
   }
-  EXPECT_TRUE(end_on_login1(kHere).none_left);
-  EXPECT_TRUE(end_on_login1(kRebooted).none_left);
-  EXPECT_TRUE(end_on_login1(kElsewhere + "dtool-answer vouched_for=by Slurm\n").none_left);
+  EXPECT_TRUE(end_on_login1(from_host(kHere)).none_left);
+  EXPECT_TRUE(end_on_login1(from_host(kRebooted)).none_left);
+  host::KillReply vouched = from_host(kElsewhere);
+  vouched.vouched_for = "by Slurm";
+  EXPECT_TRUE(end_on_login1(vouched).none_left);
+}
+
+host::KillReply without_folder(const std::string& identity) {
+  host::KillReply reply = from_host(identity);
+  reply.no_folder = "/root/.dtool/runs/x_1";
+  return reply;
 }
 
 TEST(EndRun, AMissingFolderIsDoubtedUnlessTheHostWasRebooted) {
-  const std::string missing = "dtool-answer no_folder=/root/.dtool/runs/x_1\n";
-  const KillReport report = end_on_login1(kHere + missing);
+  const KillReport report = end_on_login1(without_folder(kHere));
   EXPECT_FALSE(report.none_left);
   EXPECT_NE(report.results[0].error.find("/root/.dtool/runs/x_1"), std::string::npos);
-  EXPECT_TRUE(end_on_login1(kRebooted + missing).none_left);
-  EXPECT_FALSE(end_on_login1(kHere + "dtool-answer unmarked=/x\n").none_left);
+  EXPECT_TRUE(end_on_login1(without_folder(kRebooted)).none_left);
+  host::KillReply unmarked = from_host(kHere);
+  unmarked.unmarked = "/x";
+  EXPECT_FALSE(end_on_login1(unmarked).none_left);
   FakeRemote remote("h1");
-  remote.answers[0] = answered(missing + kill_answer(0, 0));
+  remote.answers[0] = answered(host::to_frame(without_folder("")));
   EXPECT_FALSE(end(remote).none_left) << "nor where nothing of the host was recorded";
 }
 
 TEST(EndRun, WhatAnotherKillHasProvenIsNotDoubted) {
   const tests::TemporaryFolder folder;
-  const std::string missing = kHere + "dtool-answer no_folder=/x\n";
+  const host::KillReply missing = without_folder(kHere);
   killfiles::Killfile killfile = run_on(1);
   killfile.created = "2026-11-22T10:00:00Z";
   const auto file = killfiles::write(folder.path(), killfile);
@@ -185,16 +215,16 @@ TEST(EndRun, WhatAnotherKillHasProvenIsNotDoubted) {
 TEST(EndRun, EveryMachineIsAskedForItsOwnSession) {
   FakeRemote remote("h[1-2]");
   end(remote);
-  EXPECT_NE(remote.input_of(1).find("sessions=(session1)"), std::string::npos);
-  EXPECT_NE(remote.input_of(1).find("/.dtool/runs/x_1/machine1"), std::string::npos);
-  EXPECT_EQ(remote.input_of(1).find("session0"), std::string::npos);
+  const auto request = tests::request_of<host::KillRequest>(remote.input_of(1));
+  EXPECT_EQ(request.sessions, std::vector<std::string>{"session1"});
+  EXPECT_EQ(request.state_folders, std::vector<std::string>{state_folder("x_1", 1)});
 }
 
 TEST(StartJobs, TellsWhyAJobDidNotStart) {
   FakeRemote remote("h[1-4]");
-  remote.answers[0] = answered("dtool-answer started=1 2 boot\n");
-  remote.answers[1] = answered("dtool-answer error=screen is not installed\n", 1);
-  remote.answers[3] = answered("", 127);
+  remote.answers[0] = answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}));
+  remote.answers[1] = answered(host::to_frame(host::StartReply{"screen is not installed", "", ""}));
+  remote.answers[3] = answered("", 127, "sh: not found");
   const std::vector<HostJob> jobs = {{0, {}}, {1, {}}, {3, {}}};
   Console console;
   const auto results = start_jobs(console, remote, jobs, ssh::OldLog::append);
@@ -202,7 +232,7 @@ TEST(StartJobs, TellsWhyAJobDidNotStart) {
   EXPECT_TRUE(results[0].ok());
   EXPECT_EQ(results[1].error, "screen is not installed");
   EXPECT_EQ(results[1].failure, Failure::not_started);
-  EXPECT_EQ(results[2].error, "bash is not installed");
+  EXPECT_NE(results[2].error.find("sh: not found"), std::string::npos);
   EXPECT_EQ(results[2].host.name, "h4");
 }
 

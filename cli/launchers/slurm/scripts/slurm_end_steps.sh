@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# How a run's steps in an allocation of the user's are ended: kill.sh sources it in the first machine's state folder, and ends what is on
+# How a run's steps in an allocation of the user's are ended: kill (ssh/host/kill.cpp) sources it in the first machine's state folder, and ends what is on
 # this host itself. Defined before: answer, run_id, allocation (the job's id).
 steps() {
   timeout 15 squeue --noheader --steps --jobs "$allocation" --format '%i %j' 2> /dev/null | awk -v name="$run_id" '$2 == name { print $1 }'

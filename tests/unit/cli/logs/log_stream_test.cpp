@@ -1,117 +1,100 @@
-// A log's bytes and the lines between them that tell where they come from are told apart, however
-// they are cut, and another connection can go on at the right place.
+// A log's bytes are told apart from what is said of them, and another connection can go on at the
+// right place.
 #include "cli/logs/log_stream.h"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 
 namespace dtool::cli {
 namespace {
 
+using host::to_frame;
+
 /// Keeps what it is told, breaks as `<WHAT>`.
 class Kept : public LogStream {
  public:
-  Kept() : LogStream("/a/path") {}
   std::string text;
 
  private:
   void on_bytes(std::string_view bytes) override { text += bytes; }
-  void on_break(std::string_view what) override { text += "<" + std::string(what) + ">"; }
+  void on_break(Break what) override {
+    text += what == Break::rotated ? "<rotated>" : what == Break::lost ? "<lost>" : "<truncated>";
+  }
 };
 
-std::string mark(const std::string& text) {
-  return "tail: /a/path: " + text + "\n";
+std::string from(std::uint64_t offset, bool is_lost = false) {
+  return to_frame(host::LogBegin{offset, is_lost});
 }
-
-TEST(LogStream, WhatComesBeforeTheFirstMarkIsNotOfTheLog) {
-  Kept stream;
-  stream.add("Welcome to this host\n");
-  EXPECT_FALSE(stream.has_begun());
-  stream.add("no line end here " + mark("from 0") + "one\n");
-  EXPECT_TRUE(stream.has_begun());
-  EXPECT_EQ(stream.text, "one\n");
-  EXPECT_EQ(stream.offset(), 4U);
+std::string bytes(const std::string& text) {
+  return to_frame(host::LogBytes{text});
 }
 
 TEST(LogStream, HoweverBytesAreCutTheSameComesOut) {
-  const std::string whole = "hello\n" + mark("from 3") + "one\ntail: /a/pa is a line\n" +
-                            mark("rotated") + "two\nhalf a line" + mark("file truncated") +
-                            "three\ntail: /a/path";
+  const std::string whole = from(3) + bytes("one\n") + to_frame(host::LogBreak{true}) +
+                            bytes("two\nhalf a line") + to_frame(host::StillHere()) +
+                            to_frame(host::LogBreak{false}) + bytes("three\n") +
+                            to_frame(host::LogEnd{"exited", 3});
   for (std::size_t size = 1; size <= whole.size(); ++size) {
     Kept stream;
     for (std::size_t at = 0; at < whole.size(); at += size) stream.add(whole.substr(at, size));
-    stream.end();
-    EXPECT_EQ(stream.text,
-              "one\ntail: /a/pa is a line\n<rotated>two\nhalf a line<file truncated>three\n"
-              "tail: /a/path")
-        << "in pieces of " << size;
-    EXPECT_EQ(stream.offset(), 19U);
+    EXPECT_EQ(stream.text, "one\n<rotated>two\nhalf a line<truncated>three\n") << size;
+    EXPECT_EQ(stream.offset(), 6U);
+    ASSERT_TRUE(stream.log_end());
+    EXPECT_EQ(stream.log_end()->state, "exited");
+    EXPECT_EQ(stream.log_end()->exit_code, 3);
   }
 }
 
 TEST(LogStream, AnotherConnectionGoesOnBehindWhatWasHandedOn) {
   Kept stream;
-  const std::string half_a_mark = mark("rotated").substr(0, 10);
-  stream.add(mark("from 100") + "one\n" + half_a_mark);
+  stream.add(from(100) + bytes("one\n") + bytes("half").substr(0, 7));
   EXPECT_EQ(stream.text, "one\n");
   EXPECT_EQ(stream.offset(), 104U);
-  EXPECT_EQ(stream.last_in_hex(), "6f6e650a");
+  EXPECT_EQ(stream.last(), "one\n");
   stream.begin_again();
   EXPECT_FALSE(stream.has_begun());
-  stream.add("Welcome again\n" + mark("from 104") + half_a_mark + "two\n");
-  EXPECT_EQ(stream.text, "one\n" + half_a_mark + "two\n");
-  EXPECT_EQ(stream.offset(), 104 + half_a_mark.size() + 4);
+  stream.add(from(104) + bytes("two\n"));
+  EXPECT_EQ(stream.text, "one\ntwo\n");
+  EXPECT_EQ(stream.last(), "one\ntwo\n");
 }
 
 TEST(LogStream, AfterABreakNothingOfTheOldFileIsRemembered) {
   Kept stream;
-  stream.add(mark("from 0") + "old\n" + mark("rotated"));
+  stream.add(from(0) + bytes("old\n") + to_frame(host::LogBreak{true}));
   EXPECT_EQ(stream.offset(), 0U);
-  EXPECT_EQ(stream.last_in_hex(), "");
-  stream.add("new");
+  EXPECT_EQ(stream.last(), "");
+  stream.add(bytes("new"));
   EXPECT_EQ(stream.offset(), 3U);
-  EXPECT_EQ(stream.last_in_hex(), "6e6577");
   // A host that goes on elsewhere says so; its bytes before are not known here.
   stream.begin_again();
-  stream.add(mark("lost") + mark("from 0") + "n");
+  stream.add(from(0, true) + bytes("n"));
   EXPECT_EQ(stream.text, "old\n<rotated>new<lost>n");
-  EXPECT_EQ(stream.last_in_hex(), "6e");
+  EXPECT_EQ(stream.last(), "n");
 }
 
-TEST(LogStream, APlaceThatIsNoNumberIsPassedOver) {
+TEST(LogStream, WhatIsNoLogIsAFaultAndNothingBehindItIsTaken) {
+  for (const std::string& odd :
+       {std::string("\xff\xff\xff\xff\xff\xff", 6), to_frame(host::StartReply{"", "", ""})}) {
+    Kept stream;
+    stream.add(from(0) + bytes("one\n") + odd + bytes("two\n"));
+    EXPECT_EQ(stream.text, "one\n");
+    EXPECT_NE(stream.fault().find("no log"), std::string::npos);
+  }
+}
+
+TEST(LogStream, AHostThatHasNoLogSaysWhy) {
   Kept stream;
-  stream.add(mark("from 100") + "one\n");
-  for (const std::string text :
-       {"from x", "from ", "from -1", "from 5x", "from 18446744073709551616"})
-    stream.add(mark(text));
-  stream.add("two\n");
-  EXPECT_EQ(stream.text, "one\ntwo\n");
-  EXPECT_EQ(stream.offset(), 108U);
-  stream.begin_again();
-  stream.add(mark("from x") + "three\n");
-  EXPECT_FALSE(stream.has_begun());
+  stream.add(to_frame(host::Fault{"there is no log: /x"}));
+  EXPECT_EQ(stream.fault(), "there is no log: /x");
 }
 
 TEST(LogStream, OfALongLogTheLastBytesTellTheFile) {
   Kept stream;
-  stream.add(mark("from 0") + std::string(1000, 'a'));
-  stream.add(std::string(510, 'b'));
-  EXPECT_EQ(
-      stream.last_in_hex(), "6161" + [] {
-        std::string text;
-        for (int i = 0; i < 510; ++i) text += "62";
-        return text;
-      }());
+  stream.add(from(0) + bytes(std::string(1000, 'a')));
+  stream.add(bytes(std::string(510, 'b')));
+  EXPECT_EQ(stream.last(), "aa" + std::string(510, 'b'));
   EXPECT_EQ(stream.offset(), 1510U);
-  EXPECT_EQ(stream.text.size(), 1510U);
-}
-
-TEST(LogStream, EachPathIsAnotherSpellingOfTheSameDescriptor) {
-  const std::string one = make_unique_path();
-  EXPECT_NE(one, make_unique_path());
-  EXPECT_EQ(std::filesystem::path(one).lexically_normal(), "/proc/self/fd/3");
 }
 
 }  // namespace

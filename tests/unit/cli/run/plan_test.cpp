@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <stdexcept>
 
 #include "cli/action.h"
 #include "cli/launchers/all.h"
+#include "cli/run/host/supervision.h"
 #include "tests/unit/syntax.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -90,11 +93,7 @@ TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
       machine.trainer = "/opt/" + awkward;
       const ssh::ScreenJob job = make_job(plan, machine);
       EXPECT_EQ(syntax_fault(job.script), "") << awkward;
-      for (const auto& [name, content] : job.files) {
-        const bool is_bash = name == "supervise" || name == "end_processes";
-        EXPECT_EQ(is_bash ? syntax_fault(content) : "", "") << awkward;
-      }
-      EXPECT_EQ(syntax_fault(ssh::start_command(job, ssh::OldLog::append).input), "") << awkward;
+      EXPECT_EQ(syntax_fault(job.script), "") << awkward;
     }
   }
 }
@@ -158,10 +157,29 @@ TEST(MakeJob, OnlyWhatIsToBeStoppedIsSupervised) {
     const auto files = make_job(plan, plan.machines[machine]).files;
     return std::ranges::count(files, name, [](const auto& file) { return file.first; }) == 1;
   };
-  EXPECT_TRUE(has(0, "supervise") && has(0, "take_reports.perl") && !has(0, "report"));
-  EXPECT_TRUE(has(1, "supervise") && has(1, "report") && !has(1, "take_reports.perl"));
+  EXPECT_TRUE(has(0, "supervise") && has(1, "supervise"));
   plan.on_failure = OnFailure::leave;
-  EXPECT_FALSE(has(0, "supervise") || has(1, "report"));
+  EXPECT_FALSE(has(0, "supervise") || has(1, "supervise"));
+}
+
+TEST(MakeJob, TheSessionOfAMachineReadsWhatItIsTold) {
+  RunPlan plan = plan_of({1, 1});
+  plan.coordinator_port = 29501;
+  plan.max_restarts = 2;
+  plan.machines[1].trainer = "/opt/trainer";
+  const auto told = [&plan](std::size_t machine) {
+    for (const auto& [name, content] : make_job(plan, plan.machines[machine]).files) {
+      if (name == "supervise") return host::parse_supervision(content);
+    }
+    throw std::runtime_error("nothing");
+  };
+  const host::Supervision first{
+      0,          "h0",  2,           host::IsTrainer::no, 2, std::chrono::seconds(60),
+      "10.0.0.1", 29501, {"h0", "h1"}};
+  const host::Supervision second{
+      1, "h1", 2, host::IsTrainer::yes, 2, std::chrono::seconds(60), "10.0.0.1", 29501, {}};
+  EXPECT_EQ(told(0), first);
+  EXPECT_EQ(told(1), second);
 }
 
 TEST(MakeJob, WhatAMachineIsToldDoesNotGrowWithTheNumberOfMachines) {
@@ -175,7 +193,7 @@ TEST(MakeJob, WhatAMachineIsToldDoesNotGrowWithTheNumberOfMachines) {
   const RunPlan many = plan_of(std::vector<int>(1000, 8));
   EXPECT_LT(size_of(many, 2), size_of(few, 2) + 100);
   // Machine 0 knows all by name, since it tells which of them failed.
-  EXPECT_LT(size_of(many, 0), size_of(few, 0) + 10'000);
+  EXPECT_LT(size_of(many, 0), size_of(few, 0) + 15'000);
 }
 
 TEST(MakeJob, WhereActivatingFailsNothingIsRun) {

@@ -27,7 +27,7 @@ struct TwoMachines : Launcher {
 
 TEST(RunStart, AnInterruptedStartPrintsADocumentThatNamesTheRun) {
   tests::FakeRemote remote("h[1-2]");
-  remote.answers[0] = tests::answered("dtool-answer started=yes\n");
+  remote.answers[0] = tests::answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}));
   remote.interrupt_before = 1;
   RunPlan plan;
   plan.run_id = "x_1";

@@ -3,8 +3,9 @@
 
 #include <sstream>
 #include <string>
+#include <vector>
 
-#include "cli/watch/status_script.h"
+#include "cli/watch/status_answer.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::tests {
@@ -17,14 +18,58 @@ inline killfiles::Machine recorded_machine(int id) {
   return made;
 }
 
-/// Of the machine `id` on the host after that number; one `NAME=VALUE` a line.
+/// A host's answer out of lines `NAME=VALUE`; a name alone stands for yes.
+inline host::StatusAnswer status_answer(const std::string& text) {
+  host::StatusAnswer answer;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = line.find('=');
+    const std::string name = line.substr(0, equals);
+    const std::string value = line.substr(equals + 1);
+    const auto number = [&value] { return std::stoll(value); };
+    if (name == "pid") answer.pid = number();
+    if (name == "up_s") answer.up_s = number();
+    if (name == "killed") answer.is_killed = true;
+    if (name == "stopped") answer.is_stopped = true;
+    if (name == "rebooted") answer.was_rebooted = true;
+    if (name == "no_folder") answer.lacks_run_folder = true;
+    if (name == "exit_code") answer.exit_code = number();
+    if (name == "ended_s_ago") answer.ended_s_ago = number();
+    if (name == "attempt") answer.attempt = number();
+    if (name == "supervision") answer.supervision = value;
+    if (name == "cause") answer.cause = value;
+    if (name == "node") answer.node = value;
+    if (name == "job") answer.job = value;
+    if (name == "scheduler_state") answer.scheduler_state = value;
+    if (name == "reason") answer.reason = value;
+    if (name == "processes") answer.processes = number();
+    if (name == "cpu_percent") answer.cpu_percent = number();
+    if (name == "memory_bytes") answer.memory_bytes = number();
+    if (name == "said") answer.said = value;
+    if (name == "last_line") answer.last_line = value;
+    if (name == "line") answer.lines.push_back(value);
+    if (name == "metrics") answer.metrics = value;
+    if (name == "validation") answer.validation = value;
+    if (name == "metrics_s_ago") answer.metrics_s_ago = number();
+    if (name == "full_disk") answer.full_disk = value;
+    if (name == "gpu") answer.gpus.push_back(value);
+  }
+  return answer;
+}
+
+/// What a host sends that gives these answers, in the words of status_answer().
+inline std::string status_reply(const std::vector<std::string>& machines,
+                                const std::string& host = {}) {
+  host::StatusReply reply;
+  reply.host = host;
+  for (const std::string& each : machines) reply.machines.push_back(status_answer(each));
+  return host::to_frame(reply);
+}
+
+/// Of the machine `id` on the host after that number.
 inline cli::MachineStatus read_status(const std::string& answers, int id = 0) {
-  std::string out;
-  std::istringstream lines(answers + "\nlooked=yes");
-  for (std::string line; std::getline(lines, line);) out += "dtool-answer " + line + "\n";
-  return cli::read_statuses(
-             {{"x_1", recorded_machine(id)}},
-             from("h" + std::to_string(id + 1), answered("dtool-answer part=0\n" + out)))
+  return cli::read_statuses({{"x_1", recorded_machine(id)}},
+                            from("h" + std::to_string(id + 1), answered(status_reply({answers}))))
       .front();
 }
 

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ssh/host_pattern.h"
+#include "tests/unit/cli/watch/read_status.h"
 #include "tests/unit/fake_remote.h"
-#include "tests/unit/syntax.h"
 
 namespace dtool::cli {
 namespace {
@@ -38,18 +40,9 @@ std::vector<std::vector<MachineStatus>> places_for(const std::vector<killfiles::
 }
 
 /// A host's answer for its parts, each `NAME=VALUE...`.
-std::string parts(const std::vector<std::string>& all) {
-  std::string text = "welcome\n";
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    text += "dtool-answer part=" + std::to_string(i) + "\n";
-    std::string rest = all[i];
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(' '), rest.size());
-      text += "dtool-answer " + rest.substr(0, end) + "\n";
-      rest.erase(0, end + 1);
-    }
-  }
-  return text;
+std::string parts(std::vector<std::string> all) {
+  for (std::string& each : all) std::ranges::replace(each, ' ', '\n');
+  return tests::status_reply(all);
 }
 
 TEST(RunStates, AHostOfManyRunsIsAskedOnce) {
@@ -59,9 +52,10 @@ TEST(RunStates, AHostOfManyRunsIsAskedOnce) {
   const auto tasks = state_tasks(runs, groups[0]);
   ASSERT_EQ(tasks.size(), 3U);
   const std::string input = std::get<ssh::Command>(tasks[1].step).input;
-  for (const char* id : {"first", "second", "third"})
-    EXPECT_NE(input.find(std::string("run_id=") + id), std::string::npos) << id;
-  EXPECT_EQ(tests::syntax_fault(input), "");
+  std::vector<std::string> ids;
+  for (const auto& each : tests::request_of<host::StatusRequest>(input).machines)
+    ids.push_back(each.run_id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"first", "second", "third"}));
 }
 
 TEST(RunStates, RunsWithOtherSshSettingsAreReachedApart) {
@@ -78,23 +72,24 @@ TEST(RunStates, EachMachineGetsItsOwnAnswer) {
   const auto groups = group_hosts(targets_of(runs));
   auto states = places_for(runs);
   read_states(runs, groups[0],
-              {answered(parts({"pid=7 up_s=5 looked=yes"})),
-               answered(parts({"pid=8 exit_code=3 looked=yes", "pid=9 exit_code=0 looked=yes"}))},
+              {answered(parts({"pid=7 up_s=5"})),
+               answered(parts({"pid=8 exit_code=3", "pid=9 exit_code=0"}))},
               states);
   EXPECT_EQ(states_text(states[0]), "1 of 2 running, 1 failed");
   EXPECT_EQ(states_text(states[1]), "ended");
   EXPECT_EQ(states[0][1].id, 1);
 }
 
-TEST(RunStates, WhatAHostSaidBeforeItWasLostCounts) {
+TEST(RunStates, AHalfAnswerIsNone) {
   const std::vector runs = {run_on("first", "a"), run_on("second", "a")};
   const auto groups = group_hosts(targets_of(runs));
   auto states = places_for(runs);
   ssh::HostResult lost = failed(ssh::Failure::connection_lost, "the connection was lost");
-  lost.out = parts({"pid=7 up_s=5 looked=yes", "pid=8"});
+  lost.out = parts({"pid=7 up_s=5", "pid=8"});
+  lost.out.pop_back();
   read_states(runs, groups[0], {lost}, states);
-  EXPECT_EQ(states_text(states[0]), "running");
-  EXPECT_EQ(states_text(states[1]), "unreachable");
+  EXPECT_EQ(states_text(states[0]), "unreachable");
+  EXPECT_EQ(states[0][0].error, "the connection was lost");
 }
 
 TEST(RunStates, AnEmptyAnswerIsNoState) {

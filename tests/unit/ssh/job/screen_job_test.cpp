@@ -4,113 +4,57 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/fake_remote.h"
-#include "tests/unit/syntax.h"
 
 namespace dtool::ssh {
 namespace {
 
 using tests::answered;
 using tests::failed;
-using tests::syntax_fault;
 
 const std::vector<std::string> kAwkward = {"plain", "it's", "a b", "$(id)", "\"", "-x", "a\nb",
                                            ";",     "}",    "\\",  "EOF",   "ü",  "",   "`"};
 
-TEST(StartCommand, IsReadByBashWhateverItIsGiven) {
+TEST(StartCommand, SendsEveryWordAsItIs) {
   for (const std::string& word : kAwkward) {
     ScreenJob job{word, word, "~/" + word, "/" + word, word, {{"file" + word, word}}};
-    EXPECT_EQ(syntax_fault(start_command(job, OldLog::append).input), "") << word;
-    EXPECT_EQ(syntax_fault(start_command(job, OldLog::replace).input), "") << word;
+    const auto request =
+        tests::request_of<host::StartRequest>(start_command(job, OldLog::replace).input);
+    EXPECT_EQ(request.run_id, word);
+    EXPECT_EQ(request.session, word);
+    EXPECT_EQ(request.state_folder, "~/" + word);
+    EXPECT_EQ(request.log, "/" + word);
+    EXPECT_TRUE(request.has_fresh_log);
+    ASSERT_EQ(request.files.size(), 2U);
+    EXPECT_EQ(request.files[0].name, "file" + word);
+    EXPECT_EQ(request.files[0].content, word);
+    EXPECT_EQ(request.files[1].name, "script");
+    EXPECT_EQ(request.files[1].content, word);
   }
-}
-
-TEST(StartCommand, IsRefusedOnAnotherHostThanTheOneThatWasLookedAt) {
-  ScreenJob job{"x_1", "s", "/nowhere/x_1/machine0", "/nowhere/log", "true"};
-  job.host = "- elsewhere 5f0c91aa-1111-4222-8333-444455556666 1";
-  const std::string said = tests::run_bash(start_command(job, OldLog::append).input);
-  EXPECT_NE(said.find("error=another host answers now than the one that was looked at: "),
-            std::string::npos)
-      << said;
-  EXPECT_NE(said.find(", not " + job.host), std::string::npos) << said;
-  job.host = "";
-  EXPECT_EQ(tests::run_bash(start_command(job, OldLog::append).input).find("another host"),
-            std::string::npos);
-}
-
-TEST(FollowCommand, IsReadByBashWhateverItIsGiven) {
-  for (const std::string& word : kAwkward) {
-    EXPECT_EQ(syntax_fault(follow_command("~/" + word, 1'000'000).input), "") << word;
-  }
-}
-
-TEST(KillCommand, IsReadByBashWhateverItIsGiven) {
-  for (const std::string& word : kAwkward) {
-    KillRequest request{word, {word, word}, {"~/" + word}, std::chrono::milliseconds(100)};
-    EXPECT_EQ(syntax_fault(kill_command(request).input), "") << word;
-  }
-  EXPECT_EQ(syntax_fault(kill_command({}).input), "");
-}
-
-TEST(KillCommand, GraceIsToldInTenthsOfASecond) {
-  KillRequest request;
-  request.grace = std::chrono::milliseconds(2500);
-  EXPECT_NE(kill_command(request).input.find("\ngrace=25\n"), std::string::npos);
 }
 
 TEST(ReadStart, AJobRunsWhenItSaysSo) {
-  EXPECT_EQ(read_start(answered("noise\ndtool-answer started=12 34 boot\n")), std::nullopt);
+  EXPECT_FALSE(read_start(answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}))));
 }
 
 TEST(ReadStart, AnErrorWins) {
-  EXPECT_EQ(read_start(answered("dtool-answer error=no room\ndtool-answer started=1\n", 1)),
-            "no room");
+  EXPECT_EQ(read_start(answered(host::to_frame(host::StartReply{"no screen", "1 2 boot", ""}))),
+            "no screen");
+  EXPECT_EQ(read_start(answered(host::to_frame(host::Fault{"no memory"}), 2)), "no memory");
 }
 
 TEST(ReadStart, SilenceIsNoSuccess) {
-  EXPECT_EQ(read_start(answered("", 0, "odd")), "the start script ended with exit code 0: odd");
-  EXPECT_EQ(read_start(answered("started=1\n", 3)), "the start script ended with exit code 3: ");
-  EXPECT_EQ(read_start(answered("", 127)), "bash is not installed");
+  EXPECT_TRUE(read_start(answered("")));
+  EXPECT_NE(read_start(answered("", 127, "sh: not found"))->find("sh: not found"),
+            std::string::npos);
+}
+
+TEST(ReadJobId, IsWhatTheSchedulerSaid) {
+  EXPECT_EQ(read_job_id(answered(host::to_frame(host::StartReply{"", "job 12", "12"}))), "12");
+  EXPECT_FALSE(read_job_id(answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}))));
 }
 
 TEST(ReadStart, AHostThatDidNotAnswerSaysWhy) {
   EXPECT_EQ(read_start(failed(Failure::unreachable, "refused")), "refused");
-}
-
-TEST(ReadKill, CountsAndNamesWhatIsLeft) {
-  const auto outcome = read_kill(
-      answered("hi\ndtool-answer ended=3\ndtool-answer forced=1\ndtool-answer left=5 a b\n"
-               "dtool-answer left=6 c\ndtool-answer looked_again=yes\n"));
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->ended, 3);
-  EXPECT_EQ(outcome->forced, 1);
-  EXPECT_EQ(outcome->left, (std::vector<std::string>{"5 a b", "6 c"}));
-}
-
-TEST(ReadKill, WithoutItsLastWordIsNothing) {
-  EXPECT_FALSE(read_kill(answered("dtool-answer ended=3\ndtool-answer forced=0\n")));
-  EXPECT_FALSE(read_kill(answered("")));
-  EXPECT_FALSE(read_kill(answered("looked_again=yes\n")));
-}
-
-TEST(ReadKill, WithNumbersThatAreNoneIsNothing) {
-  for (const std::string text : {"ended=\n", "ended=x\n", "ended=1x\n", "ended=1\n", "forced=1\n",
-                                 "ended=99999999999999\ndtool-answer forced=0\n"}) {
-    EXPECT_FALSE(read_kill(answered("dtool-answer " + text + "dtool-answer looked_again=yes\n")))
-        << text;
-  }
-}
-
-TEST(KillCommand, FindsNothingWhereNothingRuns) {
-  const tests::TemporaryFolder folder;
-  KillRequest request{"no-such-run-" + folder.path().filename().string(),
-                      {"no-such-session"},
-                      {(folder.path() / "state").string()},
-                      std::chrono::milliseconds(100)};
-  const auto outcome = read_kill(answered(tests::run_bash(kill_command(request).input)));
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->ended, 0);
-  EXPECT_TRUE(outcome->left.empty());
-  EXPECT_TRUE(std::filesystem::exists(folder.path() / "state" / "killed"));
 }
 
 }  // namespace

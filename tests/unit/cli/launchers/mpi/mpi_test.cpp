@@ -111,7 +111,7 @@ TEST(Mpi, BashReadsItsScriptsWhateverTheWordsHold) {
     for (const HostJob& each : launcher->jobs(plan)) {
       EXPECT_EQ(syntax_fault(each.job.script), "") << awkward;
       for (const auto& [name, content] : each.job.files) {
-        const bool is_bash = name == "rank" || name == "../launch_orted" || name == "supervise";
+        const bool is_bash = name == "rank" || name == "../launch_orted";
         EXPECT_EQ(is_bash ? syntax_fault(content) : "", "") << awkward;
       }
     }

@@ -1,0 +1,50 @@
+// dtool-host: dtool's program on the hosts. dtool sends it to a host once and starts it there;
+// people do not call it.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/host/serve.h"
+#include "cli/run/host/guard.h"
+#include "cli/run/host/session.h"
+#include "ssh/host/files.h"
+#include "ssh/host/sha256.h"
+
+namespace dtool::host {
+namespace {
+
+/// Whether this very program has the content that dtool sent: what was written may be cut off.
+int verify(const std::string& expected) {
+  const auto content = read_file("/proc/self/exe", std::size_t{1} << 30U);
+  return content && to_hex(sha256(*content)) == expected ? 0 : 1;
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.size() == 1 && words[0] == "serve") return serve(STDIN_FILENO, STDOUT_FILENO);
+  if (words.size() == 2 && words[0] == "verify") return verify(words[1]);
+  if (words.size() == 2 && words[0] == "session") return run_session(words[1]);
+  if (words.size() == 1 && words[0] == "guard") return run_guard();
+  write_all(STDERR_FILENO, "dtool-host: dtool starts this program on its hosts; call dtool\n");
+  return 2;
+}
+
+}  // namespace
+}  // namespace dtool::host
+
+int main(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);
+  // Under SSH a `bash -c` of the first level reads ~/.bashrc, and what that prints would be in the
+  // log of a run and in the answers of its scripts.
+  ::setenv("SHLVL", "2", 1);
+  try {
+    return dtool::host::run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {
+    const std::string sentence = std::string("dtool-host: ") + error.what() + "\n";
+    [[maybe_unused]] const ssize_t size = ::write(STDERR_FILENO, sentence.data(), sentence.size());
+    return 1;
+  }
+}

@@ -1,0 +1,10 @@
+// Answers dtool's requests: frames on standard input, replies on standard output in the same order.
+#pragma once
+
+namespace dtool::host {
+
+/// Serves until the input ends. The exit code: 2 where a request could not be answered; else 0, or
+/// that of the job whose log was followed.
+int serve(int input, int output);
+
+}  // namespace dtool::host

@@ -1,0 +1,35 @@
+// A job whose log is followed: whether it still runs, and how it ended.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ssh/host/child.h"
+#include "ssh/host/job_files.h"
+#include "ssh/host/protocol.h"
+
+namespace dtool::host {
+
+class FollowedJob {
+ public:
+  /// `state`: its state folder. Where a scheduler runs the job, its launcher has left a probe
+  /// there, which runs beside this until the job has ended.
+  explicit FollowedJob(std::string state);
+
+  bool runs();
+  /// After runs() was false: waits a second for a word on its end.
+  LogEnd wait_for_end();
+
+ private:
+  /// Whether this is another host than the one where the job was started: then nothing that is
+  /// missing here proves anything.
+  bool is_elsewhere() const;
+  /// What became of a job that left no exit code.
+  std::string became();
+
+  std::string state_;
+  std::optional<Leader> leader_;
+  std::unique_ptr<Child> probe_;
+};
+
+}  // namespace dtool::host

@@ -1,0 +1,12 @@
+// Sends a job's log to dtool: whole, its last lines, or as it grows.
+#pragma once
+
+#include "ssh/host/protocol.h"
+
+namespace dtool::host {
+
+/// Writes the frames of the reply to `output`. Returns the job's exit code where the job was
+/// followed, else 0. Throws std::runtime_error where there is no log, or no reader any more.
+int send_log(const LogRequest& request, int output);
+
+}  // namespace dtool::host

@@ -1,0 +1,120 @@
+#include "cli/run/host/channel.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "ssh/host/files.h"
+#include "ssh/host/message.h"
+
+namespace dtool::host {
+namespace {
+
+constexpr std::string_view kMagic = "dtool 1\n";
+constexpr std::size_t kNonceSize = 16;
+constexpr std::size_t kProofSize = 32;
+constexpr std::size_t kLengthSize = 4;
+
+std::string_view bytes_of(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+Digest prove(std::string_view key, std::string_view label, std::string_view bytes) {
+  return hmac_sha256(key, std::string(label).append("\n").append(bytes));
+}
+
+std::string random_bytes() {
+  const auto bytes = read_file("/dev/urandom", kNonceSize);
+  if (!bytes || bytes->size() != kNonceSize)
+    throw std::runtime_error("/dev/urandom has no random numbers");
+  return *bytes;
+}
+
+std::string number_bytes(std::uint64_t number, std::size_t size) {
+  std::string bytes;
+  for (std::size_t i = 0; i < size; ++i, number >>= 8U) bytes += static_cast<char>(number & 0xffU);
+  return bytes;
+}
+
+std::uint64_t read_bytes(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t i = bytes.size(); i > 0; --i)
+    number = number << 8U | static_cast<unsigned char>(bytes[i - 1]);
+  return number;
+}
+
+Digest proof_of_frame(const Digest& key, std::uint64_t number, std::string_view body) {
+  return hmac_sha256(bytes_of(key), number_bytes(number, 8).append(body));
+}
+
+}  // namespace
+
+std::string make_hello(std::string_view token, int place) {
+  std::string hello(kMagic);
+  hello += number_bytes(static_cast<std::uint64_t>(place), 8) + random_bytes();
+  return hello.append(bytes_of(prove(token, "hello of a machine", hello)));
+}
+
+bool may_be_hello(std::string_view beginning) {
+  const std::size_t size = std::min(beginning.size(), kMagic.size());
+  return beginning.substr(0, size) == kMagic.substr(0, size);
+}
+
+std::optional<int> read_hello(std::string_view token, std::string_view hello) {
+  if (hello.size() != kHelloSize || !may_be_hello(hello)) return std::nullopt;
+  const std::string_view said = hello.substr(0, kHelloSize - kProofSize);
+  const Digest proof = prove(token, "hello of a machine", said);
+  if (!are_equal(hello.substr(said.size()), bytes_of(proof))) return std::nullopt;
+  const std::uint64_t place = read_bytes(said.substr(kMagic.size(), 8));
+  constexpr std::uint64_t kLastPlace = 1'000'000;
+  return place > kLastPlace ? std::nullopt : std::optional(static_cast<int>(place));
+}
+
+std::string make_welcome(std::string_view token, std::string_view hello) {
+  std::string welcome = random_bytes();
+  const Digest proof = prove(token, "welcome of machine 0", welcome + std::string(hello));
+  return welcome.append(bytes_of(proof));
+}
+
+bool is_welcome(std::string_view token, std::string_view hello, std::string_view welcome) {
+  if (welcome.size() != kWelcomeSize) return false;
+  const std::string nonce(welcome.substr(0, kNonceSize));
+  const Digest proof = prove(token, "welcome of machine 0", nonce + std::string(hello));
+  return are_equal(welcome.substr(kNonceSize), bytes_of(proof));
+}
+
+Channel::Channel(std::string_view token, std::string_view hello, std::string_view welcome, End end,
+                 std::size_t longest)
+    : longest_(longest) {
+  const std::string greeting = std::string(hello).append(welcome);
+  sending_ = prove(token, "frames to machine 0", greeting);
+  receiving_ = prove(token, "frames from machine 0", greeting);
+  if (end == End::coordinator) std::swap(sending_, receiving_);
+}
+
+std::string Channel::seal(std::string_view body) {
+  std::string frame = number_bytes(body.size(), kLengthSize).append(body);
+  return frame.append(bytes_of(proof_of_frame(sending_, sent_++, body)));
+}
+
+std::optional<std::string> Channel::next() {
+  if (held_.size() < kLengthSize) return std::nullopt;
+  const auto size =
+      static_cast<std::size_t>(read_bytes(std::string_view(held_).substr(0, kLengthSize)));
+  if (size > longest_) throw BadMessage("a frame is too long");
+  if (held_.size() < kLengthSize + size + kProofSize) return std::nullopt;
+  std::string body = held_.substr(kLengthSize, size);
+  const Digest proof = proof_of_frame(receiving_, received_++, body);
+  if (!are_equal(std::string_view(held_).substr(kLengthSize + size, kProofSize), bytes_of(proof)))
+    throw BadMessage("a frame is not proven");
+  held_.erase(0, kLengthSize + size + kProofSize);
+  return body;
+}
+
+std::optional<std::string> read_token() {
+  const std::string token = read_line("token");
+  const bool is_one = token.size() >= 32 && token.size() <= 64 &&
+                      token.find_first_not_of("0123456789abcdef") == token.npos;
+  return is_one ? std::optional(token) : std::nullopt;
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,162 @@
+#include "cli/run/host/coordinator.h"
+
+#include <algorithm>
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+// For others' reports: which failure was first is not always which was heard first.
+constexpr Time kForOtherFailures = 500ms;
+constexpr Time kForGathering = 30s;
+// A machine that has never been heard is hoped for so long.
+constexpr Time kForSilentMachines = 120s;
+constexpr Time kLongestTurn = 5s;
+constexpr Time kBetweenSearches = 1s;
+constexpr int kKilled = 137;
+constexpr int kMistake = 2;  // dtool-trainer's exit code for a mistake in an experiment
+
+}  // namespace
+
+Coordinator::Coordinator(const Supervision& settings, Time now)
+    : settings_(settings),
+      machines_(static_cast<std::size_t>(settings.places)),
+      began_(now),
+      looked_at_(now) {
+  for (int place = 0; place < settings.places; ++place) members_.push_back(place);
+}
+
+void Coordinator::take(int place, const Report& report, Time now) {
+  if (place < 0 || place >= settings_.places) return;
+  Machine& machine = machines_[static_cast<std::size_t>(place)];
+  machine.heard = now;
+  if (machine.report == report && !machine.is_lost) return;
+  machine.report = report;
+  machine.is_lost = false;
+  if (report.attempt != attempt_) return;
+  // With a text, gone means that a machine gave up by itself, before there was a decision.
+  const bool gave_up =
+      phase_ == Phase::running && report.standing == Standing::gone && !report.text.empty();
+  if (report.standing == Standing::failed || gave_up) add_failure(report.code, report.text, now);
+}
+
+void Coordinator::add_failure(int code, const std::string& text, Time now) {
+  if (failures_.empty()) first_failure_at_ = now;
+  failures_.push_back({code, text});
+}
+
+// Machines that have reported and are silent now; one that never did is watched by nobody (a
+// firewall may be between).
+void Coordinator::find_lost(Time now) {
+  if (searched_at_ && now - *searched_at_ < kBetweenSearches) return;
+  searched_at_ = now;
+  for (const int place : members_) {
+    Machine& machine = machines_[static_cast<std::size_t>(place)];
+    if (place == 0 || machine.is_lost || !machine.heard) continue;
+    if (now - *machine.heard <= settings_.lost_after) continue;
+    // A machine that has ended says no more than that; one that has not begun this attempt may have
+    // died between two.
+    const bool has_ended =
+        machine.report->attempt == attempt_ && machine.report->standing != Standing::running;
+    if (has_ended) continue;
+    machine.is_lost = true;
+    add_failure(1,
+                "machine " + std::to_string(place) + " (" +
+                    settings_.hosts[static_cast<std::size_t>(place)] +
+                    ") was lost: no sign of life for " +
+                    std::to_string(settings_.lost_after.count()) + " s",
+                now);
+  }
+}
+
+// While this process was frozen, or busy with ending processes, nobody was heard.
+void Coordinator::forgive_own_silence(Time now) {
+  if (now - looked_at_ > kLongestTurn) {
+    for (Machine& machine : machines_) {
+      if (machine.heard) machine.heard = now;
+    }
+  }
+  looked_at_ = now;
+}
+
+/// Whether all members stand so in this attempt; those aside that are lost or gone, or have not
+/// been heard for too long to hope.
+bool Coordinator::all_have(Standing standing, Time now) const {
+  return std::ranges::all_of(members_, [&](int place) {
+    const Machine& machine = machines_[static_cast<std::size_t>(place)];
+    if (!machine.report) return now - began_ > kForSilentMachines;
+    if (machine.is_lost) return true;
+    return machine.report->attempt == attempt_ &&
+           (machine.report->standing == standing || machine.report->standing == Standing::gone);
+  });
+}
+
+/// Or has not begun this attempt, as far as is known.
+bool Coordinator::is_any_running() const {
+  return std::ranges::any_of(members_, [&](int place) {
+    const Machine& machine = machines_[static_cast<std::size_t>(place)];
+    if (machine.is_lost) return false;
+    return !machine.report || machine.report->attempt != attempt_ ||
+           machine.report->standing == Standing::running;
+  });
+}
+
+/// The first failure is the cause, unless a process was killed about then: those do not follow from
+/// others' failures.
+Decision Coordinator::judge(Time now) {
+  const auto killed =
+      std::ranges::find_if(failures_, [](const Failure& each) { return each.code == kKilled; });
+  const Failure& cause = killed == failures_.end() ? failures_.front() : *killed;
+  // A mistake in an experiment stays one.
+  const bool is_mistake = settings_.is_trainer == IsTrainer::yes && cause.code == kMistake;
+  Decision decision{attempt_, Verb::end, {}, cause.text};
+  if (attempt_ < settings_.max_restarts && !is_mistake) {
+    phase_ = Phase::gathering;
+    gathering_since_ = now;
+    decision.verb = Verb::gather;
+  } else {
+    phase_ = Phase::over;
+  }
+  failures_.clear();
+  return decision;
+}
+
+Decision Coordinator::begin_next_attempt() {
+  std::erase_if(members_, [this](int place) {
+    const Machine& machine = machines_[static_cast<std::size_t>(place)];
+    const bool answered = !machine.is_lost && machine.report &&
+                          machine.report->attempt == attempt_ &&
+                          machine.report->standing == Standing::stopped;
+    return !answered;
+  });
+  failures_.clear();
+  for (Machine& machine : machines_) machine.is_lost = false;
+  phase_ = Phase::running;
+  ++attempt_;
+  return {attempt_, Verb::run, members_, {}};
+}
+
+std::optional<Decision> Coordinator::decide(Time now) {
+  forgive_own_silence(now);
+  switch (phase_) {
+    case Phase::running:
+      find_lost(now);
+      if (!failures_.empty()) {
+        if (now - first_failure_at_ >= kForOtherFailures || !is_any_running()) return judge(now);
+      } else if (all_have(Standing::ended, now)) {
+        phase_ = Phase::over;
+        return Decision{attempt_, Verb::done, {}, {}};
+      }
+      break;
+    case Phase::gathering:
+      if (all_have(Standing::stopped, now) || now - gathering_since_ > kForGathering)
+        return begin_next_attempt();
+      break;
+    case Phase::over:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dtool::host

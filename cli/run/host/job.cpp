@@ -1,0 +1,190 @@
+#include "cli/run/host/job.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "cli/run/host/limits.h"
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/kill.h"
+#include "ssh/host/process_table.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kCannotRun = 127;
+
+bool is_digit(char each) {
+  return each >= '0' && each <= '9';
+}
+
+/// Cuts digits off the beginning; whether there were any.
+bool cut_digits(std::string_view& text) {
+  const std::size_t size =
+      static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
+  text.remove_prefix(size);
+  return size != 0;
+}
+
+/// `./script: line 187:  9240 Killed   RANK=…`: bash's word on a process that a signal ended.
+bool is_of_bash(std::string_view line) {
+  constexpr std::string_view kBeginning = "./script: line ";
+  if (!line.starts_with(kBeginning)) return false;
+  line.remove_prefix(kBeginning.size());
+  if (!cut_digits(line) || !line.starts_with(": ")) return false;
+  line.remove_prefix(std::min(line.find_first_not_of(' ', 1), line.size()));
+  return cut_digits(line) && line.starts_with(' ');
+}
+
+bool is_of_launcher(std::string_view line) {
+  for (const char* beginning :
+       {"dtool: attempt", "dtool: rank", "dtool: the run failed", "mpirun: "}) {
+    if (line.starts_with(beginning)) return true;
+  }
+  return is_of_bash(line);
+}
+
+/// In the child; only calls that are safe between fork and exec.
+[[noreturn]] void become(const std::vector<char*>& arguments, const char* log, Input input,
+                         Interrupts interrupts) {
+  restore_open_files();
+  for (const int each : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD}) {
+    const bool is_ignored =
+        interrupts == Interrupts::ignored && (each == SIGINT || each == SIGQUIT);
+    ::signal(each, is_ignored ? SIG_IGN : SIG_DFL);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (input == Input::nothing) {
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::dup2(nothing, STDIN_FILENO);
+  }
+  if (log[0] != '\0') {
+    const int out = ::open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (out == -1) ::_exit(1);
+    ::dup2(out, STDOUT_FILENO);
+    ::dup2(out, STDERR_FILENO);
+  }
+  ::execvp(arguments[0], arguments.data());
+  ::_exit(kCannotRun);
+}
+
+int to_exit_code(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+void begin_job() {
+  const Descriptor end(::open("exit_code.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!end.is_open()) throw std::runtime_error(with_reason("cannot write exit_code.new"));
+  write_all(end.get(), "\n\n\n\n");
+  const auto self = find_process(::getpid());
+  if (!self) throw std::runtime_error("/proc does not show dtool-host itself");
+  write_file("process", std::to_string(self->pid) + " " + std::to_string(self->start) + " " +
+                            boot_id() + "\n");
+}
+
+void record_end(int code) noexcept {
+  if (exists("exit_code")) return;
+  // In place: a full disk has no room but what was made before.
+  const Descriptor file(::open("exit_code.new", O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  std::array<char, 16> line{};
+  const int size = std::snprintf(line.data(), line.size(), "%d\n", code);
+  if (::write(file.get(), line.data(), static_cast<std::size_t>(size)) != size) return;
+  if (::fsync(file.get()) != 0 && errno != EINVAL && errno != ENOSYS) return;
+  ::rename("exit_code.new", "exit_code");
+}
+
+std::optional<std::chrono::seconds> find_kill_mark() {
+  constexpr std::chrono::seconds kWithoutWord{600};
+  if (!exists("killed")) return std::nullopt;
+  const auto limit = parse_number<std::uint32_t>(read_line("killed"));
+  return limit ? std::chrono::seconds(*limit) : kWithoutWord;
+}
+
+void end_part(const std::set<pid_t>& spared) {
+  constexpr std::chrono::seconds kGrace{3};
+  const char* run_id = std::getenv("DTOOL_RUN_ID");
+  std::string text;
+  try {
+    const KillReply reply = end_processes(run_id != nullptr ? run_id : "", kGrace, spared);
+    text =
+        "ended=" + std::to_string(reply.ended) + "\nforced=" + std::to_string(reply.forced) + "\n";
+    for (const std::string& each : reply.left) text += "left=" + each + "\n";
+  } catch (const std::exception& error) {
+    text = std::string(error.what()) + "\n";
+  }
+  write_in_place("ended", text);
+}
+
+void say_in_log(const std::string& log, const std::string& line) {
+  const Descriptor file(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file.is_open()) return;
+  const std::string text = "dtool: " + line + "\n";
+  [[maybe_unused]] const ssize_t size = ::write(file.get(), text.data(), text.size());
+}
+
+std::string find_last_line(std::string_view end_of_log) {
+  std::string text;
+  for (const char each : end_of_log) {
+    // A progress bar returns its carriage.
+    if (each == '\r' || each == '\n') text += '\n';
+    if (each == '\0' || each == '\t') text += ' ';
+    if (each >= ' ' && each <= '~') text += each;
+  }
+  std::string_view last;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = cut_line(rest);
+    if (line.starts_with("dtool: attempt ") && line.ends_with(" begins")) last = {};
+    if (is_of_launcher(line) || line.find_first_not_of(' ') == line.npos) continue;
+    last = line;
+  }
+  return std::string(last);
+}
+
+pid_t start_program(const std::vector<std::string>& arguments, const std::string& log, Input input,
+                    Interrupts interrupts) {
+  std::vector<char*> pointers;
+  for (const std::string& each : arguments) pointers.push_back(const_cast<char*>(each.c_str()));
+  pointers.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child == -1) throw std::runtime_error(with_reason("no process can be made"));
+  if (child == 0) become(pointers, log.c_str(), input, interrupts);
+  return child;
+}
+
+std::optional<int> wait_for_child(pid_t child, Time patience) {
+  constexpr Time kBetweenLooks = 50ms;
+  for (const Time end = time_since_boot() + patience;;) {
+    int status = 0;
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child) return to_exit_code(status);
+    if (ended == -1 && errno != EINTR) return kCannotRun;
+    if (time_since_boot() >= end) return std::nullopt;
+    pause(kBetweenLooks);
+  }
+}
+
+int wait_for_child(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) == -1) {
+    if (errno != EINTR) return kCannotRun;
+  }
+  return to_exit_code(status);
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,76 @@
+// Another machine's end of the reports: keeps a connection to machine 0's session, makes it again
+// where it is lost, tells it how this machine does, and hears what it decides.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/run/host/channel.h"
+#include "cli/run/host/report.h"
+#include "cli/run/host/supervision.h"
+#include "cli/run/host/watch.h"
+#include "cli/run/host/wire.h"
+
+namespace dtool::host {
+
+class ReportLink {
+ public:
+  ReportLink(const Supervision& settings, std::string token, Watch& watch, Time now);
+
+  /// From here on this is told: at once, and again as a sign of life.
+  void tell(const Report& report, Time now);
+  /// Whether machine 0's session has taken the newest report.
+  bool is_told() const;
+  /// Whether nothing listens there any more, for longer than a session takes to begin.
+  bool is_refused(Time now) const;
+
+  /// What came on a descriptor that is ready: a decision that is new on this connection. Other
+  /// people's descriptors mean nothing.
+  std::optional<Decision> take(int descriptor, Time now);
+  /// Connects, gives up, shows signs of life. Called at least once a second. A sentence where
+  /// machine 0's session cannot be heard; each once.
+  std::optional<std::string> turn(Time now);
+
+ private:
+  struct Connection {
+    Wire wire;
+    Time since;
+    std::string hello = {};  ///< empty: it is not connected yet
+    std::string welcome = {};
+    std::optional<Channel> channel = {};
+    Time heard{};
+    Time sent{};
+    std::uint64_t sent_reports = 0;
+    std::uint64_t taken_reports = 0;
+  };
+  enum class Fault { none, refused, unproven, silent };
+
+  void connect(Time now);
+  void greet(Time now);
+  void lose(Fault fault, Time now);
+  std::optional<Decision> hear(Time now);
+  void send_report(Time now);
+  void heard_from_machine_0(Time now);
+  std::optional<std::string> find_loss(Time now) const;
+
+  Supervision settings_;
+  std::string token_;
+  Watch& watch_;
+  Time beat_;         ///< between signs of life
+  Time stale_after_;  ///< a connection that is silent for so long is made again
+  std::optional<Connection> connection_;
+  std::optional<Report> report_;
+  bool is_new_ = false;  ///< the report was not sent on this connection
+  Time next_try_;
+  int failed_tries_ = 0;
+  Time heard_;
+  Time looked_at_;
+  bool was_heard_ = false;  ///< at any time
+  Fault fault_ = Fault::none;
+  std::optional<Time> refused_since_;
+  std::optional<Time> unproven_since_;
+  std::string told_loss_;
+};
+
+}  // namespace dtool::host

@@ -1,0 +1,255 @@
+#include "cli/run/host/report_port.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <tuple>
+
+#include "ssh/host/message.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMostGuests = 256;
+constexpr Time kPatienceWithGuests = 5s;
+constexpr int kMostAtOnce = 64;  // so that who is known is heard between them
+constexpr int kWaiting = 1024;
+constexpr std::size_t kMostOfGuest = 4096;
+constexpr std::size_t kMostUnsent = kLongestAnswer;
+
+Descriptor listen_at(const sockaddr* address, socklen_t size) {
+  Descriptor listener(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.is_open()) return listener;
+  const int on = 1;
+  const int off = 0;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address->sa_family == AF_INET6)
+    ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (::bind(listener.get(), address, size) != 0 || ::listen(listener.get(), kWaiting) != 0)
+    return Descriptor();
+  return listener;
+}
+
+/// For IPv6 and IPv4, or IPv4 alone where the host has no other.
+Descriptor listen_on(std::uint16_t port) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  six.sin6_addr = in6addr_any;
+  Descriptor listener = listen_at(reinterpret_cast<const sockaddr*>(&six), sizeof six);
+  if (listener.is_open()) return listener;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  return listen_at(reinterpret_cast<const sockaddr*>(&four), sizeof four);
+}
+
+/// All of this machine's own loopback addresses are one.
+std::string address_in(const sockaddr_storage& name) {
+  if (name.ss_family == AF_INET6) {
+    in6_addr address = reinterpret_cast<const sockaddr_in6&>(name).sin6_addr;
+    const bool is_here = IN6_IS_ADDR_LOOPBACK(&address) ||
+                         (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == IN_LOOPBACKNET);
+    return is_here ? "here" : std::string(reinterpret_cast<const char*>(&address), sizeof address);
+  }
+  const in_addr address = reinterpret_cast<const sockaddr_in&>(name).sin_addr;
+  const bool is_here = ntohl(address.s_addr) >> 24U == IN_LOOPBACKNET;
+  return is_here ? "here" : std::string(reinterpret_cast<const char*>(&address), sizeof address);
+}
+
+}  // namespace
+
+ReportPort::ReportPort(std::uint16_t port, int places, std::string token, Watch& watch)
+    : listener_(listen_on(port)), places_(places), token_(std::move(token)), watch_(watch) {
+  if (!listener_.is_open()) throw std::runtime_error(std::strerror(errno));
+  watch_.add(listener_.get());
+}
+
+ReportPort::~ReportPort() {
+  watch_.remove(listener_.get());
+}
+
+std::uint16_t ReportPort::port() const {
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&name), &size);
+  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port
+                                          : reinterpret_cast<const sockaddr_in&>(name).sin_port);
+}
+
+/// Of the guests at the address that has the most, the oldest goes: those who have said a hello
+/// last. So whoever floods this host from one machine keeps no other machine away. Where there are
+/// no guests and no descriptors, the machine that came first has to come again.
+void ReportPort::make_room() {
+  if (guests_.empty()) {
+    const auto first = std::ranges::min_element(
+        machines_, {}, [](const auto& each) { return each.second.number; });
+    if (first == machines_.end()) return;
+    descriptors_.erase(first->second.place);
+    machines_.erase(first);
+    return;
+  }
+  std::map<std::string, int> counts;
+  for (const auto& [descriptor, guest] : guests_) ++counts[guest.address];
+  const auto most =
+      std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
+  auto chosen = guests_.end();
+  const auto order = [](const Guest& guest) {
+    return std::tuple(guest.place.has_value(), guest.number);
+  };
+  for (auto each = guests_.begin(); each != guests_.end(); ++each) {
+    if (each->second.address != most->first) continue;
+    if (chosen == guests_.end() || order(each->second) < order(chosen->second)) chosen = each;
+  }
+  guests_.erase(chosen);
+}
+
+std::vector<int> ReportPort::let_in(Time now) {
+  std::vector<int> come;
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    sockaddr_storage name{};
+    socklen_t size = sizeof name;
+    Descriptor socket(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&name), &size,
+                                SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.is_open()) {
+      if (errno == EMFILE || errno == ENFILE) make_room();
+      break;
+    }
+    if (guests_.size() >= kMostGuests) make_room();
+    const int on = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    const int descriptor = socket.get();
+    guests_.emplace(descriptor,
+                    Guest{Wire(std::move(socket), watch_), address_in(name), now, ++last_number_});
+    come.push_back(descriptor);
+  }
+  return come;
+}
+
+/// Answers a hello. False where it is none.
+bool ReportPort::greet(Guest& guest) {
+  const std::string hello = guest.said.substr(0, kHelloSize);
+  guest.place = read_hello(token_, hello);
+  // Machine 0 does not connect to itself.
+  if (!guest.place || *guest.place == 0 || *guest.place >= places_) return false;
+  const std::string welcome = make_welcome(token_, hello);
+  guest.channel.emplace(token_, hello, welcome, End::coordinator, kLongestReport);
+  guest.channel->add(std::string_view(guest.said).substr(kHelloSize));
+  return guest.wire.write(welcome, kMostUnsent);
+}
+
+void ReportPort::hear_guest(int descriptor, std::vector<PlacedReport>& reports) {
+  const auto at = guests_.find(descriptor);
+  Guest& guest = at->second;
+  const bool is_greeted = guest.channel.has_value();
+  std::string bytes;
+  const Wire::Read read = guest.wire.read(bytes, kMostOfGuest - guest.said.size());
+  if (read == Wire::Read::nothing_yet && guest.wire.flush()) return;
+  guest.said += bytes;
+  bool is_welcome =
+      read == Wire::Read::some && may_be_hello(guest.said) && guest.said.size() < kMostOfGuest;
+  if (is_welcome && is_greeted) guest.channel->add(bytes);
+  if (is_welcome && !is_greeted && guest.said.size() >= kHelloSize) is_welcome = greet(guest);
+  std::optional<std::string> body;
+  try {
+    if (is_welcome && guest.channel) body = guest.channel->next();
+  } catch (const BadMessage&) {
+    is_welcome = false;
+  }
+  if (!body) {
+    if (!is_welcome) guests_.erase(at);
+    return;
+  }
+  // Proven. A connection that this machine had before is of no use any more.
+  Connection connection{std::move(guest.wire), *std::move(guest.channel), *guest.place,
+                        guest.number};
+  guests_.erase(at);
+  if (const auto old = descriptors_.find(connection.place); old != descriptors_.end())
+    machines_.erase(old->second);
+  descriptors_[connection.place] = descriptor;
+  if (take_frames(connection, std::move(body), reports)) {
+    machines_.emplace(descriptor, std::move(connection));
+  } else {
+    descriptors_.erase(connection.place);
+  }
+}
+
+/// Takes a frame and those after it. False where the connection is of no use any more.
+bool ReportPort::take_frames(Connection& connection, std::optional<std::string> body,
+                             std::vector<PlacedReport>& reports) {
+  try {
+    for (; body; body = connection.channel.next()) {
+      reports.push_back({connection.place, parse_report(*body)});
+      ++connection.taken;
+    }
+  } catch (const BadMessage&) {
+    return false;
+  }
+  return answer(connection);
+}
+
+bool ReportPort::answer(Connection& connection) {
+  Answer answer{connection.taken, std::nullopt};
+  if (connection.told != decisions_) answer.decision = decision_;
+  connection.told = decisions_;
+  return connection.wire.write(connection.channel.seal(to_bytes(answer)), kMostUnsent);
+}
+
+void ReportPort::hear_machine(int descriptor, std::vector<PlacedReport>& reports) {
+  const auto at = machines_.find(descriptor);
+  Connection& connection = at->second;
+  std::string bytes;
+  const Wire::Read read = connection.wire.read(bytes, std::size_t{64} << 10U);
+  bool is_of_use = read != Wire::Read::closed && connection.wire.flush();
+  if (is_of_use && read == Wire::Read::some) {
+    connection.channel.add(bytes);
+    try {
+      auto body = connection.channel.next();
+      if (body) is_of_use = take_frames(connection, std::move(body), reports);
+    } catch (const BadMessage&) {
+      is_of_use = false;
+    }
+  }
+  if (is_of_use) return;
+  descriptors_.erase(connection.place);
+  machines_.erase(at);
+}
+
+std::vector<PlacedReport> ReportPort::take(int descriptor, Time now) {
+  std::vector<PlacedReport> reports;
+  if (descriptor == listener_.get()) {
+    for (const int each : let_in(now)) {
+      if (guests_.contains(each)) hear_guest(each, reports);
+    }
+  } else if (guests_.contains(descriptor)) {
+    hear_guest(descriptor, reports);
+  } else if (machines_.contains(descriptor)) {
+    hear_machine(descriptor, reports);
+  }
+  return reports;
+}
+
+void ReportPort::decide(const Decision& decision) {
+  decision_ = decision;
+  ++decisions_;
+  for (auto each = machines_.begin(); each != machines_.end();) {
+    const auto at = each++;
+    if (answer(at->second)) continue;
+    descriptors_.erase(at->second.place);
+    machines_.erase(at);
+  }
+}
+
+void ReportPort::turn(Time now) {
+  std::erase_if(guests_,
+                [now](const auto& each) { return now - each.second.since > kPatienceWithGuests; });
+}
+
+}  // namespace dtool::host

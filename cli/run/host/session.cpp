@@ -1,0 +1,84 @@
+#include "cli/run/host/session.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <exception>
+#include <stdexcept>
+
+#include "cli/run/host/job.h"
+#include "cli/run/host/supervised_session.h"
+#include "cli/run/host/supervision.h"
+#include "ssh/host/files.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+void note_signal(int) {}
+
+/// Ctrl-C in an attached session and the loss of its terminal do not end this process, so that the
+/// end is recorded; the script gets the signals.
+void survive_terminal() {
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  for (const int each : {SIGINT, SIGHUP, SIGCHLD}) ::sigaction(each, &action, nullptr);
+}
+
+/// Shows the log in this process's terminal, where there is one: in a process of its own, since a
+/// terminal that is stopped by Ctrl-S stops all that write to it.
+class Viewer {
+ public:
+  explicit Viewer(const std::string& log) {
+    if (::isatty(STDOUT_FILENO) != 1) return;
+    try {
+      pid_ =
+          start_program({"tail", "-n", "+1", "-f", log}, {}, Input::nothing, Interrupts::ignored);
+    } catch (const std::runtime_error& error) {
+      say_in_log(log, std::string("the log is not shown: ") + error.what());
+    }
+  }
+  ~Viewer() {
+    if (pid_ == -1) return;
+    ::kill(pid_, SIGTERM);
+    wait_for_child(pid_, 1s);
+  }
+  Viewer(const Viewer&) = delete;
+  Viewer& operator=(const Viewer&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+int run_once(const std::string& log) {
+  const pid_t script =
+      start_program({"bash", "./script"}, log, Input::inherited, Interrupts::heard);
+  const int code = wait_for_child(script);
+  record_end(code);
+  return code;
+}
+
+}  // namespace
+
+int run_session(const std::string& log) {
+  constexpr int kFault = 1;
+  survive_terminal();
+  begin_job();
+  const Viewer viewer(log);
+  try {
+    const auto text = read_file("supervise");
+    if (!text) return run_once(log);
+    return run_supervised(parse_supervision(*text), log, viewer.pid());
+  } catch (const std::exception& error) {
+    // The terminal may be stopped, and nobody reads there.
+    say_in_log(log, error.what());
+    write_in_place("fault", std::string(error.what()) + "\n");
+    record_end(kFault);
+    return kFault;
+  }
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,280 @@
+#include "cli/run/host/supervised_session.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+#include "cli/run/host/coordinator.h"
+#include "cli/run/host/guard.h"
+#include "cli/run/host/job.h"
+#include "cli/run/host/limits.h"
+#include "cli/run/host/machine.h"
+#include "cli/run/host/report_link.h"
+#include "cli/run/host/report_port.h"
+#include "cli/run/host/watch.h"
+#include "cli/watch/host/log_tail.h"
+#include "ssh/host/files.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kCannotRun = 126;
+constexpr std::size_t kEndOfLog = 8192;
+constexpr Time kForLastWords = 15s;  // for the last report to be told, or to be heard
+constexpr Time kBetweenPorts = 5s;
+constexpr Time kSoon = 100ms;
+constexpr Time kLongestRest = 1s;
+
+/// The connections of this machine's session: machine 0's to all others, another's to machine 0.
+struct Exchange {
+  std::optional<ReportPort> port;
+  std::optional<ReportLink> link;
+};
+
+class SupervisedSession : public Effects {
+ public:
+  SupervisedSession(const Supervision& settings, std::string log, pid_t viewer);
+  int run();
+
+  bool start_script(int attempt, const std::vector<int>& places) override;
+  std::optional<int> wait_for_script(Time patience) override;
+  void end_processes() override;
+  std::optional<std::chrono::seconds> find_kill() override { return find_kill_mark(); }
+  std::string read_first_failure() override;
+  std::string last_line() override { return find_last_line(read_end(log_, kEndOfLog)); }
+  std::optional<std::uint64_t> count_out_of_memory_kills() override;
+  void say(const std::string& line) override { say_in_log(log_, line); }
+  void note(const std::string& file, const std::string& line) override;
+  void record_end(int code) override { host::record_end(code); }
+  void tell(const Report& report) override;
+
+ private:
+  bool is_alone() const { return settings_.places == 1; }
+  void open_exchange();
+  void open_port(Time now);
+  void keep_guard(Time now);
+  void take_events(Time patience);
+  void turn(Machine& machine);
+  void say_last_words(Machine& machine);
+
+  const Supervision settings_;
+  const std::string log_;
+  const pid_t viewer_;
+  std::optional<pid_t> script_;
+  std::string token_;
+  Watch watch_;
+  Exchange exchange_;
+  std::optional<Coordinator> coordinator_;
+  std::unique_ptr<Guard> guard_;
+  Time guarded_at_{};
+  std::optional<Time> port_tried_at_;
+  std::optional<Report> told_;
+  std::optional<Decision> heard_;  ///< from machine 0, and not handed on yet
+};
+
+SupervisedSession::SupervisedSession(const Supervision& settings, std::string log, pid_t viewer)
+    : settings_(settings), log_(std::move(log)), viewer_(viewer) {
+  const Time now = time_since_boot();
+  if (settings_.place == 0) coordinator_.emplace(settings_, now);
+  if (is_alone()) return;
+  // The smaller it is the smaller the guard; and it has none of the descriptors to come.
+  guard_ = std::make_unique<Guard>();
+  guarded_at_ = now;
+}
+
+void SupervisedSession::note(const std::string& file, const std::string& line) {
+  try {
+    write_file(file, line.empty() ? line : line + "\n");
+  } catch (const std::runtime_error&) {
+    // The disk may be full, and the run goes on.
+  }
+}
+
+bool SupervisedSession::start_script(int attempt, const std::vector<int>& places) {
+  // As when a job is started, where the lock is held for the first attempt: there is either kill's
+  // mark or processes that bear the run's id.
+  Descriptor lock;
+  if (attempt != 0) {
+    lock = lock_file("lock", 30'000);
+    if (exists("killed")) return false;
+  }
+  std::vector<std::string> arguments = {"bash", "./script", std::to_string(attempt)};
+  for (const int place : places) arguments.push_back(std::to_string(place));
+  try {
+    script_ = start_program(arguments, log_, Input::nothing, Interrupts::heard);
+  } catch (const std::runtime_error& error) {
+    script_.reset();
+    say(std::string("the script does not start: ") + error.what());
+  }
+  return true;
+}
+
+std::optional<int> SupervisedSession::wait_for_script(Time patience) {
+  if (!script_) return kCannotRun;
+  const auto code = wait_for_child(*script_, patience);
+  if (code) script_.reset();
+  return code;
+}
+
+void SupervisedSession::end_processes() {
+  std::set<pid_t> spared;
+  if (viewer_ != -1) spared.insert(viewer_);
+  if (guard_ && guard_->is_alive()) spared.insert(guard_->pid());
+  // Who ends processes spares its own children, and the script is this one's.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    spared.insert(::getpid());
+    end_part(spared);
+    ::_exit(0);
+  }
+  if (child == -1) {
+    note("ended", with_reason("no process can be made"));
+  } else {
+    wait_for_child(child);
+  }
+}
+
+std::string SupervisedSession::read_first_failure() {
+  const std::string line = read_line("first_failure");
+  std::string_view rest = line;
+  return std::string(cut_word(rest));
+}
+
+std::optional<std::uint64_t> SupervisedSession::count_out_of_memory_kills() {
+  const std::string counters = read_file("/proc/vmstat").value_or("");
+  for (std::string_view rest = counters; !rest.empty();) {
+    std::string_view line = cut_line(rest);
+    if (cut_word(line) == "oom_kill") return parse_number<std::uint64_t>(cut_word(line));
+  }
+  return std::nullopt;
+}
+
+void SupervisedSession::tell(const Report& report) {
+  told_ = report;
+  if (guard_) guard_->tell(report);
+  const Time now = time_since_boot();
+  if (coordinator_) coordinator_->take(0, report, now);
+  if (exchange_.link) exchange_.link->tell(report, now);
+}
+
+void SupervisedSession::open_exchange() {
+  const auto token = read_token();
+  if (!token) {
+    note("supervision", "the token is missing on machine " + std::to_string(settings_.place) +
+                            ": nobody hears of it");
+    return;
+  }
+  token_ = *token;
+  const Time now = time_since_boot();
+  if (settings_.place == 0) {
+    raise_open_files();
+    open_port(now);
+  } else {
+    exchange_.link.emplace(settings_, token_, watch_, now);
+  }
+}
+
+/// Another user's program may have the port, and give it back.
+void SupervisedSession::open_port(Time now) {
+  if (exchange_.port || token_.empty() || settings_.place != 0) return;
+  if (port_tried_at_ && now - *port_tried_at_ < kBetweenPorts) return;
+  port_tried_at_ = now;
+  try {
+    exchange_.port.emplace(settings_.port, settings_.places, token_, watch_);
+    note("supervision", "ok");
+  } catch (const std::runtime_error& error) {
+    note("supervision",
+         "cannot listen on port " + std::to_string(settings_.port) + ": " + error.what());
+  }
+}
+
+/// One that was killed, for want of memory for one, is replaced.
+void SupervisedSession::keep_guard(Time now) {
+  if (!guard_ || now - guarded_at_ < kLongestRest) return;
+  guarded_at_ = now;
+  if (guard_->is_alive() || find_kill()) return;
+  guard_ = std::make_unique<Guard>();
+  if (told_) guard_->tell(*told_);
+}
+
+void SupervisedSession::take_events(Time patience) {
+  sigset_t none;
+  ::sigemptyset(&none);
+  for (const int each : watch_.wait(patience, none)) {
+    const Time now = time_since_boot();
+    if (exchange_.port) {
+      for (const PlacedReport& placed : exchange_.port->take(each, now))
+        coordinator_->take(placed.place, placed.report, now);
+    }
+    if (exchange_.link) {
+      if (auto decision = exchange_.link->take(each, now)) heard_ = std::move(decision);
+    }
+  }
+}
+
+/// Takes what has happened, and acts on it.
+void SupervisedSession::turn(Machine& machine) {
+  const bool is_soon = (coordinator_ && coordinator_->is_judging()) || machine.is_standing_still();
+  take_events(is_soon ? kSoon : kLongestRest);
+  const Time now = time_since_boot();
+  keep_guard(now);
+  open_port(now);
+  if (exchange_.port) exchange_.port->turn(now);
+  if (heard_) machine.take(*heard_);
+  heard_.reset();
+  if (exchange_.link) {
+    if (const auto loss = exchange_.link->turn(now)) machine.take_loss(*loss);
+  }
+  // A kill that has begun ends the run on all machines: nothing is decided meanwhile.
+  if (coordinator_ && !machine.is_standing_still()) {
+    if (const auto decision = coordinator_->decide(now)) {
+      if (exchange_.port) exchange_.port->decide(*decision);
+      machine.take(*decision);
+    }
+  }
+  machine.turn(now);
+}
+
+/// The last report is still to be told, or to be heard.
+void SupervisedSession::say_last_words(Machine& machine) {
+  const Time end = time_since_boot() + kForLastWords;
+  for (Time now = time_since_boot(); now < end; now = time_since_boot()) {
+    if (coordinator_ && coordinator_->has_all_gone(now)) return;
+    if (exchange_.link && exchange_.link->is_told()) return;
+    if (!exchange_.port && !exchange_.link) return;
+    if (exchange_.link && exchange_.link->is_refused(now)) return;
+    turn(machine);
+  }
+}
+
+int SupervisedSession::run() {
+  // A child's end is heard while this waits, and at no other time.
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  if (!is_alone()) open_exchange();
+  Machine machine(settings_, *this, time_since_boot());
+  while (!machine.is_over()) turn(machine);
+  if (!machine.came_too_late()) say_last_words(machine);
+  if (guard_) guard_->dismiss();
+  return machine.code();
+}
+
+}  // namespace
+
+int run_supervised(const Supervision& settings, const std::string& log, pid_t viewer) {
+  return SupervisedSession(settings, log, viewer).run();
+}
+
+}  // namespace dtool::host

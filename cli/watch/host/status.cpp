@@ -1,0 +1,234 @@
+#include "cli/watch/host/status.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "cli/watch/host/log_tail.h"
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/identity.h"
+#include "ssh/host/job_files.h"
+#include "ssh/host/members.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+constexpr std::chrono::milliseconds kToMeasure{300};  // between two looks at the CPU time
+constexpr std::size_t kLongestText = 8192;            // of a file that holds a sentence
+
+/// Seconds since a file was written; 0 where it is not there any more.
+std::int64_t age_of(const std::string& path) {
+  struct stat found;
+  if (::stat(path.c_str(), &found) != 0) return 0;
+  return static_cast<std::int64_t>(std::time(nullptr)) - found.st_mtim.tv_sec;
+}
+
+bool is_older(const std::string& path, const std::string& other) {
+  struct stat one, two;
+  if (::stat(path.c_str(), &one) != 0 || ::stat(other.c_str(), &two) != 0) return false;
+  return std::pair(one.st_mtim.tv_sec, one.st_mtim.tv_nsec) <
+         std::pair(two.st_mtim.tv_sec, two.st_mtim.tv_nsec);
+}
+
+/// A small file as one line of text.
+std::string text_of(const std::string& path) {
+  std::string text = read_file(path, kLongestText).value_or("");
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  for (char& each : text) {
+    if (each == '\n') each = ' ';
+  }
+  return text;
+}
+
+/// CPU time and memory of a run's processes.
+struct Use {
+  std::int64_t processes = 0;
+  std::uint64_t ticks = 0;
+  std::uint64_t pages = 0;
+  double at = 0;  ///< seconds since the boot
+};
+
+RunTraces traces_of(const StatusQuestion& question) {
+  RunTraces traces{question.run_id, {}, {}, {}};
+  const JobFiles job = read_job_files(expand_home(question.state_folder));
+  if (job.leader) {
+    const auto process = find_process(job.leader->pid);
+    if (!process || process->start == job.leader->start)
+      traces.leaders[job.leader->pid] = job.leader->start;
+  }
+  return traces;
+}
+
+std::vector<Use> measure(std::vector<MemberFinder>& finders) {
+  const Sight sight = look_around();
+  std::vector<Use> uses;
+  for (MemberFinder& each : finders) {
+    Use use;
+    use.at = seconds_since_boot();
+    for (const Member& member : each.look(sight).living) {
+      ++use.processes;
+      use.ticks += member.cpu_ticks;
+      use.pages += member.resident_pages;
+    }
+    uses.push_back(use);
+  }
+  return uses;
+}
+
+/// The processes that belong to the runs, by the one definition of what does. Those of a job that
+/// has no session here are elsewhere.
+void tell_processes(const StatusRequest& request, StatusReply& reply) {
+  std::vector<MemberFinder> finders;
+  std::vector<std::size_t> asked;
+  for (std::size_t i = 0; i < request.machines.size(); ++i) {
+    if (exists(expand_home(request.machines[i].state_folder) + "/probe")) continue;
+    finders.emplace_back(traces_of(request.machines[i]));
+    asked.push_back(i);
+  }
+  if (finders.empty()) return;
+  const std::vector<Use> before = measure(finders);
+  std::vector<Use> now = before;
+  bool is_any = false;
+  for (const Use& each : before) is_any = is_any || each.processes != 0;
+  if (is_any) {
+    pause(kToMeasure);
+    now = measure(finders);
+  }
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    StatusAnswer& answer = reply.machines[asked[i]];
+    answer.processes = now[i].processes;
+    if (now[i].processes == 0) continue;
+    answer.memory_bytes = static_cast<std::int64_t>(now[i].pages * page);
+    // A process that ended meanwhile takes its time with it.
+    if (now[i].ticks < before[i].ticks || now[i].at <= before[i].at) continue;
+    const double seconds = static_cast<double>(now[i].ticks - before[i].ticks) /
+                           static_cast<double>(ticks_per_second());
+    answer.cpu_percent = static_cast<std::int64_t>(seconds * 100 / (now[i].at - before[i].at));
+  }
+}
+
+/// How the session's leader is.
+void tell_leader(const std::string& state, StatusAnswer& answer) {
+  const std::string line = read_line(state + "/process");
+  std::string_view rest = line;
+  const auto pid = parse_number<pid_t>(cut_word(rest));
+  const auto start = parse_number<std::uint64_t>(cut_word(rest));
+  const std::string_view boot = cut_word(rest);
+  if (!pid || *pid < 1 || !start) return;
+  answer.pid = *pid;
+  if (boot != boot_id()) {
+    answer.was_rebooted = true;
+    return;
+  }
+  const auto process = find_process(*pid);
+  // The session may outlast its script, to supervise others'.
+  if (!process || process->start != *start || process->state == 'Z' || exists(state + "/exit_code"))
+    return;
+  answer.up_s = static_cast<std::int64_t>(
+      seconds_since_boot() - static_cast<double>(*start) / static_cast<double>(ticks_per_second()));
+}
+
+/// Where no session of ours leads the job, its launcher has left a probe in the state folder.
+void ask_probe(const std::string& state, StatusAnswer& answer) {
+  const std::string script =
+      "answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\"; }; . ./probe; look_at_leader";
+  const ChildResult told =
+      run_program({"bash", "-c", script, "dtool"}, std::chrono::seconds(30), state);
+  for (const auto& [name, value] : read_pairs(told.out)) {
+    if (name == "job") answer.job = value;
+    if (name == "scheduler") answer.scheduler = value;
+    if (name == "scheduler_state") answer.scheduler_state = value;
+    if (name == "reason") answer.reason = value;
+    if (name == "up_s") answer.up_s = parse_number<std::int64_t>(value);
+    if (name == "ended_s_ago") answer.ended_s_ago = parse_number<std::int64_t>(value);
+  }
+  if (told.ok()) return;
+  answer.scheduler_state = "unknown";
+  answer.reason = told.timed_out ? "its commands do not answer" : told.err;
+}
+
+void tell_state(const std::string& state, StatusAnswer& answer) {
+  answer.lacks_run_folder = !state.empty() && !is_folder(folder_of(state));
+  if (!is_folder(state)) return;
+  if (exists(state + "/probe")) {
+    ask_probe(state, answer);
+  } else {
+    tell_leader(state, answer);
+  }
+  answer.node = text_of(state + "/node");
+  const std::string killed = state + "/killed";
+  const std::string exit_code = state + "/exit_code";
+  // kill leaves its mark on runs too that had ended before.
+  answer.is_killed = exists(killed) && !is_older(exit_code, killed);
+  answer.is_stopped = exists(state + "/stopped");
+  answer.attempt = parse_number<std::int64_t>(text_of(state + "/attempt")).value_or(0);
+  answer.supervision = text_of(state + "/supervision");
+  answer.cause = text_of(state + "/cause");
+  if (exists(exit_code)) {
+    answer.exit_code = parse_number<std::int64_t>(text_of(exit_code));
+    if (!answer.ended_s_ago) answer.ended_s_ago = age_of(exit_code);
+  } else if (exists(killed) && !answer.ended_s_ago) {
+    answer.ended_s_ago = age_of(killed);
+  }
+}
+
+void tell_metrics(const std::string& output, StatusAnswer& answer) {
+  const std::string metrics = output + "/metrics.jsonl";
+  if (output.empty() || !exists(metrics)) return;
+  answer.metrics = newest_event(metrics, {"step", "epoch"});
+  // A run that follows another one's checkpoints validates into a file of its own.
+  const std::string apart = output + "/validation.jsonl";
+  const bool is_apart = !read_end(apart, 1).empty();
+  answer.validation = newest_event(is_apart ? apart : metrics, {"validation"});
+  if (!answer.metrics.empty() || !answer.validation.empty()) answer.metrics_s_ago = age_of(metrics);
+}
+
+std::vector<std::string> look_at_gpus() {
+  const ChildResult told =
+      run_program({"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,memory.total",
+                   "--format=csv,noheader,nounits"},
+                  std::chrono::seconds(5));
+  std::vector<std::string> gpus;
+  if (!told.ok()) return gpus;
+  for (std::string_view rest = told.out; !rest.empty();) gpus.emplace_back(cut_line(rest));
+  return gpus;
+}
+
+void tell_output(const StatusQuestion& question, StatusAnswer& answer) {
+  const std::string log = expand_home(question.log);
+  const LogTail end = read_log_tail(log);
+  answer.said = end.said;
+  if (!end.lines.empty()) answer.last_line = end.lines.back();
+  // What came before a failure, from the machine where it was.
+  if (answer.exit_code.value_or(0) != 0 && !answer.is_stopped) answer.lines = end.lines;
+  tell_metrics(expand_home(question.output_folder), answer);
+  answer.full_disk = find_full_disk({log, expand_home(question.state_folder)});
+}
+
+}  // namespace
+
+StatusReply tell_status(const StatusRequest& request) {
+  StatusReply reply;
+  reply.host = identify_host();
+  reply.machines.resize(request.machines.size());
+  if (!request.is_brief) tell_processes(request, reply);
+  for (std::size_t i = 0; i < request.machines.size(); ++i) {
+    const StatusQuestion& question = request.machines[i];
+    tell_state(expand_home(question.state_folder), reply.machines[i]);
+    if (!request.is_brief) tell_output(question, reply.machines[i]);
+  }
+  if (request.is_brief || request.machines.empty()) return reply;
+  const std::vector<std::string> gpus = look_at_gpus();
+  for (StatusAnswer& each : reply.machines) each.gpus = gpus;
+  return reply;
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,204 @@
+#include "cli/watch/status_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/failures.h"
+#include "cli/terminal_text.h"
+#include "ssh/host_request.h"
+#include "ssh/number.h"
+
+namespace dtool::cli {
+namespace {
+
+using host::StatusAnswer;
+
+/// `0, 97, 30123, 81559`; what a GPU does not tell is `[N/A]` there.
+GpuUse read_gpu(std::string_view line) {
+  std::array<std::optional<int>, 4> numbers;
+  for (std::optional<int>& number : numbers) {
+    const std::size_t comma = std::min(line.find(','), line.size());
+    std::string_view field = line.substr(0, comma);
+    field.remove_prefix(std::min(field.find_first_not_of(' '), field.size()));
+    number = ssh::read_number<int>(field);
+    line.remove_prefix(std::min(comma + 1, line.size()));
+  }
+  return {numbers[0].value_or(0), numbers[1], numbers[2], numbers[3]};
+}
+
+std::optional<Progress> read_progress(const StatusAnswer& answer) {
+  Progress progress;
+  bool is_told = false;
+  // A run that only validates has no lines of training.
+  for (const std::string& line : {answer.validation, answer.metrics}) {
+    if (line.empty()) continue;
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object()) continue;
+    is_told = true;
+    const auto take = [&json](const char* name, auto& number) {
+      const auto found = json.find(name);
+      if (found != json.end() && found->is_number()) found->get_to(number.emplace());
+    };
+    std::optional<std::int64_t> epoch, step;
+    take("epoch", epoch);
+    take("step", step);
+    progress.epoch = epoch.value_or(0);
+    progress.step = step.value_or(0);
+    take("loss", progress.loss);
+    take("samples_per_s", progress.samples_per_s);
+    take("train_success", progress.train_success);
+    take("validation_success", progress.validation_success);
+  }
+  if (!is_told) return std::nullopt;
+  progress.age_s = answer.metrics_s_ago.value_or(0);
+  return progress;
+}
+
+/// What a scheduler says of the job, by the names that its probe gives to it.
+std::optional<MachineState> scheduled_state(const std::string& word) {
+  static const std::map<std::string, MachineState> states = {
+      {"pending", MachineState::pending},         {"running", MachineState::running},
+      {"cancelled", MachineState::cancelled},     {"timed_out", MachineState::timed_out},
+      {"node_failed", MachineState::node_failed}, {"out_of_memory", MachineState::out_of_memory},
+      {"preempted", MachineState::preempted},     {"unknown", MachineState::unreachable}};
+  const auto found = states.find(word);
+  return found == states.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Where the host has told an exit code.
+std::optional<MachineState> ended_state(MachineStatus& status, const StatusAnswer& answer) {
+  const auto code = answer.exit_code;
+  if (!code || *code < 0 || *code > 255) return std::nullopt;
+  status.exit_code = static_cast<int>(*code);
+  return answer.is_stopped ? MachineState::stopped : MachineState::exited;
+}
+
+MachineState judge(MachineStatus& status, const StatusAnswer& answer) {
+  if (!answer.scheduler_state.empty()) {
+    if (answer.is_killed && answer.scheduler_state != "running") return MachineState::killed;
+    if (const auto ended = ended_state(status, answer)) return *ended;
+    return scheduled_state(answer.scheduler_state).value_or(MachineState::lost);
+  }
+  const bool was_started = answer.pid.has_value();
+  if (was_started && answer.up_s) return MachineState::running;
+  if (answer.is_killed) return MachineState::killed;
+  if (!was_started) return MachineState::not_started;
+  return ended_state(status, answer).value_or(MachineState::lost);
+}
+
+/// What is only guessed from what is not there is unproven where another host answers than the one
+/// that was recorded, or the run's folder is not there. What a scheduler says, or the machine's own
+/// record of its end, holds wherever it is read.
+void doubt(const killfiles::Machine& machine, const StatusAnswer& answer, const std::string& host,
+           const std::string& host_key, MachineStatus& status) {
+  const bool is_guessed = status.state == MachineState::lost ||
+                          status.state == MachineState::not_started ||
+                          (status.state == MachineState::killed && !answer.exit_code);
+  if (!is_guessed || !answer.scheduler_state.empty()) return;
+  status.recorded_host = machine.identity;
+  status.found_host = killfiles::parse_identity(host).value_or(killfiles::HostIdentity());
+  if (status.found_host.is_known()) status.found_host.host_key = host_key;
+  const auto likeness = compare(status.recorded_host, status.found_host);
+  if (likeness == killfiles::Likeness::another) {
+    status.state = MachineState::unproven;
+    status.reason = "another host";
+    status.error = fmt::format("another host answers to this name, {}; it was started on {}",
+                               describe(status.found_host), describe(status.recorded_host));
+    status.hint = fmt::format("lead the name to {} (HostName in the SSH configuration)",
+                              status.recorded_host.name);
+  } else if (answer.lacks_run_folder && likeness != killfiles::Likeness::rebooted) {
+    const std::int64_t left = answer.processes;
+    status.state = MachineState::unproven;
+    status.reason = "no folder";
+    status.error = "the run's folder is gone; ";
+    status.error +=
+        left == 0 ? "what was started cannot be known"
+                  : fmt::format("{} of its processes {} left", left, left == 1 ? "is" : "are");
+    status.hint = "is the home folder the one of then?";
+  }
+}
+
+/// A host that did not answer, or whose answer cannot be read: `why`.
+MachineStatus unreachable(const killfiles::Machine& machine, const ssh::HostResult& result,
+                          const std::string& why) {
+  MachineStatus status;
+  status.id = machine.id;
+  status.host = result.host;
+  status.error = without_controls(why);
+  status.hint = result.hint;
+  return status;
+}
+
+/// What one machine's part of the answer says.
+MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer& answer,
+                          const std::string& host, const ssh::HostResult& result) {
+  MachineStatus status;
+  status.id = machine.id;
+  status.host = result.host;
+  status.pid = answer.pid;
+  status.up_s = answer.up_s;
+  status.node = without_controls(answer.node);
+  status.job = without_controls(answer.job);
+  if (!answer.scheduler.empty()) status.scheduler = without_controls(answer.scheduler);
+  status.reason = without_controls(answer.reason);
+  if (status.reason == "None") status.reason.clear();  // Slurm's word for it
+  status.state = judge(status, answer);
+  doubt(machine, answer, host, result.host_key, status);
+  if (status.state == MachineState::unreachable)
+    status.error = fmt::format("its scheduler does not answer: {}", status.reason);
+  status.was_rebooted = status.state == MachineState::lost && answer.was_rebooted;
+  status.ended_s_ago = status.up_s ? std::nullopt : answer.ended_s_ago;
+  status.processes = static_cast<int>(answer.processes);
+  if (answer.cpu_percent) status.cpu_percent = static_cast<int>(*answer.cpu_percent);
+  status.memory_bytes = answer.memory_bytes;
+  for (const std::string& line : answer.gpus) status.gpus.push_back(read_gpu(line));
+  status.last_line = without_controls(answer.last_line);
+  status.cause = without_controls(answer.cause);
+  status.full_disk = without_controls(answer.full_disk);
+  status.said = without_controls(answer.said);
+  status.supervision = without_controls(answer.supervision);
+  status.attempt = static_cast<int>(answer.attempt);
+  for (const std::string& line : answer.lines) status.last_lines.push_back(without_controls(line));
+  status.progress = read_progress(answer);
+  return status;
+}
+
+}  // namespace
+
+ssh::Command status_command(const std::vector<AskedMachine>& machines, Detail detail) {
+  host::StatusRequest request;
+  request.is_brief = detail == Detail::brief;
+  for (const auto& [run_id, machine] : machines)
+    request.machines.push_back({run_id, machine.state_folder, machine.log, machine.output_folder});
+  return ssh::ask_host(request);
+}
+
+std::vector<MachineStatus> read_statuses(const std::vector<AskedMachine>& machines,
+                                         const ssh::HostResult& result) {
+  std::vector<MachineStatus> statuses;
+  if (result.failure != ssh::Failure::none) {
+    for (const AskedMachine& each : machines)
+      statuses.push_back(unreachable(each.machine, result, describe(result)));
+    return statuses;
+  }
+  try {
+    const auto reply = ssh::read_reply<host::StatusReply>(result);
+    if (reply.machines.size() != machines.size())
+      throw host::BadMessage("the answer is about another number of machines");
+    for (std::size_t i = 0; i < machines.size(); ++i)
+      statuses.push_back(read_status(machines[i].machine, reply.machines[i], reply.host, result));
+  } catch (const host::BadMessage& error) {
+    statuses.clear();
+    for (const AskedMachine& each : machines)
+      statuses.push_back(unreachable(each.machine, result,
+                                     fmt::format("it did not say how it is: {}", error.what())));
+  }
+  return statuses;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,155 @@
+#include "ssh/fanout/host_program.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "ssh/fanout/host_program_hash.h"
+#include "ssh/host/frames.h"
+#include "ssh/host_error.h"
+#include "ssh/printable.h"
+
+extern "C" {
+extern const char dtool_host_begin[];  // host_program.S
+extern const char dtool_host_end[];
+}
+
+namespace dtool::ssh {
+namespace {
+
+constexpr std::string_view kMissing = "dtool-host needed on ";
+constexpr std::size_t kLongestNoise = 1U << 20U;  // of a log-in shell, before the program speaks
+
+/// Where it may be, in this order; the home folder may be mounted so that nothing in it runs. A
+/// folder that others could have made is used only where it is the user's own.
+constexpr std::string_view kFolders =
+    "\"${HOME:-/}/.dtool/host\" \"${XDG_RUNTIME_DIR:-/}/dtool-host\" "
+    "\"/var/tmp/dtool-host-$(id -u)\" \"/tmp/dtool-host-$(id -u)\"";
+
+const HostProgram& program() {
+  static const HostProgram only{
+      kHostProgramMachine,
+      kHostProgramSha256,
+      {dtool_host_begin, static_cast<std::size_t>(dtool_host_end - dtool_host_begin)}};
+  return only;
+}
+
+/// Takes the program's bytes on standard input, once it has found a folder that has room for them
+/// and in which programs run.
+std::string bring_line() {
+  return fmt::format(
+      "exec sh -c 'umask 077; for d in {}; do "
+      "case $d in //*) continue;; esac; "
+      "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] && [ ! -h \"$d\" ] && chmod 700 \"$d\" && "
+      "mkdir -p \"$d/$0\" || continue; "
+      "n=$d/$0/new.$$.$(uname -n); "
+      "( head -c {} /dev/zero > \"$n\" && chmod 700 \"$n\" && [ -x \"$n\" ] ) 2>/dev/null || "
+      "{{ rm -f \"$n\"; continue; }}; "
+      "cat > \"$n\" && \"$n\" verify \"$0\" && mv -f \"$n\" \"$d/$0/dtool-host\" && exit 0; "
+      "rm -f \"$n\"; echo \"$d cannot hold it: is the disk full?\" >&2; exit 1; done; "
+      "echo \"no folder was found in which programs may be put and run: {}\" >&2; exit 1' {}",
+      kFolders, program().bytes.size(), "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp",
+      program().sha256);
+}
+
+/// Hands on what comes behind the program's greeting, and keeps what the line says in its place.
+class Gate {
+ public:
+  explicit Gate(std::function<void(Stream, std::string_view)> hand_on)
+      : hand_on_(std::move(hand_on)) {}
+
+  void take(Stream stream, std::string_view bytes) {
+    if (stream == Stream::err || is_open_) {
+      if (hand_on_) hand_on_(stream, bytes);
+      return;
+    }
+    held_ += bytes;
+    const std::size_t at = held_.find(host::kGreeting);
+    if (at == held_.npos) {
+      if (held_.size() > kLongestNoise)
+        throw HostError(Failure::host_program, "dtool-host does not speak, something else does",
+                        "what does a log-in there print? dtool command -- true shows it");
+      return;
+    }
+    is_open_ = true;
+    const std::string rest = held_.substr(at + host::kGreeting.size());
+    if (!rest.empty() && hand_on_) hand_on_(stream, rest);
+  }
+
+  bool is_open() const { return is_open_; }
+
+  /// The system and processor of a host that lacks the program, `Linux x86_64`; or empty.
+  std::string missing_on() const {
+    const std::size_t at = held_.rfind(kMissing);
+    if (at == held_.npos || is_open_) return {};
+    const std::size_t begin = at + kMissing.size();
+    return held_.substr(begin, held_.find_first_of("\r\n", begin) - begin);
+  }
+
+ private:
+  std::function<void(Stream, std::string_view)> hand_on_;
+  std::string held_;
+  bool is_open_ = false;
+};
+
+asio::awaitable<void> bring(Connection& connection, std::string system, Deadline deadline) {
+  const std::string wanted = fmt::format("Linux {}", program().machine);
+  if (system != wanted)
+    throw HostError(Failure::host_program,
+                    fmt::format("it is {}, and this dtool has dtool-host for {} only",
+                                printable_start(system, 100), wanted));
+  std::string said;
+  CommandStreams streams;
+  streams.input = program().bytes;
+  streams.on_output = [&said](Stream stream, std::string_view bytes) {
+    if (stream == Stream::err && said.size() < 4096) said += bytes;
+  };
+  std::string line = bring_line();
+  const int exit_code = co_await connection.execute(std::move(line), std::move(streams), deadline);
+  if (exit_code == 0) co_return;
+  const std::string why = said.empty() ? fmt::format("exit code {}", exit_code) : said;
+  throw HostError(Failure::host_program,
+                  fmt::format("dtool-host cannot be put on it: {}", printable_start(why, 500)));
+}
+
+}  // namespace
+
+std::string host_program_line() {
+  // All shells read this alike: one word in single quotes. Only where the home folder lacks the
+  // program does it cost more than one shell.
+  return fmt::format(
+      "exec sh -c 'p=${{HOME:-/}}/.dtool/host/$0/dtool-host; [ -x \"$p\" ] && exec \"$p\" serve; "
+      "for d in {}; do p=$d/$0/dtool-host; "
+      "[ -x \"$p\" ] && [ -O \"$d\" ] && [ ! -h \"$d\" ] && exec \"$p\" serve; done; "
+      "echo \"{}$(uname -sm)\"; exit {}' {}",
+      kFolders, kMissing, kHostProgramMissing, program().sha256);
+}
+
+asio::awaitable<int> run_host_program(Connection& connection,
+                                      std::function<CommandStreams()> open_streams,
+                                      Deadline deadline) {
+  std::string missing_on;
+  for (int tries = 0; tries < 2; ++tries) {
+    CommandStreams streams = open_streams();
+    Gate gate(std::move(streams.on_output));
+    streams.on_output = [&gate](Stream stream, std::string_view bytes) {
+      gate.take(stream, bytes);
+    };
+    std::string line = host_program_line();
+    const int exit_code =
+        co_await connection.execute(std::move(line), std::move(streams), deadline);
+    missing_on = gate.missing_on();
+    if (missing_on.empty() || exit_code != kHostProgramMissing) {
+      if (gate.is_open()) co_return exit_code;
+      throw HostError(Failure::host_program,
+                      fmt::format("dtool-host did not begin (exit code {})", exit_code),
+                      "is there a POSIX shell, sh, on it?");
+    }
+    if (tries == 0) co_await bring(connection, missing_on, deadline);
+  }
+  throw HostError(Failure::host_program,
+                  "dtool-host was put on it and is not there: is its home folder another one at "
+                  "each log-in?");
+}
+
+}  // namespace dtool::ssh

@@ -1,0 +1,148 @@
+#include "ssh/host/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <stdexcept>
+#include <utility>
+
+#include "ssh/host/files.h"
+
+namespace dtool::host {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostKept = 1U << 20U;
+constexpr int kCannotRun = 127;
+
+struct Pipe {
+  Descriptor reader;
+  Descriptor writer;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error(with_reason("no pipe"));
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+std::vector<char*> as_pointers(const std::vector<std::string>& arguments) {
+  std::vector<char*> pointers;
+  for (const std::string& each : arguments) pointers.push_back(const_cast<char*>(each.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// In the child; only calls that are safe between fork and exec.
+[[noreturn]] void become(const std::vector<char*>& arguments, const std::string& folder, int out,
+                         int err, int fault) {
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(err, STDERR_FILENO);
+  if (folder.empty() || ::chdir(folder.c_str()) == 0) ::execvp(arguments[0], arguments.data());
+  const int reason = errno;
+  [[maybe_unused]] const ssize_t size = ::write(fault, &reason, sizeof reason);
+  ::_exit(kCannotRun);
+}
+
+/// Takes what is there; false at the end.
+bool take(int descriptor, std::string& text) {
+  std::array<char, 4096> piece;
+  const ssize_t size = ::read(descriptor, piece.data(), piece.size());
+  if (size < 0) return errno == EINTR || errno == EAGAIN;
+  if (text.size() < kMostKept) text.append(piece.data(), static_cast<std::size_t>(size));
+  return size != 0;
+}
+
+/// Until both streams have ended, or the time is over.
+void collect(Pipe& out, Pipe& err, Clock::time_point end, ChildResult& result) {
+  std::array<pollfd, 2> waited{{{out.reader.get(), POLLIN, 0}, {err.reader.get(), POLLIN, 0}}};
+  while (waited[0].fd != -1 || waited[1].fd != -1) {
+    const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    if (rest.count() <= 0) {
+      result.timed_out = true;
+      return;
+    }
+    if (::poll(waited.data(), waited.size(), static_cast<int>(rest.count())) <= 0) continue;
+    if (waited[0].revents != 0 && !take(waited[0].fd, result.out)) waited[0].fd = -1;
+    if (waited[1].revents != 0 && !take(waited[1].fd, result.err)) waited[1].fd = -1;
+  }
+}
+
+}  // namespace
+
+ChildResult run_program(const std::vector<std::string>& arguments,
+                        std::chrono::milliseconds timeout, const std::string& folder) {
+  const std::vector<char*> pointers = as_pointers(arguments);
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  Pipe fault = make_pipe();
+  const Clock::time_point end = Clock::now() + timeout;
+  const pid_t child = ::fork();
+  if (child == -1) throw std::runtime_error(with_reason("no process can be made"));
+  if (child == 0) become(pointers, folder, out.writer.get(), err.writer.get(), fault.writer.get());
+  out.writer = Descriptor();
+  err.writer = Descriptor();
+  fault.writer = Descriptor();
+
+  ChildResult result;
+  collect(out, err, end, result);
+  if (result.timed_out) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
+  }
+  result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  int reason = 0;
+  const bool did_not_run = ::read(fault.reader.get(), &reason, sizeof reason) == sizeof reason;
+  result.is_missing = did_not_run && reason == ENOENT;
+  return result;
+}
+
+Child::Child(const std::vector<std::string>& arguments, const std::string& folder) {
+  const std::vector<char*> pointers = as_pointers(arguments);
+  Pipe out = make_pipe();
+  Pipe fault = make_pipe();
+  pid_ = ::fork();
+  if (pid_ == -1) throw std::runtime_error(with_reason("no process can be made"));
+  if (pid_ == 0) become(pointers, folder, out.writer.get(), STDERR_FILENO, fault.writer.get());
+  out_ = std::move(out.reader);
+}
+
+Child::~Child() {
+  if (pid_ == -1) return;
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) == -1 && errno == EINTR) {
+  }
+}
+
+bool Child::is_running() {
+  if (pid_ == -1) return false;
+  const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
+  if (ended == 0) return true;
+  pid_ = -1;
+  return false;
+}
+
+std::string Child::output() {
+  std::string text;
+  while (take(out_.get(), text)) {
+  }
+  return text;
+}
+
+void pause(std::chrono::milliseconds duration) {
+  timespec rest{static_cast<time_t>(duration.count() / 1000),
+                static_cast<long>(duration.count() % 1000) * 1'000'000};
+  while (::nanosleep(&rest, &rest) == -1 && errno == EINTR) {
+  }
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,50 @@
+// Programs that dtool-host runs for a moment: screen, a scheduler's own commands.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "ssh/host/files.h"
+
+namespace dtool::host {
+
+struct ChildResult {
+  bool is_missing = false;  ///< there is no such program
+  bool timed_out = false;   ///< it was ended by KILL
+  int exit_code = -1;       ///< 128 + signal where a signal ended it
+  std::string out;          ///< standard output; the first MiB
+  std::string err;          ///< standard error, likewise
+
+  bool ok() const { return exit_code == 0; }
+};
+
+/// Runs a program to its end, with no input. Its working folder is `folder`, where one is given.
+/// Throws std::runtime_error where no process can be made.
+ChildResult run_program(const std::vector<std::string>& arguments,
+                        std::chrono::milliseconds timeout, const std::string& folder = {});
+
+/// A program that runs beside this one, with no input. It is ended by KILL where it still runs when
+/// this goes.
+class Child {
+ public:
+  /// Throws std::runtime_error where no process can be made.
+  Child(const std::vector<std::string>& arguments, const std::string& folder);
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  bool is_running();
+  /// What it has printed, once it has ended.
+  std::string output();
+
+ private:
+  pid_t pid_ = -1;
+  Descriptor out_;
+};
+
+void pause(std::chrono::milliseconds duration);
+
+}  // namespace dtool::host

@@ -1,0 +1,158 @@
+#include "ssh/host/files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <stdexcept>
+#include <utility>
+
+namespace dtool::host {
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this == &other) return *this;
+  if (number_ != -1) ::close(number_);
+  number_ = other.release();
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (number_ != -1) ::close(number_);
+}
+
+int Descriptor::release() {
+  return std::exchange(number_, -1);
+}
+
+std::string with_reason(const std::string& what) {
+  return what + ": " + std::strerror(errno);
+}
+
+std::optional<std::string> read_file(const std::string& path, std::size_t most) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return std::nullopt;
+  std::string text;
+  std::array<char, 16384> piece;
+  while (text.size() < most) {
+    const ssize_t size =
+        ::read(file.get(), piece.data(), std::min(piece.size(), most - text.size()));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return std::nullopt;
+    if (size == 0) break;
+    text.append(piece.data(), static_cast<std::size_t>(size));
+  }
+  return text;
+}
+
+std::string read_line(const std::string& path) {
+  const std::string text = read_file(path, 65536).value_or("");
+  return text.substr(0, text.find('\n'));
+}
+
+void write_file(const std::string& path, std::string_view content) {
+  const std::string temporary = path + ".new";
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.is_open()) throw std::runtime_error(with_reason("cannot write " + path));
+  write_all(file.get(), content);
+  file = Descriptor();
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    throw std::runtime_error(with_reason("cannot write " + path));
+}
+
+namespace {
+
+bool write_to(const std::string& path, int mode, std::string_view content) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666));
+  if (!file.is_open()) return false;
+  try {
+    write_all(file.get(), content);
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+bool write_in_place(const std::string& path, std::string_view content) {
+  return write_to(path, O_TRUNC, content);
+}
+
+bool append_to(const std::string& path, std::string_view content) {
+  return write_to(path, O_APPEND, content);
+}
+
+bool is_folder(const std::string& path) {
+  struct stat found;
+  return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+bool make_folder(const std::string& path) {
+  ::mkdir(path.c_str(), 0777);
+  return is_folder(path);
+}
+
+bool make_folders(const std::string& path) {
+  if (is_folder(path)) return true;
+  if (path != folder_of(path) && !make_folders(folder_of(path))) return false;
+  return make_folder(path);
+}
+
+bool exists(const std::string& path) {
+  struct stat found;
+  return ::lstat(path.c_str(), &found) == 0;
+}
+
+std::string expand_home(const std::string& path) {
+  if (path != "~" && path.rfind("~/", 0) != 0) return path;
+  const char* home = std::getenv("HOME");
+  return (home != nullptr ? home : "") + path.substr(1);
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t end = path.rfind('/');
+  if (end == path.npos) return ".";
+  return end == 0 ? "/" : path.substr(0, end);
+}
+
+std::optional<std::string> read_some(int descriptor) {
+  std::string piece(65536, '\0');
+  for (;;) {
+    const ssize_t size = ::read(descriptor, piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) throw std::runtime_error(with_reason("cannot read"));
+    if (size == 0) return std::nullopt;
+    piece.resize(static_cast<std::size_t>(size));
+    return piece;
+  }
+}
+
+void write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t size = ::write(descriptor, bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) throw std::runtime_error(with_reason("cannot write"));
+    bytes.remove_prefix(static_cast<std::size_t>(size));
+  }
+}
+
+Descriptor lock_file(const std::string& path, int wait_ms) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file.is_open()) return file;
+  for (int waited = 0; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; waited += 20) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || waited >= wait_ms) return Descriptor();
+    const timespec pause{0, 20'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return file;
+}
+
+}  // namespace dtool::host

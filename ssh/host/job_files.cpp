@@ -1,0 +1,20 @@
+#include "ssh/host/job_files.h"
+
+#include "ssh/host/files.h"
+#include "ssh/host/process_table.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+
+std::optional<Leader> parse_leader(std::string_view line, std::string_view boot) {
+  const auto pid = parse_number<pid_t>(cut_word(line));
+  const auto start = parse_number<std::uint64_t>(cut_word(line));
+  if (!pid || *pid < 1 || !start || cut_word(line) != boot || boot.empty()) return std::nullopt;
+  return Leader{*pid, *start};
+}
+
+JobFiles read_job_files(const std::string& folder) {
+  return {parse_leader(read_line(folder + "/process"), boot_id()), read_line(folder + "/holder")};
+}
+
+}  // namespace dtool::host

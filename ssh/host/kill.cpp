@@ -1,0 +1,282 @@
+#include "ssh/host/kill.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/identity.h"
+#include "ssh/host/job_files.h"
+#include "ssh/host/members.h"
+#include "ssh/host/unseen.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kBetweenLooks{100};
+constexpr milliseconds kForTerminals{500};  // for what holds the terminals, after TERM
+constexpr milliseconds kForOthers{1000};    // for processes of another user, which go with a parent
+constexpr int kKillRounds = 10;
+constexpr int kTries = 3;  // to look: memory or descriptors may be short for a moment
+constexpr std::size_t kLongestCommand = 200;
+
+/// A screen session of the run: its process, and its name as screen tells it, `PID.NAME`.
+struct Screen {
+  pid_t pid = 0;
+  std::string name;
+};
+
+std::vector<Screen> find_screens(const std::vector<std::string>& sessions) {
+  std::vector<Screen> screens;
+  for (const std::string& session : sessions) {
+    // It takes any name that begins alike, and exits with 1 where it shows some.
+    const ChildResult listed = run_program({"screen", "-ls", session}, std::chrono::seconds(20));
+    if (listed.is_missing) return {};
+    if (listed.timed_out) throw std::runtime_error("screen -ls does not answer");
+    for (std::string_view rest = listed.out; !rest.empty();) {
+      std::string_view line = cut_line(rest);
+      const std::string_view word = cut_word(line);
+      const std::size_t dot = word.find('.');
+      if (dot == word.npos || word.substr(dot + 1) != session) continue;
+      const auto pid = parse_number<pid_t>(word.substr(0, dot));
+      if (pid && *pid > 1) screens.push_back({*pid, std::string(word)});
+    }
+  }
+  return screens;
+}
+
+/// One end of a run: what is looked for, and what was found.
+class Ending {
+ public:
+  Ending(std::string run_id, std::vector<std::string> sessions, milliseconds grace)
+      : sessions_(std::move(sessions)), grace_(grace), finder_({std::move(run_id), {}, {}, {}}) {}
+
+  void add_job(const JobFiles& job);
+  void spare(const std::set<pid_t>& pids) { finder_.traces().spared = pids; }
+  void go(KillReply& reply);
+
+ private:
+  enum class Whom { working, holding, living, of_others };
+
+  void look();
+  std::vector<Member> living() const;
+  const std::vector<Member>& group(Whom whom);
+  void send(int signal, const std::vector<Member>& members);
+  void wait_for_end(Whom whom, milliseconds limit);
+  void find_screens_again();
+  void quit_screens();
+  void report(KillReply& reply) const;
+
+  std::vector<std::string> sessions_;
+  milliseconds grace_;
+  MemberFinder finder_;
+  std::vector<Screen> screens_;
+  std::set<pid_t> holders_;      ///< they hold the jobs' terminals: they go last
+  std::vector<Member> working_;  ///< the members that live, without the holders
+  std::vector<Member> holding_;
+  std::vector<Member> living_;     ///< both
+  std::vector<Member> of_others_;  ///< which only that user or root can end
+  std::vector<pid_t> callers_;     ///< members that this process descends from
+};
+
+void Ending::add_job(const JobFiles& job) {
+  if (!job.leader) return;
+  const auto process = find_process(job.leader->pid);
+  // With another start time the pid was given out again, and the session with it.
+  if (process && process->start != job.leader->start) return;
+  finder_.traces().leaders[job.leader->pid] = job.leader->start;
+  holders_.insert(job.leader->pid);
+  if (process && job.holder == "tmux") holders_.insert(process->parent);
+}
+
+void Ending::look() {
+  std::optional<Members> members;
+  for (int tries = 1; !members; ++tries) {
+    try {
+      members = finder_.look();
+    } catch (const std::exception&) {
+      if (tries == kTries) throw;
+      pause(kBetweenLooks);
+    }
+  }
+  working_.clear();
+  holding_.clear();
+  of_others_.clear();
+  for (const Member& each : members->living) {
+    const bool is_anothers = each.user != ::geteuid() && ::geteuid() != 0;
+    (is_anothers ? of_others_ : holders_.contains(each.pid) ? holding_ : working_).push_back(each);
+  }
+  living_ = working_;
+  living_.insert(living_.end(), holding_.begin(), holding_.end());
+  callers_ = members->callers;
+}
+
+const std::vector<Member>& Ending::group(Whom whom) {
+  switch (whom) {
+    case Whom::working:
+      return working_;
+    case Whom::holding:
+      return holding_;
+    case Whom::living:
+      return living_;
+    case Whom::of_others:
+      return of_others_;
+  }
+  return living_;
+}
+
+void Ending::send(int signal, const std::vector<Member>& members) {
+  for (const Member& each : members) {
+    const auto process = find_process(each.pid);
+    if (process && process->start == each.start) ::kill(each.pid, signal);
+  }
+}
+
+void Ending::wait_for_end(Whom whom, milliseconds limit) {
+  const Clock::time_point end = Clock::now() + limit;
+  while (!group(whom).empty() && Clock::now() < end) {
+    pause(std::min(kBetweenLooks, limit));
+    look();
+  }
+}
+
+void Ending::find_screens_again() {
+  try {
+    screens_ = find_screens(sessions_);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(std::string("the host's processes cannot be looked at: ") +
+                             error.what());
+  }
+  for (const Screen& each : screens_) {
+    holders_.insert(each.pid);
+    finder_.traces().seeds.insert(each.pid);
+  }
+}
+
+void Ending::quit_screens() {
+  find_screens_again();
+  for (const Screen& each : screens_) {
+    if (std::ranges::find(callers_, each.pid) != callers_.end()) continue;
+    run_program({"screen", "-S", each.name, "-X", "quit"}, std::chrono::seconds(20));
+  }
+}
+
+void Ending::report(KillReply& reply) const {
+  reply.ended = static_cast<std::int64_t>(finder_.count_seen()) -
+                static_cast<std::int64_t>(living_.size() + of_others_.size());
+  const auto describe = [](pid_t pid) {
+    return std::to_string(pid) + " " + command_of(pid, kLongestCommand);
+  };
+  for (const Member& each : living_) reply.left.push_back(describe(each.pid));
+  for (const Member& each : of_others_)
+    reply.left.push_back(describe(each.pid) +
+                         " (another user's, which only that user or root can end)");
+  // Where the run's own session ends the rest of the run, it stays by intent.
+  if (!callers_.empty() && finder_.traces().spared.empty())
+    reply.left.push_back(describe(callers_.back()) +
+                         " (it has called this very dtool kill, which is part of the run: call it "
+                         "from elsewhere)");
+}
+
+void Ending::go(KillReply& reply) {
+  find_screens_again();
+  look();
+  if (!living_.empty()) {
+    // Screens and session leaders come last: with one of them the terminal goes, and a program that
+    // handles TERM would get a HUP in the middle of its last work.
+    send(SIGTERM, working_);
+    wait_for_end(Whom::working, grace_);
+    send(SIGTERM, holding_);
+    wait_for_end(Whom::holding, kForTerminals);
+    quit_screens();
+    look();
+    reply.forced = static_cast<std::int64_t>(living_.size());
+    for (int round = 0; round < kKillRounds && !living_.empty(); ++round) {
+      send(SIGKILL, living_);
+      wait_for_end(Whom::living, kForTerminals);
+    }
+    if (!sessions_.empty()) run_program({"screen", "-wipe"}, std::chrono::seconds(20));
+  }
+  wait_for_end(Whom::of_others, kForOthers);
+  report(reply);
+}
+
+/// Puts kill's mark into a state folder, under the lock that a start takes.
+void mark(const std::string& folder, milliseconds grace, KillReply& reply) {
+  // The run's folder was made when the host was looked at, before the run was recorded. Where it is
+  // there and the machine's own is not, nothing was started, and the mark sees to it that nothing
+  // will be. Where it is missing, nothing starts any more, and what was started cannot be known: no
+  // folder is made that would look as if it could.
+  if (!is_folder(folder_of(folder))) {
+    reply.no_folder = folder_of(folder);
+    return;
+  }
+  make_folder(folder);  // a start may make it meanwhile
+  const Descriptor lock = lock_file(folder + "/lock", 30'000);
+  // How many seconds this may take, for the run's own session, which stands still meanwhile.
+  const auto seconds = grace.count() / 1000 + 90;
+  write_in_place(folder + "/killed", std::to_string(seconds) + "\n");
+  // On a full disk it is empty, and serves as well.
+  if (!exists(folder + "/killed")) reply.unmarked = folder;
+}
+
+/// Has the scheduler that runs a job end it: its launcher left the way there.
+void end_by_scheduler(const std::string& folder, const std::string& run_id, KillReply& reply) {
+  if (!exists(folder + "/end")) return;
+  const std::string script =
+      "run_id=$1; answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\"; }; . ./end";
+  const ChildResult ended =
+      run_program({"bash", "-c", script, "dtool", run_id}, std::chrono::seconds(100), folder);
+  for (const auto& [name, value] : read_pairs(ended.out)) {
+    if (name == "cancelled") reply.cancelled = value;
+    if (name == "job_left") reply.job_left = value;
+    if (name == "vouched_for") reply.vouched_for = value;
+  }
+  if (ended.is_missing) reply.job_left = "bash is not installed";
+  if (ended.timed_out) reply.job_left = "its commands do not answer";
+}
+
+}  // namespace
+
+KillReply kill_run(const KillRequest& request) {
+  KillReply reply;
+  reply.host = identify_host();
+  const milliseconds grace(request.grace_ms);
+  std::vector<std::string> folders;
+  for (const std::string& each : request.state_folders) folders.push_back(expand_home(each));
+  for (const std::string& folder : folders) mark(folder, grace, reply);
+  for (const std::string& folder : folders) end_by_scheduler(folder, request.run_id, reply);
+
+  Ending ending(request.run_id, request.sessions, grace);
+  std::optional<std::uint64_t> began;
+  for (const std::string& folder : folders) {
+    const JobFiles job = read_job_files(folder);
+    ending.add_job(job);
+    if (job.leader && (!began || job.leader->start < *began)) began = job.leader->start;
+  }
+  ending.go(reply);
+  if (began) reply.unseen = find_unseen(*began);
+  return reply;
+}
+
+KillReply end_processes(const std::string& run_id, milliseconds grace,
+                        const std::set<pid_t>& spared) {
+  KillReply reply;
+  Ending ending(run_id, {}, grace);
+  ending.spare(spared);
+  ending.go(reply);
+  return reply;
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,24 @@
+// Ends a run on this host, and proves that nothing of it is left.
+#pragma once
+
+#include <chrono>
+#include <set>
+#include <string>
+
+#include <sys/types.h>
+
+#include "ssh/host/protocol.h"
+
+namespace dtool::host {
+
+/// Marks the run's state folders as killed, so that no start slips past; has a scheduler end what
+/// it runs; then ends the members by TERM and, after the grace, by KILL, and looks again. Throws
+/// std::runtime_error where the host's processes cannot be looked at: then nothing is claimed.
+KillReply kill_run(const KillRequest& request);
+
+/// The same for the processes of a run whose own session goes on: this process, those it descends
+/// from, and `spared` with their descendants stay. Nothing is marked.
+KillReply end_processes(const std::string& run_id, std::chrono::milliseconds grace,
+                        const std::set<pid_t>& spared);
+
+}  // namespace dtool::host

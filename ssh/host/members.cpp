@@ -1,0 +1,94 @@
+#include "ssh/host/members.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+namespace dtool::host {
+namespace {
+
+using Table = std::map<pid_t, const Process*>;
+
+/// Adds all whose parent, or whose session's leader where that counts, is in the set already.
+enum class By { parent, parent_or_session };
+void add_descendants(const Table& table, By by, std::set<pid_t>& pids) {
+  for (bool has_grown = true; has_grown;) {
+    has_grown = false;
+    for (const auto& [pid, process] : table) {
+      if (pids.contains(pid)) continue;
+      const bool is_one = pids.contains(process->parent) ||
+                          (by == By::parent_or_session && pids.contains(process->session));
+      if (is_one) has_grown = pids.insert(pid).second;
+    }
+  }
+}
+
+}  // namespace
+
+Sight look_around() {
+  Sight sight;
+  for (const pid_t pid : list_pids()) {
+    RunMark mark = read_run_mark(pid);
+    if (mark.run_id) {
+      // Root reads other users' environments too, and they may write there what they like.
+      if (const auto user = user_of(pid)) sight.users[pid] = *user;
+    }
+    sight.marks.emplace(pid, std::move(mark));
+  }
+  sight.processes = read_processes();
+  return sight;
+}
+
+Members MemberFinder::look() {
+  return look(look_around());
+}
+
+Members MemberFinder::look(const Sight& sight) {
+  std::set<pid_t> members = traces_.seeds;
+  std::set<pid_t> foreign;
+  for (const auto& [pid, mark] : sight.marks) {
+    if (!mark.run_id || traces_.run_id.empty()) continue;
+    if (*mark.run_id != traces_.run_id) {
+      foreign.insert(pid);
+    } else if (const auto user = sight.users.find(pid);
+               user != sight.users.end() && user->second == ::geteuid()) {
+      members.insert(pid);
+    }
+  }
+  for (const pid_t pid : members) foreign.erase(pid);
+
+  Table table;
+  for (const Process& process : sight.processes) {
+    if (process.is_dead() || foreign.contains(process.pid)) continue;
+    table[process.pid] = &process;
+    const auto leader = traces_.leaders.find(process.session);
+    const bool is_in_session = leader != traces_.leaders.end() && process.start >= leader->second;
+    if (is_in_session || seen_.contains({process.pid, process.start})) members.insert(process.pid);
+  }
+  add_descendants(table, By::parent_or_session, members);
+
+  std::set<pid_t> spared = traces_.spared;
+  spared.insert(::getpid());
+  add_descendants(table, By::parent, spared);
+  for (const pid_t pid : spared) members.erase(pid);
+
+  Members found;
+  for (auto at = table.find(::getpid()); at != table.end() && at->first > 1;
+       at = table.find(at->second->parent)) {
+    if (members.erase(at->first) != 0) found.callers.push_back(at->first);
+  }
+  for (const pid_t pid : members) {
+    const auto at = table.find(pid);
+    if (at == table.end()) continue;
+    const auto known = sight.users.find(pid);
+    const auto user = known != sight.users.end() ? known->second : user_of(pid);
+    if (!user) continue;
+    const Process& process = *at->second;
+    seen_.insert({pid, process.start});
+    found.living.push_back({pid, process.start, *user, process.cpu_ticks, process.resident_pages});
+  }
+  return found;
+}
+
+}  // namespace dtool::host

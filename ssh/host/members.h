@@ -1,0 +1,76 @@
+// What belongs to a run on this host: the one definition, for kill, status and the sessions that
+// end a failed attempt.
+//
+// A process belongs to a run if it is this user's and bears the run's id in its environment; if it
+// runs in a session (in the kernel's sense) of one of the run's jobs; if it did either at an
+// earlier look; or if its parent or its session's leader belongs to the run. The id alone would
+// miss programs that rewrite their environment (setproctitle does), and parents alone would miss
+// daemons. A process that bears another run's id belongs to that run, and so do its children.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ssh/host/process_table.h"
+
+namespace dtool::host {
+
+/// How a run is known on this host.
+struct RunTraces {
+  std::string run_id;                      ///< empty: its sessions alone
+  std::map<pid_t, std::uint64_t> leaders;  ///< of the jobs' sessions, with their start times
+  std::set<pid_t> seeds;                   ///< processes that belong to it for another reason
+  std::set<pid_t> spared;                  ///< processes that are left out, with all descendants
+};
+
+struct Member {
+  pid_t pid = 0;
+  std::uint64_t start = 0;
+  uid_t user = 0;
+  std::uint64_t cpu_ticks = 0;
+  std::uint64_t resident_pages = 0;
+};
+
+/// What one look finds.
+struct Members {
+  std::vector<Member> living;
+  std::vector<pid_t> callers;  ///< members that this process descends from, the nearest first; they
+                               ///< are not among the living
+};
+
+/// What /proc shows, taken once: the environments first and the processes after them, so that a
+/// child that is born in between counts.
+struct Sight {
+  std::vector<Process> processes;
+  std::map<pid_t, RunMark> marks;
+  std::map<pid_t, uid_t> users;  ///< of the processes that bear a run's id
+};
+
+/// Throws std::runtime_error where not everything can be seen.
+Sight look_around();
+
+/// Looks again and again at the same run, and remembers which processes it has met.
+class MemberFinder {
+ public:
+  explicit MemberFinder(RunTraces traces) : traces_(std::move(traces)) {}
+
+  RunTraces& traces() { return traces_; }
+  const RunTraces& traces() const { return traces_; }
+  /// Throws std::runtime_error where not everything can be seen: then nothing may be claimed.
+  Members look();
+  /// The same from a sight that was taken already.
+  Members look(const Sight& sight);
+  /// How many different processes belonged to the run at any look.
+  std::size_t count_seen() const { return seen_.size(); }
+
+ private:
+  RunTraces traces_;
+  std::set<std::pair<pid_t, std::uint64_t>> seen_;
+};
+
+}  // namespace dtool::host

@@ -1,0 +1,156 @@
+// Typed structs as bytes and back, for what crosses between dtool and dtool-host. A struct takes
+// part by listing its fields: `void fields(auto visit) { visit(a, b); }`.
+//
+// Numbers are 8 bytes, the lowest first; a string is its length and its bytes; a list is its length
+// and its elements; an optional value is a byte that says whether it is there, and the value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace dtool::host {
+
+/// Bytes that are no message of the expected kind. what() is a sentence.
+class BadMessage : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Writes values behind each other.
+class Encoder {
+ public:
+  void put(bool value) { bytes_ += value ? '\1' : '\0'; }
+
+  template <typename Number>
+  requires(std::is_integral_v<Number> && !std::is_same_v<Number, bool>) void put(Number value) {
+    auto bits = static_cast<std::uint64_t>(value);
+    for (int i = 0; i < 8; ++i, bits >>= 8U) bytes_ += static_cast<char>(bits & 0xffU);
+  }
+
+  void put(const std::string& value) {
+    put(value.size());
+    bytes_ += value;
+  }
+
+  template <typename Value>
+  void put(const std::vector<Value>& values) {
+    put(values.size());
+    for (const Value& each : values) put(each);
+  }
+
+  template <typename Value>
+  void put(const std::optional<Value>& value) {
+    put(value.has_value());
+    if (value) put(*value);
+  }
+
+  template <typename Struct>
+  requires(std::is_class_v<Struct>&& requires(Struct& each) {
+    each.fields([](auto&...) {});
+  }) void put(const Struct& value) {
+    // fields() also serves the decoder, so it is not const; nothing is written here.
+    const_cast<Struct&>(value).fields([this](auto&... each) { (put(each), ...); });
+  }
+
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+/// Reads values from behind each other. Throws BadMessage where the bytes end too soon.
+class Decoder {
+ public:
+  explicit Decoder(std::string_view bytes) : rest_(bytes) {}
+
+  void get(bool& value) {
+    const std::string_view byte = cut(1);
+    if (byte[0] != '\0' && byte[0] != '\1') throw BadMessage("a yes or no is neither");
+    value = byte[0] == '\1';
+  }
+
+  template <typename Number>
+  requires(std::is_integral_v<Number> && !std::is_same_v<Number, bool>) void get(Number& value) {
+    std::uint64_t bits = 0;
+    const std::string_view bytes = cut(8);
+    for (std::size_t i = 8; i > 0; --i)
+      bits = bits << 8U | static_cast<unsigned char>(bytes[i - 1]);
+    value = static_cast<Number>(bits);
+    const auto wide = static_cast<std::uint64_t>(value);
+    if (wide != bits) throw BadMessage("a number is too large");
+  }
+
+  void get(std::string& value) { value = cut(get_size(1)); }
+
+  template <typename Value>
+  void get(std::vector<Value>& values) {
+    values.resize(get_size(kSmallest<Value>));
+    for (Value& each : values) get(each);
+  }
+
+  template <typename Value>
+  void get(std::optional<Value>& value) {
+    bool is_there = false;
+    get(is_there);
+    value.reset();
+    if (is_there) get(value.emplace());
+  }
+
+  template <typename Struct>
+  requires(std::is_class_v<Struct>&& requires(Struct& each) {
+    each.fields([](auto&...) {});
+  }) void get(Struct& value) {
+    value.fields([this](auto&... each) { (get(each), ...); });
+  }
+
+  bool is_at_end() const { return rest_.empty(); }
+
+ private:
+  /// The fewest bytes that an element of a list takes, so that a length alone cannot ask for more
+  /// memory than the message itself had. Elements that are lists or structs begin with 8 or 1.
+  template <typename Value>
+  static constexpr std::size_t kSmallest = std::is_integral_v<Value> ? 8 : 1;
+
+  std::string_view cut(std::size_t size) {
+    if (size > rest_.size()) throw BadMessage("it ends too soon");
+    const std::string_view part = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return part;
+  }
+
+  std::size_t get_size(std::size_t smallest_element) {
+    std::uint64_t size = 0;
+    get(size);
+    if (size > rest_.size() / smallest_element)
+      throw BadMessage("a length is larger than the rest");
+    return static_cast<std::size_t>(size);
+  }
+
+  std::string_view rest_;
+};
+
+template <typename Message>
+std::string encode(const Message& message) {
+  Encoder encoder;
+  encoder.put(message);
+  return encoder.take();
+}
+
+/// Throws BadMessage where the bytes are not exactly one such message.
+template <typename Message>
+Message decode(std::string_view bytes) {
+  Decoder decoder(bytes);
+  Message message;
+  decoder.get(message);
+  if (!decoder.is_at_end()) throw BadMessage("more follows than belongs to it");
+  return message;
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,187 @@
+#include "ssh/host/process_table.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+
+#include "ssh/host/files.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+constexpr std::string_view kVariable = "DTOOL_RUN_ID=";
+
+std::string folder_of_process(pid_t pid) {
+  return "/proc/" + std::to_string(pid);
+}
+
+template <typename Number>
+bool read_number(std::string_view word, Number& number) {
+  const auto parsed = parse_number<Number>(word);
+  if (parsed) number = *parsed;
+  return parsed.has_value();
+}
+
+[[noreturn]] void cannot_look(const std::string& why) {
+  throw std::runtime_error("the host's processes cannot be looked at: " + why);
+}
+
+}  // namespace
+
+std::optional<Process> parse_stat(std::string_view text) {
+  // The name stands in parentheses and may itself hold parentheses, blanks and line ends.
+  const std::size_t open = text.find(" (");
+  const std::size_t close = text.rfind(") ");
+  if (open == text.npos || close == text.npos || close < open) return std::nullopt;
+  Process process;
+  process.name = text.substr(open + 2, close - open - 2);
+  if (!read_number(text.substr(0, open), process.pid)) return std::nullopt;
+  std::string_view rest = text.substr(close + 2);
+  const std::string_view state = cut_word(rest);
+  if (state.size() != 1) return std::nullopt;
+  process.state = state[0];
+  std::uint64_t user_ticks = 0;
+  std::uint64_t system_ticks = 0;
+  constexpr int kLastField = 24;
+  for (int field = 4; field <= kLastField; ++field) {  // as proc(5) numbers them
+    const std::string_view word = cut_word(rest);
+    bool is_read = true;
+    switch (field) {
+      case 4:
+        is_read = read_number(word, process.parent);
+        break;
+      case 6:
+        is_read = read_number(word, process.session);
+        break;
+      case 14:
+        is_read = read_number(word, user_ticks);
+        break;
+      case 15:
+        is_read = read_number(word, system_ticks);
+        break;
+      case 20:
+        is_read = read_number(word, process.threads);
+        break;
+      case 22:
+        is_read = read_number(word, process.start);
+        break;
+      case 24:
+        is_read = read_number(word, process.resident_pages);
+        break;
+      default:
+        is_read = !word.empty();
+    }
+    if (!is_read) return std::nullopt;
+  }
+  process.cpu_ticks = user_ticks + system_ticks;
+  return process;
+}
+
+std::optional<Process> find_process(pid_t pid) {
+  const auto text = read_file(folder_of_process(pid) + "/stat", 4096);
+  return text ? parse_stat(*text) : std::nullopt;
+}
+
+std::vector<pid_t> list_pids() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  if (folder == nullptr) cannot_look(std::strerror(errno));
+  std::vector<pid_t> pids;
+  bool sees_itself = false;
+  for (errno = 0; const dirent* entry = ::readdir(folder.get()); errno = 0) {
+    pid_t pid = 0;
+    if (!read_number(std::string_view(entry->d_name), pid)) continue;
+    sees_itself = sees_itself || pid == ::getpid();
+    pids.push_back(pid);
+  }
+  if (errno != 0) cannot_look(std::strerror(errno));
+  if (!sees_itself) cannot_look("/proc does not show dtool-host itself");
+  return pids;
+}
+
+std::vector<Process> read_processes() {
+  std::vector<Process> processes;
+  for (const pid_t pid : list_pids()) {
+    errno = 0;
+    auto process = find_process(pid);
+    if (process) {
+      processes.push_back(*std::move(process));
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+      cannot_look(std::strerror(errno));
+    } else if (pid == ::getpid()) {
+      cannot_look("/proc/PID/stat is not as the kernel documents it");
+    }
+  }
+  return processes;
+}
+
+RunMark read_run_mark(pid_t pid) {
+  errno = 0;
+  const auto environment = read_file(folder_of_process(pid) + "/environ", 16U << 20U);
+  if (!environment) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) cannot_look(std::strerror(errno));
+    return {errno == EACCES || errno == EPERM ? RunMark::Look::hidden : RunMark::Look::gone};
+  }
+  RunMark mark{RunMark::Look::seen};
+  for (std::string_view rest = *environment; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\0'), rest.size());
+    const std::string_view each = rest.substr(0, end);
+    if (each.substr(0, kVariable.size()) == kVariable) mark.run_id = each.substr(kVariable.size());
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (mark.run_id) break;
+  }
+  return mark;
+}
+
+std::optional<uid_t> user_of(pid_t pid) {
+  errno = 0;
+  const auto text = read_file(folder_of_process(pid) + "/status", 65536);
+  if (!text) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) cannot_look(std::strerror(errno));
+    return std::nullopt;
+  }
+  const std::size_t at = text->find("\nUid:");
+  if (at == text->npos) return std::nullopt;
+  std::string_view rest = std::string_view(*text).substr(at + 5);
+  const std::size_t begin = rest.find_first_of("0123456789");
+  if (begin == rest.npos) return std::nullopt;
+  rest.remove_prefix(begin);
+  uid_t user = 0;
+  const std::size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (!read_number(rest.substr(0, end), user)) return std::nullopt;
+  return user;
+}
+
+std::string command_of(pid_t pid, std::size_t most) {
+  std::string text = read_file(folder_of_process(pid) + "/cmdline", 4096).value_or("");
+  for (char& each : text) {
+    if (each == '\0' || each == '\n' || each == '\t') each = ' ';
+  }
+  std::erase_if(text, [](char each) { return each < ' ' || each == '\x7f'; });
+  if (text.size() > most) text.resize(most);
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+std::uint64_t ticks_per_second() {
+  return static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+}
+
+double seconds_since_boot() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+std::string boot_id() {
+  return read_line("/proc/sys/kernel/random/boot_id");
+}
+
+}  // namespace dtool::host

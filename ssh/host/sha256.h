@@ -1,0 +1,39 @@
+// SHA-256 (FIPS 180-4) and HMAC-SHA256 (RFC 2104) for dtool-host, which links no library.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace dtool::host {
+
+using Digest = std::array<std::uint8_t, 32>;
+
+/// Of bytes that come in pieces.
+class Sha256 {
+ public:
+  void add(std::string_view bytes);
+  /// Of all that was added; after it the object is used up.
+  Digest finish();
+
+ private:
+  void add_block(const std::uint8_t* block);
+
+  std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<std::uint8_t, 64> block_{};
+  std::uint64_t size_ = 0;
+};
+
+Digest sha256(std::string_view bytes);
+Digest hmac_sha256(std::string_view key, std::string_view bytes);
+
+/// In lower-case hex digits.
+std::string to_hex(const Digest& digest);
+
+/// Whether both are the same, in a time that does not tell where they differ.
+bool are_equal(std::string_view one, std::string_view other);
+
+}  // namespace dtool::host

@@ -1,0 +1,192 @@
+#include "ssh/host/start.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/holder.h"
+#include "ssh/host/identity.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kBetweenLooks{20};
+constexpr milliseconds kForSession{10'000};  // until it has written who it is
+constexpr milliseconds kForBeginning{5'000};
+constexpr mode_t kOwnersAlone = 077;
+
+/// Why a job does not start.
+class NotStarted : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// While it lives, what is made is for the user's eyes alone.
+class Umask {
+ public:
+  explicit Umask(mode_t mask) : before_(::umask(mask)) {}
+  ~Umask() { ::umask(before_); }
+  Umask(const Umask&) = delete;
+  Umask& operator=(const Umask&) = delete;
+
+ private:
+  mode_t before_;
+};
+
+void check_host(const std::string& expected) {
+  if (expected.empty()) return;
+  const std::string found = identify_host();
+  if (found != expected)
+    throw NotStarted("another host answers now than the one that was looked at: " + found +
+                     ", not " + expected);
+}
+
+/// Where a file goes: into the state folder; `../NAME` into the run's, for all its machines.
+struct Target {
+  std::string folder;
+  std::string name;
+};
+
+Target find_target(const std::string& state, const std::string& name) {
+  constexpr std::string_view kAbove = "../";
+  const bool is_above = name.starts_with(kAbove);
+  const std::string plain = is_above ? name.substr(kAbove.size()) : name;
+  if (plain.empty() || plain.find('/') != plain.npos || plain[0] == '.')
+    throw NotStarted("a file of a job cannot be called " + name);
+  return {is_above ? folder_of(state) : state, plain};
+}
+
+/// All files are whole before the first bears its name, since kill reads some of them.
+void write_files(const std::string& state, const std::vector<File>& files) {
+  const std::string name = state.substr(folder_of(state).size() + 1);
+  const std::string made = folder_of(state) + "/.new_" + name;
+  const NotStarted cannot("cannot write into " + state + ": is the disk full?");
+  if (!make_folder(made)) throw NotStarted("cannot make the folder " + made);
+  for (const File& each : files) {
+    const std::string file = made + "/" + find_target(state, each.name).name;
+    if (!write_in_place(file, each.content)) throw cannot;
+  }
+  for (const File& each : files) {
+    const Target target = find_target(state, each.name);
+    const std::string from = made + "/" + target.name;
+    const std::string to = target.folder + "/" + target.name;
+    if (::rename(from.c_str(), to.c_str()) != 0) throw cannot;
+  }
+  ::rmdir(made.c_str());
+}
+
+void prepare_log(const StartRequest& request, const std::string& state, const std::string& log) {
+  const bool is_written = request.has_fresh_log ? write_in_place(log, "") : append_to(log, "");
+  if (!is_written) throw NotStarted("cannot write " + log);
+  const std::string link = state + "/log";
+  ::unlink(link.c_str());
+  if (::symlink(log.c_str(), link.c_str()) != 0) throw NotStarted("cannot write into " + state);
+}
+
+/// Makes it run as its launcher has it: a scheduler's submission, say. What it answers.
+StartReply begin_by_script(const StartRequest& request, const std::string& state,
+                           const std::string& log) {
+  const std::string head =
+      "answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\"; }\n"
+      "fail() { answer error \"$1\"; exit 1; }\n"
+      "begin_in_session() { :; }\n"
+      "run_id=$1 session=$2 state=$3 log=$4\n";
+  const ChildResult begun = run_program({"bash", "-c", head + request.begin + "\nbegin\n", "dtool",
+                                         request.run_id, request.session, state, log},
+                                        std::chrono::seconds(55), state);
+  if (begun.is_missing) throw NotStarted("bash is not installed");
+  StartReply reply;
+  for (const auto& [name, value] : read_pairs(begun.out)) {
+    if (name == "error") throw NotStarted(value.empty() ? "the host did not say why" : value);
+    if (name == "started") reply.started = value;
+    if (name == "job") reply.job = value;
+  }
+  if (begun.timed_out) throw NotStarted("its start took longer than 55 s");
+  if (!begun.ok())
+    throw NotStarted("the start script ended with exit code " + std::to_string(begun.exit_code) +
+                     ": " + begun.err);
+  return reply;
+}
+
+/// Waits until `is_there`, or for that long. Whether it is.
+template <typename Condition>
+bool wait_for(Condition is_there, milliseconds limit) {
+  for (milliseconds waited{0}; !is_there(); waited += kBetweenLooks) {
+    if (waited >= limit) return false;
+    pause(kBetweenLooks);
+  }
+  return true;
+}
+
+std::string begin_in_session(const StartRequest& request, const std::string& state,
+                             const std::string& log) {
+  const Holder holder = choose_holder();
+  if (!write_in_place(state + "/holder", name_of(holder) + "\n"))
+    throw NotStarted("cannot write into " + state + ": is the disk full?");
+  const std::string fault = hold_session(holder, request.session, state, log);
+  if (!fault.empty()) throw NotStarted(fault);
+  if (!wait_for([&state] { return exists(state + "/process"); }, kForSession))
+    throw NotStarted("the session " + request.session + " did not come up");
+  if (request.is_told) {
+    // That a program is missing is known at once; an environment that takes longer to set up goes
+    // on by itself.
+    wait_for(
+        [&state] {
+          return !read_line(state + "/fault").empty() || exists(state + "/begun") ||
+                 exists(state + "/exit_code");
+        },
+        kForBeginning);
+    const std::string why = read_line(state + "/fault");
+    if (!why.empty()) throw NotStarted(why);
+  }
+  return read_line(state + "/process");
+}
+
+StartReply start(const StartRequest& request) {
+  const std::string state = expand_home(request.state_folder);
+  const std::string log = expand_home(request.log);
+  ::setenv("DTOOL_RUN_ID", request.run_id.c_str(), 1);
+  check_host(request.expected_host);
+  // The run's folder was made when the host was looked at. `kill --delete` takes it away, and with
+  // it the leave to start.
+  if (!is_folder(folder_of(state))) throw NotStarted("dtool kill came first");
+  Descriptor lock;
+  {
+    const Umask umask(kOwnersAlone);
+    if (!make_folder(state)) throw NotStarted("cannot make the folder " + state);
+    if (!make_folders(folder_of(log))) throw NotStarted("cannot make the folder of " + log);
+    // Under the lock there is either kill's mark or a session that bears the run's id, so no start
+    // slips past a kill.
+    lock = lock_file(state + "/lock", 60'000);
+    if (!lock.is_open()) throw NotStarted(with_reason("cannot lock " + state));
+    if (exists(state + "/killed")) throw NotStarted("dtool kill came first");
+    if (exists(state + "/process")) throw NotStarted("it was started before");
+    write_files(state, request.files);
+  }
+  prepare_log(request, state, log);
+  StartReply reply;
+  if (!request.begin.empty()) reply = begin_by_script(request, state, log);
+  if (reply.started.empty()) reply.started = begin_in_session(request, state, log);
+  return reply;
+}
+
+}  // namespace
+
+StartReply start_job(const StartRequest& request) {
+  try {
+    return start(request);
+  } catch (const std::exception& error) {
+    return {error.what(), "", ""};
+  }
+}
+
+}  // namespace dtool::host

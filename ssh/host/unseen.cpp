@@ -1,0 +1,96 @@
+#include "ssh/host/unseen.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "ssh/host/members.h"
+
+namespace dtool::host {
+namespace {
+
+constexpr std::size_t kNamed = 3;  // of one server's processes
+constexpr std::size_t kLongestCommand = 60;
+constexpr int kDeepest = 1000;  // generations; a table that was read piecemeal may hold a circle
+
+using Table = std::map<pid_t, const Process*>;
+
+bool is_mine(pid_t pid) {
+  return user_of(pid) == ::geteuid();
+}
+
+bool is_server(const Process& process) {
+  return process.pid != 1 &&
+         (process.name == "tmux: server" || process.name == "screen" || process.name == "systemd");
+}
+
+/// They keep keys or passwords, so the kernel hides them from other programs of their user.
+bool is_known_to_hide(const Process& process) {
+  constexpr std::array kNames = {"sshd",      "sshd-session", "(sd-pam)", "systemd",
+                                 "ssh-agent", "gpg-agent",    "su",       "sudo"};
+  return std::ranges::find(kNames, process.name) != kNames.end();
+}
+
+struct Handed {
+  pid_t server = 0;  ///< 0: none
+  pid_t top = 0;     ///< the server's child that the process descends from, or is
+};
+
+Handed find_server(const Table& table, pid_t pid) {
+  Handed handed{0, pid};
+  for (int i = 0; i < kDeepest; ++i) {
+    const auto process = table.find(handed.top);
+    if (process == table.end()) return {};
+    const auto parent = table.find(process->second->parent);
+    if (parent == table.end()) return {};
+    if (is_server(*parent->second)) return {parent->first, handed.top};
+    handed.top = parent->first;
+  }
+  return {};
+}
+
+std::string describe(const Process& server, const std::vector<pid_t>& pids) {
+  const std::string_view name = server.name;
+  std::string text(name.substr(0, name.find(':')));
+  text += " (pid " + std::to_string(server.pid) + ") has " + std::to_string(pids.size()) +
+          (pids.size() == 1 ? " process" : " processes") + " that began after the run: ";
+  for (std::size_t i = 0; i < std::min(pids.size(), kNamed); ++i)
+    text +=
+        (i == 0 ? "" : ", ") + std::to_string(pids[i]) + " " + command_of(pids[i], kLongestCommand);
+  return text + (pids.size() > kNamed ? ", …" : "");
+}
+
+}  // namespace
+
+std::vector<std::string> find_unseen(std::uint64_t began) {
+  const Sight sight = look_around();
+  Table table;
+  for (const Process& each : sight.processes) {
+    if (!each.is_dead()) table[each.pid] = &each;
+  }
+  const Handed own = find_server(table, ::getpid());
+  std::map<pid_t, std::vector<pid_t>> handed_over;
+  std::vector<std::string> unseen;
+  for (const auto& [pid, process] : table) {
+    const auto mark = sight.marks.find(pid);
+    if (process->start < began || mark == sight.marks.end() || mark->second.run_id) continue;
+    const Handed handed = find_server(table, pid);
+    if (handed.server != 0) {
+      const bool is_own = own.server != 0 && handed.top == own.top;
+      if (!is_own && is_mine(handed.server) && is_mine(pid))
+        handed_over[handed.server].push_back(pid);
+    } else if (mark->second.look == RunMark::Look::hidden && !is_known_to_hide(*process) &&
+               is_mine(pid)) {
+      unseen.push_back("process " + std::to_string(pid) + " (" + command_of(pid, kLongestCommand) +
+                       ") began after the run and hides its environment");
+    }
+  }
+  for (const auto& [server, pids] : handed_over)
+    unseen.push_back(describe(*table.at(server), pids));
+  return unseen;
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,33 @@
+#include "ssh/host/words.h"
+
+#include <algorithm>
+
+namespace dtool::host {
+
+std::string_view cut_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+std::string_view cut_word(std::string_view& line) {
+  constexpr std::string_view kBlanks = " \t\n";
+  const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
+  const std::size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
+  const std::string_view word = line.substr(begin, end - begin);
+  line.remove_prefix(end);
+  return word;
+}
+
+std::vector<std::pair<std::string, std::string>> read_pairs(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  while (!text.empty()) {
+    const std::string_view line = cut_line(text);
+    const std::size_t equals = line.find('=');
+    if (equals != line.npos) pairs.emplace_back(line.substr(0, equals), line.substr(equals + 1));
+  }
+  return pairs;
+}
+
+}  // namespace dtool::host

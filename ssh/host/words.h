@@ -1,0 +1,33 @@
+// Text that programs of the host print, cut into words and matched.
+#pragma once
+
+#include <sys/types.h>
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace dtool::host {
+
+/// Takes the first line off a text and returns it without its end.
+std::string_view cut_line(std::string_view& text);
+
+/// Takes the first word off a line: what stands before the next blank. Empty where there is none.
+std::string_view cut_word(std::string_view& line);
+
+/// A number that is all of the word; nothing where it is not.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view word) {
+  Number number{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size() || word.empty()) return std::nullopt;
+  return number;
+}
+
+/// `NAME=VALUE` lines; other lines are left out.
+std::vector<std::pair<std::string, std::string>> read_pairs(std::string_view text);
+
+}  // namespace dtool::host

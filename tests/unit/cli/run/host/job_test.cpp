@@ -1,0 +1,124 @@
+// The files of a job as its session writes and reads them.
+#include "cli/run/host/job.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "ssh/host/job_files.h"
+#include "ssh/host/process_table.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+class JobTest : public testing::Test {
+ protected:
+  JobTest() : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(folder_.path());
+  }
+  ~JobTest() override { std::filesystem::current_path(before_); }
+
+  std::filesystem::path before_;
+  tests::TemporaryFolder folder_;
+};
+
+TEST_F(JobTest, ItsLeaderIsFoundByItsFile) {
+  begin_job();
+  const auto leader = read_job_files(".").leader;
+  ASSERT_TRUE(leader);
+  EXPECT_EQ(leader->pid, ::getpid());
+  EXPECT_EQ(leader->start, find_process(::getpid())->start);
+  EXPECT_FALSE(std::filesystem::exists("exit_code"));
+}
+
+TEST_F(JobTest, TheFirstEndCountsAndTakesNoNewRoom) {
+  begin_job();
+  const auto size = std::filesystem::file_size("exit_code.new");
+  record_end(7);
+  record_end(0);
+  EXPECT_EQ(folder_.read("exit_code").substr(0, 2), "7\n");
+  EXPECT_EQ(std::filesystem::file_size("exit_code"), size);
+  EXPECT_FALSE(std::filesystem::exists("exit_code.new"));
+}
+
+TEST_F(JobTest, AScriptsOutputAndEndAreKept) {
+  folder_.write("script", "echo $1; echo err >&2; kill -KILL $$\n");
+  const pid_t script =
+      start_program({"bash", "./script", "a b"}, "log", Input::nothing, Interrupts::heard);
+  EXPECT_EQ(wait_for_child(script, 10s), 137);
+  EXPECT_EQ(folder_.read("log"), "a b\nerr\n");
+  EXPECT_EQ(wait_for_child(start_program({"./missing"}, "log", Input::nothing, Interrupts::heard)),
+            127);
+}
+
+TEST_F(JobTest, AScriptHearsSignalsThatItsSessionDoesNot) {
+  const auto before = ::signal(SIGINT, SIG_IGN);
+  folder_.write("script", "exec grep -E '^Sig(Blk|Ign)' /proc/self/status\n");
+  sigset_t blocked;
+  sigset_t old;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &blocked, &old);
+  wait_for_child(start_program({"bash", "./script"}, "log", Input::nothing, Interrupts::heard));
+  ::sigprocmask(SIG_SETMASK, &old, nullptr);
+  ::signal(SIGINT, before);
+  const std::string log = folder_.read("log");
+  EXPECT_NE(log.find("SigBlk:\t0000000000000000\n"), log.npos) << log;
+  // HUP, INT, QUIT and PIPE are bits 1, 2, 3 and 13.
+  const auto ignored = std::stoull(log.substr(log.find("SigIgn:") + 7), nullptr, 16);
+  EXPECT_EQ(ignored & 0x1007U, 0U) << log;
+}
+
+TEST_F(JobTest, WaitsNoLongerThanItIsTold) {
+  const pid_t sleep = start_program({"sleep", "60"}, "log", Input::nothing, Interrupts::heard);
+  EXPECT_EQ(wait_for_child(sleep, 0s), std::nullopt);
+  ::kill(sleep, SIGKILL);
+  EXPECT_EQ(wait_for_child(sleep), 137);
+}
+
+TEST_F(JobTest, KillsMarkSaysHowLongItMayTake) {
+  EXPECT_EQ(find_kill_mark(), std::nullopt);
+  folder_.write("killed", "95\n");
+  EXPECT_EQ(find_kill_mark(), 95s);
+  folder_.write("killed", "a[0]\n");
+  EXPECT_EQ(find_kill_mark(), 600s);
+}
+
+TEST_F(JobTest, SaysInTheLog) {
+  say_in_log("log", "attempt 2 of 2 begins");
+  EXPECT_EQ(folder_.read("log"), "dtool: attempt 2 of 2 begins\n");
+}
+
+TEST(LastLine, IsTheProgramsOwn) {
+  EXPECT_EQ(find_last_line(""), "");
+  EXPECT_EQ(find_last_line("one\ntwo\n\n  \n"), "two");
+  EXPECT_EQ(find_last_line("one\nwithout an end"), "without an end");
+  EXPECT_EQ(find_last_line("sick\ndtool: rank 1 on machine 1 ended with exit code 7; the others\n"
+                           "dtool: the run failed: sick\nmpirun: told\n"),
+            "sick");
+  EXPECT_EQ(find_last_line("10 %\r20 %\rcaf\xc3\xa9\ta\x1b[2Jb\0c\n"), "caf a[2Jb");
+}
+
+TEST(LastLine, IsOfTheNewestAttempt) {
+  EXPECT_EQ(find_last_line("sick\ndtool: attempt 2 of 3 begins\n"), "");
+  EXPECT_EQ(find_last_line("sick\ndtool: attempt 2 of 3 begins\nwell\n"), "well");
+  EXPECT_EQ(find_last_line("sick\ndtool: attempt 1 of 3 failed: sick\n"), "sick");
+}
+
+TEST(LastLine, IsNotWhatBashSaysOfAProcessThatWasKilled) {
+  const std::string killed =
+      "./script: line 187:  9240 Killed                  RANK=$((first_rank + i)) x\n";
+  EXPECT_EQ(find_last_line("working\n" + killed), "working");
+  EXPECT_EQ(find_last_line("./script: line 5: 12345 Segmentation fault      (core dumped) x\n"),
+            "");
+  // A mistake in the script itself says why.
+  for (const std::string mistake : {"./script: line 5: foo: command not found",
+                                    "./script: line 5: 12: command not found", "./script: line 5:"})
+    EXPECT_EQ(find_last_line("working\n" + mistake + "\n"), mistake);
+}
+
+}  // namespace
+}  // namespace dtool::host

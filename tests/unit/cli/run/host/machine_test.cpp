@@ -1,0 +1,292 @@
+// What one machine of a supervised run does: its script's end, decisions, the loss of machine 0,
+// and dtool kill.
+#include "cli/run/host/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A host on which nothing happens but what a test says.
+struct FakeHost : Effects {
+  bool start_script(int attempt, const std::vector<int>& places) override {
+    if (is_too_late) return false;
+    std::string words = std::to_string(attempt);
+    for (const int place : places) words += " " + std::to_string(place);
+    started.push_back(words);
+    script_end.reset();
+    return true;
+  }
+  std::optional<int> wait_for_script(Time) override { return script_end; }
+  void end_processes() override {
+    ++ended;
+    if (!script_end) script_end = 143;
+  }
+  std::optional<std::chrono::seconds> find_kill() override { return kill; }
+  std::string read_first_failure() override { return first_failure; }
+  std::string last_line() override { return last; }
+  std::optional<std::uint64_t> count_out_of_memory_kills() override { return out_of_memory; }
+  void say(const std::string& line) override { said.push_back(line); }
+  void note(const std::string& file, const std::string& line) override { files[file] = line; }
+  void record_end(int code) override { recorded.push_back(code); }
+  void tell(const Report& report) override { reports.push_back(report); }
+
+  bool is_too_late = false;
+  std::optional<int> script_end;
+  std::optional<std::chrono::seconds> kill;
+  std::string first_failure = "3";
+  std::string last;
+  std::uint64_t out_of_memory = 5;
+
+  std::vector<std::string> started;
+  int ended = 0;
+  std::vector<std::string> said;
+  std::map<std::string, std::string> files;
+  std::vector<int> recorded;
+  std::vector<Report> reports;
+};
+
+class MachineTest : public testing::Test {
+ protected:
+  void begin(int place = 1, int max_restarts = 0, IsTrainer is_trainer = IsTrainer::no) {
+    settings_ = {place, "h1", 3, is_trainer, max_restarts, 60s, "127.0.0.1", 1, {}};
+    machine_.emplace(settings_, host_, now_);
+  }
+  void turn(Time later = 0s) {
+    now_ += later;
+    machine_->turn(now_);
+  }
+  void obey(const Decision& decision) {
+    machine_->take(decision);
+    turn();
+  }
+  void end_script(int code) {
+    host_.script_end = code;
+    turn();
+  }
+
+  Supervision settings_;
+  FakeHost host_;
+  Time now_ = 1000s;
+  std::optional<Machine> machine_;
+};
+
+const Decision kFirst{0, Verb::run, {}, {}};
+const std::string kCause = "rank 3 on machine 1 (h1) ended with exit code 7: sick";
+
+TEST_F(MachineTest, RunsItsScriptAndSaysSo) {
+  begin();
+  EXPECT_EQ(host_.started, std::vector<std::string>{"0"});
+  EXPECT_EQ(host_.reports, (std::vector<Report>{{0, Standing::running}}));
+  obey(kFirst);
+  EXPECT_EQ(host_.files["supervision"], "ok");
+  EXPECT_EQ(host_.started.size(), 1U);
+}
+
+TEST_F(MachineTest, AGoodEndIsRecordedAtOnceWhereNothingCanBeStartedAgain) {
+  begin();
+  obey(kFirst);
+  end_script(0);
+  EXPECT_EQ(host_.recorded, std::vector<int>{0});
+  EXPECT_FALSE(machine_->is_over());
+  obey({0, Verb::done, {}, {}});
+  EXPECT_TRUE(machine_->is_over());
+  EXPECT_EQ(machine_->code(), 0);
+  EXPECT_EQ(host_.reports.back().standing, Standing::gone);
+  EXPECT_FALSE(host_.files.contains("stopped") || host_.files.contains("cause"));
+}
+
+TEST_F(MachineTest, AGoodEndMayBeginAgainWhereThereAreRestarts) {
+  begin(1, 1);
+  end_script(0);
+  EXPECT_TRUE(host_.recorded.empty());
+  obey({0, Verb::gather, {}, "rank 0 failed"});
+  EXPECT_EQ(host_.reports.back(), (Report{0, Standing::stopped, 0, ""}));
+  EXPECT_EQ(host_.said.back(), "attempt 1 of 2 failed: rank 0 failed");
+  obey({1, Verb::run, {0, 1, 2}, {}});
+  EXPECT_EQ(host_.started.back(), "1 0 1 2");
+  EXPECT_EQ(host_.said.back(), "attempt 2 of 2 begins");
+  EXPECT_EQ(host_.files["attempt"], "1");
+}
+
+TEST_F(MachineTest, AFailureIsToldWithItsCause) {
+  begin();
+  host_.last = "sick";
+  end_script(7);
+  EXPECT_EQ(host_.reports.back(), (Report{0, Standing::failed, 7, kCause}));
+  obey({0, Verb::end, {}, kCause});
+  EXPECT_EQ(host_.files["cause"], kCause);
+  EXPECT_EQ(host_.said.back(), "the run failed: " + kCause);
+  EXPECT_EQ(host_.recorded, std::vector<int>{7});
+  EXPECT_EQ(host_.reports.back(), (Report{0, Standing::gone, 7, kCause}));
+  EXPECT_FALSE(host_.files.contains("stopped"));
+  EXPECT_EQ(host_.ended, 1);  // daemons
+}
+
+TEST_F(MachineTest, ASignalIsNamedAndSoIsTheLackOfMemory) {
+  begin();
+  end_script(137);
+  EXPECT_EQ(host_.reports.back().text, "rank 3 on machine 1 (h1) was killed by signal 9 (KILL)");
+  host_ = {};
+  begin();
+  host_.out_of_memory = 6;
+  host_.first_failure = "mpirun";
+  end_script(137);
+  EXPECT_EQ(host_.reports.back().text,
+            "mpirun on machine 1 (h1) was killed by signal 9 (KILL): the kernel ran out of memory");
+  host_ = {};
+  begin();
+  end_script(139);
+  EXPECT_EQ(host_.reports.back().text, "rank 3 on machine 1 (h1) was killed by signal 11 (SEGV)");
+}
+
+TEST_F(MachineTest, TheTrainersOwnWordsAreBetter) {
+  begin(1, 0, IsTrainer::yes);
+  host_.last = "dtool-trainer: no such file";
+  end_script(1);
+  EXPECT_EQ(host_.reports.back().text, "no such file");
+  obey({0, Verb::end, {}, "no such file"});
+  EXPECT_TRUE(host_.said.empty());  // the trainer has said it
+  host_ = {};
+  begin(1, 0, IsTrainer::yes);
+  host_.last = "epoch 3";
+  end_script(1);
+  EXPECT_EQ(host_.reports.back().text, "rank 3 on machine 1 (h1) ended with exit code 1");
+}
+
+TEST_F(MachineTest, IsEndedWithTheRun) {
+  begin();
+  obey({0, Verb::end, {}, "rank 0 failed"});
+  EXPECT_EQ(host_.ended, 1);
+  EXPECT_TRUE(host_.files.contains("stopped"));
+  EXPECT_EQ(host_.recorded, std::vector<int>{143});
+  EXPECT_TRUE(machine_->is_over());
+}
+
+TEST_F(MachineTest, AnAttemptThatItMissedIsOverForItToo) {
+  begin(1, 2);
+  obey({1, Verb::end, {}, "rank 0 failed"});
+  EXPECT_EQ(host_.files["attempt"], "1");
+  EXPECT_TRUE(machine_->is_over());
+}
+
+TEST_F(MachineTest, OneThatWasLeftOutWaitsForTheEnd) {
+  begin(1, 1);
+  obey({1, Verb::run, {0, 2}, {}});
+  EXPECT_EQ(host_.ended, 1);
+  EXPECT_EQ(host_.started.size(), 1U);
+  EXPECT_EQ(host_.said.back(), "attempt 2 of 2 begins without this machine, which did not answer");
+  EXPECT_EQ(host_.reports.back(), (Report{1, Standing::left_out, 143, ""}));
+  EXPECT_FALSE(machine_->is_over());
+  obey({1, Verb::done, {}, {}});
+  EXPECT_TRUE(machine_->is_over());
+  EXPECT_TRUE(host_.files.contains("stopped"));
+}
+
+TEST_F(MachineTest, OldDecisionsAndTheSameOnesDoNothing) {
+  begin(1, 3);
+  obey({2, Verb::run, {0, 1}, {}});
+  const std::size_t reports = host_.reports.size();
+  obey({2, Verb::run, {0, 1}, {}});
+  obey({1, Verb::run, {0, 1}, {}});
+  obey({1, Verb::gather, {}, "old"});
+  EXPECT_EQ(host_.reports.size(), reports);
+}
+
+TEST_F(MachineTest, WithoutMachineZeroARunningPartEnds) {
+  begin();
+  obey(kFirst);
+  machine_->take_loss("nothing listens");
+  turn();
+  EXPECT_EQ(host_.files["supervision"], "nothing listens");
+  EXPECT_EQ(host_.files["cause"], "nothing listens");
+  EXPECT_EQ(host_.ended, 1);
+  EXPECT_TRUE(machine_->is_over());
+}
+
+TEST_F(MachineTest, WithoutMachineZeroAPartThatHasEndedStaysWell) {
+  begin();
+  obey(kFirst);
+  end_script(0);
+  machine_->take_loss("nothing listens");
+  turn();
+  EXPECT_TRUE(machine_->is_over());
+  EXPECT_EQ(host_.recorded.front(), 0);
+  EXPECT_FALSE(host_.files.contains("cause"));
+}
+
+TEST_F(MachineTest, WhereMachineZeroWasNeverHeardTheScriptGoesOn) {
+  begin();
+  machine_->take_loss("no answer");
+  turn(1000s);
+  EXPECT_FALSE(machine_->is_over());
+  end_script(7);
+  turn(10s);
+  EXPECT_FALSE(machine_->is_over());
+  turn(1s);
+  EXPECT_TRUE(machine_->is_over());
+  EXPECT_EQ(host_.files["cause"], "rank 3 on machine 1 (h1) ended with exit code 7");
+}
+
+TEST_F(MachineTest, AGoodEndHopesTwoMinutesForMachineZero) {
+  begin();
+  end_script(0);
+  turn(120s);
+  EXPECT_FALSE(machine_->is_over());
+  turn(1s);
+  EXPECT_TRUE(machine_->is_over());
+}
+
+TEST_F(MachineTest, OneThatWasHeardTooLateEndsAsItsScriptDoes) {
+  begin();
+  obey({0, Verb::done, {}, {}});
+  EXPECT_FALSE(machine_->is_over());
+  end_script(0);
+  turn(121s);
+  EXPECT_TRUE(machine_->is_over());
+}
+
+TEST_F(MachineTest, GivesWayToKillAndTellsNothingMeanwhile) {
+  begin();
+  obey(kFirst);
+  host_.kill = 95s;
+  const std::size_t reports = host_.reports.size();
+  end_script(143);
+  obey({0, Verb::end, {}, "rank 0 failed"});
+  turn(94s);
+  EXPECT_TRUE(machine_->is_standing_still());
+  EXPECT_EQ(host_.reports.size(), reports);
+  EXPECT_EQ(host_.ended, 0);
+  EXPECT_TRUE(host_.recorded.empty());
+  // A kill that was cut off is not waited for longer.
+  turn(2s);
+  EXPECT_TRUE(machine_->is_over());
+}
+
+TEST_F(MachineTest, NothingIsStartedAfterKill) {
+  begin(1, 1);
+  host_.is_too_late = true;
+  obey({1, Verb::run, {0, 1, 2}, {}});
+  EXPECT_TRUE(machine_->is_over() && machine_->came_too_late());
+  EXPECT_EQ(machine_->code(), 143);
+  EXPECT_TRUE(host_.recorded.empty());
+}
+
+TEST_F(MachineTest, MachineZeroHearsItself) {
+  begin(0);
+  machine_->take_loss("cannot listen on port 1: it is taken");
+  EXPECT_EQ(host_.files["supervision"], "cannot listen on port 1: it is taken");
+  end_script(7);
+  turn(1000s);
+  EXPECT_FALSE(machine_->is_over());
+  obey({0, Verb::end, {}, "sick"});
+  EXPECT_TRUE(machine_->is_over());
+  EXPECT_EQ(host_.files["supervision"], "cannot listen on port 1: it is taken");
+}
+
+}  // namespace
+}  // namespace dtool::host

@@ -1,0 +1,55 @@
+// Reports and decisions as they cross.
+#include "cli/run/host/report.h"
+
+#include <gtest/gtest.h>
+
+#include "ssh/host/message.h"
+
+namespace dtool::host {
+namespace {
+
+TEST(Report, ArrivesAsItWasSent) {
+  for (int standing = 0; standing <= static_cast<int>(Standing::gone); ++standing) {
+    const Report report{3, static_cast<Standing>(standing), 137, "it was killed"};
+    EXPECT_EQ(parse_report(to_bytes(report)), report);
+  }
+  const Answer none = parse_answer(to_bytes(Answer{5, {}}), 3);
+  EXPECT_EQ(none.taken, 5U);
+  EXPECT_FALSE(none.decision);
+  const Decision run{2, Verb::run, {0, 2}, {}};
+  EXPECT_EQ(parse_answer(to_bytes(Answer{1, run}), 3).decision, run);
+  const Decision end{2, Verb::end, {}, "why"};
+  EXPECT_EQ(parse_answer(to_bytes(Answer{1, end}), 3).decision, end);
+}
+
+TEST(Report, WhatIsOutOfRangeIsRefused) {
+  EXPECT_THROW(parse_report(to_bytes(Report{-1})), BadMessage);
+  EXPECT_THROW(parse_report(to_bytes(Report{10'000})), BadMessage);
+  EXPECT_THROW(parse_report(to_bytes(Report{0, static_cast<Standing>(6)})), BadMessage);
+  EXPECT_THROW(parse_report(to_bytes(Report{0, Standing::failed, 256})), BadMessage);
+  EXPECT_THROW(parse_report(""), BadMessage);
+  EXPECT_THROW(parse_report(to_bytes(Report{}) + "x"), BadMessage);
+  const auto answer = [](const Decision& decision) { return to_bytes(Answer{1, decision}); };
+  EXPECT_THROW(parse_answer(answer({0, Verb::run, {3}, {}}), 3), BadMessage);
+  EXPECT_THROW(parse_answer(answer({0, Verb::run, {-1}, {}}), 3), BadMessage);
+  EXPECT_THROW(parse_answer(answer({0, static_cast<Verb>(4), {}, {}}), 3), BadMessage);
+}
+
+TEST(Report, ItsTextIsPrintableAndBounded) {
+  EXPECT_EQ(in_ascii("caf\xc3\xa9\x1b[2J\n"), "caf???[2J?");
+  EXPECT_EQ(in_ascii(std::string(3000, 'x')).size(), 1500U);
+  const Report long_one{0, Standing::failed, 1, std::string(3000, 'x')};
+  EXPECT_LE(to_bytes(long_one).size(), kLongestReport);
+  std::string bytes = to_bytes(Report{0, Standing::failed, 1, "text"});
+  bytes.back() = '\x1b';
+  EXPECT_THROW(parse_report(bytes), BadMessage);
+}
+
+TEST(Report, DecisionsOnManyMachinesAreWithinTheBound) {
+  Decision run{1, Verb::run, {}, {}};
+  for (int place = 0; place < 100'000; ++place) run.places.push_back(place);
+  EXPECT_LE(to_bytes(Answer{1, run}).size(), kLongestAnswer);
+}
+
+}  // namespace
+}  // namespace dtool::host

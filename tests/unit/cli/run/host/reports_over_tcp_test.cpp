@@ -1,0 +1,323 @@
+// Both ends of the reports over real sockets of this machine's loopback, and strangers at the port.
+// The clock is handed in.
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <list>
+#include <map>
+
+#include "cli/run/host/report_link.h"
+#include "cli/run/host/report_port.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kToken(32, 'a');
+
+sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return address;
+}
+
+/// Someone at the port who knows no token.
+Descriptor connect_to(std::uint16_t port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = loopback(port);
+  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+            0);
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+  return socket;
+}
+
+std::size_t count_said(int socket) {
+  std::string bytes(4096, '\0');
+  const ssize_t size = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+  return size > 0 ? static_cast<std::size_t>(size) : 0;
+}
+
+class ReportsOverTcp : public testing::Test {
+ protected:
+  ReportsOverTcp() { ::sigemptyset(&none_); }
+
+  static constexpr int kPlaces = 5;
+
+  void listen(std::uint16_t port = 0) { port_.emplace(port, kPlaces, kToken, watch_); }
+
+  ReportLink& link(int place, const std::string& token = kToken) {
+    const Supervision settings{place, "h", kPlaces,     IsTrainer::no,
+                               0,     60s, "127.0.0.1", port_ ? port_->port() : closed_port_,
+                               {}};
+    return links_.emplace_back(settings, token, watch_, now_);
+  }
+
+  /// Lets both ends do what they can, until `is_enough`, in at most two real seconds.
+  template <typename Condition>
+  bool until(Condition is_enough) {
+    for (int i = 0; i < 200 && !is_enough(); ++i) {
+      for (ReportLink& each : links_) {
+        if (auto loss = each.turn(now_)) losses_.push_back(*loss);
+      }
+      if (port_) port_->turn(now_);
+      for (const int each : watch_.wait(10ms, none_)) {
+        if (port_) {
+          for (const PlacedReport& placed : port_->take(each, now_)) heard_.push_back(placed);
+        }
+        for (ReportLink& link : links_) {
+          if (auto decision = link.take(each, now_)) decisions_[&link] = *decision;
+        }
+      }
+    }
+    return is_enough();
+  }
+  void let_pass() {
+    int rounds = 0;
+    until([&rounds] { return ++rounds > 20; });
+  }
+
+  sigset_t none_;
+  Watch watch_;
+  std::uint16_t closed_port_ = 1;
+  std::optional<ReportPort> port_;
+  std::list<ReportLink> links_;
+  Time now_ = 1000s;
+  std::vector<PlacedReport> heard_;
+  std::vector<std::string> losses_;
+  std::map<ReportLink*, Decision> decisions_;
+};
+
+const Report kRunning{0, Standing::running};
+
+TEST_F(ReportsOverTcp, ReportsComeAndDecisionsGo) {
+  listen();
+  for (int place = 1; place < kPlaces; ++place) link(place).tell(kRunning, now_);
+  ASSERT_TRUE(until([this] { return heard_.size() == kPlaces - 1 && decisions_.size() == 4; }));
+  EXPECT_EQ(port_->count_machines(), 4U);
+  EXPECT_EQ(port_->count_guests(), 0U);
+  const Decision first{0, Verb::run, {}, {}};
+  for (const auto& [each, decision] : decisions_) EXPECT_EQ(decision, first);
+  // A decision is told at once, unasked.
+  decisions_.clear();
+  const Decision end{0, Verb::end, {}, "sick"};
+  port_->decide(end);
+  ASSERT_TRUE(until([this] { return decisions_.size() == 4; }));
+  for (const auto& [each, decision] : decisions_) EXPECT_EQ(decision, end);
+  // And so is a report.
+  heard_.clear();
+  const Report gone{0, Standing::gone, 143, "sick"};
+  links_.front().tell(gone, now_);
+  EXPECT_FALSE(links_.front().is_told());
+  ASSERT_TRUE(until([this] { return links_.front().is_told(); }));
+  ASSERT_EQ(heard_.size(), 1U);
+  EXPECT_EQ(heard_[0].place, 1);
+  EXPECT_EQ(heard_[0].report, gone);
+}
+
+TEST_F(ReportsOverTcp, SignsOfLifeGoBothWays) {
+  listen();
+  link(1).tell(kRunning, now_);
+  ASSERT_TRUE(until([this] { return heard_.size() == 1 && links_.front().is_told(); }));
+  for (int i = 0; i < 100; ++i) {
+    heard_.clear();
+    now_ += 4s;
+    ASSERT_TRUE(until([this] { return heard_.size() == 1 && links_.front().is_told(); })) << i;
+  }
+  EXPECT_TRUE(losses_.empty());
+  EXPECT_EQ(port_->count_machines(), 1U);
+}
+
+TEST_F(ReportsOverTcp, AConnectionThatBreaksIsMadeAgain) {
+  listen();
+  link(1).tell(kRunning, now_);
+  ASSERT_TRUE(until([this] { return decisions_.size() == 1; }));
+  const std::uint16_t port = port_->port();
+  port_.reset();
+  ASSERT_TRUE(until([this] { return !links_.front().is_told(); }));
+  listen(port);
+  port_->decide({1, Verb::run, {1}, {}});
+  now_ += 1s;
+  ASSERT_TRUE(until([this] { return decisions_[&links_.front()].attempt == 1; }));
+  EXPECT_TRUE(losses_.empty());
+}
+
+TEST_F(ReportsOverTcp, AMachineThatComesAgainTakesItsOldPlace) {
+  listen();
+  link(1).tell(kRunning, now_);
+  ASSERT_TRUE(until([this] { return heard_.size() == 1; }));
+  link(1).tell({0, Standing::failed, 137, "its guard"}, now_);
+  ASSERT_TRUE(until([this] { return heard_.size() == 2; }));
+  EXPECT_EQ(port_->count_machines(), 1U);
+  EXPECT_EQ(heard_[1].report.text, "its guard");
+}
+
+TEST_F(ReportsOverTcp, APortThatRefusesForFiveSecondsIsNobodys) {
+  listen();
+  closed_port_ = port_->port();
+  port_.reset();
+  link(1).tell(kRunning, now_);
+  for (int i = 0; i < 20 && losses_.empty(); ++i) {
+    EXPECT_LT(i, 8) << "seconds";
+    let_pass();
+    if (i < 4) {
+      EXPECT_TRUE(losses_.empty()) << i;
+    }
+    now_ += 1s;
+  }
+  ASSERT_EQ(losses_.size(), 1U);
+  EXPECT_EQ(losses_[0], "nothing listens at 127.0.0.1:" + std::to_string(closed_port_) +
+                            ": the session on machine 0 is gone");
+}
+
+/// Listens as machine 0 would, and says what it is told to.
+class FalseMachineZero {
+ public:
+  FalseMachineZero() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = loopback(0);
+    ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    ::listen(listener_.get(), 16);
+    ::fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
+    socklen_t size = sizeof address;
+    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+  }
+  std::uint16_t port() const { return port_; }
+  void answer_all(const std::string& words) {
+    Descriptor peer(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!peer.is_open()) return;
+    ::send(peer.get(), words.data(), words.size(), MSG_NOSIGNAL);
+    peers_.push_back(std::move(peer));
+  }
+
+ private:
+  Descriptor listener_;
+  std::uint16_t port_ = 0;
+  std::vector<Descriptor> peers_;
+};
+
+TEST_F(ReportsOverTcp, WhoAnswersWithoutAProofIsNotBelieved) {
+  FalseMachineZero thief;
+  closed_port_ = thief.port();
+  link(1).tell(kRunning, now_);
+  for (int i = 0; i < 10 && losses_.empty(); ++i) {
+    let_pass();
+    thief.answer_all(std::string(200, 'x'));
+    now_ += 1s;
+  }
+  ASSERT_EQ(losses_.size(), 1U);
+  EXPECT_EQ(losses_[0], "what answers at 127.0.0.1:" + std::to_string(thief.port()) +
+                            " does not prove that it is the session on machine 0");
+  EXPECT_TRUE(decisions_.empty());
+}
+
+TEST_F(ReportsOverTcp, AMachineZeroThatSaysNothingIsLostAfterAMinute) {
+  FalseMachineZero silent;
+  closed_port_ = silent.port();
+  link(1).tell(kRunning, now_);
+  for (int i = 0; i < 62 && losses_.empty(); ++i) {
+    EXPECT_TRUE(i < 61) << "seconds";
+    until([rounds = 0]() mutable { return ++rounds > 2; });
+    silent.answer_all("");
+    now_ += 1s;
+  }
+  ASSERT_EQ(losses_.size(), 1U);
+  EXPECT_EQ(losses_[0],
+            "no answer from machine 0 at 127.0.0.1:" + std::to_string(silent.port()) + " for 60 s");
+}
+
+TEST_F(ReportsOverTcp, TimeInWhichThisProcessWasFrozenIsNoSilence) {
+  FalseMachineZero silent;
+  closed_port_ = silent.port();
+  link(1).tell(kRunning, now_);
+  let_pass();
+  now_ += 1000s;
+  let_pass();
+  EXPECT_TRUE(losses_.empty());
+}
+
+TEST_F(ReportsOverTcp, WhoDoesNotKnowTheTokenIsNotHeard) {
+  listen();
+  link(1, std::string(32, 'b')).tell({0, Standing::failed, 1, "lies"}, now_);
+  link(2).tell(kRunning, now_);
+  ASSERT_TRUE(until([this] { return heard_.size() == 1; }));
+  let_pass();
+  EXPECT_EQ(heard_.size(), 1U);
+  EXPECT_EQ(heard_[0].place, 2);
+  // Nor a place that is no machine's, or machine 0's own.
+  for (const int place : {0, kPlaces, 70'000}) {
+    const Descriptor peer = connect_to(port_->port());
+    const std::string hello = make_hello(kToken, place);
+    ::send(peer.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
+    let_pass();
+    EXPECT_EQ(count_said(peer.get()), 0U);
+    EXPECT_EQ(port_->count_guests(), 0U);
+  }
+}
+
+TEST_F(ReportsOverTcp, AnOverheardHelloLeadsNowhere) {
+  listen();
+  const Descriptor peer = connect_to(port_->port());
+  const std::string hello = make_hello(kToken, 1);
+  ::send(peer.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
+  ASSERT_TRUE(until([this] { return port_->count_guests() == 1; }));
+  let_pass();
+  EXPECT_EQ(count_said(peer.get()), kWelcomeSize);
+  const std::string noise(300, '\0');
+  ::send(peer.get(), noise.data(), noise.size(), MSG_NOSIGNAL);
+  EXPECT_TRUE(until([this] { return port_->count_guests() == 0; }));
+  EXPECT_TRUE(heard_.empty());
+  EXPECT_EQ(count_said(peer.get()), 0U);
+}
+
+TEST_F(ReportsOverTcp, StrangersGetNoAnswerAndKeepNobodyAway) {
+  listen();
+  link(1).tell(kRunning, now_);
+  ASSERT_TRUE(until([this] { return heard_.size() == 1; }));
+  const std::vector<std::string> words = {
+      std::string(524'288, 'x'), "",          "\n",
+      "GET / HTTP/1.0\r\n",      "dtool 1\n", std::string(63, '\0')};
+  std::vector<Descriptor> strangers;
+  for (std::size_t i = 0; i < 600; ++i) {
+    strangers.push_back(connect_to(port_->port()));
+    const std::string& each = words[i % words.size()];
+    ::send(strangers.back().get(), each.data(), each.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (i % 50 == 0) until([rounds = 0]() mutable { return ++rounds > 2; });
+    EXPECT_LE(port_->count_guests(), 256U);
+  }
+  // Who is known is heard, and who is not yet known gets in.
+  heard_.clear();
+  links_.front().tell({0, Standing::failed, 7, "sick"}, now_);
+  link(2).tell(kRunning, now_);
+  ASSERT_TRUE(until([this] { return heard_.size() == 2; }));
+  port_->decide({0, Verb::end, {}, "sick"});
+  ASSERT_TRUE(until([this] {
+    return std::ranges::all_of(
+        links_, [this](ReportLink& each) { return decisions_[&each].verb == Verb::end; });
+  }));
+  for (const Descriptor& each : strangers) EXPECT_EQ(count_said(each.get()), 0U);
+  now_ += 6s;
+  EXPECT_TRUE(until([this] { return port_->count_guests() == 0; }));
+  EXPECT_EQ(port_->count_machines(), 2U);
+}
+
+TEST_F(ReportsOverTcp, APortThatIsTakenIsSaidToBe) {
+  listen();
+  try {
+    const ReportPort other(port_->port(), kPlaces, kToken, watch_);
+    FAIL() << "two listen at one port";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "Address already in use");
+  }
+}
+
+}  // namespace
+}  // namespace dtool::host

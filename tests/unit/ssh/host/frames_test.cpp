@@ -1,0 +1,111 @@
+// Messages cross whole or not at all, whatever the pieces in which they come.
+#include "ssh/host/frames.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+
+namespace dtool::host {
+namespace {
+
+KillReply example() {
+  KillReply reply;
+  reply.ended = 3;
+  reply.forced = -1;
+  reply.left = {"12 sleep 9", "", std::string("a\0b", 3)};
+  reply.host = "h";
+  reply.unseen = {"tmux"};
+  return reply;
+}
+
+TEST(Frames, BringEveryFieldBack) {
+  FrameReader reader;
+  reader.add(to_frame(example()));
+  const auto frame = reader.next();
+  ASSERT_TRUE(frame);
+  EXPECT_FALSE(reader.is_inside());
+  const auto reply = open<KillReply>(*frame);
+  EXPECT_EQ(reply.ended, 3);
+  EXPECT_EQ(reply.forced, -1);
+  EXPECT_EQ(reply.left, example().left);
+  EXPECT_EQ(reply.host, "h");
+  EXPECT_EQ(reply.unseen, example().unseen);
+}
+
+TEST(Frames, ComeInPiecesOfAnySize) {
+  const std::string stream = to_frame(example()) + to_frame(Fault{"no"});
+  for (std::size_t size = 1; size < stream.size(); ++size) {
+    FrameReader reader;
+    int frames = 0;
+    for (std::size_t at = 0; at < stream.size(); at += size) {
+      reader.add(stream.substr(at, size));
+      while (reader.next()) ++frames;
+    }
+    EXPECT_EQ(frames, 2) << size;
+  }
+}
+
+TEST(Frames, AFaultIsSaidInTheWordsOfTheHost) {
+  try {
+    open<KillReply>({Kind::fault, encode(Fault{"the disk is full"})});
+    FAIL();
+  } catch (const BadMessage& error) {
+    EXPECT_STREQ(error.what(), "the disk is full");
+  }
+}
+
+TEST(Frames, AnUnknownKindEndsTheReading) {
+  FrameReader reader;
+  reader.add(std::string("\1\0\0\0\xff\x7f!", 7));
+  EXPECT_THROW(reader.next(), BadMessage);
+}
+
+TEST(Frames, ALengthThatNoMessageMayHaveEndsTheReadingBeforeItIsThere) {
+  FrameReader reader;
+  reader.add(std::string("\xff\xff\xff\xff\3\0", 6));
+  EXPECT_THROW(reader.next(), BadMessage);
+}
+
+TEST(Messages, ThatEndTooSoonOrTooLateAreRefused) {
+  const std::string whole = encode(example());
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_THROW(decode<KillReply>(whole.substr(0, size)), BadMessage) << size;
+  EXPECT_THROW(decode<KillReply>(whole + "x"), BadMessage);
+}
+
+TEST(Messages, ALengthAloneAsksForNoMemory) {
+  Encoder encoder;
+  encoder.put(std::uint64_t{1} << 40U);
+  EXPECT_THROW(decode<Fault>(encoder.take()), BadMessage);
+}
+
+TEST(Messages, ANumberThatDoesNotFitIsRefused) {
+  Encoder encoder;
+  encoder.put(std::numeric_limits<std::int64_t>::max());
+  const std::string bytes = encoder.take();
+  Decoder decoder(bytes);
+  std::int32_t number = 0;
+  EXPECT_THROW(decoder.get(number), BadMessage);
+}
+
+TEST(Messages, OptionalValuesAndListsOfListsComeBack) {
+  Encoder encoder;
+  encoder.put(std::optional<std::string>("x"));
+  encoder.put(std::optional<std::int64_t>());
+  encoder.put(std::vector<std::vector<std::string>>{{"a"}, {}, {"b", "c"}});
+  const std::string bytes = encoder.take();
+  Decoder decoder(bytes);
+  std::optional<std::string> text;
+  std::optional<std::int64_t> number = 1;
+  std::vector<std::vector<std::string>> lists;
+  decoder.get(text);
+  decoder.get(number);
+  decoder.get(lists);
+  EXPECT_EQ(text, "x");
+  EXPECT_FALSE(number);
+  EXPECT_EQ(lists, (std::vector<std::vector<std::string>>{{"a"}, {}, {"b", "c"}}));
+}
+
+}  // namespace
+}  // namespace dtool::host

@@ -1,0 +1,41 @@
+// SHA-256 and HMAC give what their standards' own examples say.
+#include "ssh/host/sha256.h"
+
+#include <gtest/gtest.h>
+
+namespace dtool::host {
+namespace {
+
+TEST(HostSha256, IsAsFips180Says) {
+  EXPECT_EQ(to_hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(to_hex(sha256("abc")),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(to_hex(sha256(std::string(1'000'000, 'a'))),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(HostSha256, DoesNotDependOnThePieces) {
+  const std::string text(200, 'x');
+  for (std::size_t size = 1; size <= text.size(); ++size) {
+    Sha256 hash;
+    for (std::size_t at = 0; at < text.size(); at += size) hash.add(text.substr(at, size));
+    EXPECT_EQ(hash.finish(), sha256(text)) << size;
+  }
+}
+
+TEST(HostHmac, IsAsRfc4231Says) {
+  EXPECT_EQ(to_hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(to_hex(hmac_sha256(std::string(131, '\xaa'),
+                               "Test Using Larger Than Block-Size Key - Hash Key First")),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(AreEqual, ComparesAllOfBoth) {
+  EXPECT_TRUE(are_equal("abc", "abc"));
+  EXPECT_FALSE(are_equal("abc", "abd"));
+  EXPECT_FALSE(are_equal("abc", "ab"));
+}
+
+}  // namespace
+}  // namespace dtool::host

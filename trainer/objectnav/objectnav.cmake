@@ -1,0 +1,46 @@
+# ObjectNav, with what it is learned by
+target_sources(dtool_trainer PRIVATE
+  trainer/objectnav/build_rooms.cpp
+  trainer/objectnav/episode.cpp
+  trainer/objectnav/furnish.cpp
+  trainer/objectnav/house.cpp
+  trainer/objectnav/objectnav_settings.cpp
+  trainer/objectnav/paths.cpp
+  trainer/objectnav/samplers.cpp
+  trainer/objectnav/scene.cpp
+  trainer/objectnav/show_rollout.cpp
+  trainer/objectnav/stepping_threads.cpp
+  trainer/objectnav/svg_house.cpp
+  trainer/objectnav/svg_path.cpp
+  trainer/objectnav/svg_picture.cpp
+  trainer/objectnav/text_picture.cpp
+  trainer/objectnav/trace.cpp
+  trainer/objectnav/view.cpp
+  trainer/reinforcement/counted_random.cpp
+  trainer/reinforcement/gru_gates.cpp
+  trainer/reinforcement/mini_batches.cpp
+  trainer/reinforcement/pipeline.cpp
+  trainer/reinforcement/rollout_options.cpp
+  trainer/reinforcement/sum_rows.cpp)
+target_sources(dtool_trainer_torch PRIVATE
+  trainer/objectnav/objectnav_runner.cpp
+  trainer/reinforcement/actor_critic.cpp
+  trainer/reinforcement/advantage_statistics.cpp
+  trainer/reinforcement/checkpoint_policy.cpp
+  trainer/reinforcement/ddppo.cpp
+  trainer/reinforcement/experience.cpp
+  trainer/reinforcement/follow_checkpoints.cpp
+  trainer/reinforcement/gae.cpp
+  trainer/reinforcement/kept_samplers.cpp
+  trainer/reinforcement/learner.cpp
+  trainer/reinforcement/masked_gru.cpp
+  trainer/reinforcement/ppo_loss.cpp
+  trainer/reinforcement/rollout.cpp
+  trainer/reinforcement/sample_actions.cpp
+  trainer/reinforcement/stragglers.cpp
+  trainer/reinforcement/validation.cpp
+  trainer/reinforcement/view_embedding.cpp)
+
+# Those of a policy. -ffast-math has exp and tanh taken for whole registers.
+set_source_files_properties(trainer/reinforcement/sum_rows.cpp PROPERTIES COMPILE_OPTIONS "-O3")
+set_source_files_properties(trainer/reinforcement/gru_gates.cpp PROPERTIES COMPILE_OPTIONS "-O3;-ffast-math")

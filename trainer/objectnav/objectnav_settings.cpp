@@ -1,0 +1,242 @@
+// One function a table. Lengths that the file leaves out are the tutorial's shares of the run's, so
+// that a short run has the same shape.
+#include "trainer/objectnav/objectnav_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/show_rollout.h"
+#include "trainer/settings/choice.h"
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
+constexpr Limits<double> kWeight = {0.0, 1e6};
+constexpr Limits<double> kShare = {0.0, 1.0};
+
+int small_integer(TomlReader& reader, const std::string& key, int standard, int least, int most) {
+  return static_cast<int>(reader.integer(key, standard, {least, most}));
+}
+
+void check_order(const TomlReader& reader, const std::string& lower, int low,
+                 const std::string& upper, int high) {
+  if (low <= high) return;
+  throw UsageError(fmt::format("{}: {} is {}, above {}, which is {}",
+                               reader.where(reader.has(lower) ? lower : upper), lower, low, upper,
+                               high));
+}
+
+void read_house(TomlReader& reader, EnvironmentSettings& environment) {
+  const EnvironmentSettings standard;
+  environment.least_side =
+      small_integer(reader, "environment.least_side", standard.least_side, kLeastSide, kMostSide);
+  environment.most_side =
+      small_integer(reader, "environment.most_side", standard.most_side, kLeastSide, kMostSide);
+  check_order(reader, "environment.least_side", environment.least_side, "environment.most_side",
+              environment.most_side);
+  environment.least_rooms =
+      small_integer(reader, "environment.least_rooms", standard.least_rooms, 1, kMostRooms);
+  environment.most_rooms =
+      small_integer(reader, "environment.most_rooms", standard.most_rooms, 1, kMostRooms);
+  check_order(reader, "environment.least_rooms", environment.least_rooms, "environment.most_rooms",
+              environment.most_rooms);
+  environment.objects =
+      small_integer(reader, "environment.objects", standard.objects, 1, kObjectClasses);
+  environment.low_furniture =
+      reader.number("environment.low_furniture", standard.low_furniture, {0.0, kMostFurniture});
+  environment.tall_furniture =
+      reader.number("environment.tall_furniture", standard.tall_furniture, {0.0, kMostFurniture});
+}
+
+void read_episode(TomlReader& reader, EnvironmentSettings& environment) {
+  const EnvironmentSettings standard;
+  environment.episodes_per_house = small_integer(reader, "environment.episodes_per_house",
+                                                 standard.episodes_per_house, 1, 1'000'000);
+  environment.step_limit =
+      small_integer(reader, "environment.step_limit", standard.step_limit, 1, kMostSteps);
+  environment.least_start_distance =
+      reader.number("environment.least_start_distance", standard.least_start_distance, {1e-9, 1e3});
+  environment.success_distance =
+      reader.number("environment.success_distance", standard.success_distance,
+                    {kCellMetres, kMostSuccessDistance});
+  environment.step_penalty =
+      reader.number("environment.step_penalty", standard.step_penalty, kWeight);
+  environment.success_reward =
+      reader.number("environment.success_reward", standard.success_reward, kWeight);
+  environment.failed_done_reward =
+      reader.number("environment.failed_done_reward", standard.failed_done_reward, {-1e6, 1e6});
+  environment.shaping_weight =
+      reader.number("environment.shaping_weight", standard.shaping_weight, kWeight);
+}
+
+PpoSettings read_ppo(TomlReader& reader, std::int64_t samplers) {
+  PpoSettings ppo;
+  ppo.num_steps = reader.integer("ppo.num_steps", ppo.num_steps, {1, 65536});
+  ppo.num_mini_batch = reader.integer("ppo.num_mini_batch", ppo.num_mini_batch, {1, 65536});
+  if (ppo.num_mini_batch > samplers) {
+    throw UsageError(fmt::format("{}: ppo.num_mini_batch is {}, more than environment.samplers, {}",
+                                 reader.where("ppo.num_mini_batch"), ppo.num_mini_batch, samplers),
+                     "a mini-batch has whole samplers: raise these, or make it smaller");
+  }
+  ppo.update_repeats = reader.integer("ppo.update_repeats", ppo.update_repeats, {1, 10'000});
+  ppo.gamma = reader.number("ppo.gamma", ppo.gamma, kShare);
+  ppo.gae_lambda = reader.number("ppo.gae_lambda", ppo.gae_lambda, kShare);
+  ppo.clip_param = reader.number("ppo.clip_param", ppo.clip_param, {1e-6, 1e6});
+  ppo.value_loss_coef = reader.number("ppo.value_loss_coef", ppo.value_loss_coef, kWeight);
+  ppo.entropy_coef = reader.number("ppo.entropy_coef", ppo.entropy_coef, kWeight);
+  const bool clips = ppo.use_clipped_value_loss == ClippedValueLoss::yes;
+  ppo.use_clipped_value_loss = reader.boolean("ppo.use_clipped_value_loss", clips)
+                                   ? ClippedValueLoss::yes
+                                   : ClippedValueLoss::no;
+  ppo.preemption_share = reader.number("ppo.preemption_share", ppo.preemption_share, {1e-6, 1.0});
+  ppo.least_rollout_share =
+      reader.number("ppo.least_rollout_share", ppo.least_rollout_share, {1e-6, 1.0});
+  return ppo;
+}
+
+PipelineSettings read_pipeline(TomlReader& reader) {
+  const PipelineSettings tutorial;
+  PipelineSettings pipeline;
+  pipeline.steps = reader.integer("pipeline.steps", tutorial.steps, {1, kMany / 1000});
+  const double share = static_cast<double>(pipeline.steps) / static_cast<double>(tutorial.steps);
+  pipeline.small_batch_steps = reader.integer(
+      "pipeline.small_batch_steps", pipeline.steps / (tutorial.steps / tutorial.small_batch_steps),
+      {0, pipeline.steps});
+  pipeline.transition_steps_per_node =
+      reader.number("pipeline.transition_steps_per_node",
+                    tutorial.transition_steps_per_node * share, {0.0, 1e15});
+  return pipeline;
+}
+
+ValidationSettings read_validation(TomlReader& reader, std::int64_t steps) {
+  ValidationSettings validation;
+  validation.every_steps =
+      reader.integer("validation.every_steps", std::max<std::int64_t>(1, steps / 20), {0, kMany});
+  validation.episodes = reader.integer("validation.episodes", 1000, {1, 10'000'000});
+  validation.seed = static_cast<std::uint64_t>(reader.integer("validation.seed", 0, {0, kMany}));
+  if (reader.has("validation.follow")) {
+    validation.follow = reader.text("validation.follow", "");
+    validation.patience =
+        std::chrono::seconds(reader.integer("validation.patience_seconds", 7200, {1, 10'000'000}));
+  } else {
+    reader.refuse_if_given("validation.patience_seconds", "goes with validation.follow only");
+  }
+  return validation;
+}
+
+/// Refuses the tables of learning from samples.
+void refuse_others(const TomlReader& reader) {
+  reader.refuse_if_given("data",
+                         "does not go together with workload = \"objectnav\", whose "
+                         "experience comes from [environment]");
+  refuse_all(reader, {"train", "stage"},
+             "does not go together with workload = \"objectnav\": [ppo] says how it learns and "
+             "[pipeline] how long");
+  reader.refuse_if_given("schedule",
+                         "does not go together with workload = \"objectnav\", whose learning rate "
+                         "follows [pipeline]");
+  refuse_all(reader,
+             {"model.layers", "model.sync_batch_norm", "model.loss", "model.output_activation",
+              "model.file", "model.input_shape", "model.target"},
+             "is not for workload = \"objectnav\", whose network has model.embedding and "
+             "model.hidden");
+}
+
+std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experiment) {
+  refuse_others(reader);
+  auto settings = std::make_unique<ObjectNavSettings>();
+  ObjectNavSettings& objectnav = *settings;
+  objectnav.samplers = reader.integer("environment.samplers", 60, {1, 1'000'000});
+  objectnav.environment.threads =
+      small_integer(reader, "environment.threads", objectnav.environment.threads, 0, 1024);
+  read_house(reader, objectnav.environment);
+  read_episode(reader, objectnav.environment);
+  objectnav.embedding = reader.integer("model.embedding", 64, {1, 1 << 16});
+  objectnav.hidden = reader.integer("model.hidden", 128, {1, 1 << 16});
+  objectnav.ppo = read_ppo(reader, objectnav.samplers);
+  objectnav.pipeline = read_pipeline(reader);
+  objectnav.validation = read_validation(reader, objectnav.pipeline.steps);
+  try {
+    plan_pipeline(objectnav, 1);  // what does not fit on one rank fits on none
+  } catch (const UsageError& mistake) {
+    throw UsageError(fmt::format("{}: {}", reader.where("pipeline"), mistake.what()), mistake.hint);
+  }
+  experiment.optimizer = read_optimizer(
+      reader,
+      {.learning_rate = 3e-4,
+       .clip_norm = 0.5,
+       .why_no_scaling =
+           "does not go together with workload = \"objectnav\": [pipeline] has the learning "
+           "rate grow with the square root of the ranks"});
+  return settings;
+}
+
+}  // namespace
+
+Rhythm ObjectNavSettings::rhythm() const {
+  return {HasEpochs::no, std::max<std::int64_t>(1, pipeline.steps / 60), 100'000};
+}
+
+void ObjectNavSettings::check_ranks(std::int64_t ranks) const {
+  plan_pipeline(*this, ranks);
+}
+
+std::vector<Setting> ObjectNavSettings::settings_on(std::int64_t ranks) const {
+  const Pipeline planned = plan_pipeline(*this, ranks);
+  std::vector<Setting> settings;
+  for (std::size_t i = 0; i < planned.stages.size(); ++i) {
+    const PipelineStage& stage = planned.stages[i];
+    settings.push_back(
+        {fmt::format("stage {} of {}", i + 1, planned.stages.size()),
+         fmt::format("to step {}: {} of {} samplers a mini-batch, {} repeats", stage.end,
+                     samplers / stage.update.num_mini_batch, samplers, stage.update.update_repeats),
+         Origin::given});
+  }
+  return settings;
+}
+
+void ObjectNavSettings::show_episode(const RolloutOptions& options) const {
+  const std::uint64_t seed = rollout_seed(options, *this);
+  show_rollout(options, environment, seed, policy_without_network(*options.policy, seed),
+               *options.policy == PolicyKind::random ? "chance" : "the shortest path");
+}
+
+const ObjectNavSettings& objectnav_of(const Experiment& experiment) {
+  return dynamic_cast<const ObjectNavSettings&>(*experiment.own);
+}
+
+std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSettings& settings) {
+  if (options.seed) return *options.seed;
+  return options.set == HouseSet::validation ? settings.validation.seed : 0;
+}
+
+Pipeline plan_pipeline(const ObjectNavSettings& settings, std::int64_t ranks) {
+  return plan_pipeline(settings.pipeline,
+                       {settings.ppo.num_mini_batch, settings.ppo.update_repeats},
+                       settings.samplers, ranks);
+}
+
+std::int64_t ObjectNavSettings::multiply_adds_per_batch() const {
+  // The view is a sum of rows, one a cell; a GRU has three gates, each from the observation and
+  // from the memory; then come the actions' scores and the value.
+  const std::int64_t sum_of_rows = kObservationBytes * embedding;
+  const std::int64_t gates = 3 * hidden * (embedding + hidden);
+  const std::int64_t heads = hidden * (kActions + 1);
+  const std::int64_t at_once = (samplers + ppo.num_mini_batch - 1) / ppo.num_mini_batch;
+  return (sum_of_rows + gates + heads) * at_once * ppo.num_steps;
+}
+
+namespace objectnav {
+
+extern const WorkloadReader kReader;
+const WorkloadReader kReader = {
+    read, {"environment", "ppo", "pipeline", "validation", "model.embedding"}};
+
+}  // namespace objectnav
+
+}  // namespace dtool::trainer

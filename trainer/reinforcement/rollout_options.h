@@ -1,0 +1,43 @@
+// What `dtool-trainer rollout` is asked to show.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "trainer/objectnav/environment_settings.h"
+
+namespace dtool::trainer {
+
+/// Who chooses the actions: one that knows the house, chance, or a checkpoint's network.
+enum class PolicyKind { shortest, random, checkpoint };
+
+enum class PictureFormat { text, svg };
+
+struct RolloutOptions {
+  /// Absent: `checkpoint` where one is named, else `shortest`.
+  std::optional<PolicyKind> policy;
+  HouseSet set = HouseSet::validation;
+  /// Its number in a validation: the first episode of the sampler with this number.
+  std::int64_t episode = 0;
+  std::optional<std::uint64_t> seed;            ///< absent: validation's own, for training houses 0
+  std::optional<std::filesystem::path> output;  ///< absent: standard output
+  std::optional<PictureFormat> format;          ///< absent: as `output` is named, else text
+  enum class Shown { at_the_end, step_by_step } shown = Shown::at_the_end;
+};
+
+/// Throw UsageError.
+PolicyKind parse_policy(std::string_view text);
+HouseSet parse_house_set(std::string_view text);
+PictureFormat parse_picture_format(std::string_view text);
+
+/// Settles what depends on more than one flag, `checkpoint` being the value of --checkpoint. Throws
+/// UsageError where flags do not go together.
+void complete(RolloutOptions& options, const std::optional<std::string>& checkpoint);
+
+/// Throws UsageError, for an experiment whose workload has no episodes.
+[[noreturn]] void refuse_rollout(const std::filesystem::path& experiment);
+
+}  // namespace dtool::trainer

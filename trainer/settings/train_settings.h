@@ -1,0 +1,46 @@
+// The tables [train] and [[stage]] of an experiment whose workload learns from samples.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer/settings/experiment.h"
+#include "trainer/settings/toml_reader.h"
+
+namespace dtool::trainer {
+
+/// Whose batch `train.batch_size` is.
+enum class BatchPer { rank, machine, run };
+
+/// Of the forward pass; parameters are float32 always.
+enum class Precision { float32, bfloat16 };
+
+/// Whether steps are played back from a CUDA graph.
+enum class CudaGraph { automatic, on, off };
+
+/// A part of the training with its own batch and length. One of `epochs` and `steps` is not 0.
+struct Stage {
+  std::int64_t epochs{};
+  std::int64_t steps{};
+  std::int64_t batch_size{};  ///< samples of a micro-batch, of a rank, machine or run: `batch_per`
+  std::int64_t accumulate{};  ///< micro-batches a step
+  std::int64_t repeats{};     ///< steps with the same samples
+  double learning_rate{};
+};
+
+struct TrainSettings {
+  std::vector<Stage> stages;  ///< at least one
+  BatchPer batch_per{};
+  std::int64_t evaluate_every{};  ///< epochs; 0: after the last only
+  Precision precision{};
+  CudaGraph cuda_graph{};
+};
+
+/// Throws UsageError.
+TrainSettings read_train(TomlReader& reader, const OptimizerSettings& optimizer);
+
+/// Samples of one rank's micro-batch. Throws UsageError when the ranks do not divide it.
+std::int64_t batch_of_rank(std::int64_t batch_size, BatchPer per, int local_world_size,
+                           int world_size);
+
+}  // namespace dtool::trainer

@@ -1,0 +1,73 @@
+// What is recorded reads its batches from tensors of its own, into which each step's are copied.
+// https://pytorch.org/docs/stable/notes/cuda.html#whole-network-capture says what recording asks
+// for.
+#include "trainer/supervised/cuda_graph.h"
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+
+#include <stdexcept>
+
+#include "trainer/ranks/rendezvous.h"
+#include "trainer/settings/usage_error.h"
+
+namespace dtool::trainer {
+namespace {
+
+std::vector<std::int64_t> sizes_of(const std::vector<Batch>& batches) {
+  std::vector<std::int64_t> sizes;
+  for (const Batch& each : batches) sizes.push_back(each.size());
+  return sizes;
+}
+
+}  // namespace
+
+bool plays_back(CudaGraph wanted, ModelKind kind, at::Device device) {
+  if (wanted == CudaGraph::on && !device.is_cuda()) {
+    throw UsageError("train.cuda_graph is \"on\", but this run is on CPUs",
+                     "leave it out, or make it \"auto\"");
+  }
+  if (wanted == CudaGraph::automatic) {
+    return device.is_cuda() && kind != ModelKind::torchscript;
+  }
+  return wanted == CudaGraph::on;
+}
+
+GraphedStep::GraphedStep(Work work, Record record)
+    : work_(std::move(work)), record_(std::move(record)) {}
+
+void GraphedStep::run(const std::vector<Batch>& batches) {
+  auto sizes = sizes_of(batches);
+  if (play_ && sizes == sizes_of(inputs_)) {
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      inputs_[i].inputs.copy_(batches[i].inputs);
+      inputs_[i].targets.copy_(batches[i].targets);
+    }
+    play_();
+    return;
+  }
+  steps_alike_ = sizes == sizes_ ? steps_alike_ + 1 : 1;
+  sizes_ = std::move(sizes);
+  if (steps_alike_ > kWarmUp) {
+    record(batches);
+    play_();
+  } else {
+    work_(batches);
+  }
+}
+
+void GraphedStep::record(const std::vector<Batch>& batches) {
+  play_ = nullptr;  // gives its memory back before the next recording takes its own
+  inputs_.clear();
+  for (const Batch& each : batches) inputs_.push_back({each.inputs.clone(), each.targets.clone()});
+  try {
+    play_ = record_([this] { work_(inputs_); });
+  } catch (const c10::Error& problem) {
+    throw std::runtime_error(
+        "the step cannot be recorded as a CUDA graph (train.cuda_graph = "
+        "\"off\" does without): " +
+        first_line(problem));
+  }
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,43 @@
+// Arithmetic on stages and progress: which stage a run is in, how long it is, and how far it has
+// come.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer/settings/train_settings.h"
+#include "trainer/training/progress.h"
+
+namespace dtool::trainer {
+
+/// The stages of a run whose ranks each train `share` samples an epoch.
+class StagePlan {
+ public:
+  /// The batches are one rank's.
+  StagePlan(std::vector<Stage> stages, std::int64_t share);
+
+  const Stage& stage(const Progress& progress) const;
+  std::size_t size() const { return stages_.size(); }
+
+  /// Whether the last stage has its length. A run whose last stage was made longer since goes on.
+  bool is_over(const Progress& progress) const;
+  bool stage_is_over(const Progress& progress) const;
+
+  /// Steps that an epoch has in the stage: each takes `accumulate` batches, the last perhaps fewer.
+  std::int64_t steps_of_epoch(const Stage& stage) const;
+
+  /// Of the whole run; 0 where some stage counts in steps.
+  std::int64_t epochs() const;
+
+  /// In epochs, from 0: the finished ones and the share of the current one.
+  double epochs_done(const Progress& progress) const;
+
+  /// From 0 to 1, for the time that is left.
+  double share_done(const Progress& progress) const;
+
+ private:
+  std::vector<Stage> stages_;
+  std::int64_t share_;
+};
+
+}  // namespace dtool::trainer

@@ -1,0 +1,10 @@
+# What learns from samples.
+target_sources(dtool_trainer PRIVATE
+  trainer/supervised/stage_plan.cpp
+  trainer/supervised/supervised_settings.cpp)
+target_sources(dtool_trainer_torch PRIVATE
+  trainer/supervised/cuda_graph.cpp
+  trainer/supervised/loss_window.cpp
+  trainer/supervised/objective.cpp
+  trainer/supervised/probe.cpp
+  trainer/supervised/supervised.cpp)

@@ -1,0 +1,23 @@
+// What the workloads that learn from samples have in an experiment.
+#pragma once
+
+#include "trainer/settings/data_settings.h"
+#include "trainer/settings/experiment.h"
+#include "trainer/settings/model_settings.h"
+#include "trainer/settings/train_settings.h"
+#include "trainer/training/schedule.h"
+
+namespace dtool::trainer {
+
+struct SupervisedSettings : WorkloadSettings {
+  /// Images count as 28 x 28 pixels and outputs as ten where only the data can tell.
+  std::int64_t multiply_adds_per_batch() const override;
+
+  ModelKind kind{};
+  ModelSettings model;
+  DataSettings data;
+  TrainSettings train;
+  ScheduleSettings schedule;
+};
+
+}  // namespace dtool::trainer
