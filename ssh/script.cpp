@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ssh/quote.h"
-
 namespace dtool::ssh {
 namespace {
 
@@ -102,10 +100,6 @@ std::vector<std::string> every_answer(const Answers& answers, const std::string&
   const auto [begin, end] = answers.equal_range(name);
   for (auto each = begin; each != end; ++each) values.push_back(each->second);
   return values;
-}
-
-std::string write_file(std::string_view name, std::string_view content) {
-  return fmt::format("printf %s {} > ./{}", quote(content), quote(name));
 }
 
 }  // namespace dtool::ssh

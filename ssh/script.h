@@ -53,8 +53,4 @@ std::optional<Number> find_number(const Answers& answers, const std::string& nam
 std::map<std::string, std::string_view> parts_by_answer(std::string_view output,
                                                         const std::string& name);
 
-/// One shell command that writes `content` to the file `name` of the current folder; false where
-/// not all of it could be written.
-std::string write_file(std::string_view name, std::string_view content);
-
 }  // namespace dtool::ssh

@@ -32,8 +32,9 @@ int DisconnectAction::run(Invocation& invocation) {
   const std::optional<Targets> targets = choose_targets(hosts_, settings);
   std::optional<std::vector<ssh::Host>> hosts;
   if (targets) hosts = targets->hosts;
-  const auto ended =
+  const auto [ended, silent] =
       ssh::end_kept_connections(hosts, targets ? targets->connect : ssh::ConnectOptions{});
+  const int exit_code = silent.empty() ? kAllWell : kSomeFailed;
   nlohmann::json list = nlohmann::json::array();
   std::vector<ssh::Host> closed;
   std::vector<ssh::Host> in_use;
@@ -44,10 +45,10 @@ int DisconnectAction::run(Invocation& invocation) {
                     {"state", each.is_in_use ? "in_use" : "closed"}});
   }
   if (console.json()) {
-    console.document({{"connections", list}, {"exit_code", kAllWell}});
-    return kAllWell;
+    console.document({{"connections", list}, {"silent_keepers", silent}, {"exit_code", exit_code}});
+    return exit_code;
   }
-  if (ended.empty()) {
+  if (ended.empty() && silent.empty()) {
     console.note(hosts ? fmt::format("no connection to {} is kept", fold_hosts(*hosts))
                        : "no connection is kept");
   }
@@ -58,7 +59,18 @@ int DisconnectAction::run(Invocation& invocation) {
     console.note(fmt::format("{} in use by commands that run, and closed after them: {}",
                              counted(in_use.size(), "connection"), fold_hosts(in_use)));
   }
-  return kAllWell;
+  if (!silent.empty()) {
+    const bool is_one = silent.size() == 1;
+    console.fail(
+        fmt::format(
+            "{} not answer: {} {}; what {} is not known",
+            is_one ? "a process that keeps connections does" : "processes that keep connections do",
+            is_one ? "pid" : "pids", fmt::join(silent, ", "), is_one ? "it keeps" : "they keep"),
+        fmt::format("stopped processes go on with kill -CONT {}; then run dtool "
+                    "disconnect again",
+                    fmt::join(silent, " ")));
+  }
+  return exit_code;
 }
 
 }  // namespace

@@ -34,10 +34,13 @@ host::LogRequest FollowedLogs::request(std::size_t host) const {
   return request;
 }
 
-void FollowedLogs::on_output(std::size_t host, ssh::Stream stream_of, std::string_view bytes) {
-  LogOutput::on_output(host, stream_of, bytes);
+void FollowedLogs::on_sign_of_life(std::size_t host) {
   show_due(host);
   write_out();
+}
+
+void FollowedLogs::on_output(std::size_t host, ssh::Stream stream_of, std::string_view bytes) {
+  LogOutput::on_output(host, stream_of, bytes);
   if (!stream(host).has_begun()) return;
   if (tries_[host] > 0) console_.note(fmt::format("{}: connected again", name(host)));
   was_reached_[host] = true;

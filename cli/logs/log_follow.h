@@ -28,6 +28,7 @@ class FollowedLogs : public LogOutput {
 
  private:
   host::LogRequest request(std::size_t host) const override;
+  void on_sign_of_life(std::size_t host) override;
 
   std::vector<bool> was_reached_;
   std::vector<int> tries_;  ///< since the last byte

@@ -38,6 +38,7 @@ class LogOutput::Stream : public LogStream {
  private:
   void on_bytes(std::string_view bytes) override { logs_.take(host_, bytes); }
   void on_break(Break what) override;
+  void on_sign_of_life() override { logs_.on_sign_of_life(host_); }
 
   LogOutput& logs_;
   std::size_t host_;

@@ -57,6 +57,8 @@ class LogOutput : public ssh::Listener, protected LogLines {
   /// What a machine is asked first.
   virtual host::LogRequest request(std::size_t host) const;
   ssh::Task task(std::size_t host, const host::LogRequest& request) const;
+  /// Once a second, of a log that is followed.
+  virtual void on_sign_of_life(std::size_t /*host*/) {}
   void write_out();
   const std::string& name(std::size_t host) const { return names_[host]; }
   const LogStream& stream(std::size_t host) const { return *streams_[host]; }

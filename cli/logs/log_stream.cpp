@@ -50,6 +50,7 @@ void LogStream::take(const host::Frame& frame) {
       fault_ = host::open<host::Fault>(frame).sentence;
       break;
     case host::Kind::still_here:
+      on_sign_of_life();
       break;
     default:
       throw host::BadMessage("another message came in the middle of a log");

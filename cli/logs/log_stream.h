@@ -36,6 +36,8 @@ class LogStream {
   /// The bytes that follow are of another file, or of this one from its beginning. `lost`: neither
   /// the place nor a file that has it is there any more.
   virtual void on_break(Break what) = 0;
+  /// The host is there, as it says once a second.
+  virtual void on_sign_of_life() {}
 
  private:
   void take(const host::Frame& frame);

@@ -33,13 +33,6 @@ Pipe make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-std::vector<char*> as_pointers(const std::vector<std::string>& arguments) {
-  std::vector<char*> pointers;
-  for (const std::string& each : arguments) pointers.push_back(const_cast<char*>(each.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 /// In the child; only calls that are safe between fork and exec.
 [[noreturn]] void become(const std::vector<char*>& arguments, const std::string& folder, int out,
                          int err, int fault) {
@@ -79,6 +72,17 @@ void collect(Pipe& out, Pipe& err, Clock::time_point end, ChildResult& result) {
 
 }  // namespace
 
+std::vector<char*> as_pointers(const std::vector<std::string>& arguments) {
+  std::vector<char*> pointers;
+  for (const std::string& each : arguments) pointers.push_back(const_cast<char*>(each.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+int to_exit_code(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 ChildResult run_program(const std::vector<std::string>& arguments,
                         std::chrono::milliseconds timeout, const std::string& folder) {
   const std::vector<char*> pointers = as_pointers(arguments);
@@ -99,7 +103,7 @@ ChildResult run_program(const std::vector<std::string>& arguments,
   int status = 0;
   while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
   }
-  result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  result.exit_code = to_exit_code(status);
   int reason = 0;
   const bool did_not_run = ::read(fault.reader.get(), &reason, sizeof reason) == sizeof reason;
   result.is_missing = did_not_run && reason == ENOENT;

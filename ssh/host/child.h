@@ -11,6 +11,12 @@
 
 namespace dtool::host {
 
+/// Arguments as execvp takes them: pointers into the strings, and a null pointer.
+std::vector<char*> as_pointers(const std::vector<std::string>& arguments);
+
+/// The exit code in what waitpid gives; 128 + signal where a signal ended the process.
+int to_exit_code(int status);
+
 struct ChildResult {
   bool is_missing = false;  ///< there is no such program
   bool timed_out = false;   ///< it was ended by KILL

@@ -7,13 +7,6 @@ namespace {
 
 constexpr std::size_t kHead = 6;
 
-std::uint32_t read_bytes(std::string_view bytes) {
-  std::uint32_t value = 0;
-  for (std::size_t i = bytes.size(); i > 0; --i)
-    value = value << 8U | static_cast<unsigned char>(bytes[i - 1]);
-  return value;
-}
-
 void check(Kind kind, std::size_t size) {
   const std::string name = std::to_string(static_cast<int>(kind));
   if (longest_body(kind) == 0) throw BadMessage("there is no message of kind " + name);
@@ -26,19 +19,15 @@ void check(Kind kind, std::size_t size) {
 
 std::string to_frame(Kind kind, std::string_view body) {
   check(kind, body.size());
-  std::string frame;
-  frame.reserve(kHead + body.size());
-  for (std::size_t i = 0; i < 4; ++i) frame += static_cast<char>(body.size() >> 8 * i & 0xffU);
-  for (std::size_t i = 0; i < 2; ++i)
-    frame += static_cast<char>(static_cast<unsigned>(kind) >> 8 * i & 0xffU);
+  std::string frame = number_bytes(body.size(), 4) + number_bytes(static_cast<unsigned>(kind), 2);
   return frame.append(body);
 }
 
 std::optional<Frame> FrameReader::next() {
   const std::string_view rest = std::string_view(held_).substr(read_);
   if (rest.size() < kHead) return std::nullopt;
-  const std::size_t size = read_bytes(rest.substr(0, 4));
-  const auto kind = static_cast<Kind>(read_bytes(rest.substr(4, 2)));
+  const std::size_t size = read_number_bytes(rest.substr(0, 4));
+  const auto kind = static_cast<Kind>(read_number_bytes(rest.substr(4, 2)));
   check(kind, size);
   if (rest.size() - kHead < size) return std::nullopt;
   Frame frame{kind, std::string(rest.substr(kHead, size))};

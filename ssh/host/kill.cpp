@@ -92,12 +92,11 @@ class Ending {
 
 void Ending::add_job(const JobFiles& job) {
   if (!job.leader) return;
-  const auto process = find_process(job.leader->pid);
-  // With another start time the pid was given out again, and the session with it.
-  if (process && process->start != job.leader->start) return;
-  finder_.traces().leaders[job.leader->pid] = job.leader->start;
-  holders_.insert(job.leader->pid);
-  if (process && job.holder == "tmux") holders_.insert(process->parent);
+  add_leader(*job.leader, finder_.traces());
+  const auto process = find_leader(*job.leader);
+  if (!process) return;
+  holders_.insert(process->pid);
+  if (job.holder == "tmux") holders_.insert(process->parent);
 }
 
 void Ending::look() {
@@ -234,8 +233,7 @@ void mark(const std::string& folder, milliseconds grace, KillReply& reply) {
 /// Has the scheduler that runs a job end it: its launcher left the way there.
 void end_by_scheduler(const std::string& folder, const std::string& run_id, KillReply& reply) {
   if (!exists(folder + "/end")) return;
-  const std::string script =
-      "run_id=$1; answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\"; }; . ./end";
+  const std::string script = std::string(kAnswerFunction) + "run_id=$1; . ./end";
   const ChildResult ended =
       run_program({"bash", "-c", script, "dtool", run_id}, std::chrono::seconds(100), folder);
   for (const auto& [name, value] : read_pairs(ended.out)) {
@@ -263,7 +261,8 @@ KillReply kill_run(const KillRequest& request) {
   for (const std::string& folder : folders) {
     const JobFiles job = read_job_files(folder);
     ending.add_job(job);
-    if (job.leader && (!began || job.leader->start < *began)) began = job.leader->start;
+    if (!job.leader || !job.leader->is_of_this_boot) continue;
+    if (!began || job.leader->start < *began) began = job.leader->start;
   }
   ending.go(reply);
   if (began) reply.unseen = find_unseen(*began);

@@ -23,6 +23,21 @@ class BadMessage : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The lowest `size` bytes of a number, the lowest first.
+inline std::string number_bytes(std::uint64_t number, std::size_t size) {
+  std::string bytes;
+  for (std::size_t i = 0; i < size; ++i, number >>= 8U) bytes += static_cast<char>(number & 0xffU);
+  return bytes;
+}
+
+/// The number that at most 8 such bytes are.
+inline std::uint64_t read_number_bytes(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t i = bytes.size(); i > 0; --i)
+    number = number << 8U | static_cast<unsigned char>(bytes[i - 1]);
+  return number;
+}
+
 /// Writes values behind each other.
 class Encoder {
  public:
@@ -30,8 +45,7 @@ class Encoder {
 
   template <typename Number>
   requires(std::is_integral_v<Number> && !std::is_same_v<Number, bool>) void put(Number value) {
-    auto bits = static_cast<std::uint64_t>(value);
-    for (int i = 0; i < 8; ++i, bits >>= 8U) bytes_ += static_cast<char>(bits & 0xffU);
+    bytes_ += number_bytes(static_cast<std::uint64_t>(value), 8);
   }
 
   void put(const std::string& value) {
@@ -78,10 +92,7 @@ class Decoder {
 
   template <typename Number>
   requires(std::is_integral_v<Number> && !std::is_same_v<Number, bool>) void get(Number& value) {
-    std::uint64_t bits = 0;
-    const std::string_view bytes = cut(8);
-    for (std::size_t i = 8; i > 0; --i)
-      bits = bits << 8U | static_cast<unsigned char>(bytes[i - 1]);
+    const std::uint64_t bits = read_number_bytes(cut(8));
     value = static_cast<Number>(bits);
     const auto wide = static_cast<std::uint64_t>(value);
     if (wide != bits) throw BadMessage("a number is too large");

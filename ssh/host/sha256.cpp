@@ -17,10 +17,6 @@ constexpr std::array<std::uint32_t, 64> kRound = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-std::string_view as_bytes(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
 }  // namespace
 
 void Sha256::add_block(const std::uint8_t* block) {
@@ -84,14 +80,14 @@ Digest sha256(std::string_view bytes) {
 
 Digest hmac_sha256(std::string_view key, std::string_view bytes) {
   constexpr std::size_t kBlock = 64;
-  std::string padded(key.size() > kBlock ? as_bytes(sha256(key)) : key);
+  std::string padded(key.size() > kBlock ? bytes_of(sha256(key)) : key);
   padded.resize(kBlock);
   std::string inner = padded;
   std::string outer = padded;
   for (char& each : inner) each = static_cast<char>(each ^ 0x36);
   for (char& each : outer) each = static_cast<char>(each ^ 0x5c);
   const Digest digest = sha256(inner.append(bytes));
-  return sha256(outer.append(as_bytes(digest)));
+  return sha256(outer.append(bytes_of(digest)));
 }
 
 std::string to_hex(const Digest& digest) {

@@ -30,6 +30,11 @@ class Sha256 {
 Digest sha256(std::string_view bytes);
 Digest hmac_sha256(std::string_view key, std::string_view bytes);
 
+/// Its bytes, as long as it lives.
+inline std::string_view bytes_of(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
 /// In lower-case hex digits.
 std::string to_hex(const Digest& digest);
 

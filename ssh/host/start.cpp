@@ -95,11 +95,10 @@ void prepare_log(const StartRequest& request, const std::string& state, const st
 /// Makes it run as its launcher has it: a scheduler's submission, say. What it answers.
 StartReply begin_by_script(const StartRequest& request, const std::string& state,
                            const std::string& log) {
-  const std::string head =
-      "answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\"; }\n"
-      "fail() { answer error \"$1\"; exit 1; }\n"
-      "begin_in_session() { :; }\n"
-      "run_id=$1 session=$2 state=$3 log=$4\n";
+  const std::string head = std::string(kAnswerFunction) +
+                           "fail() { answer error \"$1\"; exit 1; }\n"
+                           "begin_in_session() { :; }\n"
+                           "run_id=$1 session=$2 state=$3 log=$4\n";
   const ChildResult begun = run_program({"bash", "-c", head + request.begin + "\nbegin\n", "dtool",
                                          request.run_id, request.session, state, log},
                                         std::chrono::seconds(55), state);

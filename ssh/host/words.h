@@ -27,6 +27,11 @@ std::optional<Number> parse_number(std::string_view word) {
   return number;
 }
 
+/// Bash that defines `answer NAME VALUE`, for launchers' own scripts: it prints a line for
+/// read_pairs(); line ends in a value become blanks.
+inline constexpr std::string_view kAnswerFunction =
+    "answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\"; }\n";
+
 /// `NAME=VALUE` lines; other lines are left out.
 std::vector<std::pair<std::string, std::string>> read_pairs(std::string_view text);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -25,17 +26,30 @@ std::string target_of(const std::string& user, const std::string& address,
   return fmt::format("{}@{}:{}", user, address, port);
 }
 
-/// What comes next, or nothing: the other side has gone, or is silent.
+/// A keeper that is there and says nothing: it is stopped, perhaps.
+class Silence : public std::runtime_error {
+ public:
+  Silence() : std::runtime_error("a keeper does not answer") {}
+};
+
+/// What comes next, or nothing where the keeper has gone. Throws Silence.
 std::optional<Message> next_message(int socket) {
   pollfd readable{socket, POLLIN, 0};
   const auto timeout = std::chrono::milliseconds(kLongestAnswer).count();
+  if (::poll(&readable, 1, static_cast<int>(timeout)) <= 0) throw Silence();
   Message message;
-  if (::poll(&readable, 1, static_cast<int>(timeout)) <= 0) return std::nullopt;
   if (receive_message(socket, message) != Received::message) return std::nullopt;
   return message;
 }
 
-/// A connection that leads to one of `targets`, or to any host where that is nothing.
+pid_t pid_behind(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
+/// A connection that leads to one of `targets`, or to any host where that is nothing. Throws
+/// Silence.
 std::optional<EndedConnection> end_one(int keeper,
                                        const std::optional<std::vector<std::string>>& targets) {
   if (!send_message(keeper, std::string_view(&keeper_protocol::kDescribe, 1))) return std::nullopt;
@@ -54,8 +68,8 @@ std::optional<EndedConnection> end_one(int keeper,
 
 }  // namespace
 
-std::vector<EndedConnection> end_kept_connections(const std::optional<std::vector<Host>>& hosts,
-                                                  const ConnectOptions& options) {
+EndedConnections end_kept_connections(const std::optional<std::vector<Host>>& hosts,
+                                      const ConnectOptions& options) {
   std::optional<std::vector<std::string>> targets;
   if (hosts) {
     const ClientConfig config = ClientConfig::read(options.config_file, options.settings);
@@ -65,7 +79,7 @@ std::vector<EndedConnection> end_kept_connections(const std::optional<std::vecto
       targets->push_back(target_of(endpoint.user, endpoint.address, std::to_string(endpoint.port)));
     }
   }
-  std::vector<EndedConnection> all;
+  EndedConnections all;
   const std::optional<KeptFolder> folder = KeptFolder::open(KeptFolder::Make::no);
   if (!folder) return all;
   for (const std::string& name : folder->names()) {
@@ -75,7 +89,14 @@ std::vector<EndedConnection> end_kept_connections(const std::optional<std::vecto
       const OwnedFd lock = folder->lock();
       if (folder->connect(name).reached == Reached::refused) folder->remove(name);
     } else if (connecting.reached == Reached::yes) {
-      if (auto ended = end_one(connecting.socket.get(), targets)) all.push_back(std::move(*ended));
+      const int keeper = connecting.socket.get();
+      const pid_t pid = pid_behind(keeper);  // one keeps many connections
+      if (std::ranges::find(all.silent, pid) != all.silent.end()) continue;
+      try {
+        if (auto ended = end_one(keeper, targets)) all.ended.push_back(std::move(*ended));
+      } catch (const Silence&) {
+        all.silent.push_back(pid);
+      }
     }
   }
   for (KeptMaster& master : end_kept_masters(*folder, targets)) {
@@ -85,7 +106,7 @@ std::vector<EndedConnection> end_kept_connections(const std::optional<std::vecto
     } catch (const std::invalid_argument&) {  // its file is gone
       host.name = "?";
     }
-    all.push_back({host, master.target, master.is_in_use});
+    all.ended.push_back({host, master.target, master.is_in_use});
   }
   return all;
 }

@@ -2,6 +2,8 @@
 // them. `dtool disconnect` uses it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,10 +20,16 @@ struct EndedConnection {
   bool is_in_use = false;  ///< by a command that still runs, with which it will end
 };
 
+struct EndedConnections {
+  std::vector<EndedConnection> ended;
+  /// Pids of keepers that did not answer within five seconds: what they keep is not known.
+  std::vector<pid_t> silent;
+};
+
 /// Ends all kept connections of this user on this machine, or those that lead where `hosts` do, and
 /// waits until they are closed; removes what dead keepers have left. Throws std::runtime_error
 /// where their folder is not this user's alone, std::invalid_argument as make_fleet does.
-std::vector<EndedConnection> end_kept_connections(const std::optional<std::vector<Host>>& hosts,
-                                                  const ConnectOptions& options);
+EndedConnections end_kept_connections(const std::optional<std::vector<Host>>& hosts,
+                                      const ConnectOptions& options);
 
 }  // namespace dtool::ssh

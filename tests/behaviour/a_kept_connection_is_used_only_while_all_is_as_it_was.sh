@@ -99,6 +99,15 @@ expect_equal False "$(/usr/bin/python3 "$work/ask.py" "$HOME/.dtool/connections"
 chmod 700 "$HOME/.dtool/connections"
 expect_equal True "$(/usr/bin/python3 "$work/ask.py" "$HOME/.dtool/connections" 0)"
 
+# A keeper that is stopped is not taken for none.
+keepers | xargs kill -STOP
+expect_exit 1 dtool disconnect
+expect_error "^dtool: .*not answer: pids? .*$(keepers | head -n 1)"
+keepers | xargs kill -CONT
+expect_exit 0 dtool disconnect
+expect_error "^closed [0-9]+ connection"
+expect_exit 0 dtool command --runs_on h1 --command true
+
 # A keeper whose sockets were taken away ends by itself.
 rm -r "$HOME/.dtool/connections"
 eventually 20 no_keeper_is_left

@@ -29,8 +29,7 @@ FollowedJob::FollowedJob(std::string state)
 bool FollowedJob::runs() {
   if (probe_ != nullptr) return probe_->is_running();
   if (!leader_ || exists(state_ + "/exit_code")) return false;
-  const auto process = find_process(leader_->pid);
-  return process && process->start == leader_->start;
+  return find_leader(*leader_).has_value();
 }
 
 bool FollowedJob::is_elsewhere() const {

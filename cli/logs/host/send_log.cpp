@@ -169,11 +169,13 @@ int follow(const LogRequest& request, const std::string& state, int output) {
   }
   Sending sending(output, log);
   bool runs = job.runs();
-  while (!sending.open(file) && runs) {
+  bool is_open = sending.open(file);
+  while (!is_open && runs) {
     pause(kBetweenLooks);
     runs = job.runs();
+    is_open = sending.open(file);
   }
-  if (sending.open(file)) {
+  if (is_open) {
     sending.begin(request, is_lost);
     for (int looks = 1;; ++looks) {
       sending.send_rest();

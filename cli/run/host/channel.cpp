@@ -14,10 +14,6 @@ constexpr std::size_t kNonceSize = 16;
 constexpr std::size_t kProofSize = 32;
 constexpr std::size_t kLengthSize = 4;
 
-std::string_view bytes_of(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
 Digest prove(std::string_view key, std::string_view label, std::string_view bytes) {
   return hmac_sha256(key, std::string(label).append("\n").append(bytes));
 }
@@ -27,19 +23,6 @@ std::string random_bytes() {
   if (!bytes || bytes->size() != kNonceSize)
     throw std::runtime_error("/dev/urandom has no random numbers");
   return *bytes;
-}
-
-std::string number_bytes(std::uint64_t number, std::size_t size) {
-  std::string bytes;
-  for (std::size_t i = 0; i < size; ++i, number >>= 8U) bytes += static_cast<char>(number & 0xffU);
-  return bytes;
-}
-
-std::uint64_t read_bytes(std::string_view bytes) {
-  std::uint64_t number = 0;
-  for (std::size_t i = bytes.size(); i > 0; --i)
-    number = number << 8U | static_cast<unsigned char>(bytes[i - 1]);
-  return number;
 }
 
 Digest proof_of_frame(const Digest& key, std::uint64_t number, std::string_view body) {
@@ -64,7 +47,7 @@ std::optional<int> read_hello(std::string_view token, std::string_view hello) {
   const std::string_view said = hello.substr(0, kHelloSize - kProofSize);
   const Digest proof = prove(token, "hello of a machine", said);
   if (!are_equal(hello.substr(said.size()), bytes_of(proof))) return std::nullopt;
-  const std::uint64_t place = read_bytes(said.substr(kMagic.size(), 8));
+  const std::uint64_t place = read_number_bytes(said.substr(kMagic.size(), 8));
   constexpr std::uint64_t kLastPlace = 1'000'000;
   return place > kLastPlace ? std::nullopt : std::optional(static_cast<int>(place));
 }
@@ -99,7 +82,7 @@ std::string Channel::seal(std::string_view body) {
 std::optional<std::string> Channel::next() {
   if (held_.size() < kLengthSize) return std::nullopt;
   const auto size =
-      static_cast<std::size_t>(read_bytes(std::string_view(held_).substr(0, kLengthSize)));
+      static_cast<std::size_t>(read_number_bytes(std::string_view(held_).substr(0, kLengthSize)));
   if (size > longest_) throw BadMessage("a frame is too long");
   if (held_.size() < kLengthSize + size + kProofSize) return std::nullopt;
   std::string body = held_.substr(kLengthSize, size);

@@ -82,10 +82,6 @@ bool is_of_launcher(std::string_view line) {
   ::_exit(kCannotRun);
 }
 
-int to_exit_code(int status) {
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 }  // namespace
 
 void begin_job() {
@@ -132,10 +128,7 @@ void end_part(const std::set<pid_t>& spared) {
 }
 
 void say_in_log(const std::string& log, const std::string& line) {
-  const Descriptor file(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!file.is_open()) return;
-  const std::string text = "dtool: " + line + "\n";
-  [[maybe_unused]] const ssize_t size = ::write(file.get(), text.data(), text.size());
+  append_to(log, "dtool: " + line + "\n");
 }
 
 std::string find_last_line(std::string_view end_of_log) {
@@ -158,9 +151,7 @@ std::string find_last_line(std::string_view end_of_log) {
 
 pid_t start_program(const std::vector<std::string>& arguments, const std::string& log, Input input,
                     Interrupts interrupts) {
-  std::vector<char*> pointers;
-  for (const std::string& each : arguments) pointers.push_back(const_cast<char*>(each.c_str()));
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = as_pointers(arguments);
   const pid_t child = ::fork();
   if (child == -1) throw std::runtime_error(with_reason("no process can be made"));
   if (child == 0) become(pointers, log.c_str(), input, interrupts);

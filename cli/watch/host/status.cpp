@@ -58,11 +58,7 @@ struct Use {
 RunTraces traces_of(const StatusQuestion& question) {
   RunTraces traces{question.run_id, {}, {}, {}};
   const JobFiles job = read_job_files(expand_home(question.state_folder));
-  if (job.leader) {
-    const auto process = find_process(job.leader->pid);
-    if (!process || process->start == job.leader->start)
-      traces.leaders[job.leader->pid] = job.leader->start;
-  }
+  if (job.leader) add_leader(*job.leader, traces);
   return traces;
 }
 
@@ -117,29 +113,21 @@ void tell_processes(const StatusRequest& request, StatusReply& reply) {
 
 /// How the session's leader is.
 void tell_leader(const std::string& state, StatusAnswer& answer) {
-  const std::string line = read_line(state + "/process");
-  std::string_view rest = line;
-  const auto pid = parse_number<pid_t>(cut_word(rest));
-  const auto start = parse_number<std::uint64_t>(cut_word(rest));
-  const std::string_view boot = cut_word(rest);
-  if (!pid || *pid < 1 || !start) return;
-  answer.pid = *pid;
-  if (boot != boot_id()) {
-    answer.was_rebooted = true;
-    return;
-  }
-  const auto process = find_process(*pid);
+  const auto leader = read_job_files(state).leader;
+  if (!leader) return;
+  answer.pid = leader->pid;
+  answer.was_rebooted = !leader->is_of_this_boot;
+  const auto process = find_leader(*leader);
   // The session may outlast its script, to supervise others'.
-  if (!process || process->start != *start || process->state == 'Z' || exists(state + "/exit_code"))
-    return;
-  answer.up_s = static_cast<std::int64_t>(
-      seconds_since_boot() - static_cast<double>(*start) / static_cast<double>(ticks_per_second()));
+  if (!process || process->state == 'Z' || exists(state + "/exit_code")) return;
+  const double started =
+      static_cast<double>(process->start) / static_cast<double>(ticks_per_second());
+  answer.up_s = static_cast<std::int64_t>(seconds_since_boot() - started);
 }
 
 /// Where no session of ours leads the job, its launcher has left a probe in the state folder.
 void ask_probe(const std::string& state, StatusAnswer& answer) {
-  const std::string script =
-      "answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\"; }; . ./probe; look_at_leader";
+  const std::string script = std::string(kAnswerFunction) + ". ./probe; look_at_leader";
   const ChildResult told =
       run_program({"bash", "-c", script, "dtool"}, std::chrono::seconds(30), state);
   for (const auto& [name, value] : read_pairs(told.out)) {

@@ -108,14 +108,5 @@ TEST(Bash, LeavesNothingToReadOnStandardInput) {
   EXPECT_EQ(run_in("sh", "read -r line || echo nothing\necho \"$line\"\n"), "nothing\n\n");
 }
 
-TEST(WriteFile, BringsEveryByteButNulAcross) {
-  std::string all;
-  for (int byte = 1; byte < 256; ++byte) all += static_cast<char>(byte);
-  const tests::TemporaryFolder folder;
-  const std::string name = "it's a -file";
-  EXPECT_EQ(tests::run_bash("cd " + folder.path().string() + "\n" + write_file(name, all)), "");
-  EXPECT_EQ(tests::read_text(folder.path() / name), all);
-}
-
 }  // namespace
 }  // namespace dtool::ssh
