@@ -24,8 +24,7 @@ expect_exit 0 ssh h1 qstat
 expect_output "^ *$job .* r "
 touch "$DTOOL_LAB_FOLDER/host1/root/over"
 is_over() { [[ -z $(on h1 qstat) ]]; }
-# The execution daemons find the new master in their own time.
-eventually 100 is_over
+eventually 20 is_over
 expect_equal over "$(tail -n 1 "$log")"
 knows_its_end() { on h1 qacct -j "$job" | grep -q '^exit_status  *0'; }
 eventually 20 knows_its_end

@@ -75,11 +75,11 @@ start_execd() { in_host "$1" sge_execd </dev/null >>"$folder/gridengine/daemons.
 
 ask_gridengine() { in_host 1 timeout 10 "$@" >"$folder/gridengine/answer" 2>&1; }
 
-# A host that has not reported has no load.
+# A host that has not reported to this master has no load.
 all_hosts_report() {
   local hosts=$count
   [[ $login == no ]] || hosts=$((count - 1))
-  ask_gridengine qhost && [[ $(grep -c '^h[0-9]* .*G ' "$folder/gridengine/answer") == "$hosts" ]]
+  ask_gridengine qhost && [[ $(awk '/^h[0-9]+ / && $7 != "-"' "$folder/gridengine/answer" | wc -l) == "$hosts" ]]
 }
 
 lab_stop_qmaster() {
@@ -91,7 +91,11 @@ lab_stop_qmaster() {
   done
   fail 'sge_qmaster did not end'
 }
-lab_restart_qmaster() { start_qmaster; }
+# An execution daemon registers with a new master at most every 30 s; until then that hears of no job's end.
+lab_restart_qmaster() {
+  start_qmaster
+  await_gridengine 'all hosts report again' all_hosts_report
+}
 
 await_gridengine() {
   local what=$1 tries

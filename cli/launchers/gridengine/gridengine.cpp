@@ -34,6 +34,16 @@ class GridEngineLauncher : public SchedulerLauncher {
   std::string_view name() const override { return "gridengine"; }
   std::string_view title() const override { return "Grid Engine"; }
 
+  bool complete(Console& console, const RunFlags& flags, const Targets& targets,
+                const std::vector<Checked>& checked, RunPlan& plan) const override {
+    if (shape_of(plan).nodes > 1 && plan.program.empty() &&
+        seconds_of_time(request().value("--time")))
+      console.note(
+          "at its time limit this training writes a checkpoint and ends: Grid Engine cannot "
+          "start a job on several nodes again");
+    return SchedulerLauncher::complete(console, flags, targets, checked, plan);
+  }
+
  protected:
   std::vector<SchedulerOption> options() const override {
     return {{"--parallel_environment", "NAME", "where slots on several hosts come from"},
@@ -60,8 +70,8 @@ class GridEngineLauncher : public SchedulerLauncher {
   }
   std::string directives(const JobShape& shape, const JobRequest& request) const override {
     std::string text = fmt::format(
-        "#$ -N dtool_{0}\n#$ -S /bin/bash\n#$ -v DTOOL_RUN_ID={0}\n#$ -notify\n#$ -r y\n",
-        shape.run_id);
+        "#$ -N dtool_{0}\n#$ -S /bin/bash\n#$ -v DTOOL_RUN_ID={0}\n#$ -notify\n#$ -r {1}\n",
+        shape.run_id, shape.nodes == 1 ? "y" : "n");
     const auto add = [&text](std::string_view name, const std::string& value) {
       if (!value.empty()) text += fmt::format("#$ {} {}\n", name, value);
     };

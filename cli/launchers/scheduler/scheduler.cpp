@@ -230,14 +230,12 @@ ssh::ScreenJob SchedulerLauncher::job_of(const RunPlan& plan) const {
 }
 
 std::vector<HostJob> SchedulerLauncher::jobs(const RunPlan& plan) const {
-  constexpr std::chrono::seconds kGrace{5};
   ssh::ScreenJob job = job_of(plan);
   const std::string own = std::string(scripts::kWords) + own_text(plan);
   job.begin += own + assign("members", std::to_string(plan.machines.size() / nodes_of(plan)));
   job.begin.append(scripts::kScheduler_submit);
   job.files.emplace_back("probe", own + arrays(plan) + std::string(scripts::kScheduler_probe));
   job.files.emplace_back("end", own + std::string(scripts::kScheduler_end));
-  job.files.emplace_back("sweep", ssh::end_processes_script(plan.run_id, kGrace));
   return {{0, job}};
 }
 

@@ -62,13 +62,13 @@ class SchedulerLauncher : public Launcher {
   virtual std::string_view functions() const = 0;
 
   JobRequest request() const;
+  JobShape shape_of(const RunPlan& plan) const;
   /// The first machine's job, with what both a queued job and one in an allocation need.
   ssh::ScreenJob job_of(const RunPlan& plan) const;
   std::string what_was_started(const RunPlan& plan) const;
   static MachinePlan machine_of(const Targets& targets, int id, int first_rank, int processes);
 
  private:
-  JobShape shape_of(const RunPlan& plan) const;
   std::string arrays(const RunPlan& plan) const;
   std::string own_text(const RunPlan& plan) const;
   std::string batch(const RunPlan& plan) const;

@@ -9,10 +9,11 @@ noise='User defined signal|[Tt]erminated|^$'
 job_task() { refuse_unless_numbers "$SGE_TASK_ID" && task=$((SGE_TASK_ID - 1)); }
 job_hosts() { if [ -e "${PE_HOSTFILE-}" ]; then cat "$PE_HOSTFILE"; else echo "${HOSTNAME} 1"; fi; }
 own_address() { job_hosts | awk '{ print $1; exit }'; }
-# `qdel` and the time limit send USR2 and, after the queue's `notify`, KILL. The notice before the limit is a timer of the job's own.
+# `qdel` and the time limit send USR2 and, after the queue's `notify`, KILL. The notice before the limit is a timer of the job's own. Not
+# on several hosts: Grid Engine 8.1.9 waits for ever for word that the others are clean, and keeps all jobs away from them meanwhile.
 prepare_job() {
   trap 'kill -TERM $$' USR2
-  if [ "$has_trainer" = yes ] && ((limit > notice)); then
+  if [ "$has_trainer" = yes ] && ((nodes == 1 && limit > notice)); then
     (trap 'kill $!' TERM; sleep $((limit - notice)) & wait $! && kill -USR1 $$) &
     # shellcheck disable=SC2064
     trap "kill $! 2> /dev/null" EXIT
@@ -21,7 +22,7 @@ prepare_job() {
 # Each process of the first host is a child of the job; qrsh starts the others. Both read the signals that are for their program from
 # their input, since qrsh hands on none. Ends as the process that failed first, and with all of them.
 start_processes() {
-  local host slots i next=0 at=0 code=0 one words self=$BASHPID heard='' signals=$TMPDIR/signals
+  local host slots i next=0 at=0 code=0 one words self=$BASHPID heard='' signals=$TMPDIR/signals environment=$run/machine0/environment
   if [ "$(job_hosts | awk '{ print $2 }' | xargs)" != "$(for ((i = 0; i < nodes; i++)); do echo "$processes_of_node"; done | xargs)" ]; then
     say "the parallel environment gave other slots than $processes_of_node on each of $nodes: $(job_hosts | awk '{ print $1 ": " $2 }' | xargs)"
     return 1
@@ -33,10 +34,15 @@ start_processes() {
     for ((i = 0; i < tasks; i++)); do
       words=("$@" "$at" "$next" "$i" "$host")
       if ((at > 0)); then
+        # A task that ends by a signal, or by a code that stands for one, would have Grid Engine end the whole job.
+        # shellcheck disable=SC2016
+        words=(bash -c 'trap : USR2; . "$0"; "$@"; exit $(($? > 96 ? 1 : $?))' "$environment" "${words[@]}")
         words=(qrsh -inherit -v "DTOOL_RUN_ID=$run_id${SGE_TASK_ID:+,SGE_TASK_ID=$SGE_TASK_ID}" "$host" "$(printf '%q ' "${words[@]}")")
       fi
       # What runs here is in sessions of its own, where Grid Engine's own USR2 does not end it at once.
-      setsid "${words[@]}" < <(exec setsid tail -n +1 -s 0.2 -f --pid="$self" "$signals" 2> /dev/null) &
+      # shellcheck disable=SC2016
+      setsid bash -c '. "$0"; exec "$@"' "$environment" "${words[@]}" \
+        < <(exec setsid tail -n +1 -s 0.2 -f --pid="$self" "$signals" 2> /dev/null) &
       ((next += 1))
     done
     ((at += 1))
@@ -48,7 +54,7 @@ start_processes() {
     ((code > 0)) || code=$one
     [ "$on_failure" = leave ] || echo TERM >> "$signals"
   done
-  return "$code"
+  return $((code > 96 && code < 101 ? 1 : code))  # of the job's own codes those have a meaning
 }
 is_taken() { return 1; }  # USR2 has told
 leave_taken() {  # codes that ask_job knows again
@@ -67,7 +73,9 @@ place_process() {
   processes=$tasks world_size=$((nodes * tasks))
   trap 'kill -TERM $$' USR2
   apart=(setsid)
-  (trap '' USR1 USR2; while read -r signal; do kill "-$signal" $$; done) <&0 > /dev/null 2>&1 &
+  # Bash 5.2 loses a signal that comes while it reads `$(`: TERM is sent until this has ended.
+  (trap '' USR1 USR2; while read -r signal; do kill "-$signal" $$; while [ "$signal" = TERM ] && sleep 0.5; do kill -TERM $$ || exit; done; done) \
+    <&0 > /dev/null 2>&1 &
 }
 
 # ---- on the login host
@@ -90,8 +98,11 @@ hint_of() {
     *) echo 'qconf -sql lists the queues, qconf -spl the parallel environments, qhost the hosts' ;;
   esac
 }
+# What the login on the submit host exports, its processes have: Grid Engine's own variables stay those of the job.
 submit_job() {
   local options=(-terse -cwd -j y -o job.log)
+  # shellcheck disable=SC2086
+  (unset TMP TMPDIR HOSTNAME PWD OLDPWD PE PE_HOSTFILE NSLOTS NHOSTS NQUEUES QUEUE REQUEST RESTARTED ${!JOB_*} ${!SGE_TASK*}; export -p; export -fp) > environment
   [ "$members" = 1 ] || options+=(-t "1-$members")
   qsub "${options[@]}" "$@"
 }
@@ -129,19 +140,14 @@ jobs_of_run() {  # by their name, which a start that was cut off has as well
 cancel_jobs() { timeout 15 qdel "$@"; }
 describe_jobs() { timeout 20 qstat -u "$(id -un)" 2>&1 | tail -n 1; }
 # Grid Engine ends all processes of a job with it, by a group that they have, but for root's, or where it is told not to. Then a small job
-# on each host of the run looks for them, as kill.sh does here.
+# on each host of the run ends them by dtool-host, which is what has called this here.
 end_rest() {
-  local host hosts
+  local host hosts program
   if ((EUID > 0)) && ! qconf -sconf 2> /dev/null | grep -qi 'ENABLE_ADDGRP_KILL=\(false\|0\)'; then return; fi
+  program=$(readlink "/proc/$PPID/exe")
   mapfile -t hosts < <(cat ../machine*/node 2> /dev/null | sort -u)
-  for host in "${hosts[@]}"; do
-    timeout 45 qsub -terse -sync y -S /bin/bash -cwd -j y -o "swept.$host" -N "dtool_sweep" -l "hostname=$host" ./sweep > /dev/null 2>&1 &
-  done
-  wait
-  for host in "${hosts[@]}"; do
-    if ! grep -q 'looked_again=yes' "swept.$host" 2> /dev/null || grep -q ' left=' "swept.$host"; then
-      echo "what is left on $host could not be seen or ended: $(grep ' left=' "swept.$host" 2> /dev/null | head -n 1)"
-      return 1
-    fi
-  done
+  ! for host in "${hosts[@]}"; do
+    (timeout 45 qsub -sync y -cwd -j y -o "swept.$host" -N dtool_sweep -l "hostname=$host" -b y -shell n "$program" end "$run_id" > /dev/null 2>&1 ||
+      echo "what is left on $host could not be seen or ended: $(head -n 1 "swept.$host" 2>&1)") &
+  done | grep .
 }
