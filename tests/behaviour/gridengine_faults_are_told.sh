@@ -11,6 +11,8 @@ grid() {
   [[ $* != *--parallel_environment* ]] || environment=()
   dtool run --launcher gridengine "${where[@]}" "${environment[@]}" "$@" -- sleep 1000
 }
+grid_program() { dtool run --launcher gridengine --runs_on "$login" --parallel_environment one --nodes 2 "$@"; }
+queue_is_empty() { [[ -z $(on h1 qstat) ]]; }
 
 # Refused before anything is sent or started.
 refused() {  # pattern, flags...
@@ -50,6 +52,36 @@ expect_exit 0 dtool kill --all --yes
 on h1 mount -t tmpfs none /srv
 expect_exit 1 grid --code_path /srv/code --output_dir /root/outputs --follow
 expect_output 'h[23].* does not see the code folder /srv/code: --code_path names one that all nodes see'
+expect_exit 0 dtool kill --all --yes
+
+# A process on another node that ends by a signal, or in a way that Grid Engine has a meaning for: the cause is the process, and the job is over.
+ends() {  # exit code, program...
+  expect_exit 1 grid_program --follow -- bash -c '[ "$RANK" = 0 ] && exec sleep 1000; '"$2"
+  expect_exit 1 dtool status
+  expect_output "cause: machine 1 \\(h[23]\\) ended with exit code $1"
+  expect_exit 1 dtool logs -f
+  expect_error "machine1 ended with exit code $1"
+  expect_exit 0 dtool kill --all --yes
+}
+ends 137 'kill -KILL $$'
+ends 139 'exit 139'
+ends 99 'exit 99'
+expect_exit 1 grid_program --follow -- bash -c 'exit 99'
+eventually 10 queue_is_empty
+expect_exit 1 dtool status
+expect_output 'ended with exit code 99'
+expect_exit 0 dtool kill --all --yes
+
+# An environment that fails in the job alone.
+# shellcheck disable=SC2016
+echo '[ -z "${JOB_ID-}" ] || { echo "no licence" >&2; false; }' >"$DTOOL_LAB_FOLDER/host1/root/activate"
+# shellcheck disable=SC2088
+expect_exit 1 grid_program --env_activate_path '~/activate' --follow -- true
+expect_output 'dtool: /root/activate failed: no licence'
+expect_exit 1 dtool status
+expect_output 'cause: machine [01] .* exit code 1: dtool: /root/activate failed: no licence'
+expect_exit 1 dtool logs -f
+expect_error 'machine[01] ended with exit code 1'
 expect_exit 0 dtool kill --all --yes
 
 # Deleted behind dtool's back.

@@ -22,6 +22,10 @@ expect_exit 0 grid --nodes 2 --max_restarts 2 --follow -- \
 expect_output '^machine1: attempt 2 of rank 1$'
 expect_exit 0 dtool status
 expect_output '^attempt 3 of 3$'
+# shellcheck disable=SC2016
+expect_exit 0 grid --nodes 2 --max_restarts 1 --follow -- bash -c '[ "$DTOOL_ATTEMPT" = 1 ] || { [ "$RANK" = 0 ] || kill -KILL $$; sleep 1000; }'
+expect_exit 0 dtool status
+expect_output '^attempt 2 of 2$'
 expect_exit 1 grid --nodes 2 --max_restarts 1 --follow -- bash -c 'sleep $((1000 - RANK * 999)); exit $((RANK * 3))'
 expect_exit 1 dtool status
 expect_output 'cause: machine 1 \(h[23]\) ended with exit code 3'
@@ -35,7 +39,7 @@ outputs=$(echo "$DTOOL_LAB_FOLDER"/host1/root/code/experiment_output/e_*)
 for seed in 4 8 9; do [[ -s $outputs/seed$seed/metrics.jsonl ]] || fail "no metrics of seed $seed"; done
 expect_exit 0 dtool kill --all --yes
 
-# The time limit. A job over several nodes would wait in the queue: Grid Engine does not say that the other nodes are clean again.
+# The time limit.
 sed -i 's/epochs = 1/epochs = 1000000/' e.toml
 echo 'checkpoint.every_epochs = 1000000' >>e.toml
 expect_exit 0 dtool run e.toml --launcher gridengine --runs_on "$login" --parallel_environment two --ntasks_per_node 2 --time 0:40
@@ -45,4 +49,12 @@ expect_output 'checkpoint written: step [0-9]+, since SIGUSR1 came'
 expect_exit 0 dtool status
 expect_output '^attempt 2$'
 expect_exit 0 dtool kill --yes
+expect_equal '' "$(on h1 qstat)"
+
+# Grid Engine does not start a job of several nodes again, so that one ends.
+expect_exit 1 grid e.toml --nodes 2 --time 0:30 --follow
+expect_error 'at its time limit this training writes a checkpoint and ends'
+expect_output '^machine0: checkpoint written: step [0-9]+, since SIGTERM came'
+timed_out() { expect_exit 1 dtool status && expect_output 'cause: job [0-9]+ reached its time limit'; }
+eventually 30 timed_out
 expect_equal '' "$(on h1 qstat)"

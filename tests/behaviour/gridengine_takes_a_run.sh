@@ -13,7 +13,7 @@ run_there() { dtool run --launcher gridengine --runs_on "$login" --parallel_envi
 # What would be given to qsub, without asking anybody.
 expect_exit 0 dtool run --launcher gridengine --runs_on nosuchhost --nodes 2 --ntasks-per-node 2 --parallel_environment p --partition q --time 1-0 \
   --account a --qsub_arg='-l gpu=1' --dry_run -- true
-for line in '-pe p 4' '-q q' '-l h_rt=86400' '-P a' '-l gpu=1' '-S /bin/bash' '-notify' '-r y'; do expect_output "^#\\$ $line\$"; done
+for line in '-pe p 4' '-q q' '-l h_rt=86400' '-P a' '-l gpu=1' '-S /bin/bash' '-notify' '-r n'; do expect_output "^#\\$ $line\$"; done
 
 # Two hosts of two processes each.
 expect_exit 0 dtool run --launcher gridengine --runs_on "$login" --parallel_environment two --nodes 2 --ntasks_per_node 2 --seed 7 --export SPACED="a  'b' \$c" --follow -- bash task.sh 'x  y'
