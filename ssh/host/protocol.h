@@ -159,7 +159,7 @@ struct StatusAnswer {
   std::string cause;
   std::string node;             ///< that a scheduler chose; or empty
   std::string job;              ///< a scheduler's id; or empty
-  std::string scheduler;        ///< its title, where it is not Slurm; or empty
+  std::string scheduler;        ///< its title; or empty
   std::string scheduler_state;  ///< by the names that its probe gives; empty: no scheduler has it
   std::string reason;           ///< a scheduler's
   std::int64_t processes = 0;
