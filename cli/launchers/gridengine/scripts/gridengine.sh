@@ -3,7 +3,7 @@
 # limit (seconds; 0: the job has none), tasks (to be started on each host) and processes_of_node (its slots).
 # Numbers by the plan: nodes tasks limit notice processes_of_node members.
 scheduler='Grid Engine' package=gridengine-client programs='qsub qstat qdel qrsh qacct' how_to_cancel='qdel dtool_'
-noise='User defined signal|[Tt]erminated|^$'
+noise='line [0-9]+: +[0-9]+ (User defined signal|Terminated)|^$'
 
 # ---- in the job
 job_task() { refuse_unless_numbers "$SGE_TASK_ID" && task=$((SGE_TASK_ID - 1)); }
@@ -22,7 +22,7 @@ prepare_job() {
 # Each process of the first host is a child of the job; qrsh starts the others. Both read the signals that are for their program from
 # their input, since qrsh hands on none. Ends as the process that failed first, and with all of them.
 start_processes() {
-  local host slots i next=0 at=0 code=0 one words self=$BASHPID heard='' signals=$TMPDIR/signals environment=$run/machine0/environment
+  local host slots i next=0 at=0 code=0 one words self=$BASHPID heard='' signals=$state/signals environment=$run/machine0/environment
   if [ "$(job_hosts | awk '{ print $2 }' | xargs)" != "$(for ((i = 0; i < nodes; i++)); do echo "$processes_of_node"; done | xargs)" ]; then
     say "the parallel environment gave other slots than $processes_of_node on each of $nodes: $(job_hosts | awk '{ print $1 ": " $2 }' | xargs)"
     return 1
@@ -56,7 +56,16 @@ start_processes() {
   done
   return $((code > 96 && code < 101 ? 1 : code))  # of the job's own codes those have a meaning
 }
-is_taken() { return 1; }  # USR2 has told
+is_taken() {  # where no process failed by itself: word of it may reach other hosts first
+  local i
+  for ((i = first; i < first + nodes; i++)); do ! grep -qs '^[1-9][0-9]* $' "$run/machine$i"/ranks/* || return 1; done
+  for ((i = 0; i < 20; i++)); do
+    if [ -n "$told" ] || ((limit > 0 && SECONDS >= limit - 15)); then return; fi
+    sleep 0.5 &
+    wait $!
+  done
+  return 1
+}
 leave_taken() {  # codes that ask_job knows again
   if ((limit > 0 && SECONDS >= limit - 15)); then exit 98; else exit 97; fi
 }
