@@ -1,18 +1,20 @@
 # The commands. All but main.cpp is a library, so that tests can link it.
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
+  ${PROJECT_SOURCE_DIR}/cli/launchers/gridengine/scripts/gridengine.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/launch_orted.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpi_check.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpirun.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/numbers_mpi.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/numbers_slurm.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_batch.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_check.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_end.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/numbers_scheduler.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_batch.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_check.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_end.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_folders.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_probe.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_submit.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_end_steps.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_folders.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_probe.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_steps_probe.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_submit.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/ssh/scripts/numbers_ssh.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/ready.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/container.sh
@@ -46,8 +48,11 @@ add_library(dtool_cli STATIC
   cli/hosts/trust.cpp
   cli/jobs.cpp
   cli/kill.cpp
+  cli/launchers/gridengine/gridengine.cpp
   cli/launchers/launcher.cpp
   cli/launchers/mpi/mpi.cpp
+  cli/launchers/scheduler/scheduler.cpp
+  cli/launchers/scheduler/scheduler_text.cpp
   cli/launchers/slurm/slurm.cpp
   cli/launchers/slurm/slurm_text.cpp
   cli/launchers/ssh/ssh.cpp

@@ -15,6 +15,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/hosts/check_facts_test.cpp
     tests/unit/cli/jobs_test.cpp
     tests/unit/cli/launchers/mpi/mpi_test.cpp
+    tests/unit/cli/launchers/scheduler/scheduler_text_test.cpp
     tests/unit/cli/launchers/slurm/slurm_text_test.cpp
     tests/unit/cli/logs/log_lines_test.cpp
     tests/unit/cli/logs/log_stream_test.cpp
@@ -319,6 +320,9 @@ if(DTOOL_TESTS)
       fetch_brings_each_machines_outputs
       fetch_writes_nothing_outside_its_folder
       followed_logs_lose_nothing
+      gridengine_faults_are_told
+      gridengine_jobs_go_on
+      gridengine_takes_a_run
       harness_can_fail
       help_reads_well
       host_keys_and_certificates_are_judged_as_ssh_does
@@ -344,6 +348,7 @@ if(DTOOL_TESTS)
       kill_that_cannot_look_claims_nothing
       killed_training_leaves_a_checkpoint
       lab_ends_with_its_owner
+      lab_gridengine_is_a_cluster
       lab_hosts_are_machines_of_their_own
       lab_hosts_behind_the_first
       lab_slurm_is_a_cluster
@@ -404,9 +409,12 @@ if(DTOOL_TESTS)
   set_tests_properties(behaviour.hosts_of_other_systems_take_part PROPERTIES TIMEOUT 400)
   # It waits until a host has been silent for a minute, and for those that do not answer then.
   set_tests_properties(behaviour.a_host_lost_under_mpirun_is_left_out PROPERTIES TIMEOUT 500)
-  set_tests_properties(behaviour.lab_slurm_is_a_cluster PROPERTIES TIMEOUT 400)
+  set_tests_properties(behaviour.lab_slurm_is_a_cluster behaviour.lab_gridengine_is_a_cluster PROPERTIES TIMEOUT 400)
   # Slurm's commands wait long for a controller that is away, and its time limits are minutes.
   set_tests_properties(behaviour.slurm_is_waited_for behaviour.slurm_jobs_go_on PROPERTIES TIMEOUT 400)
+  # Grid Engine starts each process by a qrsh, and each kill of root's runs a job on each node.
+  set_tests_properties(behaviour.gridengine_takes_a_run behaviour.gridengine_faults_are_told behaviour.gridengine_jobs_go_on
+    PROPERTIES TIMEOUT 400)
 endif()
 
 # ---- tests/bench: only when asked for, `cmake --build build --target bare_libssh`

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -15,6 +16,7 @@
 #include "cli/run/host/ranks.h"
 #include "cli/run/host/session.h"
 #include "ssh/host/files.h"
+#include "ssh/host/kill.h"
 #include "ssh/host/sha256.h"
 
 namespace dtool::host {
@@ -26,11 +28,20 @@ int verify(const std::string& expected) {
   return content && to_hex(sha256(*content)) == expected ? 0 : 1;
 }
 
+/// Ends what there is of a run on this host. Its other hosts are not asked: a scheduler's job
+/// called this here.
+int end_here(const std::string& run_id) {
+  const KillReply reply = end_processes(run_id, std::chrono::seconds(5), {});
+  for (const std::string& each : reply.left) write_all(STDOUT_FILENO, "left: " + each + "\n");
+  return reply.left.empty() ? 0 : 1;
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.size() == 1 && words[0] == "serve") return serve(STDIN_FILENO, STDOUT_FILENO);
   if (words.size() == 2 && words[0] == "verify") return verify(words[1]);
   if (words.size() == 2 && words[0] == "session") return run_session(words[1]);
   if (words.size() == 1 && words[0] == "guard") return run_guard();
+  if (words.size() == 2 && words[0] == "end") return end_here(words[1]);
   if (!words.empty() && words[0] == "keep") return keep_ranks({words.begin() + 1, words.end()});
   if (!words.empty() && words[0] == "ranks") return run_ranks({words.begin() + 1, words.end()});
   write_all(STDERR_FILENO, "dtool-host: dtool starts this program on its hosts; call dtool\n");

@@ -32,7 +32,9 @@ std::string Launcher::started(const RunPlan& plan, const killfiles::Killfile& ki
 std::vector<std::unique_ptr<Launcher>> make_launchers() {
   std::vector<std::unique_ptr<Launcher>> launchers;
   launchers.push_back(make_ssh_launcher());
-  launchers.push_back(make_slurm_launcher());
+  const auto request = std::make_shared<JobRequest>();
+  launchers.push_back(make_slurm_launcher(request));
+  launchers.push_back(make_gridengine_launcher(request));
   launchers.push_back(make_mpi_launcher());
   return launchers;
 }
@@ -41,6 +43,13 @@ std::vector<std::string> launcher_names() {
   std::vector<std::string> names;
   for (const auto& each : make_launchers()) names.emplace_back(each->name());
   return names;
+}
+
+std::string launcher_title(std::string_view name) {
+  for (const auto& each : make_launchers()) {
+    if (each->name() == name) return std::string(each->title());
+  }
+  return "";
 }
 
 const Launcher& choose_launcher(const std::vector<std::unique_ptr<Launcher>>& launchers,

@@ -21,7 +21,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace dtool::cli {
 
@@ -36,8 +37,9 @@ class Launcher {
   /// Whether dtool runs where this launcher alone makes sense: inside a job of its scheduler.
   virtual bool is_at_home() const { return false; }
 
-  /// Flags that are this launcher's alone: with another one they are refused.
-  virtual void add_options(CLI::App& /*app*/) {}
+  /// Adds the flags that go with this launcher, and answers with all of them: a launcher before it
+  /// may have added some. With a launcher that does not have them they are refused.
+  virtual std::vector<CLI::Option*> add_options(CLI::App& /*app*/) { return {}; }
 
   /// The hosts that dtool reaches. Throws UsageError, std::invalid_argument.
   virtual Targets reach(const RunFlags& flags, const Settings& settings) const;
@@ -76,6 +78,9 @@ std::vector<std::unique_ptr<Launcher>> make_launchers();
 
 /// The names of all, in order.
 std::vector<std::string> launcher_names();
+
+/// The title of the launcher of that name; empty where it has none.
+std::string launcher_title(std::string_view name);
 
 /// `--launcher` as given; where it was not, the one whose surroundings dtool runs in. Throws
 /// UsageError.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/failures.h"
+#include "cli/launchers/launcher.h"
 #include "ssh/host_pattern.h"
 #include "ssh/host_request.h"
 
@@ -62,6 +63,7 @@ LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold
       run_(run),
       tail_(tail),
       with_json_(with_json),
+      scheduler_(launcher_title(run.launched_by)),
       texts_(run.machines.size()),
       complaints_(run.machines.size()) {
   for (const killfiles::Machine& machine : run.machines) {
@@ -149,7 +151,8 @@ std::string LogOutput::complaint(std::size_t host) const {
                ? "another host answers to this name than the one where it was started, and no end "
                  "is recorded: whether it still runs cannot be told"
            : state == "launch_failed"
-               ? "Slurm could not begin it: do its nodes see ~/.dtool and the output folder?"
+               ? scheduler_ +
+                     " could not begin it: do its nodes see ~/.dtool and the output folder?"
                : "the scheduler ended it: " + state;
   }
   std::string text = complaints_[host];

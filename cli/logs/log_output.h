@@ -77,6 +77,7 @@ class LogOutput : public ssh::Listener, protected LogLines {
   const killfiles::Killfile& run_;
   std::optional<std::uint64_t> tail_;
   LogsWithJson with_json_;
+  std::string scheduler_;  ///< its title, where one runs the run's job
   std::vector<std::unique_ptr<LogStream>> streams_;
   std::vector<std::string> names_;
   std::vector<std::string> labels_;  ///< one a machine, coloured

@@ -26,13 +26,13 @@ std::string describe_failure(const MachineStatus& status) {
     }
     case MachineState::lost:
       if (status.was_rebooted) return name_of(status) + " was rebooted while it ran";
-      if (status.reason == "JobLaunchFailure")
+      if (status.reason.starts_with("JobLaunchFailure"))
         return fmt::format(
-            "Slurm could not begin job {} ({}): do its nodes see ~/.dtool and the output folder?",
-            status.job, status.reason);
+            "{} could not begin job {} ({}): do its nodes see ~/.dtool and the output folder?",
+            status.scheduler, status.job, status.reason);
       if (!status.job.empty())
-        return fmt::format("job {} of Slurm is over and left no exit code{}", status.job,
-                           status.reason.empty() ? "" : ": " + status.reason);
+        return fmt::format("job {} of {} is over and left no exit code{}", status.job,
+                           status.scheduler, status.reason.empty() ? "" : ": " + status.reason);
       return name_of(status) +
              " was lost: its session is gone and left no exit code (SIGKILL, or "
              "the system ended it)";

@@ -1,9 +1,12 @@
 // `dtool run`: looks at the hosts, sends the code tree, records the killfile, starts one screen
 // session a machine.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -28,6 +31,14 @@
 namespace dtool::cli {
 namespace {
 
+/// A word of each launcher, with `between` in between.
+std::string joined(const std::vector<const Launcher*>& launchers,
+                   std::string_view (Launcher::*word)() const, std::string_view between) {
+  std::vector<std::string_view> words;
+  for (const Launcher* launcher : launchers) words.push_back((launcher->*word)());
+  return fmt::format("{}", fmt::join(words, between));
+}
+
 class RunAction : public Action {
  public:
   void add_options(CLI::App& app) override;
@@ -46,8 +57,8 @@ class RunAction : public Action {
              ssh::Remote& remote) const;
 
   std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
-  const Launcher* launcher_ = nullptr;  ///< the one that is used
-  std::vector<std::pair<const Launcher*, const CLI::Option*>> own_options_;  ///< of one launcher
+  const Launcher* launcher_ = nullptr;                                ///< the one that is used
+  std::map<CLI::Option*, std::vector<const Launcher*>> own_options_;  ///< of some launchers
   RunFlags flags_;
   RunPlan plan_;
   std::string what_;  ///< the experiment's or the program's name
@@ -57,21 +68,19 @@ class RunAction : public Action {
 void RunAction::add_options(CLI::App& app) {
   add_run_flags(app, flags_);
   for (const auto& launcher : launchers_) {
-    const std::size_t before = app.get_options().size();
-    launcher->add_options(app);
-    const std::vector<CLI::Option*> options = app.get_options();
-    for (std::size_t i = before; i < options.size(); ++i) {
-      options[i]->group(std::string(launcher->title()));
-      own_options_.emplace_back(launcher.get(), options[i]);
-    }
+    for (CLI::Option* const option : launcher->add_options(app))
+      own_options_[option].push_back(launcher.get());
   }
+  for (const auto& [option, takers] : own_options_)
+    option->group(joined(takers, &Launcher::title, " and "));
 }
 
 void RunAction::refuse_others_flags() const {
-  for (const auto& [launcher, option] : own_options_) {
-    if (launcher != launcher_ && option->count() > 0)
+  for (const auto& [option, takers] : own_options_) {
+    if (option->count() > 0 && !std::ranges::count(takers, launcher_))
       throw UsageError(fmt::format("{} goes with --launcher {}, and this run uses {}",
-                                   option->get_name(), launcher->name(), launcher_->name()));
+                                   option->get_name(), joined(takers, &Launcher::name, " or "),
+                                   launcher_->name()));
   }
 }
 

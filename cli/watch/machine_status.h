@@ -60,8 +60,9 @@ struct MachineStatus {
   int id = 0;
   ssh::Host host;
   MachineState state = MachineState::unreachable;
-  std::string node;    ///< that a scheduler chose for it; empty: none yet, or it is its own host
-  std::string job;     ///< a scheduler's id; or empty
+  std::string node;  ///< that a scheduler chose for it; empty: none yet, or it is its own host
+  std::string job;   ///< a scheduler's id; or empty
+  std::string scheduler = "Slurm";  ///< whose job it is, where there is one
   std::string reason;  ///< a scheduler's for the state, or why it is unproven; or empty
   killfiles::HostIdentity recorded_host;  ///< where it was started; where it is unproven
   killfiles::HostIdentity found_host;     ///< who answered; likewise

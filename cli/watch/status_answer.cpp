@@ -144,6 +144,7 @@ MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer&
   status.up_s = answer.up_s;
   status.node = without_controls(answer.node);
   status.job = without_controls(answer.job);
+  if (!answer.scheduler.empty()) status.scheduler = without_controls(answer.scheduler);
   status.reason = without_controls(answer.reason);
   if (status.reason == "None") status.reason.clear();  // Slurm's word for it
   status.state = judge(status, answer);

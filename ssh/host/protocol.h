@@ -177,6 +177,7 @@ struct StatusAnswer {
   std::string cause;
   std::string node;             ///< that a scheduler chose; or empty
   std::string job;              ///< a scheduler's id; or empty
+  std::string scheduler;        ///< its title; or empty
   std::string scheduler_state;  ///< by the names that its probe gives; empty: no scheduler has it
   std::string reason;           ///< a scheduler's
   std::int64_t processes = 0;
@@ -193,9 +194,9 @@ struct StatusAnswer {
 
   void fields(auto visit) {
     visit(lacks_run_folder, pid, up_s, was_rebooted, is_killed, is_stopped, exit_code, ended_s_ago,
-          attempt, supervision, cause, node, job, scheduler_state, reason, processes, cpu_percent,
-          memory_bytes, said, last_line, lines, metrics, validation, metrics_s_ago, full_disk,
-          gpus);
+          attempt, supervision, cause, node, job, scheduler, scheduler_state, reason, processes,
+          cpu_percent, memory_bytes, said, last_line, lines, metrics, validation, metrics_s_ago,
+          full_disk, gpus);
   }
 };
 

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Modules, an environment, a container and torchrun are the same whoever starts the processes: dtool, mpirun or Slurm.
+# Modules, an environment, a container and torchrun are the same whoever starts the processes: dtool, mpirun, Slurm or Grid Engine.
 # shellcheck disable=SC2088  # it is for the hosts to expand
 source "$(dirname "$0")/harness.sh"
 source "$here/container_image.sh"
 needs_isolation
-for program in ch-run busybox mpirun srun munged; do needs_program "$program"; done
+for program in ch-run busybox mpirun srun munged sge_qmaster; do needs_program "$program"; done
 needs_file /usr/share/modules/init/bash
-slurm_lab 3
+lab 3 --slurm --gridengine --login --shared_home
 let_h1_reach_the_others
 home=$DTOOL_LAB_FOLDER/host1/root
 make_image "$home/image"
 mkdir -p "$home/modules" "$home/venv/bin"
 printf '#%%Module\nsetenv BLAS_VERSION 2.0\n' >"$home/modules/blas"
-echo 'export MODULEPATH=$HOME/modules' >"$home/.bashrc"
+# What the log-in exports is there for the processes. A function and a line end are not in the way.
+printf '%s\n' 'tell_f() { echo "f"; }' 'export -f tell_f' $'export LINES_OF=$\'a\\nb\'' 'export MODULEPATH=$HOME/modules' >"$home/.bashrc"
 echo 'export ACTIVATED_WITH=$BLAS_VERSION' >"$home/venv/bin/activate"
 cat >tell.sh <<'S'
 echo "$(cat /etc/whose 2> /dev/null || echo the host): rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE, blas $BLAS_VERSION $ACTIVATED_WITH, run $DTOOL_RUN_ID"
@@ -26,9 +27,13 @@ chmod +x "$home/venv/bin/torchrun"
 echo 'PATH=$HOME/venv/bin:$PATH' >>"$home/venv/bin/activate"
 
 places() {
-  case $1 in slurm) echo --runs_on h1 --nodes 2 --ntasks_per_node 2 ;; *) echo --runs_on h2,h3 --nproc_per_node 2 ;; esac
+  case $1 in
+    gridengine) echo --runs_on h1 --nodes 2 --ntasks_per_node 2 --parallel_environment two ;;
+    slurm) echo --runs_on h1 --nodes 2 --ntasks_per_node 2 ;;
+    *) echo --runs_on h2,h3 --nproc_per_node 2 ;;
+  esac
 }
-for launcher in ssh mpi slurm; do
+for launcher in ssh mpi slurm gridengine; do
   read -ra where < <(places "$launcher")
   start=(timeout 100 "$DTOOL" run --follow --launcher "$launcher" "${where[@]}")
   expect_exit 0 "${start[@]}" --modules blas --env_activate_path '~/venv' -- bash tell.sh
@@ -38,7 +43,7 @@ for launcher in ssh mpi slurm; do
   expect_exit 0 "${start[@]}" --env_activate_path '~/venv' --torchrun -- train.py
   expect_equal 2 "$(grep -c 'torchrun --nnodes 2' "$out")"
   for node in 0 1; do
-    expect_output "^machine$node: torchrun --nnodes 2 --node_rank $node --nproc_per_node 2 --rdzv_backend static --rdzv_endpoint 198.* --max_restarts 0 train.py$"
+    expect_output "^machine$node: torchrun --nnodes 2 --node_rank $node --nproc_per_node 2 --rdzv_backend static --rdzv_endpoint (198.*|h[23]:[0-9]+) --max_restarts 0 train.py$"
   done
   expect_exit 2 "${start[@]}" --container '~/no_image' -- true
   expect_error 'there is no image /root/no_image$'

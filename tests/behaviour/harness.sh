@@ -12,6 +12,7 @@
 #   json EXPRESSION             a Python expression on `d`, the JSON document in the last command's stdout
 #   eventually SECONDS COMMAND...  repeats COMMAND, or an expectation, until it succeeds
 #   slurm_lab N                 a lab with Slurm, whose hosts share their home; host 1, which runs no jobs, is $login
+#   gridengine_lab N            the same with Grid Engine
 #   let_h1_reach_the_others     the first host's own ssh gets a key that all hosts take, and knows theirs, as mpirun wants it
 #   connects_anew               from here on each command makes its own connections, for tests of how they are made
 #   keeps_connections           from here on commands leave them to the next, as they do unless told otherwise: for tests of that
@@ -61,6 +62,14 @@ slurm_lab() {
   needs_isolation
   for program in srun munged; do needs_program $program; done
   lab "$1" --slurm --login --shared_home
+  # shellcheck disable=SC2034
+  login=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
+}
+
+gridengine_lab() {
+  needs_isolation
+  needs_program sge_qmaster
+  lab "$1" --gridengine --login --shared_home
   # shellcheck disable=SC2034
   login=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
 }

@@ -28,7 +28,7 @@ refused 'mean the same' --ntasks_per_node 2 --nproc_per_node 2
 refused "--nodes is dtool's own" --sbatch_arg=--nodes=5
 refused 'line end' --partition $'a\nb'
 expect_exit 2 dtool run --nodes 2 -- true
-expect_error '--nodes goes with --launcher slurm, and this run uses ssh'
+expect_error '--nodes goes with --launcher slurm or gridengine, and this run uses ssh'
 fault hide h1 sbatch
 refused 'sbatch is not there' --runs_on "$login"
 fault unhide h1 sbatch

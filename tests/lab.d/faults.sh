@@ -219,6 +219,7 @@ lab_reboot() {
   wait_for_host "$host"
   bridge_lines "$host" | ip -batch -
   [[ ! -d $folder/slurm ]] || ! is_node "$host" || start_slurmd "$host"
+  [[ ! -d $folder/gridengine ]] || { ((host != 1)) || start_qmaster; ! is_node "$host" || start_execd "$host"; }
 }
 
 # Until its processes, `pids`, are gone.

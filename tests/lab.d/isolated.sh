@@ -45,6 +45,7 @@ start_isolated() {
   cp "$parts/host_init" "$parts/start_sshd" "$folder/"
   choose_addresses
   [[ $slurm == no ]] || make_slurm_folders
+  [[ $gridengine == no ]] || make_gridengine_folders
   make_host_folders
   for ((i = 1; i <= count; i++)); do
     start_host "$i"
@@ -73,7 +74,8 @@ make_host_folders() {
   for ((i = 1; i <= count; i++)); do
     echo "$public_key" >"$folder/host$i/root/.ssh/authorized_keys"
     # As Debian's installer writes it; the trap that it is for programs that ask for their own address is wanted.
-    printf '%s\n' "127.0.1.1 lab-$short-$i" "$names" >"$folder/host$i/etc_hosts"
+    # Grid Engine's daemons refuse to run where it is.
+    { [[ $gridengine == yes ]] || echo "127.0.1.1 lab-$short-$i"; echo "$names"; } >"$folder/host$i/etc_hosts"
     : >"$folder/host$i/sshd_config"
     new_boot "$i"
     mounts_of "$i" >"$folder/host$i/fstab"
@@ -103,6 +105,7 @@ mounts_of() {
   echo "$here/root /root none rbind 0 0"
   echo "$here/etc_hosts /etc/hosts none bind 0 0"
   [[ ! -d $folder/slurm/etc ]] || echo "$folder/slurm/etc /etc/slurm none bind 0 0"
+  [[ ! -d $folder/gridengine ]] || echo "$folder/gridengine/default /var/lib/gridengine/default none bind 0 0"
   echo "$here/boot_id /proc/sys/kernel/random/boot_id none bind 0 0"
   # By a name of their own: mount --all passes over what it takes for mounted already.
   echo "lab-screens /run/screen tmpfs mode=1777 0 0"

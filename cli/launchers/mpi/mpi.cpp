@@ -99,14 +99,17 @@ class MpiLauncher : public Launcher {
   std::string_view name() const override { return "mpi"; }
   std::string_view title() const override { return "mpirun"; }
 
-  void add_options(CLI::App& app) override {
-    add_whole_number(app, "--np", np_,
-                     "processes in all, which fill the hosts' slots in order (all slots)", {1})
-        ->type_name("N");
-    app.add_option("--mpirun_arg", arguments_,
-                   "more words for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
-        ->type_name("WORDS")
-        ->allow_extra_args(false);
+  std::vector<CLI::Option*> add_options(CLI::App& app) override {
+    CLI::Option* const np =
+        add_whole_number(app, "--np", np_,
+                         "processes in all, which fill the hosts' slots in order (all slots)", {1})
+            ->type_name("N");
+    CLI::Option* const words =
+        app.add_option("--mpirun_arg", arguments_,
+                       "more words for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
+            ->type_name("WORDS")
+            ->allow_extra_args(false);
+    return {np, words};
   }
 
   void place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const override;

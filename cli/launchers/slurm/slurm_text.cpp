@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <regex>
 #include <set>
 
-#include "cli/action.h"
-#include "cli/run/listener.h"
 #include "ssh/number.h"
 
 namespace dtool::cli {
@@ -46,25 +43,10 @@ std::string spelled(std::string flag) {
   return flag;
 }
 
-/// Seconds of `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M`, `D-H:M:S`; nothing for what means no limit.
-std::optional<std::uint64_t> seconds_of(const std::string& time) {
-  static const std::regex kNone("(infinite|unlimited|0|-1)", std::regex::icase);
-  if (std::regex_match(time, kNone)) return std::nullopt;
-  static const std::regex kTime(R"((?:(\d{1,6})-)?(\d{1,9})(?::(\d{1,6}))?(?::(\d{1,6}))?)");
-  std::smatch match;
-  if (!std::regex_match(time, match, kTime))
-    throw UsageError(fmt::format("--time: '{}' is no time as Slurm has it", time),
-                     "MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS or DAYS-HOURS");
-  const auto part = [&match](int i) { return match[i].matched ? std::stoull(match[i]) : 0ULL; };
-  if (match[1].matched) return ((part(1) * 24 + part(2)) * 60 + part(3)) * 60 + part(4);
-  if (match[4].matched) return (part(2) * 60 + part(3)) * 60 + part(4);
-  return part(2) * 60 + part(3);
-}
-
 }  // namespace
 
-const std::vector<SlurmOption>& slurm_options() {
-  static const std::vector<SlurmOption> options = {
+const std::vector<SchedulerOption>& slurm_options() {
+  static const std::vector<SchedulerOption> options = {
       {"--gpus_per_node", "[TYPE:]N", "GPUs on each node"},
       {"--gres", "LIST", "generic resources of each node, such as gpu:a100:4"},
       {"--partition", "NAME", "where the job is queued"},
@@ -74,20 +56,25 @@ const std::vector<SlurmOption>& slurm_options() {
       {"--cpus_per_task", "N", "cores for each process"},
       {"--mem", "SIZE", "memory of each node, such as 64G"},
       {"--constraint", "LIST", "features that the nodes must have"},
-      {"--nodelist", "NODES", "nodes that must be among them"}};
+      {"--nodelist", "NODES", "nodes that must be among them"},
+      {"--exclusive", "", "no other job on the nodes"}};
   return options;
 }
 
-std::string sbatch_lines(std::string_view name, std::size_t nodes, int tasks,
-                         const SlurmRequest& request) {
+std::string sbatch_lines(const JobShape& shape, JobRequest request) {
   std::string text =
-      fmt::format("#SBATCH --job-name={}\n#SBATCH --nodes={}\n#SBATCH --ntasks-per-node={}\n", name,
-                  nodes, tasks);
-  for (const SlurmOption& option : slurm_options()) {
-    const std::string& value = request.values.at(option.flag);
-    if (!value.empty()) text += directive(spelled(option.flag) + "=" + value);
+      fmt::format("#SBATCH --job-name={}\n#SBATCH --nodes={}\n#SBATCH --ntasks-per-node={}\n",
+                  shape.run_id, shape.nodes, shape.tasks);
+  if (shape.wants_notice && !has_argument(request, "--signal"))
+    request.arguments.push_back(fmt::format("--signal=B:USR1@{}", shape.notice));
+  // torchrun's node gets the cores that its processes would have had.
+  std::string& cores = request.values["--cpus_per_task"];
+  if (shape.tasks != shape.processes && cores.empty()) cores = std::to_string(shape.processes);
+  for (const SchedulerOption& option : slurm_options()) {
+    const std::string value = request.value(option.flag);
+    if (value.empty()) continue;
+    text += directive(spelled(option.flag) + (option.value.empty() ? "" : "=" + value));
   }
-  if (request.is_exclusive) text += directive("--exclusive");
   if (!has_argument(request, "--no-requeue")) text += directive("--requeue");
   for (const std::string& argument : request.arguments) text += directive(argument);
   return text;
@@ -124,62 +111,6 @@ std::optional<Allocation> surrounding_allocation() {
   allocation.tasks = parse_tasks_per_node(variable("SLURM_TASKS_PER_NODE"));
   allocation.tasks.resize(std::clamp<std::uint64_t>(nodes.value_or(1), 1, kMostNodes), 1);
   return allocation;
-}
-
-bool has_argument(const SlurmRequest& request, std::string_view name) {
-  return std::ranges::any_of(request.arguments, [name](const std::string& argument) {
-    return std::string_view(argument).substr(0, argument.find('=')) == name;
-  });
-}
-
-int notice_before_end(const std::string& time) {
-  constexpr std::uint64_t kLongest = 60;
-  if (time.empty()) return kLongest;
-  const auto limit = seconds_of(time);
-  return static_cast<int>(limit ? std::clamp<std::uint64_t>(*limit / 4, 1, kLongest) : kLongest);
-}
-
-int processes_of_node(const std::string& ntasks_per_node, const std::string& nproc_per_node,
-                      const std::string& gpus_per_node) {
-  if (!ntasks_per_node.empty() && nproc_per_node != "auto")
-    throw UsageError("--ntasks_per_node and --nproc_per_node mean the same", "give one of them");
-  if (!ntasks_per_node.empty()) return parse_processes(ntasks_per_node);
-  if (nproc_per_node != "auto") return parse_processes(nproc_per_node);
-  const auto gpus = ssh::read_number<std::uint64_t>(
-      std::string_view(gpus_per_node).substr(gpus_per_node.rfind(':') + 1));
-  return gpus && *gpus >= 1 && *gpus <= 1024 ? static_cast<int>(*gpus) : 1;
-}
-
-std::vector<std::uint64_t> parse_seeds(const std::string& text) {
-  constexpr std::size_t kMost = 1000;
-  const UsageError fault(fmt::format("--seeds: '{}' is no list of seeds", text),
-                         "1-5, or 1,3,7; at most 1000 of them, each once");
-  std::vector<std::uint64_t> seeds;
-  if (text.empty()) return seeds;
-  std::set<std::uint64_t> seen;
-  std::string_view rest = text;
-  while (true) {
-    const std::string_view item = rest.substr(0, rest.find(','));
-    const std::size_t dash = item.find('-');
-    const auto first = ssh::read_number<std::uint64_t>(item.substr(0, dash));
-    const auto last =
-        dash == item.npos ? first : ssh::read_number<std::uint64_t>(item.substr(dash + 1));
-    if (!first || !last || *last < *first || *last - *first >= kMost) throw fault;
-    for (std::uint64_t seed = *first; seed - *first <= *last - *first; ++seed) {
-      if (!seen.insert(seed).second || seeds.size() == kMost) throw fault;
-      seeds.push_back(seed);
-      if (seed == *last) break;
-    }
-    if (item.size() == rest.size()) return seeds;
-    rest.remove_prefix(item.size() + 1);
-  }
-}
-
-std::string must_be_one_line(const std::string& text) {
-  if (text.empty()) return "the value is empty";
-  const bool has_control =
-      std::ranges::any_of(text, [](unsigned char each) { return each < 0x20 || each == 0x7f; });
-  return has_control ? "the value holds a line end or another control character" : "";
 }
 
 std::string must_be_sbatch_argument(const std::string& text) {

@@ -132,6 +132,7 @@ void ask_probe(const std::string& state, StatusAnswer& answer) {
       run_program({"bash", "-c", script, "dtool"}, std::chrono::seconds(30), state);
   for (const auto& [name, value] : read_pairs(told.out)) {
     if (name == "job") answer.job = value;
+    if (name == "scheduler") answer.scheduler = value;
     if (name == "scheduler_state") answer.scheduler_state = value;
     if (name == "reason") answer.reason = value;
     if (name == "up_s") answer.up_s = parse_number<std::int64_t>(value);

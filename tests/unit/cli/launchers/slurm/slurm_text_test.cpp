@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/action.h"
-
 namespace dtool::cli {
 namespace {
 
@@ -20,43 +18,28 @@ TEST(SlurmText, TasksOfEachNodeAreReadAsSlurmWritesThem) {
   }
 }
 
-TEST(SlurmText, SeedsAreRangesAndSingleOnes) {
-  EXPECT_EQ(parse_seeds("1-3,7"), (std::vector<std::uint64_t>{1, 2, 3, 7}));
-  EXPECT_TRUE(parse_seeds("").empty());
-  for (const char* bad : {"3-1", "a", "1,,2", "1,1"}) {
-    EXPECT_THROW(parse_seeds(bad), UsageError) << bad;
-  }
-}
-
-TEST(SlurmText, NoticeIsAQuarterOfTheTimeAndAMinuteAtMost) {
-  EXPECT_EQ(notice_before_end(""), 60);
-  EXPECT_EQ(notice_before_end("infinite"), 60);
-  EXPECT_EQ(notice_before_end("2"), 30);
-  EXPECT_EQ(notice_before_end("0:40"), 10);
-  EXPECT_EQ(notice_before_end("1-0"), 60);
-  EXPECT_THROW(notice_before_end("soon"), UsageError);
-}
-
-SlurmRequest nothing() {
-  SlurmRequest request;
-  for (const SlurmOption& option : slurm_options()) request.values[option.flag];
-  return request;
+JobShape shape(std::size_t nodes, int tasks) {
+  JobShape shape;
+  shape.run_id = "run_1";
+  shape.nodes = nodes;
+  shape.tasks = shape.processes = tasks;
+  return shape;
 }
 
 TEST(SbatchLines, NameNodesAndTasksAndNothingThatWasNotAskedFor) {
-  EXPECT_EQ(sbatch_lines("run_1", 3, 2, nothing()),
+  EXPECT_EQ(sbatch_lines(shape(3, 2), {}),
             "#SBATCH --job-name=run_1\n#SBATCH --nodes=3\n#SBATCH --ntasks-per-node=2\n"
             "#SBATCH --requeue\n");
 }
 
 TEST(SbatchLines, SpellFlagsAsSlurmDoesAndQuoteWhatItWouldCut) {
-  SlurmRequest request = nothing();
+  JobRequest request;
   request.values["--gpus_per_node"] = "a100:4";
   request.values["--constraint"] = "[a*2&b*2]";
   request.values["--partition"] = R"(it's "a" \b)";
-  request.is_exclusive = true;
+  request.values["--exclusive"] = "true";
   request.arguments = {"--mail-type=END", "--comment=two words", "--no-requeue"};
-  const std::string text = sbatch_lines("x", 1, 1, request);
+  const std::string text = sbatch_lines(shape(1, 1), request);
   for (const std::string line :
        {"--gpus-per-node=a100:4", "--constraint=[a*2&b*2]", R"(--partition="it's \"a\" \\b")",
         "--exclusive", "--mail-type=END", "--comment=\"two words\"", "--no-requeue"})
@@ -64,37 +47,20 @@ TEST(SbatchLines, SpellFlagsAsSlurmDoesAndQuoteWhatItWouldCut) {
   EXPECT_EQ(text.find("#SBATCH --requeue"), std::string::npos);
 }
 
-TEST(NoticeBeforeEnd, IsAQuarterOfAShortTimeAndAMinuteAtMost) {
-  EXPECT_EQ(notice_before_end(""), 60);
-  EXPECT_EQ(notice_before_end("1"), 15);
-  EXPECT_EQ(notice_before_end("2:00"), 30);
-  for (const char* time : {"4", "60", "1:00:00", "1-0", "2-12:30", "1-00:00:30", "UNLIMITED", "0"})
-    EXPECT_EQ(notice_before_end(time), 60) << time;
-  for (const char* time : {"soon", "1h", "1:2:3:4", "-5", " 5", "5 ", "1-", ":5"})
-    EXPECT_THROW(notice_before_end(time), UsageError) << time;
+TEST(SbatchLines, AskForANoticeWhereACheckpointIsToBeWrittenUnlessTheUserDoes) {
+  JobShape trainer = shape(1, 1);
+  trainer.wants_notice = true;
+  trainer.notice = 15;
+  JobRequest request;
+  EXPECT_NE(sbatch_lines(trainer, request).find("--signal=B:USR1@15\n"), std::string::npos);
+  request.arguments = {"--signal=USR2@9"};
+  EXPECT_EQ(sbatch_lines(trainer, request).find("B:USR1"), std::string::npos);
 }
 
-TEST(ProcessesOfNode, AreWhatSaysMost) {
-  EXPECT_EQ(processes_of_node("", "auto", ""), 1);
-  EXPECT_EQ(processes_of_node("", "auto", "4"), 4);
-  EXPECT_EQ(processes_of_node("", "auto", "a100:8"), 8);
-  EXPECT_EQ(processes_of_node("", "3", "a100:8"), 3);
-  EXPECT_EQ(processes_of_node("2", "auto", "a100:8"), 2);
-  EXPECT_THROW(processes_of_node("2", "2", ""), UsageError);
-}
-
-TEST(ParseSeeds, TakesRangesAndLists) {
-  using Seeds = std::vector<std::uint64_t>;
-  EXPECT_EQ(parse_seeds(""), Seeds());
-  EXPECT_EQ(parse_seeds("5"), Seeds({5}));
-  EXPECT_EQ(parse_seeds("1-3,7,10-11"), Seeds({1, 2, 3, 7, 10, 11}));
-  EXPECT_EQ(parse_seeds("0-999").size(), 1000U);
-  const std::string most = "18446744073709551615";
-  EXPECT_EQ(parse_seeds(most).front(), 18446744073709551615U);
-  EXPECT_EQ(parse_seeds("18446744073709551614-" + most).size(), 2U);
-  for (const std::string text : {"x", "1,", ",1", "3-1", "1-", "-1", "1,1", "1-3,2", "0-1000",
-                                 "0-18446744073709551615", "18446744073709551616", "1 2", "1.5"})
-    EXPECT_THROW(parse_seeds(text), UsageError) << text;
+TEST(SbatchLines, GiveTorchrunTheCoresOfItsProcesses) {
+  JobShape torchrun = shape(2, 1);
+  torchrun.processes = 4;
+  EXPECT_NE(sbatch_lines(torchrun, {}).find("--cpus-per-task=4\n"), std::string::npos);
 }
 
 TEST(SbatchArgument, IsALongOneThatDtoolDoesNotGiveItself) {

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2015,SC2034,SC2094,SC2154
-# The job of a run, or a member of its array: runs on the job's first node, has srun start the processes, again after a
+# The job of a run, or a member of its array: runs on the job's first node, has the scheduler start the processes, again after a
 # failure where that is wanted, and records what became of each machine. Arguments: the run's folder, which all nodes must
-# see. Follows words.sh. Defined before, too: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts, on_failure, has_trainer (yes or no), parts and seeds
-# (arrays, one for each member of the array), output (path).
+# see. Follows words.sh. Defined before, too: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts,
+# on_failure, has_trainer (yes or no), parts and seeds (arrays, one for each member of the array), output (path), and the scheduler's functions.
 # Numbers by the plan: nodes notice.
 run=$1
 export DTOOL_RUN_ID=$run_id
 task=0
-[ ${#parts[@]} = 1 ] || task=$SLURM_ARRAY_TASK_ID
+[ ${#parts[@]} = 1 ] || job_task
 refuse_unless_numbers "$task"
 first=$((task * nodes))
 state=$run/machine$first
@@ -23,15 +23,7 @@ read -r attempt 2> /dev/null < attempts
 is_number "$attempt" || attempt=-1
 read -r failures 2> /dev/null < failures
 is_number "$failures" || failures=0
-[ "$attempt" = -1 ] || say "Slurm started this job again"
-
-# The first node as others reach it.
-own_address() {
-  local name address
-  name=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-  address=$(scontrol show node -o "$name" 2> /dev/null | sed -n 's/.* NodeAddr=\([^ ]*\).*/\1/p')
-  echo "${address:-$name}"
-}
+[ "$attempt" = -1 ] || say "$scheduler started this job again"
 
 clear_records() {
   local i
@@ -59,24 +51,21 @@ record_ends() {
 }
 
 step='' noticed='' told=''
-# Slurm sends USR1 before the time limit: whoever writes checkpoints writes one, and the job goes on in its next turn.
+# USR1 comes before the time limit: whoever writes checkpoints writes one, and the job goes on in its next turn.
 trap 'noticed=yes' USR1
 trap 'told=yes; [ -z "$step" ] || kill -TERM "$step" 2> /dev/null' TERM
-# Whether Slurm ends this job, or puts it back into the queue: then what became of the machines is Slurm's to say.
+# Whether the scheduler ends this job, or puts it back into the queue: then what became of the machines is the scheduler's to say.
 is_taken_away() {
-  local said
-  sleep 1 &  # the step hears of it first
+  sleep 1 &  # the processes hear of it first
   wait $!
-  [ -z "$told" ] || return 0
-  said=$(timeout 20 scontrol show job -o "$SLURM_JOB_ID" 2> /dev/null)
-  [[ $said == *JobState=* && $said != *JobState=RUNNING* ]]
+  [ -n "$told" ] || is_taken
 }
 
 go_on_later() {
   local i
   say "the time limit is near: a checkpoint is asked for, then this job goes back into the queue"
   : > notice
-  scancel --signal=USR1 "$SLURM_JOB_ID"
+  ask_for_checkpoint
   for ((i = 0; i < notice / 2; i++)); do
     kill -0 "$step" 2> /dev/null || break
     [ "$has_trainer" = no ] || [ -z "$(find "$output${parts[task]}" -newer notice -name 'step_*.pt' -print -quit 2> /dev/null)" ] || break
@@ -84,10 +73,7 @@ go_on_later() {
     wait $!
   done
   kill -0 "$step" 2> /dev/null || return
-  if scontrol requeue "$SLURM_JOB_ID"; then
-    sleep 60 &  # Slurm ends this job
-    wait $!
-  fi
+  put_back
 }
 
 run_attempt() {
@@ -97,8 +83,7 @@ run_attempt() {
   clear_records
   taken=$(listening_ports)
   find_free_port
-  srun --nodes="$nodes" --ntasks="$all_tasks" ${tasks:+--ntasks-per-node="$tasks"} --kill-on-bad-exit="$kill_on_bad_exit" \
-    --job-name="$run_id" bash "$run/machine0/rank" "$run" "$attempt" "$address" "$free" 2> srun.err &
+  start_processes bash "$run/machine0/rank" "$run" "$attempt" "$address" "$free" 2> started.err &
   step=$!
   while kill -0 "$step" 2> /dev/null; do
     wait "$step"
@@ -109,26 +94,14 @@ run_attempt() {
   after=$?
   [ "$after" = 127 ] || code=$after
   step=''
-  # What srun says of processes' exit codes is recorded better; what it says of nodes and of itself is not known otherwise.
-  grep -vE 'Exited with exit code|_step_signal: Terminating|task [0-9,-]+: Terminated|Force Terminated StepId|forcing job termination|Job step aborted|STEP .* CANCELLED|got SIGCONT' srun.err
+  grep -vE "$noise" started.err
 }
 
-# srun does not pass on what sbatch was told of these by itself.
-[ -z "${SLURM_CPUS_PER_TASK-}" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
-# Where sbatch was told --export=NONE, srun would hand on nothing either, not even where bash is. What the job has, its processes have.
-export SLURM_EXPORT_ENV=ALL PATH
-# A step of the user's, such as srun --pty bash, that dtool runs in holds the nodes while it waits for the run: its processors
-# are shared. What that step was bound to is not for this one.
-if [ -e allocation ] && [ -n "${SLURM_STEP_ID-}" ]; then
-  export SLURM_OVERLAP=1
-  unset SLURM_CPU_BIND SLURM_CPU_BIND_LIST SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE
-fi
-kill_on_bad_exit=0
-[ "$on_failure" = leave ] || kill_on_bad_exit=1
+prepare_job
 address=$(own_address)
 while :; do
   run_attempt
-  if [ "$code" != 0 ] && is_taken_away; then exit "$code"; fi
+  if [ "$code" != 0 ] && is_taken_away; then leave_taken "$code"; fi
   [ "$code" != 0 ] && [ "$failures" -lt "$max_restarts" ] && [ ! -e "$run/machine0/killed" ] || break
   ((failures += 1))
   echo "$failures" > failures
