@@ -263,10 +263,10 @@ struct StillHere {
 
 /// Which programs a host has to have beside the shell.
 struct Wants {
-  bool rsync = false;
+  bool sync = false;    ///< a code tree is sent there
   bool session = true;  ///< screen or tmux: work goes on there after the log-in
 
-  void fields(auto visit) { visit(rsync, session); }
+  void fields(auto visit) { visit(sync, session); }
 };
 
 /// What a host lacks.
