@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # What a run's scripts ask of Grid Engine: the functions that the scripts in scheduler/scripts call. Follows words.sh. Defined before:
 # limit (seconds; 0: the job has none), tasks (to be started on each host) and processes_of_node (its slots).
-# Numbers by the plan: nodes tasks limit notice processes_of_node members.
+# Numbers by the plan and the job: nodes tasks limit notice processes_of_node members first.
 scheduler='Grid Engine' package=gridengine-client programs='qsub qstat qdel qrsh qacct' how_to_cancel='qdel dtool_'
-noise='line [0-9]+: +[0-9]+ (User defined signal|Terminated)|^$'
+noise='User defined signal|[Tt]erminated|^$'
 
 # ---- in the job
 job_task() { refuse_unless_numbers "$SGE_TASK_ID" && task=$((SGE_TASK_ID - 1)); }
