@@ -37,8 +37,7 @@ std::vector<CLI::Option*> SchedulerLauncher::add_options(CLI::App& app) {
   std::vector<CLI::Option*> all;
   all.push_back(once(app, "--nodes", [&] {
     return add_whole_number(app, "--nodes", request.nodes,
-                            "nodes of the job (1; in an allocation all of its nodes)",
-                            {1, 100'000})
+                            "nodes of the job (1; in an allocation all of its nodes)", {1, 100'000})
         ->type_name("N");
   }));
   all.push_back(once(app, "--ntasks_per_node", [&] {
