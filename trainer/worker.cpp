@@ -125,6 +125,7 @@ int do_job(const Job& job, const Meeting& meeting, std::optional<RequestExchange
     return kTrained;
   } catch (const UsageError& mistake) {
     say_last_words(mistake.what(), mistake.hint);
+    if (requests) requests->announce(mistake.what());
     return kMistake;
   } catch (const CollectiveFailed& problem) {
     if (meeting.place.world_size == 1) throw;
@@ -134,7 +135,9 @@ int do_job(const Job& job, const Meeting& meeting, std::optional<RequestExchange
     // To another launcher it is a failure as any.
     return has_file_for_last_words() ? kRunFailed : kFailed;
   } catch (const std::exception& problem) {
-    say_last_words(first_line(problem));
+    const std::string reason = first_line(problem);
+    say_last_words(reason);
+    if (requests) requests->announce(reason);
     return kFailed;
   }
 }

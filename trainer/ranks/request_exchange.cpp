@@ -1,5 +1,6 @@
 // The keys in the store: `asked/<signal>` counts what ranks were asked, `fulfilled` the checkpoints
-// that rank 0 has written for it, `finished` and `left` the ranks at the end.
+// that rank 0 has written for it, `finished` and `left` the ranks at the end; `failed` is a
+// sentence.
 #include "trainer/ranks/request_exchange.h"
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::array<int, 2> kSignals = {SIGUSR1, SIGTERM};
 constexpr const char* kFulfilled = "fulfilled";
+constexpr const char* kFailed = "failed";
 constexpr auto kBetweenLooks = std::chrono::seconds(1);
 
 /// A launcher signals all ranks at once; what they tell of it comes when rank 0 has long done it.
@@ -77,7 +79,20 @@ void RequestExchange::leave() {
   }
 }
 
+void RequestExchange::announce(const std::string& reason) noexcept {
+  has_failed_ = true;
+  try {
+    const std::string text = fmt::format("{}: {}", to_string(meeting_.me()), reason);
+    meeting_.store->set(kFailed, std::vector<std::uint8_t>(text.begin(), text.end()));
+  } catch (const std::exception&) {  // the store is gone, and the others know
+  }
+}
+
 void RequestExchange::exchange(c10d::Store& store) {
+  if (!has_failed_ && store.check({kFailed})) {
+    const auto text = store.get(kFailed);
+    if (!has_failed_) stop_process_(std::string(text.begin(), text.end()));
+  }
   if (meeting_.place.rank == 0) {
     hear(store);
   } else {

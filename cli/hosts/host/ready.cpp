@@ -22,8 +22,11 @@ std::string find_running() {
     if (!run.starts_with("config_")) continue;
     for (const std::string& machine : list_folder(runs + "/" + run)) {
       if (!machine.starts_with("machine")) continue;
-      const JobFiles job = read_job_files(runs + "/" + run + "/" + machine);
-      if (job.leader && find_leader(*job.leader)) return run + "/" + machine;
+      const std::string state = runs + "/" + run + "/" + machine;
+      const JobFiles job = read_job_files(state);
+      // The session outlasts its script by a moment.
+      const bool has_ended = exists(state + "/exit_code");
+      if (!has_ended && job.leader && find_leader(*job.leader)) return run + "/" + machine;
     }
   }
   return {};
