@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/jobs.h"
 #include "cli/run/environment/assignments.h"
 #include "cli/scripts.h"
@@ -30,6 +32,22 @@ void number_ranks(RunPlan& plan) {
     machine.first_rank = plan.world_size;
     plan.world_size += machine.processes;
   }
+}
+
+std::string name_of_program(const std::vector<std::string>& program) {
+  const auto file_name = [](const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+  };
+  const std::string own = file_name(program.front());
+  if (!own.starts_with("python")) return own;
+  for (std::size_t i = 1; i < program.size(); ++i) {
+    const std::string& word = program[i];
+    if (word == "-m") return i + 1 < program.size() ? program[i + 1] : own;
+    if (word == "-c" || word == "-") return own;
+    if (word == "-X" || word == "-W") ++i;  // a value follows
+    if (!word.starts_with("-")) return file_name(word);
+  }
+  return own;
 }
 
 std::string listener_of(const RunPlan& plan) {

@@ -62,6 +62,9 @@ struct RunPlan {
 /// Gives each machine its first rank, and the run its world size.
 void number_ranks(RunPlan& plan);
 
+/// What a run of that program is called: its file's name; with Python the script's or the module's.
+std::string name_of_program(const std::vector<std::string>& program);
+
 /// `IP:PORT` of rank 0, `[v6::addr]:PORT` for IPv6.
 std::string listener_of(const RunPlan& plan);
 

@@ -115,7 +115,7 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
                      "PROGRAM runs any program");
   } else {
     check_config_kwargs(flags_.config_kwargs, machines);
-    what_ = std::filesystem::path(plan_.program.front()).filename();
+    what_ = name_of_program(plan_.program);
   }
   if (flags_.nproc_per_node != "auto") parse_processes(flags_.nproc_per_node);
   plan_.run_id = make_run_id(flags_.extra_tag.empty() ? what_ : what_ + "_" + flags_.extra_tag);

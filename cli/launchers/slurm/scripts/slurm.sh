@@ -72,6 +72,7 @@ may_wait() {
 hint_of() {
   case $1 in
     *'contact slurm controller'* | *'Unable to contact'* | '') echo 'scontrol ping tells whether slurmctld is up; ask who runs the cluster' ;;
+    *'configuration source'*) echo 'Slurm is installed here and knows no cluster: --runs_on names a login host of one' ;;
     *ccount* | *QOS* | *qos*) echo 'sacctmgr show associations user=YOU lists accounts and qualities of service' ;;
     *) echo 'sinfo shows the partitions and their nodes' ;;
   esac

@@ -245,5 +245,14 @@ TEST(MakeJob, TheTrainerGetsItsFlags) {
       << said;
 }
 
+TEST(NameOfProgram, IsThatOfThePythonScript) {
+  EXPECT_EQ(name_of_program({"./bin/train", "x.py"}), "train");
+  EXPECT_EQ(name_of_program({"python3", "-u", "-X", "dev", "code/train.py", "--lr"}), "train.py");
+  EXPECT_EQ(name_of_program({"/usr/bin/python3.11", "-m", "my.trainer", "a"}), "my.trainer");
+  EXPECT_EQ(name_of_program({"python3", "-c", "print(1)"}), "python3");
+  EXPECT_EQ(name_of_program({"python3", "-m"}), "python3");
+  EXPECT_EQ(name_of_program({"python3"}), "python3");
+}
+
 }  // namespace
 }  // namespace dtool::cli
