@@ -23,11 +23,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLongestText = 200;
 constexpr std::size_t kTokenSize = 32;
 
-template <typename Struct>
-concept Fielded = requires(Struct& each) {
-  each.fields([](auto&...) {});
-};
-
 std::string describe_bytes(std::size_t size) {
   return fmt::format("<{} bytes>", size);
 }
@@ -54,7 +49,7 @@ std::string describe_value(const host::File& file) {
   return fmt::format("{} {}", describe_value(file.name), describe_bytes(file.content.size()));
 }
 
-template <Fielded Struct>
+template <host::Fielded Struct>
 std::string describe_value(const Struct& value);
 
 template <typename Value>
@@ -69,7 +64,7 @@ std::string describe_value(const std::vector<Value>& values) {
   return "[" + text + "]";
 }
 
-template <Fielded Struct>
+template <host::Fielded Struct>
 std::string describe_value(const Struct& value) {
   std::string text;
   const auto add = [&text](const auto& field) {

@@ -63,7 +63,7 @@ Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
   for (const ssh::Host& host : targets.hosts)
     needs.code_folders.push_back(code_folder(host, use(code_path_, settings.code_path)));
   needs.trainer = !no_trainer_;
-  needs.rsync = true;
+  needs.sync = true;
   needs.machines = static_cast<int>(targets.hosts.size());
   needs.survey = Survey::yes;
   if (listener_ != "auto") {

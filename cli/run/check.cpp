@@ -72,7 +72,7 @@ std::string numeric_address(const std::string& name) {
 
 host::CheckRequest make_request(const Needs& needs, std::size_t host, const std::string& peer) {
   host::CheckRequest request;
-  request.wants = {needs.rsync, needs.session};
+  request.wants = {needs.sync, needs.session};
   request.is_survey = needs.survey == Survey::yes;
   if (!needs.run_id.empty()) request.run_folder = run_folder(needs.run_id);
   request.code_folder = needs.code_folders[host];

@@ -31,8 +31,8 @@ struct Needs {
   int machines = 1;                       ///< of the run
   bool session = true;                    ///< that outlives the log-in: screen, tmux or setsid
   bool runs_here = true;                  ///< and not on nodes behind these hosts
-  bool rsync = false;
-  std::uint16_t port = 0;  ///< on machine 0; 0: any that is free
+  bool sync = false;                      ///< code is sent there
+  std::uint16_t port = 0;                 ///< on machine 0; 0: any that is free
   Survey survey = Survey::no;
   /// What the launcher asks of each host: bash that says what is lacking with `lack_of ERROR HINT`
   /// (environment/scripts/ready.sh); empty: nothing.

@@ -159,7 +159,7 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
   needs.environment = wants_sync() ? without_sent(plan_.environment) : plan_.environment;
   needs.trainer = plan_.program.empty();
   if (needs.trainer) needs.experiment_toml = plan_.experiment_toml;
-  needs.rsync = wants_sync();
+  needs.sync = wants_sync();
   needs.port = plan_.port;
   needs.machines = static_cast<int>(plan_.machines.size());
   launcher_->add_needs(plan_, needs);

@@ -1,6 +1,8 @@
 // Files and descriptors of the host, as dtool-host reads and writes them.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -23,6 +25,18 @@ class Descriptor {
 
  private:
   int number_;
+};
+
+/// While it lives, what is made is for the user's eyes alone.
+class OwnersAlone {
+ public:
+  OwnersAlone() : before_(::umask(077)) {}
+  ~OwnersAlone() { ::umask(before_); }
+  OwnersAlone(const OwnersAlone&) = delete;
+  OwnersAlone& operator=(const OwnersAlone&) = delete;
+
+ private:
+  mode_t before_;
 };
 
 /// The text of a small file, or of one in /proc; nothing where it cannot be read. At most `most`

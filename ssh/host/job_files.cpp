@@ -15,9 +15,7 @@ std::optional<Leader> parse_leader(std::string_view line, std::string_view boot)
 
 std::optional<Process> find_leader(const Leader& leader) {
   if (!leader.is_of_this_boot) return std::nullopt;
-  auto process = find_process(leader.pid);
-  if (process && process->start != leader.start) process.reset();
-  return process;
+  return find_process(leader.pid, leader.start);
 }
 
 void add_leader(const Leader& leader, RunTraces& traces) {

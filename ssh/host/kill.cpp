@@ -137,8 +137,7 @@ const std::vector<Member>& Ending::group(Whom whom) {
 
 void Ending::send(int signal, const std::vector<Member>& members) {
   for (const Member& each : members) {
-    const auto process = find_process(each.pid);
-    if (process && process->start == each.start) ::kill(each.pid, signal);
+    if (find_process(each.pid, each.start)) ::kill(each.pid, signal);
   }
 }
 

@@ -23,6 +23,12 @@ class BadMessage : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A struct that takes part.
+template <typename Struct>
+concept Fielded = std::is_class_v<Struct> && requires(Struct& each) {
+  each.fields([](auto&...) {});
+};
+
 /// The lowest `size` bytes of a number, the lowest first.
 inline std::string number_bytes(std::uint64_t number, std::size_t size) {
   std::string bytes;
@@ -65,10 +71,8 @@ class Encoder {
     if (value) put(*value);
   }
 
-  template <typename Struct>
-  requires(std::is_class_v<Struct>&& requires(Struct& each) {
-    each.fields([](auto&...) {});
-  }) void put(const Struct& value) {
+  template <Fielded Struct>
+  void put(const Struct& value) {
     // fields() also serves the decoder, so it is not const; nothing is written here.
     const_cast<Struct&>(value).fields([this](auto&... each) { (put(each), ...); });
   }
@@ -114,10 +118,8 @@ class Decoder {
     if (is_there) get(value.emplace());
   }
 
-  template <typename Struct>
-  requires(std::is_class_v<Struct>&& requires(Struct& each) {
-    each.fields([](auto&...) {});
-  }) void get(Struct& value) {
+  template <Fielded Struct>
+  void get(Struct& value) {
     value.fields([this](auto&... each) { (get(each), ...); });
   }
 

@@ -90,6 +90,12 @@ std::optional<Process> find_process(pid_t pid) {
   return text ? parse_stat(*text) : std::nullopt;
 }
 
+std::optional<Process> find_process(pid_t pid, std::uint64_t start) {
+  auto process = find_process(pid);
+  if (process && process->start != start) process.reset();
+  return process;
+}
+
 std::vector<pid_t> list_pids() {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
   if (folder == nullptr) cannot_look(std::strerror(errno));

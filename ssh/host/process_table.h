@@ -30,6 +30,8 @@ std::optional<Process> parse_stat(std::string_view text);
 
 /// That process; nothing where it is gone.
 std::optional<Process> find_process(pid_t pid);
+/// The same; nothing where another process has its pid now.
+std::optional<Process> find_process(pid_t pid, std::uint64_t start);
 
 /// All that are there. Throws std::runtime_error where they cannot be looked at: this process
 /// itself is not among them, or descriptors or memory have run out.

@@ -22,24 +22,11 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBetweenLooks{20};
 constexpr milliseconds kForSession{10'000};  // until it has written who it is
 constexpr milliseconds kForBeginning{5'000};
-constexpr mode_t kOwnersAlone = 077;
 
 /// Why a job does not start.
 class NotStarted : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-};
-
-/// While it lives, what is made is for the user's eyes alone.
-class Umask {
- public:
-  explicit Umask(mode_t mask) : before_(::umask(mask)) {}
-  ~Umask() { ::umask(before_); }
-  Umask(const Umask&) = delete;
-  Umask& operator=(const Umask&) = delete;
-
- private:
-  mode_t before_;
 };
 
 void check_host(const std::string& expected) {
@@ -160,7 +147,7 @@ StartReply start(const StartRequest& request) {
   if (!is_folder(folder_of(state))) throw NotStarted("dtool kill came first");
   Descriptor lock;
   {
-    const Umask umask(kOwnersAlone);
+    const OwnersAlone private_files;
     if (!make_folder(state)) throw NotStarted("cannot make the folder " + state);
     if (!make_folders(folder_of(log))) throw NotStarted("cannot make the folder of " + log);
     // Under the lock there is either kill's mark or a session that bears the run's id, so no start

@@ -1,6 +1,7 @@
 #include "ssh/host/words.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace dtool::host {
 
@@ -18,6 +19,14 @@ std::string_view cut_word(std::string_view& line) {
   const std::string_view word = line.substr(begin, end - begin);
   line.remove_prefix(end);
   return word;
+}
+
+int number_among(const std::vector<std::string>& words, std::size_t at, int least, int most) {
+  const auto number = at < words.size() ? parse_number<int>(words[at]) : std::nullopt;
+  if (!number || *number < least || *number > most)
+    throw std::runtime_error("its word " + std::to_string(at + 1) + " is not a number from " +
+                             std::to_string(least) + " to " + std::to_string(most));
+  return *number;
 }
 
 std::vector<std::pair<std::string, std::string>> read_pairs(std::string_view text) {

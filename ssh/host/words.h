@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <charconv>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,10 @@ std::optional<Number> parse_number(std::string_view word) {
   if (error != std::errc() || end != word.data() + word.size() || word.empty()) return std::nullopt;
   return number;
 }
+
+/// The number that is all of the word at that place. Throws std::runtime_error where there is none,
+/// or it is not from `least` to `most`.
+int number_among(const std::vector<std::string>& words, std::size_t at, int least, int most);
 
 /// Bash that defines `answer NAME VALUE`, for launchers' own scripts: it prints a line for
 /// read_pairs(); line ends in a value become blanks.

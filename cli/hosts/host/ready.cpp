@@ -1,7 +1,5 @@
 #include "cli/hosts/host/ready.h"
 
-#include <sys/stat.h>
-
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -36,9 +34,8 @@ std::string add_key(const std::string& key) {
   constexpr std::size_t kMost = std::size_t{16} << 20U;
   const std::string folder = expand_home("~/.ssh");
   const std::string path = folder + "/authorized_keys";
-  const mode_t before = ::umask(077);
+  const OwnersAlone private_files;
   const bool is_there = make_folder(folder) && append_to(path, "");
-  ::umask(before);
   const auto text = read_file(path, kMost);
   if (!is_there || !text || text->size() == kMost)
     throw std::runtime_error("the key cannot be added to " + path);
@@ -60,10 +57,9 @@ ReadyReply ready_host(const ReadyRequest& request) {
   if (!request.run_folder.empty()) reply.lacks = find_lacks({}, Screen::found);
   if (!request.public_key.empty()) reply.key = add_key(request.public_key);
   if (request.run_folder.empty()) return reply;
-  const mode_t before = ::umask(077);
-  const bool is_made = make_folders(expand_home(request.run_folder));
-  ::umask(before);
-  if (!is_made) throw std::runtime_error("nothing can be written into ~/.dtool");
+  const OwnersAlone private_files;
+  if (!make_folders(expand_home(request.run_folder)))
+    throw std::runtime_error("nothing can be written into ~/.dtool");
   return reply;
 }
 

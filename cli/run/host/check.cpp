@@ -178,9 +178,8 @@ void remove_empty_runs(const std::string& run_folder) {
 }
 
 bool make_run_folder(const std::string& run_folder) {
-  const mode_t before = ::umask(077);
+  const OwnersAlone private_files;
   const bool is_made = make_folders(run_folder) && ::access(run_folder.c_str(), W_OK) == 0;
-  ::umask(before);
   if (is_made) remove_empty_runs(run_folder);
   return is_made;
 }

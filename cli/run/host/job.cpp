@@ -27,11 +27,10 @@ using namespace std::chrono_literals;
 constexpr int kCannotRun = 127;
 
 bool is_of_launcher(std::string_view line) {
-  for (const char* beginning :
-       {"dtool: attempt", "dtool: rank", "dtool: the run failed", "mpirun: "}) {
-    if (line.starts_with(beginning)) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 4> kBeginnings = {"dtool: attempt", "dtool: rank",
+                                                           "dtool: the run failed", "mpirun: "};
+  const auto begins = [line](std::string_view beginning) { return line.starts_with(beginning); };
+  return std::ranges::any_of(kBeginnings, begins);
 }
 
 /// In the child; only calls that are safe between fork and exec.

@@ -66,12 +66,7 @@ class KeptRanks {
 };
 
 KeptRanks::KeptRanks(const std::vector<std::string>& words) {
-  const auto number = [&](std::size_t at) {
-    const auto value = parse_number<int>(words.at(at));
-    if (!value || *value < 0 || *value > kMost)
-      throw std::runtime_error("keep: '" + words.at(at) + "' is no such number");
-    return *value;
-  };
+  const auto number = [&](std::size_t at) { return number_among(words, at, 0, kMost); };
   if (words.size() != 5) throw std::runtime_error("keep: words are missing");
   state_ = words[0];
   attempt_ = number(1);
@@ -90,8 +85,8 @@ std::optional<Process> KeptRanks::find_living(int local_rank) const {
   const auto pid = parse_number<pid_t>(cut_word(rest));
   const auto start = parse_number<std::uint64_t>(cut_word(rest));
   if (!pid || !start || *pid <= 1) return std::nullopt;
-  const auto process = find_process(*pid);
-  return process && process->start == *start && !process->is_dead() ? process : std::nullopt;
+  const auto process = find_process(*pid, *start);
+  return process && !process->is_dead() ? process : std::nullopt;
 }
 
 Sight KeptRanks::look() const {

@@ -41,10 +41,7 @@ struct Plan {
 
 Plan read_plan(const std::vector<std::string>& words) {
   const auto number = [&](std::size_t at, int least) {
-    const auto value = at < words.size() ? parse_number<int>(words[at]) : std::nullopt;
-    if (!value || *value < least || *value > kMostRanks)
-      throw std::runtime_error("ranks: its word " + std::to_string(at + 1) + " is no such number");
-    return *value;
+    return number_among(words, at, least, kMostRanks);
   };
   if (words.size() < 6) throw std::runtime_error("ranks: words are missing");
   return {words[0],     number(1, 0), number(2, 0),
