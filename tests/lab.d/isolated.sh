@@ -189,14 +189,31 @@ end_isolated() {
     end_delays "$i"
   done
   if ((${#pids[@]})); then
-    # What runs in a host's network, however it came there, is the lab's.
-    mapfile -t spaces < <(find "${pids[@]/#//proc/}" -mindepth 2 -maxdepth 2 -path '*/ns/net' -printf '%l\n' 2>/dev/null | grep -vxF "$(readlink /proc/self/ns/net)")
-    printf '%s\n' "${spaces[@]}" >"$folder/network_spaces"
+    hold_network_spaces
     kill -KILL "${pids[@]}" 2>/dev/null || true
   fi
   end_processes_in_lab
+  let_network_spaces_go
   remove_quota
   locked give_network_back
+}
+
+# What runs in a host's network, however it came there, is the lab's. A network is known by its number, which the kernel gives to the
+# next one as soon as this one is gone: it is held open until the lab's processes have ended, or another lab's would be taken for them.
+hold_network_spaces() {
+  local pid fd
+  held=()
+  for pid in "${pids[@]}"; do
+    { exec {fd}<"/proc/$pid/ns/net"; } 2>/dev/null || continue
+    if [[ "/proc/$BASHPID/fd/$fd" -ef /proc/self/ns/net ]]; then exec {fd}<&-; else held+=("$fd"); fi
+  done
+  for fd in ${held[@]+"${held[@]}"}; do readlink "/proc/$BASHPID/fd/$fd"; done >"$folder/network_spaces"
+}
+
+let_network_spaces_go() {
+  local fd
+  for fd in ${held[@]+"${held[@]}"}; do exec {fd}<&-; done
+  held=()
 }
 
 # Sets `strays` to the processes in the lab's network namespaces.
@@ -211,10 +228,11 @@ end_processes_in_lab() {
   local tries
   for ((tries = 0; tries < 100; tries++)); do
     find_strays
-    ((${#strays[@]})) || return 0
+    ((${#strays[@]})) || break
     ((tries < 5)) || kill -KILL "${strays[@]}" 2>/dev/null || true
     sleep 0.05
   done
+  ((${#strays[@]})) || rm -f "$folder/network_spaces"
 }
 
 # Says what is left of the lab, and is false if anything is.
