@@ -41,7 +41,7 @@ struct Round {
   Listener* listener = nullptr;
   RunOptions options;
   std::exception_ptr failure;
-  std::map<std::shared_ptr<const ProgramOutput>, std::unique_ptr<SharedOutput>> outputs;
+  std::map<std::shared_ptr<const SharedBytes>, std::unique_ptr<SharedOutput>> outputs;
 };
 
 void set_not_started(HostResult& result) {
@@ -196,19 +196,31 @@ asio::awaitable<int> Fleet::execute_with_shared_input(Round& round, std::size_t 
                                                       Connection& connection,
                                                       CommandStreams streams, Deadline deadline) {
   const Command& command = std::get<Command>(round.tasks[index].step);
-  Pipe pipe = make_pipe(NonBlocking::both);
-  streams.input_fd = pipe.reader.get();
   TaskGroup feeding(reactor_);
-  feeding.spawn(feed(round, index, std::move(pipe.writer), deadline));
+  OwnedFd reader;
+  std::function<CommandStreams()> open_streams = [&, this] {
+    Pipe pipe = make_pipe(NonBlocking::both);
+    reader = std::move(pipe.reader);  // where there was one before, its feeding ends
+    feeding.spawn(feed(round, index, std::move(pipe.writer), deadline));
+    CommandStreams opened = streams;
+    opened.input_fd = reader.get();
+    return opened;
+  };
   int exit_code = -1;
   std::exception_ptr failure;
   try {
-    exit_code = co_await connection.execute(command.line, std::move(streams), deadline);
+    if (command.run_by == RunBy::host_program) {
+      exit_code = co_await run_host_program(connection, open_streams,
+                                            round.results[index].log_in_said, deadline);
+    } else {
+      CommandStreams opened = open_streams();
+      exit_code = co_await connection.execute(command.line, std::move(opened), deadline);
+    }
   } catch (...) {  // whatever it is, the group must end first
     failure = std::current_exception();
     links_->drop(round.tasks[index].host);
   }
-  pipe.reader.reset();
+  reader.reset();
   try {
     co_await feeding.join();  // that the input was not whole is the better explanation
   } catch (const HostError&) {

@@ -17,14 +17,15 @@
 
 namespace dtool::ssh {
 
-/// What a program on this machine prints, made once for the standard input of any number of hosts'
-/// commands. It is kept on disk in a file without a name, and sent from there as it grows, to each
-/// host as fast as that takes it.
-struct ProgramOutput {
-  std::vector<std::string> arguments;  ///< program first
-  std::string input = {};              ///< all of its standard input
-  /// Where it is given: is told once, when the program has ended well and while a host is being
-  /// sent it, how many bytes it printed, and their SHA-256 in hex.
+/// What this machine makes once for the standard input of any number of hosts' commands. It is kept
+/// on disk in a file without a name, and sent from there as it grows, to each host as fast as that
+/// takes it.
+struct SharedBytes {
+  using Write = std::function<void(std::string_view)>;
+  /// Hands all of it to `write`, on a thread of its own. What it throws is why there is no more.
+  std::function<void(const Write& write)> make;
+  /// Where it is given: is told once, when all is made and while a host is being sent it, how many
+  /// bytes there are, and their SHA-256 in hex.
   std::function<void(std::uint64_t, const std::string&)> on_whole = {};
 };
 
@@ -44,8 +45,8 @@ struct Command {
   std::string line;
   std::string input = {};
   /// Follows `input`, where it is given. Commands of one Remote::run that name the same one share
-  /// it. Where its program fails, so does the command, with Failure::local_program.
-  std::shared_ptr<const ProgramOutput> input_from = {};
+  /// it. Where it cannot be made, the command fails with Failure::local_program.
+  std::shared_ptr<const SharedBytes> input_from = {};
   RunBy run_by = RunBy::login_shell;
 };
 
@@ -97,7 +98,7 @@ enum class Failure {
   timed_out,        ///< the command took longer than allowed
   connection_lost,  ///< in the middle
   not_started,      ///< the user interrupted dtool before this host's turn
-  local_program,    ///< the program on this machine could not be run
+  local_program,    ///< what this machine had to do for it could not be done
   host_program,     ///< dtool-host could not be put on the host, or does not run there
   unproven,         ///< it answered, and that does not tell what was asked: another host, say
 };

@@ -53,12 +53,6 @@ Command bash(std::string_view text) {
   return {std::move(line), std::move(input)};
 }
 
-Command bash(std::string_view text, std::shared_ptr<const ProgramOutput> input) {
-  Command command = bash(text);
-  command.input_from = std::move(input);
-  return command;
-}
-
 std::string_view answer_function() {
   return "answer() { local text=$2; printf 'dtool-answer %s=%s\\n' \"$1\" \"${text//$'\\n'/ }\"; "
          "}\n";

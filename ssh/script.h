@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,9 +19,6 @@ inline constexpr int kBashIsTooOld = 69;
 /// A command that runs `text` in bash. The text travels on standard input, so it may be long and
 /// its quoting meets no login shell; nothing is left for the script to read there.
 Command bash(std::string_view text);
-
-/// The same for a script that reads standard input, which is what `input` prints.
-Command bash(std::string_view text, std::shared_ptr<const ProgramOutput> input);
 
 /// Shell text that defines `answer NAME VALUE`, which prints one `NAME=VALUE` line that
 /// read_answers understands; newlines in a value become blanks. Put first in a script.

@@ -1,8 +1,6 @@
 # Hosts, sessions, fan-out, quoting, screen sessions.
 dtool_embed(${PROJECT_BINARY_DIR}/generated/ssh/scripts.h dtool::ssh::scripts
-  ${PROJECT_SOURCE_DIR}/ssh/scripts/end_commands.sh
-  ${PROJECT_SOURCE_DIR}/ssh/scripts/listen_perl.pl
-  ${PROJECT_SOURCE_DIR}/ssh/scripts/listen_python.py)
+  ${PROJECT_SOURCE_DIR}/ssh/scripts/end_commands.sh)
 add_library(dtool_ssh STATIC
   ssh/config/client_config.cpp
   ssh/config/config_block.cpp

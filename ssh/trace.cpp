@@ -111,7 +111,20 @@ std::string describe_known(const host::Frame& frame) {
     DTOOL_DESCRIBE(ReachRequest)
     DTOOL_DESCRIBE(HostClock)
     DTOOL_DESCRIBE(ReachReply)
+    DTOOL_DESCRIBE(TreeRequest)
+    DTOOL_DESCRIBE(TreeNews)
+    DTOOL_DESCRIBE(TreeReply)
+    DTOOL_DESCRIBE(Names)
+    DTOOL_DESCRIBE(PackageEntry)
+    DTOOL_DESCRIBE(PrepareRequest)
+    DTOOL_DESCRIBE(PrepareReply)
+    DTOOL_DESCRIBE(PruneRequest)
+    DTOOL_DESCRIBE(PruneReply)
+    DTOOL_DESCRIBE(LookRequest)
+    DTOOL_DESCRIBE(LookReply)
 #undef DTOOL_DESCRIBE
+    case Kind::package_bytes:
+      return "PackageBytes" + describe_bytes(frame.body.size());
   }
   return {};
 }
@@ -142,8 +155,7 @@ class HostTrace {
     std::string text = printable_start(command.line, kLongestText);
     if (!command.input.empty())
       text += fmt::format(" with input of {} bytes", command.input.size());
-    if (command.input_from != nullptr)
-      text += fmt::format(" with what {} prints", command.input_from->arguments.front());
+    if (command.input_from != nullptr) text += " with what this machine makes";
     write("asked", text);
   }
 

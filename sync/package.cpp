@@ -1,16 +1,23 @@
 #include "sync/package.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <filesystem>
-#include <sstream>
+#include <stdexcept>
 #include <utility>
 
+#include "ssh/host/frames.h"
 #include "ssh/machine/home_folder.h"
+#include "ssh/machine/owned_fd.h"
 #include "ssh/machine/random_hex.h"
 #include "sync/kept_listings.h"
+#include "sync/open_folder.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -19,101 +26,83 @@ namespace {
 /// each of them, this machine have to spend.
 constexpr std::uint64_t kMostRewritten = 64'000'000;
 
-/// An archive of so many bytes is not worth a decompressor, which takes a host 2 ms of CPU; and it
-/// is all that is wasted for a host of which the guess is wrong.
+/// So much goes along with a question, and is all that is wasted for a host of which the guess is
+/// wrong.
 constexpr std::uint64_t kSmall = 32'000;
 /// So much may go in vain where nothing is known to have been sent from a folder, which is once;
 /// and it does not all go, since a host that does not want it ends the command.
 constexpr std::uint64_t kFirst = 8'000'000;
-/// Up to here zstd's window is 256 KiB and not 2 MiB: hosts are done sooner, since getting memory
-/// takes time, and the archive is hardly larger.
-constexpr std::uint64_t kNarrow = 8'000'000;
-/// What an archive adds to each file or folder, its name and time included.
-constexpr std::uint64_t kHeaders = 1536;
-
-/// $1: bytes of the archive's first members; $2: the tree's root; then the compressor. Standard
-/// input: those members, then the names for tar.
-constexpr std::string_view kPack =
-    "set -o pipefail; { head -c \"$1\" && tar --create --file=- --directory=\"$2\" --format=posix "
-    "--transform='flags=r;s,^,tree/,' "
-    "--pax-option=delete=atime,delete=ctime --hard-dereference --owner=0 --group=0 "
-    "--numeric-owner --null --no-unquote --no-recursion --files-from=-; } | \"${@:3}\"";
-/// Before that, on a line of its own: other users see arguments.
-constexpr std::string_view kReadKey = "IFS= read -r key; ";
-/// The key is random and used once, so it needs no salt, and no work to derive it.
-constexpr std::string_view kSeal =
-    " | openssl enc -aes-256-ctr -pbkdf2 -iter 1 -nosalt -pass fd:8 8<<< \"$key\"";
+/// What a package adds to each file or folder, its name and time included.
+constexpr std::uint64_t kHeaders = 256;
 constexpr std::size_t kKey = 32;  // bytes
 
-/// A file at the beginning of an archive: the header of POSIX's ustar, and the bytes in blocks.
-std::string archive_member(std::string_view name, std::string_view bytes) {
-  constexpr std::size_t kBlock = 512;
-  std::string header(kBlock, '\0');
-  const auto put = [&header](std::size_t at, std::string_view text) {
-    header.replace(at, text.size(), text);
+host::PackageEntry described(const Entry& entry) {
+  host::PackageEntry described;
+  described.name = entry.name;
+  const char* at = entry.facts.data();
+  const char* const end = at + entry.facts.size();
+  const auto read = [&at, end](auto& number, int base) {
+    at = std::from_chars(at, end, number, base).ptr;
+    if (at != end) ++at;
   };
-  put(0, name);
-  put(100, "0000600");                             // mode
-  put(108, "0000000");                             // owner
-  put(116, "0000000");                             // group
-  put(124, fmt::format("{:011o}", bytes.size()));  // up to 8 GB
-  put(136, "00000000000");                         // time
-  put(148, "        ");                            // the checksum counts itself as blanks
-  put(156, "0");                                   // a file
-  put(257, std::string_view("ustar\00000", 8));
-  unsigned sum = 0;
-  for (const char each : header) sum += static_cast<unsigned char>(each);
-  put(148, fmt::format("{:06o}", sum));
-  put(154, std::string_view("\0", 1));
-  std::string member = header.append(bytes);
-  member.resize((member.size() + kBlock - 1) / kBlock * kBlock);
-  return member;
+  if (!entry.is_folder()) {
+    read(described.size, 10);
+    read(described.seconds, 10);
+    read(described.nanoseconds, 10);
+    described.nanoseconds /= 10;  // find's fractions have a digit more
+  }
+  read(described.mode, 8);
+  described.target.assign(at, end);
+  return described;
 }
 
-void add_name(std::string& list, std::string_view name) {
-  list += name;
-  list += '\0';
-}
-
-/// With the folders above each, whose modes go along. `changed` is sorted.
-std::string names_for_tar(const std::vector<Entry>& changed) {
-  std::string list;
+/// What changed, with the folders above each, whose modes go along.
+std::vector<host::PackageEntry> entries_for(const std::vector<Entry>& changed, const Listing& now) {
+  std::vector<host::PackageEntry> entries;
   std::string_view predecessor;
   for (const Entry& entry : changed) {
-    for_each_new_folder(entry.name, predecessor,
-                        [&list](std::string_view folder) { add_name(list, folder); });
-    if (!entry.is_folder()) add_name(list, entry.name);
+    for_each_new_folder(entry.name, predecessor, [&](std::string_view folder) {
+      entries.push_back(
+          described(*std::ranges::lower_bound(now.entries, folder, {}, &Entry::name)));
+    });
+    if (!entry.is_folder()) entries.push_back(described(entry));
     predecessor = entry.name;
   }
-  return list;
+  return entries;
 }
 
-std::uint64_t archived_bytes(const Delta& delta) {
-  return delta.bytes + kHeaders * (delta.changed.size() + delta.removed.size());
-}
-
-/// Words of the command that compresses, as well as it goes without holding anybody up: it is done
-/// once, and the result sent many times.
-std::vector<std::string> compressor(Compression compression, std::uint64_t archived) {
-  switch (compression) {
-    case Compression::none:
-      break;
-    case Compression::zstd:
-      return {"zstd", "-q", "-c", "-3", archived <= kNarrow ? "--zstd=wlog=18" : "--zstd=wlog=21",
-              "-T0"};
-    case Compression::gzip:
-      return {"gzip", "-c", "-3"};
+/// Throws std::runtime_error where the file is not as it was when the tree was read.
+void add_file(PackageWriter& package, host::PackageEntry entry, const OpenFolder& root) {
+  constexpr std::size_t kPiece = 1 << 18U;
+  const auto changed = [&entry] {
+    return std::runtime_error(fmt::format("{} changed while it was being sent", entry.name));
+  };
+  const ssh::OwnedFd file(
+      ::openat(root.fd(), entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      static_cast<std::uint64_t>(status.st_size) != entry.size ||
+      status.st_mtim.tv_sec != entry.seconds || status.st_mtim.tv_nsec != entry.nanoseconds)
+    throw changed();
+  std::uint64_t left = entry.size;
+  std::string piece;
+  for (bool is_first = true; is_first || left > 0; is_first = false) {
+    piece.resize(std::min<std::uint64_t>(left, kPiece));
+    std::size_t filled = 0;
+    while (filled < piece.size()) {
+      const ssize_t count = ::read(file.get(), piece.data() + filled, piece.size() - filled);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) throw changed();
+      filled += static_cast<std::size_t>(count);
+    }
+    left -= piece.size();
+    if (is_first) {
+      entry.content = piece;
+      package.add(host::to_frame(entry));
+    } else {
+      package.add(host::to_frame(host::Kind::package_bytes, piece));
+    }
   }
-  return {"cat"};
-}
-
-bool has_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access((folder + "/" + name).c_str(), X_OK) == 0) return true;
-  }
-  return false;
 }
 
 /// Where listings of trees that were sent are kept, to know what a host has that has one of them.
@@ -123,57 +112,42 @@ std::filesystem::path kept_folder() {
 
 }  // namespace
 
-bool can_compress(Compression compression) {
-  return has_program(compressor(compression, 0).front());
-}
-
-bool can_seal() {
-  return has_program("openssl");
-}
-
 std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vector<Entry>& before,
                             Compression compression, Seal seal) {
   Delta delta = find_delta(before, now.entries);
   if (delta.swaps_kinds || delta.rewritten > kMostRewritten) return std::nullopt;
   Package package;
-  package.archived = archived_bytes(delta);
-  const bool is_small = seal == Seal::no && package.archived <= kSmall;
-  package.compression = is_small ? Compression::none : compression;
+  package.expected = delta.bytes + kHeaders * (delta.changed.size() + delta.removed.size());
+  package.compression = compression;
   package.bytes = delta.bytes;
-  package.changes_names = delta.changes_names;
-  std::string incoming;
-  std::string removed;
-  for (const Entry& entry : delta.changed) {
-    if (entry.is_folder()) continue;
-    add_name(incoming, entry.name);
-    ++package.files;
-  }
-  for (const std::string_view name : delta.removed) add_name(removed, name);
-  std::string lists = archive_member("incoming", incoming) + archive_member("removed", removed);
-  if (!before.empty()) lists += archive_member("facts", found_text(delta.changed));
-  const bool is_sealed = seal == Seal::yes;
-  auto stream = std::make_shared<ssh::ProgramOutput>();
-  stream->arguments = {
-      "env",
-      "LC_ALL=C",
-      "bash",
-      "-c",
-      is_sealed ? fmt::format("{}{}{}", kReadKey, kPack, kSeal) : std::string(kPack),
-      "pack",
-      std::to_string(lists.size()),
-      tree.root.native()};
-  for (std::string& word : compressor(package.compression, package.archived))
-    stream->arguments.push_back(std::move(word));
-  if (is_sealed) {
+  package.files = static_cast<std::size_t>(
+      std::ranges::count_if(delta.changed, [](const Entry& each) { return !each.is_folder(); }));
+  ssh::SharedBytes content;
+  if (seal == Seal::yes) {
     package.key = ssh::random_hex(kKey);
-    stream->input = package.key + '\n';
     package.sum = std::make_shared<std::optional<Sum>>();
-    stream->on_whole = [sum = package.sum](std::uint64_t bytes, const std::string& sha256) {
+    content.on_whole = [sum = package.sum](std::uint64_t bytes, const std::string& sha256) {
       *sum = Sum{bytes, sha256};
     };
   }
-  stream->input += lists + names_for_tar(delta.changed);
-  package.stream = std::move(stream);
+  content.make = [root = tree.root, compression, key = package.key, expected = package.expected,
+                  entries = entries_for(delta.changed, now),
+                  removed = std::vector<std::string>(delta.removed.begin(), delta.removed.end())](
+                     const ssh::SharedBytes::Write& write) {
+    PackageWriter writer(write, compression, key, expected);
+    const OpenFolder folder(root);
+    add_names(writer, removed);
+    for (const host::PackageEntry& entry : entries) {
+      const bool is_file = entry.target.empty() && !entry.name.ends_with('/');
+      if (is_file) {
+        add_file(writer, entry, folder);
+      } else {
+        writer.add(host::to_frame(entry));
+      }
+    }
+    writer.finish();
+  };
+  package.content = std::make_shared<const ssh::SharedBytes>(std::move(content));
   return package;
 }
 
@@ -202,11 +176,9 @@ bool Packages::hides_edits(const std::string& basis) const {
 const Package* Packages::guess() {
   const auto basis = last_kept(tree_.root, kept_folder());
   if (basis == now_.fingerprint) return nullptr;
-  // As most hosts will want it where it is too large for a guess.
-  const auto usual = can_compress(Compression::zstd) ? Compression::zstd : Compression::gzip;
-  const Package* package = get(basis.value_or(""), usual, Seal::no);
+  const Package* package = get(basis.value_or(""), Compression::zstd, Seal::no);
   const std::uint64_t most = basis ? kSmall : kFirst;
-  return package != nullptr && package->archived <= most ? package : nullptr;
+  return package != nullptr && package->expected <= most ? package : nullptr;
 }
 
 }  // namespace dtool::tree_sync

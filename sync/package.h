@@ -12,12 +12,10 @@
 
 #include "ssh/remote.h"
 #include "sync/listing.h"
+#include "sync/package_writer.h"
 #include "sync/tree.h"
 
 namespace dtool::tree_sync {
-
-/// How a package is compressed: what both this machine and the host have.
-enum class Compression { none, zstd, gzip };
 
 /// Whether a package is encrypted, for what others pass on.
 enum class Seal { no, yes };
@@ -28,32 +26,24 @@ struct Sum {
   std::string sha256;  ///< hex
 };
 
-/// What is sent: an archive of tar's, compressed, and where it is to be, sealed. It has two lists
-/// of names, each ended by NULs: `incoming`, of the files that come, and `removed`, of those that
-/// the tree no longer has; where there is a tree that could be spoilt, `facts`, found_text of what
-/// comes; then the files, in `tree/`.
+/// What is sent: the names of the files that the tree no longer has, then folders, files and links
+/// (host::PackageEntry); sealed where it is to be.
 struct Package {
-  std::shared_ptr<const ssh::ProgramOutput> stream;
+  std::shared_ptr<const ssh::SharedBytes> content;
   std::string basis = {};  ///< the fingerprint of the tree from which it leads; empty: of none
   Compression compression = Compression::zstd;
-  bool changes_names = false;  ///< Delta's
-  std::size_t files = 0;       ///< that come
-  std::uint64_t bytes = 0;     ///< of them, uncompressed
-  std::uint64_t archived = 0;  ///< about so large is the archive before it is compressed
-  std::string key = {};        ///< of a sealed one: the password of openssl's AES; else empty
+  std::size_t files = 0;                         ///< that come
+  std::uint64_t bytes = 0;                       ///< of them, uncompressed
+  std::uint64_t expected = 0;                    ///< about so large is it before it is compressed
+  std::string key = {};                          ///< of a sealed one; else empty
   std::shared_ptr<std::optional<Sum>> sum = {};  ///< of a sealed one: known once it was made
 };
 
 /// The package that leads to `now` from the tree of `before`; from an empty folder where that has
 /// no entries. Nothing where rsync does it better: where a file and a folder changed places, and
-/// where large files were rewritten, of which rsync sends only the parts that differ. A very small
-/// one is not compressed: a host has it in place before a decompressor has started.
+/// where large files were rewritten, of which rsync sends only the parts that differ.
 std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vector<Entry>& before,
-                            Compression compression, Seal seal = Seal::no);
-
-/// Whether this machine can compress so. / Whether it can seal packages.
-bool can_compress(Compression compression);
-bool can_seal();
+                            Compression compression = Compression::zstd, Seal seal = Seal::no);
 
 /// The packages of one push, each made when the first host wants it.
 class Packages {

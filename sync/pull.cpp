@@ -6,10 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "ssh/quote.h"
-#include "ssh/script.h"
-#include "sync/push.h"
-#include "sync/scripts.h"
+#include "sync/push_steps.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -88,20 +85,12 @@ std::string hint_for(int exit_code, std::string_view reason) {
 }  // namespace
 
 ssh::Command look_command(const Source& source) {
-  std::string text(ssh::answer_function());
-  text +=
-      fmt::format("folder={}\nfile={}\n", ssh::quote_path(source.folder), ssh::quote(source.file));
-  return ssh::bash(text.append(scripts::kLook));
+  return ssh::ask_host(host::LookRequest{source.folder, source.file});
 }
 
 std::optional<std::string> read_look(ssh::HostResult& result) {
-  const auto answers = answers_of(result);
-  if (!answers) return std::nullopt;
-  auto identity = ssh::find_answer(*answers, "identity");
-  if (identity) return identity;
-  result.exit_code = 1;
-  result.error = "the script's answer did not come: " + result.err;
-  return std::nullopt;
+  const auto reply = reply_in<host::LookReply>(result);
+  return reply ? std::optional(reply->identity) : std::nullopt;
 }
 
 void explain_pull(ssh::HostResult& result) {

@@ -13,10 +13,10 @@
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/random_hex.h"
 #include "ssh/quote.h"
-#include "ssh/script.h"
 #include "sync/contents.h"
 #include "sync/listing.h"
 #include "sync/package.h"
+#include "sync/package_writer.h"
 #include "sync/push_steps.h"
 
 namespace dtool::tree_sync {
@@ -36,13 +36,13 @@ constexpr std::chrono::minutes kPatience{30};
 struct Slot {
   Destination destination;
   Step step = Step::ask;
-  Asked asked = {};
+  host::TreeReply reply = {};
   bool shares = false;  ///< its folder with a host that has it in hand: it waits for that one
   bool has_unpacked = false;
   bool follows = false;  ///< one that has: the tree is there, and as many as like may see to it
   const Package* package = nullptr;  ///< that it is sent: with the question a guess
-  RelayPart part = {};
-  Prepared prepared = {};
+  host::RelayPart part = {};
+  host::PrepareReply prepared = {};
   bool has_compared = false;  ///< with the files there that dtool did not put there
   Differences differences = {};
   ssh::HostResult result = {};
@@ -76,6 +76,7 @@ class Push : public Pushing {
   Step after_ask(Slot& slot);
   Step take_part(Slot& slot);
   Step after_unpack(Slot& slot);
+  Step after_package(Slot& slot, const host::Unpacked& unpacked);
   Step after_compare(Slot& slot);
   Same same_for(const Slot& slot) const;
   const Package* package_for(const Slot& slot);
@@ -92,7 +93,8 @@ class Push : public Pushing {
   const Foreign foreign_;
   std::map<const Package*, Relaying> relayings_;  ///< of sealed packages
   std::vector<Missed> missed_;                    ///< beside what relayings_ know
-  mutable Names names_;
+  /// The names of the tree's files, for who needs them.
+  mutable std::map<Compression, std::shared_ptr<const ssh::SharedBytes>> names_;
   PushListener& listener_;
   const ssh::TaskOptions options_;
   std::vector<Slot> slots_;
@@ -119,7 +121,6 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
       packages_(tree_, listing_),
       relay_(relay),
       foreign_(foreign),
-      names_(tree),
       listener_(listener),
       options_(options) {
   const auto is_remote = [&hosts](const Destination& each) {
@@ -162,7 +163,7 @@ std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
         continue;
       }
       slot.step = Step::ask;
-      const auto holder = by_host_.find(slot.asked.holder.value_or(slot.destination.host));
+      const auto holder = by_host_.find(static_cast<std::size_t>(slot.reply.holder.value_or(-1)));
       slot.follows = holder != by_host_.end() && holder->second->has_unpacked;
       tasks.push_back(task(slot));
     }
@@ -192,14 +193,27 @@ std::vector<Missed> Push::missed() const {
   return all;
 }
 
+Compression compression_for(const Slot& slot) {
+  return slot.reply.reads_zstd ? Compression::zstd : Compression::none;
+}
+
 ssh::Command Push::command(const Slot& slot, const Place& place) const {
-  if (slot.step == Step::unpack) return unpack_command(*slot.package, slot.asked, place, slot.part);
-  if (slot.step == Step::prepare) return prepare_command(names_, slot.asked, place);
+  if (slot.step == Step::unpack) {
+    const bool is_sealed = !slot.package->key.empty();
+    return unpack_command(*slot.package, place,
+                          is_sealed ? std::optional(slot.part) : std::nullopt);
+  }
+  if (slot.step == Step::prepare) {
+    const Compression compression = compression_for(slot);
+    auto& names = names_[compression];
+    if (names == nullptr) names = pack_names(tree_.files, compression);
+    return prepare_command(names, compression, place);
+  }
   if (slot.step == Step::refuse) return leave_command(place);
-  if (slot.step == Step::prune) return prune_command(names_, slot.asked, place);
+  if (slot.step == Step::prune) return prune_command(place);
+  InPush push;
   const bool shares_nothing = slots_.size() == 1 || slot.follows;
-  const std::string push =
-      shares_nothing ? "" : fmt::format("{}.{} {}", name_, round_, slot.destination.host);
+  if (!shares_nothing) push = {fmt::format("{}.{}", name_, round_), slot.destination.host};
   return ask_command(tree_, place, push, slot.package);
 }
 
@@ -225,10 +239,9 @@ ssh::Task Push::task(const Slot& slot) const {
 /// Where files were touched there, or nobody knows where they come from, size and time prove
 /// nothing.
 Same Push::same_for(const Slot& slot) const {
-  const Asked& asked = slot.asked;
+  const host::TreeReply& there = slot.reply;
   const bool is_proven =
-      asked.state == Asked::State::empty ||
-      (asked.state == Asked::State::known && !packages_.hides_edits(asked.basis));
+      there.is_empty || (!there.basis.empty() && !packages_.hides_edits(there.basis));
   return is_proven ? Same::size_and_time : Same::content;
 }
 
@@ -285,13 +298,12 @@ void Push::on_interrupt(const std::vector<std::size_t>& running) {
 
 /// What the host lacks, packed for it and all others that lack the same.
 const Package* Push::package_for(const Slot& slot) {
-  const Asked& asked = slot.asked;
-  const bool fits = asked.state == Asked::State::known || asked.state == Asked::State::empty;
+  const host::TreeReply& there = slot.reply;
+  const bool fits = !there.basis.empty() || there.is_empty;
   // Of this machine's own folders rsync copies as fast, and there is nobody to share with.
-  if (!fits || !asked.compression || hosts_.at(slot.destination.host).is_local) return nullptr;
-  const bool is_sealed = relay_ == Relay::yes && slots_.size() > 1 && asked.has_openssl;
-  return packages_.get(asked.state == Asked::State::known ? asked.basis : "", *asked.compression,
-                       is_sealed ? Seal::yes : Seal::no);
+  if (!fits || hosts_.at(slot.destination.host).is_local) return nullptr;
+  const bool is_sealed = relay_ == Relay::yes && slots_.size() > 1;
+  return packages_.get(there.basis, compression_for(slot), is_sealed ? Seal::yes : Seal::no);
 }
 
 Relaying* Push::relaying_of(const Slot& slot) {
@@ -307,7 +319,6 @@ Step Push::take_part(Slot& slot) {
   const auto part = relaying.part_for(slot.destination.host);
   if (!part) return Step::await;
   slot.part = *part;
-  if (!slot.asked.can_serve) relaying.cannot_serve(slot.destination.host);
   return Step::unpack;
 }
 
@@ -317,37 +328,46 @@ Step Push::after_ask(Slot& slot) {
     slot.package = nullptr;
     return Step::ask;
   }
-  const auto asked = read_asked(slot.result);
-  if (!asked) return Step::done;
-  slot.asked = *asked;
-  slot.pushed.is_the_tree = asked->state == Asked::State::same_folder;
-  slot.shares = asked->state == Asked::State::shared;
-  if (slot.pushed.is_the_tree || slot.shares || asked->state == Asked::State::whole)
-    return Step::done;
+  const auto reply = read_tree_reply(slot.result);
+  if (!reply) return Step::done;
+  slot.reply = *reply;
+  slot.pushed.is_the_tree = reply->is_same_folder;
+  slot.shares = reply->holder.has_value();
+  if (slot.pushed.is_the_tree || slot.shares || reply->is_whole) return Step::done;
   if (!std::exchange(is_kept_, true)) packages_.keep_basis();
   // A host may say so, too, that was sent none.
-  if (asked->state == Asked::State::guessed && has_guess) return after_unpack(slot);
+  if (reply->unpacked && has_guess) return after_package(slot, *reply->unpacked);
   slot.package = package_for(slot);
-  if (slot.package == nullptr) return Step::prepare;
-  if (relay_ == Relay::yes && !asked->has_openssl)
-    missed_.push_back({slot.destination.host, "openssl is not there"});
-  return take_part(slot);
+  return slot.package == nullptr ? Step::prepare : take_part(slot);
 }
 
 Step Push::after_unpack(Slot& slot) {
+  // The package could not be made here; whether rsync can read the tree it tells itself.
+  const bool is_made = slot.result.failure != ssh::Failure::local_program;
+  const auto reply = is_made ? read_tree_reply(slot.result) : host::TreeReply{};
+  const host::Unpacked unpacked = reply && reply->unpacked ? *reply->unpacked : host::Unpacked{};
   if (Relaying* relaying = relaying_of(slot)) {
-    const auto next = relaying->ended(slot.destination.host, slot.result.out);
+    const auto next = relaying->ended(slot.destination.host, unpacked);
     if (next == Relaying::Next::asks_again) return take_part(slot);
   }
-  const auto unpacked = read_unpacked(slot.result);
-  if (!unpacked) return Step::done;
-  if (!unpacked->is_whole) {
-    // For instance by an openssl that is too old.
-    if (!slot.package->key.empty()) missed_.push_back({slot.destination.host, unpacked->reason});
+  // Another launcher may have sent the same meanwhile.
+  return !reply || reply->is_whole ? Step::done : after_package(slot, unpacked);
+}
+
+Step Push::after_package(Slot& slot, const host::Unpacked& unpacked) {
+  if (unpacked.foreign > 0) {
+    set_foreign(slot.result, unpacked.folder, static_cast<std::size_t>(unpacked.foreign),
+                unpacked.first);
+    return Step::done;
+  }
+  if (!unpacked.is_whole) {
+    if (!slot.package->key.empty()) missed_.push_back({slot.destination.host, unpacked.broken});
     return Step::prepare;
   }
   slot.has_unpacked = true;
-  slot.pushed = {{slot.package->files, slot.package->bytes}, unpacked->removed, false};
+  slot.pushed = {{slot.package->files, slot.package->bytes},
+                 static_cast<std::size_t>(unpacked.removed),
+                 false};
   return Step::done;
 }
 
@@ -368,7 +388,7 @@ Step Push::next_step(Slot& slot) {
     case Step::unpack:
       return after_unpack(slot);
     case Step::prepare:
-      slot.prepared = read_prepared(slot.result).value_or(Prepared{});
+      slot.prepared = reply_in<host::PrepareReply>(slot.result).value_or(host::PrepareReply{});
       if (!slot.prepared.foreign.empty() && !slot.has_compared) return Step::compare;
       return slot.prepared.lock.empty() ? Step::done : Step::send;
     case Step::compare:
@@ -386,30 +406,12 @@ Step Push::next_step(Slot& slot) {
     case Step::done:
       break;
   }
-  slot.pushed.removed = read_pruned(slot.result).value_or(0);
+  if (const auto pruned = reply_in<host::PruneReply>(slot.result))
+    slot.pushed.removed = static_cast<std::size_t>(pruned->removed);
   return Step::done;
 }
 
 }  // namespace
-
-std::optional<ssh::Answers> answers_of(ssh::HostResult& result) {
-  if (result.failure != ssh::Failure::none) return std::nullopt;
-  auto answers = ssh::read_answers(result.out);
-  const auto error = ssh::find_answer(answers, "error");
-  if (!error && result.exit_code == 0) return answers;
-  if (result.exit_code == 0) result.exit_code = 1;
-  if (error) {
-    result.error = error->empty() ? "the host failed and did not say why" : *error;
-    result.hint = ssh::find_answer(answers, "hint").value_or("");
-  } else if (result.exit_code == 127) {
-    result.error = "bash is not installed";
-    result.hint = "apt-get install bash";
-  } else {
-    result.error =
-        fmt::format("the script ended with exit code {}: {}", result.exit_code, result.err);
-  }
-  return std::nullopt;
-}
 
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,

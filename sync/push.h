@@ -9,12 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "ssh/remote.h"
-#include "ssh/script.h"
 #include "sync/relay/relaying.h"
 #include "sync/rsync.h"
 #include "sync/tree.h"
@@ -79,9 +77,5 @@ std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tr
                                    const std::vector<Destination>& destinations,
                                    PushListener& listener, const ssh::TaskOptions& options,
                                    Relay relay = Relay::no, Foreign foreign = Foreign::refuse);
-
-/// The answers of a script of this folder's. Nothing where it failed; then `result` is given its
-/// error and hint.
-std::optional<ssh::Answers> answers_of(ssh::HostResult& result);
 
 }  // namespace dtool::tree_sync

@@ -1,17 +1,17 @@
-// What a push asks of a host, step by step, and what the answers mean. push.cpp goes through them.
+// What a push asks of a host, step by step, as requests to dtool-host, and what the replies mean.
+// push.cpp goes through them.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "ssh/host_request.h"
 #include "ssh/remote.h"
-#include "sync/listing.h"
 #include "sync/package.h"
-#include "sync/relay/relaying.h"
 #include "sync/tree.h"
 
 namespace dtool::tree_sync {
@@ -29,51 +29,27 @@ struct Place {
   ForeignFiles foreign = ForeignFiles::leave;
 };
 
-/// First step: makes the folder where it is missing, and looks what of the tree is there. `push` is
-/// this push's name and the host's: hosts that share the folder know each other by it. Empty where
-/// there is one host. A `guess`, which may be null, goes along; the host unpacks it at once where
-/// it has the tree from which that leads.
-ssh::Command ask_command(const Tree& tree, const Place& place, const std::string& push,
+/// This push's name and the host's in it: hosts that share the folder know each other by that. An
+/// empty name: there is one host.
+struct InPush {
+  std::string name;
+  std::size_t host = 0;
+};
+
+/// First step: makes the folder where it is missing, and looks what of the tree is there. A
+/// `guess`, which may be null, goes along; the host unpacks it at once where it has the tree from
+/// which that leads.
+ssh::Command ask_command(const Tree& tree, const Place& place, const InPush& push,
                          const Package* guess = nullptr);
 
-/// What ask_command found.
-struct Asked {
-  enum class State {
-    same_folder,  ///< it is the tree's own: there is nothing to do at all
-    whole,        ///< all of the tree, untouched since it was sent
-    known,        ///< an earlier tree, likewise
-    guessed,      ///< what the guess leads from: read_unpacked tells what became of it
-    empty,
-    unknown,  ///< anything else
-    shared,   ///< another host of this push has the same folder in hand
-  };
-  State state = State::unknown;
-  std::string basis = {};                       ///< the known tree's fingerprint
-  std::optional<Compression> compression = {};  ///< of packages; nothing: it cannot unpack any
-  bool has_gzip = false;
-  bool has_openssl = false;                ///< it can open a sealed package
-  bool can_serve = false;                  ///< it has what hands a package to other hosts
-  std::optional<std::size_t> holder = {};  ///< of a shared folder: that host's index
-  std::string lock = {};  ///< where the host keeps what it knows of the folder: a path there
-};
+/// Sends what leads to the tree from what the host has told that it has. `relay` is for a sealed
+/// package.
+ssh::Command unpack_command(const Package& package, const Place& place,
+                            const std::optional<host::RelayPart>& relay = {});
 
-/// Nothing where it failed; then `result` is given its error and hint.
-std::optional<Asked> read_asked(ssh::HostResult& result);
-
-/// Unpacks what leads to the tree from what is there, and lets the files take their places. `part`
-/// is for a sealed package.
-ssh::Command unpack_command(const Package& package, const Asked& host, const Place& place,
-                            const RelayPart& part = {});
-
-/// What became of a package.
-struct Unpacked {
-  bool is_whole = false;    ///< otherwise rsync has to do it
-  std::size_t removed = 0;  ///< files that the tree no longer has
-  std::string reason = {};  ///< why it is not whole
-};
-
-/// Nothing where the host failed and rsync would be of no help; then `result` has the error.
-std::optional<Unpacked> read_unpacked(ssh::HostResult& result);
+/// The reply to either, behind what news there are. Nothing where it failed; then `result` is given
+/// its error and hint.
+std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result);
 
 /// Where nothing is to be sent after all: takes away what ask_command left.
 ssh::Command leave_command(const Place& place);
@@ -83,35 +59,29 @@ ssh::Command leave_command(const Place& place);
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
                  const std::vector<std::string>& first);
 
-/// The names of a tree's files on their way to hosts, made once.
-class Names {
- public:
-  explicit Names(const Tree& tree) : tree_(tree) {}
-  const std::shared_ptr<const ssh::ProgramOutput>& stream(const Asked& host);
-
- private:
-  const Tree& tree_;
-  std::map<bool, std::shared_ptr<const ssh::ProgramOutput>> streams_;  ///< by whether compressed
-};
-
-/// Before rsync: notes which files are about to come, and makes way for those that stand where
-/// folders were. Under ForeignFiles::look it does nothing where there are such files.
-ssh::Command prepare_command(Names& names, const Asked& host, const Place& place);
-
-/// What prepare_command found.
-struct Prepared {
-  std::string lock;          ///< behind which rsync has to run; empty where nothing was done yet
-  std::string foreign = {};  ///< then: the file there that names the files dtool did not put there
-};
-
-/// Nothing where it failed; then `result` is given its error and hint.
-std::optional<Prepared> read_prepared(ssh::HostResult& result);
+/// Before rsync: notes which files are about to come (`names` has all of the tree's), and makes way
+/// for those that stand where folders were. Under ForeignFiles::look it does nothing where there
+/// are such files.
+ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
+                             const Place& place);
 
 /// After rsync: deletes what an earlier push sent and the tree no longer has, and notes that the
 /// tree is whole.
-ssh::Command prune_command(Names& names, const Asked& host, const Place& place);
+ssh::Command prune_command(const Place& place);
 
-/// The number of deleted files. Nothing where it failed; then `result` is given its error and hint.
-std::optional<std::size_t> read_pruned(ssh::HostResult& result);
+/// The one reply in a result. Nothing where the host failed; then `result` is given its error and
+/// hint.
+template <typename Reply>
+std::optional<Reply> reply_in(ssh::HostResult& result) {
+  if (result.failure != ssh::Failure::none) return std::nullopt;
+  try {
+    return ssh::read_reply<Reply>(result);
+  } catch (const host::BadMessage& error) {
+    result.exit_code = 1;
+    result.error = error.what();
+    result.hint = error.hint();
+    return std::nullopt;
+  }
+}
 
 }  // namespace dtool::tree_sync

@@ -30,13 +30,13 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/environment/environment_test.cpp
     tests/unit/cli/run/environment/exports_test.cpp
     tests/unit/cli/run/experiment_test.cpp
-    tests/unit/cli/run/host/channel_test.cpp
+    tests/unit/ssh/host/channel_test.cpp
     tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/last_words_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
-    tests/unit/cli/run/host/network_test.cpp
+    tests/unit/ssh/host/network_test.cpp
     tests/unit/cli/run/host/report_test.cpp
     tests/unit/cli/run/host/reports_over_tcp_test.cpp
     tests/unit/cli/run/host/supervision_test.cpp
@@ -110,6 +110,9 @@ if(DTOOL_TESTS)
     tests/unit/main.cpp
     tests/unit/sync/contents_test.cpp
     tests/unit/sync/exclude_test.cpp
+    tests/unit/sync/host/cipher_test.cpp
+    tests/unit/sync/host/inside_test.cpp
+    tests/unit/sync/host/unpack_test.cpp
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp
     tests/unit/sync/pull_test.cpp
@@ -137,6 +140,7 @@ if(DTOOL_TESTS)
     tests/fuzz/killfile_fuzz.cpp
     tests/fuzz/known_hosts_fuzz.cpp
     tests/fuzz/listeners_fuzz.cpp
+    tests/fuzz/package_fuzz.cpp
     tests/fuzz/relay_fuzz.cpp
     tests/fuzz/shell_words_fuzz.cpp)
   target_compile_definitions(fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

@@ -1,11 +1,12 @@
 # dtool-host, the program that dtool brings to the hosts: static, so that it runs on any Linux of its processor, and small,
-# so that it is there soon. It uses nothing but the kernel and the C and C++ libraries.
+# so that it is there soon. It uses nothing but the kernel, the C and C++ libraries and zstd's.
+include(sync/host/host.cmake)
 set(DTOOL_HOST_SOURCES
+  ${DTOOL_SYNC_HOST_SOURCES}
   cli/host/serve.cpp
   cli/hosts/host/ready.cpp
   cli/logs/host/followed_job.cpp
   cli/logs/host/send_log.cpp
-  cli/run/host/channel.cpp
   cli/run/host/check.cpp
   cli/run/host/coordinator.cpp
   cli/run/host/guard.cpp
@@ -15,7 +16,6 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/last_words.cpp
   cli/run/host/limits.cpp
   cli/run/host/machine.cpp
-  cli/run/host/network.cpp
   cli/run/host/ranks.cpp
   cli/run/host/report.cpp
   cli/run/host/report_link.cpp
@@ -29,6 +29,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/wire.cpp
   cli/watch/host/log_tail.cpp
   cli/watch/host/status.cpp
+  ssh/host/channel.cpp
   ssh/host/child.cpp
   ssh/host/files.cpp
   ssh/host/frames.cpp
@@ -37,6 +38,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/job_files.cpp
   ssh/host/kill.cpp
   ssh/host/members.cpp
+  ssh/host/network.cpp
   ssh/host/own_program.cpp
   ssh/host/process_table.cpp
   ssh/host/sha256.cpp
@@ -45,17 +47,19 @@ set(DTOOL_HOST_SOURCES
   ssh/host/words.cpp)
 # For the launcher, which speaks the same protocol, and for tests.
 add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})
-target_link_libraries(dtool_host PUBLIC dtool_warnings)
+target_link_libraries(dtool_host PUBLIC dtool_warnings zstd)
+target_compile_definitions(dtool_host PRIVATE DTOOL_ZSTD)
 
 add_executable(dtool-host cli/host/main.cpp ${DTOOL_HOST_SOURCES})
-target_link_libraries(dtool-host PRIVATE dtool_warnings)
+target_link_libraries(dtool-host PRIVATE dtool_warnings zstd)
+target_compile_definitions(dtool-host PRIVATE DTOOL_ZSTD)
 target_compile_options(dtool-host PRIVATE -Os -ffunction-sections -fdata-sections)
 if(NOT DTOOL_SANITIZE)  # a sanitizer's library cannot be linked statically
   target_link_options(dtool-host PRIVATE -static -s -Wl,--gc-sections)
 endif()
 
 # The same for hosts of the other processor, where a compiler for that is installed (Debian: g++-aarch64-linux-gnu,
-# g++-x86-64-linux-gnu).
+# g++-x86-64-linux-gnu). Without zstd: packages go there uncompressed.
 set(DTOOL_HOST_FILE ${PROJECT_BINARY_DIR}/dtool-host)
 set(programs ${CMAKE_SYSTEM_PROCESSOR}=${DTOOL_HOST_FILE})
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)

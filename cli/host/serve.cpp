@@ -14,12 +14,17 @@
 #include "ssh/host/kill.h"
 #include "ssh/host/own_program.h"
 #include "ssh/host/start.h"
+#include "sync/host/answer_tree.h"
+#include "sync/host/look_at_source.h"
+#include "sync/host/prepare_tree.h"
+#include "sync/host/tree_folder.h"
 
 namespace dtool::host {
 namespace {
 
-/// Writes the reply to one request. Returns the exit code of the program.
-int answer(const Frame& frame, int output) {
+/// Writes the reply to one request, which may have more of the input. Returns the exit code of the
+/// program.
+int answer(const Frame& frame, FrameInput& input, int output) {
   const auto reply = [output](const auto& message) {
     write_all(output, to_frame(message));
     return 0;
@@ -44,6 +49,14 @@ int answer(const Frame& frame, int output) {
       return reply(reach_for_trial(open<ReachRequest>(frame)));
     case Kind::log_request:
       return send_log(open<LogRequest>(frame), output);
+    case Kind::tree_request:
+      return reply(answer_tree(open<TreeRequest>(frame), input, reply));
+    case Kind::prepare_request:
+      return reply(prepare_tree(open<PrepareRequest>(frame), input));
+    case Kind::prune_request:
+      return reply(prune_tree(open<PruneRequest>(frame)));
+    case Kind::look_request:
+      return reply(look_at_source(open<LookRequest>(frame)));
     default:
       throw BadMessage("a message of kind " + std::to_string(static_cast<int>(frame.kind)) +
                        " is no request");
@@ -54,14 +67,13 @@ int answer(const Frame& frame, int output) {
 
 int serve(int input, int output) {
   write_all(output, kGreeting);
-  FrameReader reader;
+  FrameInput frames(input);
   int exit_code = 0;
   try {
-    while (const auto bytes = read_some(input)) {
-      reader.add(*bytes);
-      while (const auto frame = reader.next()) exit_code = answer(*frame, output);
-    }
-    if (reader.is_inside()) throw BadMessage("the request ends too soon");
+    while (const auto frame = frames.next()) exit_code = answer(*frame, frames, output);
+  } catch (const Refused& refused) {
+    write_all(output, to_frame(Fault{refused.what(), refused.hint()}));
+    return 2;
   } catch (const std::exception& error) {
     write_all(output, to_frame(Fault{error.what()}));
     return 2;

@@ -13,7 +13,6 @@
 #include "ssh/machine/home_folder.h"
 #include "ssh/quote.h"
 #include "sync/git_files.h"
-#include "sync/package.h"
 
 namespace dtool::cli {
 namespace {
@@ -109,9 +108,6 @@ CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
     : console_(console),
       hosts_(hosts),
       progress_(std::make_unique<Progress>(console, folders.size())) {
-  if (relay == tree_sync::Relay::yes && folders.size() > 1 && !tree_sync::can_seal())
-    throw UsageError("--relay needs openssl on this machine",
-                     "on Debian: sudo apt-get install -y openssl");
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
   steps_ = tree_sync::make_push(hosts, tree, destinations, *progress_, {}, relay, foreign);

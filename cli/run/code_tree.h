@@ -29,7 +29,7 @@ tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::str
 std::string commit_of_code_tree(const std::string& output_dir);
 
 /// That tree on its way into `folders`, one a host; tells the progress. All arguments must outlive
-/// it. Throws UsageError where this machine lacks what a relay needs.
+/// it.
 class CodePush {
  public:
   CodePush(Console& console, const std::vector<ssh::Host>& hosts, const tree_sync::Tree& tree,

@@ -3,18 +3,20 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
@@ -24,8 +26,6 @@ namespace {
 
 /// How often a host that has all there is looks for more.
 constexpr std::chrono::milliseconds kLookAgain{5};
-/// How many bytes are digested at once.
-constexpr std::size_t kDigested = 1 << 20;
 
 /// Not in memory: /tmp often is, and the output may be larger than that.
 OwnedFd file_without_name() {
@@ -42,19 +42,6 @@ OwnedFd file_without_name() {
                   fmt::format("cannot make a file in /var/tmp: {}", std::strerror(errno)));
 }
 
-OwnedFd file_with(std::string_view bytes) {
-  OwnedFd file = file_without_name();
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR)
-      throw HostError(Failure::local_program,
-                      fmt::format("cannot write a file in /var/tmp: {}", std::strerror(errno)));
-    bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  }
-  ::lseek(file.get(), 0, SEEK_SET);
-  return file;
-}
-
 bool has_reader(int pipe) {
   pollfd end{pipe, 0, 0};
   return ::poll(&end, 1, 0) == 0;
@@ -68,29 +55,52 @@ off_t size_of(int fd) {
 
 }  // namespace
 
-SharedOutput::SharedOutput(Reactor& reactor, const ProgramOutput& program)
+SharedOutput::SharedOutput(Reactor& reactor, const SharedBytes& bytes)
     : reactor_(reactor),
-      name_(program.arguments.front()),
-      in_(file_with(program.input)),
-      out_(file_without_name()),
-      err_(file_without_name()),
-      process_(reactor, Process::Program{program.arguments, {}, {}},
-               Process::Descriptors{in_.get(), out_.get(), err_.get(), -1}),
-      on_whole_(program.on_whole) {}
+      file_(file_without_name()),
+      on_whole_(bytes.on_whole),
+      thread_([this, maker = bytes.make] { make(maker); }) {}
 
-void SharedOutput::expect_success(int exit_code) const {
-  if (exit_code == 0) return;
-  std::array<char, 1024> words{};
-  const ssize_t count = ::pread(err_.get(), words.data(), words.size(), 0);
-  std::string_view said(words.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  said = said.substr(0, said.find('\n'));
-  throw HostError(Failure::local_program, fmt::format("{} failed with exit code {}{}{}", name_,
-                                                      exit_code, said.empty() ? "" : ": ", said));
+SharedOutput::~SharedOutput() {
+  is_unwanted_ = true;
+  thread_.join();
 }
 
-Transferred SharedOutput::transferred(off_t at) {
+void SharedOutput::make(const std::function<void(const SharedBytes::Write&)>& maker) {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, nullptr);  // they are the other thread's
+  try {
+    maker([this](std::string_view bytes) {
+      if (is_unwanted_) throw std::runtime_error("nobody wants it any more");
+      if (on_whole_) digest_.add(bytes);
+      while (!bytes.empty()) {
+        const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
+        if (count < 0 && errno != EINTR)
+          throw std::runtime_error(
+              fmt::format("cannot write a file in /var/tmp: {}", std::strerror(errno)));
+        bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+      }
+    });
+  } catch (const std::exception& error) {
+    error_ = error.what();
+  }
+  is_made_ = true;
+}
+
+void SharedOutput::tell_when_made() {
+  if (!is_made_ || !error_.empty() || !on_whole_) return;
+  const auto on_whole = std::exchange(on_whole_, nullptr);
+  on_whole(static_cast<std::uint64_t>(size_of(file_.get())), digest_.hex());
+}
+
+void SharedOutput::expect_success() const {
+  if (!error_.empty()) throw HostError(Failure::local_program, error_);
+}
+
+Transferred SharedOutput::transferred(off_t at) const {
   Transferred so_far{static_cast<std::uint64_t>(at)};
-  if (process_.exit_code()) so_far.all = static_cast<std::uint64_t>(size_of(out_.get()));
+  if (is_made_) so_far.all = static_cast<std::uint64_t>(size_of(file_.get()));
   return so_far;
 }
 
@@ -98,26 +108,11 @@ Transferred SharedOutput::transferred(off_t at) {
 asio::awaitable<bool> SharedOutput::send_what_is_there(Waiter& waiter, int fd, off_t& at,
                                                        Deadline deadline) {
   constexpr std::size_t kChunk = 65'536;  // what a pipe holds
-  const ssize_t count = ::sendfile(fd, out_.get(), &at, kChunk);
+  const ssize_t count = ::sendfile(fd, file_.get(), &at, kChunk);
   if (count >= 0 || errno == EINTR) co_return true;
   if (errno != EAGAIN) co_return false;
   const auto outcome = co_await waiter.wait(Waiter::For::writable, deadline);
   co_return outcome == Waiter::Outcome::ready;
-}
-
-/// A piece at a time, so that no host waits for the rest: a host's pipe takes less than this.
-void SharedOutput::digest_more() {
-  if (!on_whole_) return;
-  const auto exit_code = process_.exit_code();  // before the size: nothing is added after it
-  std::vector<char> bytes(kDigested);
-  const ssize_t count = ::pread(out_.get(), bytes.data(), bytes.size(), digested_);
-  if (count > 0) {
-    digest_.add({bytes.data(), static_cast<std::size_t>(count)});
-    digested_ += count;
-  }
-  if (exit_code != 0 || digested_ < size_of(out_.get())) return;
-  const auto on_whole = std::exchange(on_whole_, nullptr);
-  on_whole(static_cast<std::uint64_t>(digested_), digest_.hex());
 }
 
 asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadline deadline,
@@ -127,18 +122,18 @@ asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadli
   Waiter waiter(reactor_, fd);
   off_t at = 0;
   for (;;) {
-    const auto exit_code = process_.exit_code();  // before the size: nothing is added after it
-    while (at < size_of(out_.get())) {
-      if (const auto code = process_.exit_code()) expect_success(*code);  // of no good to anybody
+    const bool is_made = is_made_;  // before the size: nothing is added after it
+    while (at < size_of(file_.get())) {
+      if (is_made_) expect_success();  // of no good to anybody
       const off_t earlier = at;
       const bool goes_on = co_await send_what_is_there(waiter, fd, at, deadline);
       if (!goes_on) co_return;
-      digest_more();
+      tell_when_made();
       if (at != earlier) on_sent(transferred(at));
     }
-    digest_more();
-    if (exit_code) {
-      expect_success(*exit_code);
+    tell_when_made();
+    if (is_made) {
+      expect_success();
       on_sent(transferred(at));  // that this is all
       co_return;
     }

@@ -1,6 +1,10 @@
 #include "ssh/host/frames.h"
 
+#include <poll.h>
+
 #include <cstdint>
+
+#include "ssh/host/files.h"
 
 namespace dtool::host {
 namespace {
@@ -37,6 +41,20 @@ std::optional<Frame> FrameReader::next() {
     read_ = 0;
   }
   return frame;
+}
+
+std::optional<Frame> FrameInput::next(std::optional<std::chrono::milliseconds> patience) {
+  while (!is_left_) {
+    if (auto frame = reader_.next()) return frame;
+    pollfd input{descriptor_, POLLIN, 0};
+    if (patience && ::poll(&input, 1, static_cast<int>(patience->count())) == 0)
+      throw BadMessage("no byte more for " + std::to_string(patience->count() / 1000) + " s");
+    const auto bytes = read_some(descriptor_);
+    if (!bytes && reader_.is_inside()) throw BadMessage("the request ends too soon");
+    if (!bytes) break;
+    reader_.add(*bytes);
+  }
+  return std::nullopt;
 }
 
 }  // namespace dtool::host

@@ -2,6 +2,7 @@
 // lowest first), then the body.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -43,11 +44,31 @@ class FrameReader {
   std::size_t read_ = 0;  ///< bytes of it that were handed out
 };
 
+/// The frames that come on a descriptor.
+class FrameInput {
+ public:
+  explicit FrameInput(int descriptor) : descriptor_(descriptor) {}
+
+  /// The next frame; nothing at the end. Throws BadMessage as FrameReader, where the stream ends in
+  /// the middle of a frame, and where no byte comes for so long; std::runtime_error where it cannot
+  /// be read.
+  std::optional<Frame> next(std::optional<std::chrono::milliseconds> patience = std::nullopt);
+  /// Nobody reads what may still come.
+  void leave() { is_left_ = true; }
+
+ private:
+  int descriptor_;
+  FrameReader reader_ = {};
+  bool is_left_ = false;
+};
+
 /// The message in a frame. Throws BadMessage: another kind, a Fault's sentence among them.
 template <typename Message>
 Message open(const Frame& frame) {
-  if (frame.kind == Kind::fault && Message::kKind != Kind::fault)
-    throw BadMessage(decode<Fault>(frame.body).sentence);
+  if (frame.kind == Kind::fault && Message::kKind != Kind::fault) {
+    const auto fault = decode<Fault>(frame.body);
+    throw BadMessage(fault.sentence, fault.hint);
+  }
   if (frame.kind != Message::kKind)
     throw BadMessage("a message of kind " + std::to_string(static_cast<int>(frame.kind)) +
                      " came where one of kind " + std::to_string(static_cast<int>(Message::kKind)) +

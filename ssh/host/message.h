@@ -17,10 +17,15 @@
 
 namespace dtool::host {
 
-/// Bytes that are no message of the expected kind. what() is a sentence.
+/// Bytes that are no message of the expected kind, or a Fault. what() is a sentence.
 class BadMessage : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit BadMessage(const std::string& sentence, std::string hint = {})
+      : runtime_error(sentence), hint_(std::move(hint)) {}
+  const std::string& hint() const { return hint_; }
+
+ private:
+  std::string hint_;
 };
 
 /// A struct that takes part.

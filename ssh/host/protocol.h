@@ -34,6 +34,18 @@ enum class Kind : std::uint16_t {
   reach_request = 20,
   clock = 21,
   reach_reply = 22,
+  tree_request = 30,
+  tree_reply = 31,
+  package_bytes = 32,
+  names = 33,
+  package_entry = 34,
+  prepare_request = 35,
+  prepare_reply = 36,
+  prune_request = 37,
+  prune_reply = 38,
+  look_request = 39,
+  look_reply = 40,
+  tree_news = 41,
 };
 
 /// The largest body that a frame of that kind may have, in bytes; 0: there is no such kind.
@@ -55,11 +67,24 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::reach_request:
     case Kind::clock:
     case Kind::reach_reply:
+    case Kind::tree_request:
+    case Kind::prepare_request:
+    case Kind::prepare_reply:
+    case Kind::prune_request:
+    case Kind::prune_reply:
+    case Kind::look_request:
+    case Kind::look_reply:
+    case Kind::tree_news:
       return kSentences;
+    case Kind::package_bytes:
+    case Kind::package_entry:
+      return kMebibyte;
     case Kind::log_bytes:
     case Kind::kill_request:
     case Kind::kill_reply:
     case Kind::check_reply:
+    case Kind::tree_reply:
+    case Kind::names:
       return 4 * kMebibyte;
     case Kind::start_request:
     case Kind::status_request:
@@ -75,8 +100,9 @@ constexpr std::uint32_t longest_body(Kind kind) {
 struct Fault {
   static constexpr Kind kKind = Kind::fault;
   std::string sentence;
+  std::string hint = {};  ///< what the user can do about it; or empty
 
-  void fields(auto visit) { visit(sentence); }
+  void fields(auto visit) { visit(sentence, hint); }
 };
 
 /// End all that belongs to a run here, and look again.
@@ -424,6 +450,181 @@ struct ReachReply {
   std::string interface;  ///< by which it goes; or empty
 
   void fields(auto visit) { visit(is_reached, fault, interface); }
+};
+
+/// By what a host knows the folder that is sent: it may see that very folder.
+struct TreeRoot {
+  std::string boot;  ///< of the launcher's machine
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t file_system = 0;  ///< as statfs has it
+  std::string first;              ///< the tree's first file,
+  std::string first_identity;     ///< and what the host's look at it says there
+
+  void fields(auto visit) { visit(boot, device, inode, file_system, first, first_identity); }
+};
+
+/// What a host does with a package that hosts pass on to hosts.
+struct RelayPart {
+  /// The host that it has the package from.
+  struct Parent {
+    std::string address;  ///< numeric
+    std::uint16_t port = 0;
+    std::string secret;  ///< that opens it
+    std::uint64_t size = 0;
+    std::string sha256;  ///< of these bytes, in hex
+
+    void fields(auto visit) { visit(address, port, secret, size, sha256); }
+  };
+  std::string key;               ///< that the package is sealed with
+  std::string secret;            ///< for whom this one is to serve; empty: nobody
+  std::optional<Parent> parent;  ///< nothing: the package follows the request
+
+  void fields(auto visit) { visit(key, secret, parent); }
+};
+
+/// Tell what of a code tree a folder has. Where it has what the package that follows leads from,
+/// that is put in its place at once. A package is PackageBytes, and ends with empty ones.
+struct TreeRequest {
+  static constexpr Kind kKind = Kind::tree_request;
+  std::string folder;  ///< absolute, or from `~/`; made where it is missing
+  std::string tree;    ///< the fingerprint
+  TreeRoot root;
+  std::string push;       ///< hosts of it that share the folder know each other by this; or empty
+  std::int64_t host = 0;  ///< in the push
+  bool refuses_foreign = false;  ///< files of the tree's names that are not from dtool and differ
+  bool is_asked = false;         ///< it has been asked before, and told what it has
+  bool has_package = false;
+  bool is_compressed = false;          ///< the package
+  std::string basis;                   ///< the tree from which the package leads; empty: of nothing
+  std::int64_t patience_ms = 300'000;  ///< with a package of which not a byte more comes
+  std::optional<RelayPart> relay;
+
+  void fields(auto visit) {
+    visit(folder, tree, root, push, host, refuses_foreign, is_asked, has_package, is_compressed,
+          basis, patience_ms, relay);
+  }
+};
+
+/// Of a host that passes a package on, while it gets it.
+struct TreeNews {
+  static constexpr Kind kKind = Kind::tree_news;
+  bool listens = false;     ///< from now on; where there is no address it never will
+  std::string address;      ///< where others find it,
+  std::uint16_t port = 0;   ///< and at which port
+  std::uint64_t bytes = 0;  ///< that it has from another host
+
+  void fields(auto visit) { visit(listens, address, port, bytes); }
+};
+
+/// What became of a package.
+struct Unpacked {
+  bool is_whole = false;
+  std::int64_t removed = 0;        ///< files that the tree no longer has
+  std::string broken;              ///< why it is not whole
+  std::int64_t foreign = 0;        ///< files that are not from dtool and differ: all is as it was
+  std::vector<std::string> first;  ///< the first few of them
+  std::string folder;              ///< that they are in
+  std::string missed;              ///< why another host did not give it the package; or empty
+  bool is_spoilt = false;          ///< that host gave it something else
+
+  void fields(auto visit) {
+    visit(is_whole, removed, broken, foreign, first, folder, missed, is_spoilt);
+  }
+};
+
+/// What a folder has of a tree. Where nothing of this is so, nobody knows what is there.
+struct TreeReply {
+  static constexpr Kind kKind = Kind::tree_reply;
+  bool is_same_folder = false;         ///< it is the tree's own: there is nothing to do at all
+  bool is_whole = false;               ///< all of the tree, untouched since it was sent
+  bool is_empty = false;               ///< nothing
+  std::string basis;                   ///< an earlier tree, whole and untouched
+  std::optional<std::int64_t> holder;  ///< another host of the push, which has it in hand
+  std::optional<Unpacked> unpacked;    ///< it had what the package leads from
+  bool reads_zstd = false;             ///< a package may be compressed
+
+  void fields(auto visit) {
+    visit(is_same_folder, is_whole, is_empty, basis, holder, unpacked, reads_zstd);
+  }
+};
+
+/// In a package: names of files. Those that the tree no longer has; or, for PrepareRequest, all.
+struct Names {
+  static constexpr Kind kKind = Kind::names;
+  std::vector<std::string> names;
+
+  void fields(auto visit) { visit(names); }
+};
+
+/// In a package: a file, a link, or a folder, whose name then ends with a slash. Names are sorted.
+/// What `content` lacks of `size` follows in PackageBytes.
+struct PackageEntry {
+  static constexpr Kind kKind = Kind::package_entry;
+  std::string name;
+  std::uint64_t mode = 0;
+  std::int64_t seconds = 0;  ///< of its last change
+  std::int64_t nanoseconds = 0;
+  std::string target;  ///< of a link; else empty
+  std::uint64_t size = 0;
+  std::string content;
+
+  void fields(auto visit) { visit(name, mode, seconds, nanoseconds, target, size, content); }
+};
+
+/// Make a folder ready for rsync. The tree's Names follow as a package.
+struct PrepareRequest {
+  static constexpr Kind kKind = Kind::prepare_request;
+  std::string folder;
+  std::string tree;
+  bool refuses_foreign = false;  ///< nothing is done where there are files that are not from dtool
+  bool is_compressed = false;    ///< the package
+  std::int64_t patience_ms = 300'000;
+
+  void fields(auto visit) { visit(folder, tree, refuses_foreign, is_compressed, patience_ms); }
+};
+
+struct PrepareReply {
+  static constexpr Kind kKind = Kind::prepare_reply;
+  std::string lock;     ///< the file behind which rsync has to run; it holds the fingerprint
+  std::string foreign;  ///< a file that names those that are not from dtool; empty: none is refused
+
+  void fields(auto visit) { visit(lock, foreign); }
+};
+
+/// After rsync: delete what dtool has put there and the tree no longer has, and note that the tree
+/// is whole, if it is.
+struct PruneRequest {
+  static constexpr Kind kKind = Kind::prune_request;
+  std::string folder;
+  std::string tree;
+  std::string digest;     ///< of all that is to be there
+  bool was_sent = false;  ///< else nothing was, and only what marks the folder goes
+
+  void fields(auto visit) { visit(folder, tree, digest, was_sent); }
+};
+
+struct PruneReply {
+  static constexpr Kind kKind = Kind::prune_reply;
+  std::int64_t removed = 0;
+
+  void fields(auto visit) { visit(removed); }
+};
+
+/// Look whether a folder, or a file in it, is there to be fetched.
+struct LookRequest {
+  static constexpr Kind kKind = Kind::look_request;
+  std::string folder;
+  std::string file;  ///< empty: the folder
+
+  void fields(auto visit) { visit(folder, file); }
+};
+
+struct LookReply {
+  static constexpr Kind kKind = Kind::look_reply;
+  std::string identity;  ///< hosts that answer alike share the folder
+
+  void fields(auto visit) { visit(identity); }
 };
 
 }  // namespace dtool::host

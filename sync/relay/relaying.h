@@ -10,21 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "ssh/host/frames.h"
 #include "sync/package.h"
 #include "sync/relay/relay_tree.h"
 
 namespace dtool::tree_sync {
-
-/// What a host is told of its part.
-struct RelayPart {
-  struct Parent {
-    std::string address;
-    std::uint16_t port = 0;
-    std::string secret;  ///< that opens it
-  };
-  std::string secret = {};            ///< for whom this one is to serve; empty: nobody
-  std::optional<Parent> parent = {};  ///< nothing: it has the package from the launcher
-};
 
 /// A host that was to have the package from another and did not get it.
 struct Missed {
@@ -38,10 +28,7 @@ class Relaying {
   Relaying(const Package& package, std::size_t hosts) : package_(package), hosts_(hosts) {}
 
   /// What the host is to do now. Nothing: it must wait for another, and ask again soon.
-  std::optional<RelayPart> part_for(std::size_t host);
-
-  /// The host, which has its part, has nothing to serve others with.
-  void cannot_serve(std::size_t host);
+  std::optional<host::RelayPart> part_for(std::size_t host);
 
   /// The launcher has handed the host so many bytes.
   void sent(std::size_t host, std::uint64_t bytes);
@@ -50,8 +37,8 @@ class Relaying {
   std::optional<ssh::Transferred> heard(std::size_t host, std::string_view output);
 
   enum class Next { is_over, asks_again };
-  /// The host's unpacking ended with all this output.
-  Next ended(std::size_t host, std::string_view output);
+  /// The host's unpacking ended with that.
+  Next ended(std::size_t host, const host::Unpacked& unpacked);
 
   const std::vector<Missed>& missed() const { return missed_; }
 
@@ -62,10 +49,11 @@ class Relaying {
     std::uint16_t port = 0;
     bool has_parent = false;
     std::uint64_t bytes = 0;
-    std::string unread;  ///< of its output, the line that has not ended
+    host::FrameReader said = {};
+    bool is_heard = true;  ///< else it said something that is no message
   };
   void has(std::size_t host, std::uint64_t bytes);
-  void take_address(std::size_t host, const std::string& text);
+  void take_address(std::size_t host, const host::TreeNews& news);
 
   const Package& package_;
   std::size_t hosts_;

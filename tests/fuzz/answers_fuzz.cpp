@@ -17,35 +17,14 @@
 namespace dtool {
 namespace {
 
-std::string answers(const std::vector<std::pair<std::string, std::string>>& lines) {
-  std::string text;
-  for (const auto& [name, value] : lines)
-    text.append("dtool-answer ").append(name).append("=").append(value).append("\n");
-  return text;
-}
-
-const std::vector<std::string> kTokens = {"dtool-answer ",
-                                          "=",
-                                          "\n",
-                                          "\r",
-                                          "\0",
-                                          " ",
-                                          "-1",
-                                          "0",
-                                          "99999999999999999999",
-                                          "1e9",
-                                          "nan",
-                                          "0x10",
-                                          "\x1b[2J",
-                                          "\xc2\x9b",
-                                          "\xff",
-                                          "../",
-                                          "$(id)",
-                                          "a[$(id)]",
-                                          "yes",
-                                          "{",
-                                          "\"",
-                                          "state="};
+const std::vector<std::string> kTokens = {"\xff\xff", "=",        "\n",
+                                          "\r",       "\0",       " ",
+                                          "-1",       "0",        "99999999999999999999",
+                                          "1e9",      "nan",      "0x10",
+                                          "\x1b[2J",  "\xc2\x9b", "\xff",
+                                          "../",      "$(id)",    "a[$(id)]",
+                                          "yes",      "{",        "\"",
+                                          "\1"};
 
 ssh::HostResult result_of(const std::string& out) {
   ssh::HostResult result;
@@ -55,42 +34,37 @@ ssh::HostResult result_of(const std::string& out) {
 }
 
 TEST(AnswersFuzz, StepsOfAPushAreReadOrRefused) {
+  host::TreeReply known;
+  known.basis = std::string(64, 'a');
+  host::TreeReply shared;
+  shared.holder = 3;
+  host::TreeReply foreign;
+  foreign.unpacked = host::Unpacked{false, 0, "", 12, {"a"}, "~/here", {}};
+  const std::string news = host::to_frame(host::TreeNews{true, "10.0.0.7", 22001, 0});
   fuzz::Mutator mutator(
-      {answers({{"lock", "/root/.dtool/trees/%root%here.lock"},
-                {"has", "tar"},
-                {"has", "find"},
-                {"has", "zstd"},
-                {"basis", std::string(64, 'a')},
-                {"state", "known"}}),
-       answers({{"holder", "3"}, {"state", "shared"}}),
-       answers({{"foreign", "12"}, {"foreign_folder", "~/here"}, {"foreign_file", "a"}}),
-       answers({{"lock", "/l"}, {"prepared", "yes"}}),
-       answers({{"unpacked", "yes"}, {"removed", "3"}}),
-       answers({{"error", "cannot write"}, {"hint", "free some space"}})},
+      {host::to_frame(known), news + host::to_frame(shared), host::to_frame(foreign),
+       host::to_frame(host::PrepareReply{"/l", ""}), host::to_frame(host::PruneReply{3}),
+       host::to_frame(host::Fault{"cannot write", "free some space"})},
       kTokens);
   int asked = 0;
   int prepared = 0;
-  int unpacked = 0;
+  int pruned = 0;
   for (int i = 0; i < fuzz::rounds(4000); ++i) {
     const std::string text = mutator.next();
     const auto read = [&text](auto reader) {
       ssh::HostResult result = result_of(text);
       const auto value = reader(result);
       // What is not understood is a failure of the host that says why.
-      EXPECT_TRUE(value || !result.error.empty()) << text;
-      return value;
+      EXPECT_TRUE(value || result.exit_code != 0) << text;
+      return value.has_value() ? 1 : 0;
     };
-    if (const auto value = read(tree_sync::read_asked)) {
-      ++asked;
-      // It is put into no command as it is, and names a file only if it is a fingerprint.
-      EXPECT_EQ(value->basis.find('\n'), value->basis.npos) << text;
-    }
-    if (read(tree_sync::read_prepared)) ++prepared;
-    if (read(tree_sync::read_unpacked)) ++unpacked;
+    asked += read(tree_sync::read_tree_reply);
+    prepared += read(tree_sync::reply_in<host::PrepareReply>);
+    pruned += read(tree_sync::reply_in<host::PruneReply>);
   }
   EXPECT_GT(asked, 100);
   EXPECT_GT(prepared, 100);
-  EXPECT_GT(unpacked, 100);
+  EXPECT_GT(pruned, 100);
 }
 
 TEST(AnswersFuzz, RsyncsDifferencesAreCountedWhereverTheyAreCut) {

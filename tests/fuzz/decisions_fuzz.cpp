@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "cli/run/host/channel.h"
 #include "cli/run/host/coordinator.h"
 #include "cli/run/host/report_port.h"
 #include "cli/run/host/supervision.h"
 #include "cli/scripts.h"
+#include "ssh/host/channel.h"
 #include "ssh/host/message.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/program.h"

@@ -25,47 +25,29 @@ namespace {
 
 using namespace std::string_literals;
 
-const std::vector<std::string> kTokens = {"dtool-answer ",
-                                          "listens=",
-                                          "received=",
-                                          "missed=",
-                                          "spoilt=",
-                                          "unpacked=",
-                                          "\n",
-                                          "\r",
-                                          "\0"s,
-                                          " ",
-                                          "-1",
-                                          "0",
-                                          "1",
-                                          "65535",
-                                          "65536",
-                                          "99999999999999999999",
-                                          "18446744073709551615",
-                                          "0x10",
-                                          "1e9",
-                                          "$(id)",
-                                          "`id`",
-                                          "a[$(id)]",
-                                          ";id",
-                                          "'",
-                                          "\"",
-                                          "\x1b[2J",
-                                          "\xc2\x9b",
-                                          "\xff"s,
-                                          "/",
-                                          "::",
-                                          "%eth0",
-                                          "10.0.0.7 22001"};
+const std::vector<std::string> kTokens = {
+    "\n",  "\r", "\0"s,   " ",        "-1",       "$(id)",    "`id`",
+    ";id", "'",  "\"",    "\x1b[2J",  "\xc2\x9b", "\xff"s,    "\xff\xff\xff",
+    "/",   "::", "%eth0", "10.0.0.7", "\1",       "\0\0\0\0"s};
+
+std::string news(bool listens, const std::string& address, std::uint16_t port,
+                 std::uint64_t bytes) {
+  return host::to_frame(host::TreeNews{listens, address, port, bytes});
+}
+
+host::Unpacked ending(std::mt19937& random) {
+  host::Unpacked unpacked;
+  unpacked.is_whole = random() % 3 == 0;
+  if (random() % 2 == 0) unpacked.missed = "h2 broke off";
+  unpacked.is_spoilt = random() % 2 == 0;
+  return unpacked;
+}
 
 TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
-  fuzz::Mutator mutator(
-      {"dtool-answer listens=10.0.0.7 22001\n", "dtool-answer received=1000\n",
-       "dtool-answer listens=fe80::1%eth0 31999\ndtool-answer received=50\n",
-       "dtool-answer unpacked=yes\ndtool-answer removed=0\n", "dtool-answer missed=h2 broke off\n",
-       "dtool-answer spoilt=yes\ndtool-answer missed=not the package\n",
-       "Welcome\ndtool-answer listens=gpu7.cluster 20000\n"},
-      kTokens);
+  fuzz::Mutator mutator({news(true, "10.0.0.7", 22001, 0), news(false, "", 0, 1000),
+                         news(true, "fe80::1%eth0", 31999, 0) + news(false, "", 0, 50),
+                         news(true, "", 0, 0), host::to_frame(host::TreeReply{})},
+                        kTokens);
   constexpr std::size_t kHosts = 7;
   std::mt19937 random(fuzz::seed());
   std::size_t parents = 0;
@@ -98,7 +80,7 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
         const std::size_t cut = random() % (text.size() + 1);
         relaying.heard(host, std::string_view(text).substr(0, cut));
         relaying.heard(host, std::string_view(text).substr(cut));
-      } else if (relaying.ended(host, text) == tree_sync::Relaying::Next::asks_again) {
+      } else if (relaying.ended(host, ending(random)) == tree_sync::Relaying::Next::asks_again) {
         has_part[host] = false;
       } else {
         has_part[host] = true;
@@ -107,8 +89,9 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
     // A host that has been failed too often has it from the launcher, whatever the others said.
     for (std::size_t host = 0; host < kHosts; ++host) {
       for (int tries = 0; has_part[host] && tries < 10; ++tries) {
-        if (relaying.ended(host, "dtool-answer missed=so\n") == tree_sync::Relaying::Next::is_over)
-          break;
+        host::Unpacked missed;
+        missed.missed = "so";
+        if (relaying.ended(host, missed) == tree_sync::Relaying::Next::is_over) break;
         const auto part = relaying.part_for(host);
         if (!part) break;  // another one has begun and may serve
         EXPECT_TRUE(tries < 6 || !part->parent);
@@ -120,7 +103,8 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
 
 TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
   fuzz::Mutator mutator({host::to_frame(host::StartReply{"no screen", "", ""}),
-                         host::to_frame(host::StartReply{"", "1 2 boot", "7"}), "Welcome\n"},
+                         host::to_frame(host::StartReply{"", "1 2 boot", "7"}),
+                         host::to_frame(host::LookReply{"1f"}), "Welcome\n"},
                         kTokens);
   int starts = 0;
   for (int i = 0; i < fuzz::rounds(3'000); ++i) {

@@ -34,12 +34,16 @@ inline ssh::HostResult failed(ssh::Failure failure, std::string error, std::stri
   return result;
 }
 
+inline host::Frame frame_of(const std::string& input) {
+  host::FrameReader reader;
+  reader.add(input);
+  return reader.next().value();
+}
+
 /// The request to dtool-host that a command's input holds.
 template <typename Request>
 Request request_of(const std::string& input) {
-  host::FrameReader reader;
-  reader.add(input);
-  return host::open<Request>(reader.next().value());
+  return host::open<Request>(frame_of(input));
 }
 
 /// `result` as that host's.

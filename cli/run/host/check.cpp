@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "cli/run/host/lacks.h"
-#include "cli/run/host/network.h"
 #include "cli/run/host/survey.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
+#include "ssh/host/network.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {

@@ -9,11 +9,11 @@
 #include <cerrno>
 #include <string>
 
-#include "cli/run/host/channel.h"
 #include "cli/run/host/job.h"
 #include "cli/run/host/report_link.h"
 #include "cli/run/host/supervision.h"
 #include "cli/run/host/watch.h"
+#include "ssh/host/channel.h"
 #include "ssh/host/child.h"
 #include "ssh/host/message.h"
 

@@ -22,8 +22,6 @@ using std::chrono::seconds;
 
 constexpr seconds kForAWord{20};  // of a program that has to say its version, say
 constexpr std::array kNeeded = {"bash", "awk", "grep", "head", "mktemp", "sed", "tail", "timeout"};
-constexpr std::array kNeededToSend = {"cmp",       "comm", "find", "flock", "readlink", "rsync",
-                                      "sha256sum", "sort", "stat", "tr",    "xargs"};
 
 /// Of bash where it is older than 4.4.
 std::string find_old_bash() {
@@ -121,9 +119,7 @@ ProgramLacks find_lacks(const Wants& wants, Screen screen) {
   for (const char* program : kNeeded) {
     if (!is_program(program)) lacks.programs.emplace_back(program);
   }
-  for (const char* program : kNeededToSend) {
-    if (wants.sync && !is_program(program)) lacks.programs.emplace_back(program);
-  }
+  if (wants.sync && !is_program("rsync")) lacks.programs.emplace_back("rsync");
   const bool has_screen = is_program("screen");
   lacks.has_terminal = !wants.session || has_screen || is_program("tmux");
   if (is_program("bash")) lacks.old_bash = find_old_bash();

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "cli/run/host/network.h"
 #include "ssh/host/message.h"
+#include "ssh/host/network.h"
 
 namespace dtool::host {
 namespace {

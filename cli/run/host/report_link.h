@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "cli/run/host/channel.h"
 #include "cli/run/host/report.h"
 #include "cli/run/host/supervision.h"
 #include "cli/run/host/watch.h"
 #include "cli/run/host/wire.h"
+#include "ssh/host/channel.h"
 
 namespace dtool::host {
 

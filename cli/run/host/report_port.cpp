@@ -20,49 +20,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMostGuests = 256;
 constexpr Time kPatienceWithGuests = 5s;
 constexpr int kMostAtOnce = 64;  // so that who is known is heard between them
-constexpr int kWaiting = 1024;
 constexpr std::size_t kMostOfGuest = 4096;
 constexpr std::size_t kMostUnsent = kLongestAnswer;
-
-Descriptor listen_at(const sockaddr* address, socklen_t size) {
-  Descriptor listener(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener.is_open()) return listener;
-  const int on = 1;
-  const int off = 0;
-  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (address->sa_family == AF_INET6)
-    ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  if (::bind(listener.get(), address, size) != 0 || ::listen(listener.get(), kWaiting) != 0)
-    return Descriptor();
-  return listener;
-}
-
-/// For IPv6 and IPv4, or IPv4 alone where the host has no other.
-Descriptor listen_on(std::uint16_t port) {
-  sockaddr_in6 six{};
-  six.sin6_family = AF_INET6;
-  six.sin6_port = htons(port);
-  six.sin6_addr = in6addr_any;
-  Descriptor listener = listen_at(reinterpret_cast<const sockaddr*>(&six), sizeof six);
-  if (listener.is_open()) return listener;
-  sockaddr_in four{};
-  four.sin_family = AF_INET;
-  four.sin_port = htons(port);
-  return listen_at(reinterpret_cast<const sockaddr*>(&four), sizeof four);
-}
-
-/// All of this machine's own loopback addresses are one.
-std::string address_in(const sockaddr_storage& name) {
-  if (name.ss_family == AF_INET6) {
-    in6_addr address = reinterpret_cast<const sockaddr_in6&>(name).sin6_addr;
-    const bool is_here = IN6_IS_ADDR_LOOPBACK(&address) ||
-                         (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == IN_LOOPBACKNET);
-    return is_here ? "here" : std::string(reinterpret_cast<const char*>(&address), sizeof address);
-  }
-  const in_addr address = reinterpret_cast<const sockaddr_in&>(name).sin_addr;
-  const bool is_here = ntohl(address.s_addr) >> 24U == IN_LOOPBACKNET;
-  return is_here ? "here" : std::string(reinterpret_cast<const char*>(&address), sizeof address);
-}
 
 }  // namespace
 
@@ -74,14 +33,6 @@ ReportPort::ReportPort(std::uint16_t port, int places, std::string token, Watch&
 
 ReportPort::~ReportPort() {
   watch_.remove(listener_.get());
-}
-
-std::uint16_t ReportPort::port() const {
-  sockaddr_storage name{};
-  socklen_t size = sizeof name;
-  ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&name), &size);
-  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port
-                                          : reinterpret_cast<const sockaddr_in&>(name).sin_port);
 }
 
 /// Of the guests at the address that has the most, the oldest goes: those who have said a hello

@@ -12,10 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "cli/run/host/channel.h"
 #include "cli/run/host/report.h"
 #include "cli/run/host/watch.h"
 #include "cli/run/host/wire.h"
+#include "ssh/host/channel.h"
+#include "ssh/host/network.h"
 
 namespace dtool::host {
 
@@ -34,7 +35,7 @@ class ReportPort {
   ReportPort(const ReportPort&) = delete;
   ReportPort& operator=(const ReportPort&) = delete;
 
-  std::uint16_t port() const;
+  std::uint16_t port() const { return port_of(listener_); }
 
   /// What came on a descriptor that is ready. Other people's descriptors mean nothing.
   std::vector<PlacedReport> take(int descriptor, Time now);

@@ -16,11 +16,11 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/run/host/channel.h"
-#include "cli/run/host/network.h"
 #include "cli/run/host/report_port.h"
+#include "ssh/host/channel.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
+#include "ssh/host/network.h"
 
 namespace dtool::host {
 namespace {

@@ -244,7 +244,7 @@ TEST_P(EveryWayTest, AFolderIsNeverSentOntoItself) {
   fs::create_directory_symlink("code", scratch_.path() / "home/link");
   EXPECT_OK(push_to("~/link", "home/code"));
   EXPECT_TRUE(pushed().is_the_tree);
-  EXPECT_FALSE(fs::exists(scratch_.path() / "home/.dtool"));
+  EXPECT_FALSE(fs::exists(scratch_.path() / "home/.dtool/trees"));
 }
 
 TEST_P(EveryWayTest, AFolderThatCannotBeMadeIsNamed) {

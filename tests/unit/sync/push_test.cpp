@@ -8,12 +8,41 @@
 #include <memory>
 #include <stdexcept>
 
+#include "tests/unit/fake_remote.h"
 #include "tests/unit/sync/local_push.h"
 
 namespace dtool::tree_sync {
 namespace {
 
 using Names = std::vector<std::string>;
+
+std::string reply(void (*change)(host::TreeReply&)) {
+  host::TreeReply reply;
+  change(reply);
+  return host::to_frame(reply);
+}
+
+std::string empty() {
+  return reply([](auto& each) { each.is_empty = true; });
+}
+std::string whole() {
+  return reply([](auto& each) { each.is_whole = true; });
+}
+std::string shared() {
+  return reply([](auto& each) { each.holder = 0; });
+}
+std::string unpacked() {
+  return reply([](auto& each) {
+    each.unpacked.emplace().is_whole = true;
+    each.unpacked->removed = 1;
+  });
+}
+std::string broken() {
+  return reply([](auto& each) { each.unpacked.emplace().broken = "zstd: corrupted"; });
+}
+std::string fault(const std::string& sentence, const std::string& hint = "") {
+  return host::to_frame(host::Fault{sentence, hint});
+}
 
 /// Hosts that answer what a test tells them to, and remember the steps they were asked for.
 struct FakeRemote : ssh::Remote {
@@ -58,13 +87,13 @@ struct FakeRemote : ssh::Remote {
     const bool is_rsync = std::holds_alternative<ssh::LocalProgram>(task.step);
     std::string step = "rsync";
     if (!is_rsync) {
-      const std::string& script = std::get<ssh::Command>(task.step).input;
-      step = script.find("root_inode=") != script.npos     ? "ask"
-             : script.find("names_change=") != script.npos ? "unpack"
-             : script.find("in_the_way=()") != script.npos ? "prepare"
-                                                           : "prune";
-      const bool has_guess = std::get<ssh::Command>(task.step).input_from != nullptr;
-      if (step == "ask" && has_guess && tells_guesses) step = "ask with a guess";
+      const auto frame = tests::frame_of(std::get<ssh::Command>(task.step).input);
+      step = frame.kind == host::Kind::prepare_request ? "prepare" : "prune";
+      if (frame.kind == host::Kind::tree_request) {
+        const auto request = host::open<host::TreeRequest>(frame);
+        step = request.is_asked ? "unpack" : "ask";
+        if (!request.is_asked && request.has_package && tells_guesses) step = "ask with a guess";
+      }
       if (step == "unpack") packages.push_back(std::get<ssh::Command>(task.step).input_from);
     }
     steps[task.host].push_back(step);
@@ -76,11 +105,11 @@ struct FakeRemote : ssh::Remote {
     }
     ssh::HostResult result;
     result.exit_code = 0;
-    if (step.starts_with("ask")) result.out = "dtool-answer state=unknown\n";
-    if (step == "unpack") result.out = "dtool-answer unpacked=yes\ndtool-answer removed=1\n";
-    if (step == "prepare") result.out = "dtool-answer lock=/lock\ndtool-answer prepared=yes\n";
+    if (step.starts_with("ask")) result.out = host::to_frame(host::TreeReply{});
+    if (step == "unpack") result.out = unpacked();
+    if (step == "prepare") result.out = host::to_frame(host::PrepareReply{"/lock", ""});
     if (step == "rsync") result.out = "\nNumber of regular files transferred: 3\n";
-    if (step == "prune") result.out = "dtool-answer removed=2\n";
+    if (step == "prune") result.out = host::to_frame(host::PruneReply{2});
     return result;
   }
 
@@ -88,7 +117,7 @@ struct FakeRemote : ssh::Remote {
   std::vector<ssh::Host> names;
   /// By host and step, one after the other; the last one again and again.
   std::map<std::size_t, std::map<std::string, std::vector<ssh::HostResult>>> answers;
-  std::vector<std::shared_ptr<const ssh::ProgramOutput>> packages;  ///< as they were sent
+  std::vector<std::shared_ptr<const ssh::SharedBytes>> packages;  ///< as they were sent
   std::map<std::size_t, Names> steps;
 };
 
@@ -114,10 +143,6 @@ class PushTest : public ::testing::Test {
   tests::TemporaryFolder home_;
 };
 
-constexpr const char* kEmpty =
-    "dtool-answer state=empty\ndtool-answer has=tar\ndtool-answer has=find\ndtool-answer "
-    "has=gzip\n";
-
 TEST_F(PushTest, AHostIsPreparedSentToAndPruned) {
   FakeRemote remote(1);
   Told told;
@@ -133,8 +158,8 @@ TEST_F(PushTest, AHostIsPreparedSentToAndPruned) {
 TEST_F(PushTest, AHostThatHasTheTreeIsAskedAndNoMore) {
   FakeRemote remote(2);
   Told told;
-  remote.answers[0]["ask"] = {ended(0, "hello from .bashrc\ndtool-answer state=whole\n")};
-  remote.answers[1]["ask"] = {ended(0, "dtool-answer state=same_folder\n")};
+  remote.answers[0]["ask"] = {ended(0, whole())};
+  remote.answers[1]["ask"] = {ended(0, reply([](auto& each) { each.is_same_folder = true; }))};
   const auto results = push(remote, small_tree(), {{0, "~/code"}, {1, "~/code"}}, told);
   EXPECT_EQ(remote.steps[0], (Names{"ask"}));
   EXPECT_EQ(remote.steps[1], (Names{"ask"}));
@@ -146,7 +171,7 @@ TEST_F(PushTest, AHostThatHasTheTreeIsAskedAndNoMore) {
 TEST_F(PushTest, HostsThatLackTheSameShareOnePackage) {
   FakeRemote remote(3);
   Told told;
-  for (const std::size_t host : {0, 2}) remote.answers[host]["ask"] = {ended(0, kEmpty)};
+  for (const std::size_t host : {0, 2}) remote.answers[host]["ask"] = {ended(0, empty())};
   push(remote, small_tree(), {{0, "~/c"}, {1, "~/c"}, {2, "~/c"}}, told);
   EXPECT_EQ(remote.steps[0], (Names{"ask", "unpack"}));
   EXPECT_EQ(remote.steps[1], (Names{"ask", "prepare", "rsync", "prune"}));
@@ -159,13 +184,12 @@ TEST_F(PushTest, HostsThatLackTheSameShareOnePackage) {
 TEST_F(PushTest, WhereAPackageDoesNotDoRsyncDoes) {
   FakeRemote remote(3);
   Told told;
-  for (const std::size_t host : {0, 1, 2}) remote.answers[host]["ask"] = {ended(0, kEmpty)};
-  remote.answers[0]["unpack"] = {ended(0, "dtool-answer broken=no tar\n")};
+  for (const std::size_t host : {0, 1, 2}) remote.answers[host]["ask"] = {ended(0, empty())};
+  remote.answers[0]["unpack"] = {ended(0, broken())};
   ssh::HostResult not_packed;
   not_packed.failure = ssh::Failure::local_program;
   remote.answers[1]["unpack"] = {not_packed};
-  remote.answers[2]["unpack"] = {
-      ended(1, "dtool-answer error=another dtool is sending another tree there\n")};
+  remote.answers[2]["unpack"] = {ended(2, fault("another dtool is sending another tree there"))};
   const auto results = push(remote, small_tree(), {{0, "~/c"}, {1, "~/c"}, {2, "~/c"}}, told);
   const Names all = {"ask", "unpack", "prepare", "rsync", "prune"};
   EXPECT_EQ(remote.steps[0], all);
@@ -178,24 +202,22 @@ TEST_F(PushTest, WhereAPackageDoesNotDoRsyncDoes) {
 TEST_F(PushTest, AHostThatCannotOpenWhatIsPassedOnIsToldOf) {
   FakeRemote remote(2);
   Told told;
-  const std::string sealed = std::string(kEmpty) + "dtool-answer has=openssl\n";
-  remote.answers[0]["ask"] = {ended(0, sealed)};
-  remote.answers[0]["unpack"] = {ended(0, "dtool-answer broken=enc: Unrecognized flag pbkdf2\n")};
+  remote.answers[0]["ask"] = {ended(0, empty())};
+  remote.answers[0]["unpack"] = {ended(0, broken())};
   const Tree tree = small_tree();
   const auto pushing =
       make_push(remote.names, tree, {{0, "~/c"}, {1, "~/c"}}, told, {}, Relay::yes);
   remote.run({pushing->first_task(0), pushing->first_task(1)}, *pushing, {});
   ASSERT_EQ(pushing->missed().size(), 1U);
   EXPECT_EQ(pushing->missed()[0].host, 0U);
-  EXPECT_EQ(pushing->missed()[0].reason, "enc: Unrecognized flag pbkdf2");
+  EXPECT_EQ(pushing->missed()[0].reason, "zstd: corrupted");
   EXPECT_EQ(remote.steps[0], (Names{"ask", "unpack", "prepare", "rsync", "prune"}));
 }
 
 TEST_F(PushTest, ATreeThatIsNotRememberedHereIsComparedByRsync) {
   FakeRemote remote(1);
   Told told;
-  remote.answers[0]["ask"] = {ended(
-      0, std::string(kEmpty).replace(13, 11, "state=known") + "dtool-answer basis=../secret\n")};
+  remote.answers[0]["ask"] = {ended(0, reply([](auto& each) { each.basis = "../secret"; }))};
   push(remote, small_tree(), {{0, "~/c"}}, told);
   EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync", "prune"}));
 }
@@ -210,7 +232,7 @@ class GuessTest : public PushTest {
   GuessTest() {
     scratch_.write("tree/a", "a");
     FakeRemote remote(1);
-    remote.answers[0]["ask"] = {ended(0, kEmpty)};
+    remote.answers[0]["ask"] = {ended(0, empty())};
     push(remote, tree(), {{0, "~/c"}}, told_);
     scratch_.write("tree/b", "b");
   }
@@ -222,8 +244,7 @@ class GuessTest : public PushTest {
 
 TEST_F(GuessTest, AHostThatHasTheLastTreeIsAskedAndSentInOneCommand) {
   GuessingRemote remote(1);
-  remote.answers[0]["ask with a guess"] = {
-      ended(0, "dtool-answer state=guessed\ndtool-answer unpacked=yes\ndtool-answer removed=1\n")};
+  remote.answers[0]["ask with a guess"] = {ended(0, unpacked())};
   EXPECT_TRUE(push(remote, tree(), {{0, "~/c"}}, told_).at(0).ok());
   EXPECT_EQ(remote.steps[0], (Names{"ask with a guess"}));
   EXPECT_EQ(told_.pushed[0].sent.files, 1U);
@@ -232,12 +253,10 @@ TEST_F(GuessTest, AHostThatHasTheLastTreeIsAskedAndSentInOneCommand) {
 
 TEST_F(GuessTest, AGuessThatIsWrongOrNoGoodIsFollowedByWhatTheHostLacks) {
   GuessingRemote remote(4);
-  remote.answers[0]["ask with a guess"] = {ended(0, kEmpty)};
-  remote.answers[1]["ask with a guess"] = {
-      ended(0, "dtool-answer state=guessed\ndtool-answer broken=no tar\n")};
-  remote.answers[2]["ask with a guess"] = {ended(0, "dtool-answer state=whole\n")};
-  remote.answers[3]["ask with a guess"] = {
-      ended(1, "dtool-answer state=guessed\ndtool-answer error=the disk is full\n")};
+  remote.answers[0]["ask with a guess"] = {ended(0, empty())};
+  remote.answers[1]["ask with a guess"] = {ended(0, broken())};
+  remote.answers[2]["ask with a guess"] = {ended(0, whole())};
+  remote.answers[3]["ask with a guess"] = {ended(2, fault("the disk is full"))};
   const auto results =
       push(remote, tree(), {{0, "~/c"}, {1, "~/c"}, {2, "~/c"}, {3, "~/c"}}, told_);
   EXPECT_EQ(remote.steps[0], (Names{"ask with a guess", "unpack"}));
@@ -258,7 +277,7 @@ TEST_F(GuessTest, WhereTheGuessCannotBeMadeTheHostIsAskedWithoutIt) {
 
 TEST_F(GuessTest, AHostThatSaysItHadAGuessWhereNoneWasSentIsSentTheTreeAllTheSame) {
   FakeRemote remote(2);
-  remote.answers[0]["ask"] = {ended(0, "dtool-answer state=guessed\n")};
+  remote.answers[0]["ask"] = {ended(0, unpacked())};
   push(remote, tree(), {{0, "~/c"}, {1, "~/c"}}, told_, Relay::yes);
   EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync", "prune"}));
 }
@@ -306,8 +325,7 @@ TEST_F(GuessTest, WhereNothingWasSentYetHostsAreTakenToHaveNothing) {
 TEST_F(PushTest, AHostThatSharesItsFolderWaitsAndIsAskedAgain) {
   FakeRemote remote(2);
   Told told;
-  remote.answers[1]["ask"] = {ended(0, "dtool-answer state=shared\n"),
-                              ended(0, "dtool-answer state=whole\n")};
+  remote.answers[1]["ask"] = {ended(0, shared()), ended(0, whole())};
   const auto results = push(remote, small_tree(), {{0, "/c"}, {1, "/c"}}, told);
   EXPECT_EQ(remote.steps[1], (Names{"ask", "ask"}));
   EXPECT_TRUE(results.at(1).ok());
@@ -317,7 +335,7 @@ TEST_F(PushTest, AHostThatSharesItsFolderWaitsAndIsAskedAgain) {
 TEST_F(PushTest, AHostThatSaysForEverThatItSharesItsFolderFails) {
   FakeRemote remote(2);
   Told told;
-  remote.answers[1]["ask"] = {ended(0, "dtool-answer state=shared\n")};
+  remote.answers[1]["ask"] = {ended(0, shared())};
   const auto results = push(remote, small_tree(), {{0, "/c"}, {1, "/c"}}, told);
   EXPECT_EQ(remote.steps[1], (Names{"ask", "ask"}));
   EXPECT_EQ(results.at(1).exit_code, 1);
@@ -329,8 +347,7 @@ TEST_F(PushTest, AFailedHostIsLeftAloneAndTheOthersGoOn) {
   Told told;
   remote.answers[0]["rsync"] = {
       ended(11, "", "rsync: [receiver] write failed on \"a\": No space left on device (28)\n")};
-  remote.answers[1]["prepare"] = {
-      ended(1, "dtool-answer error=rsync is not installed\ndtool-answer hint=get it\n")};
+  remote.answers[1]["prepare"] = {ended(2, fault("rsync is not installed", "get it"))};
   const auto results = push(remote, small_tree(), {{2, "/c"}, {0, "~/c"}, {1, "~/c"}}, told);
   EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync"}));
   EXPECT_EQ(remote.steps[1], (Names{"ask", "prepare"}));
@@ -344,16 +361,13 @@ TEST_F(PushTest, AFailedHostIsLeftAloneAndTheOthersGoOn) {
   EXPECT_EQ(told.order, (std::vector<std::size_t>{2, 0, 1})) << "no host waits for another";
 }
 
-TEST_F(PushTest, AScriptThatSaysNothingIsAFailure) {
+TEST_F(PushTest, WhatIsNoReplyIsAFailure) {
   FakeRemote remote(1);
   Told told;
   for (const std::string step : {"ask", "prepare", "prune"}) {
     remote.answers[0] = {{step, {ended(0, "nothing of ours\n")}}};
     EXPECT_FALSE(push(remote, small_tree(), {{0, "~/c"}}, told).at(0).ok()) << step;
   }
-  remote.answers[0] = {{"ask", {ended(127, "")}}};
-  const auto results = push(remote, small_tree(), {{0, "~/c"}}, told);
-  EXPECT_EQ(results.at(0).error, "bash is not installed");
 }
 
 TEST_F(PushTest, AFolderMustStartAtTheRootOrAtHome) {

@@ -1,15 +1,23 @@
 // Hosts that pass a tree on to each other: several folders of this machine, each as a host of its
 // own.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <random>
+#include <thread>
 
 #include "ssh/fleet.h"
+#include "ssh/host/channel.h"
+#include "ssh/host/frames.h"
+#include "ssh/host/network.h"
 #include "sync/push.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -32,7 +40,16 @@ struct Elsewhere : ssh::Remote, ssh::Listener {
   }
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
-    to->on_output(host, stream, bytes);
+    if (!change_news || stream == ssh::Stream::err) return to->on_output(host, stream, bytes);
+    frames[host].add(bytes);
+    while (auto frame = frames[host].next()) {
+      if (frame->kind == host::Kind::tree_news) {
+        auto news = host::open<host::TreeNews>(*frame);
+        if (news.port != 0) change_news(news);
+        frame->body = host::encode(news);
+      }
+      to->on_output(host, stream, host::to_frame(frame->kind, frame->body));
+    }
   }
   void on_input(std::size_t host, const ssh::Transferred& input) override {
     to->on_input(host, input);
@@ -58,14 +75,43 @@ struct Elsewhere : ssh::Remote, ssh::Listener {
   ssh::Listener* to = nullptr;
   int sent = 0;
   std::map<std::size_t, std::string> before;  ///< what each host said so far
+  /// What a hostile host says instead of where it is found.
+  std::function<void(host::TreeNews&)> change_news;
+  std::map<std::size_t, host::FrameReader> frames;
+};
+
+/// Hands out other bytes to whoever comes.
+class HostileServer {
+ public:
+  HostileServer() : listener_(host::listen_on(0)), thread_([this] { serve(); }) {}
+  ~HostileServer() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    is_over_ = true;
+    thread_.join();
+  }
+  std::uint16_t port() const { return host::port_of(listener_); }
+
+ private:
+  void serve() {
+    while (!is_over_) {
+      pollfd polled{listener_.get(), POLLIN, 0};
+      ::poll(&polled, 1, 100);
+      const host::Descriptor guest(::accept(listener_.get(), nullptr, nullptr));
+      if (!guest.is_open()) continue;
+      std::string bytes(3'100'000, 'x');
+      ::recv(guest.get(), bytes.data(), host::kHelloSize, MSG_WAITALL);
+      ::send(guest.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      ::recv(guest.get(), bytes.data(), 1, 0);  // until it has had enough
+    }
+  }
+
+  host::Descriptor listener_;
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;
 };
 
 class RelayPushTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (!can_seal()) GTEST_SKIP() << "no openssl";
-  }
-
   /// As the hosts' sshd tells them: how they were reached.
   void push_random_bytes(std::size_t bytes) {
     std::mt19937 random(7);
@@ -102,18 +148,9 @@ class RelayPushTest : public ::testing::Test {
     }
   }
 
-  /// A perl before all others in PATH, which hands out another file than it was told to.
-  void serve_other_bytes() {
-    const fs::path bytes = scratch_.write("other", std::string(3'100'000, 'x'));
-    const std::string script = "#!/bin/bash\nexec /usr/bin/perl \"${@:1:2}\" " + bytes.native();
-    fs::permissions(scratch_.write("bin/perl", script), fs::perms::owner_all);
-    path_.emplace("PATH", (scratch_.path() / "bin").native() + ":" + std::getenv("PATH"));
-  }
-
   tests::TemporaryFolder scratch_;
   tests::TemporaryVariable home_{"HOME", scratch_.write("home/.keep").parent_path()};
   tests::TemporaryVariable connection_{"SSH_CONNECTION", "127.0.0.1 40000 127.0.0.1 22"};
-  std::optional<tests::TemporaryVariable> path_;
   Elsewhere remote_;
   Tree tree_;
   std::vector<ssh::HostResult> results_;
@@ -135,7 +172,8 @@ TEST_F(RelayPushTest, LittleComesFromHereAtOnce) {
 }
 
 TEST_F(RelayPushTest, AHostThatIsGivenOtherBytesUnpacksNoneOfThemAndHasItFromHere) {
-  serve_other_bytes();
+  const HostileServer server;
+  remote_.change_news = [&](host::TreeNews& news) { news.port = server.port(); };
   push_random_bytes(3'000'000);
   expect_tree_everywhere();
   EXPECT_GT(remote_.sent, 1);
@@ -145,9 +183,7 @@ TEST_F(RelayPushTest, AHostThatIsGivenOtherBytesUnpacksNoneOfThemAndHasItFromHer
 
 TEST_F(RelayPushTest, HostsThatDoNotReachEachOtherHaveItFromHere) {
   const tests::TemporaryVariable nowhere("SSH_CONNECTION", "127.0.0.1 40000 127.0.0.2 22");
-  scratch_.write("bin/perl", "#!/bin/bash\nread -r\necho 1\nread -r");  // port 1: refused
-  fs::permissions(scratch_.path() / "bin/perl", fs::perms::owner_all);
-  path_.emplace("PATH", (scratch_.path() / "bin").native() + ":" + std::getenv("PATH"));
+  remote_.change_news = [](host::TreeNews& news) { news.port = 1; };  // refused
   push_random_bytes(3'000'000);
   expect_tree_everywhere();
   ASSERT_FALSE(missed_.empty());

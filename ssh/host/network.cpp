@@ -1,4 +1,4 @@
-#include "cli/run/host/network.h"
+#include "ssh/host/network.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -11,7 +11,6 @@
 #include <memory>
 #include <random>
 
-#include "ssh/host/files.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -19,6 +18,7 @@ namespace {
 
 constexpr std::uint16_t kFirstPort = 20000;
 constexpr std::uint16_t kLastPort = 31999;
+constexpr int kWaiting = 1024;
 
 /// The numeric form, without the zone of an IPv6 address; or empty.
 std::string to_text(const sockaddr* address) {
@@ -29,6 +29,19 @@ std::string to_text(const sockaddr* address) {
           : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
   const char* done = ::inet_ntop(address->sa_family, bytes, text.data(), text.size());
   return done == nullptr ? "" : done;
+}
+
+Descriptor listen_at(const sockaddr* address, socklen_t size) {
+  Descriptor listener(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.is_open()) return listener;
+  const int on = 1;
+  const int off = 0;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address->sa_family == AF_INET6)
+    ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (::bind(listener.get(), address, size) != 0 || ::listen(listener.get(), kWaiting) != 0)
+    return Descriptor();
+  return listener;
 }
 
 }  // namespace
@@ -61,6 +74,39 @@ std::string local_address_towards(const Address& other) {
   if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own.bytes), &own.size) != 0)
     return {};
   return to_text(own.get());
+}
+
+Descriptor listen_on(std::uint16_t port) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  six.sin6_addr = in6addr_any;
+  Descriptor listener = listen_at(reinterpret_cast<const sockaddr*>(&six), sizeof six);
+  if (listener.is_open()) return listener;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  return listen_at(reinterpret_cast<const sockaddr*>(&four), sizeof four);
+}
+
+std::uint16_t port_of(const Descriptor& listener) {
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&name), &size);
+  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port
+                                          : reinterpret_cast<const sockaddr_in&>(name).sin_port);
+}
+
+std::string address_in(const sockaddr_storage& name) {
+  if (name.ss_family == AF_INET6) {
+    in6_addr address = reinterpret_cast<const sockaddr_in6&>(name).sin6_addr;
+    const bool is_here = IN6_IS_ADDR_LOOPBACK(&address) ||
+                         (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == IN_LOOPBACKNET);
+    return is_here ? "here" : std::string(reinterpret_cast<const char*>(&address), sizeof address);
+  }
+  const in_addr address = reinterpret_cast<const sockaddr_in&>(name).sin_addr;
+  const bool is_here = ntohl(address.s_addr) >> 24U == IN_LOOPBACKNET;
+  return is_here ? "here" : std::string(reinterpret_cast<const char*>(&address), sizeof address);
 }
 
 std::string interface_of(std::string_view address) {

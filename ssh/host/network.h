@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "ssh/host/files.h"
+
 namespace dtool::host {
 
 struct Address {
@@ -23,6 +25,14 @@ Address parse_address(const std::string& text, std::uint16_t port);
 /// This machine's own address on the way to another one, numeric; no packet is sent. Empty where
 /// no way leads there.
 std::string local_address_towards(const Address& other);
+
+/// Listens without waiting, for IPv6 and IPv4, or for IPv4 alone where the host has no other; port
+/// 0: any that is free. Not open: errno says why.
+Descriptor listen_on(std::uint16_t port);
+std::uint16_t port_of(const Descriptor& listener);
+
+/// By what those who connect are told apart. All of this machine's own loopback addresses are one.
+std::string address_in(const sockaddr_storage& name);
 
 /// The interface that has the numeric address; or empty.
 std::string interface_of(std::string_view address);

@@ -1,6 +1,6 @@
 // What crosses between two sessions of a run: greeting and frames, and what strangers can do with
 // them.
-#include "cli/run/host/channel.h"
+#include "ssh/host/channel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/run/host/channel.h"
+#include "ssh/host/channel.h"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // Ports, addresses and interfaces of this host, and the trial of a listener on its loopback.
-#include "cli/run/host/network.h"
+#include "ssh/host/network.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,12 @@
+# What dtool-host does for sync; cli/host/host.cmake links it.
+set(DTOOL_SYNC_HOST_SOURCES
+  sync/host/answer_tree.cpp
+  sync/host/cipher.cpp
+  sync/host/inside.cpp
+  sync/host/look_at_source.cpp
+  sync/host/package_reader.cpp
+  sync/host/prepare_tree.cpp
+  sync/host/tree_folder.cpp
+  sync/host/unpack.cpp
+  sync/relay/host/package_server.cpp
+  sync/relay/host/passed_on.cpp)

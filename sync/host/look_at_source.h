@@ -1,0 +1,11 @@
+// Whether what `dtool fetch` is to bring is there.
+#pragma once
+
+#include "ssh/host/protocol.h"
+
+namespace dtool::host {
+
+/// Throws Refused (tree_folder.h).
+LookReply look_at_source(const LookRequest& request);
+
+}  // namespace dtool::host

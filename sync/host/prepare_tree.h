@@ -1,0 +1,13 @@
+// What a host does before and after rsync.
+#pragma once
+
+#include "ssh/host/frames.h"
+#include "ssh/host/protocol.h"
+
+namespace dtool::host {
+
+/// Both throw Refused (tree_folder.h).
+PrepareReply prepare_tree(const PrepareRequest& request, FrameInput& input);
+PruneReply prune_tree(const PruneRequest& request);
+
+}  // namespace dtool::host

@@ -1,0 +1,272 @@
+#include "sync/host/tree_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+#include <iterator>
+
+#include "ssh/host/sha256.h"
+
+namespace dtool::host {
+namespace {
+
+constexpr int kWaitForLock = 600'000;  // milliseconds
+
+std::string made_folder(const std::string& path) {
+  const std::string expanded = expand_home(path);
+  if (!make_folders(expanded)) {
+    ::mkdir(expanded.c_str(), 0777);  // which says why
+    throw Refused(with_reason("cannot make the folder " + expanded));
+  }
+  std::array<char, PATH_MAX> real;
+  if (::realpath(expanded.c_str(), real.data()) == nullptr)
+    throw Refused(with_reason("cannot enter " + expanded));
+  return real.data();
+}
+
+struct stat status_of(const std::string& path) {
+  struct stat status {};
+  ::stat(path.c_str(), &status);
+  return status;
+}
+
+/// By /etc/passwd, since a static program has no name service; else the number.
+std::string name_of_user(uid_t user) {
+  const std::string number = std::to_string(user);
+  const std::string all = "\n" + read_file("/etc/passwd").value_or("");
+  for (std::size_t at = all.find('\n'); at != all.npos; at = all.find('\n', at + 1)) {
+    const std::size_t name = all.find(':', at);
+    const std::size_t password = name == all.npos ? name : all.find(':', name + 1);
+    if (password != all.npos && all.compare(password + 1, number.size() + 1, number + ":") == 0)
+      return all.substr(at + 1, name - at - 1);
+  }
+  return number;
+}
+
+/// In a folder like /tmp anybody could have made it before the user did.
+void refuse_strangers_folder(const std::string& path) {
+  for (std::string folder = path; folder != "/"; folder = folder_of(folder)) {
+    const struct stat status = status_of(folder);
+    const bool is_in_sticky = (status_of(folder_of(folder)).st_mode & S_ISVTX) != 0;
+    if (is_in_sticky && status.st_uid != ::geteuid() && status.st_uid != 0)
+      throw Refused("the folder " + folder + " belongs to " + name_of_user(status.st_uid) +
+                    ", who could put other code there");
+  }
+}
+
+/// A name for the folder, readable where that can be.
+std::string key_of(const std::string& path) {
+  constexpr std::size_t kLongest = 150;
+  const auto is_plain = [](char each) {
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+           (each >= '0' && each <= '9') ||
+           std::string_view("._/@-").find(each) != std::string::npos;
+  };
+  if (path.size() > kLongest || !std::ranges::all_of(path, is_plain)) return to_hex(sha256(path));
+  std::string key = path;
+  std::ranges::replace(key, '/', '%');
+  return key;
+}
+
+void add_number(std::string& text, std::uint64_t number, int base = 10) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
+  text.append(digits.data(), end);
+  text += ' ';
+}
+
+/// `SECONDS.NANOSECONDS0`, as find prints times.
+void add_time(std::string& text, const timespec& time) {
+  if (time.tv_sec < 0) text += '-';
+  add_number(text, static_cast<std::uint64_t>(std::abs(time.tv_sec)));
+  const std::size_t point = text.size() - 1;
+  // One more digit than it has, for zeros in front, and in its place the point.
+  text.pop_back();
+  add_number(text, 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec));
+  text[point] = '.';
+  text.back() = '0';
+  text += ' ';
+}
+
+}  // namespace
+
+std::string stamp_of(const struct stat& file, const std::string& name) {
+  std::string text;
+  text.reserve(80 + name.size());
+  text += S_ISLNK(file.st_mode) ? "l " : "f ";
+  add_number(text, file.st_mode & 07777U, 8);
+  add_number(text, file.st_ino);
+  add_number(text, static_cast<std::uint64_t>(file.st_size));
+  add_time(text, file.st_ctim);
+  return text.append("./").append(name).append("\n");
+}
+
+std::string facts_of(const struct stat& file, const std::string& name, const std::string& target) {
+  std::string text = "./" + name + " ";
+  add_number(text, static_cast<std::uint64_t>(file.st_size));
+  add_time(text, file.st_mtim);
+  add_number(text, file.st_mode & 07777U, 8);
+  return text.append(target).append("\n");
+}
+
+std::string identity_of(const struct stat& file) {
+  std::string text;
+  add_number(text, file.st_ino);
+  add_number(text, static_cast<std::uint64_t>(file.st_size));
+  add_time(text, file.st_ctim);
+  return text;
+}
+
+FileNames names_without(const FileNames& names, const FileNames& others) {
+  FileNames left;
+  std::ranges::set_difference(names, others, std::back_inserter(left));
+  return left;
+}
+
+FileNames names_of_both(const FileNames& names, const FileNames& others) {
+  FileNames both;
+  std::ranges::set_union(names, others, std::back_inserter(both));
+  return both;
+}
+
+FileNames split_names(std::string_view text) {
+  FileNames names;
+  for (std::size_t end = text.find('\0'); end != text.npos; end = text.find('\0')) {
+    names.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return names;
+}
+
+std::string join_names(const FileNames& names) {
+  std::string text;
+  for (const std::string& name : names) text.append(name).push_back('\0');
+  return text;
+}
+
+TreeFolder::OwnEyes::OwnEyes() : before_(::umask(077)) {}
+
+TreeFolder::OwnEyes::~OwnEyes() {
+  ::umask(before_);
+}
+
+TreeFolder::TreeFolder(const std::string& path)
+    : path_(made_folder(path)), inside_(path_), trees_(expand_home("~/.dtool/trees")) {
+  refuse_strangers_folder(path_);
+  choose_key();
+}
+
+/// Homes are often shared between hosts where the folder is not: then each host has files of its
+/// own.
+void TreeFolder::choose_key() {
+  key_ = trees_ + "/" + key_of(path_);
+  if (exists(trees_) && status_of(path_).st_dev != status_of(trees_).st_dev)
+    key_ += "%%" + read_line("/proc/sys/kernel/hostname");
+}
+
+bool TreeFolder::has(const std::string& tree) {
+  return newest() == tree && read_line(path_of(".whole")) == tree && find_whole() == tree;
+}
+
+bool TreeFolder::is_at(const TreeRoot& root) {
+  const struct stat status = status_of(path_);
+  if (status.st_ino != root.inode) return false;
+  if (read_line("/proc/sys/kernel/random/boot_id") == root.boot)
+    return status.st_dev == root.device;
+  // Local file systems of two machines may be copies of one image.
+  constexpr std::array<std::uint64_t, 9> kLocal = {0xef53,     0x58465342, 0x9123683e,
+                                                   0x1021994,  0x794c7630, 0x2fc12fc1,
+                                                   0xf2f52010, 0x52654973, 0x858458f6};
+  if (std::ranges::find(kLocal, root.file_system) != kLocal.end()) return false;
+  const auto first = inside_.look(root.first);
+  return first && identity_of(*first) == root.first_identity;
+}
+
+void TreeFolder::take_lock() {
+  const std::string hint = "name another folder, or let the user there write into this one";
+  if (::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0)
+    throw Refused("cannot write into " + path_, hint);
+  if (!exists(trees_)) {
+    if (!make_folders(trees_)) throw Refused(with_reason("cannot make the folder " + trees_));
+    choose_key();
+  }
+  lock_ = lock_file(lock_path(), kWaitForLock);
+  if (lock_.is_open()) return;
+  if (errno == EWOULDBLOCK)
+    throw Refused("another dtool is sending its code to " + path_, "try again when it has");
+  throw Refused(with_reason("cannot lock files in " + trees_),
+                "dtool check names what the host lacks");
+}
+
+void TreeFolder::set_newest(const std::string& tree) {
+  if (newest() != tree && !write_in_place(lock_path(), tree + "\n"))
+    throw Refused("cannot write into " + trees_ + ": is the disk full?");
+}
+
+bool TreeFolder::is_untouched() {
+  const std::string known = read_file(path_of(".stamps"), kLargestList).value_or("");
+  std::string_view rest = known;
+  stamps_.clear();
+  stamps_.reserve(manifest_.size());
+  for (const std::string& name : manifest_) {
+    const auto file = inside_.look_at_file(name);
+    stamps_.push_back(file ? stamp_of(*file, name) : "");
+    if (!rest.starts_with(stamps_.back())) return false;
+    rest.remove_prefix(stamps_.back().size());
+  }
+  return rest.empty() && !known.empty();
+}
+
+std::string TreeFolder::find_whole() {
+  read_manifest();
+  const std::string whole = read_line(path_of(".whole"));
+  return !whole.empty() && is_untouched() ? whole : "";
+}
+
+bool TreeFolder::is_empty() {
+  const auto is_left_over = [](const std::string& name) {
+    return name.starts_with(".~dtool~") || name == ".~tmp~";
+  };
+  return manifest_.empty() && std::ranges::all_of(inside_.list(), is_left_over);
+}
+
+void TreeFolder::read_manifest() {
+  manifest_ = split_names(read_file(path_of(".manifest"), kLargestList).value_or(""));
+  std::ranges::sort(manifest_);
+  manifest_.erase(std::unique(manifest_.begin(), manifest_.end()), manifest_.end());
+}
+
+void TreeFolder::write_manifest(FileNames names) {
+  write_file(path_of(".manifest"), join_names(names));
+  manifest_ = std::move(names);
+}
+
+void TreeFolder::end_change(const std::string& tree, const FileNames& stamps) {
+  std::string text;
+  for (const std::string& stamp : stamps) text += stamp;
+  if (write_in_place(path_of(".stamps"), text)) write_in_place(path_of(".whole"), tree + "\n");
+}
+
+void TreeFolder::remove_leftovers() {
+  for (const std::string& name : inside_.list()) {
+    constexpr std::string_view kBegin = ".~dtool~.";
+    if (name.starts_with(kBegin) && name.size() > kBegin.size() && name[kBegin.size()] >= '0' &&
+        name[kBegin.size()] <= '9')
+      inside_.remove_folder(name);
+  }
+}
+
+void TreeFolder::remove_marks() {
+  for (const std::string& name : inside_.list())
+    if (name.starts_with(kMark)) inside_.remove_folder(name);
+}
+
+}  // namespace dtool::host

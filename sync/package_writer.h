@@ -1,0 +1,48 @@
+// Packages as they cross to hosts (ssh/host/protocol.h): frames, which zstd
+// may compress together, in frames.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ssh/remote.h"
+#include "sync/host/cipher.h"
+
+struct ZSTD_CCtx_s;
+
+namespace dtool::tree_sync {
+
+/// How packages are compressed: as the host reads them.
+enum class Compression { none, zstd };
+
+class PackageWriter {
+ public:
+  /// `write` takes the bytes. `key`: that seals them; empty: nothing does. Above a size of about
+  /// `expected` bytes all cores compress.
+  PackageWriter(const ssh::SharedBytes::Write& write, Compression compression, std::string_view key,
+                std::uint64_t expected);
+
+  /// A frame.
+  void add(std::string_view frame) { compress(frame, false); }
+  void finish();
+
+ private:
+  void compress(std::string_view bytes, bool is_end);
+  void send(char* bytes, std::size_t size);
+
+  const ssh::SharedBytes::Write& write_;
+  std::optional<host::Cipher> cipher_;
+  std::unique_ptr<ZSTD_CCtx_s, void (*)(ZSTD_CCtx_s*)> compressor_;
+  std::string piece_;
+};
+
+/// A package of names alone, which must outlive it.
+std::shared_ptr<const ssh::SharedBytes> pack_names(const std::vector<std::string>& names,
+                                                   Compression compression);
+
+/// Adds names to a package, in as many frames as they take.
+void add_names(PackageWriter& package, const std::vector<std::string>& names);
+
+}  // namespace dtool::tree_sync

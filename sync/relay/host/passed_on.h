@@ -1,0 +1,54 @@
+// A host's part in passing a package on: it gets the package into a file, from the launcher or from
+// another host, and hands it to further hosts meanwhile.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "ssh/host/files.h"
+#include "ssh/host/frames.h"
+#include "ssh/host/protocol.h"
+#include "sync/relay/host/package_server.h"
+
+namespace dtool::host {
+
+/// Why another host did not give the package.
+class NotGiven : public std::runtime_error {
+ public:
+  explicit NotGiven(const std::string& reason, bool spoilt = false)
+      : runtime_error(reason), is_spoilt(spoilt) {}
+  bool is_spoilt;  ///< it gave something else
+};
+
+class PassedOn {
+ public:
+  /// Makes the file. `tell` is told where other hosts find this one, and how much has come. Throws
+  /// std::runtime_error.
+  PassedOn(const std::string& path, const RelayPart& part,
+           std::function<void(const TreeNews&)> tell);
+
+  /// Returns when all has come. Throws NotGiven, where it was to come from another host; else
+  /// BadMessage as FrameInput.
+  void get(FrameInput& input, std::chrono::milliseconds patience);
+  /// What has come.
+  FrameInput& content() { return *content_; }
+  /// It is unpacked: waits for the hosts that are being served.
+  void finish();
+
+ private:
+  void begin();
+  void take_from_launcher(FrameInput& input, std::chrono::milliseconds patience);
+  void take_from(const RelayPart::Parent& parent);
+
+  const RelayPart& part_;
+  std::function<void(const TreeNews&)> tell_;
+  Descriptor file_;
+  std::optional<FrameInput> content_;
+  std::optional<PackageServer> server_;
+  bool has_begun_ = false;
+};
+
+}  // namespace dtool::host

@@ -1,0 +1,101 @@
+// Spoilt packages: a host takes one whole, or leaves its folder as it was and says why; nothing
+// outside the folder is ever touched.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "sync/host/answer_tree.h"
+#include "sync/package_writer.h"
+#include "tests/fuzz/mutate.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::string_literals;
+
+host::PackageEntry entry(const std::string& name, const std::string& content,
+                         const std::string& target = "") {
+  host::PackageEntry made;
+  made.name = name;
+  made.mode = 0640;
+  made.seconds = 1'000'000'000;
+  made.target = target;
+  made.size = content.size();
+  made.content = content;
+  return made;
+}
+
+std::string frames_of(const std::vector<host::PackageEntry>& entries) {
+  std::string frames = host::to_frame(host::Names{{"gone", "sub/gone"}});
+  for (const auto& each : entries) frames += host::to_frame(each);
+  return frames;
+}
+
+std::string compressed(const std::string& frames) {
+  std::string bytes;
+  const ssh::SharedBytes::Write write = [&bytes](std::string_view more) { bytes += more; };
+  tree_sync::PackageWriter writer(write, tree_sync::Compression::zstd, "", 0);
+  writer.add(frames);
+  writer.finish();
+  return bytes;
+}
+
+class PackageFuzz : public testing::Test {
+ protected:
+  /// Whether it was taken.
+  bool unpack(const std::string& package) {
+    fs::remove_all(folder_.path() / "code");
+    fs::remove_all(folder_.path() / ".dtool");
+    const fs::path path = folder_.write("package", package);
+    const host::Descriptor input(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    host::FrameInput frames(input.get());
+    host::TreeRequest request;
+    request.folder = "~/code";
+    request.tree = "a tree";
+    request.has_package = true;
+    request.is_compressed = true;
+    const auto reply = host::answer_tree(request, frames, [](const host::TreeNews&) {});
+    const bool is_whole = reply.unpacked && reply.unpacked->is_whole;
+    const bool is_refused = reply.unpacked && !reply.unpacked->broken.empty();
+    EXPECT_NE(is_whole, is_refused);
+    if (!is_whole) {
+      EXPECT_TRUE(fs::is_empty(folder_.path() / "code"));
+    }
+    EXPECT_EQ(folder_.read("precious"), "precious");
+    const auto left = fs::directory_iterator(folder_.path());
+    EXPECT_EQ(std::distance(fs::begin(left), fs::end(left)), 4);  // with code and .dtool
+    return is_whole;
+  }
+
+  tests::TemporaryFolder folder_;
+  tests::TemporaryVariable home_{"HOME", folder_.path()};
+  const fs::path precious_ = folder_.write("precious", "precious");
+};
+
+TEST_F(PackageFuzz, EntriesAreTakenOrRefused) {
+  const std::string folders = frames_of({entry("a", "A"), entry("sub/", ""), entry("sub/b", "B")});
+  const std::string links = frames_of({entry("a", "", "../precious"), entry("b/c", "C")});
+  fuzz::Mutator mutator({folders, links},
+                        {"../precious", "..", "/", "a", "sub/", "\0"s, "\xff"s, "\1\0\0\0"s,
+                         host::to_frame(host::Kind::package_bytes, "xy"), folders, links});
+  int taken = 0;
+  for (int i = 0; i < fuzz::rounds(600); ++i) taken += unpack(compressed(mutator.next())) ? 1 : 0;
+  EXPECT_GT(taken, 20);
+}
+
+TEST_F(PackageFuzz, BytesAreAPackageOrRefused) {
+  const std::string whole = compressed(frames_of({entry("a", "A"), entry("b", "B")}));
+  const std::string large = compressed(frames_of({entry("a", std::string(200'000, 'x'))}));
+  fuzz::Mutator mutator({whole, large}, {"\0"s, "\xff"s, "\x28\xb5\x2f\xfd"s, "\0\0\0\0\x20\0"s,
+                                         whole, host::to_frame(host::Kind::package_bytes, "")});
+  int taken = 0;
+  for (int i = 0; i < fuzz::rounds(600); ++i) taken += unpack(mutator.next()) ? 1 : 0;
+  EXPECT_GT(taken, 20);
+}
+
+}  // namespace
+}  // namespace dtool

@@ -1,0 +1,125 @@
+// Packages as they come to a host: whole, cut off, spoilt, and with names that lead elsewhere.
+#include "sync/host/unpack.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sync/host/answer_tree.h"
+#include "sync/package_writer.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+PackageEntry file(const std::string& name, const std::string& content) {
+  PackageEntry entry;
+  entry.name = name;
+  entry.mode = 0640;
+  entry.seconds = 1'000'000'000;
+  entry.nanoseconds = 123'456'789;
+  entry.size = content.size();
+  entry.content = content;
+  return entry;
+}
+
+PackageEntry link(const std::string& name, const std::string& target) {
+  PackageEntry entry = file(name, "");
+  entry.target = target;
+  return entry;
+}
+
+std::string package_of(const std::vector<PackageEntry>& entries) {
+  std::string bytes;
+  const ssh::SharedBytes::Write write = [&bytes](std::string_view more) { bytes += more; };
+  tree_sync::PackageWriter writer(write, tree_sync::Compression::zstd, "", 0);
+  for (const PackageEntry& entry : entries) writer.add(to_frame(entry));
+  writer.finish();
+  return bytes;
+}
+
+class UnpackTest : public testing::Test {
+ protected:
+  Unpacked unpack(const std::string& package) {
+    const fs::path path = scratch_.write("package", package);
+    const Descriptor input(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    FrameInput frames(input.get());
+    TreeRequest request;
+    request.folder = "~/code";
+    request.tree = std::string(64, 'a');
+    request.has_package = true;
+    request.is_compressed = true;
+    request.patience_ms = 1000;
+    const auto reply = answer_tree(request, frames, [](const TreeNews&) {});
+    return reply.unpacked.value_or(Unpacked{});
+  }
+  void expect_empty() const {
+    EXPECT_TRUE(fs::is_empty(scratch_.path() / "code"));
+    EXPECT_EQ(scratch_.read("precious"), "precious");
+  }
+
+  tests::TemporaryFolder scratch_;
+  tests::TemporaryVariable home_{"HOME", scratch_.path()};
+  const fs::path precious_ = scratch_.write("precious", "precious");
+};
+
+TEST_F(UnpackTest, AWholePackageIsInItsPlace) {
+  PackageEntry folder;
+  folder.name = "sub/";
+  folder.mode = 0750;
+  const auto unpacked = unpack(package_of({file("a", "A"), folder, file("sub/b", "")}));
+  EXPECT_TRUE(unpacked.is_whole) << unpacked.broken;
+  EXPECT_EQ(scratch_.read("code/a"), "A");
+  EXPECT_EQ(fs::status(scratch_.path() / "code/a").permissions(), static_cast<fs::perms>(0640));
+  EXPECT_EQ(fs::status(scratch_.path() / "code/sub").permissions(), static_cast<fs::perms>(0750));
+  EXPECT_TRUE(fs::exists(scratch_.path() / "code/sub/b"));
+}
+
+TEST_F(UnpackTest, APackageThatIsCutOffAnywhereChangesNothing) {
+  const std::string whole = package_of({file("a", "A"), file("b", std::string(3000, 'b'))});
+  for (std::size_t size = 0; size < whole.size(); size += 1 + size / 16) {
+    const auto unpacked = unpack(whole.substr(0, size));
+    EXPECT_FALSE(unpacked.is_whole) << size;
+    EXPECT_NE(unpacked.broken, "") << size;
+    expect_empty();
+  }
+}
+
+TEST_F(UnpackTest, NamesThatLeadOutAreRefused) {
+  for (const std::string& name :
+       {std::string("../precious"), precious_.native(), std::string("x/../../precious"),
+        std::string("a//b"), std::string(".."), std::string("a/.."), std::string("")}) {
+    EXPECT_FALSE(unpack(package_of({file(name, "evil")})).is_whole) << name;
+    expect_empty();
+  }
+  // Through a link of its own.
+  EXPECT_FALSE(
+      unpack(package_of({link("l", scratch_.path()), file("l/precious", "evil")})).is_whole);
+  expect_empty();
+}
+
+TEST_F(UnpackTest, FilesThatAreNotWhatTheySayAreRefused) {
+  PackageEntry shorter = file("a", "A");
+  shorter.size = 2;
+  PackageEntry longer = file("a", "AB");
+  longer.size = 1;
+  for (const auto& entries :
+       std::vector<std::vector<PackageEntry>>{{shorter},
+                                              {longer},
+                                              {shorter, file("b", "B")},
+                                              {file("a", "A"), file("a", "B")},
+                                              {file("b", "B"), file("a", "A")}}) {
+    EXPECT_FALSE(unpack(package_of(entries)).is_whole);
+    expect_empty();
+  }
+}
+
+}  // namespace
+}  // namespace dtool::host
