@@ -64,4 +64,4 @@ add_library(dtool_ssh STATIC
   ssh/session/tcp.cpp)
 target_include_directories(dtool_ssh PUBLIC ${PROJECT_BINARY_DIR}/generated)
 target_link_libraries(dtool_ssh PUBLIC dtool_warnings fmt::fmt PRIVATE ssh OpenSSL::Crypto
-  Boost::headers Threads::Threads)
+  Boost::headers $<TARGET_NAME_IF_EXISTS:Boost::process> Threads::Threads)
