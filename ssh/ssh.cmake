@@ -41,6 +41,7 @@ add_library(dtool_ssh STATIC
   ssh/machine/random_hex.cpp
   ssh/machine/reactor.cpp
   ssh/machine/read_file.cpp
+  ssh/machine/run_to_end.cpp
   ssh/machine/sha256.cpp
   ssh/notice.cpp
   ssh/printable.cpp

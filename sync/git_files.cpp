@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "ssh/machine/process.h"
+#include "ssh/machine/run_to_end.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -19,25 +19,13 @@ namespace fs = std::filesystem;
 /// does it fetch what the checkout lacks, by a program that the checkout names. Nothing where git
 /// is not installed.
 std::optional<ssh::Written> run_git(const std::vector<std::string>& arguments) {
-  ssh::Process::Program program;
-  program.arguments = arguments;
-  program.environment = {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=none",
-                         "GIT_NO_LAZY_FETCH=1"};
-  program.left_out = {"GIT_DIR=",
-                      "GIT_WORK_TREE=",
-                      "GIT_INDEX_FILE=",
-                      "GIT_COMMON_DIR=",
-                      "GIT_OBJECT_DIRECTORY=",
-                      "GIT_PREFIX=",
-                      "GIT_INTERNAL_",
-                      "LC_ALL=",
-                      "LANGUAGE=",
-                      "GIT_IMPLICIT_WORK_TREE=",
-                      "GIT_LITERAL_PATHSPECS=",
-                      "GIT_ALLOW_PROTOCOL=",
-                      "GIT_PROTOCOL_FROM_USER=",
-                      "GIT_NO_LAZY_FETCH="};
-  return ssh::run_to_end(program);
+  return ssh::run_to_end(
+      arguments,
+      {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1"},
+      {"GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "GIT_COMMON_DIR=", "GIT_OBJECT_DIRECTORY=",
+       "GIT_PREFIX=", "GIT_INTERNAL_",
+       "LC_ALL=", "LANGUAGE=", "GIT_IMPLICIT_WORK_TREE=", "GIT_LITERAL_PATHSPECS=",
+       "GIT_ALLOW_PROTOCOL=", "GIT_PROTOCOL_FROM_USER=", "GIT_NO_LAZY_FETCH="});
 }
 
 /// The line of git's complaints that says most: the first `fatal:`, else the first.

@@ -26,7 +26,6 @@
 #include <thread>
 
 #include "ssh/host_error.h"
-#include "ssh/machine/read_file.h"
 
 extern char** environ;  // NOLINT: POSIX's name
 
@@ -121,15 +120,6 @@ std::vector<const char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
-/// Empty where there is none.
-std::filesystem::path find_program(const std::string& name) {
-  namespace variables = boost_process::environment;
-  if (name.find('/') != name.npos) return name;
-  if (std::getenv("PATH") != nullptr) return variables::find_executable(name);
-  return variables::find_executable(name,
-                                    std::array{variables::key_value_pair("PATH=/bin:/usr/bin")});
-}
-
 /// One error for both: a folder in which a program was to start, and the program.
 void require_folder(const std::string& folder) {
   if (folder.empty() || ::access(folder.c_str(), X_OK) == 0) return;
@@ -145,7 +135,7 @@ pid_t launch(const Process::Program& program, const Process::Descriptors& descri
                           program.folder.empty() ? nullptr : program.folder.c_str()};
   const std::vector<std::string> variables = environment_of(program);
   const std::vector<const char*> variable_pointers = pointers(variables);
-  const std::filesystem::path file = find_program(program.arguments.front());
+  const std::filesystem::path file = find_executable(program.arguments.front());
 
   asio::io_context apart;  // the launcher has a context close and open its descriptors in the child
   boost_process::posix::vfork_launcher launcher;
@@ -245,20 +235,12 @@ asio::awaitable<int> Process::wait(Deadline deadline) {
   throw command_timed_out();
 }
 
-std::optional<Written> run_to_end(const Process::Program& program) {
-  if (find_program(program.arguments.front()).empty()) return std::nullopt;
-  // In memory, however much that is: no pipe to be emptied meanwhile.
-  const std::array<OwnedFd, 2> files{memory_file(""), memory_file("")};
-  const auto text = [&](const OwnedFd& file) {
-    return read_file(fmt::format("/proc/self/fd/{}", file.get()));
-  };
-  Reactor reactor;
-  Process process(reactor, program, {-1, files[0].get(), files[1].get()});
-  int exit_code = -1;
-  asio::co_spawn(reactor.context(), process.wait(kNoDeadline),
-                 [&](std::exception_ptr, int ended_with) { exit_code = ended_with; });
-  reactor.context().run();
-  return Written{exit_code, text(files[0]), text(files[1])};
+std::filesystem::path find_executable(const std::string& name) {
+  namespace variables = boost_process::environment;
+  if (name.find('/') != name.npos) return name;
+  if (std::getenv("PATH") != nullptr) return variables::find_executable(name);
+  return variables::find_executable(name,
+                                    std::array{variables::key_value_pair("PATH=/bin:/usr/bin")});
 }
 
 Pipe make_pipe(NonBlocking end) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,16 +76,8 @@ class Process {
   bool is_reaped_ = false;
 };
 
-/// What a program wrote until it ended.
-struct Written {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
-/// Runs `program`, with nothing to read, and waits here until it has ended. Nothing where no such
-/// program is installed. Throws std::runtime_error where it cannot be started.
-std::optional<Written> run_to_end(const Process::Program& program);
+/// The file of a program: found by PATH where `name` has no slash. Empty where it is not installed.
+std::filesystem::path find_executable(const std::string& name);
 
 /// A pipe; both ends close-on-exec and the named ends non-blocking.
 struct Pipe {

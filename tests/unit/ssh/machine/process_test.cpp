@@ -296,28 +296,6 @@ TEST(Process, InTheForegroundIsToldToEndByHup) {
   EXPECT_EQ(read_file("/proc/self/fd/" + std::to_string(err.get())), "hup\n");
 }
 
-TEST(Process, GetsNoVariablesThatAreLeftOut) {
-  ::setenv("DTOOL_TEST_A", "1", 1);
-  ::setenv("DTOOL_TEST_AB", "2", 1);
-  Process::Program program = shell("echo $DTOOL_TEST_A,$DTOOL_TEST_AB");
-  program.left_out = {"DTOOL_TEST_A="};
-  EXPECT_EQ(run(program).out, ",2\n");
-}
-
-TEST(RunToEnd, TellsExitCodeAndAllOutput) {
-  const auto written = run_to_end(shell("head -c 300000 /dev/zero; echo bad >&2; cat; exit 3"));
-  ASSERT_TRUE(written);
-  EXPECT_EQ(written->exit_code, 3);
-  EXPECT_EQ(written->out, std::string(300'000, '\0'));
-  EXPECT_EQ(written->err, "bad\n");
-}
-
-TEST(RunToEnd, TellsThatAProgramIsNotInstalled) {
-  Process::Program program;
-  program.arguments = {"no-such-program"};
-  EXPECT_FALSE(run_to_end(program));
-}
-
 int chld_signals = 0;
 
 // boostorg/process issue 432: v2 waits with a SIGCHLD handler where it has no pidfd.
