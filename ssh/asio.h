@@ -1,8 +1,5 @@
-// Boost.Asio as this folder uses it. Included instead of Asio's own headers, which in Boost 1.74
-// rely on <utility> having come first.
+// Boost.Asio as this folder uses it. Included instead of Asio's own headers.
 #pragma once
-
-#include <utility>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -41,6 +41,7 @@ add_library(dtool_ssh STATIC
   ssh/machine/random_hex.cpp
   ssh/machine/reactor.cpp
   ssh/machine/read_file.cpp
+  ssh/machine/run_to_end.cpp
   ssh/machine/sha256.cpp
   ssh/notice.cpp
   ssh/printable.cpp
@@ -64,4 +65,4 @@ add_library(dtool_ssh STATIC
   ssh/session/tcp.cpp)
 target_include_directories(dtool_ssh PUBLIC ${PROJECT_BINARY_DIR}/generated)
 target_link_libraries(dtool_ssh PUBLIC dtool_warnings fmt::fmt PRIVATE ssh OpenSSL::Crypto
-  Boost::headers Threads::Threads)
+  Boost::headers $<TARGET_NAME_IF_EXISTS:Boost::process> Threads::Threads)

@@ -1,119 +1,31 @@
 #include "sync/git_files.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
 
-#include "ssh/machine/interrupts.h"
-
-extern char** environ;  // NOLINT: POSIX's name
+#include "ssh/machine/run_to_end.h"
 
 namespace dtool::tree_sync {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A file in memory that takes a program's output, however much that is: no pipe to be emptied
-/// meanwhile.
-class Output {
- public:
-  Output() : fd_(::memfd_create("output", MFD_CLOEXEC)) {
-    if (fd_ < 0) {
-      throw std::runtime_error(fmt::format("cannot make a file: {}", std::strerror(errno)));
-    }
-  }
-  ~Output() { ::close(fd_); }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-
-  int fd() const { return fd_; }
-  std::string text() const {
-    std::string all;
-    std::array<char, 65'536> bytes;
-    ssize_t count = 0;
-    while ((count = ::pread(fd_, bytes.data(), bytes.size(), static_cast<off_t>(all.size()))) > 0) {
-      all.append(bytes.data(), static_cast<std::size_t>(count));
-    }
-    return all;
-  }
-
- private:
-  int fd_;
-};
-
-struct Answer {
-  int exit_code = 0;
-  std::string out;
-  std::string err;
-};
-
 /// Git is asked about `folder` alone: a hook that calls dtool points elsewhere with variables. Nor
-/// does it fetch what the checkout lacks, by a program that the checkout names.
-std::vector<std::string> environment() {
-  constexpr std::array kLeftOut = {"GIT_DIR=",
-                                   "GIT_WORK_TREE=",
-                                   "GIT_INDEX_FILE=",
-                                   "GIT_COMMON_DIR=",
-                                   "GIT_OBJECT_DIRECTORY=",
-                                   "GIT_PREFIX=",
-                                   "GIT_INTERNAL_",
-                                   "LC_ALL=",
-                                   "LANGUAGE=",
-                                   "GIT_IMPLICIT_WORK_TREE=",
-                                   "GIT_LITERAL_PATHSPECS=",
-                                   "GIT_ALLOW_PROTOCOL=",
-                                   "GIT_PROTOCOL_FROM_USER=",
-                                   "GIT_NO_LAZY_FETCH="};
-  std::vector<std::string> variables = {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0",
-                                        "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1"};
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view variable = *each;
-    const auto leaves_out = [&](const char* name) { return variable.starts_with(name); };
-    if (std::ranges::none_of(kLeftOut, leaves_out)) variables.emplace_back(variable);
-  }
-  return variables;
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
-/// Nothing where git is not installed.
-std::optional<Answer> run_git(const std::vector<std::string>& arguments) {
-  const Output out;
-  const Output err;
-  const std::vector<std::string> variables = environment();
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, out.fd(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, err.fd(), STDERR_FILENO);
-  pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, "git", &actions, nullptr, pointers(arguments).data(),
-                                   pointers(variables).data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (error == ENOENT) return std::nullopt;
-  if (error != 0) throw std::runtime_error(fmt::format("cannot run git: {}", std::strerror(error)));
-  const ssh::EndsWithUs ends_with_us(pid);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  const int exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  return Answer{exit_code, out.text(), err.text()};
+/// does it fetch what the checkout lacks, by a program that the checkout names. Nothing where git
+/// is not installed.
+std::optional<ssh::Written> run_git(const std::vector<std::string>& arguments) {
+  return ssh::run_to_end(
+      arguments,
+      {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1"},
+      {"GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "GIT_COMMON_DIR=", "GIT_OBJECT_DIRECTORY=",
+       "GIT_PREFIX=", "GIT_INTERNAL_",
+       "LC_ALL=", "LANGUAGE=", "GIT_IMPLICIT_WORK_TREE=", "GIT_LITERAL_PATHSPECS=",
+       "GIT_ALLOW_PROTOCOL=", "GIT_PROTOCOL_FROM_USER=", "GIT_NO_LAZY_FETCH="});
 }
 
 /// The line of git's complaints that says most: the first `fatal:`, else the first.
@@ -123,7 +35,7 @@ std::string complaint(std::string_view err) {
   return std::string(err.substr(0, err.find('\n')));
 }
 
-[[noreturn]] void refuse(const fs::path& folder, const Answer& answer) {
+[[noreturn]] void refuse(const fs::path& folder, const ssh::Written& answer) {
   std::string hint = fmt::format("see what `git -C '{}' status` says", folder.native());
   if (answer.err.find("dubious ownership") != std::string::npos) {
     hint = fmt::format("if you trust it: git config --global --add safe.directory '{}'",

@@ -83,6 +83,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/machine/home_folder_test.cpp
     tests/unit/ssh/machine/process_test.cpp
     tests/unit/ssh/machine/reactor_test.cpp
+    tests/unit/ssh/machine/run_to_end_test.cpp
     tests/unit/ssh/number_test.cpp
     tests/unit/ssh/program/master_protocol_test.cpp
     tests/unit/ssh/program/program_test.cpp
@@ -156,9 +157,10 @@ if(DTOOL_TESTS)
     add_test(NAME sources.${check} COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources ${check})
   endforeach()
   add_test(NAME sources.checks_can_fail COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources_can_fail)
+  add_test(NAME sources.dependencies COMMAND ${PROJECT_SOURCE_DIR}/tests/dependencies_can_fail)
   set_tests_properties(sources.includes sources.terminal sources.library_types sources.co_await sources.layout
     sources.shell sources.words sources.cut_comments sources.opening_comments sources.contents
-    sources.doc_paths sources.checks_can_fail
+    sources.doc_paths sources.checks_can_fail sources.dependencies
     PROPERTIES LABELS sources SKIP_RETURN_CODE 77 TIMEOUT 400)
 endif()
 

@@ -1,9 +1,8 @@
 #include "ssh/fanout/terminal_link.h"
 
 #include <signal.h>
-#include <spawn.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include <exception>
 #include <functional>
@@ -13,13 +12,12 @@
 #include "ssh/host_error.h"
 #include "ssh/machine/interrupt_listener.h"
 #include "ssh/machine/interrupts.h"
+#include "ssh/machine/process.h"
 #include "ssh/program/masters.h"
 #include "ssh/program/program_choice.h"
 #include "ssh/session/connector.h"
 #include "ssh/session/exchange.h"
 #include "ssh/session/ssh_connection.h"
-
-extern char** environ;  // NOLINT: POSIX's name
 
 namespace dtool::ssh {
 namespace {
@@ -34,29 +32,6 @@ Size size_of(const Terminal& terminal) {
   if (::ioctl(terminal.out, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
     return {};
   return {size.ws_col, size.ws_row};
-}
-
-int exit_code_of(int status) {
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/// In dtool's own process group: another would be stopped when it reads from the terminal.
-pid_t spawn_shell(const std::string& line) {
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t all;
-  ::sigfillset(&all);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  std::string shell = "/bin/sh";
-  std::string flag = "-c";
-  std::string text = line;
-  char* words[] = {shell.data(), flag.data(), text.data(), nullptr};
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, shell.c_str(), nullptr, &attributes, words, environ);
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) throw HostError(Failure::local_program, "cannot run /bin/sh on this machine");
-  return pid;
 }
 
 }  // namespace
@@ -182,23 +157,12 @@ asio::awaitable<void> TerminalLink::Work::run(Command command, HostResult& resul
 }
 
 asio::awaitable<void> TerminalLink::Work::run_here(std::string line, HostResult& result) {
-  const pid_t pid = spawn_shell(line);
-  const EndsWithUs ends_with_us(pid);
-  int status = 0;
-  std::exception_ptr failure;
-  try {
-    while (::waitpid(pid, &status, WNOHANG) == 0) {
-      co_await reactor_.sleep(std::chrono::milliseconds(50));
-    }
-  } catch (const HostError&) {
-    failure = std::current_exception();
-  }
-  if (failure) {
-    ::kill(pid, SIGHUP);  // screen detaches
-    ::waitpid(pid, &status, 0);
-    std::rethrow_exception(failure);
-  }
-  result.exit_code = exit_code_of(status);
+  Process::Program program;
+  program.arguments = {"/bin/sh", "-c", line};
+  program.terminal = Process::Terminal::foreground;
+  const Process::Descriptors terminal{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+  Process process(reactor_, program, terminal);
+  result.exit_code = co_await process.wait(kNoDeadline);
 }
 
 asio::awaitable<void> TerminalLink::Work::start(ssh_channel channel, std::string line,

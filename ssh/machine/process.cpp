@@ -1,15 +1,27 @@
 #include "ssh/machine/process.h"
 
+// Boost 1.81 forgets these where it uses std::filesystem, which needs no library of Boost's.
+#include <boost/optional.hpp>
+#include <boost/type_traits/decay.hpp>
+#include <boost/type_traits/remove_pointer.hpp>
+
+#define BOOST_PROCESS_USE_STD_FS
+#include <boost/process/v2/environment.hpp>
+#include <boost/process/v2/posix/vfork_launcher.hpp>
+#include <boost/process/v2/process.hpp>
+
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 
@@ -20,65 +32,95 @@ extern char** environ;  // NOLINT: POSIX's name
 namespace dtool::ssh {
 namespace {
 
+namespace boost_process = boost::process::v2;
+using boost::system::error_code;
+
 constexpr int kExtra = 3;
 constexpr std::chrono::milliseconds kLookAgain{10};
 
-/// posix_spawn's actions and attributes with an owner.
-struct SpawnPlan {
-  SpawnPlan() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
+/// No signal is handled in this process while it lives: in a child that is not the program yet,
+/// dtool's handlers would answer for it.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, &before_);
   }
-  ~SpawnPlan() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SignalsWait() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
 
-  void give(int fd, int as, int open_flags) {
-    if (fd < 0) {
-      ::posix_spawn_file_actions_addopen(&actions, as, "/dev/null", open_flags, 0);
-    } else {
-      ::posix_spawn_file_actions_adddup2(&actions, fd, as);
-    }
-  }
-
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
+ private:
+  sigset_t before_;
 };
 
-/// The child gets default signals, none blocked: dtool's own handling of SIGPIPE and SIGINT is not
-/// its child's.
-void reset_signals(posix_spawnattr_t& attributes, Process::Terminal terminal) {
-  sigset_t all;
-  sigset_t none;
-  ::sigfillset(&all);
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  // The leader of a session leads a process group as well.
-  const int group =
-      terminal == Process::Terminal::none ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
-  ::posix_spawnattr_setflags(
-      &attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | group));
+/// What the child does before it becomes the program. It shares this process's memory until then,
+/// and allocates nothing.
+struct ChildSetUp {
+  using Launcher = boost_process::posix::default_launcher;
+  using Path = std::filesystem::path;
+
+  error_code on_exec_setup(Launcher&, const Path&, const char* const*) const {
+    const bool is_set_up = enter_group() && take(descriptors.in, STDIN_FILENO, O_RDONLY) &&
+                           take(descriptors.out, STDOUT_FILENO, O_WRONLY) &&
+                           take(descriptors.err, STDERR_FILENO, O_WRONLY) &&
+                           (descriptors.extra < 0 || take(descriptors.extra, kExtra, 0)) &&
+                           (folder == nullptr || ::chdir(folder) == 0);
+    if (!is_set_up) return {errno, boost::system::system_category()};
+    // What dtool itself inherited without close-on-exec is not its child's either.
+    ::closefrom(descriptors.extra >= 0 ? kExtra + 1 : kExtra);
+    // dtool's own handling of SIGPIPE and SIGINT is not its child's.
+    for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    return {};
+  }
+
+  /// The launcher's exit() would do here what dtool does when it ends. Boost 1.81 asks for another
+  /// number of parameters than it gives.
+  template <typename... Whatever>
+  void on_exec_error(Whatever&&...) const {
+    ::_exit(127);
+  }
+
+  bool enter_group() const {
+    if (terminal == Process::Terminal::foreground) return true;
+    // The leader of a session leads a process group as well.
+    if (terminal == Process::Terminal::none) return ::setsid() >= 0;
+    return ::setpgid(0, 0) == 0;
+  }
+
+  static bool take(int fd, int as, int open_flags) {
+    const int given = fd >= 0 ? fd : ::open("/dev/null", open_flags | O_CLOEXEC);
+    if (given == as) return ::fcntl(as, F_SETFD, 0) == 0;
+    return ::dup2(given, as) >= 0;
+  }
+
+  Process::Terminal terminal;
+  Process::Descriptors descriptors;
+  const char* folder;  ///< null: this process's
+};
+
+std::vector<std::string> environment_of(const Process::Program& program) {
+  std::vector<std::string> all = program.environment;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view variable = *each;
+    const auto begins_it = [&](const std::string& start) { return variable.starts_with(start); };
+    if (std::ranges::none_of(program.left_out, begins_it)) all.emplace_back(variable);
+  }
+  return all;
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
+std::vector<const char*> pointers(const std::vector<std::string>& words) {
+  std::vector<const char*> result;
+  for (const std::string& word : words) result.push_back(word.c_str());
   result.push_back(nullptr);
   return result;
 }
 
-std::vector<std::string> with_environment(const std::vector<std::string>& added) {
-  std::vector<std::string> all = added;
-  for (char** each = environ; *each != nullptr; ++each) all.emplace_back(*each);
-  return all;
-}
-
-/// posix_spawn tells neither apart: the folder in which a program was to start, and the program.
+/// One error for both: a folder in which a program was to start, and the program.
 void require_folder(const std::string& folder) {
   if (folder.empty() || ::access(folder.c_str(), X_OK) == 0) return;
   throw HostError(
@@ -86,34 +128,44 @@ void require_folder(const std::string& folder) {
       fmt::format("cannot enter the folder {} on this machine: {}", folder, std::strerror(errno)));
 }
 
+/// Returns the child's number. Of Boost.Process the launcher alone: its async_wait() stops the
+/// event loop where Asio wakes it without reason (docs/decisions.md).
+pid_t launch(const Process::Program& program, const Process::Descriptors& descriptors) {
+  const ChildSetUp set_up{program.terminal, descriptors,
+                          program.folder.empty() ? nullptr : program.folder.c_str()};
+  const std::vector<std::string> variables = environment_of(program);
+  const std::vector<const char*> variable_pointers = pointers(variables);
+  const std::filesystem::path file = find_executable(program.arguments.front());
+
+  asio::io_context apart;  // the launcher has a context close and open its descriptors in the child
+  boost_process::posix::vfork_launcher launcher;
+  launcher.env = variable_pointers.data();
+  if (descriptors.extra >= 0) launcher.fd_whitelist.push_back(kExtra);
+  error_code error;
+  try {
+    const SignalsWait signals_wait;
+    launcher(apart.get_executor(), error, file, pointers(program.arguments).data(), set_up)
+        .detach();
+  } catch (const boost::system::system_error&) {
+    // Linux before 5.3 has no pidfd, with which the launcher wants to end. The child runs.
+    if (launcher.pid < 0) throw;
+  }
+  if (!error) return launcher.pid;
+  if (launcher.pid > 0) ::waitpid(launcher.pid, nullptr, 0);
+  require_folder(program.folder);
+  throw HostError(Failure::local_program,
+                  fmt::format("cannot run {} on this machine: {}", program.arguments.front(),
+                              std::strerror(error.value())));
+}
+
 }  // namespace
 
 Process::Process(Reactor& reactor, const Program& program, Descriptors descriptors)
-    : reactor_(reactor) {
-  const std::vector<std::string>& arguments = program.arguments;
-  SpawnPlan plan;
-  plan.give(descriptors.in, STDIN_FILENO, O_RDONLY);
-  plan.give(descriptors.out, STDOUT_FILENO, O_WRONLY);
-  plan.give(descriptors.err, STDERR_FILENO, O_WRONLY);
-  if (descriptors.extra >= 0) plan.give(descriptors.extra, kExtra, 0);
-  // What dtool itself inherited without close-on-exec is not its child's either.
-  const int first_unnamed = descriptors.extra >= 0 ? kExtra + 1 : kExtra;
-  ::posix_spawn_file_actions_addclosefrom_np(&plan.actions, first_unnamed);
-  if (!program.folder.empty()) {
-    ::posix_spawn_file_actions_addchdir_np(&plan.actions, program.folder.c_str());
-  }
-  reset_signals(plan.attributes, program.terminal);
-
-  const std::vector<std::string> variables = with_environment(program.environment);
-  const int error =
-      ::posix_spawnp(&pid_, arguments.front().c_str(), &plan.actions, &plan.attributes,
-                     pointers(arguments).data(), pointers(variables).data());
-  if (error != 0) {
-    require_folder(program.folder);
-    throw HostError(Failure::local_program, fmt::format("cannot run {} on this machine: {}",
-                                                        arguments.front(), std::strerror(error)));
-  }
-  ends_with_us_ = EndsWithUs(-pid_);
+    : reactor_(reactor), pid_(launch(program, descriptors)) {
+  const bool is_foreground = program.terminal == Terminal::foreground;
+  told_ = is_foreground ? pid_ : -pid_;
+  if (is_foreground) ending_ = SIGHUP;
+  ends_with_us_ = EndsWithUs(told_);
   // By number: glibc 2.36 declares pidfd_open without extern "C". Close-on-exec by itself.
   pidfd_ = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
 }
@@ -122,17 +174,17 @@ Process::Process(Reactor& reactor, const Program& program, Descriptors descripto
 /// process that its parent does not wait for.
 Process::~Process() {
   if (is_reaped_) return;
-  ::kill(-pid_, SIGTERM);
+  ::kill(told_, ending_);
   const Deadline grace = end_of_childrens_grace();
-  while (Clock::now() < grace && (!reap() || ::kill(-pid_, 0) == 0)) {
+  while (Clock::now() < grace && (!reap() || ::kill(told_, 0) == 0)) {
     std::this_thread::sleep_for(kLookAgain);
   }
-  ::kill(-pid_, SIGKILL);
+  ::kill(told_, SIGKILL);
   if (!is_reaped_) ::waitpid(pid_, nullptr, 0);
 }
 
 void Process::tell_to_end() {
-  if (!is_reaped_) ::kill(-pid_, SIGTERM);
+  if (!is_reaped_) ::kill(told_, ending_);
 }
 
 void Process::end(std::chrono::milliseconds grace) {
@@ -140,7 +192,7 @@ void Process::end(std::chrono::milliseconds grace) {
   const Deadline latest = after(grace);
   while (!reap() && Clock::now() < latest)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  ::kill(-pid_, SIGKILL);
+  ::kill(told_, SIGKILL);
   if (is_reaped_) return;
   int status = 0;
   ::waitpid(pid_, &status, 0);
@@ -177,10 +229,18 @@ asio::awaitable<bool> Process::ends_before(Deadline deadline) {
 
 asio::awaitable<int> Process::wait(Deadline deadline) {
   if (co_await ends_before(deadline)) co_return exit_code_;
-  ::kill(-pid_, SIGTERM);
+  ::kill(told_, ending_);
   const Deadline grace = after(std::chrono::seconds(1));
-  if (!co_await ends_before(grace)) ::kill(-pid_, SIGKILL);
+  if (!co_await ends_before(grace)) ::kill(told_, SIGKILL);
   throw command_timed_out();
+}
+
+std::filesystem::path find_executable(const std::string& name) {
+  namespace variables = boost_process::environment;
+  if (name.find('/') != name.npos) return name;
+  if (std::getenv("PATH") != nullptr) return variables::find_executable(name);
+  return variables::find_executable(name,
+                                    std::array{variables::key_value_pair("PATH=/bin:/usr/bin")});
 }
 
 Pipe make_pipe(NonBlocking end) {

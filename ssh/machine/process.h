@@ -1,8 +1,10 @@
 // A program on this machine, run inside the event loop.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,14 +25,18 @@ class Process {
     int extra = -1;
   };
 
-  /// Whether the child can reach this process's terminal: `none` gives it a session of its own.
-  enum class Terminal { shared, none };
+  /// How the child stands to this process's terminal. `none` gives it a session of its own.
+  /// `foreground` leaves it in this process's group, so that it may read from the terminal; it is
+  /// then told to end by HUP, as by a terminal that closes, and what it started is not.
+  enum class Terminal { shared, none, foreground };
 
   struct Program {
     std::vector<std::string> arguments;         ///< the program, found by PATH, and its arguments
     std::vector<std::string> environment = {};  ///< `NAME=value`, added to this process's
     std::string folder = {};                    ///< to start in; empty: this process's
     Terminal terminal = Terminal::shared;
+    /// How variables of this process begin that the child does not get.
+    std::vector<std::string> left_out = {};
   };
 
   /// Throws HostError(local_program) where it cannot be started.
@@ -62,11 +68,16 @@ class Process {
 
   Reactor& reactor_;
   pid_t pid_ = -1;
+  pid_t told_ = -1;  ///< who is told to end, as kill() has it: the child's group, or it alone
+  int ending_ = SIGTERM;
   OwnedFd pidfd_;
   EndsWithUs ends_with_us_;
   int exit_code_ = -1;
   bool is_reaped_ = false;
 };
+
+/// The file of a program: found by PATH where `name` has no slash. Empty where it is not installed.
+std::filesystem::path find_executable(const std::string& name);
 
 /// A pipe; both ends close-on-exec and the named ends non-blocking.
 struct Pipe {

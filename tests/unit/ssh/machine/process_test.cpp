@@ -1,14 +1,25 @@
 // Programs on this machine: found, started clean, waited for, ended with all that they started.
 #include "ssh/machine/process.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
+#include "ssh/machine/read_file.h"
 #include "tests/unit/run_in.h"
 
 namespace dtool::ssh {
@@ -60,6 +71,13 @@ TEST(Process, IsFoundByPath) {
   EXPECT_EQ(run(shell("echo hello")).out, "hello\n");
 }
 
+TEST(Process, IsFoundWhereThereIsNoPath) {
+  const std::string path = std::getenv("PATH");
+  ::unsetenv("PATH");
+  EXPECT_EQ(run(shell("echo hello")).out, "hello\n");
+  ::setenv("PATH", path.c_str(), 1);
+}
+
 TEST(Process, GetsItsWordsVariablesAndFolder) {
   Process::Program program;
   program.arguments = {"sh", "-c", "printf '%s|' \"$@\" \"$DTOOL_TEST_X\"; pwd", "-", "a  b",
@@ -106,6 +124,21 @@ TEST(Process, InheritsNothingButWhatIsNamed) {
       "");
 }
 
+TEST(Process, InheritsNothingBetweenAndBehindWhatIsNamed) {
+  const Pipe pipe = make_pipe(NonBlocking::reader);
+  const OwnedFd between(::fcntl(pipe.reader.get(), F_DUPFD, 20));  // not close-on-exec
+  const OwnedFd behind(::fcntl(pipe.reader.get(), F_DUPFD, 500));
+  const OwnedFd extra = memory_file("extra\n");
+  const OwnedFd out = memory_file("");
+  Reactor reactor;
+  Process process(reactor,
+                  shell("cat <&3; for fd in 4 5 6 7 8 9 20 500; do "
+                        "[ -e /proc/$$/fd/$fd ] && echo $fd; done; :"),
+                  {-1, out.get(), -1, extra.get()});
+  EXPECT_EQ(run_in(reactor, process.wait(kNoDeadline)), 0);
+  EXPECT_EQ(read_file("/proc/self/fd/" + std::to_string(out.get())), "extra\n");
+}
+
 TEST(Process, ReadsNothingAndWritesNowhereWhereItIsGivenNoDescriptors) {
   Reactor reactor;
   Process process(reactor, shell("cat; echo lost; echo lost >&2; exit 3"), {});
@@ -115,6 +148,66 @@ TEST(Process, ReadsNothingAndWritesNowhereWhereItIsGivenNoDescriptors) {
 TEST(Process, GetsDefaultSignals) {
   ::signal(SIGPIPE, SIG_IGN);
   EXPECT_EQ(run(shell("kill -PIPE $$; echo survived")).exit_code, 128 + SIGPIPE);
+}
+
+TEST(Process, HasNoSignalBlockedOrIgnored) {
+  sigset_t usr1;
+  sigset_t before;
+  ::sigemptyset(&usr1);
+  ::sigaddset(&usr1, SIGUSR1);
+  ::sigprocmask(SIG_BLOCK, &usr1, &before);
+  ::signal(SIGUSR2, SIG_IGN);
+  Process::Program program;
+  program.arguments = {"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"};
+  EXPECT_EQ(run(program).out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+  sigset_t now;
+  ::sigprocmask(SIG_SETMASK, &before, &now);
+  ::signal(SIGUSR2, SIG_DFL);
+  EXPECT_EQ(::sigismember(&now, SIGUSR1), 1);
+  EXPECT_EQ(::sigismember(&now, SIGTERM), 0);
+}
+
+/// The groups and the session of what runs so: "own" where it leads it, else "ours" or "another".
+std::string standing(Process::Terminal terminal) {
+  Process::Program program = shell(
+      "read -r _ _ _ _ group session _ </proc/$$/stat; "
+      "echo $$ $group $session");
+  program.terminal = terminal;
+  const std::string text = run(program).out;
+  int pid = 0;
+  int group = 0;
+  int session = 0;
+  std::sscanf(text.c_str(), "%d %d %d", &pid, &group, &session);
+  const auto whose = [pid](int id, int ours) {
+    return id == pid ? "own" : id == ours ? "ours" : "another";
+  };
+  return std::string(whose(group, ::getpgrp())) + " " + whose(session, ::getsid(0));
+}
+
+TEST(Process, HasAGroupOrASessionOfItsOwnOrStaysInTheForeground) {
+  EXPECT_EQ(standing(Process::Terminal::shared), "own ours");
+  EXPECT_EQ(standing(Process::Terminal::none), "own own");
+  EXPECT_EQ(standing(Process::Terminal::foreground), "ours ours");
+}
+
+int told_of_exit = -1;
+
+TEST(Process, ThatCannotBeStartedLeavesNothingBehind) {
+  const Pipe pipe = make_pipe(NonBlocking::both);
+  told_of_exit = pipe.writer.get();
+  static const pid_t ourselves = ::getpid();
+  // Boost.Process's launcher ends its child with exit(), which would do this.
+  std::atexit([] {
+    if (::getpid() == ourselves) return;
+    [[maybe_unused]] const auto written = ::write(told_of_exit, "x", 1);
+  });
+  Reactor reactor;
+  Process::Program program;
+  program.arguments = {"/etc/passwd"};
+  EXPECT_THROW(Process(reactor, program, {}), HostError);
+  char byte = 0;
+  EXPECT_EQ(::read(pipe.reader.get(), &byte, 1), -1);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
 }
 
 bool is_alive(pid_t pid) {
@@ -187,6 +280,135 @@ TEST(Process, ThatNobodyWaitedForEndsWithItsOwner) {
     child = run_in(reactor, read_pid(reactor, pipe.reader.get()));
   }
   EXPECT_TRUE(ends(child));
+}
+
+TEST(Process, InTheForegroundIsToldToEndByHup) {
+  Reactor reactor;
+  const Pipe pipe = make_pipe(NonBlocking::reader);
+  const OwnedFd err = memory_file("");
+  Process::Program program =
+      shell("trap 'echo hup >&2; exit' HUP; echo $$; while :; do sleep 0.05; done");
+  program.terminal = Process::Terminal::foreground;
+  {
+    const Process process(reactor, program, {-1, pipe.writer.get(), err.get()});
+    run_in(reactor, read_pid(reactor, pipe.reader.get()));
+  }
+  EXPECT_EQ(read_file("/proc/self/fd/" + std::to_string(err.get())), "hup\n");
+}
+
+int chld_signals = 0;
+
+// boostorg/process issue 432: v2 waits with a SIGCHLD handler where it has no pidfd.
+TEST(Process, LeavesTheHandlerOfSigchldAlone) {
+  ::signal(SIGCHLD, [](int) { ++chld_signals; });
+  EXPECT_EQ(run(shell("exit 7")).exit_code, 7);
+  EXPECT_EQ(chld_signals, 1);
+  struct sigaction now {};
+  ::sigaction(SIGCHLD, nullptr, &now);
+  EXPECT_NE(now.sa_handler, SIG_DFL);
+  ::signal(SIGCHLD, SIG_DFL);
+}
+
+// Its issues 528, 564 and 567: an event that was queued for a descriptor reaches the next one that
+// Asio keeps in the same place. v2's async_wait() then waits for the child, and nothing else runs.
+TEST(Process, ThatRunsStopsNoEventLoopWhoseEventsAreMistaken) {
+  Reactor reactor;
+  Pipe first = make_pipe(NonBlocking::reader);
+  Pipe second = make_pipe(NonBlocking::reader);
+  asio::posix::stream_descriptor one(reactor.context(), first.reader.release());
+  asio::posix::stream_descriptor other(reactor.context(), second.reader.release());
+  std::optional<Process> process;
+  std::optional<Clock::time_point> ticked;
+  bool has_ended = false;
+  asio::steady_timer timer(reactor.context());
+  const auto begin = Clock::now();
+  const auto start = [&](asio::posix::stream_descriptor& closed) {
+    boost::system::error_code ignored;
+    closed.close(ignored);
+    process.emplace(reactor, shell("sleep 2"), Process::Descriptors{});
+    asio::co_spawn(reactor.context(), process->wait(kNoDeadline),
+                   [&](std::exception_ptr, int) { has_ended = true; });
+    timer.expires_after(milliseconds(100));
+    timer.async_wait([&](boost::system::error_code) { ticked = Clock::now(); });
+  };
+  const auto readable = asio::posix::stream_descriptor::wait_read;
+  one.async_wait(readable, [&](boost::system::error_code error) {
+    if (!error && !process) start(other);
+  });
+  other.async_wait(readable, [&](boost::system::error_code error) {
+    if (!error && !process) start(one);
+  });
+  ASSERT_EQ(::write(first.writer.get(), "x", 1), 1);
+  ASSERT_EQ(::write(second.writer.get(), "x", 1), 1);
+  reactor.context().run();
+  ASSERT_TRUE(ticked);
+  EXPECT_LT(*ticked - begin, std::chrono::seconds(1));
+  EXPECT_GE(Clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_TRUE(has_ended);
+}
+
+TEST(Process, IsHeardOfWhenItEndsWhereManyDo) {
+  constexpr int kMany = 60;
+  Reactor reactor;
+  std::vector<std::unique_ptr<Process>> all;
+  int ended = 0;
+  for (int i = 0; i < kMany; ++i) {
+    all.push_back(std::make_unique<Process>(reactor, shell("exit 5"), Process::Descriptors{}));
+    asio::co_spawn(reactor.context(), all.back()->wait(after(std::chrono::seconds(60))),
+                   [&](std::exception_ptr error, int exit_code) {
+                     if (!error && exit_code == 5) ++ended;
+                   });
+  }
+  reactor.context().run();
+  EXPECT_EQ(ended, kMany);
+}
+
+/// Linux before 5.3, for this process and its children.
+bool refuse_pidfds() {
+  sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog filter{4, steps};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/// What goes wrong there: empty where nothing does.
+std::string run_without_pidfds() {
+  if (!refuse_pidfds()) return "no filter";
+  if (::syscall(SYS_pidfd_open, ::getpid(), 0) != -1 || errno != ENOSYS) return "a pidfd";
+  ::signal(SIGCHLD, [](int) { ++chld_signals; });
+  const Ended ended = run(shell("echo hello; exit 7"));
+  if (ended.exit_code != 7 || ended.out != "hello\n") return "not run";
+  if (chld_signals != 1) return "SIGCHLD was taken";
+  Reactor reactor;
+  Process process(reactor, shell("sleep 1000"), {});
+  try {
+    run_in(reactor, process.wait(after(milliseconds(30))));
+    return "no deadline";
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::timed_out) return error.what();
+  }
+  return process.exit_code() == 128 + SIGTERM ? "" : "not ended";
+}
+
+// Its issue 549: v2 throws where the kernel has no pidfd_open, and its child runs on.
+TEST(Process, NeedsNoPidfd) {
+  const OwnedFd told = memory_file("");
+  chld_signals = 0;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string wrong = run_without_pidfds();
+    [[maybe_unused]] const auto written = ::write(told.get(), wrong.data(), wrong.size());
+    ::_exit(0);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_file("/proc/self/fd/" + std::to_string(told.get())), "");
 }
 
 }  // namespace
