@@ -99,7 +99,7 @@ class Console {
   /// rest.
   void draw(const std::vector<std::string>& lines);
 
-  /// Asks on the terminal. Nothing where standard input is none, so that nobody answers.
+  /// Asks on the terminal. Nothing if standard input is none, so that nobody answers.
   std::optional<bool> ask(std::string_view question);
 
   /// `text` in that style where the stream takes colours: for the calls above, which alone show it.

@@ -14,7 +14,7 @@ namespace dtool::cli {
 std::string describe(const ssh::HostResult& result);
 
 /// Tells which hosts failed and why, like ones folded, with `doing` in the headline: `2 of 8 hosts
-/// failed: doing`. Nothing where none did. Returns their number.
+/// failed: doing`. Nothing if none did. Returns their number.
 std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>& results,
                             std::string_view doing);
 

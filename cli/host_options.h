@@ -40,7 +40,7 @@ void add_host_options(CLI::App& app, HostOptions& options);
 /// The flags without --runs_on and --hostfile, for commands that act on recorded hosts.
 void add_connect_options(CLI::App& app, HostOptions& options);
 
-/// Hosts from the flags, else from the settings' runs_on; nothing where neither names any.
+/// Hosts from the flags, else from the settings' runs_on; nothing if neither names any.
 /// Throws std::invalid_argument on what cannot be read, and where both flags are given.
 std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings);
 

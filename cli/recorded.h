@@ -13,7 +13,7 @@ namespace dtool::cli {
 /// ~/.dtool/killfiles: where runs are recorded.
 std::filesystem::path killfile_folder();
 
-/// The run named by id or prefix; the newest where `id` is empty. Throws UsageError where there is
+/// The run named by id or prefix; the newest where `id` is empty. Throws UsageError if there is
 /// none, where several match, or where its file cannot be read.
 killfiles::Killfile recorded_run(const std::string& id);
 

@@ -60,7 +60,7 @@ struct ProjectFile {
   std::vector<std::string> to_accept;  ///< keys that decide who is reached, how, or what runs
 };
 
-/// Nothing where there is no such file. Throws as read_settings does.
+/// Nothing if there is no such file. Throws as read_settings does.
 std::optional<ProjectFile> read_project_file(const std::filesystem::path& file);
 
 /// Whether it needs no acceptance, or was accepted as it is now: the same content at the same path.
@@ -77,7 +77,7 @@ class SettingsFiles {
   /// For runs that were recorded, whichever folder dtool is called in. Throws as read_settings
   /// does.
   const UserSettings& users();
-  /// For what is new. Throws UsageError where the project's file has to be accepted first.
+  /// For what is new. Throws UsageError if the project's file has to be accepted first.
   const Settings& all();
 
  private:

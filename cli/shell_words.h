@@ -8,7 +8,7 @@
 namespace dtool::cli {
 
 /// Blanks part words; single and double quotes and backslashes keep them together; nothing is
-/// expanded. Throws std::invalid_argument where a quote does not end.
+/// expanded. Throws std::invalid_argument if a quote does not end.
 std::vector<std::string> split_words(std::string_view text);
 
 }  // namespace dtool::cli

@@ -36,10 +36,10 @@ enum class Likeness {
 Likeness compare(const HostIdentity& recorded, const HostIdentity& found);
 
 /// Four words in one line, `-` for what is not known: machine id, name, boot id, process namespace.
-/// Nothing where a word is not of its form: the line may come from a host.
+/// Nothing if a word is not of its form: the line may come from a host.
 std::optional<HostIdentity> parse_identity(std::string_view line);
 
-/// The same line; empty where nothing is known. The host key is not in it.
+/// The same line; empty if nothing is known. The host key is not in it.
 std::string to_line(const HostIdentity& identity);
 
 /// Whether each part is empty or of its form.

@@ -21,9 +21,9 @@ struct Machine {
   std::string session;        ///< name of its screen session
   std::string state_folder;   ///< start script, process, exit code; on the host, from `/` or `~/`
   std::string log;            ///< on the host, from `/` or `~/`
-  std::string output_folder;  ///< likewise; empty where there is none
+  std::string output_folder;  ///< likewise; empty if there is none
   HostIdentity identity =
-      {};  ///< of the host where its session runs; nothing where a scheduler chooses it
+      {};  ///< of the host where its session runs; nothing if a scheduler chooses it
 
   bool operator==(const Machine&) const = default;
 };
@@ -39,7 +39,7 @@ struct Killfile {
   std::vector<std::string> command_line;  ///< dtool's own arguments
   std::string what;                       ///< the experiment's or the program's name, for lists
   std::optional<std::uint64_t> seed;
-  std::string distributed_ip_and_port;  ///< empty where there is none
+  std::string distributed_ip_and_port;  ///< empty if there is none
   int nproc_per_node = 0;               ///< 0: chosen by each machine
   std::string code_path;
   std::string on_failure = "leave";  ///< `stop`: one machine's failure ends the others
@@ -100,7 +100,7 @@ struct Listed {
   std::string error;
 };
 
-/// All killfiles in `folder`, newest first; empty where there is no such folder.
+/// All killfiles in `folder`, newest first; empty if there is no such folder.
 std::vector<Listed> list(const std::filesystem::path& folder);
 
 /// The recorded run whose id is `id_or_prefix` or, alone, begins with it; a file that cannot be

@@ -64,7 +64,7 @@ std::string join_names(const std::vector<Listed>& runs) {
   return names;
 }
 
-// The only one of `runs`; nothing where there is none.
+// The only one of `runs`; nothing if there is none.
 std::optional<Listed> require_one(std::vector<Listed> runs, std::string_view wanted) {
   if (runs.empty()) return std::nullopt;
   if (runs.size() == 1) return std::move(runs.front());

@@ -132,7 +132,7 @@ std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable
   return settings;
 }
 
-/// Nothing where an older dtool wrote the file.
+/// Nothing if an older dtool wrote the file.
 HostIdentity read_identity(const StrictTable& table) {
   HostIdentity identity;
   constexpr std::array kKeys = {"machine_id", "host_name", "boot_id", "process_namespace",

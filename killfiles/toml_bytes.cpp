@@ -16,7 +16,7 @@ bool is_private_corner(std::string_view text) {
          (at(text, 2) == 0xba || at(text, 2) == 0xbb) && text.size() >= 4;
 }
 
-// The length of the UTF-8 sequence that `text` begins with (Unicode 15, table 3-7); 0 where it is
+// The length of the UTF-8 sequence that `text` begins with (Unicode 15, table 3-7); 0 if it is
 // none.
 std::size_t sequence_length(std::string_view text) {
   const unsigned first = at(text, 0);

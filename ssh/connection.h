@@ -31,7 +31,7 @@ struct CommandStreams {
 struct Connection {
   virtual ~Connection() = default;
 
-  /// Runs `line` in the login shell; returns its exit code, 128 + signal where a signal ended it.
+  /// Runs `line` in the login shell; returns its exit code, 128 + signal if a signal ended it.
   /// Throws HostError: timed_out (the command was told to end) or connection_lost.
   virtual asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                        Deadline deadline) = 0;
@@ -39,7 +39,7 @@ struct Connection {
   /// Whether a further execute can succeed.
   virtual bool is_usable() const = 0;
 
-  /// The key that the host's server showed, `ssh-ed25519 SHA256:…`; empty where that is not known.
+  /// The key that the host's server showed, `ssh-ed25519 SHA256:…`; empty if that is not known.
   virtual std::string host_key() const { return {}; }
 };
 

@@ -42,8 +42,8 @@ struct ConnectOptions {
   bool operator==(const ConnectOptions&) const = default;
 };
 
-/// Reaches nobody yet. Throws std::invalid_argument where the SSH configuration cannot be read or
-/// the folder for traces not be written, and std::runtime_error where the limit of open files is
+/// Reaches nobody yet. Throws std::invalid_argument if the SSH configuration cannot be read or
+/// the folder for traces not be written, and std::runtime_error if the limit of open files is
 /// too low for so many hosts.
 std::unique_ptr<Remote> make_fleet(std::vector<Host> hosts, const ConnectOptions& options);
 

@@ -15,7 +15,7 @@ namespace dtool::ssh {
 /// More hosts than this in one list is taken for a slip of the finger.
 inline constexpr std::size_t kMostHosts = 100'000;
 
-/// The names behind `@name`; throws std::invalid_argument where there is no such group.
+/// The names behind `@name`; throws std::invalid_argument if there is no such group.
 using GroupLookup = std::function<std::string(std::string_view group)>;
 
 /// Unfolds a comma-separated list of patterns into words, in order: `a[1-2,5]b` gives `a1b a2b

@@ -9,7 +9,7 @@
 
 namespace dtool::ssh {
 
-/// The number that all of `text` is; nothing where it is something else or does not fit into
+/// The number that all of `text` is; nothing if it is something else or does not fit into
 /// Number. Blanks and a leading '+' are something else.
 template <typename Number>
 std::optional<Number> read_number(std::string_view text) {

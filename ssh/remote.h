@@ -110,14 +110,14 @@ std::string_view to_string(Failure failure);
 struct HostResult {
   Host host;
   int exit_code =
-      -1;           ///< of the command; 128 + signal where a signal ended it; -1 without an answer
+      -1;           ///< of the command; 128 + signal if a signal ended it; -1 without an answer
   std::string out;  ///< standard output, where it was asked to be kept
   std::string err;  ///< standard error, likewise
   std::string log_in_said = {};  ///< before dtool-host spoke, where that was asked
   Failure failure = Failure::none;
   std::string error;          ///< one sentence about `failure`
   std::string hint;           ///< what the user can do about it, or empty
-  std::string host_key = {};  ///< `ssh-ed25519 SHA256:…`, of its server; empty where not known
+  std::string host_key = {};  ///< `ssh-ed25519 SHA256:…`, of its server; empty if not known
   std::string address =
       {};  ///< of a host out of reach whose name the configuration maps to another
   std::chrono::milliseconds elapsed{

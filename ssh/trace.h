@@ -16,7 +16,7 @@ namespace dtool::ssh {
 std::string describe(const host::Frame& frame);
 
 /// The same hosts, with a file `NUMBER_HOST.trace` in the folder for each that is asked something.
-/// Throws std::invalid_argument where nothing can be written there.
+/// Throws std::invalid_argument if nothing can be written there.
 std::unique_ptr<Remote> traced(std::unique_ptr<Remote> remote, const std::filesystem::path& folder);
 
 }  // namespace dtool::ssh

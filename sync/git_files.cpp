@@ -92,7 +92,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
-/// Nothing where git is not installed.
+/// Nothing if git is not installed.
 std::optional<Answer> run_git(const std::vector<std::string>& arguments) {
   const Output out;
   const Output err;

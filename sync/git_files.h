@@ -18,7 +18,7 @@ std::optional<std::filesystem::path> find_checkout(const std::filesystem::path& 
 std::vector<std::string> git_files(const std::filesystem::path& folder);
 
 /// The commit that is checked out in `folder`, with `-dirty` behind it where git knows of a change
-/// below `folder`, `left_out` (relative to it, or empty) aside; empty where there is no checkout,
+/// below `folder`, `left_out` (relative to it, or empty) aside; empty if there is no checkout,
 /// no commit, git does not answer, or would run programs that the checkout's own configuration
 /// names (filters).
 std::string git_commit(const std::filesystem::path& folder, const std::string& left_out);

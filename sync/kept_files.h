@@ -10,7 +10,7 @@
 namespace dtool::tree_sync {
 
 /// Writes `begin` and `rest` into the file of that name in `folder`, which it makes, and deletes
-/// all but the newest eight there. Throws std::filesystem::filesystem_error where that cannot be.
+/// all but the newest eight there. Throws std::filesystem::filesystem_error if that cannot be.
 void keep_file(const std::filesystem::path& folder, const std::string& name, std::string_view begin,
                std::string_view rest);
 

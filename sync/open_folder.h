@@ -25,7 +25,7 @@ class OpenFolder {
 
   int fd() const { return fd_; }
 
-  /// What bears that name below the folder, links not followed. Nothing where that cannot be known;
+  /// What bears that name below the folder, links not followed. Nothing if that cannot be known;
   /// then errno says why.
   std::optional<struct stat> look_at(const std::string& name) const {
     struct stat status {};

@@ -40,7 +40,7 @@ struct Package {
 };
 
 /// The package that leads to `now` from the tree of `before`; from an empty folder where that has
-/// no entries. Nothing where rsync does it better: where a file and a folder changed places, and
+/// no entries. Nothing if rsync does it better: where a file and a folder changed places, and
 /// where large files were rewritten, of which rsync sends only the parts that differ.
 std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vector<Entry>& before,
                             Compression compression = Compression::zstd, Seal seal = Seal::no);
@@ -57,10 +57,10 @@ class Packages {
   void keep_basis() const;
 
   /// What a host lacks whose tree has that fingerprint (empty: it has nothing); stays where it is.
-  /// Null where this launcher does not know that tree, or rsync does it better.
+  /// Null if this launcher does not know that tree, or rsync does it better.
   const Package* get(const std::string& basis, Compression compression, Seal seal);
-  /// What leads from the tree that was sent last from this folder, or from nothing where none was,
-  /// for hosts that were not asked yet: where they have just that, they need not be. Null where
+  /// What leads from the tree that was sent last from this folder, or from nothing if none was,
+  /// for hosts that were not asked yet: where they have just that, they need not be. Null if
   /// it is the tree that is sent now, and where to send so much in vain would be a waste.
   const Package* guess();
   void clear() { packages_.clear(); }

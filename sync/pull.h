@@ -46,7 +46,7 @@ std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls,
 ssh::Command look_command(const Source& source);
 
 /// What the source's folder is known by: hosts that share it answer alike, others do not, as long
-/// as their files have different names. Nothing where there is no source; then `result` is given
+/// as their files have different names. Nothing if there is no source; then `result` is given
 /// its error and hint.
 std::optional<std::string> read_look(ssh::HostResult& result);
 

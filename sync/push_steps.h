@@ -47,7 +47,7 @@ ssh::Command ask_command(const Tree& tree, const Place& place, const InPush& pus
 ssh::Command unpack_command(const Package& package, const Place& place,
                             const std::optional<host::RelayPart>& relay = {});
 
-/// The reply to either, behind what news there are. Nothing where it failed; then `result` is given
+/// The reply to either, behind what news there are. Nothing if it failed; then `result` is given
 /// its error and hint.
 std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result);
 
@@ -60,7 +60,7 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
                  const std::vector<std::string>& first);
 
 /// Before rsync: notes which files are about to come (`names` has all of the tree's), and makes way
-/// for those that stand where folders were. Under ForeignFiles::look it does nothing where there
+/// for those that stand where folders were. Under ForeignFiles::look it does nothing if there
 /// are such files.
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
                              const Place& place);
@@ -69,7 +69,7 @@ ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Comp
 /// tree is whole.
 ssh::Command prune_command(const Place& place);
 
-/// The one reply in a result. Nothing where the host failed; then `result` is given its error and
+/// The one reply in a result. Nothing if the host failed; then `result` is given its error and
 /// hint.
 template <typename Reply>
 std::optional<Reply> reply_in(ssh::HostResult& result) {

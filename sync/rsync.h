@@ -74,7 +74,7 @@ struct Sent {
   std::uint64_t bytes = 0;  ///< of those files, uncompressed
 };
 
-/// Reads what push_program printed to its end; zeros where it did not come so far.
+/// Reads what push_program printed to its end; zeros if it did not come so far.
 Sent read_sent(std::string_view out);
 
 /// The same in the middle of a transfer, and how far it is.

@@ -19,11 +19,11 @@ std::vector<std::size_t> choose_machines(const killfiles::Killfile& killfile,
                                          const std::vector<int>& ids);
 
 /// What a machine has that is worth fetching: its output folder, and its log where that lies
-/// elsewhere. Throws UsageError where the killfile names neither.
+/// elsewhere. Throws UsageError if the killfile names neither.
 std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
                                           const std::vector<std::string>& only);
 
-/// Throws UsageError where `destination` cannot take what `source`, on this machine, has: it is in
+/// Throws UsageError if `destination` cannot take what `source`, on this machine, has: it is in
 /// it, or the other way round.
 void require_apart(const tree_sync::Source& source, const std::filesystem::path& destination);
 

@@ -29,7 +29,7 @@ struct Quantity {
 /// One thing about one host.
 struct Fact {
   std::string name;   ///< `log-in`, `rsync`; not unique: a host may have two faults of a kind
-  std::string value;  ///< empty where `quantity` says it
+  std::string value;  ///< empty if `quantity` says it
   Verdict verdict = Verdict::well;
   std::string hint = {};  ///< how to mend it, perhaps with ssh::kHostsInHint
   std::optional<Quantity> quantity = {};

@@ -51,7 +51,7 @@ class Launcher {
   /// Adds what it wants of the hosts.
   virtual void add_needs(const RunPlan& /*plan*/, Needs& /*needs*/) const {}
 
-  /// Completes the plan with what only the hosts could tell. False where they do not fit together:
+  /// Completes the plan with what only the hosts could tell. False if they do not fit together:
   /// it has said why.
   virtual bool complete(Console& console, const RunFlags& flags, const Targets& targets,
                         const std::vector<Checked>& checked, RunPlan& plan) const = 0;
@@ -79,7 +79,7 @@ std::vector<std::unique_ptr<Launcher>> make_launchers();
 /// The names of all, in order.
 std::vector<std::string> launcher_names();
 
-/// The title of the launcher of that name; empty where it has none.
+/// The title of the launcher of that name; empty if it has none.
 std::string launcher_title(std::string_view name);
 
 /// `--launcher` as given; where it was not, the one whose surroundings dtool runs in. Throws

@@ -16,7 +16,7 @@ struct Curve {
   std::vector<double> steps;
   std::vector<double> values;  ///< NaN where the run had no number
   std::vector<double> seconds =
-      {};  ///< that the run had gone on for; empty where a line has no time
+      {};  ///< that the run had gone on for; empty if a line has no time
 };
 
 /// A metrics.jsonl that was read.

@@ -32,7 +32,7 @@ struct Panel {
   std::vector<PanelCurve> curves;
 };
 
-/// The panel of one metric; nothing where no run has a number of it. Without a `scale` it is log
+/// The panel of one metric; nothing if no run has a number of it. Without a `scale` it is log
 /// where all values are above 0 and the largest is a hundred times the smallest. samples_per_s
 /// begins at 0, since its noise would else look like news; success rates and SPL are shares, from 0
 /// to 1. A run whose lines have no times has no curve over seconds.
@@ -40,7 +40,7 @@ std::optional<Panel> make_panel(const std::string& metric, const std::vector<Met
                                 std::optional<Scale> scale, XAxis x_axis = XAxis::steps);
 
 /// Gives all panels the same steps or seconds, so that what happened at once stands at one place;
-/// from 0 where the first is near it.
+/// from 0 if the first is near it.
 void share_x(std::vector<Panel>& panels);
 
 /// The curve with at most four points for each of `columns` columns: first, lowest,

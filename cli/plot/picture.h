@@ -7,7 +7,7 @@
 
 namespace dtool::cli {
 
-/// Draws the picture into `file`. Throws UsageError where gnuplot is not here or fails, and where
+/// Draws the picture into `file`. Throws UsageError if gnuplot is not here or fails, and where
 /// the file cannot be written.
 void write_picture(const PictureRequest& request, const std::string& file);
 

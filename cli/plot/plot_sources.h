@@ -21,14 +21,14 @@ struct PlotSource {
   Metrics metrics;
 };
 
-/// Reads a file. Throws UsageError where it cannot be read or has no numbers.
+/// Reads a file. Throws UsageError if it cannot be read or has no numbers.
 PlotSource read_file_source(const std::string& file);
 
 /// Reads the run's metrics.jsonl, that file alone, from its machine 0; `remote` holds the hosts of
 /// the run.
 PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killfile);
 
-/// The newest recorded run that has outputs, so no set-up. Throws UsageError where there is none.
+/// The newest recorded run that has outputs, so no set-up. Throws UsageError if there is none.
 killfiles::Killfile newest_run_with_outputs();
 
 }  // namespace dtool::cli

@@ -16,7 +16,7 @@ struct RunCause {
 };
 
 /// What the run's supervision found, else the trainer's own word, else the machine that failed
-/// first. Nothing where all is well.
+/// first. Nothing if all is well.
 std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines);
 
 }  // namespace dtool::cli

@@ -50,7 +50,7 @@ struct Lack {
 /// What one host answered; meaningful where its result is ok.
 struct Checked {
   ssh::HostResult result;   ///< a lack is a failure, with how to mend it
-  std::vector<Lack> lacks;  ///< the same, one by one; none where the host did not answer
+  std::vector<Lack> lacks;  ///< the same, one by one; none if the host did not answer
   std::optional<host::CheckReply> reply;  ///< nothing: it cannot be read
   ssh::Answers environment;               ///< what its environment's script answered
   int gpus = 0;
@@ -59,7 +59,7 @@ struct Checked {
   std::string address;           ///< of machine 0, as others reach it
   std::uint16_t port = 0;        ///< of machine 0
   std::uint16_t coordinator_port = 0;  ///< another one there that is free
-  killfiles::HostIdentity identity;    ///< who it is; unknown where it does not say
+  killfiles::HostIdentity identity;    ///< who it is; unknown if it does not say
   bool logout_kills = false;           ///< the system ends what users leave running at logout
 };
 
@@ -68,7 +68,7 @@ struct Checked {
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs,
                                  tree_sync::Pushing* push = nullptr);
 
-/// Who the host is, by its own words (ssh/host/identity.h) and the key of its server; unknown where
+/// Who the host is, by its own words (ssh/host/identity.h) and the key of its server; unknown if
 /// it did not say.
 killfiles::HostIdentity identity_of(const std::string& line, const ssh::HostResult& result);
 

@@ -17,7 +17,7 @@ namespace dtool::cli {
 /// stays; else its place under the home folder, or `~/NAME`.
 std::string code_folder(const ssh::Host& host, const std::string& code_path);
 
-/// Throws UsageError where the current folder is the home folder or `/`.
+/// Throws UsageError if the current folder is the home folder or `/`.
 void require_code_tree();
 
 /// The files of the current folder, without those of `excludes`, of the output folder and those at

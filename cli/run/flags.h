@@ -16,7 +16,7 @@ class App;
 
 namespace dtool::cli {
 
-/// The flags, as typed; empty where one was not given.
+/// The flags, as typed; empty if one was not given.
 struct RunFlags {
   HostOptions hosts;
   std::string launcher;

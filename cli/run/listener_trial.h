@@ -17,7 +17,7 @@ namespace dtool::cli {
 struct TrialOfHost {
   std::string interface;               ///< by which it goes; empty: not known
   bool reached = false;                ///< it read what machine 0 said there
-  std::string fault;                   ///< why not; empty where nothing was tried
+  std::string fault;                   ///< why not; empty if nothing was tried
   std::optional<double> clock_offset;  ///< seconds ahead of the launcher's clock
   double clock_uncertainty = 0;        ///< seconds: half of the round trip
 };

@@ -68,7 +68,7 @@ std::string name_of_program(const std::vector<std::string>& program);
 /// `IP:PORT` of rank 0, `[v6::addr]:PORT` for IPv6.
 std::string listener_of(const RunPlan& plan);
 
-/// `IP:PORT` where the machines report how they do; empty where none listens.
+/// `IP:PORT` where the machines report how they do; empty if none listens.
 std::string coordinator_of(const RunPlan& plan);
 
 /// The run's own folder under the output folder, on the first machine.

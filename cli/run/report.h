@@ -34,7 +34,7 @@ class RunReport {
   RunReport(Console& console, std::string run_id)
       : console_(console), run_id_(std::move(run_id)), failures_(nlohmann::json::array()) {}
 
-  /// Tells the failures among `results`; true where there are none.
+  /// Tells the failures among `results`; true if there are none.
   bool all_well(const std::vector<ssh::HostResult>& results, std::string_view doing);
 
   /// Why the run failed.

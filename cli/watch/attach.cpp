@@ -24,7 +24,7 @@
 namespace dtool::cli {
 namespace {
 
-/// Where a job stands: one of these, or none where there is no trace of it.
+/// Where a job stands: one of these, or none if there is no trace of it.
 struct Job {
   std::string session;           ///< as screen -x takes it
   bool is_in_tmux = false;       ///< where screen is missing

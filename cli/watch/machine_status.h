@@ -64,7 +64,7 @@ struct MachineStatus {
   std::string job;   ///< a scheduler's id; or empty
   std::string scheduler = "Slurm";  ///< whose job it is, where there is one
   std::string reason;  ///< a scheduler's for the state, or why it is unproven; or empty
-  killfiles::HostIdentity recorded_host;  ///< where it was started; where it is unproven
+  killfiles::HostIdentity recorded_host;  ///< if it was started; where it is unproven
   killfiles::HostIdentity found_host;     ///< who answered; likewise
   int exit_code = -1;                     ///< where it exited
   bool was_rebooted = false;
@@ -79,7 +79,7 @@ struct MachineStatus {
   std::vector<std::string> last_lines;  ///< of a machine that failed: a few, the last one the last
   std::string cause;        ///< why the run failed, as the run's supervision found; or empty
   std::string said;         ///< what the launched program said of the whole run, or empty
-  std::string supervision;  ///< `ok`, why nobody watches this machine, or empty where none should
+  std::string supervision;  ///< `ok`, why nobody watches this machine, or empty if none should
   int attempt = 0;          ///< how often the run was started again
   std::optional<Progress> progress;
   std::string full_disk;  ///< where the disk of its log or its state is mounted, if it is full

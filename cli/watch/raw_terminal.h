@@ -10,7 +10,7 @@ namespace dtool::cli {
 
 class RawTerminal {
  public:
-  /// Throws UsageError where standard input and output are no terminal.
+  /// Throws UsageError if standard input and output are no terminal.
   RawTerminal();
   ~RawTerminal();
   RawTerminal(const RawTerminal&) = delete;
@@ -26,7 +26,7 @@ class RawTerminal {
   int out_ = -1;
 };
 
-/// Throws UsageError where standard input and output are no terminal.
+/// Throws UsageError if standard input and output are no terminal.
 void require_terminal();
 
 }  // namespace dtool::cli

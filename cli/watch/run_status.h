@@ -30,7 +30,7 @@ std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile);
 /// Whether nothing of it can change any more: no machine runs, and each has answered.
 bool has_ended(const std::vector<MachineStatus>& machines);
 
-/// kAllWell where all machines run or ended with 0, else kSomeFailed.
+/// kAllWell if all machines run or ended with 0, else kSomeFailed.
 int exit_code_of(const std::vector<MachineStatus>& machines);
 
 /// How often the run was started again.

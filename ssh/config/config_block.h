@@ -36,7 +36,7 @@ struct ConfigBlock {
 
 /// Reads `file` and what it includes; relative Include paths stand below `folder`, a leading `~/`
 /// below `home`. Throws std::invalid_argument with `file:line:` on a line that cannot be read, and
-/// std::system_error where `file` cannot.
+/// std::system_error if `file` cannot.
 std::vector<ConfigBlock> read_config_blocks(const std::filesystem::path& file,
                                             const std::filesystem::path& folder,
                                             const std::filesystem::path& home);

@@ -19,7 +19,7 @@ namespace dtool::ssh {
 
 class Links {
  public:
-  /// Reaches nobody yet. Throws std::invalid_argument where the SSH configuration cannot be read.
+  /// Reaches nobody yet. Throws std::invalid_argument if the SSH configuration cannot be read.
   Links(const std::vector<Host>& hosts, const ConnectOptions& options);
 
   Reactor& reactor() { return reactor_; }

@@ -18,7 +18,7 @@ namespace dtool::ssh {
 
 class SharedOutput {
  public:
-  /// Begins to make it. Throws HostError(local_program) where there is no room for a file.
+  /// Begins to make it. Throws HostError(local_program) if there is no room for a file.
   SharedOutput(Reactor& reactor, const SharedBytes& bytes);
   ~SharedOutput();
   SharedOutput(const SharedOutput&) = delete;
@@ -26,7 +26,7 @@ class SharedOutput {
 
   /// Writes `before` and then the whole output into the non-blocking pipe `fd`, as it grows; tells
   /// how much of the output was taken. Returns early where the reader has gone or `deadline`
-  /// has passed. Throws HostError(local_program) where it could not be made.
+  /// has passed. Throws HostError(local_program) if it could not be made.
   asio::awaitable<void> send(int fd, std::string_view before, Deadline deadline,
                              std::function<void(const Transferred&)> on_sent);
 

@@ -27,10 +27,10 @@ namespace dtool::host {
 inline constexpr std::size_t kHelloSize = 64;
 inline constexpr std::size_t kWelcomeSize = 48;
 
-/// What a machine says first. Throws std::runtime_error where there are no random numbers.
+/// What a machine says first. Throws std::runtime_error if there are no random numbers.
 std::string make_hello(std::string_view token, int place);
 
-/// The place whose machine said it; nothing where it is not proven.
+/// The place whose machine said it; nothing if it is not proven.
 std::optional<int> read_hello(std::string_view token, std::string_view hello);
 
 /// Whether bytes may be the beginning of a hello.
@@ -53,7 +53,7 @@ class Channel {
   /// The frame for a body.
   std::string seal(std::string_view body);
   void add(std::string_view bytes) { held_ += bytes; }
-  /// The next body, or nothing where it is not whole yet. Throws BadMessage where its proof is
+  /// The next body, or nothing if it is not whole yet. Throws BadMessage if its proof is
   /// wrong or it is too long: the connection is of no use then.
   std::optional<std::string> next();
 
@@ -66,7 +66,7 @@ class Channel {
   std::string held_;
 };
 
-/// The run's token, from the file `token` here; nothing where it is not what it should be.
+/// The run's token, from the file `token` here; nothing if it is not what it should be.
 std::optional<std::string> read_token();
 
 }  // namespace dtool::host

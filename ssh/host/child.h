@@ -14,7 +14,7 @@ namespace dtool::host {
 /// Arguments as execvp takes them: pointers into the strings, and a null pointer.
 std::vector<char*> as_pointers(const std::vector<std::string>& arguments);
 
-/// The exit code in what waitpid gives; 128 + signal where a signal ended the process.
+/// The exit code in what waitpid gives; 128 + signal if a signal ended the process.
 int to_exit_code(int status);
 
 /// The file of a program that stands in PATH; empty: there is none. A name with a slash is a file.
@@ -26,7 +26,7 @@ inline bool is_program(const std::string& name) {
 struct ChildResult {
   bool is_missing = false;  ///< there is no such program
   bool timed_out = false;   ///< it was ended by KILL
-  int exit_code = -1;       ///< 128 + signal where a signal ended it
+  int exit_code = -1;       ///< 128 + signal if a signal ended it
   std::string out;          ///< standard output; the first MiB
   std::string err;          ///< standard error, likewise
 
@@ -34,7 +34,7 @@ struct ChildResult {
 };
 
 /// Runs a program to its end, with no input. Its working folder is `folder`, where one is given.
-/// Throws std::runtime_error where no process can be made.
+/// Throws std::runtime_error if no process can be made.
 ChildResult run_program(const std::vector<std::string>& arguments,
                         std::chrono::milliseconds timeout, const std::string& folder = {});
 
@@ -42,7 +42,7 @@ ChildResult run_program(const std::vector<std::string>& arguments,
 /// this goes.
 class Child {
  public:
-  /// Throws std::runtime_error where no process can be made.
+  /// Throws std::runtime_error if no process can be made.
   Child(const std::vector<std::string>& arguments, const std::string& folder);
   ~Child();
   Child(const Child&) = delete;

@@ -39,11 +39,11 @@ class OwnersAlone {
   mode_t before_;
 };
 
-/// The text of a small file, or of one in /proc; nothing where it cannot be read. At most `most`
+/// The text of a small file, or of one in /proc; nothing if it cannot be read. At most `most`
 /// bytes.
 std::optional<std::string> read_file(const std::string& path, std::size_t most = 1U << 20U);
 
-/// The first line of a file, without its end; empty where there is none.
+/// The first line of a file, without its end; empty if there is none.
 std::string read_line(const std::string& path);
 
 /// Writes a file whole, under its name only when it is complete. Throws std::runtime_error with a
@@ -65,7 +65,7 @@ bool make_folder(const std::string& path);
 /// The same with all folders above it.
 bool make_folders(const std::string& path);
 
-/// The names in a folder but `.` and `..`, in no order; none where it cannot be read.
+/// The names in a folder but `.` and `..`, in no order; none if it cannot be read.
 std::vector<std::string> list_folder(const std::string& path);
 
 /// `~/…` with the home folder ($HOME) in place of `~`.
@@ -77,7 +77,7 @@ std::string folder_of(const std::string& path);
 /// The next bytes; nothing at the end. Throws std::runtime_error.
 std::optional<std::string> read_some(int descriptor);
 
-/// Throws std::runtime_error where they cannot all be written.
+/// Throws std::runtime_error if they cannot all be written.
 void write_all(int descriptor, std::string_view bytes);
 
 /// An exclusive lock (flock) on a file that is made where it is missing. It is held until the

@@ -21,7 +21,7 @@ struct Frame {
   std::string body;
 };
 
-/// Throws BadMessage where the body is larger than that kind may have.
+/// Throws BadMessage if the body is larger than that kind may have.
 std::string to_frame(Kind kind, std::string_view body);
 
 template <typename Message>
@@ -33,7 +33,7 @@ std::string to_frame(const Message& message) {
 class FrameReader {
  public:
   void add(std::string_view bytes) { held_ += bytes; }
-  /// The next frame, or nothing where it is not whole yet. Throws BadMessage on an unknown kind and
+  /// The next frame, or nothing if it is not whole yet. Throws BadMessage on an unknown kind and
   /// on a frame that is longer than its kind may be.
   std::optional<Frame> next();
   /// Whether a frame has begun and is not whole.
@@ -50,7 +50,7 @@ class FrameInput {
   explicit FrameInput(int descriptor) : descriptor_(descriptor) {}
 
   /// The next frame; nothing at the end. Throws BadMessage as FrameReader, where the stream ends in
-  /// the middle of a frame, and where no byte comes for so long; std::runtime_error where it cannot
+  /// the middle of a frame, and where no byte comes for so long; std::runtime_error if it cannot
   /// be read.
   std::optional<Frame> next(std::optional<std::chrono::milliseconds> patience = std::nullopt);
   /// Nobody reads what may still come.

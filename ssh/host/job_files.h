@@ -31,7 +31,7 @@ JobFiles read_job_files(const std::string& folder);
 /// `PID START BOOT` as the file `process` has it; `boot`: which boot this is.
 std::optional<Leader> parse_leader(std::string_view line, std::string_view boot);
 
-/// The leader's process; nothing where it is gone.
+/// The leader's process; nothing if it is gone.
 std::optional<Process> find_leader(const Leader& leader);
 
 /// Adds the leader's session to what a run is known by, unless the pid was given out again, and the

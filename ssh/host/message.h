@@ -88,7 +88,7 @@ class Encoder {
   std::string bytes_;
 };
 
-/// Reads values from behind each other. Throws BadMessage where the bytes end too soon.
+/// Reads values from behind each other. Throws BadMessage if the bytes end too soon.
 class Decoder {
  public:
   explicit Decoder(std::string_view bytes) : rest_(bytes) {}
@@ -161,7 +161,7 @@ std::string encode(const Message& message) {
   return encoder.take();
 }
 
-/// Throws BadMessage where the bytes are not exactly one such message.
+/// Throws BadMessage if the bytes are not exactly one such message.
 template <typename Message>
 Message decode(std::string_view bytes) {
   Decoder decoder(bytes);

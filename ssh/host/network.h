@@ -22,7 +22,7 @@ struct Address {
 /// Of a numeric address, `fe80::1%eth0` among them.
 Address parse_address(const std::string& text, std::uint16_t port);
 
-/// This machine's own address on the way to another one, numeric; no packet is sent. Empty where
+/// This machine's own address on the way to another one, numeric; no packet is sent. Empty if
 /// no way leads there.
 std::string local_address_towards(const Address& other);
 

@@ -25,15 +25,15 @@ struct Process {
   bool is_dead() const { return (state == 'Z' || state == 'X') && threads < 2; }
 };
 
-/// One line of /proc/PID/stat; nothing where it is none.
+/// One line of /proc/PID/stat; nothing if it is none.
 std::optional<Process> parse_stat(std::string_view text);
 
-/// That process; nothing where it is gone.
+/// That process; nothing if it is gone.
 std::optional<Process> find_process(pid_t pid);
-/// The same; nothing where another process has its pid now.
+/// The same; nothing if another process has its pid now.
 std::optional<Process> find_process(pid_t pid, std::uint64_t start);
 
-/// All that are there. Throws std::runtime_error where they cannot be looked at: this process
+/// All that are there. Throws std::runtime_error if they cannot be looked at: this process
 /// itself is not among them, or descriptors or memory have run out.
 std::vector<Process> read_processes();
 
@@ -47,7 +47,7 @@ struct RunMark {
 };
 RunMark read_run_mark(pid_t pid);
 
-/// The user who started it; nothing where it is gone. The owner of /proc/PID is root where a
+/// The user who started it; nothing if it is gone. The owner of /proc/PID is root where a
 /// program may not be traced.
 std::optional<uid_t> user_of(pid_t pid);
 

@@ -302,7 +302,7 @@ struct ProgramLacks {
   std::string screen_fault;           ///< what a screen that does not work says; or empty
   std::string lock_fault;             ///< `FOLDER: why` no file can be locked there; or empty
   bool has_terminal = true;           ///< screen or tmux is there, or neither is wanted
-  std::string package_manager;        ///< `apt-get`; empty where nothing is lacking
+  std::string package_manager;        ///< `apt-get`; empty if nothing is lacking
 
   void fields(auto visit) {
     visit(programs, old_bash, screen_fault, lock_fault, has_terminal, package_manager);
@@ -315,7 +315,7 @@ struct CheckRequest {
   Wants wants;
   bool is_survey = false;        ///< also tell what no run needs to know: versions, memory, disks
   std::string run_folder;        ///< is made; empty: none
-  std::string code_folder;       ///< where the code will be
+  std::string code_folder;       ///< if the code will be
   bool code_must_exist = false;  ///< it is not going to be sent
   std::string environment;       ///< bash that readies the environment and answers what it finds
   bool wants_torchrun = false;
@@ -336,7 +336,7 @@ struct Survey {
   std::string user;
   std::string shell;
   std::string system;  ///< `Debian GNU/Linux 12 (bookworm), x86_64`
-  std::string bash;    ///< versions; empty where the program is missing
+  std::string bash;    ///< versions; empty if the program is missing
   std::string screen;
   std::string tmux;  ///< only where it takes the place of screen
   std::string rsync;

@@ -16,10 +16,10 @@ namespace dtool::host {
 /// Takes the first line off a text and returns it without its end.
 std::string_view cut_line(std::string_view& text);
 
-/// Takes the first word off a line: what stands before the next blank. Empty where there is none.
+/// Takes the first word off a line: what stands before the next blank. Empty if there is none.
 std::string_view cut_word(std::string_view& line);
 
-/// A number that is all of the word; nothing where it is not.
+/// A number that is all of the word; nothing if it is not.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view word) {
   Number number{};
@@ -28,7 +28,7 @@ std::optional<Number> parse_number(std::string_view word) {
   return number;
 }
 
-/// The number that is all of the word at that place. Throws std::runtime_error where there is none,
+/// The number that is all of the word at that place. Throws std::runtime_error if there is none,
 /// or it is not from `least` to `most`.
 int number_among(const std::vector<std::string>& words, std::size_t at, int least, int most);
 

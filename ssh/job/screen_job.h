@@ -52,10 +52,10 @@ enum class OldLog { append, replace };
 /// read_start.
 Command start_command(const ScreenJob& job, OldLog old_log);
 
-/// Nothing where the job runs; else one sentence on why not.
+/// Nothing if the job runs; else one sentence on why not.
 std::optional<std::string> read_start(const HostResult& result);
 
-/// The id that a scheduler gave a job that was started; nothing where none has it.
+/// The id that a scheduler gave a job that was started; nothing if none has it.
 std::optional<std::string> read_job_id(const HostResult& result);
 
 /// Ends a run on a host and looks again (ssh/host/kill.h).

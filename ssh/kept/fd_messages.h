@@ -24,11 +24,11 @@ enum class Received { message, nothing, end };
 /// Does not wait.
 Received receive_message(int socket, Message& message);
 
-/// Waits for one. Nothing where the other side has gone, or at the deadline.
+/// Waits for one. Nothing if the other side has gone, or at the deadline.
 asio::awaitable<std::optional<Message>> await_message(Reactor& reactor, int socket,
                                                       Deadline deadline);
 
-/// Sends copies of the descriptors; the caller's stay open. False where the other side has gone, or
+/// Sends copies of the descriptors; the caller's stay open. False if the other side has gone, or
 /// does not take a message of that size.
 bool send_message(int socket, std::string_view bytes, std::initializer_list<int> fds = {});
 

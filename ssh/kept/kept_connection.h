@@ -42,7 +42,7 @@ template <typename Plain>
 std::string pack(char kind, const Plain& value) {
   return kind + std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
-/// The struct, and what stands behind it; false where the message is too short.
+/// The struct, and what stands behind it; false if the message is too short.
 template <typename Plain>
 bool unpack(std::string_view bytes, Plain& value, std::string_view& rest) {
   if (bytes.size() < 1 + sizeof value) return false;
@@ -53,7 +53,7 @@ bool unpack(std::string_view bytes, Plain& value, std::string_view& rest) {
 }  // namespace keeper_protocol
 
 /// A kept connection with that key which is free, whose host has just answered and is still known;
-/// it is this process's alone until it is destroyed. Null where there is none: whatever the reason,
+/// it is this process's alone until it is destroyed. Null if there is none: whatever the reason,
 /// a new connection is the answer.
 asio::awaitable<std::unique_ptr<Connection>> take_kept(Reactor& reactor, const KeptFolder& folder,
                                                        std::string key);

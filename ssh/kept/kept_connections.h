@@ -28,7 +28,7 @@ struct EndedConnections {
 
 /// Ends all kept connections of this user on this machine, or those that lead where `hosts` do, and
 /// waits until they are closed; removes what dead keepers have left. Throws std::runtime_error
-/// where their folder is not this user's alone, std::invalid_argument as make_fleet does.
+/// if their folder is not this user's alone, std::invalid_argument as make_fleet does.
 EndedConnections end_kept_connections(const std::optional<std::vector<Host>>& hosts,
                                       const ConnectOptions& options);
 

@@ -24,7 +24,7 @@ enum class Reached {
 class KeptFolder {
  public:
   enum class Make { no, yes };
-  /// Nothing where there is none. Throws std::runtime_error with a sentence where it belongs to
+  /// Nothing if there is none. Throws std::runtime_error with a sentence where it belongs to
   /// another user or others may write into it, or where it cannot be made.
   static std::optional<KeptFolder> open(Make make);
 
@@ -37,14 +37,14 @@ class KeptFolder {
   };
   Connecting connect(const std::string& name) const;
 
-  /// A socket that listens under that name, which nobody but its user can use. Nothing where it
+  /// A socket that listens under that name, which nobody but its user can use. Nothing if it
   /// cannot be made, or the name is taken. Called while holding lock().
   OwnedFd listen(const std::string& name) const;
 
   /// Held by who makes or removes sockets, until the descriptor is closed.
   OwnedFd lock() const;
 
-  /// A socket file's inode; 0 where there is none.
+  /// A socket file's inode; 0 if there is none.
   ino_t inode(const std::string& name) const;
   void remove(const std::string& name) const;
 

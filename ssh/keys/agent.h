@@ -23,13 +23,13 @@ struct AgentOffer {
 /// How that went.
 struct AgentLogIn {
   bool is_in = false;
-  std::string problem;  ///< of the agent; empty where it did all that it was asked
+  std::string problem;  ///< of the agent; empty if it did all that it was asked
   Deadline deadline;    ///< later by the time for which a signature was waited for
 };
 
 /// Offers the keys of the agent at the socket `path` to the server of `session`, one after another.
 /// A server that ends the log-in leaves the session disconnected. Throws HostError: timed_out,
-/// where the server does not answer before `deadline`.
+/// if the server does not answer before `deadline`.
 asio::awaitable<AgentLogIn> log_in_with_agent(Reactor& reactor, Session& session, std::string path,
                                               AgentOffer offer, Deadline deadline);
 

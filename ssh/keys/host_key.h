@@ -29,7 +29,7 @@ struct HostKey {
 std::vector<HostKey> scan_host_keys(const std::vector<Host>& hosts, const ConnectOptions& options);
 
 /// Appends the lines of keys that are unknown to their known_hosts files (made 0600 in a 0700
-/// folder where missing), each file written once. Throws std::runtime_error where a file cannot be
+/// folder where missing), each file written once. Throws std::runtime_error if a file cannot be
 /// written.
 void add_to_known_hosts(const std::vector<HostKey>& keys);
 

@@ -23,7 +23,7 @@ struct Credential {
   const Identity* identity = nullptr;  ///< the cache's
 };
 
-/// The public part of `key`, as the second word of a .pub file; empty where it has none.
+/// The public part of `key`, as the second word of a .pub file; empty if it has none.
 std::string public_text(ssh_key key);
 
 /// The public parts of keys in `files`, as public_text: of FILE.pub and FILE-cert.pub, of FILE

@@ -36,7 +36,7 @@ struct HashedName {
   std::array<unsigned char, 20> salt;
   std::array<unsigned char, 20> hash;
 };
-/// Nothing where it is no such text.
+/// Nothing if it is no such text.
 std::optional<HashedName> read_hashed_name(std::string_view names);
 
 /// Whether a list of names in plain text is about `name`, which is in lower case: `*` any
@@ -44,14 +44,14 @@ std::optional<HashedName> read_hashed_name(std::string_view names);
 bool is_about(std::string_view names, std::string_view name);
 
 /// A public key's bytes as they travel (RFC 4253, section 6.6), which begin with its type.
-/// Nothing where `text` is no type and the base64 of such a key. Types that nobody here knows are
+/// Nothing if `text` is no type and the base64 of such a key. Types that nobody here knows are
 /// keys like all others.
 std::optional<std::string> read_key_blob(std::string_view text);
 
-/// The type with which a key's bytes begin: `ssh-ed25519`. Nothing where they do not.
+/// The type with which a key's bytes begin: `ssh-ed25519`. Nothing if they do not.
 std::optional<std::string_view> type_of_blob(std::string_view blob);
 
-/// The bytes that a text in base64 stands for. Nothing where it is none, padding included.
+/// The bytes that a text in base64 stands for. Nothing if it is none, padding included.
 std::optional<std::string> decode_base64(std::string_view text);
 
 std::string to_lower(std::string_view text);

@@ -8,7 +8,7 @@
 
 namespace dtool::ssh {
 
-/// Writes all of `bytes`; false where the reader has gone.
+/// Writes all of `bytes`; false if the reader has gone.
 asio::awaitable<bool> write_all(Reactor& reactor, int fd, std::string_view bytes,
                                 Deadline deadline);
 

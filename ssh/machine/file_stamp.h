@@ -9,7 +9,7 @@
 
 namespace dtool::ssh {
 
-/// What stat(2) tells of `file`, links followed; all zeros where there is none.
+/// What stat(2) tells of `file`, links followed; all zeros if there is none.
 struct stat status_of(const std::filesystem::path& file);
 
 /// What changes whenever a file does, or another takes its place: device, inode, size, and the time

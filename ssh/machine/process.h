@@ -33,7 +33,7 @@ class Process {
     Terminal terminal = Terminal::shared;
   };
 
-  /// Throws HostError(local_program) where it cannot be started.
+  /// Throws HostError(local_program) if it cannot be started.
   Process(Reactor& reactor, const Program& program, Descriptors descriptors);
   /// Ends the process group where wait() has not returned: TERM, a second at most (in all
   /// where the user wants to leave), KILL.
@@ -53,7 +53,7 @@ class Process {
   /// What wait() would return, where the process has ended.
   std::optional<int> exit_code();
 
-  /// The exit code, 128 + signal where a signal ended it. Throws HostError(timed_out) after sending
+  /// The exit code, 128 + signal if a signal ended it. Throws HostError(timed_out) after sending
   /// the process group TERM and, a second later, KILL.
   asio::awaitable<int> wait(Deadline deadline);
 

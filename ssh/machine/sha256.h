@@ -11,7 +11,7 @@ namespace dtool::ssh {
 
 class Sha256 {
  public:
-  /// Throws std::runtime_error where this machine's OpenSSL has none.
+  /// Throws std::runtime_error if this machine's OpenSSL has none.
   Sha256();
   ~Sha256();
 

@@ -14,7 +14,7 @@ namespace dtool::ssh {
 /// and the one argument that ssh gives.
 bool is_askpass(int argc);
 
-/// The program that ssh runs: prints the answer to `prompt`; 1 where there is none.
+/// The program that ssh runs: prints the answer to `prompt`; 1 if there is none.
 int askpass(const std::string& prompt);
 
 /// What ssh needs in its environment so that it asks at the socket `name` of KeptFolder.

@@ -22,13 +22,13 @@ struct Master {
   MasterIsShared is_shared = MasterIsShared::yes;
 };
 
-/// The process behind that socket, which must be this user's; nothing where it does not answer.
+/// The process behind that socket, which must be this user's; nothing if it does not answer.
 asio::awaitable<std::optional<pid_t>> find_master(Reactor& reactor, std::string socket);
 
 /// What a master is told at its end: to end at once, or with the last command that runs over it.
 enum class MasterEnds { at_once, after_commands };
 
-/// Tells it so without waiting. A descriptor on which the end of the conversation comes; none where
+/// Tells it so without waiting. A descriptor on which the end of the conversation comes; none if
 /// nobody answers.
 OwnedFd tell_to_end(const std::string& socket, MasterEnds when);
 

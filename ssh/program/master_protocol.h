@@ -37,8 +37,8 @@ struct Packet {
   std::string text = {};     ///< of failure and permission_denied: why
 };
 
-/// Takes one whole packet off the front; nothing where more must come first. Throws
-/// std::invalid_argument where it is no packet.
+/// Takes one whole packet off the front; nothing if more must come first. Throws
+/// std::invalid_argument if it is no packet.
 std::optional<Packet> take_packet(std::string& bytes);
 
 }  // namespace dtool::ssh::master_protocol

@@ -15,7 +15,7 @@ namespace dtool::ssh {
 
 /// The configuration file that ssh is given, and gives to the ssh of each jump host: dtool's own
 /// settings, which the first value makes win, then what `options` and the user's files say. Throws
-/// std::invalid_argument where a file's name cannot stand in it.
+/// std::invalid_argument if a file's name cannot stand in it.
 std::string program_config(const ConnectOptions& options);
 
 /// `ssh` and the words up to the host: the configuration file, the settings given by hand, user and

@@ -22,7 +22,7 @@ namespace dtool::ssh {
 
 class Connector {
  public:
-  /// Throws std::invalid_argument where the SSH configuration cannot be read.
+  /// Throws std::invalid_argument if the SSH configuration cannot be read.
   Connector(Reactor& reactor, const ConnectOptions& options);
 
   /// A session whose server is known and has let us in. Throws HostError.

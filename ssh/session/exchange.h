@@ -24,7 +24,7 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   ssh_channel handle() const { return handle_.get(); }
-  /// 128 + signal where a signal ended the command; -1 until the server has told it.
+  /// 128 + signal if a signal ended the command; -1 until the server has told it.
   int exit_code() const { return exit_code_; }
 
  private:

@@ -49,12 +49,12 @@ class Session {
   asio::awaitable<void> authenticate(IdentityCache& identities, Deadline deadline);
 
   /// Calls `call` until it answers something other than `again`, waiting for the socket in between.
-  /// Throws HostError: timed_out when `deadline` passes, connection_lost where the server ended it.
+  /// Throws HostError: timed_out when `deadline` passes, connection_lost if the server ended it.
   asio::awaitable<int> repeat(std::function<int()> call, int again, Deadline deadline,
                               const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
   /// From now on a server that says nothing for long, while somebody waits for it, is asked for a
-  /// sign of life, and waiting throws HostError(connection_lost) where none comes. For connections
+  /// sign of life, and waiting throws HostError(connection_lost) if none comes. For connections
   /// through a jump host, whose socket does not notice that the server vanished.
   void watch_for_silence() { is_watched_ = true; }
 

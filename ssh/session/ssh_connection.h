@@ -21,7 +21,7 @@ class SshConnection : public Connection {
   std::string host_key() const override { return session_->host_key(); }
 
   /// Opens the channel that the next execute() takes, which proves that the server still answers.
-  /// Throws HostError: timed_out, or connection_lost where the server opens none.
+  /// Throws HostError: timed_out, or connection_lost if the server opens none.
   asio::awaitable<void> open_ahead(Deadline deadline);
   /// Closes it where no execute() has taken it.
   void close_unused() { ahead_.reset(); }

@@ -15,7 +15,7 @@ namespace dtool::host {
 
 class Inside {
  public:
-  /// Throws std::runtime_error where it cannot be entered.
+  /// Throws std::runtime_error if it cannot be entered.
   explicit Inside(const std::string& path);
 
   /// Whether folders on the way to a file are made where they are missing.

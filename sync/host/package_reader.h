@@ -26,7 +26,7 @@ class PackageReader {
   PackageReader(FrameInput& input, std::chrono::milliseconds patience, Compressed compressed,
                 const std::string& key = {});
 
-  /// The next frame; nothing at the package's end. Throws BadMessage where it is not a whole
+  /// The next frame; nothing at the package's end. Throws BadMessage if it is not a whole
   /// package.
   std::optional<Frame> next();
 

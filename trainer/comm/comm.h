@@ -8,7 +8,7 @@
 namespace dtool::trainer {
 
 /// The whole command on this rank: measures, and on rank 0 prints and writes the files. Throws
-/// UsageError where there is only one rank, std::runtime_error when numbers were wrong.
+/// UsageError if there is only one rank, std::runtime_error when numbers were wrong.
 void run_comm(const CommOptions& options, const Meeting& meeting, const Group& group);
 
 }  // namespace dtool::trainer

@@ -11,7 +11,7 @@
 
 namespace dtool::trainer {
 
-/// Whether a run of `size` ranks on `device` adds up so. Throws UsageError where an algorithm of
+/// Whether a run of `size` ranks on `device` adds up so. Throws UsageError if an algorithm of
 /// ours is wanted on GPUs.
 bool sums_by_links(AllReduce wanted, at::Device device, int size);
 

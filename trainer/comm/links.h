@@ -23,7 +23,7 @@ class Links : public Transport {
 
   void perform(const Plan& plan, float* tensor) override;
 
-  /// False where the bytes go through TCP.
+  /// False if the bytes go through TCP.
   bool shares_memory_with(int rank) const;
 
  private:

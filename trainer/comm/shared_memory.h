@@ -13,7 +13,7 @@ class SharedMemory {
  public:
   /// Makes new memory. Throws std::system_error.
   explicit SharedMemory(std::size_t size);
-  /// Maps what another process of this machine made; absent where it cannot be seen from here
+  /// Maps what another process of this machine made; absent if it cannot be seen from here
   /// (another container, another user).
   static std::optional<SharedMemory> open(const std::string& name, std::size_t size);
 

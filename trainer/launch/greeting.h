@@ -64,7 +64,7 @@ struct Call {
 Call call_at(const Endpoint& endpoint, std::string_view door, std::string_view words,
              std::chrono::milliseconds patience, const RunToken& token = own_run_token());
 
-/// The words of a line, one blank between each two; absent where it has not so many or one is
+/// The words of a line, one blank between each two; absent if it has not so many or one is
 /// empty.
 std::optional<std::vector<std::string>> split_words(std::string_view line, std::size_t count);
 

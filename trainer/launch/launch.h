@@ -19,7 +19,7 @@ struct Place {
   int world_size = 1;
   int local_rank = 0;        ///< among the workers of this machine
   int local_world_size = 1;  ///< workers of this machine
-  int machine = 0;           ///< this machine's number; 0 where the launcher does not tell
+  int machine = 0;           ///< this machine's number; 0 if the launcher does not tell
   Endpoint listener;         ///< where rank 0 listens
 
   bool operator==(const Place&) const = default;

@@ -26,7 +26,7 @@ class RunToken {
   std::string secret_;
 };
 
-/// The token in the file that the variable names; without it, none. Throws UsageError where the
+/// The token in the file that the variable names; without it, none. Throws UsageError if the
 /// file cannot be read, is another user's, or can be read by others.
 RunToken read_run_token(const Environment& environment);
 

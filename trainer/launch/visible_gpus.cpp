@@ -31,7 +31,7 @@ int count_devices(const fs::path& root) {
   return devices;
 }
 
-/// Empty where the driver does not tell.
+/// Empty if the driver does not tell.
 std::vector<std::string> read_uuids(const fs::path& root) {
   std::vector<std::string> uuids;
   std::error_code none;

@@ -15,7 +15,7 @@ namespace dtool::trainer {
 /// empties it. `root` is for tests.
 int count_gpus(const Environment& environment, const std::filesystem::path& root = "/");
 
-/// With NCCL each worker needs a GPU of its own: throws UsageError where `workers` are more than
+/// With NCCL each worker needs a GPU of its own: throws UsageError if `workers` are more than
 /// `gpus`. Without GPUs, or with gloo, any number will do.
 void check_gpus(Backend wanted, int workers, int gpus);
 

@@ -42,7 +42,7 @@ struct Model : Weights {
   /// Whether `forward` draws random numbers in training, as dropout does.
   virtual RandomNumbers random_numbers() const = 0;
 
-  /// The trained model in a form of its own, a file's content; absent where checkpoints are all.
+  /// The trained model in a form of its own, a file's content; absent if checkpoints are all.
   virtual std::optional<std::string> exported() const { return std::nullopt; }
 };
 

@@ -50,7 +50,7 @@ Heading view_heading(const Episode& episode);
 
 /// Success weighted by path length of an episode that ended (Anderson et al. 2018,
 /// https://arxiv.org/abs/1807.06757, section 3): 0 without success, else the length of the shortest
-/// path divided by the greater of that and the path taken (1 where both are 0).
+/// path divided by the greater of that and the path taken (1 if both are 0).
 double success_by_path_length(const Episode& episode, const StepOutcome& end);
 
 /// What a policy that knows the house does: walks down the distance field, then turns until success

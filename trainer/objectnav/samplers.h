@@ -38,7 +38,7 @@ class Samplers {
   void observe(std::uint8_t* observations) const;
 
   /// Steps the samplers [begin, end): reads their entries of `actions` (values of Move) and writes
-  /// theirs of `rewards` and `ended` (1 where the episode ended, else 0), each [count], and of
+  /// theirs of `rewards` and `ended` (1 if the episode ended, else 0), each [count], and of
   /// `observations` [count][kObservationBytes]. An ended episode is followed by a new one at once,
   /// whose first observation is written. Different threads may step disjoint ranges.
   void step(int begin, int end, const std::uint8_t* actions, float* rewards, std::uint8_t* ended,
@@ -57,7 +57,7 @@ class Samplers {
   /// numbers; as many bytes for each, one after the other.
   std::vector<std::uint8_t> state() const;
   /// Puts back as many of these samplers, from the first on, as `state` has. Throws
-  /// std::runtime_error where the state is of other samplers; then nothing has changed.
+  /// std::runtime_error if the state is of other samplers; then nothing has changed.
   void restore(const std::vector<std::uint8_t>& state);
 
  private:

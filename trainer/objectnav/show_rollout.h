@@ -11,7 +11,7 @@
 namespace dtool::trainer {
 
 /// Plays the episode with this seed and writes its picture. `policy` is asked for each action;
-/// `who` names it. Throws UsageError where the file cannot be written.
+/// `who` names it. Throws UsageError if the file cannot be written.
 void show_rollout(const RolloutOptions& options, const EnvironmentSettings& settings,
                   std::uint64_t seed, const MovePolicy& policy, const std::string& who);
 

@@ -20,7 +20,7 @@ using CommunicationBackend = c10d::Backend;
 using CommunicationBackend = c10d::ProcessGroup;
 #endif
 
-/// GPUs that this process sees; 0 where none is, or this program is built without CUDA.
+/// GPUs that this process sees; 0 if none is, or this program is built without CUDA.
 int count();
 
 /// Makes GPU `index`, and a stream of its own on it, this thread's. A stream other than the default
@@ -35,7 +35,7 @@ c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting& meeting,
                                                       std::chrono::milliseconds timeout);
 
 /// Records what `work` launches on this thread's GPU and stream, without doing it; the result does
-/// all of it each time that it is called. Throws c10::Error where something cannot be recorded.
+/// all of it each time that it is called. Throws c10::Error if something cannot be recorded.
 std::function<void()> record(const std::function<void()>& work);
 
 }  // namespace dtool::trainer::gpu

@@ -37,7 +37,7 @@ std::string read_bytes(std::string_view text);
 class StoreServer {
  public:
   /// `clients`: how many may come at the same moment. Throws std::system_error, or
-  /// std::runtime_error, where it cannot listen there.
+  /// std::runtime_error, if it cannot listen there.
   StoreServer(const Endpoint& endpoint, std::size_t clients);
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;

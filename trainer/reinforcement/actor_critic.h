@@ -30,7 +30,7 @@ class ActorCritic : public Weights {
   ActorCritic(const NetworkSettings& settings, at::Device device);
 
   /// One step of all samplers, without gradients: observations uint8 [N, kObservationBytes], memory
-  /// float [N, H], keep float [N] (0 where the observation begins an episode, else 1).
+  /// float [N, H], keep float [N] (0 if the observation begins an episode, else 1).
   PolicyOutput act(const at::Tensor& observations, const at::Tensor& memory,
                    const at::Tensor& keep) const;
 

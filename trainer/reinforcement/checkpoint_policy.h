@@ -12,7 +12,7 @@ namespace dtool::trainer {
 
 /// The network of `--checkpoint`, and the file it is from. It draws its actions as `validate` does
 /// from the same seed, so that episode N is the one that validation has played. Throws UsageError
-/// where there is no such checkpoint, or it is another network's.
+/// if there is no such checkpoint, or it is another network's.
 struct CheckpointPolicy {
   MovePolicy choose;
   std::string file;

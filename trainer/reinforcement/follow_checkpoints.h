@@ -11,7 +11,7 @@ namespace dtool::trainer {
 /// on, and waits for new ones, until one has all the experiment's steps. Each result goes to this
 /// run's own output and to `validation.jsonl` in that folder, with the time at which the checkpoint
 /// was written. Checkpoints that their writer takes away before their turn are passed over. All
-/// ranks take part. Throws UsageError where there is no such folder or a checkpoint is
+/// ranks take part. Throws UsageError if there is no such folder or a checkpoint is
 /// of another network, RunFailed when no new one comes for `validation.patience`.
 void follow_checkpoints(const Run& run, const ObjectNavSettings& settings);
 

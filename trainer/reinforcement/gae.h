@@ -11,7 +11,7 @@ namespace dtool::trainer {
 struct Experience {
   at::Tensor rewards;  ///< [at least T, N]
   at::Tensor values;   ///< [at least T + 1, N]
-  at::Tensor keep;     ///< [at least T + 1, N]: 0 where that observation begins an episode, else 1
+  at::Tensor keep;     ///< [at least T + 1, N]: 0 if that observation begins an episode, else 1
 };
 
 struct Discount {

@@ -23,7 +23,7 @@ struct GateForward {
   const float* recurrent_bias;  ///< [3 width]: b_hr, b_hz, b_hn
   const float* recurrent;       ///< [rows, 3 width]: W_h h
   const float* memory;          ///< h
-  const float* next_keep;  ///< [rows]: 0 where the next step begins an episode, else 1; or null
+  const float* next_keep;  ///< [rows]: 0 if the next step begins an episode, else 1; or null
   float* gates;            ///< in: W_i x; out: r, z, n
   float* candidate;        ///< out: m
   float* next_memory;      ///< out: h'

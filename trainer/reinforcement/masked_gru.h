@@ -16,7 +16,7 @@ struct GruWeights {
 };
 
 /// The memory after each step, [T, N, H], for `inputs` [T, N, E], the memory before the first
-/// [N, H], and `keep` [T, N], by which the memory is multiplied before the step: 0 where an episode
+/// [N, H], and `keep` [T, N], by which the memory is multiplied before the step: 0 if an episode
 /// begins, else 1. Differentiable in the weights, the inputs and the memory. On CPUs passes of our
 /// own around matrix products; elsewhere, and for other types than float,
 /// `masked_gru_by_operations`.

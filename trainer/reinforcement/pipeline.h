@@ -48,7 +48,7 @@ struct Pipeline {
 /// The learning rate falls linearly towards 0 at the end of the run; 2 % after the first stage's
 /// end it begins to grow, over the transition, to sqrt(`nodes`) times that line.
 ///
-/// Throws UsageError where the pieces are longer than the run, or a rank has fewer samplers than
+/// Throws UsageError if the pieces are longer than the run, or a rank has fewer samplers than
 /// mini-batches.
 Pipeline plan_pipeline(const PipelineSettings& settings, const UpdateSettings& base,
                        std::int64_t samplers, std::int64_t nodes);

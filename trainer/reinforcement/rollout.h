@@ -25,7 +25,7 @@ struct Rollout {
   at::Tensor log_probs;        ///< float [T, N], of the actions taken
   at::Tensor values;           ///< float [T + 1, N]
   at::Tensor rewards;          ///< float [T, N]
-  at::Tensor keep;             ///< float [T + 1, N], 0 where that observation begins an episode
+  at::Tensor keep;             ///< float [T + 1, N], 0 if that observation begins an episode
   at::Tensor memory_at_start;  ///< float [N, H]
   std::int64_t steps = 0;
 };

@@ -34,7 +34,7 @@ HouseSet parse_house_set(std::string_view text);
 PictureFormat parse_picture_format(std::string_view text);
 
 /// Settles what depends on more than one flag, `checkpoint` being the value of --checkpoint. Throws
-/// UsageError where flags do not go together.
+/// UsageError if flags do not go together.
 void complete(RolloutOptions& options, const std::optional<std::string>& checkpoint);
 
 /// Throws UsageError, for an experiment whose workload has no episodes.

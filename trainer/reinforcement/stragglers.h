@@ -48,7 +48,7 @@ class Stragglers {
   std::thread thread_;
 };
 
-/// How many of `ranks` are `share` of them, rounded up; 0 where that cuts nobody short.
+/// How many of `ranks` are `share` of them, rounded up; 0 if that cuts nobody short.
 std::int64_t ranks_to_wait_for(double share, std::int64_t ranks);
 
 }  // namespace dtool::trainer

@@ -20,7 +20,7 @@ std::string words_of(const Scores::value_type& score) {
   return fmt::format("{} {:.4f}", name, score.second);
 }
 
-/// Empty where there are none.
+/// Empty if there are none.
 std::string epoch_of(const Position& position) {
   if (position.epoch == 0) return "";
   return position.epochs == 0 ? fmt::format("{}", position.epoch)

@@ -21,8 +21,8 @@ using Scores = std::vector<std::pair<std::string, double>>;
 
 /// Where the run is.
 struct Position {
-  std::int64_t epoch = 0;   ///< the one being trained, from 1; 0 where there are none
-  std::int64_t epochs = 0;  ///< of the experiment; 0 where its length is in steps
+  std::int64_t epoch = 0;   ///< the one being trained, from 1; 0 if there are none
+  std::int64_t epochs = 0;  ///< of the experiment; 0 if its length is in steps
   std::int64_t step = 0;    ///< since the run's first
   double done = 0;          ///< of the whole run, 0 to 1
 };
@@ -51,12 +51,12 @@ enum class TensorBoard { off, on };
 /// Owned by rank 0.
 class ProgressLog {
  public:
-  /// Throws std::system_error where a file cannot be made. TensorBoard's is in the folder
+  /// Throws std::system_error if a file cannot be made. TensorBoard's is in the folder
   /// `tensorboard` of `output_dir`.
   ProgressLog(const std::filesystem::path& output_dir, TensorBoard tensorboard,
               const RunStart& start);
 
-  /// At every step: costs nothing where there is no bar, else a look at the clock.
+  /// At every step: costs nothing if there is no bar, else a look at the clock.
   void tick(const Position& position);
   void step(const Report& report);
   void epoch(const Report& report);

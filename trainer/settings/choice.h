@@ -9,7 +9,7 @@
 
 namespace dtool::trainer {
 
-/// A word of the file and what it means; the first is the default where there is one.
+/// A word of the file and what it means; the first is the default if there is one.
 template <class Value>
 struct Choice {
   const char* word;

@@ -22,7 +22,7 @@ struct Options {
   std::optional<int> machine_id;         ///< absent: 0
   std::optional<int> distributed_nodes;  ///< absent: 1
   std::optional<int> nproc_per_node;     ///< absent: `auto`, this machine's GPUs, else 1
-  std::optional<Endpoint> listener;      ///< where rank 0 listens; absent: a free port of 127.0.0.1
+  std::optional<Endpoint> listener;      ///< if rank 0 listens; absent: a free port of 127.0.0.1
   std::uint64_t seed = 0;
   std::filesystem::path output_dir = "experiment_output";
   std::optional<std::string> checkpoint;  ///< a path, or `latest`

@@ -29,7 +29,7 @@ struct WorkloadSettings {
 
   virtual Rhythm rhythm() const { return {}; }
 
-  /// Throws UsageError where so many ranks cannot do this.
+  /// Throws UsageError if so many ranks cannot do this.
   virtual void check_ranks(std::int64_t /*ranks*/) const {}
 
   /// What the settings come to on so many ranks, for the settings table.

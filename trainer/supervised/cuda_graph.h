@@ -13,7 +13,7 @@
 
 namespace dtool::trainer {
 
-/// Whether steps are to be played back. Throws UsageError where that is wanted (`on`) but the run
+/// Whether steps are to be played back. Throws UsageError if that is wanted (`on`) but the run
 /// is on CPUs. With `automatic` they are on GPUs, unless the model is a TorchScript module, which
 /// may do what cannot be recorded.
 bool plays_back(CudaGraph wanted, ModelKind kind, at::Device device);

@@ -26,7 +26,7 @@ class StagePlan {
   /// Steps that an epoch has in the stage: each takes `accumulate` batches, the last perhaps fewer.
   std::int64_t steps_of_epoch(const Stage& stage) const;
 
-  /// Of the whole run; 0 where some stage counts in steps.
+  /// Of the whole run; 0 if some stage counts in steps.
   std::int64_t epochs() const;
 
   /// In epochs, from 0: the finished ones and the share of the current one.

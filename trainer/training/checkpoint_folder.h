@@ -27,7 +27,7 @@ struct KeptCheckpoint {
   std::filesystem::file_time_type written;
 };
 
-/// Those of `folder`, by step; none where there is no such folder.
+/// Those of `folder`, by step; none if there is no such folder.
 std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
 /// The checkpoint of `folder` that was written last; absent when there is none.

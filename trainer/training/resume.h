@@ -18,7 +18,7 @@ namespace dtool::trainer {
 std::filesystem::path checkpoints_of(const Options& options);
 
 /// The file that `--checkpoint` names; empty for `auto` where there is none yet. Throws UsageError
-/// where there is no such file, or `latest` and none.
+/// if there is no such file, or `latest` and none.
 std::filesystem::path checkpoint_of(const Options& options);
 
 struct Resumed {

@@ -73,7 +73,7 @@ class Workload {
   virtual Advance advance(const std::function<int()>& asked, ProgressLog* log) = 0;
 
   /// Checks the loss of the steps since the last call as far as what is due depends on it, and
-  /// writes their line. Throws RunFailed where it is no longer a number.
+  /// writes their line. Throws RunFailed if it is no longer a number.
   virtual void tell(const Due& due, ProgressLog* log) = 0;
 
   /// Tries the model on what it was not trained on. A collective operation.

@@ -25,7 +25,7 @@ struct JobRequest {
   std::map<std::string, std::string> values;  ///< of SchedulerOptions, by flag; empty: not given
   std::vector<std::string> arguments;         ///< further ones, as the scheduler spells them
 
-  /// The value of a flag; empty where it was not given or the scheduler does not have it.
+  /// The value of a flag; empty if it was not given or the scheduler does not have it.
   std::string value(const std::string& flag) const;
 };
 
@@ -40,7 +40,7 @@ std::optional<std::uint64_t> seconds_of_time(const std::string& time);
 /// quarter of it, a minute at most. Throws UsageError as seconds_of_time.
 int notice_before_end(const std::string& time);
 
-/// Processes on each node, of what was given of the three; 1 where nothing says more.
+/// Processes on each node, of what was given of the three; 1 if nothing says more.
 int processes_of_node(const std::string& ntasks_per_node, const std::string& nproc_per_node,
                       const std::string& gpus_per_node);
 

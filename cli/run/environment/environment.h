@@ -38,7 +38,7 @@ struct Environment {
   Torchrun torchrun = Torchrun::no;
 };
 
-/// As typed; empty where a flag was not given.
+/// As typed; empty if a flag was not given.
 struct EnvironmentFlags {
   std::string activate;
   std::string modules;
@@ -53,7 +53,7 @@ void add_environment_flags(CLI::App& app, EnvironmentFlags& flags);
 /// From the flags, else from the settings; binds from both. Throws UsageError on what cannot be.
 Environment make_environment(const EnvironmentFlags& flags, const Settings& settings);
 
-/// Throws UsageError where torchrun cannot start these words.
+/// Throws UsageError if torchrun cannot start these words.
 void check_torchrun(const Environment& environment, const std::vector<std::string>& program);
 
 /// `apptainer`, `podman` or `charliecloud`.

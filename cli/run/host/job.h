@@ -30,7 +30,7 @@ std::optional<std::chrono::seconds> find_kill_mark();
 /// What came of it goes to the file `ended`.
 void end_part(const std::set<pid_t>& spared);
 
-/// A line of dtool's own in the log; nothing where it cannot be written.
+/// A line of dtool's own in the log; nothing if it cannot be written.
 void say_in_log(const std::string& log, const std::string& line);
 
 /// The last line of the newest attempt in a log's end that is neither dtool's own on ranks and
@@ -43,11 +43,11 @@ enum class Input { inherited, nothing };
 enum class Interrupts { heard, ignored };
 
 /// Starts a program in this folder, with the signals as they are by default; `log`: its output goes
-/// there; empty: where this process's goes. Throws std::runtime_error where no process can be made.
+/// there; empty: where this process's goes. Throws std::runtime_error if no process can be made.
 pid_t start_program(const std::vector<std::string>& arguments, const std::string& log, Input input,
                     Interrupts interrupts);
 
-/// Waits up to `patience` for the end of a child. Its exit code, 128 + signal where one ended it;
+/// Waits up to `patience` for the end of a child. Its exit code, 128 + signal if one ended it;
 /// nothing while it runs.
 std::optional<int> wait_for_child(pid_t child, Time patience);
 /// The same, however long it runs.

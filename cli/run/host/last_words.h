@@ -16,7 +16,7 @@ enum class Meaning {
 
 struct RankEnd {
   std::string who;      ///< `rank 3 on machine 1`
-  int code = 0;         ///< 128 + signal where one ended it
+  int code = 0;         ///< 128 + signal if one ended it
   std::string words{};  ///< its own, in one line, with the hint; or empty
 };
 

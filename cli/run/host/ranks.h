@@ -11,7 +11,7 @@ namespace dtool::host {
 /// state folder, attempt, place of this machine, its first rank, how many processes, and the
 /// program with its arguments. The first process that fails is noted in the file first_failure and
 /// in the log. A session that supervises ends the others then; else they are ended here: TERM, and
-/// 5 s later KILL. Returns the exit code of the first that failed, 128 + signal where one ended it.
+/// 5 s later KILL. Returns the exit code of the first that failed, 128 + signal if one ended it.
 /// Throws std::runtime_error.
 int run_ranks(const std::vector<std::string>& words);
 

@@ -73,7 +73,7 @@ inline constexpr std::size_t kLongestAnswer = 16U << 20U;
 std::string to_bytes(const Report& report);
 std::string to_bytes(const Answer& answer);
 
-/// Both throw BadMessage where the bytes are anything else, or name a place of no machine.
+/// Both throw BadMessage if the bytes are anything else, or name a place of no machine.
 Report parse_report(std::string_view bytes);
 Answer parse_answer(std::string_view bytes, int places);
 

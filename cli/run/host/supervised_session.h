@@ -10,7 +10,7 @@
 namespace dtool::host {
 
 /// `viewer`: a child that stays when the run's processes are ended; -1: none. The session's exit
-/// code. Throws std::runtime_error where the session cannot go on.
+/// code. Throws std::runtime_error if the session cannot go on.
 int run_supervised(const Supervision& settings, const std::string& log, pid_t viewer);
 
 }  // namespace dtool::host

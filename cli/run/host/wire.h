@@ -25,7 +25,7 @@ class Wire {
   /// Appends what has come, at most `most` bytes.
   Read read(std::string& bytes, std::size_t most);
 
-  /// Writes what can be written, and keeps the rest. False where the connection is broken, or the
+  /// Writes what can be written, and keeps the rest. False if the connection is broken, or the
   /// other end takes nothing and more than `most` bytes wait.
   bool write(std::string_view bytes, std::size_t most);
   /// Goes on with the rest.

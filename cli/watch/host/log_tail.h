@@ -8,7 +8,7 @@
 
 namespace dtool::host {
 
-/// The last bytes of a file, at most `most`; empty where it cannot be read.
+/// The last bytes of a file, at most `most`; empty if it cannot be read.
 std::string read_end(const std::string& path, std::size_t most);
 
 struct LogTail {

@@ -6,7 +6,7 @@
 
 namespace dtool::host {
 
-/// Throws std::runtime_error where the host's processes cannot be looked at.
+/// Throws std::runtime_error if the host's processes cannot be looked at.
 StatusReply tell_status(const StatusRequest& request);
 
 }  // namespace dtool::host

@@ -30,7 +30,7 @@ class PassedOn {
   PassedOn(const std::string& path, const RelayPart& part,
            std::function<void(const TreeNews&)> tell);
 
-  /// Returns when all has come. Throws NotGiven, where it was to come from another host; else
+  /// Returns when all has come. Throws NotGiven, if it was to come from another host; else
   /// BadMessage as FrameInput.
   void get(FrameInput& input, std::chrono::milliseconds patience);
   /// What has come.
