@@ -1,5 +1,5 @@
-// Boost.Asio as this folder uses it. Included instead of Asio's own headers, which in Boost 1.74
-// rely on <utility> having come first.
+// Boost.Asio as this folder uses it. Include this header instead of Asio's own: in Boost 1.74 those
+// need <utility> before them.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Answers how one host is reached, from the blocks that config_block.cpp read.
+// Resolves how one host is reached, from the blocks that config_block.cpp read.
 #include "ssh/config/client_config.h"
 
 #include <fmt/format.h>
