@@ -1,4 +1,4 @@
-// `dtool plot`: the curves of one run or several, in the terminal or as a picture.
+// `dtool plot`: the curves of one or more runs, in the terminal or as a picture.
 #include <fmt/format.h>
 #include <unistd.h>
 

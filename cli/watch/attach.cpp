@@ -1,5 +1,5 @@
-// `dtool attach`: the live session of one machine of a run, in this terminal; where that session
-// has no terminal of its own, its log.
+// `dtool attach`: shows the live session of one machine of a run in this terminal, or its log if
+// the session has no terminal of its own.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
