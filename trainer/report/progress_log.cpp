@@ -1,5 +1,5 @@
-// The same numbers to all three, so that they agree; the bar shows those of the last log point,
-// since newer ones would cost an exchange between the ranks.
+// All three outputs get the same numbers, so that they agree. The bar shows those of the last log
+// point, since newer ones would cost an exchange between the ranks.
 #include "trainer/report/progress_log.h"
 
 #include <fmt/format.h>

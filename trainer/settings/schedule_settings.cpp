@@ -1,4 +1,4 @@
-// Every key of another kind is refused: it would have no effect.
+// Keys of other kinds are refused, since they would have no effect.
 #include "trainer/settings/schedule_settings.h"
 
 #include <fmt/format.h>
