@@ -119,7 +119,7 @@ struct HostResult {
   std::string hint;           ///< what the user can do about it, or empty
   std::string host_key = {};  ///< the server's key, `ssh-ed25519 SHA256:…`; empty if unknown
   std::string address = {};   ///< the address that the configuration gives for an unreachable host,
-                             ///< if it is another name
+                              ///< if it is another name
   std::chrono::milliseconds elapsed{0};  ///< from the beginning of this host's work to its answer,
                                          ///< connecting and earlier tasks included
 
