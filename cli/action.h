@@ -1,4 +1,4 @@
-// A subcommand: its flags, and what it does. One file each; main.cpp has the table of them.
+// A subcommand: its flags and its work. Each has its own file; main.cpp has the table of them.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,12 @@ namespace dtool::cli {
 
 /// dtool's exit codes.
 inline constexpr int kAllWell = 0;
-inline constexpr int kSomeFailed = 1;  ///< hosts or processes, each of them named
+inline constexpr int kSomeFailed = 1;  ///< hosts or processes failed; each is named
 inline constexpr int kNotDone = 2;     ///< nothing was started
 inline constexpr int kInterrupted = 130;
 
-/// dtool cannot do its job: what() is one sentence naming the thing; the exit code is kNotDone.
+/// dtool cannot do its job. what() is one sentence that names the thing at fault; the exit code is
+/// kNotDone.
 class UsageError : public std::runtime_error {
  public:
   explicit UsageError(const std::string& sentence, std::string hint = {})
@@ -39,7 +40,7 @@ struct Invocation {
 struct Action {
   virtual ~Action() = default;
   virtual void add_options(CLI::App& app) = 0;
-  /// Returns the exit code. Throws UsageError and std::invalid_argument for what the user can mend.
+  /// Returns the exit code. Throws UsageError and std::invalid_argument for mistakes of the user.
   virtual int run(Invocation& invocation) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The words of the command line before and after CLI11 has read them: both spellings of a flag,
-// help, and what was probably meant by a word that is unknown. main.cpp calls it.
+// The words of the command line before and after CLI11 reads them: both spellings of a flag, help,
+// and suggestions for an unknown word. main.cpp calls it.
 #pragma once
 
 #include <map>
@@ -18,27 +18,27 @@ class ParseError;
 namespace dtool::cli {
 
 struct Words {
-  std::vector<std::string> own;      ///< dtool's, program name left out
+  std::vector<std::string> own;      ///< dtool's own, without the program name
   std::vector<std::string> program;  ///< after `--`
 };
 
-/// `--runs-on=x` as `--runs_on=x`; words that are no flags as they are.
+/// `--runs-on=x` as `--runs_on=x`; words that are not flags stay.
 std::string with_known_spelling(std::string word);
 
-/// Cuts at `--`. Reads `--runs-on` as `--runs_on`, since each flag has both spellings, and
-/// `help run` as `run --help`; values of flags stay as they are.
+/// Cuts at `--`. Reads `--runs-on` as `--runs_on` and `help run` as `run --help`; values of flags
+/// stay.
 Words read_words(const CLI::App& app, int argc, char** argv);
 
-/// Whether words after `--` mean something.
+/// Whether the command accepts words after `--`.
 enum class TakesProgram { no, yes };
 /// For each command.
 using TakesPrograms = std::map<const CLI::App*, TakesProgram>;
 
-/// What is wrong with the command line, and the nearest known word.
+/// What is wrong with the command line, with the nearest known word.
 UsageError explain(const CLI::App& app, const CLI::ParseError& error,
                    const TakesPrograms& takes_program);
 
-/// Help as dtool writes it: `--width N`, and the default after the description. It looks at
+/// Help in dtool's form: `--width N`, and the default after the description. It reads
 /// `takes_program` when help is asked for.
 std::shared_ptr<CLI::FormatterBase> make_help_formatter(const TakesPrograms& takes_program);
 

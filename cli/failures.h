@@ -1,4 +1,4 @@
-// Hosts that failed, told to a person: like failures once, under the hosts they befell.
+// Tells a person which hosts failed: each failure once, with the hosts that have it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,21 +13,22 @@ namespace dtool::cli {
 /// `exit code 3`, `killed by signal 9`, or why there was no answer.
 std::string describe(const ssh::HostResult& result);
 
-/// Tells which hosts failed and why, like ones folded, with `doing` in the headline: `2 of 8 hosts
-/// failed: doing`. Nothing where none did. Returns their number.
+/// Reports the hosts that failed and why, and folds equal failures. `doing` is part of the
+/// headline: `2 of 8 hosts failed: doing`. Prints nothing if no host failed. Returns their number.
 std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>& results,
                             std::string_view doing);
 
-/// One host's result, as every `--json` has it: host, exit_code, failure, error, hint, elapsed_s.
+/// One host's result in the form of every `--json`: host, exit_code, failure, error, hint,
+/// elapsed_s.
 nlohmann::json to_json(const ssh::HostResult& result);
 
-/// A hint with `hosts` in the place of ssh::kHostsInHint, quoted for a shell.
+/// A hint with `hosts` in place of ssh::kHostsInHint, quoted for a shell.
 std::string hint_for(std::string hint, const std::string& hosts);
 
 /// Host names as a folded pattern.
 std::string fold_hosts(const std::vector<ssh::Host>& hosts);
 
-/// The same where a line is to stay short: of many patterns the first ones, and how many hosts.
+/// The same for a short line: if there are many patterns, the first ones and the number of hosts.
 std::string fold_hosts_in_short(const std::vector<ssh::Host>& hosts);
 
 /// The exit code of a command: interrupted, some failed, or all well.

@@ -1,4 +1,4 @@
-// The flags with which every command that reaches hosts is told which, and how.
+// The flags that choose the hosts and how to reach them, shared by all commands that reach hosts.
 #pragma once
 
 #include <optional>
@@ -21,10 +21,10 @@ namespace dtool::cli {
 struct HostOptions {
   std::string runs_on;
   std::string hostfile;
-  double connect_timeout = 0;  ///< seconds; 0: the settings', else ConnectOptions'
+  double connect_timeout = 0;  ///< seconds; 0: from the settings, else ConnectOptions' default
   std::size_t width = 0;       ///< likewise
   std::string ssh_cmd;
-  std::string ssh_program;  ///< auto, libssh or ssh; empty: the settings'
+  std::string ssh_program;  ///< auto, libssh or ssh; empty: from the settings
   std::string ask;          ///< each or once; likewise
   std::string trace;        ///< a folder; empty: none
 };
@@ -40,19 +40,19 @@ void add_host_options(CLI::App& app, HostOptions& options);
 /// The flags without --runs_on and --hostfile, for commands that act on recorded hosts.
 void add_connect_options(CLI::App& app, HostOptions& options);
 
-/// Hosts from the flags, else from the settings' runs_on; nothing where neither names any.
-/// Throws std::invalid_argument on what cannot be read, and where both flags are given.
+/// Hosts from the flags, else from the settings' runs_on; nothing if neither names any. Throws
+/// std::invalid_argument on unreadable hosts, and if both flags are given.
 std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings);
 
-/// The hosts of a recorded run, reached as they were then: the folder that dtool is called in has
-/// no say.
+/// The hosts of a recorded run, reached as at its start. The settings of the current folder are
+/// ignored.
 Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions& options,
                          const UserSettings& users);
 
-/// Writes into the killfile how its hosts are reached, for recorded_targets.
+/// Writes into the killfile how its hosts are reached, for recorded_targets().
 void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile);
 
-/// `--ssh_cmd` as the seed has it, `ssh -i KEY -p 2222 user@{addr}`: understood are -i, -p, -l, -F,
+/// `--ssh_cmd` in AllenAct's form, `ssh -i KEY -p 2222 user@{addr}`. Understands -i, -p, -l, -F,
 /// -J, -o and `user@{addr}`. Throws std::invalid_argument naming anything else.
 struct SshCommand {
   std::optional<std::string> config_file;

@@ -1,4 +1,5 @@
-// What hosts say, shown as it comes with the host's name before each line, or gathered and folded.
+// Shows the output of hosts: as it comes, with the host's name before each line, or gathered and
+// folded.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace dtool::cli {
 
-/// Tells how many hosts have answered, and what the first Ctrl-C means.
+/// Shows how many hosts have answered, and what the first Ctrl-C does.
 class ProgressListener : public ssh::Listener {
  public:
   ProgressListener(Console& console, const std::vector<ssh::Host>& hosts, std::string doing)
@@ -29,10 +30,10 @@ class ProgressListener : public ssh::Listener {
   std::size_t answered_ = 0;
 };
 
-/// Whole lines, each behind `prefix: `, standard error's on standard error.
+/// Prints whole lines, each after `prefix: `; standard error's lines on standard error.
 class StreamedOutput : public ProgressListener {
  public:
-  /// `prefixes`: one a host; empty: the host's name.
+  /// `prefixes`: one per host; empty: the hosts' names.
   StreamedOutput(Console& console, const std::vector<ssh::Host>& hosts, std::string doing,
                  std::vector<std::string> prefixes = {});
 
@@ -44,17 +45,17 @@ class StreamedOutput : public ProgressListener {
   std::string& unfinished(std::size_t host, ssh::Stream stream);
 
   std::vector<std::string> prefixes_;
-  std::vector<std::string> unfinished_;  ///< the last line so far, two streams a host
+  std::vector<std::string> unfinished_;  ///< the incomplete last line, two streams per host
 };
 
-/// Both streams of each host in the order of arrival; identical ones shown once by print().
+/// Gathers both streams of each host in the order of arrival; print() shows identical outputs once.
 class FoldedOutput : public ProgressListener {
  public:
   FoldedOutput(Console& console, const std::vector<ssh::Host>& hosts, std::string doing)
       : ProgressListener(console, hosts, std::move(doing)), outputs_(hosts.size()) {}
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
-  /// Hosts without a word are left out.
+  /// Hosts without output are left out.
   void print();
 
  private:

@@ -1,5 +1,5 @@
-// Jobs of one run on their hosts: started together, followed together, ended together. Shared by
-// run, config and kill.
+// The jobs of one run on their hosts: starts them, follows them and ends them together. run, config
+// and kill use it.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,10 @@
 
 namespace dtool::cli {
 
-/// A name for a run that no other has: `<name>_20261121-034512-3fa91c`, name made of harmless
-/// characters.
+/// A unique name for a run: `<name>_20261121-034512-3fa91c`, with harmless characters only.
 std::string make_run_id(const std::string& name);
 
-/// Now, in UTC, as a killfile has it.
+/// The current time in UTC, in a killfile's form.
 std::string utc_now();
 
 /// `user@host` of this launcher.
@@ -28,70 +27,69 @@ std::string launcher_name();
 using killfiles::run_folder;
 using killfiles::state_folder;
 
-/// When a job is started: what reaches out to others' jobs comes after them.
+/// When a job is started: a job that reaches out to other jobs comes after them.
 enum class Turn { first, last };
 
-/// A job, and the place of its host among the remote's.
+/// A job, and the index of its host in the remote.
 struct HostJob {
   std::size_t host = 0;
   ssh::ScreenJob job;
   Turn turn = Turn::first;
 };
 
-/// Starts them; the results carry why a job did not start. Those whose turn is the last are not
-/// started where another one was not, and have no result then.
+/// Starts the jobs; the results say why a job did not start. If a job fails, the jobs whose turn is
+/// last are not started and have no result.
 std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
                                         const std::vector<HostJob>& jobs, ssh::OldLog old_log);
 
-/// A host as it was recorded, and as it answered.
+/// A host as recorded, and as it answered.
 struct FoundHost {
   killfiles::HostIdentity recorded;
   killfiles::HostIdentity found;
-  std::vector<std::string> unseen;  ///< what may be the run's work and cannot be told to be
+  std::vector<std::string> unseen;  ///< processes that may be the run's, without proof
 };
 
-/// What became of the machines of a run that were ended.
+/// The result of ending a run's machines.
 struct KillReport {
   std::vector<ssh::HostResult>
-      results;  ///< a host where something is left has a failure's exit code and error,
-                ///< and so has one whose answer proves nothing: Failure::unproven
-  std::vector<FoundHost> hosts;  ///< by result
+      results;  ///< a host with something left has a failure's exit code and error; so has a host
+                ///< whose answer proves nothing (Failure::unproven)
+  std::vector<FoundHost> hosts;  ///< in the order of the results
   int ended = 0;                 ///< processes, over all hosts
-  int forced = 0;                ///< of them, those that needed KILL
-  std::string cancelled;         ///< what a scheduler had of it: `job 12`; or empty
+  int forced = 0;                ///< how many of them needed KILL
+  std::string cancelled;         ///< jobs of a scheduler that were ended: `job 12`; or empty
   bool none_left = false;        ///< every host looked again and found none
 };
 
-/// Whether a start of the run may still be on its way to a host where nothing can be written, so
-/// that kill's mark is not there to stop it.
+/// Whether a start of the run may still be on its way to a host. If nothing can be written there,
+/// kill's mark cannot stop such a start.
 enum class Starts { may_come, have_answered };
 
-/// Ends all processes of the run on the remote's hosts, in one step a host, however many of its
-/// machines are reached through it. Where the run's folder is gone, the killfile `file` says
-/// whether another `dtool kill` had proven before that none is left; empty: nobody is asked.
+/// Ends all processes of the run on the remote's hosts, in one step per host, even if several
+/// machines are reached through it. If the run's folder is gone, the killfile `file` says whether
+/// another `dtool kill` had proven that nothing is left; empty: there is no file to ask.
 KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
                    std::chrono::milliseconds grace, const std::filesystem::path& file = {},
                    Starts starts = Starts::may_come);
 
-/// Whether a kill_command's answer proves that nothing is left on its host.
+/// Whether the answer to a kill_command proves that nothing is left on its host.
 bool is_proven_ended(const ssh::HostResult& result);
 
-/// Takes the run's folders away from the hosts. Logs and outputs stand elsewhere and stay.
+/// Deletes the run's folders on the hosts. Logs and outputs lie elsewhere and stay.
 void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile);
 
-/// Takes away the folders of a run of which nothing is left, then its killfile. That nothing is
-/// left is written there first: whoever ends the run once more, at the same time or after this was
-/// cut off, finds the folders gone and reads why.
+/// Deletes the folders of a run of which nothing is left, then its killfile. First it records in
+/// the killfile that nothing is left: another kill, at the same time or after an interruption here,
+/// finds the folders gone and reads why.
 void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
                 const std::filesystem::path& file);
 
-/// Takes away the run's folder, still empty, from hosts that were looked at but where nothing was
-/// started. After an interrupt no host is asked: a later run's check takes such folders away when
-/// they are a day old.
+/// Deletes the run's empty folder on hosts that were checked but where nothing was started. After
+/// an interrupt no host is asked: a later run's check deletes such folders when they are a day old.
 void discard_run_folders(ssh::Remote& remote, const std::string& run_id);
 
-/// The killfile that `record` has put on the disk. Where that fails nothing may be started: takes
-/// the run's folders back from the hosts, says so, and throws what `record` threw.
+/// The killfile that `record` has written. If writing fails, nothing may be started: deletes the
+/// run's folders on the hosts, says so, and throws `record`'s exception.
 killfiles::Killfile record_or_discard(Console& console, ssh::Remote& remote,
                                       const std::string& run_id,
                                       const std::function<killfiles::Killfile()>& record);

@@ -1,5 +1,5 @@
-// `dtool kill`: ends every process of a run on every machine, looks again, then asks whether to
-// forget the run.
+// `dtool kill`: ends every process of a run on every machine, checks that none is left, then asks
+// whether to forget the run.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

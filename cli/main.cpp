@@ -1,4 +1,4 @@
-// dtool's entry: finds the subcommand, reads flags and settings, runs it, turns exceptions into
+// dtool's main(): finds the subcommand, reads flags and settings, runs it, turns exceptions into
 // messages.
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Finding recorded runs, for the commands that act on them.
+// Finds recorded runs for the commands that act on them.
 #pragma once
 
 #include <filesystem>
@@ -10,21 +10,21 @@
 
 namespace dtool::cli {
 
-/// ~/.dtool/killfiles: where runs are recorded.
+/// ~/.dtool/killfiles, the folder of recorded runs.
 std::filesystem::path killfile_folder();
 
-/// The run named by id or prefix; the newest where `id` is empty. Throws UsageError where there is
-/// none, where several match, or where its file cannot be read.
+/// The run named by an id or a prefix; the newest if `id` is empty. Throws UsageError if none or
+/// several match, or if its file cannot be read.
 killfiles::Killfile recorded_run(const std::string& id);
 
-/// The machines of a run that are reached through one host, by their places in the killfile.
+/// The machines of a run that are reached through one host, by their indexes in the killfile.
 struct HostMachines {
-  std::size_t host = 0;  ///< the first place in `hosts` where it stands
+  std::size_t host = 0;  ///< index of its first occurrence in `hosts`
   std::vector<std::size_t> machines;
 };
 
-/// A scheduler's login host is that of all its machines. `hosts` are the machines' in their order,
-/// or each of those once.
+/// Groups the machines by host; all machines of a scheduler's run share its login host. `hosts` has
+/// one entry per machine in their order, or each host once.
 std::vector<HostMachines> machines_by_host(const std::vector<ssh::Host>& hosts,
                                            const killfiles::Killfile& killfile);
 

@@ -129,7 +129,7 @@ void read_environment(Settings& settings, const StrictTable& table) {
   }
 }
 
-/// Nothing where there is none.
+/// Nothing if there is none.
 std::optional<std::string> text_of(const fs::path& file) {
   std::error_code ignored;
   const auto kind = fs::status(file, ignored).type();

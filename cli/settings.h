@@ -1,6 +1,6 @@
-// The user's own defaults: ~/.dtool/config.toml, then ./dtool.toml; each later file wins, flags win
-// over both. The second came with the folder, maybe from somebody else: it is not asked about runs
-// that were recorded, and what it decides beyond numbers has to be accepted.
+// The user's own defaults: ~/.dtool/config.toml, then ./dtool.toml. Each later file wins, and flags
+// win over both. The second file came with the folder, perhaps from somebody else. So it is ignored
+// for recorded runs, and it must be accepted if it decides more than numbers.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,19 @@
 
 namespace dtool::cli {
 
-/// What the configuration files say. Absent: nothing was said.
+/// The values of the configuration files. Absent: not given.
 struct Settings {
-  std::optional<std::string> runs_on;         ///< hosts where --runs_on is left out
+  std::optional<std::string> runs_on;         ///< hosts if --runs_on is left out
   std::map<std::string, std::string> groups;  ///< name to host patterns, for `@name`
   // [ssh]
-  std::optional<std::chrono::milliseconds> connect_timeout;  ///< written in seconds, whole or not
-  std::optional<std::size_t> width;                          ///< hosts at work at once
-  std::optional<std::string> ssh_config_file;                ///< as ssh -F
-  std::optional<std::string> ssh_program;                    ///< auto, libssh or ssh
-  std::optional<std::string> ssh_ask;                        ///< each or once
+  /// written in seconds, with or without decimals
+  std::optional<std::chrono::milliseconds> connect_timeout;
+  std::optional<std::size_t> width;            ///< hosts served at once
+  std::optional<std::string> ssh_config_file;  ///< as ssh -F
+  std::optional<std::string> ssh_program;      ///< auto, libssh or ssh
+  std::optional<std::string> ssh_ask;          ///< each or once
   // [connections]
-  std::optional<std::chrono::seconds>
-      keep_connections;  ///< idle for so long at most; 0: not at all
+  std::optional<std::chrono::seconds> keep_connections;  ///< longest idle time; 0: not kept
   // [run]
   std::optional<std::string> code_path;
   std::optional<std::string> env_activate_path;
@@ -42,42 +42,41 @@ struct Settings {
   std::map<std::string, std::string> environment;  ///< variables for every run
 };
 
-/// Reads both files, each of which may be missing. Throws std::invalid_argument with
-/// `file:line:column:`, naming the nearest known key for an unknown one, on TOML errors and wrong
-/// types.
+/// Reads both files; each may be missing. Throws std::invalid_argument with `file:line:column:` on
+/// TOML errors, wrong types and unknown keys (naming the nearest known one).
 Settings read_settings(const std::filesystem::path& user_file,
                        const std::filesystem::path& project_file);
 
-/// What the user's own file says, and no other: all that recorded runs may be reached by.
+/// The values of the user's own file alone: only these may decide how recorded runs are reached.
 struct UserSettings {
   Settings settings;
 };
 
-/// A project's file, as it was read.
+/// The content of a project's file.
 struct ProjectFile {
   std::filesystem::path path;  ///< canonical
   std::string text;
-  std::vector<std::string> to_accept;  ///< keys that decide who is reached, how, or what runs
+  std::vector<std::string> to_accept;  ///< keys that decide which hosts are reached, how, or what
+                                       ///< runs
 };
 
-/// Nothing where there is no such file. Throws as read_settings does.
+/// Nothing if there is no such file. Throws as read_settings.
 std::optional<ProjectFile> read_project_file(const std::filesystem::path& file);
 
-/// Whether it needs no acceptance, or was accepted as it is now: the same content at the same path.
+/// Whether it needs no acceptance, or was accepted with this content at this path.
 bool is_accepted(const ProjectFile& file);
 /// Remembers that, in ~/.dtool/accepted_settings.
 void accept(const ProjectFile& file);
 
-/// Both files, each read when it is asked for.
+/// Both files, each read on first use.
 class SettingsFiles {
  public:
   SettingsFiles(std::filesystem::path user_file, std::filesystem::path project_file)
       : user_file_(std::move(user_file)), project_file_(std::move(project_file)) {}
 
-  /// For runs that were recorded, whichever folder dtool is called in. Throws as read_settings
-  /// does.
+  /// For recorded runs, independent of the current folder. Throws as read_settings.
   const UserSettings& users();
-  /// For what is new. Throws UsageError where the project's file has to be accepted first.
+  /// For new runs. Throws UsageError if the project's file has to be accepted first.
   const Settings& all();
 
  private:

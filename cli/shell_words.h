@@ -1,4 +1,4 @@
-// A line a user typed, cut into words as a shell would cut it.
+// Splits a line that a user typed into words, as a shell does.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dtool::cli {
 
-/// Blanks part words; single and double quotes and backslashes keep them together; nothing is
-/// expanded. Throws std::invalid_argument where a quote does not end.
+/// Blanks separate words; single and double quotes and backslashes keep them together; nothing is
+/// expanded. Throws std::invalid_argument if a quote does not end.
 std::vector<std::string> split_words(std::string_view text);
 
 }  // namespace dtool::cli

@@ -1,5 +1,5 @@
-// Text as a terminal can show it: without what would steer the terminal, and as wide as there is
-// room.
+// Text for a terminal: without anything that would steer the terminal, and cut to the available
+// width.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,23 @@ namespace dtool::cli {
 using ssh::Kept;
 using ssh::printable;
 
-/// Of a line that a program drew over with carriage returns, what stands there last; its end stays.
+/// The final state of a line that a program redrew with carriage returns; its line end stays.
 std::string as_drawn(std::string_view line);
 
-/// Characters of UTF-8 text. Wide ones of East Asia count as one.
+/// Number of characters of UTF-8 text. Wide East Asian ones count as one.
 std::size_t length(std::string_view text);
 
-/// `text` with blanks behind it, `columns` characters in all or more.
+/// `text` padded with blanks to at least `columns` characters.
 std::string padded(std::string_view text, std::size_t columns);
 
-/// The first `columns` characters of UTF-8 text, the last of them an ellipsis where some are left
-/// out.
+/// The first `columns` characters of UTF-8 text; if some are left out, the last one is an ellipsis.
 std::string cut(std::string_view text, std::size_t columns);
 
-/// `text` without escape sequences and control characters; a tab becomes a blank. What else a
-/// terminal would obey is shown as printable() shows it.
+/// `text` without escape sequences and control characters; a tab becomes a blank. Other bytes that
+/// a terminal would obey are shown as in printable().
 std::string without_controls(std::string_view text);
 
-/// `1 host`, `3 hosts`, `2 processes`: `noun` in the form that the number asks for.
+/// `1 host`, `3 hosts`, `2 processes`: `noun` in singular or plural.
 std::string counted(std::size_t number, std::string_view noun);
 
 /// `59s`, `3m 20s`, `2h 05m`, `3d 04h`.

@@ -59,7 +59,8 @@ bool is_host_key(std::string_view text) {
          std::ranges::all_of(rest.substr(kHash.size()), is_base64);
 }
 
-/// Of those of one type: a server has several, and which one it shows is the client's choice.
+/// Compares only keys of one type: a server has several keys, and the client chooses which one it
+/// shows.
 enum class Keys { alike, differ, cannot_be_compared };
 
 Keys compare_keys(const std::string& one, const std::string& other) {

@@ -1,4 +1,4 @@
-// Who a host is, so that a name that leads to another host later is told from the same host after a
+// Who a host is. A name that leads to another host later is told apart from the same host after a
 // reboot. ssh/host/identity.h asks a host.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace dtool::killfiles {
 
-/// What a host told of itself, and which key its SSH server showed. What is not known is empty.
+/// What a host said about itself, and the key that its SSH server showed. Unknown parts are empty.
 struct HostIdentity {
-  std::string machine_id;  ///< 32 hex digits made from /etc/machine-id, which itself is nobody's
-                           ///< business
+  std::string machine_id;  ///< 32 hex digits derived from /etc/machine-id, which itself stays
+                           ///< private
   std::string name;        ///< as `uname -n`
   std::string boot_id;     ///< of the kernel; hosts that are namespaces of one kernel share it
-  std::string process_namespace;  ///< its number, which tells those apart
+  std::string process_namespace;  ///< its number; tells hosts of one kernel apart
   std::string host_key;           ///< `ssh-ed25519 SHA256:…`, as the launcher saw it
 
   bool operator==(const HostIdentity&) const = default;
@@ -22,27 +22,27 @@ struct HostIdentity {
   bool is_known() const { return !boot_id.empty(); }
 };
 
-/// What was recorded of a host, beside what is found now.
+/// The recorded host compared with the host that is found now.
 enum class Likeness {
-  same,      ///< and not rebooted: it sees every process that it saw then
-  rebooted,  ///< the same host, and no process of then is left
-  another,   ///< or one that cannot be told from another
+  same,      ///< not rebooted: it sees every process that it saw then
+  rebooted,  ///< the same host, but no process of then is left
+  another,   ///< another host, or one that cannot be told from another
   unknown,   ///< nothing was recorded
 };
 
-/// Within one boot and process namespace a host is the same whatever else changed. Over a reboot
-/// machine id and name must be the same, and the key where both showed one of the same type; where
-/// one has no machine id, the keys must be known.
+/// Within one boot and process namespace the host is the same, whatever else changed. Over a
+/// reboot, machine id and name must be equal, and so must the keys if both have the same type.
+/// Without a machine id the keys must be known.
 Likeness compare(const HostIdentity& recorded, const HostIdentity& found);
 
-/// Four words in one line, `-` for what is not known: machine id, name, boot id, process namespace.
-/// Nothing where a word is not of its form: the line may come from a host.
+/// Four words in one line: machine id, name, boot id, process namespace; `-` for an unknown one.
+/// Nothing if a word is malformed: the line may come from a host.
 std::optional<HostIdentity> parse_identity(std::string_view line);
 
-/// The same line; empty where nothing is known. The host key is not in it.
+/// The same line, without the host key; empty if nothing is known.
 std::string to_line(const HostIdentity& identity);
 
-/// Whether each part is empty or of its form.
+/// Whether each part is empty or well-formed.
 bool is_well_formed(const HostIdentity& identity);
 
 /// `login2 (machine 3d1219c7, boot 5f0c91aa, ssh-ed25519 SHA256:…)`, for messages.

@@ -17,7 +17,8 @@ Killfile parse_allenact(std::string_view text, const std::string& name) {
     ++number;
     const std::size_t end = text.find('\n', begin);
     if (end == std::string_view::npos) {
-      // Half a name must not reach `screen -S`, which takes any session that begins with it.
+      // `screen -S` takes any session whose name begins with its argument, so a truncated name must
+      // not reach it.
       throw std::invalid_argument(
           fmt::format("{}:{}: the line has no end\nhint: the file was cut short; add the line end "
                       "if its last name is whole",

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".killfile";
 
-// The first line that says something tells the forms apart: AllenAct's is two words, of which
-// TOML's comments, headers and pairs are none.
+// The first line with content decides. In AllenAct's form it is two words; a TOML comment, header
+// or pair never is.
 bool is_allenact(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -64,7 +64,7 @@ std::string join_names(const std::vector<Listed>& runs) {
   return names;
 }
 
-// The only one of `runs`; nothing where there is none.
+// The only element of `runs`; nothing if there are none.
 std::optional<Listed> require_one(std::vector<Listed> runs, std::string_view wanted) {
   if (runs.empty()) return std::nullopt;
   if (runs.size() == 1) return std::move(runs.front());
@@ -76,7 +76,7 @@ std::optional<Listed> require_one(std::vector<Listed> runs, std::string_view wan
       fmt::format("'{}' begins the id of {} runs: {}", wanted, runs.size(), join_names(runs)));
 }
 
-// A launcher that was killed while it wrote has left a half, which no run was started from.
+// A launcher that was killed while writing leaves a temporary file, and no run was started from it.
 void remove_old_halves(const fs::path& folder) {
   const auto day_ago = fs::file_time_type::clock::now() - std::chrono::hours(24);
   std::error_code error;
@@ -118,7 +118,7 @@ fs::path write(const fs::path& folder, const Killfile& killfile) {
 std::vector<Listed> list(const fs::path& folder) {
   struct Dated {
     std::string time;
-    fs::file_time_type written;  // parts what was started in the same second
+    fs::file_time_type written;  // orders runs that were started in the same second
     Listed listed;
   };
   std::error_code error;
@@ -126,10 +126,10 @@ std::vector<Listed> list(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const fs::path& file = entry->path();
-    // Names that begin with a point are half-written files.
+    // Names that begin with a dot are temporary files.
     if (file.extension() != kExtension || file.filename().string().starts_with('.')) continue;
     Listed listed = read_listed(file);
-    // Another dtool kill may have deleted it since.
+    // Another dtool kill may have deleted it meanwhile.
     std::error_code unknown;
     if (!listed.killfile && !fs::exists(fs::symlink_status(file, unknown))) continue;
     const bool is_dated = listed.killfile && !listed.killfile->created.empty();

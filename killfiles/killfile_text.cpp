@@ -1,7 +1,8 @@
-// A killfile's text: written by hand so that its order is ours, read through StrictTable.
+// A killfile's text. It is written by hand to keep the order of the keys, and read through
+// StrictTable.
 //
-// The number of machines stands before them and every key is always written, so that a file that
-// was cut short anywhere is told from a whole one.
+// The number of machines stands before them, and every key is always written. So a file that was
+// cut short is recognised.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ std::string array_line(std::string_view key, const std::vector<std::string>& val
   return text + "]\n";
 }
 
-// TOML's integers are signed; a seed beyond them is written as a string.
+// TOML's integers are signed; a larger seed is written as a string.
 std::string seed_line(std::uint64_t seed) {
   const bool fits = seed <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   return fits ? fmt::format("seed = {}\n", seed) : fmt::format("seed = \"{}\"\n", seed);
@@ -132,7 +133,7 @@ std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable
   return settings;
 }
 
-/// Nothing where an older dtool wrote the file.
+/// Nothing if an older dtool wrote the file.
 HostIdentity read_identity(const StrictTable& table) {
   HostIdentity identity;
   constexpr std::array kKeys = {"machine_id", "host_name", "boot_id", "process_namespace",
@@ -163,7 +164,8 @@ Machine read_machine(const StrictTable& table) {
   return machine;
 }
 
-/// On the host, what lies in that folder is run to end the run.
+/// Refuses a state folder that is not this run's: on the host, scripts in that folder are run to
+/// end the run.
 void require_own_state_folder(const StrictTable& entry, const Machine& machine,
                               const std::string& run_id) {
   const std::string own = state_folder(run_id, machine.id);
@@ -236,7 +238,8 @@ std::string to_text(const Killfile& killfile) {
   for (const Machine& machine : killfile.machines) {
     text += fmt::format("\n[[machine]]\nid = {}\n", machine.id);
     text += line("host", machine.host);
-    // Not at the end: a file that was cut short there would pass for an older dtool's.
+    // Not written at the end: a file that was cut short there would look like one from an older
+    // dtool.
     text += line("machine_id", machine.identity.machine_id);
     text += line("host_name", machine.identity.name);
     text += line("boot_id", machine.identity.boot_id);
@@ -247,8 +250,8 @@ std::string to_text(const Killfile& killfile) {
     text += line("log", machine.log);
     text += line("output_folder", machine.output_folder);
   }
-  // What cannot be read back must not be written: it is all that is left of a run when things go
-  // wrong.
+  // A killfile that cannot be read back must not be written: when things go wrong, it is the only
+  // record of the run.
   if (parse(text, "killfile of run '" + id + "'") != killfile) {
     throw std::logic_error(fmt::format("killfile of run '{}': its text does not read back", id));
   }

@@ -35,7 +35,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongestWord = 100;  // nobody mistypes more than that
+  constexpr std::size_t kLongestWord = 100;  // no mistyped word is longer
   if (word.size() > kLongestWord) return std::nullopt;
   std::optional<std::string> best;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;

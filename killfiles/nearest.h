@@ -8,14 +8,14 @@
 
 namespace dtool::killfiles {
 
-/// The candidate that fewest slips of the finger (letter added, left out, changed, or two swapped)
-/// make of `word`; the first of equals. Nothing where the nearest is further than a third of the
-/// word's length.
+/// The candidate that the fewest typing errors (a letter added, left out, changed, or two swapped)
+/// turn into `word`; the first of equals. Nothing if even the nearest differs in more than a third
+/// of the word's letters.
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 
 /// A second line for a message about an unknown word: `\nhint: did you mean 'x'?`, else all
-/// candidates; nothing where there are none.
+/// candidates; nothing if there are none.
 std::string hint_at(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace dtool::killfiles

@@ -1,4 +1,4 @@
-// The only file outside the trainer that sees toml++.
+// The only file of dtool itself that includes toml++.
 #include "killfiles/strict_toml.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ namespace {
       fmt::format("{}:{}:{}: {}", name, where.begin.line, where.begin.column, fault));
 }
 
-/// A key as a message names it: in one line, whatever is in it.
+/// A key as a message shows it: on one line, with other characters escaped.
 std::string named(std::string_view prefix, std::string_view key) {
   std::string name = fmt::format("{}{}", prefix, key);
   std::ranges::replace(name, '\n', ' ');
@@ -54,7 +54,7 @@ std::string_view describe(const toml::node& node) {
   }
 }
 
-/// What stands at `key` of the table, where that has it; another type is refused.
+/// The value at `key`, if the table has it; a value of another type is refused.
 template <typename Value>
 std::optional<Value> exactly(const StrictTable& table, const toml::node* node, std::string_view key,
                              std::string_view wanted) {
@@ -87,7 +87,8 @@ void StrictTable::refuse(std::string_view key, std::string_view fault) const {
 }
 
 void StrictTable::require_known(const std::vector<std::string>& known) const {
-  const toml::key* first = nullptr;  // the table is sorted by key; messages go by the file
+  const toml::key* first = nullptr;  // the table is sorted by key; messages go by the order in the
+                                     // file
   for (const auto& [key, node] : *place_->table) {
     if (std::ranges::find(known, key.str()) != known.end()) continue;
     const bool is_before = first == nullptr || key.source().begin < first->source().begin;

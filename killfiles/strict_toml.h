@@ -1,6 +1,6 @@
-// A TOML table that is read strictly: every fault names file, line and column, and unknown keys are
-// faults. Killfiles and configuration files are read through it; the TOML library stays in
-// strict_toml.cpp.
+// A TOML table that is read strictly: unknown keys are faults, and every fault names file, line and
+// column. Killfiles and configuration files are read through it. Only strict_toml.cpp includes the
+// TOML library.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace dtool::killfiles {
 
-/// One table of a document, which it keeps alive. All faults are std::invalid_argument beginning
-/// `name:line:column:`; a key that is absent gives no value, a value of another type is a fault.
+/// One table of a document, which it keeps alive. A fault is a std::invalid_argument that begins
+/// with `name:line:column:`. An absent key gives no value; a value of another type is a fault.
 class StrictTable {
  public:
   /// The root table of `text`; `name` stands in messages.
   static StrictTable parse(std::string_view text, const std::string& name);
 
-  /// Throws on the first key, in the file's order, that is not in `known`, naming the nearest that
-  /// is.
+  /// Throws on the first key (in the file's order) that is not in `known`; the message names the
+  /// nearest known key.
   void require_known(const std::vector<std::string>& known) const;
 
   std::vector<std::string> keys() const;
@@ -35,7 +35,7 @@ class StrictTable {
   std::optional<StrictTable> table(std::string_view key) const;
   std::optional<std::vector<StrictTable>> tables(std::string_view key) const;  ///< `[[key]]`
 
-  /// Throws `name:line:column: key: fault` with the place of `key`, or of the table where it is
+  /// Throws `name:line:column: key: fault` at the place of `key`, or of the table if `key` is
   /// absent.
   [[noreturn]] void refuse(std::string_view key, std::string_view fault) const;
 

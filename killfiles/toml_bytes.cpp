@@ -1,5 +1,5 @@
-// Escapes and their way back. Both directions are exact: bytes that spell a code point of the
-// private corner are themselves escaped.
+// Escapes bytes and reads them back. Both directions are exact: bytes that spell a code point of
+// the private range are escaped, too.
 #include "killfiles/toml_bytes.h"
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@ bool is_private_corner(std::string_view text) {
          (at(text, 2) == 0xba || at(text, 2) == 0xbb) && text.size() >= 4;
 }
 
-// The length of the UTF-8 sequence that `text` begins with (Unicode 15, table 3-7); 0 where it is
-// none.
+// The length of the UTF-8 sequence at the beginning of `text` (Unicode 15, table 3-7); 0 if there
+// is none.
 std::size_t sequence_length(std::string_view text) {
   const unsigned first = at(text, 0);
   const unsigned second = at(text, 1);

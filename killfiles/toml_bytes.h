@@ -1,6 +1,6 @@
-// Arbitrary bytes in TOML strings. TOML holds UTF-8 only, but a path or an argument is any bytes;
-// those that are no UTF-8 travel as code points from a private corner of Unicode, U+10FE80 (byte
-// 0x80) to U+10FEFF (byte 0xff).
+// Arbitrary bytes in TOML strings. TOML holds only UTF-8, but a path or an argument may hold any
+// bytes. Bytes that are not UTF-8 are written as code points of a private range of Unicode,
+// U+10FE80 (byte 0x80) to U+10FEFF (byte 0xff).
 #pragma once
 
 #include <string>

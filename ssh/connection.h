@@ -12,34 +12,34 @@
 
 namespace dtool::ssh {
 
-/// What to do with what a log-in shell prints before the command: a ~/.bashrc's greeting.
+/// What to do with the output of a login shell before the command: a ~/.bashrc's greeting.
 enum class ShellOutput { hand_on, leave_out };
 
-/// Where a command's input comes from and its output goes: memory and a callback, or this process's
-/// descriptors (non-blocking; two numbers, even for one socket; owned by the caller).
+/// Where a command's input comes from and its output goes: memory and a callback, or descriptors of
+/// this process (non-blocking; two numbers, even for one socket; owned by the caller).
 struct CommandStreams {
-  std::string input = {};  ///< used where input_fd is -1
+  std::string input = {};  ///< used if input_fd is -1
   int input_fd = -1;
   std::function<void(Stream, std::string_view)> on_output =
-      {};  ///< a stream whose descriptor below is -1
+      {};  ///< for a stream whose descriptor below is -1
   int output_fd = -1;
   int error_fd = -1;
   ShellOutput shell_output = ShellOutput::hand_on;  ///< of standard output
 };
 
-/// One command at a time.
+/// Runs commands on one host, one at a time.
 struct Connection {
   virtual ~Connection() = default;
 
-  /// Runs `line` in the login shell; returns its exit code, 128 + signal where a signal ended it.
+  /// Runs `line` in the login shell; returns its exit code, 128 + signal if a signal ended it.
   /// Throws HostError: timed_out (the command was told to end) or connection_lost.
   virtual asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                        Deadline deadline) = 0;
 
-  /// Whether a further execute can succeed.
+  /// Whether another execute() can succeed.
   virtual bool is_usable() const = 0;
 
-  /// The key that the host's server showed, `ssh-ed25519 SHA256:…`; empty where that is not known.
+  /// The key that the host's server showed, `ssh-ed25519 SHA256:…`; empty if unknown.
   virtual std::string host_key() const { return {}; }
 };
 

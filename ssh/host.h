@@ -1,5 +1,5 @@
-// A host as the user names it, and how that name is read. Every other file of this folder takes
-// hosts in this form.
+// A host as the user names it, and how that name is read. All other files of this folder use this
+// form.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dtool::ssh {
 
-/// One machine. What is left out here (user, port, real address) comes from the SSH client
+/// One machine. Parts that are left out here (user, port, real address) come from the SSH client
 /// configuration.
 struct Host {
   std::string name;  ///< host name or address without brackets: `gpu01`, `10.0.0.1`, `fe80::1`
@@ -20,15 +20,15 @@ struct Host {
   bool operator==(const Host&) const = default;
 };
 
-/// Reads `[user@]host[:port]`, `[user@][v6::addr]:port`, a bare IPv6 address, or `local`.
-/// Throws std::invalid_argument with a sentence that names `text` and what is wrong with it.
+/// Reads `[user@]host[:port]`, `[user@][v6::addr]:port`, a bare IPv6 address, or `local`. Throws
+/// std::invalid_argument with a sentence that quotes `text` and names its fault.
 Host parse_host(std::string_view text);
 
 /// The shortest text that parse_host reads back to the same host.
 std::string to_string(const Host& host);
 
-/// Throws std::invalid_argument naming the first host that stands in `hosts` twice. Two spellings
-/// are the same host when name, user and port agree.
+/// Throws std::invalid_argument naming the first host that stands in `hosts` twice. Two names are
+/// the same host if name, user and port are equal.
 void require_distinct(const std::vector<Host>& hosts);
 
 }  // namespace dtool::ssh

@@ -1,5 +1,5 @@
-// How a step on one host fails inside this folder. The worker of that host turns it into a
-// HostResult, so it never leaves the folder.
+// How a step on one host fails inside this folder. That host's worker turns it into a HostResult,
+// so it never leaves the folder.
 #pragma once
 
 #include <stdexcept>
@@ -24,7 +24,7 @@ class HostError : public std::runtime_error {
   std::string hint_;
 };
 
-/// A command that was told to end.
+/// The error of a command that ran out of time and was told to end.
 inline HostError command_timed_out() {
   return {Failure::timed_out, "the command did not end in time"};
 }

@@ -1,5 +1,5 @@
-// Requests to dtool-host, dtool's own program on the hosts (ssh/host/protocol.h), as commands for a
-// Remote, and the replies in its results.
+// Turns requests to dtool-host (ssh/host/protocol.h), dtool's program on the hosts, into commands
+// for a Remote, and reads the replies from its results.
 #pragma once
 
 #include "ssh/host/frames.h"
@@ -7,7 +7,8 @@
 
 namespace dtool::ssh {
 
-/// A command that has dtool-host answer `request`. The result's `out` are the frames of the reply.
+/// A command that makes dtool-host answer `request`. The result's `out` holds the frames of the
+/// reply.
 template <typename Request>
 Command ask_host(const Request& request) {
   Command command;
@@ -16,11 +17,12 @@ Command ask_host(const Request& request) {
   return command;
 }
 
-/// A frame in a result's output; the first is number 0. Throws host::BadMessage with what the host
-/// said instead.
+/// One frame of a result's output; the first is number 0. If there is no such frame, throws
+/// host::BadMessage with the host's words.
 host::Frame read_frame(const HostResult& result, std::size_t number = 0);
 
-/// The one reply in a result. Throws host::BadMessage with why there is none, in one sentence.
+/// The one reply in a result. If there is none, throws host::BadMessage with the reason in one
+/// sentence.
 template <typename Reply>
 Reply read_reply(const HostResult& result) {
   return host::open<Reply>(read_frame(result));

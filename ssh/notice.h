@@ -1,5 +1,5 @@
-// What the user is told and asked while hosts are reached: the folder has no terminal of its own,
-// and no caller to hand it to.
+// Lines for the user and questions to the user while hosts are being reached. This folder has no
+// terminal of its own.
 #pragma once
 
 #include <functional>
@@ -7,13 +7,13 @@
 
 namespace dtool::ssh {
 
-/// Where such lines go from now on; nowhere until this is called.
+/// Sets where such lines go; until then they are dropped.
 void give_notices_to(std::function<void(std::string_view)> taker);
 
 /// Called from the event loop.
 void notice(std::string_view line);
 
-/// While it lives, the user is asked a question at the terminal, and nothing else is to be drawn
+/// While it lives, the user is asked a question at the terminal, and nothing else may be drawn
 /// there.
 class OpenQuestion {
  public:

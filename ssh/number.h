@@ -1,4 +1,4 @@
-// Numbers in text that came from outside: hosts' answers, flags, lines of files.
+// Reads numbers from foreign text: hosts' answers, flags, lines of files.
 #pragma once
 
 #include <charconv>
@@ -9,8 +9,8 @@
 
 namespace dtool::ssh {
 
-/// The number that all of `text` is; nothing where it is something else or does not fit into
-/// Number. Blanks and a leading '+' are something else.
+/// The number that is all of `text`; nothing if the text has another form or the number does not
+/// fit. Blanks and a leading '+' are refused.
 template <typename Number>
 std::optional<Number> read_number(std::string_view text) {
   Number number{};

@@ -1,4 +1,4 @@
-// Quoting for the remote shell. Everything that dtool puts into a command line passes through here.
+// Quoting for the remote shell. All words that dtool puts into a command line pass through here.
 #include "ssh/quote.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What was sent to each host and what came from it, with times, for `--trace`: a file a host. What
-// files hold, scripts and tokens are told by their size alone.
+// Records the messages to and from each host with times, for `--trace`: one file per host. Of file
+// contents, scripts and tokens only the size is recorded.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,12 @@
 
 namespace dtool::ssh {
 
-/// `KillRequest("x_1", ["s"], ["~/.dtool/runs/x_1/machine0"], 5000)`; a message that cannot be read
-/// by its size.
+/// `KillRequest("x_1", ["s"], ["~/.dtool/runs/x_1/machine0"], 5000)`; for an unreadable message its
+/// size.
 std::string describe(const host::Frame& frame);
 
-/// The same hosts, with a file `NUMBER_HOST.trace` in the folder for each that is asked something.
-/// Throws std::invalid_argument where nothing can be written there.
+/// The same hosts, with a file `NUMBER_HOST.trace` in the folder for each host that is asked
+/// something. Throws std::invalid_argument if nothing can be written there.
 std::unique_ptr<Remote> traced(std::unique_ptr<Remote> remote, const std::filesystem::path& folder);
 
 }  // namespace dtool::ssh

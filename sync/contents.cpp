@@ -42,7 +42,7 @@ class Kept {
     name_ = next();
   }
 
-  /// The word for that file; nothing where it has changed. To be asked in the names' order.
+  /// The word for that file; nothing if it has changed. To be asked in the names' order.
   std::string_view find(const std::string& name, const std::string& identity) {
     for (; !name_.empty() && name_ < name; name_ = next()) next();
     if (name_ != name) return {};
@@ -66,7 +66,7 @@ class Kept {
   std::string_view name_;  ///< whose identity and word come next
 };
 
-/// Nothing where it cannot be read, or is another file than the one that was looked at.
+/// Nothing if it cannot be read, or is another file than the one that was looked at.
 std::string read_content(const OpenFolder& root, const std::string& name, const Look& look) {
   const ssh::OwnedFd fd(
       ::openat(root.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

@@ -7,10 +7,10 @@
 
 namespace dtool::tree_sync {
 
-/// Shell patterns (`*`, `?`, `[…]`), matched against names relative to the tree's root. One without
-/// a slash matches any component of a name; one with a slash matches from the root, and its `*`
-/// stops at slashes; a slash at the end matches folders only. A folder that matches takes all below
-/// it along.
+/// Shell patterns (`*`, `?`, `[…]`), matched against names relative to the tree's root. A pattern
+/// without a slash matches any component of a name. A pattern with a slash matches from the root,
+/// and its `*` stops at slashes. With a slash at the end it matches only folders. A folder that
+/// matches excludes everything below it.
 class Excludes {
  public:
   /// Throws std::invalid_argument on a pattern that can match nothing, such as an empty one.

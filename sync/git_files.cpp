@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Git is asked about `folder` alone: a hook that calls dtool points elsewhere with variables. Nor
-/// does it fetch what the checkout lacks, by a program that the checkout names. Nothing where git
+/// does it fetch what the checkout lacks, by a program that the checkout names. Nothing if git
 /// is not installed.
 std::optional<ssh::Written> run_git(const std::vector<std::string>& arguments) {
   return ssh::run_to_end(

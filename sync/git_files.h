@@ -1,4 +1,4 @@
-// What git says about a folder: the one place where git is run.
+// What git knows about a folder. Only this file runs git.
 #pragma once
 
 #include <filesystem>
@@ -8,19 +8,19 @@
 
 namespace dtool::tree_sync {
 
-/// The folder at or above `folder` that holds `.git`, on the same file system, as git looks for it.
+/// The folder with `.git` at or above `folder`, on the same file system, as git finds it.
 std::optional<std::filesystem::path> find_checkout(const std::filesystem::path& folder);
 
-/// What git tracks in `folder` of a checkout or would add to it, ignored files left out; names
-/// relative to `folder`, sorted bytewise, each once. Submodules and repositories inside are one
-/// name each, without a slash at the end. Throws std::runtime_error, with a hint, where git is not
-/// installed, refuses the repository or cannot read a folder: its answer is whole or absent.
+/// The files in `folder` of a checkout that git tracks or would add, without ignored files. The
+/// names are relative to `folder`, sorted bytewise and unique. A submodule or an inner repository
+/// is one name, without a slash at the end. Throws std::runtime_error, with a hint, if git is not
+/// installed, refuses the repository or cannot read a folder: the list is never partial.
 std::vector<std::string> git_files(const std::filesystem::path& folder);
 
-/// The commit that is checked out in `folder`, with `-dirty` behind it where git knows of a change
-/// below `folder`, `left_out` (relative to it, or empty) aside; empty where there is no checkout,
-/// no commit, git does not answer, or would run programs that the checkout's own configuration
-/// names (filters).
+/// The commit that is checked out in `folder`, with `-dirty` appended if git knows of a change
+/// below `folder` outside `left_out` (relative to `folder`, or empty). Empty if there is no
+/// checkout or no commit, if git does not answer, or if it would run programs named by the
+/// checkout's own configuration (filters).
 std::string git_commit(const std::filesystem::path& folder, const std::string& left_out);
 
 }  // namespace dtool::tree_sync

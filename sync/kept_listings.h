@@ -1,5 +1,5 @@
-// What the trees looked like that this launcher sent last, in files below `~/.dtool/sent`: from
-// them it knows what a host has that has one of those trees.
+// Listings of the trees that this launcher sent last, in files below `~/.dtool/sent`. A host that
+// still has one of those trees need not list its files.
 #pragma once
 
 #include <filesystem>
@@ -10,17 +10,17 @@
 
 namespace dtool::tree_sync {
 
-/// Keeps the listing of the tree below `root` in `folder`, under its fingerprint, beside the newest
-/// seven others. Throws std::filesystem::filesystem_error where that cannot be.
+/// Keeps the listing of the tree below `root` in `folder`, under its fingerprint, beside the seven
+/// newest others. Throws std::filesystem::filesystem_error if that fails.
 void keep_listing(const Listing& listing, const std::filesystem::path& root,
                   const std::filesystem::path& folder);
 
-/// The listing kept under that fingerprint. Nothing where there is none, or not that.
+/// The listing kept under that fingerprint. Nothing if it is missing or damaged.
 std::optional<Listing> kept_listing(const std::string& fingerprint,
                                     const std::filesystem::path& folder);
 
-/// The fingerprint under which the tree below `root` was kept last. Nothing where it was not, or
-/// so many others were since.
+/// The fingerprint of the last kept listing of the tree below `root`. Nothing if none was kept, or
+/// if newer ones have displaced it.
 std::optional<std::string> last_kept(const std::filesystem::path& root,
                                      const std::filesystem::path& folder);
 

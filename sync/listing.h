@@ -1,5 +1,5 @@
-// What a tree looks like, file by file: by this the launcher and hosts tell whether a host has the
-// tree, and what it lacks.
+// A list of a tree's files with their properties. The launcher and the hosts compare listings to
+// find out whether a host has the tree, and what it lacks.
 #pragma once
 
 #include <cstdint>
@@ -12,51 +12,52 @@
 
 namespace dtool::tree_sync {
 
-/// One file, link, or folder with files in it. It points into a listing's text.
+/// One file, link, or folder that holds files. It points into a listing's text.
 struct Entry {
-  std::string_view name;  ///< relative to the root; a folder's ends with a slash
-  /// Of a file: size, time to the nanosecond, mode, target; of a folder: mode.
+  std::string_view name;  ///< relative to the root; a folder's name ends with a slash
+  /// For a file: size, time to the nanosecond, mode, target; for a folder: mode.
   std::string_view facts;
-  /// What is in it: Contents' word. Empty of links, of folders, and where nobody asked.
+  /// The word from contents.h. Empty for links and folders, and if contents were not read.
   std::string_view content = {};
 
   bool is_folder() const { return name.ends_with('/'); }
-  std::uint64_t size() const;  ///< 0 of a folder
+  std::uint64_t size() const;  ///< 0 for a folder
   bool operator==(const Entry&) const = default;
 };
 
 /// A tree at the time when it was listed.
 struct Listing {
-  /// Of each entry its name, and its content, a blank and its facts; each ended by a NUL.
+  /// For each entry its name, then its content, a blank and its facts; each part ends with a NUL.
   std::unique_ptr<const std::string> text;
-  std::vector<Entry> entries;  ///< sorted bytewise: a folder comes before what is in it
+  std::vector<Entry> entries;  ///< sorted bytewise: a folder comes before its files
   std::string fingerprint;     ///< SHA-256 of the text, in hex
   std::string digest;          ///< SHA-256 of found_text(entries), in hex
 };
 
-/// Lists the tree's files as they were when it was read (one that nobody looked at is empty and
-/// ages old: no host's file looks like it), and their folders as they are now. `contents` has a
-/// word for each of the tree's files, or none at all.
+/// Lists the tree's files as they were when the tree was read, and their folders as they are now. A
+/// file that was not looked at gets size 0 and the time 1970, so that no host's file equals it.
+/// `contents` has a word for each of the tree's files, or is empty.
 Listing list_tree(const Tree& tree, const std::vector<std::string>& contents = {});
 
 /// The listing that has this text.
 Listing make_listing(std::string text);
 
-/// What the hosts' `find -printf '%p %s %T@ %m %l\n'` prints of the files among the entries.
+/// The output of the hosts' `find -printf '%p %s %T@ %m %l\n'` for the files among the entries.
 std::string found_text(const std::vector<Entry>& entries);
 
-/// What leads from one tree to another.
+/// The changes from one tree to another.
 struct Delta {
   std::vector<Entry> changed;             ///< new or different; files and folders; sorted
   std::vector<std::string_view> removed;  ///< files; sorted
   std::uint64_t bytes = 0;                ///< of the changed files
-  std::uint64_t rewritten = 0;            ///< of those among them that the earlier tree has, too
+  std::uint64_t rewritten = 0;            ///< of the changed files that the earlier tree has, too
   bool changes_names = false;             ///< files were added or removed
   bool swaps_kinds = false;               ///< a file became a folder, or a folder a file
-  bool hides_edits = false;  ///< a file has other content, and the size and time that it had
+  bool hides_edits = false;               ///< a file's content changed, but not its size and time
 };
 
-/// Calls `action` with each folder, slash included, that `name` is in and its predecessor is not.
+/// Calls `action` with each folder (with its slash) that contains `name` but not the name before
+/// it.
 template <typename Action>
 void for_each_new_folder(std::string_view name, std::string_view predecessor, Action action) {
   for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
@@ -65,7 +66,7 @@ void for_each_new_folder(std::string_view name, std::string_view predecessor, Ac
   }
 }
 
-/// Points into the texts of both. Both must be sorted, as those of a listing are.
+/// Compares two lists, both sorted as in a listing. The result points into the texts of both.
 Delta find_delta(const std::vector<Entry>& before, const std::vector<Entry>& now);
 
 }  // namespace dtool::tree_sync

@@ -1,5 +1,5 @@
-// A folder that is held open, so that files below it are found by short names: on the way to each
-// of a hundred thousand files the kernel then has fewer folders to go through.
+// A folder that is held open, so that files below it are found by short names. With a hundred
+// thousand files this saves the kernel many folder lookups.
 #pragma once
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ namespace dtool::tree_sync {
 
 class OpenFolder {
  public:
-  /// Where it cannot be opened, nothing is found below it.
+  /// If it cannot be opened, nothing is found below it.
   explicit OpenFolder(const std::filesystem::path& path)
       : fd_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
   ~OpenFolder() {
@@ -25,8 +25,8 @@ class OpenFolder {
 
   int fd() const { return fd_; }
 
-  /// What bears that name below the folder, links not followed. Nothing where that cannot be known;
-  /// then errno says why.
+  /// The file of that name below the folder; a link is not followed. Nothing if it cannot be looked
+  /// at; errno says why.
   std::optional<struct stat> look_at(const std::string& name) const {
     struct stat status {};
     if (::fstatat(fd_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;

@@ -71,7 +71,7 @@ std::vector<host::PackageEntry> entries_for(const std::vector<Entry>& changed, c
   return entries;
 }
 
-/// Throws std::runtime_error where the file is not as it was when the tree was read.
+/// Throws std::runtime_error if the file is not as it was when the tree was read.
 void add_file(PackageWriter& package, host::PackageEntry entry, const OpenFolder& root) {
   constexpr std::size_t kPiece = 1 << 18U;
   const auto changed = [&entry] {

@@ -1,4 +1,4 @@
-// A tree, or what leads to it from an earlier one, packed once for all hosts that lack the same.
+// A tree, or the changes from an earlier tree, packed once for all hosts that lack the same.
 #pragma once
 
 #include <cstddef>
@@ -17,55 +17,55 @@
 
 namespace dtool::tree_sync {
 
-/// Whether a package is encrypted, for what others pass on.
+/// Whether a package is encrypted, for hosts to pass on.
 enum class Seal { no, yes };
 
-/// By what a host that has a package from another knows that it is this one.
+/// With this a host checks a package that it got from another host.
 struct Sum {
   std::uint64_t bytes = 0;
   std::string sha256;  ///< hex
 };
 
-/// What is sent: the names of the files that the tree no longer has, then folders, files and links
-/// (host::PackageEntry); sealed where it is to be.
+/// A package: the names of the files that the tree no longer has, then folders, files and links
+/// (host::PackageEntry); sealed if `seal` says so.
 struct Package {
   std::shared_ptr<const ssh::SharedBytes> content;
-  std::string basis = {};  ///< the fingerprint of the tree from which it leads; empty: of none
+  std::string basis = {};  ///< the fingerprint of the tree that it builds on; empty: none
   Compression compression = Compression::zstd;
-  std::size_t files = 0;                         ///< that come
+  std::size_t files = 0;                         ///< in the package
   std::uint64_t bytes = 0;                       ///< of them, uncompressed
-  std::uint64_t expected = 0;                    ///< about so large is it before it is compressed
-  std::string key = {};                          ///< of a sealed one; else empty
-  std::shared_ptr<std::optional<Sum>> sum = {};  ///< of a sealed one: known once it was made
+  std::uint64_t expected = 0;                    ///< estimated size before compression
+  std::string key = {};                          ///< of a sealed package; else empty
+  std::shared_ptr<std::optional<Sum>> sum = {};  ///< of a sealed package; set once the package was
+                                                 ///< made
 };
 
-/// The package that leads to `now` from the tree of `before`; from an empty folder where that has
-/// no entries. Nothing where rsync does it better: where a file and a folder changed places, and
-/// where large files were rewritten, of which rsync sends only the parts that differ.
+/// The package that turns the tree of `before` into `now`; without entries in `before` it starts
+/// from an empty folder. Nothing if rsync does better: if a file and a folder changed places, or if
+/// large files were rewritten, because rsync sends only the parts that differ.
 std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vector<Entry>& before,
                             Compression compression = Compression::zstd, Seal seal = Seal::no);
 
-/// The packages of one push, each made when the first host wants it.
+/// The packages of one push. Each is made when the first host needs it.
 class Packages {
  public:
   /// Both must outlive it.
   Packages(const Tree& tree, const Listing& now) : tree_(tree), now_(now) {}
 
-  /// Notes how the tree looks, which is the basis of later packages. Where that cannot be, the next
-  /// push is slower, and no worse: a home that is full or cannot be written is for others to
-  /// complain of.
+  /// Keeps the listing of the tree as the basis of later packages. If that fails, the next push is
+  /// slower but still correct, so a full or read-only home is not reported here.
   void keep_basis() const;
 
-  /// What a host lacks whose tree has that fingerprint (empty: it has nothing); stays where it is.
-  /// Null where this launcher does not know that tree, or rsync does it better.
+  /// The package for a host whose tree has that fingerprint (empty: the host has nothing). The
+  /// pointer stays valid. Null if this launcher does not know that tree, or if rsync does better.
   const Package* get(const std::string& basis, Compression compression, Seal seal);
-  /// What leads from the tree that was sent last from this folder, or from nothing where none was,
-  /// for hosts that were not asked yet: where they have just that, they need not be. Null where
-  /// it is the tree that is sent now, and where to send so much in vain would be a waste.
+  /// A package for hosts that were not asked yet. It builds on the tree that was last sent from
+  /// this folder, or on nothing if none was sent. A host that has this basis needs no question.
+  /// Null if that tree equals the current one, or if the package is too large to send on a guess.
   const Package* guess();
   void clear() { packages_.clear(); }
-  /// Whether a file was edited since the tree of that fingerprint and kept its size and time, as
-  /// far as this launcher knows that tree: rsync would miss it.
+  /// Whether a file was edited since the tree of that fingerprint but kept its size and time: rsync
+  /// would miss it. False if this launcher does not know that tree.
   bool hides_edits(const std::string& basis) const;
 
  private:

@@ -1,5 +1,5 @@
-// Packages as they cross to hosts (ssh/host/protocol.h): frames, which zstd
-// may compress together, in frames.
+// Writes packages as they are sent to hosts (ssh/host/protocol.h): frames, which zstd may compress
+// together, inside frames.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@ struct ZSTD_CCtx_s;
 
 namespace dtool::tree_sync {
 
-/// How packages are compressed: as the host reads them.
+/// How packages are compressed: a form that the host can read.
 enum class Compression { none, zstd };
 
 class PackageWriter {
  public:
-  /// `write` takes the bytes. `key`: that seals them; empty: nothing does. Above a size of about
-  /// `expected` bytes all cores compress.
+  /// `write` takes the bytes. `key`: seals the bytes; empty: they are not sealed. Packages above a
+  /// certain `expected` size (in bytes) are compressed on all cores.
   PackageWriter(const ssh::SharedBytes::Write& write, Compression compression, std::string_view key,
                 std::uint64_t expected);
 
-  /// A frame.
+  /// Adds a frame.
   void add(std::string_view frame) { compress(frame, false); }
   void finish();
 
@@ -38,11 +38,11 @@ class PackageWriter {
   std::string piece_;
 };
 
-/// A package of names alone, which must outlive it.
+/// A package that has only names. `names` must outlive it.
 std::shared_ptr<const ssh::SharedBytes> pack_names(const std::vector<std::string>& names,
                                                    Compression compression);
 
-/// Adds names to a package, in as many frames as they take.
+/// Adds names to a package, in as many frames as needed.
 void add_names(PackageWriter& package, const std::vector<std::string>& names);
 
 }  // namespace dtool::tree_sync

@@ -1,5 +1,5 @@
-// What hosts have, brought to this machine: rsync receives here over dtool's own connections.
-// `dtool fetch` calls it.
+// Brings files from hosts to this machine: rsync receives here over dtool's own connections. `dtool
+// fetch` calls it.
 #pragma once
 
 #include <cstddef>
@@ -12,45 +12,45 @@
 
 namespace dtool::tree_sync {
 
-/// What is to come from one host, and where to.
+/// What to bring from one host, and where to.
 struct Pull {
   std::size_t host = 0;  ///< index into Remote::hosts()
   Source source;
-  std::string destination;  ///< an absolute folder of this machine, which must be there
+  std::string destination;  ///< an absolute folder of this machine, which must exist
 };
 
-/// Is told how a pull goes, on the thread that called pull().
+/// Is told about the progress of a pull, on the thread that called pull().
 struct PullListener {
   virtual ~PullListener() = default;
   virtual void on_progress(std::size_t /*host*/, const Progress& /*progress*/) {}
-  /// The host is done, or has failed; comes once for each.
+  /// The host is done or has failed; called once for each.
   virtual void on_result(std::size_t /*host*/, const ssh::HostResult& /*result*/) {}
-  /// The first SIGINT or SIGTERM came: nobody is waited for.
+  /// The first SIGINT or SIGTERM came: no host is waited for.
   virtual void on_interrupt() {}
 };
 
 /// One answer of pull().
 struct Pulled {
   ssh::HostResult result;
-  Sent sent;  ///< what came this time; where the pull failed, the files that came whole until then
+  Sent sent;  ///< files that came in this pull; if it failed, those that came whole
 };
 
-/// Brings everything here, at most one pull a host; answers in the order of `pulls`. Where rsync
-/// failed, `exit_code` is its exit code and `error` its own words. A file that vanished on the host
-/// meanwhile is no failure. An interrupt leaves what has come, and the next pull goes on from
-/// there.
+/// Runs all pulls, at most one per host; results in the order of `pulls`. If rsync failed,
+/// `exit_code` is its exit code and `error` its own message. A file that vanished on the host
+/// meanwhile is not a failure. An interrupt keeps the files that have come, and the next pull
+/// continues from there.
 std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls,
                          PullListener& listener);
 
-/// Asks a host whether the source is there.
+/// Asks a host whether the source exists.
 ssh::Command look_command(const Source& source);
 
-/// What the source's folder is known by: hosts that share it answer alike, others do not, as long
-/// as their files have different names. Nothing where there is no source; then `result` is given
+/// The identity of the source's folder. Hosts that share the folder answer alike; others do not, as
+/// long as their files have different names. Nothing if the source is missing; then `result` gets
 /// its error and hint.
 std::optional<std::string> read_look(ssh::HostResult& result);
 
-/// Gives the result of a pull_program that failed its sentence, rsync's own words, and a hint.
+/// Gives the result of a failed pull_program its sentence, with rsync's own message and a hint.
 void explain_pull(ssh::HostResult& result);
 
 }  // namespace dtool::tree_sync

@@ -101,7 +101,7 @@ class Push : public Pushing {
   std::map<std::size_t, Slot*> by_host_;
 };
 
-/// None where all destinations are the tree itself: nothing is to be sent.
+/// None if all destinations are the tree itself: nothing is to be sent.
 std::vector<std::string> contents_for(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                       const std::vector<Destination>& destinations) {
   const auto is_the_tree = [&](const Destination& each) {

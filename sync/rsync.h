@@ -1,4 +1,4 @@
-// How rsync is called to send a tree or to bring one back, and what its answers mean.
+// How rsync is called to send a tree or to fetch one, and what its output means.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,33 @@
 
 namespace dtool::tree_sync {
 
-/// What lies between the two rsyncs.
+/// What connects the two rsyncs.
 enum class Link { network, local };
 
-/// What keeps two trees that are sent to one folder at once from becoming a mixture. Of one and the
-/// same tree both are sent, one after the other; of two, the one that was prepared first is
-/// refused.
+/// Keeps two trees that are sent to one folder at once from mixing. Two pushes of the same tree run
+/// one after the other. Of two different trees, the one that was prepared first is refused.
 struct Turn {
   std::string
-      lock;  ///< a file on the host, absolute, that holds the fingerprint of the newest tree
+      lock;  ///< a file on the host, absolute path; it holds the fingerprint of the newest tree
   std::string tree;  ///< the fingerprint of this one
 };
 
-/// By what rsync knows a file that need not be sent: by size and time (to the nanosecond), or by
-/// what is in it, for which both sides read all files.
+/// How rsync recognises a file that need not be sent: by size and time (to the nanosecond), or by
+/// content, for which both sides read all files.
 enum class Same { size_and_time, content };
 
-/// The rsync that sends `tree` into `folder` of a host, which must be there. `folder` is absolute
-/// or from `~/`. Permissions and times are kept, owners are not; all new files take their places
+/// The rsync that sends `tree` into `folder` of a host. The folder must exist; it is absolute or
+/// from `~/`. Permissions and times are kept, owners are not. All new files move to their places
 /// together at the end.
 ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link,
                                const Turn& turn, Same same);
 
-/// The rsync that compares the files of `folder` that the host's file `names` names, each ended by
-/// a NUL, with those of `tree`, and changes nothing. Differences has what it prints.
+/// The rsync that compares the tree with the files of `folder` that are listed in the host's file
+/// `names` (each name ends with a NUL). It changes nothing. Differences reads its output.
 ssh::LocalProgram compare_program(const Tree& tree, std::string_view folder, Link link,
                                   std::string_view names);
 
-/// Reads the output of compare_program as it comes, in pieces cut anywhere.
+/// Reads the output of compare_program piece by piece.
 class Differences {
  public:
   void add(std::string_view piece);
@@ -49,23 +48,23 @@ class Differences {
   const std::vector<std::string>& first() const { return first_; }
 
  private:
-  std::string line_;  ///< that has not ended yet
+  std::string line_;  ///< its end has not come yet
   std::size_t count_ = 0;
   std::vector<std::string> first_;
 };
 
-/// What a host has that is to be brought here.
+/// Files of a host that are to be fetched.
 struct Source {
   std::string folder;                  ///< on the host: absolute, or from `~/`
-  std::string file = {};               ///< its name in the folder; empty: all of the folder
-  std::vector<std::string> only = {};  ///< patterns of rsync's filters; none: everything
+  std::string file = {};               ///< its name in the folder; empty: the whole folder
+  std::vector<std::string> only = {};  ///< patterns of rsync's filters; empty: everything
 };
 
-/// The rsync that brings `source` into `destination`, an absolute folder of this machine that is
-/// there. Files of the same size and time are not sent again, none here is deleted. A file takes
-/// its place when it is whole; one that was broken off waits in a folder `.dtool-partial` beside
-/// it for the next time. What a host can send are files, folders, and links to what lies in
-/// `destination`: no devices, owners or set-uid bits, and nothing outside.
+/// The rsync that fetches `source` into `destination`, an existing absolute folder of this machine.
+/// Files of equal size and time are not sent again; no file here is deleted. A file moves to its
+/// place when it is complete; a partial one stays in a folder `.dtool-partial` beside it for the
+/// next time. A host can send files, folders, and links to places in `destination`: no devices,
+/// owners or set-uid bits, and nothing outside.
 ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link);
 
 /// What rsync sent.
@@ -74,30 +73,30 @@ struct Sent {
   std::uint64_t bytes = 0;  ///< of those files, uncompressed
 };
 
-/// Reads what push_program printed to its end; zeros where it did not come so far.
+/// Reads the whole output of push_program; zeros if it ended early.
 Sent read_sent(std::string_view out);
 
-/// The same in the middle of a transfer, and how far it is.
+/// The same during a transfer, with its progress.
 struct Progress {
   Sent sent;
-  double fraction = 0;  ///< of all that is to be looked at, from 0 to 1
+  double fraction = 0;  ///< of all files to be examined, from 0 to 1
 };
 
-/// Reads the output of push_program or pull_program as it comes, in pieces cut anywhere.
+/// Reads the output of push_program or pull_program piece by piece.
 class ProgressReader {
  public:
-  /// What is known so far, also by earlier pieces.
+  /// What is known so far, from all pieces.
   Progress add(std::string_view piece);
 
  private:
-  std::string line_;  ///< what came after the last carriage return
+  std::string line_;  ///< text after the last carriage return
   Progress progress_;
 };
 
-/// The line of rsync's complaints that names the cause; its last lines only say that it gave up.
+/// The line of rsync's error output that names the cause. Its last lines only say that it gave up.
 std::string complaint(std::string_view err);
 
-/// Gives the result of a push_program that failed its sentence, rsync's own words, and a hint.
+/// Gives the result of a failed push_program its sentence, with rsync's own message and a hint.
 void explain(ssh::HostResult& result);
 
 }  // namespace dtool::tree_sync

@@ -10,33 +10,33 @@
 
 namespace dtool::tree_sync {
 
-/// What lstat(2) tells of a file, as far as it matters here.
+/// The parts of lstat(2)'s answer that matter here.
 struct Look {
   std::uint64_t size = 0;    ///< bytes
-  std::int64_t seconds = 0;  ///< and nanoseconds since 1970, when it was changed last
+  std::int64_t seconds = 0;  ///< and nanoseconds since 1970: the last change
   std::uint32_t nanoseconds = 0;
   std::uint32_t mode = 0;  ///< with the file's type
   std::uint64_t inode = 0;
-  std::int64_t change_seconds = 0;  ///< and nanoseconds: its last change of any kind (ctime)
+  std::int64_t change_seconds = 0;  ///< and nanoseconds: the last change of any kind (ctime)
   std::uint32_t change_nanoseconds = 0;
 };
 
 Look look_of(const struct stat& status);
 
-/// The files of one folder. Folders are there because files are in them; an empty one is not sent.
+/// The files of one folder. Empty folders are not sent.
 struct Tree {
   std::filesystem::path root;        ///< absolute, without symbolic links
   std::vector<std::string> files;    ///< relative to root; regular files and links; sorted bytewise
   std::uint64_t bytes = 0;           ///< of the regular files
   std::vector<std::string> skipped;  ///< sockets, pipes and devices, which cannot be sent
-  std::vector<Look> looks = {};      ///< at each of the files when the tree was read
+  std::vector<Look> looks = {};      ///< one for each file, made when the tree was read
 };
 
-/// The files of `root`: what git tracks or would add, where it lies in a checkout (repositories
-/// inside are asked likewise), else all but `.git`. Symbolic links are names of their own and never
-/// followed. `excludes` are patterns (exclude.h). Throws std::runtime_error with a sentence that
-/// names the folder or file at fault: missing, unreadable, refused by git, or nothing to send;
-/// std::invalid_argument on a pattern.
+/// The files of `root`. In a checkout these are the files that git tracks or would add (inner
+/// repositories are asked likewise); elsewhere all files but `.git`. Symbolic links are listed and
+/// never followed. `excludes` are patterns (exclude.h). Throws std::runtime_error with a sentence
+/// that names the folder or file at fault (missing, unreadable, refused by git) or says that there
+/// is nothing to send; std::invalid_argument on a pattern.
 Tree read_tree(const std::filesystem::path& root, const std::vector<std::string>& excludes);
 
 }  // namespace dtool::tree_sync

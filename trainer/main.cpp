@@ -1,5 +1,5 @@
 // dtool-trainer: reads the flags and the experiment, then starts this machine's workers or, under
-// another launcher, becomes one. Needs no LibTorch, which takes 0.4 s and 160 MB to load: only
+// another launcher, becomes one. It does not load LibTorch, which takes 0.4 s and 160 MB; only
 // dtool-trainer-worker does.
 #include <fmt/format.h>
 #include <torch/version.h>

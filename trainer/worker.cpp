@@ -1,5 +1,5 @@
-// dtool-trainer-worker: one rank. dtool-trainer starts it with the same arguments and its place in
-// the environment.
+// dtool-trainer-worker: one rank. dtool-trainer starts it with the same arguments; the environment
+// tells its place in the run.
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/utils.h>

@@ -1,5 +1,5 @@
-// What `dtool fetch` works out before it asks any host: which folders of which machines, and how
-// amounts are shown.
+// What `dtool fetch` decides before it asks any host: which folders of which machines, and how
+// sizes are shown.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@
 
 namespace dtool::cli {
 
-/// The places in the killfile of the machines with these ids; all where `ids` is empty. Throws
-/// UsageError on an id that the run does not have.
+/// The places in the killfile of the machines with these ids; all machines if `ids` is empty.
+/// Throws UsageError on an id that the run does not have.
 std::vector<std::size_t> choose_machines(const killfiles::Killfile& killfile,
                                          const std::vector<int>& ids);
 
-/// What a machine has that is worth fetching: its output folder, and its log where that lies
-/// elsewhere. Throws UsageError where the killfile names neither.
+/// What a machine has to fetch: its output folder, and its log if that lies elsewhere. Throws
+/// UsageError if the killfile names neither.
 std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
                                           const std::vector<std::string>& only);
 
-/// Throws UsageError where `destination` cannot take what `source`, on this machine, has: it is in
-/// it, or the other way round.
+/// For a source on this machine: throws UsageError if `destination` is inside `source`, or the
+/// other way round.
 void require_apart(const tree_sync::Source& source, const std::filesystem::path& destination);
 
 /// `512 B`, `3.4 MB`.

@@ -1,5 +1,5 @@
-// dtool-host: dtool's program on the hosts. dtool sends it to a host once and starts it there;
-// people do not call it.
+// dtool-host: dtool's program on the hosts. dtool sends it to a host once and starts it there.
+// Users do not run it.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -3,8 +3,8 @@
 
 namespace dtool::host {
 
-/// Serves until the input ends. The exit code: 2 where a request could not be answered; else 0, or
-/// that of the job whose log was followed.
+/// Serves until the input ends. Returns the exit code: 2 if a request could not be answered; else
+/// 0, or the exit code of the job whose log was followed.
 int serve(int input, int output);
 
 }  // namespace dtool::host

@@ -19,7 +19,7 @@ void add_text(Facts& facts, const std::string& name, const std::string& value) {
   if (!value.empty()) facts.push_back({name, value});
 }
 
-/// Nothing where the host did not tell.
+/// Nothing if the host did not tell.
 void add_bytes(Facts& facts, const std::string& name, std::int64_t bytes) {
   const Quantity gibibytes{static_cast<double>(bytes) / kGibibyte, Unit::gibibytes};
   if (bytes > 0) facts.push_back({name, "", Verdict::well, "", gibibytes});

@@ -1,4 +1,4 @@
-// What `dtool check` finds on hosts as facts with a verdict each, and many hosts' facts folded.
+// The findings of `dtool check` as facts with a verdict each, and the folding of many hosts' facts.
 #pragma once
 
 #include <optional>
@@ -14,36 +14,36 @@ namespace dtool::cli {
 /// What a fact means for a run.
 enum class Verdict { well, warning, failure };
 
-/// `well`, `warning` or `failure`, as `--json` has it.
+/// `well`, `warning` or `failure`, as in `--json`.
 const char* name_of(Verdict verdict);
 
 enum class Unit { count, gibibytes, seconds };
 
-/// A fact that is a number. Those of several hosts are shown as a range.
+/// A fact that is a number. The values of several hosts are shown as a range.
 struct Quantity {
   double number = 0;
   Unit unit = Unit::count;
   double uncertainty = 0;
 };
 
-/// One thing about one host.
+/// One fact about one host.
 struct Fact {
   std::string name;   ///< `log-in`, `rsync`; not unique: a host may have two faults of a kind
-  std::string value;  ///< empty where `quantity` says it
+  std::string value;  ///< empty if `quantity` has it
   Verdict verdict = Verdict::well;
-  std::string hint = {};  ///< how to mend it, perhaps with ssh::kHostsInHint
+  std::string hint = {};  ///< how to mend it; may contain ssh::kHostsInHint
   std::optional<Quantity> quantity = {};
 };
 
 using Facts = std::vector<Fact>;
 
-/// What one host told when it was looked at, `machine` being its id.
+/// The facts that one host reported; `machine` is its id.
 Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine);
 
-/// What the listener's trial told of that host.
+/// The results of the listener's trial for that host.
 Facts facts_of(const ListenerTrial& trial, std::size_t machine);
 
-/// Makes a warning of each version, driver or number of GPUs that is not what most hosts have.
+/// Turns each version, driver or number of GPUs that differs from most hosts' into a warning.
 void mark_differences(std::vector<Facts>& facts);
 
 /// The worst of a host's verdicts.
@@ -58,8 +58,8 @@ struct FoldedFact {
   std::vector<ssh::Host> hosts;
 };
 
-/// Like facts once, quantities of one verdict as a range; in the order in which facts first appear,
-/// under each name what most hosts have first.
+/// Shows equal facts once, and quantities of one verdict as a range. Names keep the order of their
+/// first appearance; under each name the value of most hosts comes first.
 std::vector<FoldedFact> fold_facts(const std::vector<ssh::Host>& hosts,
                                    const std::vector<Facts>& facts);
 

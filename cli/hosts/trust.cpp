@@ -1,5 +1,5 @@
-// `dtool trust`: shows unknown hosts' keys and adds them to known_hosts after a yes; with
-// --settings shows the folder's own settings and accepts them.
+// `dtool trust`: shows unknown hosts' keys and adds them to known_hosts after a yes. With
+// --settings it shows the folder's own settings and accepts them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,5 +1,4 @@
-// Who makes each launcher: a line here and one in launcher.cpp are what a new one adds outside its
-// own file.
+// The functions that make the launchers. A new launcher adds a line here and one in launcher.cpp.
 #pragma once
 
 #include <memory>
@@ -9,17 +8,18 @@
 
 namespace dtool::cli {
 
-/// dtool itself, over SSH: a screen session a machine, which the run's own supervision watches.
+/// dtool itself, over SSH: a screen session per machine, watched by the run's own supervision.
 std::unique_ptr<Launcher> make_ssh_launcher();
 
-/// Slurm: a job that sbatch takes on a login host. Schedulers share `request`, as their flags do.
+/// Slurm: a job that sbatch accepts on a login host. Schedulers share `request` because they share
+/// flags.
 std::unique_ptr<Launcher> make_slurm_launcher(std::shared_ptr<JobRequest> request);
 
-/// Grid Engine: a job that qsub takes on a submit host.
+/// Grid Engine: a job that qsub accepts on a submit host.
 std::unique_ptr<Launcher> make_gridengine_launcher(std::shared_ptr<JobRequest> request);
 
-/// Open MPI's mpirun on machine 0, which reaches the other machines by its own ssh; sessions as
-/// with ssh watch what it starts.
+/// Open MPI's mpirun on machine 0, which reaches the other machines by its own ssh. Sessions as
+/// with ssh watch its processes.
 std::unique_ptr<Launcher> make_mpi_launcher();
 
 }  // namespace dtool::cli

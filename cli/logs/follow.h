@@ -1,4 +1,4 @@
-// Watching jobs until they end: their logs as they grow, or each one's last line.
+// Follows jobs until they end: shows their logs as they grow, or each one's last line.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace dtool::cli {
 
-/// Waits for the jobs of the machines `which` and returns their exit codes. On a terminal one line
-/// a machine shows its last line; the last line of a machine that has ended well stays. What failed
-/// carries its last lines as its error. Ctrl-C leaves the jobs running.
+/// Waits for the jobs of the machines `which` and returns their exit codes. On a terminal each
+/// machine has a row with its last line; the row of a machine that ended well stays. A failed job
+/// has its last lines as its error. Ctrl-C leaves the jobs running.
 std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& remote,
                                                const killfiles::Killfile& killfile,
                                                const std::vector<std::size_t>& which);
@@ -24,8 +24,8 @@ struct FollowedRun {
   std::string cause;                     ///< why the run failed, or empty
 };
 
-/// Prints the logs of all machines as they grow, each line behind its machine; the cause,
-/// with which every machine's log ends, only once. Ctrl-C leaves the jobs running.
+/// Prints the logs of all machines as they grow; each line begins with its machine. The cause,
+/// which ends every machine's log, is printed only once. Ctrl-C leaves the jobs running.
 FollowedRun follow_logs(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
 
 }  // namespace dtool::cli

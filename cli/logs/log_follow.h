@@ -1,5 +1,4 @@
-// Logs as they grow, over as many connections as that takes: for `dtool logs -f` and
-// `dtool run --follow`.
+// Follows logs as they grow, reconnecting as needed: for `dtool logs -f` and `dtool run --follow`.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +12,11 @@
 
 namespace dtool::cli {
 
-/// Follows each machine's log until its job has ended. After a lost connection it goes on at the
-/// byte where it was.
+/// Follows each machine's log until its job has ended. After a lost connection it continues at the
+/// same byte.
 class FollowedLogs : public LogOutput {
  public:
-  /// `tail`: begins with so many lines of each, instead of all.
+  /// `tail`: begins that many lines before each log's end; nothing: at the beginning.
   FollowedLogs(Console& console, const killfiles::Killfile& run, Fold fold,
                std::optional<std::uint64_t> tail, LogsWithJson with_json = LogsWithJson::keep);
 
@@ -31,7 +30,7 @@ class FollowedLogs : public LogOutput {
   void on_sign_of_life(std::size_t host) override;
 
   std::vector<bool> was_reached_;
-  std::vector<int> tries_;  ///< since the last byte
+  std::vector<int> tries_;  ///< since the last byte came
   std::size_t ended_ = 0;   ///< machines
   bool is_interrupted_ = false;
 };

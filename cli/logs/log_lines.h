@@ -1,5 +1,5 @@
-// Logs of several machines as one text: whole lines, each behind its machine, and with Fold::yes
-// what machines say alike only once. `dtool logs` shows what this returns.
+// Merges the logs of several machines into one text: whole lines, each with its machine. With
+// Fold::yes, lines that machines share are shown once. `dtool logs` shows the result.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace dtool::cli {
 
 enum class Fold { no, yes };
 
-/// Bytes go in as they come, text comes out as it can be shown. Memory is bounded: a line beyond
-/// 1 MiB is shown in pieces, and of lines that wait for the other machines' like ones the oldest
-/// are shown by themselves when they fill `most_waiting` bytes.
+/// Takes bytes as they come, and shows text as soon as possible. Memory is bounded: a line beyond 1
+/// MiB is shown in pieces, and when the lines that wait for equal lines of other machines fill
+/// `most_waiting` bytes, the oldest are shown by themselves.
 class LogLines {
  public:
   static constexpr std::size_t kMostWaiting = 64 << 20;
@@ -29,31 +29,32 @@ class LogLines {
         going_on_(machines) {}
   virtual ~LogLines() = default;
 
-  /// More of a machine's log.
+  /// Adds bytes of a machine's log.
   void add(std::size_t machine, std::string_view bytes);
-  /// What follows belongs to another line.
+  /// The next bytes belong to another line.
   void break_line(std::size_t machine);
-  /// Shows the machine's lines that have waited since the call before, to be made once a pause for
-  /// each machine that goes on. Once a pause the lines of those that have ended are shown so, too.
+  /// Shows the machine's lines that have waited since the previous call. Call it once per pause for
+  /// each machine whose log continues. Lines of machines whose logs have ended are shown with them,
+  /// once per pause.
   void show_due(std::size_t machine);
   /// The machine's log has ended.
   void end(std::size_t machine);
-  /// Nothing more is known of the machine: lines are alike without it.
+  /// Nothing more will be known of the machine: lines can be equal without it.
   void leave_out(std::size_t machine);
-  /// Shows all that waits for like lines.
+  /// Shows all lines that wait for equal ones.
   void flush();
 
  protected:
-  /// A line with its end, of these machines; in the order in which they are to be shown.
+  /// Shows a line (with its end) of these machines. Called in the order of the text.
   virtual void show(const std::vector<std::size_t>& machines, std::string_view line) = 0;
 
  private:
-  /// Which lines wait, and how many of each machine's.
+  /// The waiting lines, and how often each machine has each.
   using Waiting = std::unordered_map<std::string, std::map<std::size_t, std::size_t>>;
   struct Machine {
     std::string unfinished;
     std::deque<Waiting::value_type*> queue;
-    std::size_t due = 0;  ///< lines at the front that waited when a pause began
+    std::size_t due = 0;  ///< lines at the front that were waiting when a pause began
     bool has_ended = false;
     bool is_left_out = false;
   };
@@ -71,8 +72,8 @@ class LogLines {
   std::size_t most_waiting_;
   std::vector<Machine> machines_;
   std::size_t taking_part_;  ///< not left out
-  std::size_t going_on_;     ///< of those, machines whose log has not ended
-  std::size_t pauses_ = 0;   ///< calls of show_due since the ended machines' lines fell due
+  std::size_t going_on_;     ///< of those, the machines whose log has not ended
+  std::size_t pauses_ = 0;  ///< calls of show_due() since the ended machines' lines were last shown
   Waiting waiting_;
   std::size_t waiting_bytes_ = 0;
 };

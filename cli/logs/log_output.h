@@ -1,5 +1,4 @@
-// Logs as they come from the hosts, shown on the console: for `dtool logs` and `dtool run
-// --follow`.
+// Shows logs on the console as they come from the hosts: for `dtool logs` and `dtool run --follow`.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +16,22 @@
 
 namespace dtool::cli {
 
-/// How a rank of the bundled trainer begins its last words where no session takes them.
+/// How a rank of the bundled trainer begins its last words if no session reads them.
 inline constexpr std::string_view kCausePrefix = "dtool-trainer: ";
-/// How the run's supervision begins what it says of the whole run.
+/// How the run's supervision begins a message about the whole run.
 inline constexpr std::string_view kFailurePrefix = "dtool: the run failed: ";
 
-/// What a line of a log says of the whole run, without its end; nothing for other lines.
+/// What a line of a log says about the whole run, without its line end; nothing for other lines.
 std::optional<std::string_view> cause_in(std::string_view line);
 
-/// What becomes of logs with --json: kept for its document, or shown on standard error.
+/// What happens to logs with --json: they are kept for its document, or shown on standard error.
 enum class LogsWithJson { keep, show };
 
 /// Shows the machines' logs, or keeps them.
 class LogOutput : public ssh::Listener, protected LogLines {
  public:
-  /// The remote's hosts are the run's machines in their order. `tail`: so many lines of each
-  /// log's end, instead of all.
+  /// The remote's hosts are the run's machines in their order. `tail`: that many lines of each
+  /// log's end; nothing: all.
   LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
             std::optional<std::uint64_t> tail, LogsWithJson with_json = LogsWithJson::keep);
 
@@ -42,22 +41,22 @@ class LogOutput : public ssh::Listener, protected LogLines {
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
 
-  /// When all have answered: shows what is held back.
+  /// Call it when all hosts have answered: shows the lines that are held back.
   void finish();
 
-  /// Gives each result of a host that failed the reason that the host told, if it told one.
+  /// Adds to each failed result the reason that its host gave, if it gave one.
   void explain(std::vector<ssh::HostResult>& results) const;
-  /// What was said first of why the whole run failed, or nothing.
+  /// The first message about why the whole run failed, or an empty text.
   const std::string& cause() const { return cause_; }
-  /// The host's log, where it is kept.
+  /// The host's log, if logs are kept.
   const std::string& text(std::size_t host) const { return texts_[host]; }
 
  protected:
   void show(const std::vector<std::size_t>& machines, std::string_view line) override;
-  /// What a machine is asked first.
+  /// The first request to a machine.
   virtual host::LogRequest request(std::size_t host) const;
   ssh::Task task(std::size_t host, const host::LogRequest& request) const;
-  /// Once a second, of a log that is followed.
+  /// Called once a second while a log is followed.
   virtual void on_sign_of_life(std::size_t /*host*/) {}
   void write_out();
   const std::string& name(std::size_t host) const { return names_[host]; }
@@ -77,10 +76,10 @@ class LogOutput : public ssh::Listener, protected LogLines {
   const killfiles::Killfile& run_;
   std::optional<std::uint64_t> tail_;
   LogsWithJson with_json_;
-  std::string scheduler_;  ///< its title, where one runs the run's job
+  std::string scheduler_;  ///< its title, if a scheduler runs the job
   std::vector<std::unique_ptr<LogStream>> streams_;
   std::vector<std::string> names_;
-  std::vector<std::string> labels_;  ///< one a machine, coloured
+  std::vector<std::string> labels_;  ///< one per machine, coloured
   std::vector<std::string> texts_;
   std::vector<std::string> complaints_;
   std::string cause_;

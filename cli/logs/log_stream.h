@@ -1,5 +1,5 @@
-// One machine's log as dtool-host sends it (host::LogRequest): its bytes, and where they are from.
-// Knows the place from which another connection can go on.
+// One machine's log as dtool-host sends it (host::LogRequest): its bytes, and their place in the
+// file. Another connection can continue from that place.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,18 @@ class LogStream {
  public:
   virtual ~LogStream() = default;
 
-  /// What dtool-host prints. What is no log becomes a fault, and nothing behind it is taken.
+  /// Takes dtool-host's output. Anything that is not a log becomes a fault, and the rest is
+  /// ignored.
   void add(std::string_view bytes);
-  /// Another connection begins.
+  /// Call it when another connection begins.
   void begin_again();
 
   bool has_begun() const { return has_begun_; }
-  /// Bytes of the file that have been handed on.
+  /// How many bytes of the file were handed on.
   std::uint64_t offset() const { return offset_; }
-  /// The last of them: they tell the file by its content.
+  /// The last of them: they identify the file by its content.
   const std::string& last() const { return last_; }
-  /// How the log ended, once the host has said it.
+  /// How the log ended, once the host has said so.
   const std::optional<host::LogEnd>& log_end() const { return end_; }
   /// Why there is no log, or no more of it; or empty.
   const std::string& fault() const { return fault_; }
@@ -33,10 +34,10 @@ class LogStream {
  protected:
   virtual void on_bytes(std::string_view bytes) = 0;
   enum class Break { rotated, truncated, lost };
-  /// The bytes that follow are of another file, or of this one from its beginning. `lost`: neither
-  /// the place nor a file that has it is there any more.
+  /// The following bytes are from another file, or from the beginning of this one. `lost`: the
+  /// place is gone, and so is every file that had it.
   virtual void on_break(Break what) = 0;
-  /// The host is there, as it says once a second.
+  /// The host's message, once a second, that it is still there.
   virtual void on_sign_of_life() {}
 
  private:

@@ -1,4 +1,5 @@
-// `dtool logs`: the machines' logs of a recorded run as one text, each line behind its machine.
+// `dtool logs`: the logs of a recorded run's machines as one text; each line begins with its
+// machine.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// A plot as a picture: the script with which gnuplot draws it. picture.cpp runs gnuplot.
+// A plot as a picture: the script for gnuplot. picture.cpp runs gnuplot.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace dtool::cli {
 
 enum class Picture { svg, png };
 
-/// What a picture is drawn from. `names`: the runs', as the legend has them.
+/// The data of a picture. `names`: the runs' names in the legend.
 struct PictureRequest {
   Picture kind = Picture::svg;
   std::size_t width = 1200;  ///< pixels
@@ -20,8 +20,8 @@ struct PictureRequest {
   std::vector<Panel> panels;
 };
 
-/// The script; gnuplot writes the picture to its standard output. Curves are thinned to what the
-/// picture can show. Names may hold any character.
+/// The script; it makes gnuplot write the picture to standard output. Curves are thinned to the
+/// picture's resolution. Names may hold any character.
 std::string gnuplot_script(const PictureRequest& request);
 
 }  // namespace dtool::cli

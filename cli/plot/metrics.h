@@ -1,5 +1,5 @@
-// What a run told of itself: the curves in its metrics.jsonl (docs/experiment.md has the format).
-// plot.cpp draws them.
+// Reads the curves from a run's metrics.jsonl (docs/experiment.md has the format). plot.cpp draws
+// them.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,25 @@ namespace dtool::cli {
 /// One metric of one run, by step.
 struct Curve {
   std::string metric;
-  std::string event;  ///< of the lines it is from: `step` for all that are not of an `epoch`
+  std::string event;  ///< of the lines that it is from: `epoch`, or `step` for all others
   std::vector<double> steps;
-  std::vector<double> values;  ///< NaN where the run had no number
+  std::vector<double> values;  ///< NaN if the run had no number
   std::vector<double> seconds =
-      {};  ///< that the run had gone on for; empty where a line has no time
+      {};  ///< seconds that the run had taken so far; empty if a line has no time
 };
 
-/// A metrics.jsonl that was read.
+/// The content of a metrics.jsonl.
 struct Metrics {
-  std::vector<Curve> curves;     ///< one a metric
-  std::size_t unread = 0;        ///< lines that are no JSON object of an event
-  std::size_t first_unread = 0;  ///< the first of them, from 1
+  std::vector<Curve> curves;     ///< one per metric
+  std::size_t unread = 0;        ///< lines that are not a JSON object with an event
+  std::size_t first_unread = 0;  ///< the first of them, counted from 1
 };
 
-/// Reads a metrics.jsonl. A `start` line makes the steps after its own void, as a resumed run tells
-/// of them again, unless their time is later; the seconds that they took count, the time until the
-/// run was resumed does not. Lines that come late, as those of a validation elsewhere, are put in
-/// their place. A last line without its end is still being written, and left out. A metric that
-/// both events have is taken from the one that tells more often. Never throws on what it is given.
+/// Reads a metrics.jsonl. A `start` line voids the later steps before it, since a resumed run
+/// reports them again, unless their time is later. The seconds of voided steps count; the time
+/// until the run was resumed does not. Late lines, such as a separate validation's, are put in
+/// their place. An incomplete last line is still being written and is skipped. A metric that both
+/// events have is taken from the one that reports more often. Never throws on bad content.
 Metrics read_metrics(std::string_view text);
 
 }  // namespace dtool::cli

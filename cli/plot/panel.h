@@ -1,5 +1,5 @@
-// The panels of a plot: one a metric, with the curves of all runs in it. Plain numbers, before
-// anything is drawn; chart.cpp draws them with characters, gnuplot.cpp as a picture.
+// The panels of a plot: one per metric, with the curves of all runs. Plain numbers only; chart.cpp
+// draws them with characters, gnuplot.cpp as a picture.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace dtool::cli {
 
-/// What the axis below a panel counts: a run's steps, or the seconds that it has gone on for.
+/// What the axis below a panel shows: a run's steps, or its seconds.
 enum class XAxis { steps, seconds };
 
 /// A run's curve in a panel.
 struct PanelCurve {
-  std::size_t run = 0;    ///< index of the run, which has its colour and its number in the legend
-  std::vector<double> x;  ///< steps or seconds
+  std::size_t run = 0;         ///< index of the run; gives its colour and its number in the legend
+  std::vector<double> x;       ///< steps or seconds
   std::vector<double> values;  ///< NaN: a gap
 };
 
-/// One metric of all runs. The ranges hold every value that can be drawn.
+/// One metric of all runs. The ranges cover every value that can be drawn.
 struct Panel {
   std::string title;
   XAxis x_axis = XAxis::steps;
@@ -32,19 +32,19 @@ struct Panel {
   std::vector<PanelCurve> curves;
 };
 
-/// The panel of one metric; nothing where no run has a number of it. Without a `scale` it is log
-/// where all values are above 0 and the largest is a hundred times the smallest. samples_per_s
-/// begins at 0, since its noise would else look like news; success rates and SPL are shares, from 0
-/// to 1. A run whose lines have no times has no curve over seconds.
+/// The panel of one metric; nothing if no run has a number for it. Without a `scale` it is log if
+/// all values are above 0 and the largest is a hundred times the smallest. samples_per_s begins at
+/// 0, since its noise would otherwise look large; success rates and SPL are shares, from 0 to 1. A
+/// run whose lines have no times has no curve over seconds.
 std::optional<Panel> make_panel(const std::string& metric, const std::vector<Metrics>& runs,
                                 std::optional<Scale> scale, XAxis x_axis = XAxis::steps);
 
-/// Gives all panels the same steps or seconds, so that what happened at once stands at one place;
-/// from 0 where the first is near it.
+/// Gives all panels the same range of steps or seconds, so that simultaneous events line up. The
+/// range begins at 0 if its first value is near 0.
 void share_x(std::vector<Panel>& panels);
 
-/// The curve with at most four points for each of `columns` columns: first, lowest,
-/// highest and last, and gaps, so that it looks the same. Shorter ones are returned as they are.
+/// The curve with at most four points for each of `columns` columns (first, lowest, highest and
+/// last) and its gaps, so that it looks the same. A shorter curve is returned unchanged.
 PanelCurve thinned(const PanelCurve& curve, std::size_t columns);
 
 }  // namespace dtool::cli

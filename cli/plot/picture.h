@@ -1,4 +1,4 @@
-// A plot as a file: gnuplot is run and its picture written. plot.cpp calls it.
+// Writes a plot as a picture file with gnuplot. plot.cpp calls it.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dtool::cli {
 
-/// Draws the picture into `file`. Throws UsageError where gnuplot is not here or fails, and where
-/// the file cannot be written.
+/// Draws the picture into `file`. Throws UsageError if gnuplot is missing or fails, or if the file
+/// cannot be written.
 void write_picture(const PictureRequest& request, const std::string& file);
 
 }  // namespace dtool::cli

@@ -1,4 +1,4 @@
-// `dtool plot`: the curves of one run or several, in the terminal or as a picture.
+// `dtool plot`: the curves of one or more runs, in the terminal or as a picture.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ struct Size {
   std::size_t height = 0;
 };
 
-/// `1200x800`; nothing where it is none.
+/// `1200x800`; nothing if it is none.
 std::optional<Size> read_size(const std::string& text) {
   constexpr std::size_t kMost = 20000;
   const std::size_t at = std::min(text.find('x'), text.size());
@@ -175,7 +175,7 @@ std::vector<std::string> PlotAction::wanted_metrics(const std::vector<PlotSource
   return wanted;
 }
 
-/// Throws UsageError where a line of a source has no time.
+/// Throws UsageError if a line of a source has no time.
 void check_times(const std::vector<PlotSource>& sources) {
   for (const PlotSource& source : sources) {
     if (std::ranges::none_of(source.metrics.curves,

@@ -1,5 +1,5 @@
-// Where a plot's numbers come from: a metrics.jsonl here, or that of a recorded run, read from the
-// host of its machine 0. plot.cpp draws them.
+// The sources of a plot: a metrics.jsonl here, or that of a recorded run, read from its machine 0's
+// host. plot.cpp draws them.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace dtool::cli {
 
-/// A run's or a file's metrics, or why there are none.
+/// The metrics of a run or a file, or why there are none.
 struct PlotSource {
   std::string name;                       ///< the run's id, or the file
   std::optional<ssh::HostResult> result;  ///< of the host that was asked; a failure says why there
@@ -21,14 +21,14 @@ struct PlotSource {
   Metrics metrics;
 };
 
-/// Reads a file. Throws UsageError where it cannot be read or has no numbers.
+/// Reads a file. Throws UsageError if it cannot be read or has no numbers.
 PlotSource read_file_source(const std::string& file);
 
-/// Reads the run's metrics.jsonl, that file alone, from its machine 0; `remote` holds the hosts of
-/// the run.
+/// Reads only the run's metrics.jsonl from its machine 0; `remote` has the hosts of the run.
 PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killfile);
 
-/// The newest recorded run that has outputs, so no set-up. Throws UsageError where there is none.
+/// The newest recorded run that has outputs (a set-up has none). Throws UsageError if there is
+/// none.
 killfiles::Killfile newest_run_with_outputs();
 
 }  // namespace dtool::cli

@@ -1,4 +1,4 @@
-// Why a run failed, found out from how its machines are: for `dtool status`.
+// Finds out why a run failed from the states of its machines: for `dtool status`.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@ namespace dtool::cli {
 /// Why a run failed.
 struct RunCause {
   std::string text;                ///< one line that names the machine
-  std::vector<std::string> lines;  ///< the last of that machine's log
+  std::vector<std::string> lines;  ///< last lines of that machine's log
 };
 
-/// What the run's supervision found, else the trainer's own word, else the machine that failed
-/// first. Nothing where all is well.
+/// The cause that the run's supervision found, else the trainer's own message, else the machine
+/// that failed first. Nothing if all is well.
 std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines);
 
 }  // namespace dtool::cli

@@ -38,7 +38,7 @@ std::string trainer_beside() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "dtool-trainer";
 }
 
-/// Bash that readies the environment and asks what the launcher wants to know; empty where there is
+/// Bash that readies the environment and asks what the launcher wants to know; empty if there is
 /// nothing of either. It answers in lines of its own, whatever what it sources prints.
 std::string ready_script(const Needs& needs, std::size_t host) {
   const std::string asked = host < needs.launcher_checks.size() ? needs.launcher_checks[host] : "";
@@ -57,7 +57,7 @@ std::string ready_script(const Needs& needs, std::size_t host) {
   return text.append(scripts::kReady);
 }
 
-/// The numeric form of a host's name, as this machine finds it; empty where it finds none.
+/// The numeric form of a host's name, as this machine finds it; empty if it finds none.
 std::string numeric_address(const std::string& name) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;

@@ -31,7 +31,7 @@ std::string exactly(const std::filesystem::path& file) {
   return pattern;
 }
 
-/// The output folder, relative to the current one; empty where it is not inside.
+/// The output folder, relative to the current one; empty if it is not inside.
 std::string outputs_inside(const std::string& output_dir) {
   const std::filesystem::path output = std::filesystem::path(output_dir + "/").lexically_normal();
   const bool is_inside = output.is_relative() && *output.begin() != ".." && *output.begin() != "~";

@@ -1,4 +1,4 @@
-// The current folder on its way to the hosts of a run.
+// Sends the current folder to the hosts of a run.
 #pragma once
 
 #include <memory>
@@ -13,22 +13,22 @@
 
 namespace dtool::cli {
 
-/// Where the current folder goes on `host`: `code_path` where it is given; for `local` nowhere, it
-/// stays; else its place under the home folder, or `~/NAME`.
+/// The folder for the code on `host`: `code_path` if it is given; empty for `local`, where the code
+/// stays in place; else the same path below the home folder, or `~/NAME`.
 std::string code_folder(const ssh::Host& host, const std::string& code_path);
 
-/// Throws UsageError where the current folder is the home folder or `/`.
+/// Throws UsageError if the current folder is the home folder or `/`.
 void require_code_tree();
 
-/// The files of the current folder, without those of `excludes`, of the output folder and those at
-/// the paths `secrets`. Throws as require_code_tree().
+/// The files of the current folder, without those that match `excludes`, the output folder and the
+/// paths `secrets`. Throws as require_code_tree().
 tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir,
                                const std::vector<std::string>& secrets);
 
-/// The commit that is checked out in the current folder, as git_commit (sync/git_files.h) has it.
+/// The commit that is checked out in the current folder, from git_commit (sync/git_files.h).
 std::string commit_of_code_tree(const std::string& output_dir);
 
-/// That tree on its way into `folders`, one a host; tells the progress. All arguments must outlive
+/// Sends that tree into `folders`, one per host, and shows the progress. All arguments must outlive
 /// it.
 class CodePush {
  public:
@@ -37,10 +37,11 @@ class CodePush {
            tree_sync::Foreign foreign);
   ~CodePush();
 
-  /// What each host is to do for it.
+  /// The push's tasks for the hosts.
   tree_sync::Pushing& steps() { return *steps_; }
 
-  /// When all hosts have gone through the steps: has those go on that had to wait for another one.
+  /// Call it when all hosts have gone through the steps: continues with those that had to wait for
+  /// another host.
   std::vector<ssh::HostResult> finish(ssh::Remote& remote);
 
  private:

@@ -1,4 +1,4 @@
-// What `dtool run` can be told: its flags, and the settings behind them.
+// The flags of `dtool run`, and the settings behind them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class App;
 
 namespace dtool::cli {
 
-/// The flags, as typed; empty where one was not given.
+/// The flags as typed; empty if not given.
 struct RunFlags {
   HostOptions hosts;
   std::string launcher;
@@ -45,7 +45,7 @@ struct RunFlags {
 /// Adds them to the command, with its EXPERIMENT.
 void add_run_flags(CLI::App& app, RunFlags& flags);
 
-/// Fills what was not given from the settings, else with the defaults.
+/// Fills flags that were not given from the settings, else with the defaults.
 void apply_settings(const Settings& settings, RunFlags& flags);
 
 }  // namespace dtool::cli

@@ -1,4 +1,4 @@
-// Numbers and addresses of a run that a person types: where rank 0 listens, processes a machine.
+// Numbers and addresses of a run that a user types: where rank 0 listens, processes per machine.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,8 @@ struct ListenerAddress {
   std::uint16_t port = 0;
 };
 
-/// `--distributed_ip_and_port IP:PORT` ([v6]:PORT). The host must be the first of the targets,
-/// where rank 0 runs, by its name or by the address that the SSH configuration gives it. Throws
-/// UsageError.
+/// `--distributed_ip_and_port IP:PORT` ([v6]:PORT). The host must be the first target, which runs
+/// rank 0: its name, or its address in the SSH configuration. Throws UsageError.
 ListenerAddress parse_listener(const std::string& text, const Targets& targets);
 
 /// `--nproc_per_node N`. Throws UsageError.

@@ -1,5 +1,5 @@
-// Whether every host reaches the place where rank 0 will listen, tried and not guessed; and, in the
-// same round, how far its clock is from the launcher's.
+// Tests whether every host reaches rank 0's address. In the same round trip it measures how far
+// each host's clock is from the launcher's.
 #pragma once
 
 #include <chrono>
@@ -13,34 +13,34 @@
 
 namespace dtool::cli {
 
-/// Of one host.
+/// The result for one host.
 struct TrialOfHost {
-  std::string interface;               ///< by which it goes; empty: not known
-  bool reached = false;                ///< it read what machine 0 said there
-  std::string fault;                   ///< why not; empty where nothing was tried
+  std::string interface;               ///< of the route; empty: unknown
+  bool reached = false;                ///< it read machine 0's message
+  std::string fault;                   ///< why not; empty if nothing was tried
   std::optional<double> clock_offset;  ///< seconds ahead of the launcher's clock
   double clock_uncertainty = 0;        ///< seconds: half of the round trip
 };
 
-/// What came of it.
+/// The result of the trial.
 struct ListenerTrial {
   std::string address;
   std::uint16_t port = 0;
   bool listened = false;
-  std::string fault;  ///< why machine 0 did not listen, where it should have
+  std::string fault;  ///< why machine 0 did not listen although it should
   std::string hint;
-  std::vector<TrialOfHost> hosts;  ///< one a host of the remote
+  std::vector<TrialOfHost> hosts;  ///< one per host of the remote
 };
 
 /// What to try.
 struct TrialPlan {
-  std::string address;  ///< of machine 0; empty: clocks alone
+  std::string address;  ///< of machine 0; empty: only clocks
   std::uint16_t port = 0;
-  std::vector<std::size_t> hosts;    ///< those that answered
-  std::chrono::seconds listens{60};  ///< at most, should dtool be killed meanwhile
+  std::vector<std::size_t> hosts;    ///< those that have answered
+  std::chrono::seconds listens{60};  ///< at most, in case dtool is killed meanwhile
 };
 
-/// Lets machine 0 listen, the others connect to it, and machine 0 end.
+/// Makes machine 0 listen and the others connect to it, then ends the listener.
 ListenerTrial try_listener(Console& console, ssh::Remote& remote, const TrialPlan& plan);
 
 }  // namespace dtool::cli

@@ -1,4 +1,4 @@
-// What `dtool run` says: of its plan, of failures, and in one document for `--json`.
+// The messages of `dtool run`: its plan, failures, and the one document of `--json`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@
 
 namespace dtool::cli {
 
-/// What a plan that was not carried out leaves open, as typed.
+/// The values, as typed, that a plan which is only shown leaves open.
 struct OpenQuestions {
   std::string what;
   std::string listener;
@@ -23,24 +23,24 @@ struct OpenQuestions {
   bool sends_code = false;
 };
 
-/// --dry_run: what would run where.
+/// For --dry_run: shows what would run where.
 void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
                const OpenQuestions& open);
 
-/// What is told of a run from its first look at the hosts to its end: failures as they come, and
-/// with --json all of them in one document.
+/// Reports on a run from the first check of the hosts to its end: failures as they come, and with
+/// --json all of them in one document.
 class RunReport {
  public:
   RunReport(Console& console, std::string run_id)
       : console_(console), run_id_(std::move(run_id)), failures_(nlohmann::json::array()) {}
 
-  /// Tells the failures among `results`; true where there are none.
+  /// Reports the failures among `results`; true if there are none.
   bool all_well(const std::vector<ssh::HostResult>& results, std::string_view doing);
 
-  /// Why the run failed.
+  /// Reports why the run failed.
   void tell_cause(const std::string& cause);
 
-  /// With --json prints the document, with what is told of every run added. Returns `exit_code`.
+  /// With --json: prints the document, with the parts that all runs share. Returns `exit_code`.
   int end(nlohmann::json document, int exit_code) const;
 
  private:
@@ -50,7 +50,7 @@ class RunReport {
   std::string cause_;
 };
 
-/// --json of a run that was started.
+/// The --json document of a started run.
 nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& killfile);
 
 }  // namespace dtool::cli

@@ -1,5 +1,5 @@
-// `dtool run`: looks at the hosts, sends the code tree, records the killfile, starts one screen
-// session a machine.
+// `dtool run`: checks the hosts, sends the code tree, records the killfile, starts one screen
+// session per machine.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

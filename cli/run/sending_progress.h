@@ -1,4 +1,4 @@
-// How far the code is on its way to all hosts of a run, in one line.
+// The progress of sending the code to all hosts of a run, in one line.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ class SendingProgress {
   explicit SendingProgress(std::size_t hosts) : hosts_(hosts) {}
 
   void sent(std::size_t host, const ssh::Transferred& what, Clock::time_point now);
-  /// The host has what it is to have, or has failed.
+  /// The host has received everything, or has failed.
   void done(std::size_t host);
 
-  /// Hosts that are done and megabytes; of how many where that is known of every host; and after a
-  /// second megabytes a second.
+  /// Hosts that are done, and megabytes sent; the total if it is known of every host; after a
+  /// second also megabytes per second.
   std::string line(Clock::time_point now) const;
 
  private:

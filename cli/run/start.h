@@ -1,5 +1,5 @@
-// Starts a run whose plan is complete: the record first, then the sessions; and stays with it where
-// that is wanted.
+// Starts a run whose plan is complete: first the record, then the sessions. Follows the run if
+// wanted.
 #pragma once
 
 #include <string>
@@ -18,14 +18,14 @@ namespace dtool::cli {
 /// Whether `dtool run` stays until the run has ended.
 enum class Follow { no, yes };
 
-/// Writes the killfile, which names every session that may come to exist. `what` is the
-/// experiment's or the program's name.
+/// Writes the killfile, which names every session that may come to exist. `what` is the name of the
+/// experiment or program.
 killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
                                const std::vector<std::string>& command_line,
                                const ssh::ConnectOptions& connect);
 
-/// Starts what the launcher has for it, or, where some of it does not start, ends the rest again.
-/// Returns the exit code: of the whole run where it is followed.
+/// Starts the launcher's jobs; if one does not start, ends the others again. Returns the exit code:
+/// that of the whole run if it is followed.
 int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, const RunPlan& plan,
               killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
               RunReport& report);

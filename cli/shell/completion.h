@@ -1,5 +1,5 @@
-// What may come next on a command line: the answer that the shells' completion scripts ask for with
-// `dtool __complete`. It is made from the tables that --help is made from.
+// The possible next words of a command line. The shells' completion scripts ask for them with
+// `dtool __complete`. They come from the same tables as --help.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@ class App;
 
 namespace dtool::cli {
 
-/// A word that may stand there.
+/// A possible word.
 struct Candidate {
   std::string word;
-  std::string about;  ///< a few words on it, or empty
+  std::string about;  ///< a short description, or empty
 
   bool operator==(const Candidate&) const = default;
 };
@@ -24,27 +24,27 @@ enum class Files { no, yes };
 
 struct Completion {
   std::vector<Candidate> candidates;
-  Files files = Files::no;  ///< names of files may stand there too
+  Files files = Files::no;  ///< file names are possible too
 };
 
-/// Values that are looked up when they are asked for, never before.
+/// Values that are looked up only when needed.
 struct LiveValues {
-  std::function<std::vector<Candidate>()> runs;         ///< recorded ones, newest first
+  std::function<std::vector<Candidate>()> runs;         ///< recorded runs, newest first
   std::function<std::vector<Candidate>()> hosts;        ///< groups, and hosts of recorded runs
-  std::function<std::vector<Candidate>()> experiments;  ///< that come with dtool
+  std::function<std::vector<Candidate>()> experiments;  ///< those that come with dtool
   /// Numbers of the machines of a run; `run` is its id or a prefix, or empty for the newest.
   std::function<std::vector<Candidate>(const std::string& run)> machines;
 };
 
-/// The real ones. What cannot be read is left out: completion has nobody to complain to.
+/// The real ones. Values that cannot be read are left out, because completion cannot show errors.
 LiveValues live_values();
 
-/// What may stand in place of the last of `words`, the words after `dtool`, given what is typed of
-/// it (it may be empty).
+/// The possible replacements for the last of `words` (the words after `dtool`), given its typed
+/// beginning (may be empty).
 Completion complete(const CLI::App& app, const std::vector<std::string>& words,
                     const LiveValues& live);
 
-/// A line a candidate, `word TAB about`, and `:files` where files may stand there.
+/// One line per candidate, `word TAB about`, and `:files` if file names are possible.
 std::string to_lines(const Completion& completion);
 
 }  // namespace dtool::cli

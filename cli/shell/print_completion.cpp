@@ -1,4 +1,4 @@
-// `dtool completion`: the script by which a shell completes dtool's commands.
+// `dtool completion`: prints the script that completes dtool's commands in a shell.
 #include <CLI/CLI.hpp>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// `dtool attach`: the live session of one machine of a run, in this terminal; where that session
-// has no terminal of its own, its log.
+// `dtool attach`: shows the live session of one machine of a run in this terminal, or its log if
+// the session has no terminal of its own.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -24,7 +24,7 @@
 namespace dtool::cli {
 namespace {
 
-/// Where a job stands: one of these, or none where there is no trace of it.
+/// Where a job stands: one of these, or none if there is no trace of it.
 struct Job {
   std::string session;           ///< as screen -x takes it
   bool is_in_tmux = false;       ///< where screen is missing

@@ -1,4 +1,4 @@
-// The whole terminal for a while, as `status --watch` needs it.
+// Uses the whole terminal for a while, for `status --watch`.
 #pragma once
 
 #include <termios.h>
@@ -18,9 +18,9 @@ enum class Woken { time_passed, resized, signalled };
 /// Sleeps; a signal ends it.
 Woken wait(std::chrono::milliseconds duration);
 
-/// The alternate screen of the terminal on standard output, while it lives; one at a time. Keys are
-/// not shown, and `q` counts as an interrupt: the terminal itself turns it into a signal, so it is
-/// heard whatever dtool is waiting for.
+/// The alternate screen of the terminal on standard output, while it lives; one at a time. Typed
+/// keys are not shown. The terminal itself turns `q` into an interrupt signal, so it works whatever
+/// dtool is waiting for.
 class FullScreen {
  public:
   explicit FullScreen(Console& console);
@@ -28,12 +28,12 @@ class FullScreen {
   FullScreen(const FullScreen&) = delete;
   FullScreen& operator=(const FullScreen&) = delete;
 
-  /// Whether standard output is a terminal that can do it.
+  /// Whether standard output is a terminal that supports this.
   static bool is_possible();
 
   TerminalSize size() const;
 
-  /// Replaces what is shown. Lines must fit size().
+  /// Replaces the content. Lines must fit size().
   void draw(const std::vector<std::string>& lines);
 
   /// Whether the interrupt was a `q`.

@@ -1,4 +1,4 @@
-// `dtool list`: recorded runs, newest first, and with --state how each of them is.
+// `dtool list`: recorded runs, newest first; with --state also the state of each.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -14,25 +14,25 @@
 
 namespace dtool::cli {
 
-/// What became of it.
+/// The state of a machine's part of a run.
 enum class MachineState {
   pending,  ///< in a scheduler's queue
   running,
   exited,       ///< with an exit code
-  stopped,      ///< by the run's supervision, since another machine failed
+  stopped,      ///< by the run's supervision, because another machine failed
   killed,       ///< by dtool kill
-  lost,         ///< gone without an exit code: SIGKILL, or the host was rebooted
-  not_started,  ///< nothing of the run was ever started there, or it was deleted
-  cancelled,    ///< the next ones: by the scheduler, or by who told it to
-  timed_out,    ///< its time limit
+  lost,         ///< gone without an exit code: killed by SIGKILL, or the host was rebooted
+  not_started,  ///< nothing of the run was started there, or it was deleted
+  cancelled,    ///< from here on, states of a scheduler: ended by it or on its order
+  timed_out,    ///< its time limit has passed
   node_failed,
   out_of_memory,
   preempted,
-  unreachable,  ///< no answer, or none that can be read
-  unproven,     ///< an answer from which nothing follows: another host's, or without a run's folder
+  unreachable,  ///< no answer, or an unreadable one
+  unproven,     ///< an answer that proves nothing: another host's, or without a run's folder
 };
 
-/// The state's name as `--json` prints it: `not_started`.
+/// The state's name in `--json`: `not_started`.
 std::string_view to_string(MachineState state);
 
 struct GpuUse {
@@ -42,10 +42,10 @@ struct GpuUse {
   std::optional<int> memory_total_mib;
 };
 
-/// The newest lines of the bundled trainer's metrics.jsonl, averages over all ranks: of its
-/// training and of its validation. What they do not tell is absent.
+/// The newest lines of the bundled trainer's metrics.jsonl (training and validation), averaged over
+/// all ranks. Values that they lack are absent.
 struct Progress {
-  std::int64_t epoch = 0;  ///< 0: the workload has none
+  std::int64_t epoch = 0;  ///< 0: the workload has no epochs
   std::int64_t step = 0;
   std::optional<double> loss;
   std::optional<double> samples_per_s;
@@ -54,35 +54,36 @@ struct Progress {
   std::int64_t age_s = 0;  ///< seconds since it was written
 };
 
-/// What is not known is absent. Ages are seconds by the host's own clock, so that one that is set
-/// wrong does no harm.
+/// Unknown values are absent. Ages are in seconds by the host's own clock, so that a wrong clock
+/// does no harm.
 struct MachineStatus {
   int id = 0;
   ssh::Host host;
   MachineState state = MachineState::unreachable;
-  std::string node;  ///< that a scheduler chose for it; empty: none yet, or it is its own host
+  std::string node;  ///< the node that a scheduler chose; empty: none yet, or the host itself
   std::string job;   ///< a scheduler's id; or empty
-  std::string scheduler = "Slurm";  ///< whose job it is, where there is one
-  std::string reason;  ///< a scheduler's for the state, or why it is unproven; or empty
-  killfiles::HostIdentity recorded_host;  ///< where it was started; where it is unproven
-  killfiles::HostIdentity found_host;     ///< who answered; likewise
-  int exit_code = -1;                     ///< where it exited
+  std::string scheduler = "Slurm";  ///< title of the scheduler that has the job
+  std::string reason;  ///< a scheduler's reason for the state, or why it is unproven; or empty
+  killfiles::HostIdentity recorded_host;  ///< the host where it was started; set if the state is
+                                          ///< unproven
+  killfiles::HostIdentity found_host;     ///< the host that answered; set likewise
+  int exit_code = -1;                     ///< set if it exited
   bool was_rebooted = false;
   std::optional<std::int64_t> pid;  ///< of the session's leader
   std::optional<std::int64_t> up_s;
   std::optional<std::int64_t> ended_s_ago;
-  int processes = 0;  ///< that bear the run's id
+  int processes = 0;  ///< with the run's id
   std::optional<int> cpu_percent;
-  std::optional<std::int64_t> memory_bytes;  ///< resident, shared pages counted in each process
+  std::optional<std::int64_t> memory_bytes;  ///< resident; shared pages count in each process
   std::vector<GpuUse> gpus;
   std::string last_line;                ///< of the log, without control characters
-  std::vector<std::string> last_lines;  ///< of a machine that failed: a few, the last one the last
-  std::string cause;        ///< why the run failed, as the run's supervision found; or empty
-  std::string said;         ///< what the launched program said of the whole run, or empty
-  std::string supervision;  ///< `ok`, why nobody watches this machine, or empty where none should
+  std::vector<std::string> last_lines;  ///< of a failed machine: a few, in their order
+  std::string cause;        ///< why the run failed, found by the run's supervision; or empty
+  std::string said;         ///< message of the launched program about the whole run; or empty
+  std::string supervision;  ///< `ok`, why this machine is not watched, or empty if it need not be
   int attempt = 0;          ///< how often the run was started again
   std::optional<Progress> progress;
-  std::string full_disk;  ///< where the disk of its log or its state is mounted, if it is full
+  std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
   std::string error;      ///< why there is no answer
   std::string hint;
 
@@ -99,7 +100,7 @@ std::string place_of(const MachineStatus& status);
 /// `running`, `exited 3`, `lost, rebooted`, `pending (Resources)`.
 std::string state_text(const MachineStatus& status);
 
-/// The newest that any machine has.
+/// The newest progress among all machines.
 std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines);
 
 nlohmann::json to_json(const MachineStatus& status);

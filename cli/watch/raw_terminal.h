@@ -1,5 +1,4 @@
-// This process's terminal with every key passed on, for `dtool attach`; as it was before when this
-// is destroyed.
+// Puts this process's terminal into raw mode for `dtool attach`, and restores it when destroyed.
 #pragma once
 
 #include <termios.h>
@@ -10,23 +9,23 @@ namespace dtool::cli {
 
 class RawTerminal {
  public:
-  /// Throws UsageError where standard input and output are no terminal.
+  /// Throws UsageError if standard input and output are not a terminal.
   RawTerminal();
   ~RawTerminal();
   RawTerminal(const RawTerminal&) = delete;
   RawTerminal& operator=(const RawTerminal&) = delete;
 
-  /// The terminal as a program on a host is to have it.
+  /// The terminal for a program on a host.
   ssh::Terminal terminal() const;
 
  private:
   termios before_{};
-  // Opened anew, so that what is set on them is not set on the shell's own.
+  // Opened anew, so that their settings do not affect the shell's descriptors.
   int in_ = -1;
   int out_ = -1;
 };
 
-/// Throws UsageError where standard input and output are no terminal.
+/// Throws UsageError if standard input and output are not a terminal.
 void require_terminal();
 
 }  // namespace dtool::cli

@@ -1,5 +1,5 @@
-// Asks after many recorded runs at once, one connection and one round trip a host, however many of
-// the runs are on it: for `dtool list --state`.
+// Asks for the states of many recorded runs at once, with one connection and one round trip per
+// host, even if several runs are on it: for `dtool list --state`.
 #pragma once
 
 #include <cstddef>
@@ -13,37 +13,38 @@
 
 namespace dtool::cli {
 
-/// A machine of one of several runs, both by their place.
+/// One machine of one run, both by index.
 struct RunPart {
   std::size_t run = 0;
   std::size_t machine = 0;
 };
 
-/// Hosts that are reached alike, each once, and which machines of which runs each of them is.
+/// Hosts that are reached with the same settings, each once, and the machines of runs on each.
 struct HostsOfRuns {
   Targets targets;
-  std::vector<std::vector<RunPart>> parts;  ///< one list a host
+  std::vector<std::vector<RunPart>> parts;  ///< one list per host
 };
 
-/// `targets`: one for each of the runs. Runs that were started with other SSH settings make another
-/// group, since a Remote has one set of them; most often there is one group.
+/// `targets`: one per run. Runs with different SSH settings are in different groups, since a Remote
+/// has one set of them; usually there is one group.
 std::vector<HostsOfRuns> group_hosts(const std::vector<Targets>& targets);
 
-/// One task a host of the group; its answer is read by read_states.
+/// One task per host of the group; read_states() reads its answer.
 std::vector<ssh::Task> state_tasks(const std::vector<killfiles::Killfile>& runs,
                                    const HostsOfRuns& hosts);
 
-/// Writes what the group's hosts answered into `states`, which has a place for each machine of each
-/// run. Of a machine, the state and what belongs to it alone were asked.
+/// Writes the answers of the group's hosts into `states`, which has an entry for each machine of
+/// each run. Only the state and its details were asked for.
 void read_states(const std::vector<killfiles::Killfile>& runs, const HostsOfRuns& hosts,
                  const std::vector<ssh::HostResult>& results,
                  std::vector<std::vector<MachineStatus>>& states);
 
-/// What became of a machine, in a word: `running`, `ended` (well), `failed`, `lost`, `killed`,
-/// `not started`, `unreachable`.
+/// The state of a machine in a word: `running`, `ended` (well), `failed`, `lost`, `killed`, `not
+/// started`, `unreachable`.
 std::string state_word(const MachineStatus& machine);
 
-/// The word of all machines, or how many there are of each: `2 of 3 running, 1 unreachable`.
+/// The word that all machines share, or the number of machines for each: `2 of 3 running, 1
+/// unreachable`.
 std::string states_text(const std::vector<MachineStatus>& machines);
 
 }  // namespace dtool::cli

@@ -1,4 +1,4 @@
-// Asks all machines of a recorded run how they are, in one round trip each.
+// Asks all machines of a recorded run how they are doing, in one round trip each.
 #pragma once
 
 #include <chrono>
@@ -10,33 +10,33 @@
 
 namespace dtool::cli {
 
-/// Is told what was heard of each machine while it is heard.
+/// Is told about each machine's answer as it arrives.
 struct StatusListener {
   virtual ~StatusListener() = default;
   virtual void on_status(std::size_t machine, const ssh::HostResult& result,
                          const MachineStatus& status) = 0;
 };
 
-/// Asks the machines `which`, by their place in the killfile, each host once; the remote's hosts
-/// are its machines in their order. A host that takes longer than `patience` counts as unreachable:
-/// one whose disk hangs never answers.
+/// Asks the machines `which` (indexes in the killfile), each host once; the remote's hosts are the
+/// run's machines in their order. A host that takes longer than `patience` counts as unreachable:
+/// one with a hanging disk never answers.
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
                                         const std::vector<std::size_t>& which,
                                         StatusListener& listener, std::chrono::seconds patience);
 
-/// The places of all machines.
+/// The indexes of all machines.
 std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile);
 
-/// Whether nothing of it can change any more: no machine runs, and each has answered.
+/// Whether the run cannot change any more: no machine runs, and each has answered.
 bool has_ended(const std::vector<MachineStatus>& machines);
 
-/// kAllWell where all machines run or ended with 0, else kSomeFailed.
+/// kAllWell if all machines run or ended with 0, else kSomeFailed.
 int exit_code_of(const std::vector<MachineStatus>& machines);
 
 /// How often the run was started again.
 int attempt_of(const std::vector<MachineStatus>& machines);
 
-/// `running`, `ended`, `failed`: of the run as a whole.
+/// `running`, `ended`, `failed`: the state of the whole run.
 std::string_view state_of_run(const std::vector<MachineStatus>& machines);
 
 }  // namespace dtool::cli

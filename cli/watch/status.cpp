@@ -1,4 +1,4 @@
-// `dtool status`: a row for each machine of a recorded run, and why it failed where it did.
+// `dtool status`: a row for each machine of a recorded run, and the cause if the run failed.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Asks a host after machines of recorded runs, and judges what its answers say of them.
+// Asks a host about machines of recorded runs, and interprets its answers.
 #pragma once
 
 #include <string>
@@ -10,20 +10,19 @@
 
 namespace dtool::cli {
 
-/// A machine of a recorded run that is asked how it is.
+/// A machine of a recorded run to ask about.
 struct AskedMachine {
   std::string run_id;
   killfiles::Machine machine;
 };
 
-/// Whether more is asked than the state and what belongs to it.
+/// Whether to ask for more than the state and its details.
 enum class Detail { brief, full };
 
-/// Asks the host of all `machines` after them in one round trip; the answer is read by
-/// read_statuses.
+/// Asks the host of all `machines` about them in one round trip; read_statuses() reads the answer.
 ssh::Command status_command(const std::vector<AskedMachine>& machines, Detail detail);
 
-/// What one host answered, in the order in which it was asked.
+/// The answers of one host, in the order of the questions.
 std::vector<MachineStatus> read_statuses(const std::vector<AskedMachine>& machines,
                                          const ssh::HostResult& result);
 

@@ -1,4 +1,4 @@
-// What `dtool status` shows above its table: of the run as a whole.
+// The lines about the whole run that `dtool status` shows above its table.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace dtool::cli {
 
-/// `running on 3 of 4 machines, 1 unreachable`, with every state that there is.
+/// `running on 3 of 4 machines, 1 unreachable`: all states that occur.
 std::string summary(const std::vector<MachineStatus>& machines);
 
-/// Lines above the table: the run and its summary, the cause with the last lines of the machine
-/// that failed, the supervision, the progress; each cut to so many columns, 0: to none.
+/// The lines above the table: the run and its summary, the cause with the failed machine's last
+/// lines, the supervision, the progress. Each line is cut to that many columns; 0: not cut.
 std::vector<std::string> headlines(const Console& console, const killfiles::Killfile& killfile,
                                    const std::vector<MachineStatus>& machines, std::size_t columns);
 

@@ -1,4 +1,4 @@
-// The table that `dtool status` shows: a row for each machine, cut and folded to the room there is.
+// The table of `dtool status`: a row per machine, cut and folded to the available room.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace dtool::cli {
 
-/// The room for a table in columns and rows; 0: as much as it takes.
+/// The room for a table in columns and rows; 0: unlimited.
 struct Room {
   std::size_t columns = 0;
   std::size_t rows = 0;
 };
 
-/// So many rows are read without paging; status folds beyond.
+/// More rows than these cannot be read without paging; status folds them.
 inline constexpr std::size_t kReadableRows = 64;
 
-/// A row for each machine behind a row of titles. Columns without a value are left out; where the
-/// room is narrow the least important ones go, and the last line is cut; where it is low, machines
-/// of the same state share a row, unless they are few, and what does not fit even so is counted in
-/// the last one.
+/// A row of titles, then a row per machine. Columns without values are left out. If the room is
+/// narrow, the least important columns go, and the last line of a log is cut. If it is low,
+/// machines of the same state share a row unless they are few, and rows that still do not fit are
+/// counted in the last one.
 std::vector<std::string> table(const Console& console, const std::vector<MachineStatus>& machines,
                                Room room);
 

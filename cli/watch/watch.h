@@ -1,4 +1,4 @@
-// `dtool status --watch`: the status of a run, again and again until it has ended.
+// `dtool status --watch`: shows the status of a run again and again until it has ended.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace dtool::cli {
 
-/// Redraws in place on a terminal, else prints a block a round, with a pause of `interval` between
-/// rounds over the same connections. Ends with the run, by `q` (on a terminal) and by Ctrl-C.
-/// Returns dtool's exit code.
+/// Redraws in place on a terminal; elsewhere prints a block per round. Pauses for `interval`
+/// between rounds and keeps the connections. Ends with the run, by `q` (on a terminal) and by
+/// Ctrl-C. Returns dtool's exit code.
 int watch(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
           std::chrono::milliseconds interval);
 

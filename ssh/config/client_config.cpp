@@ -1,4 +1,4 @@
-// Answers how one host is reached, from the blocks that config_block.cpp read.
+// Resolves how one host is reached, from the blocks that config_block.cpp read.
 #include "ssh/config/client_config.h"
 
 #include <fmt/format.h>
@@ -117,7 +117,7 @@ bool is_for_destination_only(std::string_view keyword) {
   return std::ranges::find(kKeywords, keyword) != kKeywords.end();
 }
 
-// Nothing where it is no host: the connection will say what is wrong with it.
+// Nothing if it is no host: the connection will say what is wrong with it.
 std::optional<Host> read_jump(std::string_view jump) {
   try {
     return parse_host(jump);

@@ -1,8 +1,8 @@
 // The user's SSH client configuration, read once per command and asked once per host.
 //
-// libssh has a reader of its own, but it asks the password database for the home folder, keeps
-// ConnectTimeout to itself and turns ProxyJump into a call of the ssh program, with that program's
-// own idea of host keys.
+// libssh has its own reader, but it asks the password database for the home folder, hides
+// ConnectTimeout, and turns ProxyJump into a call of the ssh program, which checks host keys in its
+// own way.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct Endpoint {
   std::string named;            ///< as the user calls it
   std::string address;          ///< name or address to connect to (HostName)
   std::string key_name;         ///< name to look up in known_hosts (HostKeyAlias, else address)
-  std::uint16_t key_port = 22;  ///< and the port: 22 for an alias, which stands for both
+  std::uint16_t key_port = 22;  ///< and the port: 22 for an alias, which has no port
   std::string user;
   std::uint16_t port = 22;
   std::vector<std::filesystem::path>
@@ -33,12 +33,12 @@ struct Endpoint {
   bool only_named_identities = false;  ///< IdentitiesOnly
   std::filesystem::path known_hosts;   ///< first of UserKnownHostsFile; new keys are added here
   std::vector<std::filesystem::path>
-      known_hosts_files;           ///< all that are asked, UserKnownHostsFile's before
+      known_hosts_files;           ///< all files that are asked: UserKnownHostsFile's before
                                    ///< GlobalKnownHostsFile's
   std::vector<std::string> jumps;  ///< ProxyJump, nearest first, each `[user@]host[:port]`
   std::optional<std::string> proxy_command;  ///< ProxyCommand, which only `ssh` runs
-  std::string needs_program;   ///< what the configuration asks for that only `ssh` does; or empty
-  std::string control_path;    ///< ControlPath as it is written, with its tokens; empty: none
+  std::string needs_program;                 ///< a setting that only `ssh` supports; or empty
+  std::string control_path;    ///< ControlPath as written, with its tokens; empty: none
   std::string identity_agent;  ///< socket path (IdentityAgent, else $SSH_AUTH_SOCK); empty: none
   std::optional<std::chrono::milliseconds> connect_timeout;
 };
@@ -51,21 +51,20 @@ class ClientConfig {
 
   /// Reads `user_file` (must exist if given; default `$HOME/.ssh/config`, which may be missing) and
   /// /etc/ssh/ssh_config, with Include. As with ssh -F, a given file is read alone, and `none`
-  /// stands for no file at all. Throws std::invalid_argument with `file:line:` on a line that
-  /// cannot be read; keywords that dtool does not use are skipped.
+  /// means no file at all. Throws std::invalid_argument with `file:line:` on a line that cannot be
+  /// read. Keywords that dtool does not use are skipped.
   static ClientConfig read(const std::optional<std::filesystem::path>& user_file,
                            Overrides overrides);
 
   /// Resolves `host`: Host and Match (all, host, originalhost, user, localuser) blocks, first value
-  /// wins; tokens (`%h %n %p %r %u %i %d %%`), `${NAME}` and a leading `~` ($HOME) are expanded.
-  /// What the host itself says of user and port wins over everything. Blocks of `Match exec`,
-  /// `final` and the like never hold. Jumps begin with those that the first jump host itself needs
-  /// and end before the host itself, so that `Host *` may name a jump host for all.
+  /// wins. Tokens (`%h %n %p %r %u %i %d %%`), `${NAME}` and a leading `~` ($HOME) are expanded.
+  /// User and port in the host's own name win over everything. Blocks of `Match exec`, `final` and
+  /// the like never hold. The list of jumps begins with the jumps that the first jump host itself
+  /// needs. It ends before the host itself, so that `Host *` may name a jump host for all.
   Endpoint resolve(const Host& host) const;
 
-  /// As resolve, for a host that is only jumped through: the settings given by hand that are meant
-  /// for the destination (HostName, HostKeyAlias, User, Port, ProxyJump, ProxyCommand) do not
-  /// count.
+  /// As resolve, for a jump host: settings given by hand for the destination (HostName,
+  /// HostKeyAlias, User, Port, ProxyJump, ProxyCommand) do not apply to it.
   Endpoint resolve_jump(const Host& host) const;
 
  private:
@@ -75,7 +74,7 @@ class ClientConfig {
   std::vector<ConfigBlock> blocks_;  ///< in the order in which they are asked
 };
 
-/// The files that are tried where the user names none.
+/// The files that are tried if the user names none.
 std::vector<std::filesystem::path> usual_identities();
 
 }  // namespace dtool::ssh

@@ -1,6 +1,5 @@
-// Reads SSH client configuration as OpenSSH's readconf.c does: keyword, blanks or one `=`, values;
-// quotes, backslashes and comments behind values; blocks that end where the next Host or Match
-// begins.
+// Reads SSH client configuration as OpenSSH's readconf.c does: keyword, blanks or one `=`, values.
+// Handles quotes, backslashes and comments after values. A block ends at the next Host or Match.
 #include "ssh/config/config_block.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The text of SSH client configuration files as blocks of settings; client_config.cpp asks them
-// host by host.
+// The text of SSH client configuration files as blocks of settings. client_config.cpp resolves them
+// for each host.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace dtool::ssh {
 
-/// One criterion of a Host or Match line; all of a block's must hold.
+/// One criterion of a Host or Match line. All criteria of a block must hold.
 struct ConfigCondition {
   std::string kind;  ///< host, originalhost, user or localuser: what is compared; else "never"
   std::vector<std::string> patterns;  ///< with `*` and `?`; a leading `!` denies
@@ -23,29 +23,29 @@ struct ConfigSetting {
   std::vector<std::string> values;  ///< at least one, quotes taken off
 };
 
-/// Settings that hold together. Whether they do is asked once, where the block begins: `User` in a
-/// block of `Match user` does not end it.
+/// Settings that apply together. The conditions are tested once, at the beginning of the block:
+/// `User` in a block of `Match user` does not end the block.
 struct ConfigBlock {
-  std::optional<std::size_t> parent;  ///< an earlier block that must hold too: that of the Include
-  std::vector<ConfigCondition> conditions;  ///< none: holds where its parent does
+  std::optional<std::size_t> parent;  ///< an earlier block that must hold too: the block with the
+                                      ///< Include
+  std::vector<ConfigCondition> conditions;  ///< empty: holds if its parent does
   std::vector<ConfigSetting> settings;
   bool by_hand = false;  ///< from the command line, not from a file
-  /// A criterion that only `ssh` can decide, such as `Match exec`, and where it stands; or empty.
+  /// A criterion that only `ssh` can decide, such as `Match exec`, and its place; or empty.
   std::string undecided = {};
 };
 
-/// Reads `file` and what it includes; relative Include paths stand below `folder`, a leading `~/`
-/// below `home`. Throws std::invalid_argument with `file:line:` on a line that cannot be read, and
-/// std::system_error where `file` cannot.
+/// Reads `file` and the files that it includes. Relative Include paths are below `folder`, a
+/// leading `~/` below `home`. Throws std::invalid_argument with `file:line:` on a line that cannot
+/// be read, and std::system_error if `file` cannot be read.
 std::vector<ConfigBlock> read_config_blocks(const std::filesystem::path& file,
                                             const std::filesystem::path& folder,
                                             const std::filesystem::path& home);
 
-/// How the text of a value is read: as in a file, or as one word that needs no quotes around its
-/// blanks.
+/// How the text of a value is read: as in a file, or as one word whose blanks need no quotes.
 enum class ValueForm { file, word };
 
-/// One setting. Throws std::invalid_argument on a value that cannot be.
+/// One setting. Throws std::invalid_argument on an impossible value.
 ConfigSetting read_config_setting(std::string_view keyword, std::string_view value, ValueForm form);
 
 }  // namespace dtool::ssh

@@ -7,8 +7,8 @@
 
 namespace dtool::ssh {
 
-/// Reads `90`, `1m30s`, `2h`, `1d`, `1w` (sshd_config(5), TIME FORMATS); nothing where it is no
-/// such time or more than a year.
+/// Reads `90`, `1m30s`, `2h`, `1d`, `1w` (sshd_config(5), TIME FORMATS); nothing for any other text
+/// and for more than a year.
 std::optional<std::chrono::seconds> read_config_time(std::string_view text);
 
 }  // namespace dtool::ssh

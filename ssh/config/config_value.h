@@ -10,18 +10,18 @@
 
 namespace dtool::ssh {
 
-/// Whether one of the patterns matches: `*` any characters, `?` one. A pattern with `!` that
-/// matches denies, whatever stands beside it.
+/// Whether one of the patterns matches: `*` stands for any characters, `?` for one. If a pattern
+/// with `!` matches, the answer is no, whatever the others say.
 bool matches_any(std::string_view text, const std::vector<std::string>& patterns);
 
-/// What `%h` and its like stand for, by their letters.
+/// The text that each token (`%h` …) stands for, by its letter.
 using ConfigTokens = std::map<char, std::string>;
 
-/// `text` with its tokens replaced; one that is not in `tokens` stays.
+/// `text` with its tokens replaced; an unknown token stays.
 std::string expand_tokens(std::string_view text, const ConfigTokens& tokens);
 
 /// A path with tokens, `${NAME}` and a leading `~` replaced. A variable that is not set stays, so
-/// that messages show what is missing.
+/// that messages show it.
 std::filesystem::path expand_path(std::string_view text, const ConfigTokens& tokens);
 
 }  // namespace dtool::ssh

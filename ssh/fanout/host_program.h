@@ -1,4 +1,4 @@
-// Runs dtool-host on a host for one command, and brings it there first where it is missing.
+// Runs dtool-host on a host for one command, and installs it there first if it is missing.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,19 @@
 
 namespace dtool::ssh {
 
-/// One dtool-host that this dtool holds: for one kind of processor.
+/// A dtool-host that this dtool carries, for one kind of processor.
 struct HostProgramName {
   std::string_view machine;  ///< as `uname -m` says it
   std::string_view sha256;   ///< in hex digits; names its folder on the hosts
 };
 
-/// The command line that starts it in a login shell of any kind, for whichever processor. Where it
-/// is missing the line prints what the host is instead, and exits with kHostProgramMissing.
+/// The command line that starts it in any login shell, for any processor. If it is missing, the
+/// line prints the host's kind instead, and exits with kHostProgramMissing.
 std::string host_program_line();
 inline constexpr int kHostProgramMissing = 75;
 
-/// Makes the connection run host_program_line(), whose streams are the command's: `open_streams`
-/// gives them, once for each try. `log_in_said`: what came before the program spoke. Throws
+/// Runs host_program_line() over the connection. `open_streams` gives the command's streams, once
+/// for each try. `log_in_said` takes the output that came before the program spoke. Throws
 /// HostError.
 asio::awaitable<int> run_host_program(Connection& connection,
                                       std::function<CommandStreams()> open_streams,

@@ -1,5 +1,5 @@
-// A fleet's connections: opened with a host's first task, or taken from a keeper, and left to one
-// at the end.
+// A fleet's connections. Each is opened for a host's first task, or taken from a keeper; at the end
+// it may be left to a keeper.
 #pragma once
 
 #include <chrono>
@@ -19,23 +19,23 @@ namespace dtool::ssh {
 
 class Links {
  public:
-  /// Reaches nobody yet. Throws std::invalid_argument where the SSH configuration cannot be read.
+  /// Opens no connection yet. Throws std::invalid_argument if the SSH configuration cannot be read.
   Links(const std::vector<Host>& hosts, const ConnectOptions& options);
 
   Reactor& reactor() { return reactor_; }
 
-  /// The connection to a host: the one that is open, one that is kept, or a new one; good until it
-  /// is dropped or connect() is called again. Throws HostError.
+  /// The connection to a host: the open one, a kept one, or a new one. It is valid until drop() or
+  /// the next connect(). Throws HostError.
   asio::awaitable<Connection*> connect(std::size_t host);
   /// Closes it.
   void drop(std::size_t host) { connections_[host].reset(); }
 
-  /// From now on no connection is opened over `ssh`, and nobody is asked.
+  /// From now on no connection is opened over `ssh`, and the user is asked nothing.
   void interrupt() { masters_.interrupt(); }
-  /// Those over `ssh` stay for later commands, where connections are kept.
+  /// Leaves the connections over `ssh` open for later commands, if connections are kept.
   void leave_masters() { masters_.leave_to_later(); }
 
-  /// Where the configuration sends dtool for that host.
+  /// The address that the configuration gives for that host.
   std::string address_of(const Host& host) const { return connector_.address_of(host); }
 
  private:
@@ -49,16 +49,16 @@ class Links {
   Program program_;
   Masters masters_;
   std::chrono::seconds keep_;
-  std::optional<KeptFolder> kept_folder_;  ///< where there may be kept connections
+  std::optional<KeptFolder> kept_folder_;  ///< set if there may be kept connections
   std::vector<Host> hosts_;
-  std::vector<std::string> keys_;  ///< connection_key of each host, where connections are kept
+  std::vector<std::string> keys_;  ///< connection_key of each host, if connections are kept
   std::vector<std::unique_ptr<Connection>> connections_;
 };
 
-/// Leaves the connections that this process has opened itself to a keeper, if they are to be kept.
-/// Whether there is one; then `links` is null. What this process would still do to a session, if
-/// only to close it, would be said to its host in the middle of the keeper's words: so nothing is
-/// done to it any more, and the memory stays until the process ends.
+/// Hands the connections that this process has opened to a keeper, if they are to be kept. Returns
+/// whether there is a keeper; then `links` is null. Closing a session here would send bytes into
+/// the middle of the keeper's stream. So this process does nothing more with the sessions, and
+/// their memory stays until it ends.
 bool leave_to_keeper(std::unique_ptr<Links>& links) noexcept;
 
 }  // namespace dtool::ssh

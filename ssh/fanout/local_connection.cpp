@@ -1,4 +1,4 @@
-// Commands on this machine, run as an SSH server would: `local` among the hosts.
+// Runs commands on this machine as an SSH server would: for `local` among the hosts.
 #include <fcntl.h>
 #include <pwd.h>
 #include <unistd.h>

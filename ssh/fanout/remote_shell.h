@@ -1,6 +1,6 @@
-// A program on this machine whose remote shell is one of dtool's own connections. rsync starts
-// `dtool remote_shell HOST COMMAND…`; that process hands its standard streams to the dtool that
-// started rsync, over a socket both inherited, and waits for the exit code.
+// Runs a program on this machine whose remote shell is one of dtool's own connections. rsync starts
+// `dtool remote_shell HOST COMMAND…`. That process hands its standard streams to the dtool that
+// started rsync, over an inherited socket, and waits for the exit code.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace dtool::ssh {
 
-/// Runs `program` to its end. Its remote shell, if it starts one, runs on `connection`. What it and
-/// the remote command say goes to `on_output`. Throws HostError.
+/// Runs `program` to its end. If it starts a remote shell, that runs on `connection`. The output of
+/// both goes to `on_output`. Throws HostError.
 asio::awaitable<int> run_local_program(Reactor& reactor, Connection& connection,
                                        LocalProgram program,
                                        std::function<void(Stream, std::string_view)> on_output,

@@ -1,5 +1,5 @@
-// What this machine makes for many hosts: made once, kept in a file on disk that has no name, and
-// read from there by each host at its own pace.
+// Bytes that this machine makes for many hosts. They are made once and kept in an unnamed file on
+// disk. Each host reads them from there at its own pace.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,15 @@ namespace dtool::ssh {
 
 class SharedOutput {
  public:
-  /// Begins to make it. Throws HostError(local_program) where there is no room for a file.
+  /// Starts making the bytes. Throws HostError(local_program) if there is no room for a file.
   SharedOutput(Reactor& reactor, const SharedBytes& bytes);
   ~SharedOutput();
   SharedOutput(const SharedOutput&) = delete;
   SharedOutput& operator=(const SharedOutput&) = delete;
 
-  /// Writes `before` and then the whole output into the non-blocking pipe `fd`, as it grows; tells
-  /// how much of the output was taken. Returns early where the reader has gone or `deadline`
-  /// has passed. Throws HostError(local_program) where it could not be made.
+  /// Writes `before` and then the whole output into the non-blocking pipe `fd`, as the output
+  /// grows; reports how much was taken. Returns early if the reader has gone or `deadline` has
+  /// passed. Throws HostError(local_program) if the output could not be made.
   asio::awaitable<void> send(int fd, std::string_view before, Deadline deadline,
                              std::function<void(const Transferred&)> on_sent);
 
@@ -39,9 +39,9 @@ class SharedOutput {
 
   Reactor& reactor_;
   OwnedFd file_;
-  std::function<void(std::uint64_t, const std::string&)> on_whole_;  ///< nothing: has been told
+  std::function<void(std::uint64_t, const std::string&)> on_whole_;  ///< nothing: has been called
   Sha256 digest_;
-  std::string error_;  ///< once it is made
+  std::string error_;  ///< set once it is made
   std::atomic<bool> is_made_ = false;
   std::atomic<bool> is_unwanted_ = false;
   std::thread thread_;

@@ -1,5 +1,5 @@
-// One host and this machine's terminal: commands on it, and one that has the terminal to itself,
-// all over one connection. `dtool attach` uses it; everything else goes through Remote.
+// One host and this machine's terminal: plain commands, and one command that has the terminal to
+// itself, all over one connection. `dtool attach` uses it; everything else goes through Remote.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace dtool::ssh {
 
-/// A terminal of this machine. The descriptors are two, even of one device, and non-blocking; the
+/// A terminal of this machine. It has two descriptors, even of one device, both non-blocking. The
 /// caller owns them and has put the terminal into raw mode.
 struct Terminal {
   int in = -1;
@@ -21,7 +21,8 @@ struct Terminal {
 
 class TerminalLink {
  public:
-  /// Reaches nobody yet. SIGINT, SIGTERM and SIGHUP end what runs as a lost connection would.
+  /// Opens no connection yet. SIGINT, SIGTERM and SIGHUP end the running command as a lost
+  /// connection would.
   TerminalLink(Host host, const ConnectOptions& options);
   ~TerminalLink();
   TerminalLink(const TerminalLink&) = delete;
@@ -30,7 +31,7 @@ class TerminalLink {
   /// Runs a command to its end, for a minute at most.
   HostResult run(const Command& command);
 
-  /// Runs `line` in the login shell with `terminal` as its terminal, whose size it follows.
+  /// Runs `line` in the login shell with `terminal` as its terminal, and follows its size.
   HostResult run_in_terminal(const std::string& line, const Terminal& terminal);
 
   /// Whether one of the signals came.

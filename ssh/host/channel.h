@@ -1,16 +1,16 @@
-// How two sessions of a run prove to each other that they know the run's token, and how what they
-// say then is kept from being changed, repeated or invented. Bytes in, bytes out; no socket. The
-// token never crosses.
+// How two sessions of a run prove to each other that they know the run's token, and how their later
+// messages are protected against change, replay and forgery. Bytes in, bytes out; no socket. The
+// token is never sent.
 //
 //   machine N -> machine 0   a hello: N, a random number, a proof of both
 //   machine 0 -> machine N   a random number, a proof of it and of the hello
 //   then both ways           frames: 4 bytes of length, the body, a proof of how many came before
 //                            it, and of it
 //
-// A proof is an HMAC-SHA256. Those of a greeting are under the token, with a word for the
-// direction; those of frames are under a key for the direction, which follows from the token and
-// the greeting. Who connects proves first, so strangers get no answer. Who says an overheard hello
-// again gets one, and cannot go on from there.
+// A proof is an HMAC-SHA256. The proofs of a greeting use the token and a word for the direction.
+// The proofs of frames use a key for the direction, derived from the token and the greeting. The
+// side that connects proves itself first, so strangers get no answer. An attacker who replays a
+// hello gets a welcome, but cannot continue.
 #pragma once
 
 #include <array>
@@ -27,16 +27,16 @@ namespace dtool::host {
 inline constexpr std::size_t kHelloSize = 64;
 inline constexpr std::size_t kWelcomeSize = 48;
 
-/// What a machine says first. Throws std::runtime_error where there are no random numbers.
+/// The first bytes that a machine sends. Throws std::runtime_error if there are no random numbers.
 std::string make_hello(std::string_view token, int place);
 
-/// The place whose machine said it; nothing where it is not proven.
+/// The place of the machine that sent the hello; nothing if the proof is wrong.
 std::optional<int> read_hello(std::string_view token, std::string_view hello);
 
-/// Whether bytes may be the beginning of a hello.
+/// Whether the bytes may be the beginning of a hello.
 bool may_be_hello(std::string_view beginning);
 
-/// What machine 0 answers.
+/// Machine 0's answer.
 std::string make_welcome(std::string_view token, std::string_view hello);
 bool is_welcome(std::string_view token, std::string_view hello, std::string_view welcome);
 
@@ -53,8 +53,8 @@ class Channel {
   /// The frame for a body.
   std::string seal(std::string_view body);
   void add(std::string_view bytes) { held_ += bytes; }
-  /// The next body, or nothing where it is not whole yet. Throws BadMessage where its proof is
-  /// wrong or it is too long: the connection is of no use then.
+  /// The next body, or nothing if it is incomplete. Throws BadMessage if its proof is wrong or it
+  /// is too long; the connection is useless then.
   std::optional<std::string> next();
 
  private:
@@ -66,7 +66,7 @@ class Channel {
   std::string held_;
 };
 
-/// The run's token, from the file `token` here; nothing where it is not what it should be.
+/// The run's token, from the file `token` here; nothing if the file is missing or malformed.
 std::optional<std::string> read_token();
 
 }  // namespace dtool::host

@@ -1,4 +1,4 @@
-// Programs that dtool-host runs for a moment: screen, a scheduler's own commands.
+// Programs that dtool-host runs briefly: screen, a scheduler's own commands.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@ namespace dtool::host {
 /// Arguments as execvp takes them: pointers into the strings, and a null pointer.
 std::vector<char*> as_pointers(const std::vector<std::string>& arguments);
 
-/// The exit code in what waitpid gives; 128 + signal where a signal ended the process.
+/// The exit code in waitpid's status; 128 + signal if a signal ended the process.
 int to_exit_code(int status);
 
-/// The file of a program that stands in PATH; empty: there is none. A name with a slash is a file.
+/// The file of a program in PATH; empty: there is none. A name with a slash is a file.
 std::string find_program(const std::string& name);
 inline bool is_program(const std::string& name) {
   return !find_program(name).empty();
@@ -26,30 +26,30 @@ inline bool is_program(const std::string& name) {
 struct ChildResult {
   bool is_missing = false;  ///< there is no such program
   bool timed_out = false;   ///< it was ended by KILL
-  int exit_code = -1;       ///< 128 + signal where a signal ended it
+  int exit_code = -1;       ///< 128 + signal if a signal ended it
   std::string out;          ///< standard output; the first MiB
   std::string err;          ///< standard error, likewise
 
   bool ok() const { return exit_code == 0; }
 };
 
-/// Runs a program to its end, with no input. Its working folder is `folder`, where one is given.
-/// Throws std::runtime_error where no process can be made.
+/// Runs a program to its end, without input, in `folder` if one is given. Throws std::runtime_error
+/// if no process can be made.
 ChildResult run_program(const std::vector<std::string>& arguments,
                         std::chrono::milliseconds timeout, const std::string& folder = {});
 
-/// A program that runs beside this one, with no input. It is ended by KILL where it still runs when
-/// this goes.
+/// A program that runs beside this one, without input. The destructor ends it by KILL if it still
+/// runs.
 class Child {
  public:
-  /// Throws std::runtime_error where no process can be made.
+  /// Throws std::runtime_error if no process can be made.
   Child(const std::vector<std::string>& arguments, const std::string& folder);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
   bool is_running();
-  /// What it has printed, once it has ended.
+  /// Its output, once it has ended.
   std::string output();
 
  private:

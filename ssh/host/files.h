@@ -11,7 +11,7 @@
 
 namespace dtool::host {
 
-/// A descriptor that is closed by itself.
+/// A descriptor that closes itself.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -27,7 +27,7 @@ class Descriptor {
   int number_;
 };
 
-/// While it lives, what is made is for the user's eyes alone.
+/// While it lives, new files are accessible to their owner alone.
 class OwnersAlone {
  public:
   OwnersAlone() : before_(::umask(077)) {}
@@ -39,33 +39,33 @@ class OwnersAlone {
   mode_t before_;
 };
 
-/// The text of a small file, or of one in /proc; nothing where it cannot be read. At most `most`
-/// bytes.
+/// The text of a small file, or of one in /proc, at most `most` bytes; nothing if it cannot be
+/// read.
 std::optional<std::string> read_file(const std::string& path, std::size_t most = 1U << 20U);
 
-/// The first line of a file, without its end; empty where there is none.
+/// The first line of a file, without its end; empty if there is none.
 std::string read_line(const std::string& path);
 
-/// Writes a file whole, under its name only when it is complete. Throws std::runtime_error with a
+/// Writes a whole file; its name appears only when it is complete. Throws std::runtime_error with a
 /// sentence.
 void write_file(const std::string& path, std::string_view content);
 
-/// Writes into a file of that name in place; nothing else can be done where a folder is full or not
-/// ours. Whether that went well.
+/// Overwrites a file in place, for a folder that is full or belongs to somebody else. Returns
+/// whether that worked.
 bool write_in_place(const std::string& path, std::string_view content);
 
-/// Writes at a file's end, and makes the file where it is missing. Whether that went well.
+/// Appends to a file, and makes it if it is missing. Returns whether that worked.
 bool append_to(const std::string& path, std::string_view content);
 
 bool exists(const std::string& path);
 bool is_folder(const std::string& path);
 
-/// Makes one folder. Whether it is there now.
+/// Makes one folder. Returns whether it exists now.
 bool make_folder(const std::string& path);
-/// The same with all folders above it.
+/// The same, with all folders above it.
 bool make_folders(const std::string& path);
 
-/// The names in a folder but `.` and `..`, in no order; none where it cannot be read.
+/// The names in a folder except `.` and `..`, in no order; none if it cannot be read.
 std::vector<std::string> list_folder(const std::string& path);
 
 /// `~/…` with the home folder ($HOME) in place of `~`.
@@ -77,11 +77,12 @@ std::string folder_of(const std::string& path);
 /// The next bytes; nothing at the end. Throws std::runtime_error.
 std::optional<std::string> read_some(int descriptor);
 
-/// Throws std::runtime_error where they cannot all be written.
+/// Throws std::runtime_error if they cannot all be written.
 void write_all(int descriptor, std::string_view bytes);
 
-/// An exclusive lock (flock) on a file that is made where it is missing. It is held until the
-/// descriptor is closed; closed: it could not be had in time. `wait_ms`: how long to try.
+/// Takes an exclusive lock (flock) on a file, which is made if it is missing. The lock is held
+/// until the descriptor is closed. A closed descriptor means that the lock was not free within
+/// `wait_ms`.
 Descriptor lock_file(const std::string& path, int wait_ms);
 
 /// `what: No such file or directory`, by errno.

@@ -1,5 +1,5 @@
-// Frames: how messages stand behind each other in a stream. 4 bytes of length, 2 of kind (the
-// lowest first), then the body.
+// Frames: how messages follow each other in a stream. Each has 4 bytes of length, 2 of kind (lowest
+// byte first), then the body.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace dtool::host {
 
-/// What dtool-host prints before its first reply.
+/// The first bytes that dtool-host prints.
 inline constexpr std::string_view kGreeting = "dtool-host 1\n";
 
 struct Frame {
@@ -21,7 +21,7 @@ struct Frame {
   std::string body;
 };
 
-/// Throws BadMessage where the body is larger than that kind may have.
+/// Throws BadMessage if the body is too large for its kind.
 std::string to_frame(Kind kind, std::string_view body);
 
 template <typename Message>
@@ -33,27 +33,26 @@ std::string to_frame(const Message& message) {
 class FrameReader {
  public:
   void add(std::string_view bytes) { held_ += bytes; }
-  /// The next frame, or nothing where it is not whole yet. Throws BadMessage on an unknown kind and
-  /// on a frame that is longer than its kind may be.
+  /// The next frame, or nothing if it is incomplete. Throws BadMessage on an unknown kind and on a
+  /// frame that is too long for its kind.
   std::optional<Frame> next();
-  /// Whether a frame has begun and is not whole.
+  /// Whether a frame has begun and is incomplete.
   bool is_inside() const { return read_ != held_.size(); }
 
  private:
   std::string held_;
-  std::size_t read_ = 0;  ///< bytes of it that were handed out
+  std::size_t read_ = 0;  ///< how many of its bytes were handed out
 };
 
-/// The frames that come on a descriptor.
+/// The frames that arrive on a descriptor.
 class FrameInput {
  public:
   explicit FrameInput(int descriptor) : descriptor_(descriptor) {}
 
-  /// The next frame; nothing at the end. Throws BadMessage as FrameReader, where the stream ends in
-  /// the middle of a frame, and where no byte comes for so long; std::runtime_error where it cannot
-  /// be read.
+  /// The next frame; nothing at the end. Throws BadMessage as FrameReader does, if the stream ends
+  /// inside a frame, and if no byte comes within `patience`; std::runtime_error if reading fails.
   std::optional<Frame> next(std::optional<std::chrono::milliseconds> patience = std::nullopt);
-  /// Nobody reads what may still come.
+  /// Ignores all later frames.
   void leave() { is_left_ = true; }
 
  private:
@@ -62,7 +61,8 @@ class FrameInput {
   bool is_left_ = false;
 };
 
-/// The message in a frame. Throws BadMessage: another kind, a Fault's sentence among them.
+/// The message in a frame. Throws BadMessage if the frame is of another kind; for a Fault, with its
+/// sentence.
 template <typename Message>
 Message open(const Frame& frame) {
   if (frame.kind == Kind::fault && Message::kKind != Kind::fault) {

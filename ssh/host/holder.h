@@ -1,5 +1,5 @@
-// What holds a job's terminal, so that no log-in ends the job: screen; where that is missing, tmux;
-// where that is missing too, nothing does, and the job has no terminal.
+// The program that holds a job's terminal, so that the job survives the end of a login: screen,
+// else tmux. If both are missing, the job has no terminal.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@ namespace dtool::host {
 
 enum class Holder { screen, tmux, none };
 
-/// As the file `holder` of a state folder has it.
+/// Its name in the file `holder` of a state folder.
 std::string name_of(Holder holder);
 
-/// The first that is installed.
+/// The first one that is installed.
 Holder choose_holder();
 
-/// Has `dtool-host session LOG` begin in the state folder, in a session of that name. Why that did
-/// not go well, or empty.
+/// Starts `dtool-host session LOG` in the state folder, in a session of that name. Returns why that
+/// failed, or an empty text.
 std::string hold_session(Holder holder, const std::string& session, const std::string& state,
                          const std::string& log);
 

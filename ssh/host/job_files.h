@@ -1,5 +1,5 @@
-// A job's state folder, `~/.dtool/runs/RUN/MACHINE`, as dtool-host reads it. screen_job.h says what
-// is in it.
+// A job's state folder, `~/.dtool/runs/RUN/MACHINE`, as dtool-host reads it. screen_job.h describes
+// its files.
 #pragma once
 
 #include <sys/types.h>
@@ -22,20 +22,20 @@ struct Leader {
 };
 
 struct JobFiles {
-  std::optional<Leader> leader;  ///< nothing: it was not started
-  std::string holder;            ///< what holds its terminal: screen, tmux, none; or empty
+  std::optional<Leader> leader;  ///< nothing: the job was not started
+  std::string holder;            ///< program that holds its terminal: screen, tmux, none; or empty
 };
 
 JobFiles read_job_files(const std::string& folder);
 
-/// `PID START BOOT` as the file `process` has it; `boot`: which boot this is.
+/// Reads `PID START BOOT` from the file `process`. `boot` is the current boot.
 std::optional<Leader> parse_leader(std::string_view line, std::string_view boot);
 
-/// The leader's process; nothing where it is gone.
+/// The leader's process; nothing if it has ended.
 std::optional<Process> find_leader(const Leader& leader);
 
-/// Adds the leader's session to what a run is known by, unless the pid was given out again, and the
-/// session with it.
+/// Adds the leader's session to the traces of a run, unless the kernel has reused the pid (and so
+/// the session number).
 void add_leader(const Leader& leader, RunTraces& traces);
 
 }  // namespace dtool::host

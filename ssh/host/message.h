@@ -1,8 +1,8 @@
-// Typed structs as bytes and back, for what crosses between dtool and dtool-host. A struct takes
-// part by listing its fields: `void fields(auto visit) { visit(a, b); }`.
+// Converts typed structs to bytes and back, for messages between dtool and dtool-host. A struct
+// takes part by listing its fields: `void fields(auto visit) { visit(a, b); }`.
 //
-// Numbers are 8 bytes, the lowest first; a string is its length and its bytes; a list is its length
-// and its elements; an optional value is a byte that says whether it is there, and the value.
+// Numbers are 8 bytes, lowest first. A string is its length and its bytes; a list is its length and
+// its elements. An optional value is a byte that says whether it is present, and the value.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace dtool::host {
 
-/// Bytes that are no message of the expected kind, or a Fault. what() is a sentence.
+/// Bytes that are not a message of the expected kind, or a Fault. what() is a sentence.
 class BadMessage : public std::runtime_error {
  public:
   explicit BadMessage(const std::string& sentence, std::string hint = {})
@@ -34,14 +34,14 @@ concept Fielded = std::is_class_v<Struct> && requires(Struct& each) {
   each.fields([](auto&...) {});
 };
 
-/// The lowest `size` bytes of a number, the lowest first.
+/// The lowest `size` bytes of a number, lowest first.
 inline std::string number_bytes(std::uint64_t number, std::size_t size) {
   std::string bytes;
   for (std::size_t i = 0; i < size; ++i, number >>= 8U) bytes += static_cast<char>(number & 0xffU);
   return bytes;
 }
 
-/// The number that at most 8 such bytes are.
+/// The number in at most 8 such bytes.
 inline std::uint64_t read_number_bytes(std::string_view bytes) {
   std::uint64_t number = 0;
   for (std::size_t i = bytes.size(); i > 0; --i)
@@ -49,7 +49,7 @@ inline std::uint64_t read_number_bytes(std::string_view bytes) {
   return number;
 }
 
-/// Writes values behind each other.
+/// Writes values one after another.
 class Encoder {
  public:
   void put(bool value) { bytes_ += value ? '\1' : '\0'; }
@@ -88,7 +88,7 @@ class Encoder {
   std::string bytes_;
 };
 
-/// Reads values from behind each other. Throws BadMessage where the bytes end too soon.
+/// Reads values one after another. Throws BadMessage if the bytes end too soon.
 class Decoder {
  public:
   explicit Decoder(std::string_view bytes) : rest_(bytes) {}
@@ -131,8 +131,8 @@ class Decoder {
   bool is_at_end() const { return rest_.empty(); }
 
  private:
-  /// The fewest bytes that an element of a list takes, so that a length alone cannot ask for more
-  /// memory than the message itself had. Elements that are lists or structs begin with 8 or 1.
+  /// The fewest bytes that an element of a list takes. With it, a length alone cannot demand more
+  /// memory than the message has bytes. Elements that are lists or structs begin with 8 or 1.
   template <typename Value>
   static constexpr std::size_t kSmallest = std::is_integral_v<Value> ? 8 : 1;
 
@@ -161,7 +161,7 @@ std::string encode(const Message& message) {
   return encoder.take();
 }
 
-/// Throws BadMessage where the bytes are not exactly one such message.
+/// Throws BadMessage unless the bytes are exactly one such message.
 template <typename Message>
 Message decode(std::string_view bytes) {
   Decoder decoder(bytes);

@@ -1,4 +1,4 @@
-// The host's network as a run sees it: addresses, interfaces, and the ports that are free.
+// The host's network as a run sees it: addresses, interfaces, and free ports.
 #pragma once
 
 #include <sys/socket.h>
@@ -14,35 +14,35 @@ namespace dtool::host {
 
 struct Address {
   sockaddr_storage bytes{};
-  socklen_t size = 0;  ///< 0: it is none
+  socklen_t size = 0;  ///< 0: no address
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
 };
 
-/// Of a numeric address, `fe80::1%eth0` among them.
+/// Reads a numeric address, such as `fe80::1%eth0`.
 Address parse_address(const std::string& text, std::uint16_t port);
 
-/// This machine's own address on the way to another one, numeric; no packet is sent. Empty where
-/// no way leads there.
+/// This machine's own numeric address on the route to another one; sends no packet. Empty if there
+/// is no route.
 std::string local_address_towards(const Address& other);
 
-/// Listens without waiting, for IPv6 and IPv4, or for IPv4 alone where the host has no other; port
-/// 0: any that is free. Not open: errno says why.
+/// Opens a non-blocking listener for IPv6 and IPv4, or for IPv4 alone if the host has no IPv6. Port
+/// 0: any free port. If the descriptor is closed, errno says why.
 Descriptor listen_on(std::uint16_t port);
 std::uint16_t port_of(const Descriptor& listener);
 
-/// By what those who connect are told apart. All of this machine's own loopback addresses are one.
+/// The text that identifies a peer. All loopback addresses of this machine give the same one.
 std::string address_in(const sockaddr_storage& name);
 
-/// The interface that has the numeric address; or empty.
+/// The interface with that numeric address; or empty.
 std::string interface_of(std::string_view address);
 
-/// The ports in the text of /proc/net/tcp or tcp6 on which something listens.
+/// The listening ports in the text of /proc/net/tcp or tcp6.
 std::set<std::uint16_t> parse_listening_ports(std::string_view table);
-/// Those of this host.
+/// The listening ports of this host.
 std::set<std::uint16_t> listening_ports();
 
-/// One that is not taken, below the kernel's own range for outgoing connections, so that none of
+/// A port that is not taken, below the kernel's range for outgoing connections, so that none of
 /// those takes it meanwhile.
 std::uint16_t find_free_port(const std::set<std::uint16_t>& taken);
 

@@ -13,7 +13,7 @@
 namespace dtool::host {
 namespace {
 
-/// The program that a process runs; empty where that may not be seen.
+/// The program that a process runs; empty if that may not be seen.
 std::string program_of(const std::string& process) {
   std::array<char, 4096> link;
   const ssize_t size = ::readlink(("/proc/" + process + "/exe").c_str(), link.data(), link.size());

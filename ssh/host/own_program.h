@@ -1,4 +1,4 @@
-// The file of this very program, `…/host/SHA256/dtool-host`, and the other versions beside it.
+// The file of this program, `…/host/SHA256/dtool-host`, and the other versions beside it.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@ namespace dtool::host {
 
 std::string own_path();
 
-/// Marks this version as used, and removes those beside it that no start has used for 30 days and
-/// that no process here runs.
+/// Marks this version as used. Removes other versions beside it that were not started for 30 days
+/// and that no process here runs.
 void remove_old_versions();
 
 }  // namespace dtool::host

@@ -1,4 +1,4 @@
-// The processes of this host as /proc shows them.
+// The processes of this host, from /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -13,51 +13,52 @@ namespace dtool::host {
 struct Process {
   pid_t pid = 0;
   pid_t parent = 0;
-  pid_t session = 0;  ///< in the kernel's sense: the pid of its leader
+  pid_t session = 0;  ///< in the kernel's sense: its leader's pid
   char state = '?';   ///< R, S, D, Z, … of /proc/PID/stat
   int threads = 0;
-  std::uint64_t start = 0;  ///< in clock ticks since the boot; with the pid it names a process
+  std::uint64_t start = 0;  ///< in clock ticks since boot; pid and start together identify a
+                            ///< process
   std::uint64_t cpu_ticks = 0;
   std::uint64_t resident_pages = 0;
-  std::string name;  ///< at most 15 characters; may hold anything
+  std::string name;  ///< at most 15 characters; may hold any bytes
 
-  /// Whether it has ended. Where only the main thread has, it has not.
+  /// Whether it has ended. A process whose main thread alone has ended has not.
   bool is_dead() const { return (state == 'Z' || state == 'X') && threads < 2; }
 };
 
-/// One line of /proc/PID/stat; nothing where it is none.
+/// One line of /proc/PID/stat; nothing if it is malformed.
 std::optional<Process> parse_stat(std::string_view text);
 
-/// That process; nothing where it is gone.
+/// That process; nothing if it has ended.
 std::optional<Process> find_process(pid_t pid);
-/// The same; nothing where another process has its pid now.
+/// The same; nothing if another process has the pid now.
 std::optional<Process> find_process(pid_t pid, std::uint64_t start);
 
-/// All that are there. Throws std::runtime_error where they cannot be looked at: this process
-/// itself is not among them, or descriptors or memory have run out.
+/// All processes. Throws std::runtime_error if they cannot be read: this process itself is missing,
+/// or descriptors or memory have run out.
 std::vector<Process> read_processes();
 
-/// The pids alone. Throws like read_processes().
+/// Only the pids. Throws like read_processes().
 std::vector<pid_t> list_pids();
 
-/// What DTOOL_RUN_ID is in a process's environment.
+/// The value of DTOOL_RUN_ID in a process's environment.
 struct RunMark {
-  enum class Look { seen, hidden, gone } look = Look::gone;  ///< hidden: it may not be read
+  enum class Look { seen, hidden, gone } look = Look::gone;  ///< hidden: not readable
   std::optional<std::string> run_id = {};
 };
 RunMark read_run_mark(pid_t pid);
 
-/// The user who started it; nothing where it is gone. The owner of /proc/PID is root where a
-/// program may not be traced.
+/// The user who started it; nothing if it has ended. /proc/PID belongs to root if the program may
+/// not be traced.
 std::optional<uid_t> user_of(pid_t pid);
 
-/// Its arguments for people: one line of printable characters, at most `most` of them.
+/// Its command line for people: at most `most` printable characters, on one line.
 std::string command_of(pid_t pid, std::size_t most);
 
-/// Clock ticks a second, as `start` counts them.
+/// Clock ticks per second, the unit of `start`.
 std::uint64_t ticks_per_second();
 
-/// Seconds since the boot; a clock that is set does not change it.
+/// Seconds since boot; setting the clock does not change it.
 double seconds_since_boot();
 
 /// The kernel's id of this boot.

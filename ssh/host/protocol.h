@@ -1,6 +1,6 @@
-// All that crosses between dtool and dtool-host, its program on the hosts: one request or more on
+// All messages between dtool and dtool-host, its program on the hosts: one or more requests on
 // standard input, the replies in the same order on standard output. Both ends compile this header;
-// docs/protocol.md is about it.
+// docs/protocol.md explains it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace dtool::host {
 
-/// What a frame holds. A number keeps its meaning for ever.
+/// The kind of a frame. A number is never reused.
 enum class Kind : std::uint16_t {
   fault = 1,
   kill_request = 2,
@@ -48,7 +48,7 @@ enum class Kind : std::uint16_t {
   tree_news = 41,
 };
 
-/// The largest body that a frame of that kind may have, in bytes; 0: there is no such kind.
+/// The largest body of a frame of that kind, in bytes; 0: no such kind.
 constexpr std::uint32_t longest_body(Kind kind) {
   constexpr std::uint32_t kSentences = 64U << 10U;
   constexpr std::uint32_t kMebibyte = 1U << 20U;
@@ -96,7 +96,7 @@ constexpr std::uint32_t longest_body(Kind kind) {
   return 0;
 }
 
-/// Instead of a reply: why there is none.
+/// Takes the place of a reply: the reason why there is none.
 struct Fault {
   static constexpr Kind kKind = Kind::fault;
   std::string sentence;
@@ -108,8 +108,8 @@ struct Fault {
 /// End all that belongs to a run here, and look again.
 struct KillRequest {
   static constexpr Kind kKind = Kind::kill_request;
-  std::string run_id;                 ///< empty: sessions alone, as AllenAct's killfiles name them
-  std::vector<std::string> sessions;  ///< names of screen sessions
+  std::string run_id;                      ///< empty: only the sessions, as in AllenAct's killfiles
+  std::vector<std::string> sessions;       ///< names of screen sessions
   std::vector<std::string> state_folders;  ///< marked as killed first; `~/` is the home folder
   std::int64_t grace_ms = 5000;            ///< between TERM and KILL
 
@@ -118,16 +118,16 @@ struct KillRequest {
 
 struct KillReply {
   static constexpr Kind kKind = Kind::kill_reply;
-  std::int64_t ended = 0;           ///< processes that were there and are gone
-  std::int64_t forced = 0;          ///< of them, those that TERM did not end
-  std::vector<std::string> left;    ///< `pid command` of processes that are still there
-  std::string cancelled;            ///< what a scheduler had of it and has no more: `job 12`
-  std::string job_left;             ///< why a scheduler may still have some; empty: it has none
-  std::string vouched_for;          ///< why nothing can be left on other hosts either; or empty
-  std::string host;                 ///< who the host is, as killfiles::parse_identity reads it
-  std::string no_folder;            ///< the run's folder, where it is not there; or empty
-  std::string unmarked;             ///< a state folder that did not take the mark; or empty
-  std::vector<std::string> unseen;  ///< what may be the run's work and cannot be told to be
+  std::int64_t ended = 0;         ///< processes that existed and have ended
+  std::int64_t forced = 0;        ///< how many of them TERM did not end
+  std::vector<std::string> left;  ///< `pid command` of processes that still run
+  std::string cancelled;          ///< jobs of a scheduler that were ended: `job 12`
+  std::string job_left;     ///< why a scheduler may still have jobs of the run; empty: it has none
+  std::string vouched_for;  ///< why nothing can be left on other hosts either; or empty
+  std::string host;         ///< who the host is, for killfiles::parse_identity
+  std::string no_folder;    ///< the run's folder, if it is missing; or empty
+  std::string unmarked;     ///< a state folder that could not be marked; or empty
+  std::vector<std::string> unseen;  ///< processes that may be the run's, without proof
 
   void fields(auto visit) {
     visit(ended, forced, left, cancelled, job_left, vouched_for, host, no_folder, unmarked, unseen);
@@ -142,19 +142,19 @@ struct File {
   void fields(auto visit) { visit(name, content); }
 };
 
-/// Start a job, unless kill was there first or it was started before. Paths may begin with `~/`.
+/// Start a job, unless kill came first or it was started before. Paths may begin with `~/`.
 struct StartRequest {
   static constexpr Kind kKind = Kind::start_request;
   std::string run_id;  ///< in the environment of every process of the job as DTOOL_RUN_ID
   std::string session;
   std::string state_folder;
   std::string log;
-  bool has_fresh_log = false;  ///< what is in the log already goes away
-  bool is_told = false;        ///< the script says by a file that its program begins
+  bool has_fresh_log = false;  ///< an earlier log is deleted
+  bool is_told = false;        ///< the script reports by a file that its program begins
   std::string expected_host;   ///< as identify_host() says it; empty: any
   std::vector<File> files;     ///< `script` among them
-  std::string begin;           ///< bash that defines `begin`, a launcher's own way; where that does
-                               ///< not answer `started`, or it is empty, a session begins
+  std::string begin;  ///< bash that defines `begin`, a launcher's own way to start; without it, or
+                      ///< if it does not answer `started`, a session is started
 
   void fields(auto visit) {
     visit(run_id, session, state_folder, log, has_fresh_log, is_told, expected_host, files, begin);
@@ -164,36 +164,36 @@ struct StartRequest {
 struct StartReply {
   static constexpr Kind kKind = Kind::start_reply;
   std::string error;    ///< why it does not run; empty: it does
-  std::string started;  ///< its leader, as the file `process` has it, or what a scheduler said
-  std::string job;      ///< the id that a scheduler gave it; or empty
+  std::string started;  ///< its leader, as in the file `process`, or the scheduler's answer
+  std::string job;      ///< the scheduler's id; or empty
 
   void fields(auto visit) { visit(error, started, job); }
 };
 
-/// A machine of a recorded run that is asked how it is. Paths may begin with `~/`.
+/// Asks how one machine of a recorded run is doing. Paths may begin with `~/`.
 struct StatusQuestion {
   std::string run_id;
   std::string state_folder;
   std::string log;
-  std::string output_folder;  ///< empty: it has none
+  std::string output_folder;  ///< empty: there is none
 
   void fields(auto visit) { visit(run_id, state_folder, log, output_folder); }
 };
 
 struct StatusRequest {
   static constexpr Kind kKind = Kind::status_request;
-  bool is_brief = false;  ///< the state and what belongs to it; no processes, log or GPUs
+  bool is_brief = false;  ///< only the state and the members; no processes, log or GPUs
   std::vector<StatusQuestion> machines;
 
   void fields(auto visit) { visit(is_brief, machines); }
 };
 
-/// How one machine's part of a run is doing. Ages are seconds by the host's own clock.
+/// How one machine's part of a run is doing. Ages are in seconds by the host's clock.
 struct StatusAnswer {
   bool lacks_run_folder = false;
-  std::optional<std::int64_t> pid;   ///< of the session's leader, where one was started
-  std::optional<std::int64_t> up_s;  ///< where it runs
-  bool was_rebooted = false;         ///< since its start
+  std::optional<std::int64_t> pid;   ///< of the session's leader, if one was started
+  std::optional<std::int64_t> up_s;  ///< if it runs
+  bool was_rebooted = false;         ///< since the start
   bool is_killed = false;            ///< by dtool kill
   bool is_stopped = false;           ///< by the run's supervision
   std::optional<std::int64_t> exit_code;
@@ -201,22 +201,23 @@ struct StatusAnswer {
   std::int64_t attempt = 0;
   std::string supervision;
   std::string cause;
-  std::string node;             ///< that a scheduler chose; or empty
+  std::string node;             ///< node that a scheduler chose; or empty
   std::string job;              ///< a scheduler's id; or empty
   std::string scheduler;        ///< its title; or empty
-  std::string scheduler_state;  ///< by the names that its probe gives; empty: no scheduler has it
-  std::string reason;           ///< a scheduler's
+  std::string scheduler_state;  ///< one of the names that its probe gives; empty: no scheduler has
+                                ///< the job
+  std::string reason;           ///< the scheduler's reason
   std::int64_t processes = 0;
   std::optional<std::int64_t> cpu_percent;
-  std::optional<std::int64_t> memory_bytes;  ///< resident, shared pages counted in each process
-  std::string said;                          ///< what the launched program said of the whole run
-  std::string last_line;                     ///< of the log
-  std::vector<std::string> lines;            ///< the last ones, of a machine that failed
-  std::string metrics;                       ///< the newest line of training in metrics.jsonl
-  std::string validation;                    ///< the newest one of validation
+  std::optional<std::int64_t> memory_bytes;  ///< resident; shared pages count in each process
+  std::string said;                ///< what the launched program reported about the whole run
+  std::string last_line;           ///< of the log
+  std::vector<std::string> lines;  ///< the last lines of a failed machine
+  std::string metrics;             ///< newest line of training in metrics.jsonl
+  std::string validation;          ///< newest line of validation
   std::optional<std::int64_t> metrics_s_ago;
-  std::string full_disk;          ///< where the disk of its log or state is mounted, if it is full
-  std::vector<std::string> gpus;  ///< `index, use, memory, all memory` each
+  std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
+  std::vector<std::string> gpus;  ///< `index, use, memory, total memory` each
 
   void fields(auto visit) {
     visit(lacks_run_folder, pid, up_s, was_rebooted, is_killed, is_stopped, exit_code, ended_s_ago,
@@ -228,7 +229,7 @@ struct StatusAnswer {
 
 struct StatusReply {
   static constexpr Kind kKind = Kind::status_reply;
-  std::string host;                    ///< as identify_host() says it
+  std::string host;                    ///< as identify_host() writes it
   std::vector<StatusAnswer> machines;  ///< in the order of the questions
 
   void fields(auto visit) { visit(host, machines); }
@@ -238,11 +239,11 @@ struct StatusReply {
 struct LogRequest {
   static constexpr Kind kKind = Kind::log_request;
   std::string state_folder;
-  std::string log;                     ///< where the killfile has it
-  std::optional<std::uint64_t> lines;  ///< begin with so many lines before the end
-  std::uint64_t offset = 0;            ///< else at this byte,
-  std::string before;                  ///< before which these stand: tells the file by its content
-  bool is_followed = false;            ///< as it grows, until the job has ended
+  std::string log;                     ///< path from the killfile
+  std::optional<std::uint64_t> lines;  ///< begin that many lines before the end
+  std::uint64_t offset = 0;            ///< else begin at this byte,
+  std::string before;        ///< if this text precedes it: recognises the file by its content
+  bool is_followed = false;  ///< go on until the job has ended
 
   void fields(auto visit) { visit(state_folder, log, lines, offset, before, is_followed); }
 };
@@ -250,7 +251,7 @@ struct LogRequest {
 struct LogBegin {
   static constexpr Kind kKind = Kind::log_begin;
   std::uint64_t offset = 0;  ///< of the first byte that follows
-  bool is_lost = false;      ///< the place that was asked for is not there any more
+  bool is_lost = false;      ///< the requested place no longer exists
 
   void fields(auto visit) { visit(offset, is_lost); }
 };
@@ -262,7 +263,7 @@ struct LogBytes {
   void fields(auto visit) { visit(bytes); }
 };
 
-/// The bytes that follow are of another file, or of this one from its beginning.
+/// The following bytes are from another file, or from this one's beginning.
 struct LogBreak {
   static constexpr Kind kKind = Kind::log_break;
   bool is_rotated = false;  ///< else it was truncated
@@ -272,57 +273,58 @@ struct LogBreak {
 
 struct LogEnd {
   static constexpr Kind kKind = Kind::log_end;
-  /// Of a job that was followed: exited, stopped, killed, lost, unproven, or what a scheduler's
-  /// probe says. Else empty.
+  /// State of a job that was followed: exited, stopped, killed, lost, unproven, or a scheduler's
+  /// word. Else empty.
   std::string state;
   std::int64_t exit_code = 0;
 
   void fields(auto visit) { visit(state, exit_code); }
 };
 
-/// Nothing new, once a second: a connection that is lost shows so.
+/// Sent once a second while there is nothing new, so that a lost connection is noticed.
 struct StillHere {
   static constexpr Kind kKind = Kind::still_here;
 
   void fields(auto visit) { visit(); }
 };
 
-/// Which programs a host has to have beside the shell.
+/// The programs that a host needs besides the shell.
 struct Wants {
   bool sync = false;    ///< a code tree is sent there
-  bool session = true;  ///< screen or tmux: work goes on there after the log-in
+  bool session = true;  ///< screen or tmux: work continues there after the login ends
 
   void fields(auto visit) { visit(sync, session); }
 };
 
 /// What a host lacks.
 struct ProgramLacks {
-  std::vector<std::string> programs;  ///< that are not there
-  std::string old_bash;               ///< the version of a bash that is too old; or empty
-  std::string screen_fault;           ///< what a screen that does not work says; or empty
-  std::string lock_fault;             ///< `FOLDER: why` no file can be locked there; or empty
-  bool has_terminal = true;           ///< screen or tmux is there, or neither is wanted
-  std::string package_manager;        ///< `apt-get`; empty where nothing is lacking
+  std::vector<std::string> programs;  ///< missing programs
+  std::string old_bash;               ///< version of a bash that is too old; or empty
+  std::string screen_fault;           ///< error of a screen that does not work; or empty
+  std::string lock_fault;             ///< `FOLDER: why` files cannot be locked there; or empty
+  bool has_terminal = true;           ///< screen or tmux exists, or neither is needed
+  std::string package_manager;        ///< `apt-get`; empty if nothing is missing
 
   void fields(auto visit) {
     visit(programs, old_bash, screen_fault, lock_fault, has_terminal, package_manager);
   }
 };
 
-/// Look whether this host can run a machine's part of a run. Paths may begin with `~/`.
+/// Check whether this host can run a machine's part of a run. Paths may begin with `~/`.
 struct CheckRequest {
   static constexpr Kind kKind = Kind::check_request;
   Wants wants;
-  bool is_survey = false;        ///< also tell what no run needs to know: versions, memory, disks
-  std::string run_folder;        ///< is made; empty: none
-  std::string code_folder;       ///< where the code will be
-  bool code_must_exist = false;  ///< it is not going to be sent
-  std::string environment;       ///< bash that readies the environment and answers what it finds
+  bool is_survey = false;        ///< also report facts that no run needs: versions, memory, disks
+  std::string run_folder;        ///< created; empty: none
+  std::string code_folder;       ///< folder for the code
+  bool code_must_exist = false;  ///< the code will not be sent
+  std::string environment;       ///< bash that prepares the environment and answers what it finds
   bool wants_torchrun = false;
-  std::string trainer;     ///< the launcher's own, tried first; empty: none is wanted
+  std::string trainer;     ///< the launcher's own trainer, tried first; empty: none is needed
   std::string experiment;  ///< for the trainer to check; empty: none
   std::int64_t machines = 1;
-  std::optional<std::int64_t> port;  ///< to look at; 0: find a free one; nothing: does not listen
+  std::optional<std::int64_t> port;  ///< port to check; 0: find a free one; nothing: this machine
+                                     ///< does not listen
   std::string peer;                  ///< an address of another machine, numeric; or empty
 
   void fields(auto visit) {
@@ -331,24 +333,24 @@ struct CheckRequest {
   }
 };
 
-/// What no run needs to know of a host, and its user does. Sizes are in bytes.
+/// Facts about a host that no run needs but its user wants to know. Sizes are in bytes.
 struct Survey {
   std::string user;
   std::string shell;
   std::string system;  ///< `Debian GNU/Linux 12 (bookworm), x86_64`
-  std::string bash;    ///< versions; empty where the program is missing
+  std::string bash;    ///< versions; empty if the program is missing
   std::string screen;
-  std::string tmux;  ///< only where it takes the place of screen
+  std::string tmux;  ///< only if it replaces screen
   std::string rsync;
-  bool has_ip = true;  ///< the program that names interfaces
+  bool has_ip = true;  ///< the program `ip`, which names interfaces
   std::int64_t cores = 0;
   std::int64_t memory = 0;
   std::int64_t free_memory = 0;
-  std::int64_t free_code = 0;  ///< on the disk where the code will be
+  std::int64_t free_code = 0;  ///< on the disk of the code folder
   std::int64_t free_home = 0;
   std::vector<std::string> gpus;  ///< `NAME, MEMORY` each
   std::string driver;
-  std::string gpu_fault;  ///< what nvidia-smi says where it fails
+  std::string gpu_fault;  ///< error of nvidia-smi; or empty
 
   void fields(auto visit) {
     visit(user, shell, system, bash, screen, tmux, rsync, has_ip, cores, memory, free_memory,
@@ -358,22 +360,22 @@ struct Survey {
 
 struct CheckReply {
   static constexpr Kind kKind = Kind::check_reply;
-  std::string host;  ///< as identify_host() says it
+  std::string host;  ///< as identify_host() writes it
   ProgramLacks lacks;
-  bool is_home_read_only = false;  ///< nothing can be written into ~/.dtool
-  std::string missing_code;        ///< the code folder that should be there; or empty
+  bool is_home_read_only = false;  ///< nothing can be written to ~/.dtool
+  std::string missing_code;        ///< the code folder that should exist but does not; or empty
   bool lacks_torchrun = false;
-  std::string environment;            ///< `NAME=VALUE` lines that the request's bash answered
-  bool is_environment_ready = false;  ///< that came to its end
+  std::string environment;            ///< `NAME=VALUE` lines, answers of the request's bash
+  bool is_environment_ready = false;  ///< that bash ran to its end
   std::string trainer;                ///< its path; or empty
   std::string trainer_version;        ///< its first line
-  std::string experiment_fault;       ///< what the trainer says of the experiment; or empty
+  std::string experiment_fault;       ///< what the trainer says against the experiment; or empty
   std::int64_t gpus = 0;
   bool is_port_taken = false;
-  std::int64_t port = 0;              ///< that is free; 0: none was looked for
-  std::int64_t coordinator_port = 0;  ///< another one
-  std::string address;                ///< by which others reach this machine; or empty
-  bool logout_kills = false;          ///< the system ends what a user leaves running at log-out
+  std::int64_t port = 0;              ///< a free port; 0: none was wanted
+  std::int64_t coordinator_port = 0;  ///< another free port
+  std::string address;                ///< this machine's address for others; or empty
+  bool logout_kills = false;          ///< the system ends a user's processes at logout
   std::optional<Survey> survey;
 
   void fields(auto visit) {
@@ -383,10 +385,10 @@ struct CheckReply {
   }
 };
 
-/// Ready this host for a set-up script. Paths may begin with `~/`.
+/// Prepare this host for a set-up script. Paths may begin with `~/`.
 struct ReadyRequest {
   static constexpr Kind kKind = Kind::ready_request;
-  std::string run_folder;  ///< is made; empty: no script will be run
+  std::string run_folder;  ///< created; empty: no script will be run
   std::string public_key;  ///< a line for authorized_keys; or empty
 
   void fields(auto visit) { visit(run_folder, public_key); }
@@ -394,44 +396,44 @@ struct ReadyRequest {
 
 struct ReadyReply {
   static constexpr Kind kKind = Kind::ready_reply;
-  std::string host;  ///< as identify_host() says it
+  std::string host;  ///< as identify_host() writes it
   ProgramLacks lacks;
   std::string running;  ///< `RUN/MACHINE` of a set-up script that still runs; or empty
-  std::string key;      ///< what became of the key: `added`, `present`; empty: none was given
+  std::string key;      ///< `added` or `present`; empty: no key was given
 
   void fields(auto visit) { visit(host, lacks, running, key); }
 };
 
-/// Listen for a while where rank 0 will, as machine 0's session does.
+/// Listen for a while at rank 0's address, as machine 0's session does.
 struct ListenRequest {
   static constexpr Kind kKind = Kind::listen_request;
-  std::string address;  ///< of this machine, to name its interface
+  std::string address;  ///< of this machine, to find its interface
   std::int64_t port = 0;
-  std::string token;  ///< who connects has to know it, and so has who listens
+  std::string token;  ///< shared secret: both sides must know it
   std::int64_t machines = 1;
-  std::int64_t seconds = 0;  ///< then it ends by itself
+  std::int64_t seconds = 0;  ///< ends by itself after this
 
   void fields(auto visit) { visit(address, port, token, machines, seconds); }
 };
 
 struct ListenReply {
   static constexpr Kind kKind = Kind::listen_reply;
-  std::int64_t pid = 0;   ///< what listens, for who ends it earlier; 0: nothing does
-  std::string fault;      ///< why
-  std::string interface;  ///< that has the address; or empty
+  std::int64_t pid = 0;   ///< of the listening process, to end it earlier; 0: nothing listens
+  std::string fault;      ///< why nothing listens
+  std::string interface;  ///< interface with the address; or empty
 
   void fields(auto visit) { visit(pid, fault, interface); }
 };
 
-/// Tell the clock, and try whether a ListenRequest's listener is reached. The reply is a HostClock,
-/// then a ReachReply.
+/// Report the clock, and try to reach a ListenRequest's listener. The reply is a HostClock, then a
+/// ReachReply.
 struct ReachRequest {
   static constexpr Kind kKind = Kind::reach_request;
-  std::string address;  ///< empty: the clock alone
+  std::string address;  ///< empty: only the clock
   std::int64_t port = 0;
   std::string token;
   std::int64_t place = 0;       ///< of this machine
-  std::int64_t timeout_ms = 0;  ///< to wait for the answer
+  std::int64_t timeout_ms = 0;  ///< for the answer
 
   void fields(auto visit) { visit(address, port, token, place, timeout_ms); }
 };
@@ -446,58 +448,60 @@ struct HostClock {
 struct ReachReply {
   static constexpr Kind kKind = Kind::reach_reply;
   bool is_reached = false;
-  std::string fault;      ///< why not; or empty
-  std::string interface;  ///< by which it goes; or empty
+  std::string fault;      ///< why it was not reached; or empty
+  std::string interface;  ///< interface of the route; or empty
 
   void fields(auto visit) { visit(is_reached, fault, interface); }
 };
 
-/// By what a host knows the folder that is sent: it may see that very folder.
+/// Lets a host recognise the very folder that is sent, if it can see it.
 struct TreeRoot {
   std::string boot;  ///< of the launcher's machine
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint64_t file_system = 0;  ///< as statfs has it
   std::string first;              ///< the tree's first file,
-  std::string first_identity;     ///< and what the host's look at it says there
+  std::string first_identity;     ///< and how the host would see it if it is the same file
 
   void fields(auto visit) { visit(boot, device, inode, file_system, first, first_identity); }
 };
 
-/// What a host does with a package that hosts pass on to hosts.
+/// What a host does with a package that hosts pass on to each other.
 struct RelayPart {
-  /// The host that it has the package from.
+  /// The host that it gets the package from.
   struct Parent {
     std::string address;  ///< numeric
     std::uint16_t port = 0;
-    std::string secret;  ///< that opens it
+    std::string secret;  ///< opens the package
     std::uint64_t size = 0;
-    std::string sha256;  ///< of these bytes, in hex
+    std::string sha256;  ///< of the sealed bytes, in hex
 
     void fields(auto visit) { visit(address, port, secret, size, sha256); }
   };
-  std::string key;               ///< that the package is sealed with
-  std::string secret;            ///< for whom this one is to serve; empty: nobody
+  std::string key;               ///< key that seals the package
+  std::string secret;            ///< for the hosts that this one serves; empty: it serves none
   std::optional<Parent> parent;  ///< nothing: the package follows the request
 
   void fields(auto visit) { visit(key, secret, parent); }
 };
 
-/// Tell what of a code tree a folder has. Where it has what the package that follows leads from,
-/// that is put in its place at once. A package is PackageBytes, and ends with empty ones.
+/// Report how much of a code tree a folder has. If it has the basis of the package that follows,
+/// the package is unpacked at once. A package is a series of PackageBytes, the last one empty.
 struct TreeRequest {
   static constexpr Kind kKind = Kind::tree_request;
   std::string folder;  ///< absolute, or from `~/`; made where it is missing
-  std::string tree;    ///< the fingerprint
+  std::string tree;    ///< its fingerprint
   TreeRoot root;
-  std::string push;       ///< hosts of it that share the folder know each other by this; or empty
-  std::int64_t host = 0;  ///< in the push
-  bool refuses_foreign = false;  ///< files of the tree's names that are not from dtool and differ
-  bool is_asked = false;         ///< it has been asked before, and told what it has
+  std::string push;  ///< hosts of the push that share the folder recognise each other by this; or
+                     ///< empty
+  std::int64_t host = 0;         ///< its number in the push
+  bool refuses_foreign = false;  ///< refuse files that have names of the tree, are not from dtool,
+                                 ///< and differ
+  bool is_asked = false;         ///< it has been asked before, and has answered
   bool has_package = false;
   bool is_compressed = false;          ///< the package
-  std::string basis;                   ///< the tree from which the package leads; empty: of nothing
-  std::int64_t patience_ms = 300'000;  ///< with a package of which not a byte more comes
+  std::string basis;                   ///< the tree that the package builds on; empty: none
+  std::int64_t patience_ms = 300'000;  ///< for a package of which no more bytes come
   std::optional<RelayPart> relay;
 
   void fields(auto visit) {
@@ -506,42 +510,42 @@ struct TreeRequest {
   }
 };
 
-/// Of a host that passes a package on, while it gets it.
+/// Sent by a host that passes a package on while it receives it.
 struct TreeNews {
   static constexpr Kind kKind = Kind::tree_news;
-  bool listens = false;     ///< from now on; where there is no address it never will
-  std::string address;      ///< where others find it,
+  bool listens = false;     ///< listens from now on; without an address it never will
+  std::string address;      ///< where other hosts find it,
   std::uint16_t port = 0;   ///< and at which port
-  std::uint64_t bytes = 0;  ///< that it has from another host
+  std::uint64_t bytes = 0;  ///< received from another host so far
 
   void fields(auto visit) { visit(listens, address, port, bytes); }
 };
 
-/// What became of a package.
+/// The result of unpacking a package.
 struct Unpacked {
   bool is_whole = false;
-  std::int64_t removed = 0;        ///< files that the tree no longer has
-  std::string broken;              ///< why it is not whole
-  std::int64_t foreign = 0;        ///< files that are not from dtool and differ: all is as it was
-  std::vector<std::string> first;  ///< the first few of them
-  std::string folder;              ///< that they are in
-  std::string missed;              ///< why another host did not give it the package; or empty
-  bool is_spoilt = false;          ///< that host gave it something else
+  std::int64_t removed = 0;  ///< files that the tree no longer has
+  std::string broken;        ///< why the package is incomplete
+  std::int64_t foreign = 0;  ///< files that are not from dtool and differ: nothing was changed
+  std::vector<std::string> first;  ///< names of the first few
+  std::string folder;              ///< the folder with them
+  std::string missed;              ///< why another host did not send the package; or empty
+  bool is_spoilt = false;          ///< the other host sent wrong bytes
 
   void fields(auto visit) {
     visit(is_whole, removed, broken, foreign, first, folder, missed, is_spoilt);
   }
 };
 
-/// What a folder has of a tree. Where nothing of this is so, nobody knows what is there.
+/// How much of a tree a folder has. If none of these is set, the content is unknown.
 struct TreeReply {
   static constexpr Kind kKind = Kind::tree_reply;
-  bool is_same_folder = false;         ///< it is the tree's own: there is nothing to do at all
-  bool is_whole = false;               ///< all of the tree, untouched since it was sent
-  bool is_empty = false;               ///< nothing
-  std::string basis;                   ///< an earlier tree, whole and untouched
-  std::optional<std::int64_t> holder;  ///< another host of the push, which has it in hand
-  std::optional<Unpacked> unpacked;    ///< it had what the package leads from
+  bool is_same_folder = false;         ///< it is the tree's own folder: there is nothing to do
+  bool is_whole = false;               ///< it has the whole tree, unchanged since it was sent
+  bool is_empty = false;               ///< it is empty
+  std::string basis;                   ///< an earlier tree that it has whole and unchanged
+  std::optional<std::int64_t> holder;  ///< another host of the push that is handling the folder
+  std::optional<Unpacked> unpacked;    ///< set if the folder had the package's basis
   bool reads_zstd = false;             ///< a package may be compressed
 
   void fields(auto visit) {
@@ -549,7 +553,8 @@ struct TreeReply {
   }
 };
 
-/// In a package: names of files. Those that the tree no longer has; or, for PrepareRequest, all.
+/// In a package: names of files. The files that the tree no longer has or, for PrepareRequest, all
+/// files.
 struct Names {
   static constexpr Kind kKind = Kind::names;
   std::vector<std::string> names;
@@ -557,8 +562,8 @@ struct Names {
   void fields(auto visit) { visit(names); }
 };
 
-/// In a package: a file, a link, or a folder, whose name then ends with a slash. Names are sorted.
-/// What `content` lacks of `size` follows in PackageBytes.
+/// In a package: a file, a link, or a folder (its name ends with a slash). Names are sorted. If
+/// `content` is shorter than `size`, the rest follows in PackageBytes.
 struct PackageEntry {
   static constexpr Kind kKind = Kind::package_entry;
   std::string name;
@@ -572,12 +577,12 @@ struct PackageEntry {
   void fields(auto visit) { visit(name, mode, seconds, nanoseconds, target, size, content); }
 };
 
-/// Make a folder ready for rsync. The tree's Names follow as a package.
+/// Prepare a folder for rsync. The tree's Names follow as a package.
 struct PrepareRequest {
   static constexpr Kind kKind = Kind::prepare_request;
   std::string folder;
   std::string tree;
-  bool refuses_foreign = false;  ///< nothing is done where there are files that are not from dtool
+  bool refuses_foreign = false;  ///< do nothing if there are files that are not from dtool
   bool is_compressed = false;    ///< the package
   std::int64_t patience_ms = 300'000;
 
@@ -586,20 +591,20 @@ struct PrepareRequest {
 
 struct PrepareReply {
   static constexpr Kind kKind = Kind::prepare_reply;
-  std::string lock;     ///< the file behind which rsync has to run; it holds the fingerprint
-  std::string foreign;  ///< a file that names those that are not from dtool; empty: none is refused
+  std::string lock;     ///< the file that rsync must lock; it holds the fingerprint
+  std::string foreign;  ///< a file that lists files not from dtool; empty: none is refused
 
   void fields(auto visit) { visit(lock, foreign); }
 };
 
-/// After rsync: delete what dtool has put there and the tree no longer has, and note that the tree
-/// is whole, if it is.
+/// After rsync: delete dtool's files that the tree no longer has, and note whether the tree is
+/// complete.
 struct PruneRequest {
   static constexpr Kind kKind = Kind::prune_request;
   std::string folder;
   std::string tree;
-  std::string digest;     ///< of all that is to be there
-  bool was_sent = false;  ///< else nothing was, and only what marks the folder goes
+  std::string digest;     ///< of all files that should exist
+  bool was_sent = false;  ///< else nothing was sent, and only the marker of the folder is removed
 
   void fields(auto visit) { visit(folder, tree, digest, was_sent); }
 };
@@ -611,7 +616,7 @@ struct PruneReply {
   void fields(auto visit) { visit(removed); }
 };
 
-/// Look whether a folder, or a file in it, is there to be fetched.
+/// Check whether a folder, or a file in it, can be fetched.
 struct LookRequest {
   static constexpr Kind kKind = Kind::look_request;
   std::string folder;
@@ -622,7 +627,7 @@ struct LookRequest {
 
 struct LookReply {
   static constexpr Kind kKind = Kind::look_reply;
-  std::string identity;  ///< hosts that answer alike share the folder
+  std::string identity;  ///< hosts with equal answers share the folder
 
   void fields(auto visit) { visit(identity); }
 };

@@ -11,11 +11,11 @@ namespace dtool::host {
 
 using Digest = std::array<std::uint8_t, 32>;
 
-/// Of bytes that come in pieces.
+/// The SHA-256 of bytes that come in pieces.
 class Sha256 {
  public:
   void add(std::string_view bytes);
-  /// Of all that was added; after it the object is used up.
+  /// The digest of all bytes that were added. The object must not be used after it.
   Digest finish();
 
  private:
@@ -30,15 +30,15 @@ class Sha256 {
 Digest sha256(std::string_view bytes);
 Digest hmac_sha256(std::string_view key, std::string_view bytes);
 
-/// Its bytes, as long as it lives.
+/// The digest's bytes; the view is valid while the digest lives.
 inline std::string_view bytes_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-/// In lower-case hex digits.
+/// The digest in lower-case hex digits.
 std::string to_hex(const Digest& digest);
 
-/// Whether both are the same, in a time that does not tell where they differ.
+/// Whether both are equal, in constant time.
 bool are_equal(std::string_view one, std::string_view other);
 
 }  // namespace dtool::host

@@ -1,11 +1,12 @@
-// Starts a job on this host: writes its state folder, and has a session begin that no log-in ends.
+// Starts a job on this host: writes its state folder, and starts a session that survives the end of
+// a login.
 #pragma once
 
 #include "ssh/host/protocol.h"
 
 namespace dtool::host {
 
-/// Never throws for what can go wrong on a host: the reply says it.
+/// Does not throw for a failure of the host: the reply has the reason.
 StartReply start_job(const StartRequest& request);
 
 }  // namespace dtool::host

@@ -1,4 +1,4 @@
-// Text that programs of the host print, cut into words and matched.
+// Cuts text that programs of the host print into words, and matches it.
 #pragma once
 
 #include <sys/types.h>
@@ -13,13 +13,13 @@
 
 namespace dtool::host {
 
-/// Takes the first line off a text and returns it without its end.
+/// Removes the first line from a text and returns it without its end.
 std::string_view cut_line(std::string_view& text);
 
-/// Takes the first word off a line: what stands before the next blank. Empty where there is none.
+/// Removes the first word (up to the next blank) from a line. Empty if there is none.
 std::string_view cut_word(std::string_view& line);
 
-/// A number that is all of the word; nothing where it is not.
+/// The number in the word; nothing if any of the word is not part of it.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view word) {
   Number number{};
@@ -28,16 +28,16 @@ std::optional<Number> parse_number(std::string_view word) {
   return number;
 }
 
-/// The number that is all of the word at that place. Throws std::runtime_error where there is none,
-/// or it is not from `least` to `most`.
+/// The number in the word at that place. Throws std::runtime_error if there is none, or it is not
+/// from `least` to `most`.
 int number_among(const std::vector<std::string>& words, std::size_t at, int least, int most);
 
-/// Bash that defines `answer NAME VALUE`, for launchers' own scripts: it prints a line for
-/// read_pairs(); line ends in a value become blanks.
+/// Bash that defines `answer NAME VALUE` for launchers' own scripts: it prints a line for
+/// read_pairs(). Line ends in a value become blanks.
 inline constexpr std::string_view kAnswerFunction =
     "answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\"; }\n";
 
-/// `NAME=VALUE` lines; other lines are left out.
+/// Reads `NAME=VALUE` lines; other lines are skipped.
 std::vector<std::pair<std::string, std::string>> read_pairs(std::string_view text);
 
 }  // namespace dtool::host

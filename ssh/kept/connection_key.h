@@ -1,5 +1,5 @@
-// All that decides how a host is reached, as one text: only commands with the same text share a
-// connection. The fleet makes it; a keeper compares it.
+// Everything that decides how a host is reached, as one text. Only commands with the same text
+// share a connection. The fleet makes it; a keeper compares it.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 namespace dtool::ssh {
 
 /// Address, port, user, key name, known_hosts files, identities and agent of the host and of every
-/// jump host on the way, with what the file system says of each identity (inode, size, times), so
-/// that a key that was replaced or removed lets nobody in; and this boot, network and home folder.
+/// jump host. The file system's data of each identity (inode, size, times) are included, so that a
+/// replaced or removed key opens no kept connection; so are this boot, network and home folder.
 /// Throws std::invalid_argument as ClientConfig::resolve does.
 std::string connection_key(const ClientConfig& config, const Host& host);
 
-/// What the names of this machine's sockets begin with, until it is booted again: home folders may
-/// be shared by machines, and sockets mean nothing on another.
+/// The prefix of this machine's socket names; it changes with each boot. Machines may share a home
+/// folder, and a socket is useless on another machine.
 std::string socket_prefix();
 
-/// A file name for that key: the prefix and 16 digits. Keys that differ may share it.
+/// A file name for that key: the prefix and 16 digits. Different keys may get the same name.
 std::string socket_name(std::string_view key);
 
 }  // namespace dtool::ssh

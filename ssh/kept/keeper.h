@@ -1,5 +1,5 @@
-// Keeps the sessions that a command has opened for the commands after it: a process of its own,
-// which the command leaves behind when it ends, and which ends with its last session.
+// Keeps the sessions that a command has opened for later commands. The keeper is a process that the
+// command leaves behind when it ends. It ends with its last session.
 #pragma once
 
 #include <chrono>
@@ -9,10 +9,10 @@
 
 namespace dtool::ssh {
 
-/// Forks the keeper, which goes on with `reactor` and all that runs in it until each session was
-/// idle for `idle`, lost or given up, and never returns. In this process: whether there is a keeper
-/// now; if so, nothing of `reactor` may be used or destroyed any more, since the sessions are the
-/// keeper's.
+/// Forks the keeper. The keeper goes on with `reactor` and all that runs in it until each session
+/// was idle for `idle`, lost or given up; there, the function never returns. In this process it
+/// returns whether there is a keeper. If so, nothing of `reactor` may be used or destroyed any
+/// more: the sessions are the keeper's.
 bool start_keeper(Reactor& reactor, std::vector<KeptSession>& sessions, std::chrono::seconds idle);
 
 }  // namespace dtool::ssh

@@ -22,7 +22,7 @@ namespace dtool::ssh {
 namespace {
 
 /// The process's arguments and, right behind them, its environment as it was given; what /proc
-/// shows of both is this memory. Empty where the kernel does not tell.
+/// shows of both is this memory. Empty if the kernel does not tell.
 struct StartMemory {
   char* begin = nullptr;
   std::size_t size = 0;

@@ -1,4 +1,4 @@
-// How the keeper's process lets go of all that it got from the command that forked it.
+// How the keeper's process drops all that it inherited from the command that forked it.
 #pragma once
 
 #include <sys/types.h>
@@ -8,10 +8,10 @@
 
 namespace dtool::ssh {
 
-/// A session (the kernel's) of its own, no terminal, `/` as its folder, no file, lock, pipe or
-/// socket but `kept`, pairs of sockets that `parent` made, and the event loop's own; no
-/// environment, for others to see neither; and `title` as its command line in ps.
-/// `parent` is that command's process.
+/// Gives the process a session (in the kernel's sense) of its own, no terminal, `/` as its folder,
+/// and `title` as its command line in ps. Closes all files, locks, pipes and sockets except `kept`,
+/// pairs of sockets that `parent` (the command's process) made, and the event loop's own. Empties
+/// the environment; other users see neither it nor the arguments.
 void let_go_of_parent(const std::string& title, const std::unordered_set<int>& kept, pid_t parent);
 
 }  // namespace dtool::ssh

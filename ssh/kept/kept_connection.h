@@ -1,6 +1,5 @@
-// A connection that an earlier command left with its keeper (keeper.h): commands go to it over a
-// Unix socket, and their streams along, so that no byte passes through one process more than
-// needed.
+// A connection that an earlier command left with its keeper (keeper.h). Commands connect to the
+// keeper over a Unix socket and pass their streams along, so that the bytes take no detour.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +12,22 @@
 
 namespace dtool::ssh {
 
-/// At most so many connections to one host are kept, for commands that ran at once.
+/// The most connections to one host that are kept, for commands that ran at the same time.
 inline constexpr std::size_t kMostKept = 4;
 /// The socket of the `slot`th connection whose key has that socket_name().
 std::string kept_name(const std::string& socket_name, std::size_t slot);
 
-/// What a command and a keeper say to each other: the first byte of each message.
+/// The first byte of each message between a command and a keeper.
 namespace keeper_protocol {
-inline constexpr char kTake = 't';      ///< and the key: may I have it?
-inline constexpr char kYours = 'y';     ///< and its key: the host has just answered, is still known
-inline constexpr char kRefused = 'n';   ///< taken, or lost
-inline constexpr char kExecute = 'x';   ///< an Order, the line; with it output, error and input
-inline constexpr char kResult = 'r';    ///< a Result, the error, a NUL byte, the hint
-inline constexpr char kDescribe = 'd';  ///< which host is it? The answer is a Description's text
-inline constexpr char kEnd = 'e';       ///< close it, when no command has it any more
+inline constexpr char kTake = 't';     ///< the key follows: may I have the connection?
+inline constexpr char kYours = 'y';    ///< its key follows: the host has just answered and is still
+                                       ///< known
+inline constexpr char kRefused = 'n';  ///< taken, or lost
+inline constexpr char kExecute = 'x';  ///< an Order, the line; with it output, error and input
+inline constexpr char kResult = 'r';   ///< a Result, the error, a NUL byte, the hint
+inline constexpr char kDescribe = 'd';  ///< which host is it? The answer is the text of a
+                                        ///< Description
+inline constexpr char kEnd = 'e';       ///< close it as soon as no command uses it
 
 struct Order {
   std::int64_t timeout_ms = -1;  ///< -1: none
@@ -37,12 +38,12 @@ struct Result {
   Failure failure = Failure::none;
 };
 
-/// Bytes of a plain struct behind the byte that says what they are.
+/// The bytes of a plain struct after the message's first byte.
 template <typename Plain>
 std::string pack(char kind, const Plain& value) {
   return kind + std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
-/// The struct, and what stands behind it; false where the message is too short.
+/// Reads the struct and the rest of the message; false if the message is too short.
 template <typename Plain>
 bool unpack(std::string_view bytes, Plain& value, std::string_view& rest) {
   if (bytes.size() < 1 + sizeof value) return false;
@@ -52,9 +53,9 @@ bool unpack(std::string_view bytes, Plain& value, std::string_view& rest) {
 }
 }  // namespace keeper_protocol
 
-/// A kept connection with that key which is free, whose host has just answered and is still known;
-/// it is this process's alone until it is destroyed. Null where there is none: whatever the reason,
-/// a new connection is the answer.
+/// A free kept connection with that key, whose host has just answered and is still known. It
+/// belongs to this process alone until it is destroyed. Null if there is none; then a new
+/// connection is opened, whatever the reason.
 asio::awaitable<std::unique_ptr<Connection>> take_kept(Reactor& reactor, const KeptFolder& folder,
                                                        std::string key);
 

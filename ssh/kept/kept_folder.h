@@ -1,5 +1,5 @@
-// ~/.dtool/connections, where the sockets of kept connections are: commands connect to them,
-// keepers make them and take them away.
+// ~/.dtool/connections, the folder with the sockets of kept connections. Keepers make and remove
+// the sockets; commands connect to them.
 #pragma once
 
 #include <filesystem>
@@ -11,21 +11,21 @@
 
 namespace dtool::ssh {
 
-/// What connecting to a socket came to.
+/// The result of connecting to a socket.
 enum class Reached {
   yes,
   missing,
-  refused,  ///< nobody listens any more
-  unfit,    ///< another user's, or too many wait for it
+  refused,  ///< no process listens any more
+  unfit,    ///< another user's socket, or too many wait for it
 };
 
-/// The folder, found to be this user's alone. Sockets are reached through it, so that neither a
-/// long path nor a folder that takes its place matters.
+/// The folder, after a check that it is this user's alone. Sockets are reached through its
+/// descriptor, so a long path does no harm, nor does a folder that replaces it.
 class KeptFolder {
  public:
   enum class Make { no, yes };
-  /// Nothing where there is none. Throws std::runtime_error with a sentence where it belongs to
-  /// another user or others may write into it, or where it cannot be made.
+  /// Nothing if there is no such folder. Throws std::runtime_error with a sentence if it belongs to
+  /// another user, others may write into it, or it cannot be made.
   static std::optional<KeptFolder> open(Make make);
 
   const std::filesystem::path& path() const { return path_; }
@@ -37,14 +37,14 @@ class KeptFolder {
   };
   Connecting connect(const std::string& name) const;
 
-  /// A socket that listens under that name, which nobody but its user can use. Nothing where it
-  /// cannot be made, or the name is taken. Called while holding lock().
+  /// Listens on a socket of that name that only its user can use. Nothing if it cannot be made or
+  /// the name is taken. Call it while holding lock().
   OwnedFd listen(const std::string& name) const;
 
-  /// Held by who makes or removes sockets, until the descriptor is closed.
+  /// The lock for making and removing sockets, held until the descriptor is closed.
   OwnedFd lock() const;
 
-  /// A socket file's inode; 0 where there is none.
+  /// A socket file's inode; 0 if there is none.
   ino_t inode(const std::string& name) const;
   void remove(const std::string& name) const;
 

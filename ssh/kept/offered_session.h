@@ -1,5 +1,5 @@
 // One session that a keeper offers to commands, one command at a time: its socket, the conversation
-// with whoever connects to that, and when it is over.
+// with each command that connects, and its end.
 #pragma once
 
 #include <sys/types.h>
@@ -25,28 +25,28 @@ namespace dtool::ssh {
 struct KeptSession {
   Host host;
   Endpoint endpoint;
-  std::string key;  ///< connection_key at the time of the log-in
+  std::string key;  ///< connection_key at login
   std::unique_ptr<SshConnection> connection;
-  std::vector<Session*> jumps;  ///< to the jump hosts on the way, which the reactor keeps going
+  std::vector<Session*> jumps;  ///< the sessions to its jump hosts, which the reactor keeps going
 };
 
 class OfferedSession {
  public:
-  /// `listener` is the socket `name` of the folder, where commands come that want the session.
+  /// `listener` is the socket `name` of the folder; commands that want the session connect to it.
   OfferedSession(Reactor& reactor, const KeptFolder& folder, KnownHosts& known_hosts,
                  KeptSession session, std::string name, OwnedFd listener,
                  std::chrono::seconds idle);
 
-  /// Until it is over and nothing of it runs any more.
+  /// Returns when the session is over and nothing of it runs any more.
   asio::awaitable<void> serve();
 
-  /// Has it over soon where it was idle for too long.
+  /// Ends the session soon if it has been idle for too long.
   void look_at_time();
-  /// Has it over as soon as it is free where its socket was removed or is another's: nobody can
+  /// Ends the session as soon as it is free, if its socket was removed or replaced: no command can
   /// find it any more.
   void look_at_socket();
 
-  /// Takes its socket away and has all that runs for it end.
+  /// Removes its socket and ends all that runs for it.
   void end();
 
  private:
@@ -70,10 +70,11 @@ class OfferedSession {
   OwnedFd listener_;
   Waiter door_;
   TaskGroup tasks_;
-  std::unordered_set<int> callers_;  ///< sockets of all who are connected
+  std::unordered_set<int> callers_;  ///< sockets of all connected commands
   std::chrono::seconds idle_;
   std::chrono::seconds idle_since_;
-  std::size_t quiet_time_ = 0;  ///< which one it is: each between two uses has its own listener
+  std::size_t quiet_time_ = 0;  ///< number of the current pause between two uses; each has its own
+                                ///< listener
   bool is_taken_ = false;
   bool ends_when_free_ = false;
   bool is_over_ = false;

@@ -48,7 +48,7 @@ std::string framed(std::string_view bytes) {
   return number(bytes.size()).append(bytes);
 }
 
-/// Takes a framed text off the front of `bytes`. Nothing where it is not all there.
+/// Takes a framed text off the front of `bytes`. Nothing if it is not all there.
 std::optional<std::string_view> take_framed(std::string_view& bytes) {
   if (bytes.size() < 4) return std::nullopt;
   std::size_t size = 0;
@@ -91,7 +91,7 @@ class AgentLink {
   AgentLink(Reactor& reactor, std::string path, std::string host)
       : reactor_(reactor), path_(std::move(path)), host_(std::move(host)) {}
 
-  /// The agent's answer to `message`. Nothing where there is no agent, where it hangs up or where
+  /// The agent's answer to `message`. Nothing if there is no agent, where it hangs up or where
   /// it does not answer in time; why() then says which. `purpose` is what it is waited for.
   asio::awaitable<std::optional<std::string>> ask(std::string message, std::string purpose);
 

@@ -24,7 +24,7 @@
 namespace dtool::ssh {
 namespace {
 
-/// The bytes of the key that the server presented; none where there is none.
+/// The bytes of the key that the server presented; none if there is none.
 std::string blob_of(ssh_session session) {
   ssh_key key = nullptr;
   if (ssh_get_server_publickey(session, &key) != SSH_OK) return "";
@@ -99,7 +99,7 @@ HostError not_trusted(const Endpoint& endpoint, const HostKey& presented,
   }
 }
 
-/// By what two versions of the known_hosts files can be told apart. Empty where one was written so
+/// By what two versions of the known_hosts files can be told apart. Empty if one was written so
 /// lately that the next write could bear the same time.
 std::string known_hosts_stamp(const Endpoint& endpoint) {
   constexpr time_t kCoarsestClock = 2;

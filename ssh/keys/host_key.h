@@ -1,5 +1,4 @@
-// Host keys: what a host presents against what known_hosts says, and adding one after a person said
-// yes.
+// Host keys: compares a host's key with known_hosts, and adds it after the user said yes.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +11,7 @@
 
 namespace dtool::ssh {
 
-/// What one host presented.
+/// The key that one host showed.
 struct HostKey {
   Host host;
   HostKeyState state = HostKeyState::unreachable;
@@ -20,17 +19,16 @@ struct HostKey {
   std::string fingerprint;            ///< `SHA256:…`, as ssh-keygen -l prints it
   std::string line;                   ///< the line for known_hosts
   std::filesystem::path known_hosts;  ///< the file that `trust` writes to
-  std::string error;                  ///< why the host could not be asked, or is not trusted
+  std::string error;                  ///< why the host could not be asked or is not trusted
   std::string hint;
 };
 
-/// Asks every host for its key without logging in; results in the hosts' order. Hosts that would be
-/// put on record under one name and present different keys are doubtful.
+/// Asks every host for its key without logging in; results in the hosts' order. If several hosts
+/// would get the same name in known_hosts but show different keys, they are doubtful.
 std::vector<HostKey> scan_host_keys(const std::vector<Host>& hosts, const ConnectOptions& options);
 
-/// Appends the lines of keys that are unknown to their known_hosts files (made 0600 in a 0700
-/// folder where missing), each file written once. Throws std::runtime_error where a file cannot be
-/// written.
+/// Appends the lines of unknown keys to their known_hosts files, writing each file once. A missing
+/// file is made 0600, its folder 0700. Throws std::runtime_error if a file cannot be written.
 void add_to_known_hosts(const std::vector<HostKey>& keys);
 
 }  // namespace dtool::ssh

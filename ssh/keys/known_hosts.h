@@ -1,5 +1,5 @@
-// What known_hosts files say of the key that a host presented: dtool's own verdict, the same as
-// ssh's, and closed where ssh would pass over a line that nobody can read.
+// What known_hosts files say about the key that a host showed. dtool reaches its own verdict, the
+// same as ssh's, but refuses a host if a line cannot be read; ssh would skip that line.
 #pragma once
 
 #include <cstddef>
@@ -17,26 +17,26 @@ namespace dtool::ssh {
 
 enum class HostKeyState {
   known,
-  unknown,     ///< no line is about the host
-  changed,     ///< other keys of the host are on record, of whatever type
-  revoked,     ///< marked with `@revoked`
-  certified,   ///< only an authority that signs host keys is on record, and libssh asks for none
-  doubtful,    ///< a line that may be about the host cannot be read
-  unreachable  ///< the host presented none
+  unknown,    ///< no line is about the host
+  changed,    ///< other keys of the host are on record, of any type
+  revoked,    ///< marked with `@revoked`
+  certified,  ///< only a certificate authority is on record, and libssh cannot ask for certificates
+  doubtful,   ///< a line that may be about the host cannot be read
+  unreachable  ///< the host showed no key
 };
 
 /// The state of one key, and the line that decided.
 struct KeyVerdict {
   HostKeyState state = HostKeyState::unknown;
-  std::filesystem::path file = {};  ///< empty: no line did
+  std::filesystem::path file = {};  ///< empty: no line decided
   std::size_t line = 0;             ///< from 1; 0: the whole file, which cannot be read
 };
 
 /// `FILE:LINE` of the line that decided.
 std::string place_of(const KeyVerdict& verdict);
 
-/// One known_hosts file, read once and again when it has changed. A file that is not there has no
-/// lines, nor has /dev/null or a folder; one that is no regular file cannot be read.
+/// One known_hosts file, read again when it has changed. A missing file has no lines, nor has
+/// /dev/null or a folder. Any other irregular file counts as unreadable.
 class KnownHostsFile {
  public:
   explicit KnownHostsFile(std::filesystem::path file);
@@ -44,8 +44,8 @@ class KnownHostsFile {
   KnownHostsFile(const KnownHostsFile&) = delete;
   KnownHostsFile& operator=(const KnownHostsFile&) = delete;
 
-  /// All lines about that name, which is in lower case and may be `[gpu1]:2222`, in the file's
-  /// order; lines whose names cannot be read are about everyone. Good until the next call.
+  /// All lines about that name (lower case, may be `[gpu1]:2222`), in the file's order. Lines whose
+  /// names cannot be read are about every host. Valid until the next call.
   std::vector<const KnownHostsLine*> lines_about(const std::string& name);
 
  private:
@@ -56,14 +56,14 @@ class KnownHostsFile {
   std::unique_ptr<Lines> lines_;
 };
 
-/// All files that were asked, by their paths.
+/// All known_hosts files in use, by path.
 class KnownHosts {
  public:
   /// What the host's known_hosts files say of the key with these bytes.
   KeyVerdict judge(const Endpoint& endpoint, std::string_view blob);
 
-  /// The types of the keys that are on record for the host and not revoked, in the files' order: a
-  /// server that has several keys is to be asked for one of those.
+  /// The types of the host's keys that are on record and not revoked, in the files' order. A server
+  /// with several keys is asked for one of those.
   std::vector<std::string> types_of(const Endpoint& endpoint);
 
  private:
@@ -73,11 +73,11 @@ class KnownHosts {
   std::map<std::filesystem::path, KnownHostsFile> files_;
 };
 
-/// The kinds of keys that a server is asked for, best first, those of the types on record before
-/// all others: else a server that has got one more key would look like a stranger.
+/// The kinds of keys to ask a server for, best first, but those on record before all others.
+/// Otherwise a server that got an additional key would look like a stranger.
 std::vector<std::string> key_algorithms(const std::vector<std::string>& types_on_record);
 
-/// The name under which a key of the host is put on record: `gpu1`, `[gpu1]:2222`.
+/// The name that known_hosts gets for a key of the host: `gpu1`, `[gpu1]:2222`.
 std::string name_on_record(const Endpoint& endpoint);
 
 }  // namespace dtool::ssh

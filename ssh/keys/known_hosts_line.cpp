@@ -1,5 +1,5 @@
-// The rules are those of OpenSSH's hostfile.c and sshkey.c; known_hosts_peer_test.cpp holds them
-// against ssh itself.
+// The rules are those of OpenSSH's hostfile.c and sshkey.c; known_hosts_peer_test.cpp compares them
+// with ssh itself.
 #include "ssh/keys/known_hosts_line.h"
 
 #include <algorithm>

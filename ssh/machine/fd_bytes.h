@@ -1,4 +1,4 @@
-// Bytes between descriptors of this process, without blocking the event loop.
+// Reads and writes descriptors of this process without blocking the event loop.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace dtool::ssh {
 
-/// Writes all of `bytes`; false where the reader has gone.
+/// Writes all of `bytes`; false if the reader has gone.
 asio::awaitable<bool> write_all(Reactor& reactor, int fd, std::string_view bytes,
                                 Deadline deadline);
 
-/// Hands on what comes from `fd`, until its end or `*deadline`, which may move meanwhile and is
-/// looked at five times a second.
+/// Passes on the bytes from `fd` until its end or `*deadline`. The deadline may move meanwhile; it
+/// is checked five times a second.
 asio::awaitable<void> read_all(Reactor& reactor, int fd,
                                std::function<void(std::string_view)> on_bytes,
                                const Deadline* deadline);

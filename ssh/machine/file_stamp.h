@@ -1,5 +1,5 @@
-// Tells whether a file is still the one that it was: of known_hosts files and keys, which outlive a
-// command where its connections are kept.
+// Tells whether a file has changed: known_hosts files and keys, which outlive a command if its
+// connections are kept.
 #pragma once
 
 #include <sys/stat.h>
@@ -9,11 +9,11 @@
 
 namespace dtool::ssh {
 
-/// What stat(2) tells of `file`, links followed; all zeros where there is none.
+/// stat(2) of `file`, following links; all zeros if there is no such file.
 struct stat status_of(const std::filesystem::path& file);
 
-/// What changes whenever a file does, or another takes its place: device, inode, size, and the time
-/// of its last change of any kind (ctime), which nobody sets back.
+/// A text that changes with the file and with its replacement: device, inode, size, and the time of
+/// the last change of any kind (ctime), which cannot be set back.
 std::string stamp_of(const struct stat& status);
 
 }  // namespace dtool::ssh

@@ -1,4 +1,4 @@
-// The user's own folder on this machine, which `~` stands for.
+// The user's home folder on this machine, for `~`.
 #pragma once
 
 #include <filesystem>
@@ -6,11 +6,10 @@
 
 namespace dtool::ssh {
 
-/// $HOME, else the password database's folder; `/` where neither is. The folder of `~/.ssh` and
-/// `~/.dtool`.
+/// $HOME, else the folder from the password database, else `/`. `~/.ssh` and `~/.dtool` are in it.
 std::filesystem::path home_folder();
 
-/// `path` with home_folder() in the place of a `~` that is all of it or its first part.
+/// `path` with home_folder() in place of a leading `~`.
 std::filesystem::path from_home(std::string_view path);
 
 }  // namespace dtool::ssh

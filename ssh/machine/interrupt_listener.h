@@ -1,4 +1,4 @@
-// Hears in an event loop what the signals of ssh/machine/interrupts.h ask for.
+// Receives the signals of ssh/machine/interrupts.h in an event loop.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  /// Hears what came while no loop ran.
+  /// Handles signals that came while no loop ran.
   void look() { hear(); }
 
-  /// Calls nobody from now on.
+  /// Makes no more calls.
   void cancel();
 
  private:

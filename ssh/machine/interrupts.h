@@ -1,6 +1,6 @@
-// SIGINT, SIGTERM and SIGHUP of this process. Whoever runs an event loop hears them there; what
-// does not hear them within a second, because it waits in a system call (a stalled terminal, file
-// server or lock), is ended all the same, with its children.
+// SIGINT, SIGTERM and SIGHUP of this process. A running event loop receives them. If the process
+// does not react within a second, because it waits in a system call (a stalled terminal, file
+// server or lock), it is ended all the same, with its children.
 #pragma once
 
 #include <sys/types.h>
@@ -10,15 +10,14 @@
 
 namespace dtool::ssh {
 
-/// From now on these signals end this process at once where nobody listens, as by default, and its
-/// children with it. A SIGHUP that is ignored (nohup) stays ignored. Called first by
-/// main.
+/// From now on these signals end this process and its children at once unless a listener exists, as
+/// by default. An ignored SIGHUP (nohup) stays ignored. main calls it first.
 void watch_interrupts();
 
-/// As if none had come: for a process that goes on after what was interrupted.
+/// Forgets earlier signals, for a process that goes on after the interrupted work.
 void forget_interrupts();
 
-/// While it lives, somebody is asked a question and nothing is at work: signals end this process at
+/// While it lives, the user is asked a question and nothing else runs: signals end this process at
 /// once.
 class EndsAtOnce {
  public:
@@ -28,7 +27,7 @@ class EndsAtOnce {
   EndsAtOnce& operator=(const EndsAtOnce&) = delete;
 };
 
-/// A child that ends with this process, while it lives: `pid`, or the group -`pid`. None for 0.
+/// While it lives, a child ends with this process: `pid`, or the group -`pid`. 0: no child.
 class EndsWithUs {
  public:
   EndsWithUs() = default;
@@ -41,12 +40,12 @@ class EndsWithUs {
   int place_ = -1;
 };
 
-/// Sends all of them TERM, at the same time. Until when they may take for that, in all.
+/// Sends TERM to all of them at once. Returns the time by which they must have ended.
 void tell_children_to_end();
 std::chrono::steady_clock::time_point end_of_childrens_grace();
 
-/// How the terminal is to be left where this process has no time to do it itself: its settings, and
-/// what is written to it (a literal). Null: as it is.
+/// The state in which to leave the terminal if this process has no time to do it itself: its
+/// settings, and a text to write (a literal). Null: unchanged.
 void leave_terminal_with(int fd, const termios* settings, const char* text);
 
 }  // namespace dtool::ssh

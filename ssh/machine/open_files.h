@@ -1,13 +1,12 @@
-// The limit of open files, which decides how many hosts can be at work at once.
+// The limit of open files, which bounds how many hosts can be served at once.
 #pragma once
 
 #include <cstddef>
 
 namespace dtool::ssh {
 
-/// Raises the limit as far as so many hosts want, `width` of them at work at once, and returns how
-/// many of them it lets be at work. Throws std::runtime_error where it is too low to hold a
-/// connection to each.
+/// Raises the limit for `hosts` hosts, `width` of them at once. Returns how many hosts at once it
+/// allows. Throws std::runtime_error if it is too low for one connection to each host.
 std::size_t make_room_for_files(std::size_t hosts, std::size_t width);
 
 }  // namespace dtool::ssh

@@ -1,4 +1,4 @@
-// File descriptors: one that is closed by itself, and what is done with them in several places.
+// File descriptors: an owner, and small operations that several files need.
 #pragma once
 
 #include <string_view>
@@ -24,11 +24,11 @@ class OwnedFd {
   int fd_ = -1;
 };
 
-/// Reads and writes of `fd` do not wait from now on, whoever shares it.
+/// Makes `fd` non-blocking, for all processes that share it.
 void make_non_blocking(int fd);
 
-/// A file without a name that is not on disk and holds `bytes`, to be read from its beginning.
-/// Close-on-exec. None, and errno says why, where there is no room for it.
+/// An unnamed file in memory that holds `bytes`, positioned at its beginning. Close-on-exec. None
+/// if there is no room for it; errno says why.
 OwnedFd memory_file(std::string_view bytes);
 
 }  // namespace dtool::ssh

@@ -14,7 +14,7 @@
 
 namespace dtool::ssh {
 
-/// A child process in a process group of its own. Nothing but what is named here is inherited.
+/// A child process in its own process group. It inherits nothing but what is named here.
 class Process {
  public:
   /// Descriptors for the child; -1 is /dev/null. `extra` appears in the child as descriptor 3.
@@ -39,28 +39,28 @@ class Process {
     std::vector<std::string> left_out = {};
   };
 
-  /// Throws HostError(local_program) where it cannot be started.
+  /// Throws HostError(local_program) if it cannot be started.
   Process(Reactor& reactor, const Program& program, Descriptors descriptors);
-  /// Ends the process group where wait() has not returned: TERM, a second at most (in all
-  /// where the user wants to leave), KILL.
+  /// Ends the process group if wait() has not returned: TERM, KILL after at most a second (in all,
+  /// if the user wants to leave).
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Whether it has ended, for which this waits until `deadline` at most.
+  /// Whether it has ended; waits for that until `deadline` at most.
   asio::awaitable<bool> ends_before(Deadline deadline);
 
   /// Tells its process group to end, and does not wait.
   void tell_to_end();
 
-  /// Ends what is left of its process group: TERM, `grace` for the child at most, KILL. Waits here.
+  /// Ends what is left of its process group: TERM, at most `grace` for the child, KILL. Blocks.
   void end(std::chrono::milliseconds grace);
 
-  /// What wait() would return, where the process has ended.
+  /// The exit code as wait() returns it, if the process has ended.
   std::optional<int> exit_code();
 
-  /// The exit code, 128 + signal where a signal ended it. Throws HostError(timed_out) after sending
-  /// the process group TERM and, a second later, KILL.
+  /// The exit code; 128 + signal if a signal ended it. On a timeout it sends the process group
+  /// TERM, a second later KILL, and throws HostError(timed_out).
   asio::awaitable<int> wait(Deadline deadline);
 
  private:

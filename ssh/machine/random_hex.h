@@ -1,4 +1,4 @@
-// Names and secrets that nobody else has: run ids, tokens, keys.
+// Unique names and secrets: run ids, tokens, keys.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace dtool::ssh {
 
-/// So many random bytes in hex, good for keys. Throws std::system_error.
+/// That many random bytes in hex, good for keys. Throws std::system_error.
 std::string random_hex(std::size_t bytes);
 
 }  // namespace dtool::ssh

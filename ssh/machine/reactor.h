@@ -1,7 +1,7 @@
-// The one thread's event loop, and the one way to wait in it: for a file descriptor or for time,
-// never without a deadline, and never past abandon(). A wait's name is the place that waits, for
-// tests: DTOOL_TEST_STALL=exchange.cpp:150 has that one never end, DTOOL_TEST_WAITS=9 has the names
-// of all that are met written to descriptor 9.
+// The one thread's event loop, and the only way to wait in it: for a file descriptor or for time,
+// always with a deadline, and never past abandon(). Tests name a wait by its place in the source:
+// with DTOOL_TEST_STALL=exchange.cpp:150 that wait never ends; with DTOOL_TEST_WAITS=9 the names of
+// all waits are written to descriptor 9.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ Deadline after(std::chrono::milliseconds timeout);
 
 class Waiter;
 
-/// Owns the io_context. Whoever waits in it is told when everything is given up.
+/// Owns the io_context. Everything that waits in it is told when the work is given up.
 class Reactor {
  public:
   asio::io_context& context() { return context_; }
@@ -33,11 +33,11 @@ class Reactor {
   void abandon();
   bool abandoned() const { return abandoned_; }
 
-  /// Abandons, and runs until every coroutine has unwound: nothing refers to sessions or
-  /// descriptors any more.
+  /// Abandons, and runs until every coroutine has unwound. After that nothing refers to sessions or
+  /// descriptors.
   void wind_up();
 
-  /// Lets everyone else who is ready go first.
+  /// Lets all other ready coroutines run first.
   asio::awaitable<void> yield();
 
   /// Suspends for `duration`. Throws HostError when abandoned.
@@ -52,7 +52,7 @@ class Reactor {
 };
 
 /// Waits for one file descriptor, which it does not own and which must outlive it. Several
-/// coroutines may wait at once; all of them wake together.
+/// coroutines may wait at once; all wake together.
 class Waiter {
  public:
   Waiter(Reactor& reactor, int fd);
@@ -68,7 +68,7 @@ class Waiter {
   asio::awaitable<Outcome> wait(For what, Deadline deadline, const char* file = __builtin_FILE(),
                                 int line = __builtin_LINE());
 
-  /// Wakes everyone who waits, as if ready.
+  /// Wakes all waiting coroutines, as if `fd` were ready.
   void wake();
 
  private:
@@ -76,7 +76,7 @@ class Waiter {
   asio::posix::stream_descriptor descriptor_;
 };
 
-/// Coroutines that end before the one that started them goes on.
+/// Coroutines that end before the one that started them continues.
 class TaskGroup {
  public:
   explicit TaskGroup(Reactor& reactor)
@@ -85,8 +85,8 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   void spawn(asio::awaitable<void> task);
-  /// Waits for all of them, then throws the first exception that one of them ended with. Must be
-  /// awaited before the group is destroyed.
+  /// Waits for all of them, then throws the first exception among them. Must be awaited before the
+  /// group is destroyed.
   asio::awaitable<void> join();
 
  private:

@@ -1,4 +1,4 @@
-// Reads a file by system calls: an ifstream opens a folder without complaint and keeps no reason.
+// Reads a file by system calls: an ifstream opens a folder without an error and drops errno.
 #include "ssh/machine/read_file.h"
 
 #include <fcntl.h>

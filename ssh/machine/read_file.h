@@ -1,4 +1,4 @@
-// Reads a small file whole: hostfiles, the SSH client's configuration, what the kernel tells.
+// Reads a small file whole: hostfiles, the SSH client's configuration, files of the kernel.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace dtool::ssh {
 /// file.
 std::string read_file(const std::filesystem::path& file);
 
-/// A number of this boot of this machine: a later boot has another.
+/// The kernel's id of this boot; it changes with each boot.
 std::string boot_id();
 
 }  // namespace dtool::ssh

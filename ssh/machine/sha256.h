@@ -11,12 +11,12 @@ namespace dtool::ssh {
 
 class Sha256 {
  public:
-  /// Throws std::runtime_error where this machine's OpenSSL has none.
+  /// Throws std::runtime_error if this machine's OpenSSL has no SHA-256.
   Sha256();
   ~Sha256();
 
   void add(std::string_view bytes);
-  /// Of all that was added, in lower-case hex. Ends it: nothing may be added any more.
+  /// The digest of all added bytes, in lower-case hex. Nothing may be added after it.
   std::string hex();
 
  private:

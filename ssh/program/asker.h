@@ -1,5 +1,4 @@
-// Asks the user at the terminal what `ssh` wants to know (askpass.h), with the host's name in
-// front.
+// Asks the user at the terminal what `ssh` wants to know (askpass.h); the host's name comes first.
 #pragma once
 
 #include <map>
@@ -13,22 +12,22 @@
 
 namespace dtool::ssh {
 
-/// One connection that is being opened, and what its ssh has asked.
+/// One connection that is being opened, and its ssh's questions.
 struct Opening {
   Host host;
   std::string user;
   std::string address;
-  std::map<std::string, std::string> given;  ///< answers by prompt; a prompt that comes again says
-                                             ///< that its answer was not taken
-  std::optional<std::string> refused;        ///< a prompt to which nobody gave an answer
+  std::map<std::string, std::string> given;  ///< answers by prompt; a prompt that comes again means
+                                             ///< that its answer was wrong
+  std::optional<std::string> refused;        ///< a prompt that got no answer
   std::size_t answers = 0;
-  bool is_asking = false;  ///< the user, or waits for the terminal
+  bool is_asking = false;  ///< asks the user, or waits for the terminal
   bool was_left = false;   ///< ended while it waited for the terminal
   Waiter* door = nullptr;  ///< where serve() waits for questions
-  Deadline deadline;       ///< moves by the time the user took
+  Deadline deadline;       ///< moves by the time that the user took
 };
 
-/// The user's terminal, at which one question is asked at a time.
+/// The user's terminal; it asks one question at a time.
 class Asker {
  public:
   Asker(Reactor& reactor, Ask ask) : reactor_(reactor), ask_(ask) {}
@@ -36,10 +35,10 @@ class Asker {
   Asker(const Asker&) = delete;
   Asker& operator=(const Asker&) = delete;
 
-  /// Answers what the ssh of that opening asks at `listener`, until `is_over`.
+  /// Answers the questions of that opening's ssh at `listener`, until `is_over`.
   asio::awaitable<void> serve(const OwnedFd& listener, Opening& opening, const bool& is_over);
 
-  /// From now on nobody is asked.
+  /// Asks no more questions.
   void stop() { is_stopped_ = true; }
 
  private:
@@ -57,7 +56,7 @@ class Asker {
   bool is_stopped_ = false;
 };
 
-/// `prompt` with the host's names taken out, so that prompts of two hosts can be compared.
+/// `prompt` without the host's names, to compare the prompts of two hosts.
 std::string prompt_of_any_host(const std::string& prompt, const Opening& opening);
 
 }  // namespace dtool::ssh

@@ -1,7 +1,7 @@
-// What `ssh` asks the user (passwords, one-time codes, passphrases, PINs): each ssh is told to run
-// dtool itself for that (SSH_ASKPASS), which hands the prompt to the dtool that waits for the
-// connection (asker.h), over a socket in a folder of the user's alone. An answer is never an
-// argument, a variable or in a file.
+// Questions of `ssh` to the user (passwords, one-time codes, passphrases, PINs). Each ssh runs
+// dtool itself for them (SSH_ASKPASS). That process hands the prompt to the dtool that waits for
+// the connection (asker.h), over a socket in a private folder. An answer never stands in an
+// argument, a variable or a file.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@
 
 namespace dtool::ssh {
 
-/// Whether this process was started by ssh to ask something: by the variable that dtool gives ssh,
-/// and the one argument that ssh gives.
+/// Whether ssh started this process to ask something: dtool gives ssh a variable, and ssh gives one
+/// argument.
 bool is_askpass(int argc);
 
-/// The program that ssh runs: prints the answer to `prompt`; 1 where there is none.
+/// Prints the answer to `prompt`; returns 1 if there is none.
 int askpass(const std::string& prompt);
 
-/// What ssh needs in its environment so that it asks at the socket `name` of KeptFolder.
+/// The environment that makes ssh ask at the socket `name` of KeptFolder.
 std::vector<std::string> askpass_environment(const std::string& name);
 
-/// The first byte of a message to the asking dtool: what the question wants.
+/// The first byte of a message to the asking dtool: the kind of question.
 namespace askpass_protocol {
 constexpr char kSecret = 's';
 constexpr char kConfirmation = 'c';
-constexpr char kNotice = 'n';  ///< nothing: it is shown until the one who sent it has gone
+constexpr char kNotice = 'n';  ///< no answer: it is shown until its sender has gone
 // The first byte of the answer.
 constexpr char kGiven = 'y';
 constexpr char kRefused = 'n';

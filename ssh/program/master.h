@@ -1,5 +1,5 @@
-// A connection to a host that an `ssh` process holds and shares over its control socket
-// (ControlMaster): the user's own one, or one that masters.cpp had opened.
+// A connection that an `ssh` process holds and shares over its control socket (ControlMaster): the
+// user's own, or one that masters.cpp started.
 #pragma once
 
 #include <sys/types.h>
@@ -22,17 +22,17 @@ struct Master {
   MasterIsShared is_shared = MasterIsShared::yes;
 };
 
-/// The process behind that socket, which must be this user's; nothing where it does not answer.
+/// The process behind that socket, which must be this user's; nothing if it does not answer.
 asio::awaitable<std::optional<pid_t>> find_master(Reactor& reactor, std::string socket);
 
-/// What a master is told at its end: to end at once, or with the last command that runs over it.
+/// How a master is told to end: at once, or with the last command that runs over it.
 enum class MasterEnds { at_once, after_commands };
 
-/// Tells it so without waiting. A descriptor on which the end of the conversation comes; none where
-/// nobody answers.
+/// Tells the master to end, without waiting. Returns a descriptor on which the end of the
+/// conversation comes; none if no process answers.
 OwnedFd tell_to_end(const std::string& socket, MasterEnds when);
 
-/// Commands over that connection, each a session of its own. `in_use` is held as long as it lives.
+/// Commands over that connection, each in its own session. `in_use` is held while it lives.
 std::unique_ptr<Connection> make_master_connection(Reactor& reactor, Master master, OwnedFd in_use);
 
 }  // namespace dtool::ssh

@@ -1,5 +1,5 @@
-// What is said over the control socket of an OpenSSH ControlMaster: version 4 of PROTOCOL.mux in
-// OpenSSH's sources. Texts only; master.cpp sends and receives them.
+// The protocol of an OpenSSH ControlMaster's control socket: version 4 of PROTOCOL.mux in OpenSSH's
+// sources. Only texts; master.cpp sends and receives them.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,22 @@ enum class Kind : std::uint32_t {
   session_opened = 0x80000006,
 };
 
-/// Each conversation begins with it, on both sides.
+/// The first message of each conversation, on both sides.
 std::string hello();
-/// A request without more than its kind: alive_check, terminate or stop_listening.
+/// A request that has only a kind: alive_check, terminate or stop_listening.
 std::string request(Kind kind);
-/// A session without a terminal that runs `line`; three descriptors follow, each with one byte.
+/// A session without a terminal that runs `line`. Three descriptors follow, each with one byte.
 std::string new_session(std::string_view line);
 
 struct Packet {
   Kind kind = Kind::hello;
-  std::uint32_t first = 0;   ///< of the numbers behind it: the request's, or the session's
-  std::uint32_t second = 0;  ///< where there is one: exit code, process id
-  std::string text = {};     ///< of failure and permission_denied: why
+  std::uint32_t first = 0;   ///< first number: the request's, or the session's
+  std::uint32_t second = 0;  ///< second number, if any: exit code, process id
+  std::string text = {};     ///< the reason in failure and permission_denied
 };
 
-/// Takes one whole packet off the front; nothing where more must come first. Throws
-/// std::invalid_argument where it is no packet.
+/// Takes one whole packet off the front; nothing if it is incomplete. Throws std::invalid_argument
+/// if the bytes are not a packet.
 std::optional<Packet> take_packet(std::string& bytes);
 
 }  // namespace dtool::ssh::master_protocol

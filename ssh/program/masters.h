@@ -1,5 +1,5 @@
-// Connections over the user's own `ssh` program: a ControlMaster of the user's that is open
-// already, one that an earlier command has left, or a new one.
+// Connections over the user's own `ssh` program: the user's open ControlMaster, one that an earlier
+// command has left, or a new one.
 #pragma once
 
 #include <chrono>
@@ -22,9 +22,9 @@ namespace dtool::ssh {
 
 class Masters {
  public:
-  /// Reaches nobody yet. Both references must outlive it.
+  /// Opens no connection yet. Both references must outlive it.
   Masters(Reactor& reactor, const ConnectOptions& options);
-  /// Ends the connections that this process has opened, unless later commands are to have them.
+  /// Ends the connections that this process has opened, unless they are left to later commands.
   ~Masters();
   Masters(const Masters&) = delete;
   Masters& operator=(const Masters&) = delete;
@@ -33,21 +33,21 @@ class Masters {
   asio::awaitable<std::unique_ptr<Connection>> connect(Host host, Endpoint endpoint);
 
   /// A command line for /bin/sh that runs `line` on the host in this process's terminal, over the
-  /// connection that connect() made to it last.
+  /// host's latest connection from connect().
   std::string terminal_line(const Host& host, const std::string& line) const;
 
-  /// What the host presents: `ssh` asks for the key and goes no further.
+  /// The key that the host shows: `ssh` asks for it and goes no further.
   struct Presented {
     std::optional<HostError> failure;  ///< none: the key is known
-    std::string line;                  ///< for known_hosts, where it is unknown
+    std::string line;                  ///< for known_hosts, if the key is unknown
     std::filesystem::path known_hosts;
   };
   asio::awaitable<Presented> ask_for_key(Host host);
 
-  /// From now on nothing is opened and nobody is asked, and what is being opened ends.
+  /// From now on opens nothing and asks nothing; ends the connections that are being opened.
   void interrupt();
 
-  /// Later commands are to have what this process has opened, where connections are kept at all.
+  /// Leaves this process's connections to later commands, if connections are kept.
   void leave_to_later() { is_left_ = true; }
 
  private:
@@ -95,8 +95,8 @@ struct KeptMaster {
   bool is_in_use = false;
 };
 
-/// Ends those in the folder that lead to one of `targets`, or all; removes what dead ones have
-/// left.
+/// Ends the kept masters in the folder that lead to one of `targets`, or all of them. Removes the
+/// files of dead ones.
 std::vector<KeptMaster> end_kept_masters(const KeptFolder& folder,
                                          const std::optional<std::vector<std::string>>& targets);
 

@@ -1,5 +1,5 @@
-// The user's own `ssh` program: how it is called so that it keeps dtool's promises, and what its
-// words mean. Texts only; masters.cpp runs it.
+// The user's own `ssh` program: how to call it so that it keeps dtool's promises, and how to read
+// its messages. Only texts; masters.cpp runs it.
 #pragma once
 
 #include <filesystem>
@@ -13,18 +13,18 @@
 
 namespace dtool::ssh {
 
-/// The configuration file that ssh is given, and gives to the ssh of each jump host: dtool's own
-/// settings, which the first value makes win, then what `options` and the user's files say. Throws
-/// std::invalid_argument where a file's name cannot stand in it.
+/// The configuration file for ssh and for the ssh of each jump host. dtool's own settings come
+/// first and so win; then come the settings of `options` and the user's files. Throws
+/// std::invalid_argument if a file's name cannot stand in it.
 std::string program_config(const ConnectOptions& options);
 
-/// `ssh` and the words up to the host: the configuration file, the settings given by hand, user and
-/// port. `extra` comes before the host.
+/// `ssh` and its arguments up to the host: the configuration file, the settings given by hand, user
+/// and port. `extra` comes before the host.
 std::vector<std::string> program_arguments(const std::string& config_file,
                                            const ConnectOptions& options, const Host& host,
                                            const std::vector<std::string>& extra);
 
-/// What ssh will do for one host, as `ssh -G` prints it.
+/// The settings for one host, as `ssh -G` prints them.
 struct ProgramSettings {
   std::string address;
   std::string user;
@@ -35,10 +35,10 @@ struct ProgramSettings {
 };
 ProgramSettings read_program_settings(std::string_view text);
 
-/// Whether the server closed before its greeting, as one at its MaxStartups does.
+/// Whether the server closed the connection before its greeting, as one at its MaxStartups does.
 bool is_dropped_greeting(std::string_view words);
 
-/// Why ssh let nobody in, from what it printed; the user has given so many answers.
+/// Why ssh failed to log in, from its messages, after so many answers of the user.
 HostError program_failure(std::string_view words, const ProgramSettings& settings,
                           std::size_t answers);
 

@@ -12,30 +12,30 @@
 
 namespace dtool::ssh {
 
-/// How a host is reached; it needs `ssh` where one of its jump hosts does.
+/// How a host is reached; it needs `ssh` if one of its jump hosts does.
 Endpoint resolve_way(const ClientConfig& config, const Host& host);
 
-/// The line by which only an authority that signs host keys is known for the host or one of its
-/// jump hosts: libssh cannot ask for the certificates.
+/// The known_hosts line by which the host or one of its jump hosts is known only through a
+/// certificate authority: libssh cannot ask for certificates.
 std::optional<KeyVerdict> find_authority(const ClientConfig& config, KnownHosts& known_hosts,
                                          const Endpoint& endpoint);
 
-/// The failure of a host that showed no key with a certificate of that authority's.
+/// The failure of a host whose key has no certificate of that authority.
 HostError not_certified(const KeyVerdict& authority);
 
-/// A connection over ssh to a host whose configuration is known. Throws HostError.
+/// A connection over ssh to a host with a known configuration. Throws HostError.
 asio::awaitable<std::unique_ptr<Connection>> connect_over_program(Connector& connector,
                                                                   Masters& masters, Host host,
                                                                   Endpoint endpoint);
 
-/// Whether a ControlMaster of the user's may be open to that host: there is a socket at a path that
-/// ControlPath could stand for. `ssh` knows more.
+/// Whether the user may have an open ControlMaster to that host: a socket exists at a path that
+/// matches ControlPath. Only `ssh` knows for sure.
 bool may_have_master(const Endpoint& endpoint);
 
-/// The failure of a host that needs `ssh` where it is not to be used.
+/// The failure of a host that needs `ssh` when `ssh` must not be used.
 HostError needs_program(const Endpoint& endpoint);
 
-/// A log-in that was refused, with a hint at what `ssh` can do besides.
+/// A refused login, with a hint at what `ssh` could do in addition.
 HostError with_hint_at_program(const HostError& refused);
 
 }  // namespace dtool::ssh

@@ -1,5 +1,5 @@
-// The key that a host presents to the user's `ssh` program, for `dtool trust` where only that
-// program reaches the host.
+// The key that a host shows to the user's `ssh` program, for `dtool trust` if only that program
+// reaches the host.
 #pragma once
 
 #include "ssh/keys/host_key.h"

@@ -1,5 +1,5 @@
-// Opens sessions: configuration, socket (through jump hosts where the configuration says so),
-// greeting, keys, log-in.
+// Opens sessions: configuration, socket (through jump hosts if the configuration says so),
+// greeting, keys, login.
 #pragma once
 
 #include <chrono>
@@ -22,31 +22,31 @@ namespace dtool::ssh {
 
 class Connector {
  public:
-  /// Throws std::invalid_argument where the SSH configuration cannot be read.
+  /// Throws std::invalid_argument if the SSH configuration cannot be read.
   Connector(Reactor& reactor, const ConnectOptions& options);
 
-  /// A session whose server is known and has let us in. Throws HostError.
+  /// A session whose server is known and has accepted the login. Throws HostError.
   asio::awaitable<std::unique_ptr<Session>> log_in(Host host);
 
-  /// Where the configuration sends dtool for that host.
+  /// The address that the configuration gives for that host.
   std::string address_of(const Host& host) const;
 
   const ClientConfig& config() const { return config_; }
 
-  /// The sessions that carry the connection to a host with these jumps, the nearest first.
+  /// The sessions that carry a connection with these jumps, nearest first.
   std::vector<Session*> jump_sessions(const std::vector<std::string>& jumps) const;
 
-  /// A session whose keys are exchanged and whose server is neither known nor asked to let us in.
+  /// A session after the key exchange; the server's key is not checked and no login was tried.
   asio::awaitable<std::unique_ptr<Session>> greet(Host host);
 
   /// The known_hosts files by which hosts are known here.
   KnownHosts& known_hosts() { return known_hosts_; }
 
  private:
-  /// A host that others are reached through: one session for all of them.
+  /// A jump host: one session for all hosts behind it.
   struct Jump {
     explicit Jump(Reactor& reactor) : is_decided(reactor.context()) {}
-    /// Whether to reach it anew. One that was never reached has failed for all hosts behind it.
+    /// Whether to connect again. If the first connection failed, all hosts behind it have failed.
     bool is_lost() const {
       return session != nullptr ? !session->is_connected() : error && is_again;
     }
@@ -54,7 +54,7 @@ class Connector {
     std::unique_ptr<Session> session;
     std::exception_ptr error;
     asio::steady_timer is_decided;  ///< cancelled when there is a session or an error
-    bool is_again = false;          ///< an earlier session to it was lost
+    bool is_again = false;          ///< after an earlier session was lost
   };
 
   asio::awaitable<std::unique_ptr<Session>> greet(Endpoint endpoint,
@@ -77,7 +77,7 @@ class Connector {
   IdentityCache identities_;
   KnownHosts known_hosts_;
   std::map<std::string, std::unique_ptr<Jump>> jumps_;  ///< by the chain that leads to it
-  std::vector<std::unique_ptr<Jump>> lost_jumps_;       ///< what they carried may not have ended
+  std::vector<std::unique_ptr<Jump>> lost_jumps_;  ///< their connections may not have ended yet
 };
 
 }  // namespace dtool::ssh

@@ -1,5 +1,4 @@
-// What goes back and forth over one open SSH channel: input to the server, output from it, until
-// its end.
+// The traffic of one open SSH channel: input to the server and output from it, until its end.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,7 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   ssh_channel handle() const { return handle_.get(); }
-  /// 128 + signal where a signal ended the command; -1 until the server has told it.
+  /// 128 + signal if a signal ended the command; -1 until the server has reported it.
   int exit_code() const { return exit_code_; }
 
  private:
@@ -40,19 +39,20 @@ class Exchange {
  public:
   Exchange(Reactor& reactor, Session& session, CommandStreams streams, EndsWith ends_with,
            Deadline deadline);
-  /// Over a channel of that session which is open already.
+  /// Uses an open channel of that session.
   Exchange(Reactor& reactor, Session& session, std::unique_ptr<Channel> channel,
            CommandStreams streams, EndsWith ends_with, Deadline deadline);
 
   Channel& channel() { return *channel_; }
 
-  /// Sends all input and hands on all output. Throws HostError: connection_lost, or timed_out with
-  /// the command still running.
+  /// Sends all input and passes on all output. Throws HostError: connection_lost, or timed_out
+  /// while the command still runs.
   asio::awaitable<void> run();
 
-  /// Asks the server to signal the command (`TERM`). OpenSSH does not where the user is root.
+  /// Asks the server to send the command a signal (`TERM`). OpenSSH ignores this if the user is
+  /// root.
   void signal(const char* name);
-  /// After run() threw timed_out: hands on what still comes, as run() does.
+  /// After run() threw timed_out: passes on the output that still comes.
   asio::awaitable<void> take_last_words(Deadline deadline);
 
  private:
@@ -72,12 +72,12 @@ class Exchange {
   LoginOutput login_output_;
   EndsWith ends_with_;
   Deadline deadline_;
-  bool is_over_ = false;            ///< no more input needs to be sent
+  bool is_over_ = false;            ///< no more input has to be sent
   Waiter* input_waiter_ = nullptr;  ///< while send_from_fd runs
-  std::size_t sent_at_once_ = 0;    ///< without anybody else having had a turn
+  std::size_t sent_at_once_ = 0;    ///< without a turn for other coroutines
 };
 
-/// The connection ended under us, with libssh's reason.
+/// The error for a connection that was lost, with libssh's reason.
 HostError connection_lost(const Session& session);
 
 }  // namespace dtool::ssh

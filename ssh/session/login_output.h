@@ -1,5 +1,5 @@
-// What a log-in shell prints before it runs a command (a ~/.bashrc's greeting), told apart from
-// what the command prints: for streams that such words would spoil, as rsync's.
+// Separates the output of a login shell (a ~/.bashrc's greeting) from the command's own, for
+// streams that it would corrupt, such as rsync's.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace dtool::ssh {
 
-/// `line` for a log-in shell of any kind, after a mark that says that the command begins.
+/// `line` for any login shell, preceded by a mark that shows where the command's output begins.
 std::string behind_mark(std::string_view line);
 
-/// Leaves out of the output of a behind_mark() line all up to the mark, and it as well.
+/// Removes everything up to and including the mark from the output of a behind_mark() line.
 class LoginOutput {
  public:
-  /// Bytes as they came; what of them is the command's, good until the next call.
+  /// The part of `bytes` that is the command's; valid until the next call.
   std::string_view commands_part(std::string_view bytes);
 
  private:

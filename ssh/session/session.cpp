@@ -36,7 +36,7 @@ std::string literal(const std::filesystem::path& path) {
   return text;
 }
 
-/// 0 where it is closed.
+/// 0 if it is closed.
 ino_t inode_of(int fd) {
   struct stat status {};
   return ::fstat(fd, &status) == 0 ? status.st_ino : 0;

@@ -1,5 +1,5 @@
-// Commands over one SSH session, a channel each: the Connection that opens nothing but channels.
-// The fleet makes it after a log-in; a keeper goes on with it for later commands.
+// Commands over one SSH session, each on its own channel. The fleet makes it after a login; a
+// keeper goes on with it for later commands.
 #pragma once
 
 #include <memory>
@@ -20,10 +20,10 @@ class SshConnection : public Connection {
   bool is_usable() const override { return session_->is_connected(); }
   std::string host_key() const override { return session_->host_key(); }
 
-  /// Opens the channel that the next execute() takes, which proves that the server still answers.
-  /// Throws HostError: timed_out, or connection_lost where the server opens none.
+  /// Opens the channel for the next execute(), which proves that the server still answers. Throws
+  /// HostError: timed_out, or connection_lost if the server refuses.
   asio::awaitable<void> open_ahead(Deadline deadline);
-  /// Closes it where no execute() has taken it.
+  /// Closes that channel if no execute() has used it.
   void close_unused() { ahead_.reset(); }
 
   Session& session() { return *session_; }

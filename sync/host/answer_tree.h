@@ -1,5 +1,5 @@
-// The question of a push: what of a tree has this host? A package that fits takes its place at
-// once. Where nothing has changed since the last push, one look at each file is all.
+// The first question of a push: how much of a tree has this host? A package that fits is unpacked
+// at once. If nothing has changed since the last push, the host only looks at each file once.
 #pragma once
 
 #include "ssh/host/frames.h"
@@ -8,7 +8,7 @@
 
 namespace dtool::host {
 
-/// Throws Refused (tree_folder.h). `input` may have a package, which is left where it does not fit.
+/// Throws Refused (tree_folder.h). `input` may hold a package; one that does not fit is not read.
 TreeReply answer_tree(const TreeRequest& request, FrameInput& input, const TellNews& tell);
 
 }  // namespace dtool::host

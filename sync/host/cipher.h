@@ -1,5 +1,5 @@
-// ChaCha20 (RFC 8439): seals what hosts pass on to hosts over open connections. That nobody has
-// changed it is for a checksum to say.
+// ChaCha20 (RFC 8439): encrypts what hosts pass on to each other over open connections. It does not
+// detect changes; a checksum does.
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@ namespace dtool::host {
 
 class Cipher {
  public:
-  /// A key is for one message. Its text may be of any length; 256 bits of its SHA-256 are used.
+  /// A key is for one message. Its text may have any length; 256 bits of its SHA-256 are used.
   explicit Cipher(std::string_view key);
-  /// With the 32 bytes of a key, and a number that is used once.
+  /// Uses the 32 bytes of a key, and a number that is used only once.
   Cipher(std::string_view key, std::string_view nonce, std::uint32_t counter);
 
-  /// Seals or opens the next bytes of the message.
+  /// Encrypts or decrypts the next bytes of the message.
   void apply(char* bytes, std::size_t size);
 
  private:

@@ -1,5 +1,5 @@
-// A folder, and the files below it by their names. Names come from outside: whatever they are, and
-// whatever links lie there, nothing outside the folder is looked at, written or deleted.
+// A folder and the files below it, by name. Names come from outside. Whatever the names and the
+// links in the folder are, nothing outside the folder is looked at, written or deleted.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,40 +15,39 @@ namespace dtool::host {
 
 class Inside {
  public:
-  /// Throws std::runtime_error where it cannot be entered.
+  /// Throws std::runtime_error if the folder cannot be entered.
   explicit Inside(const std::string& path);
 
-  /// Whether folders on the way to a file are made where they are missing.
+  /// Whether missing folders on the way to a file are made.
   enum class Way { as_it_is, made };
-  /// The folder in which a file lies, and the last part of its name, which lasts as long as the
-  /// name does.
+  /// The folder that holds a file, and the last part of the file's name. It points into that name.
   struct Spot {
-    int folder = -1;  ///< -1: there is no such way, or it leads through something else than folders
+    int folder = -1;  ///< -1: the way does not exist, or part of it is not a folder
     const char* name = "";
   };
-  /// Quick for names that come sorted. The folder stays open until the next call.
+  /// Fast for names that come sorted. The folder stays open until the next call.
   Spot find(const std::string& name, Way way = Way::as_it_is);
 
-  /// What bears the name; a link is not followed.
+  /// The file of that name; a link is not followed.
   std::optional<struct stat> look(const std::string& name);
-  /// As look, but not for folders.
+  /// As look(), but nothing for folders.
   std::optional<struct stat> look_at_file(const std::string& name);
   std::string target_of(const std::string& link);
   Descriptor open_file(const std::string& name);
 
   /// Moves a file of another folder here. Throws std::runtime_error.
   void take(Inside& from, const std::string& name);
-  /// Deletes files, and the folders that this leaves empty. What is a folder or not inside stays.
-  /// Returns how many there were. Throws std::runtime_error.
+  /// Deletes files, and the folders that become empty by it. Folders, and names that lead outside,
+  /// stay. Returns how many files there were. Throws std::runtime_error.
   std::size_t remove(const std::vector<std::string>& names);
-  /// Sets the mode of a folder, if it is one.
+  /// Sets the mode of `folder` if it is a folder.
   void set_mode(const std::string& folder, mode_t mode);
 
-  /// The names of all that lies in the folder itself.
+  /// The names directly in the folder.
   std::vector<std::string> list() const;
-  /// Deletes a folder of the folder itself with all that is in it, as far as that can be.
+  /// Deletes a folder directly below, with its content, as far as possible.
   void remove_folder(const std::string& name);
-  /// Closes what is open below the folder. To be called before others move folders there.
+  /// Closes the open folders below. Call it before others move folders there.
   void forget() { open_.clear(); }
 
  private:
@@ -60,8 +59,8 @@ class Inside {
     Descriptor folder;
   };
   Descriptor root_;
-  std::vector<Open> open_;                             ///< one below the other
-  std::vector<std::pair<std::string, mode_t>> modes_;  ///< of folders that are writable for now
+  std::vector<Open> open_;                             ///< each lies in the one before
+  std::vector<std::pair<std::string, mode_t>> modes_;  ///< of folders that are temporarily writable
 };
 
 }  // namespace dtool::host

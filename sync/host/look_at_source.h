@@ -1,4 +1,4 @@
-// Whether what `dtool fetch` is to bring is there.
+// Checks whether the source of a `dtool fetch` exists.
 #pragma once
 
 #include "ssh/host/protocol.h"

@@ -1,4 +1,4 @@
-// What is in a package: the bytes that a launcher sends after a request are frames, which zstd may
+// Reads a package: the bytes that a launcher sends after a request. They are frames, which zstd may
 // have compressed together.
 #pragma once
 
@@ -14,20 +14,20 @@ struct ZSTD_DCtx_s;
 
 namespace dtool::host {
 
-/// Whether this program has zstd inside. One that was built for another processor may lack it.
+/// Whether this program contains zstd. A build for another processor may lack it.
 bool reads_zstd();
 
 enum class Compressed { no, yes };
 
 class PackageReader {
  public:
-  /// `patience`: with an input from which not a byte comes. `key`: that the package is sealed with;
-  /// or empty.
+  /// `patience`: how long to wait for the next byte. `key`: the key that sealed the package; or
+  /// empty.
   PackageReader(FrameInput& input, std::chrono::milliseconds patience, Compressed compressed,
                 const std::string& key = {});
 
-  /// The next frame; nothing at the package's end. Throws BadMessage where it is not a whole
-  /// package.
+  /// The next frame; nothing at the package's end. Throws BadMessage if the package is incomplete
+  /// or malformed.
   std::optional<Frame> next();
 
  private:
@@ -38,13 +38,13 @@ class PackageReader {
   std::chrono::milliseconds patience_;
   std::unique_ptr<ZSTD_DCtx_s, void (*)(ZSTD_DCtx_s*)> decompressor_;
   std::optional<Cipher> cipher_;
-  std::string bytes_;      ///< that have come,
-  std::size_t taken_ = 0;  ///< and that were taken
-  bool is_at_end_ = true;  ///< of what was compressed together
+  std::string bytes_;      ///< received bytes,
+  std::size_t taken_ = 0;  ///< and how many of them were taken
+  bool is_at_end_ = true;  ///< at the end of the compressed data
   FrameReader frames_;
 };
 
-/// The names in a package that has nothing else, sorted.
+/// Reads a package that has only names, sorted.
 std::vector<std::string> read_names(PackageReader package);
 
 }  // namespace dtool::host

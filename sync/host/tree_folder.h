@@ -1,5 +1,5 @@
-// A folder of this host that code trees are sent to, and what dtool knows of it, in files below
-// `~/.dtool/trees` whose names begin with KEY, a name for the folder:
+// A folder of this host that code trees are sent to, and dtool's records of it. The records are
+// files below `~/.dtool/trees`. Their names begin with KEY, a name for the folder:
 //   KEY.manifest  the sorted names of all files that dtool may have put there, each ended by a NUL
 //   KEY.whole     the fingerprint of the tree that is whole there; empty while there is none
 //   KEY.stamps    what the kernel knew of the files of that tree when they were put there
@@ -20,7 +20,7 @@
 
 namespace dtool::host {
 
-/// Why a host does not do what it was asked for: a sentence, and what the user can do about it.
+/// Why a host refuses a request: a sentence, and what the user can do about it.
 class Refused : public std::runtime_error {
  public:
   explicit Refused(const std::string& sentence, std::string hint = {})
@@ -33,46 +33,47 @@ class Refused : public std::runtime_error {
 
 using FileNames = std::vector<std::string>;
 
-/// A file in which a push marks the folder that a host has in hand begins so.
+/// The beginning of a file with which a push marks the folder that a host is handling.
 inline constexpr std::string_view kMark = ".~dtool~mark";
 
 class TreeFolder {
  public:
-  /// `path` may begin with `~/`. Makes the folder where it is missing. Throws Refused: it cannot be
-  /// made or entered, or others could put other code there.
+  /// `path` may begin with `~/`. Makes the folder if it is missing. Throws Refused if it cannot be
+  /// made or entered, or if other users could change the code there.
   explicit TreeFolder(const std::string& path);
 
   Inside& inside() { return inside_; }
   const std::string& path() const { return path_; }
 
-  /// Whether the tree was the last one to be sent, and is there as it was then. That holds without
+  /// Whether this tree was the last one to be sent and is unchanged. The answer is valid without
   /// the lock: KEY.whole is emptied before any file is touched.
   bool has(const std::string& tree);
-  /// Whether this is the very folder that is sent: on this machine, or seen from another one over a
-  /// network's file system, where inode numbers and times are the same.
+  /// Whether this is the very folder that is sent: on this machine, or seen from another machine
+  /// over a network file system with the same inode numbers and times.
   bool is_at(const TreeRoot& root);
 
-  /// From here on nobody else changes the folder. Throws Refused where others do so for long.
+  /// Takes the lock: from here on no other process changes the folder. Throws Refused if another
+  /// one holds it for too long.
   void take_lock();
-  /// The rest is for who has the lock.
+  /// The members below need the lock.
   std::string lock_path() const { return key_ + ".lock"; }
   std::string path_of(const char* ending) const { return key_ + ending; }
   std::string newest() const { return read_line(lock_path()); }
   void set_newest(const std::string& tree);
 
-  /// The tree that is whole and untouched; or empty. Reads the manifest, too.
+  /// The tree that is whole and unchanged; or empty. Also reads the manifest.
   std::string find_whole();
-  /// Whether there is nothing but what an interrupted push may have left.
+  /// Whether the folder is empty, leftovers of an interrupted push aside.
   bool is_empty();
 
   const FileNames& manifest() const { return manifest_; }
   void read_manifest();
   void write_manifest(FileNames names);
-  /// Of the files of the manifest, where find_whole() found a tree.
+  /// Of the manifest's files, if find_whole() found a tree.
   const FileNames& stamps() const { return stamps_; }
-  /// From here on no tree is whole.
+  /// From here on no tree counts as whole.
   void begin_change() { write_in_place(path_of(".whole"), ""); }
-  /// From here on this one is. `stamps` are those of the manifest's files.
+  /// From here on `tree` counts as whole. `stamps` belong to the manifest's files.
   void end_change(const std::string& tree, const FileNames& stamps);
 
   void remove_leftovers();
@@ -82,7 +83,8 @@ class TreeFolder {
   void choose_key();
   bool is_untouched();
 
-  /// What is made in the folder and noted of it is for nobody else's eyes.
+  /// While it lives, new files in the folder and in its records are accessible to their owner
+  /// alone.
   class OwnEyes {
    public:
     OwnEyes();
@@ -102,24 +104,24 @@ class TreeFolder {
   FileNames stamps_;
 };
 
-/// Of such a file, in bytes.
+/// The largest such file, in bytes.
 inline constexpr std::size_t kLargestList = std::size_t{1} << 31U;
 
-/// As read and written in those files.
+/// Reads and writes the lists in those files.
 FileNames split_names(std::string_view text);
 std::string join_names(const FileNames& names);
 
-/// The names of the first list that the second lacks; both are sorted.
+/// The names of the first list that the second lacks. Both are sorted.
 FileNames names_without(const FileNames& names, const FileNames& others);
-/// The names of both lists, sorted as they are.
+/// The names of both lists; all lists are sorted.
 FileNames names_of_both(const FileNames& names, const FileNames& others);
 
-/// What the kernel changes of a file whenever somebody touches it, and its name: a line of
-/// KEY.stamps, as `find -printf '%y %m %i %s %C@ ./%P\n'` has it.
+/// A file's name, and everything that the kernel changes when the file is touched: a line of
+/// KEY.stamps, in the form of `find -printf '%y %m %i %s %C@ ./%P\n'`.
 std::string stamp_of(const struct stat& file, const std::string& name);
 /// Its name, size, time, mode and target: `find -printf './%P %s %T@ %m %l\n'`.
 std::string facts_of(const struct stat& file, const std::string& name, const std::string& target);
-/// By what a file is the very same one that another machine sees: `inode size time`.
+/// Tells whether two machines see the very same file: `inode size time`.
 std::string identity_of(const struct stat& file);
 
 }  // namespace dtool::host

@@ -1,5 +1,5 @@
-// How a package takes its place in a folder: all that comes is unpacked aside, and only when it is
-// whole do the new files take their places together.
+// Unpacks a package into a folder. All files are first unpacked aside. Only when they are complete
+// do they move to their places together.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace dtool::host {
 
-/// Is told what the launcher has to know before the answer.
+/// Called with news for the launcher, before the final answer.
 using TellNews = std::function<void(const TreeNews&)>;
 
-/// Unpacks what follows the request, or what another host has. Whoever calls has the folder's lock,
-/// and found the tree there from which the package leads. What goes wrong is told in the answer:
-/// rsync then does it in its own way, and tells better what is wrong.
+/// Unpacks the package that follows the request, or the one that another host has. The caller holds
+/// the folder's lock, and has found the package's basis there. A failure is reported in the answer:
+/// rsync then sends the tree, and explains the fault better.
 Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& input,
                 const TellNews& tell);
 

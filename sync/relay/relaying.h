@@ -1,5 +1,5 @@
-// One package on its way from host to host: who has it from whom, under which secrets, and what the
-// hosts say meanwhile. push.cpp asks it before it sends a package, and tells it what comes of it.
+// One package on its way from host to host: who gets it from whom, with which secrets, and what the
+// hosts report meanwhile. push.cpp asks it before sending a package, and reports the results to it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace dtool::tree_sync {
 
-/// A host that was to have the package from another and did not get it.
+/// A host that was to get the package from another host and did not.
 struct Missed {
   std::size_t host = 0;
   std::string reason;
@@ -24,20 +24,20 @@ struct Missed {
 
 class Relaying {
  public:
-  /// `package` is sealed and outlives this; `hosts` of the push, at most so many of which want it.
+  /// `package` is sealed and must outlive this; at most `hosts` hosts of the push want it.
   Relaying(const Package& package, std::size_t hosts) : package_(package), hosts_(hosts) {}
 
-  /// What the host is to do now. Nothing: it must wait for another, and ask again soon.
+  /// What the host is to do now. Nothing: it must wait for another host, and ask again soon.
   std::optional<host::RelayPart> part_for(std::size_t host);
 
-  /// The launcher has handed the host so many bytes.
+  /// The launcher has sent the host that many bytes.
   void sent(std::size_t host, std::uint64_t bytes);
-  /// The host said something while it unpacks. Returns how much it has of another, where it told
-  /// that.
+  /// Takes what the host reported while unpacking. Returns how much it has received from another
+  /// host, if it reported that.
   std::optional<ssh::Transferred> heard(std::size_t host, std::string_view output);
 
   enum class Next { is_over, asks_again };
-  /// The host's unpacking ended with that.
+  /// The host has finished unpacking, with that result.
   Next ended(std::size_t host, const host::Unpacked& unpacked);
 
   const std::vector<Missed>& missed() const { return missed_; }
@@ -50,7 +50,7 @@ class Relaying {
     bool has_parent = false;
     std::uint64_t bytes = 0;
     host::FrameReader said = {};
-    bool is_heard = true;  ///< else it said something that is no message
+    bool is_heard = true;  ///< false: it sent something that is not a message
   };
   void has(std::size_t host, std::uint64_t bytes);
   void take_address(std::size_t host, const host::TreeNews& news);

@@ -1,4 +1,4 @@
-// A file of its own, for it is compiled with vectors where the others need none.
+// In a file of its own, because it alone is compiled with vector instructions.
 #include "trainer/comm/combine.h"
 
 #include <cstring>

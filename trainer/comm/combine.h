@@ -1,4 +1,4 @@
-// The arithmetic of an exchange.
+// The arithmetic on numbers that ranks exchange.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace dtool::trainer {
 
-/// Adds `count` numbers to those at `into`, or puts them there. The two do not overlap.
+/// Adds `count` numbers to those at `into`, or replaces them. The two ranges do not overlap.
 void combine(float* into, const float* from, std::size_t count, Combine how);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// What is told before, between and after the rows; they come from comm_measure.cpp.
+// Prints the text before, between and after the rows; the rows come from comm_measure.cpp.
 #include "trainer/comm/comm.h"
 
 #include <fmt/format.h>

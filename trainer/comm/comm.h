@@ -1,5 +1,5 @@
-// `dtool-trainer comm`: every primitive between the ranks, checked and timed, the library's beside
-// our own. Run by dtool-trainer-worker on every rank.
+// `dtool-trainer comm`: checks and times every operation between the ranks, the library's and our
+// own. dtool-trainer-worker runs it on every rank.
 #pragma once
 
 #include "trainer/comm/comm_options.h"
@@ -7,8 +7,8 @@
 
 namespace dtool::trainer {
 
-/// The whole command on this rank: measures, and on rank 0 prints and writes the files. Throws
-/// UsageError where there is only one rank, std::runtime_error when numbers were wrong.
+/// Runs the whole command on this rank: measures, and on rank 0 prints and writes the files. Throws
+/// UsageError if there is only one rank, std::runtime_error if a result was wrong.
 void run_comm(const CommOptions& options, const Meeting& meeting, const Group& group);
 
 }  // namespace dtool::trainer

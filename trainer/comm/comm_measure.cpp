@@ -1,4 +1,4 @@
-// Reads from the bottom: all rows, one row, one batch.
+// Read it from the bottom: all rows, one row, one batch.
 #include "trainer/comm/comm_measure.h"
 
 #include <ATen/ATen.h>

@@ -1,5 +1,4 @@
-// The rows of `dtool-trainer comm`: each operation checked, warmed up and timed, by every rank
-// together.
+// The rows of `dtool-trainer comm`. All ranks together check, warm up and time each operation.
 #pragma once
 
 #include <functional>
@@ -11,13 +10,13 @@
 
 namespace dtool::trainer {
 
-/// What carries what is not the library's. Each may be null where no row needs it.
+/// The transports other than the library's own operations. Each may be null if no row needs it.
 struct Transports {
-  Transport* links = nullptr;    ///< the messages of the way `links`
-  Transport* carrier = nullptr;  ///< the messages of our algorithms
+  Transport* links = nullptr;    ///< for the way `links`
+  Transport* carrier = nullptr;  ///< for our algorithms
 };
 
-/// Measures what `options` ask for, the same rows on every rank. `tell` is given each on rank 0,
+/// Measures what `options` ask for, the same rows on every rank. On rank 0, `tell` gets each row
 /// when it is done. Throws CollectiveFailed.
 std::vector<CommRow> measure(const CommOptions& options, const Meeting& meeting, const Group& group,
                              const Transports& transports,

@@ -1,4 +1,4 @@
-// Lists by commas, each word looked up in a table.
+// Comma-separated lists; each word is looked up in a table.
 #include "trainer/comm/comm_options.h"
 
 #include <fmt/format.h>

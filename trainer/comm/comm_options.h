@@ -1,4 +1,4 @@
-// What `dtool-trainer comm` is asked to measure.
+// The options of `dtool-trainer comm`.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@
 namespace dtool::trainer {
 
 enum class Operation {
-  send_recv,    ///< a message there and one back, each side waiting in turn
-  isend_irecv,  ///< a message each way at once, nobody waiting before both are on their way
+  send_recv,    ///< a message there and one back, one side after the other
+  isend_irecv,  ///< a message each way at once; both are sent before either rank waits
   broadcast,
   reduce,
   all_reduce,
@@ -38,10 +38,10 @@ struct Way {
   enum class Kind {
     library,    ///< gloo or NCCL, by c10d
     links,      ///< a message over our links
-    algorithm,  ///< one of ours, out of messages
+    algorithm,  ///< one of our algorithms, made of messages
   };
   Kind kind = Kind::library;
-  Algorithm algorithm{};  ///< where `kind` is algorithm
+  Algorithm algorithm{};  ///< set if `kind` is algorithm
 
   bool operator==(const Way&) const = default;
 };
@@ -49,13 +49,13 @@ struct Way {
 /// `library`, `links`, or the algorithm's name.
 std::string_view to_string(const Way& way);
 
-/// Whether there is such a row: our algorithms are for reduce and all_reduce, links for messages.
+/// Whether there is such a row: our algorithms exist for reduce and all_reduce, links for messages.
 bool can_do(Operation operation, const Way& way);
 
 /// What carries the messages of our algorithms.
 enum class Carrier { links, library };
 
-/// How long an operation may take, and a rank may give no sign of life.
+/// How long an operation may take, and how long a rank may be silent.
 inline constexpr std::chrono::seconds kCommTimeout{60};
 
 struct CommOptions {
@@ -64,19 +64,19 @@ struct CommOptions {
   std::vector<Way> ways;
   Carrier carrier = Carrier::links;
   Backend backend = Backend::automatic;
-  int repeats = 11;  ///< timed batches a row, of which the table has minimum and median
-  std::optional<int> iterations;  ///< operations a batch; absent: as many as take 10 ms
+  int repeats = 11;  ///< timed batches per row; the table shows their minimum and median
+  std::optional<int> iterations;  ///< operations per batch; absent: as many as take 10 ms
   enum class Output { table, json } output = Output::table;
   std::optional<std::filesystem::path> output_dir;  ///< absent: no files
 
   CommOptions();  ///< the defaults: 1 KiB to 16 MiB, everything
 };
 
-/// `4k`, `1M` (powers of 1024), lists of them by commas, and ranges such as `1k-16M`, which grow
-/// fourfold. Throws UsageError.
+/// `4k`, `1M` (powers of 1024), comma-separated lists of them, and ranges such as `1k-16M`, which
+/// grow by factors of four. Throws UsageError.
 std::vector<std::int64_t> parse_sizes(std::string_view text);
 
-/// Names by commas. `send`, `recv`, `isend` and `irecv` mean the pair. Throws UsageError.
+/// Comma-separated names. `send`, `recv`, `isend` and `irecv` mean the pair. Throws UsageError.
 std::vector<Operation> parse_operations(std::string_view text);
 std::vector<Way> parse_ways(std::string_view text);
 Carrier parse_carrier(std::string_view text);

@@ -1,4 +1,4 @@
-// Rows to text.
+// Formats the rows as text.
 #include "trainer/comm/comm_report.h"
 
 #include <fmt/format.h>

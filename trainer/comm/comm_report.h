@@ -1,4 +1,4 @@
-// What `dtool-trainer comm` found, as a table, as JSON, and as a script for gnuplot.
+// The results of `dtool-trainer comm` as a table, as JSON, and as a script for gnuplot.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ namespace dtool::trainer {
 struct CommRow {
   Operation operation{};
   Way way;
-  std::string ranks;         ///< `all`, or `0-1` of a message
-  int machines = 1;          ///< that those ranks are on
+  std::string ranks;         ///< `all`, or `0-1` for a message
+  int machines = 1;          ///< machines of those ranks
   std::int64_t bytes = 0;    ///< as nccl-tests counts them; see comm_trial.h
-  double least_seconds = 0;  ///< of one operation: the fastest batch's mean
+  double least_seconds = 0;  ///< of one operation: the mean of the fastest batch
   double median_seconds = 0;
   std::int64_t iterations = 0;  ///< of all batches together
-  std::int64_t wrong = 0;       ///< numbers, over all ranks
+  std::int64_t wrong = 0;       ///< wrong numbers, over all ranks
 };
 
-/// What a rank gets through: bytes by the median time. In GB/s, of 10^9 bytes.
+/// The throughput of a rank: bytes divided by the median time, in GB/s (10^9 bytes).
 double algorithm_bandwidth(const CommRow& row);
 
-/// What the wires must carry for it, whatever the number of ranks:
+/// The load on the network, independent of the number of ranks, in GB/s:
 /// https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md (gather and scatter as in
-/// its src/gather.cu and src/scatter.cu). In GB/s.
+/// its src/gather.cu and src/scatter.cu).
 double bus_bandwidth(const CommRow& row, int world_size);
 
 std::string table_header();
@@ -36,8 +36,8 @@ std::string table_line(const CommRow& row, int world_size);
 
 MetricsLine metrics_line(const CommRow& row, int world_size);
 
-/// Draws time and bandwidth by size into `comm.svg` and `comm.png` beside it, from data that it
-/// holds itself.
+/// Draws time and bandwidth by size into `comm.svg` and `comm.png` beside the script. The script
+/// contains its data.
 std::string gnuplot_script(const std::vector<CommRow>& rows, int world_size,
                            const std::string& title);
 

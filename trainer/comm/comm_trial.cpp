@@ -1,4 +1,4 @@
-// One function an operation; root is rank 0 throughout.
+// One function per operation; the root is always rank 0.
 #include "trainer/comm/comm_trial.h"
 
 #include <ATen/ATen.h>

@@ -1,7 +1,8 @@
-// Recursive doubling: partners exchange all they have, and after log2(n) rounds everybody has
-// everything (n no power of two: two rounds more, folding.h). The fewest rounds and the most bytes,
-// so the choice where a message costs more than what is in it. Both partners add the same two
-// numbers, and a + b has the same bits as b + a, so the ranks agree to the bit.
+// Recursive doubling: partners exchange everything they have, and after log2(n) rounds every rank
+// has everything (two rounds more if n is not a power of two, folding.h). It needs the fewest
+// rounds and the most bytes, so it suits messages whose overhead exceeds their content. Both
+// partners add the same two numbers, and a + b has the same bits as b + a, so all ranks get equal
+// bits.
 #include "trainer/comm/folding.h"
 
 namespace dtool::trainer {

@@ -1,4 +1,4 @@
-// The choice between the algorithms; each has a file of its own.
+// Chooses among the algorithms; each has its own file.
 #include "trainer/comm/exchange_plan.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// All-reduce and reduce out of point-to-point messages: what each rank sends to whom, round by
-// round, as plain data. No message is sent here, so that a test can play a plan through for any
-// number of ranks.
+// All-reduce and reduce made of point-to-point messages: what each rank sends to whom, round by
+// round, as plain data. No message is sent here, so a test can run through a plan for any number of
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct Section {
 };
 
 enum class Combine {
-  add,      ///< what comes is added to what is there
-  replace,  ///< what comes takes the place of what is there
+  add,      ///< received numbers are added to the present ones
+  replace,  ///< received numbers replace the present ones
 };
 
 inline constexpr int kNobody = -1;
 
-/// One round of one rank: a message out, one in, or both at once. Where the two ranges overlap,
-/// what goes out is as it was before the round.
+/// One round of one rank: a message out, one in, or both at once. If the two ranges overlap, the
+/// message out has the numbers from before the round.
 struct Round {
   int send_to = kNobody;
   Section send;
@@ -36,7 +36,7 @@ struct Round {
   Combine combine = Combine::add;
 };
 
-/// A rank's rounds, in order. A message from a to b meets the next one that b expects from a.
+/// A rank's rounds, in order. A message from a to b matches the next one that b expects from a.
 using Plan = std::vector<Round>;
 
 enum class Algorithm { ring, pairwise, halving_doubling, doubling, tree };
@@ -49,18 +49,18 @@ inline constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::pairwise
 std::string_view to_string(Algorithm algorithm);
 std::optional<Algorithm> algorithm_of(std::string_view name);
 
-/// After it every rank has the sum over all ranks, the same bits on each.
+/// After it every rank has the sum over all ranks, with equal bits.
 Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements);
 
-/// After it rank 0 has the sum over all ranks; what the others have is of no use. There is none by
-/// `doubling`, in which every rank ends up with everything.
+/// After it rank 0 has the sum over all ranks; the other ranks' numbers are meaningless. `doubling`
+/// has no such plan: with it every rank gets the result.
 Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements);
 
-/// The part of `elements` that `index` is given when `parts` share them, as evenly as can be.
+/// Part number `index` of `elements`, if `parts` share them as evenly as possible.
 Section part_of(std::int64_t elements, int parts, int index);
 
-// One pair each in ring.cpp, halving_doubling.cpp and so on. Those that `all_reduce = "auto"` never
-// takes are in exercise/.
+// One pair of functions each in ring.cpp, halving_doubling.cpp and so on. The algorithms that
+// `all_reduce = "auto"` never uses are in exercise/.
 Plan ring_all_reduce(int rank, int size, std::int64_t elements);
 Plan ring_reduce(int rank, int size, std::int64_t elements);
 Plan pairwise_all_reduce(int rank, int size, std::int64_t elements);

@@ -1,5 +1,5 @@
-// The counts are sequentially consistent: before a side goes to sleep it says so and looks once
-// more, and neither may pass the other (peer_link.cpp).
+// The counts are sequentially consistent. Before a side sleeps, it sets its flag and looks once
+// more, and these two steps must not be reordered (peer_link.cpp).
 #include "trainer/comm/float_ring.h"
 
 #include <algorithm>

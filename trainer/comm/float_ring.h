@@ -1,5 +1,5 @@
-// A queue of numbers in memory that two processes share: one writes, the other reads. No system
-// call, no lock.
+// A queue of numbers in shared memory of two processes: one writes, the other reads. No system
+// calls, no lock.
 #pragma once
 
 #include <atomic>
@@ -9,25 +9,25 @@
 
 namespace dtool::trainer {
 
-/// Lies in the shared memory as it is; all zeros is empty.
+/// Used directly in the shared memory; all zeros is an empty queue.
 class FloatRing {
  public:
-  static constexpr std::size_t kCapacity = 65536;  ///< numbers: 256 KiB, which stays in the cache
+  static constexpr std::size_t kCapacity = 65536;  ///< numbers: 256 KiB, which stay in the cache
 
-  /// Copies as many of `numbers` as there is room for; returns how many.
+  /// Copies as many of `numbers` as fit; returns how many.
   std::size_t write(std::span<const float> numbers);
 
-  /// What has been written and not taken, up to the end of the memory; more may follow at its
-  /// beginning.
+  /// The numbers that were written and not taken, up to the end of the memory; more may follow at
+  /// its beginning.
   std::span<const float> readable() const;
 
-  /// Gives the room of the first `count` readable numbers back.
+  /// Frees the space of the first `count` readable numbers.
   void take(std::size_t count);
 
   bool has_room() const;
 
  private:
-  // Counted from the beginning of time, each written by one side only and alone on its cache line.
+  // Total counts; each is written by one side only and is alone on its cache line.
   alignas(64) std::atomic<std::uint64_t> written_;
   alignas(64) std::atomic<std::uint64_t> taken_;
   alignas(64) float numbers_[kCapacity];

@@ -1,4 +1,4 @@
-// What algorithms for a power of two of ranks do about the ranks that are too many.
+// For algorithms that need a power of two of ranks: how the surplus ranks take part.
 #pragma once
 
 #include "trainer/comm/exchange_plan.h"
@@ -6,8 +6,8 @@
 namespace dtool::trainer {
 
 /// With n ranks and p the largest power of two up to n, the first 2 (n - p) ranks pair up: each odd
-/// one gives its tensor to the even one before it and waits for the result. The p that are left get
-/// new numbers from 0, in order; rank 0 stays 0.
+/// one gives its tensor to the even one before it and waits for the result. The remaining p ranks
+/// get new numbers from 0, in order; rank 0 stays 0.
 class Folding {
  public:
   Folding(int rank, int size);
@@ -15,7 +15,7 @@ class Folding {
   int size() const { return size_; }                     ///< p
   bool waits() const { return number_ == kNobody; }      ///< this rank gave its tensor away
   int number() const { return number_; }                 ///< this rank's new number
-  int rank_of(int number) const;                         ///< the rank that bears a new number
+  int rank_of(int number) const;                         ///< the rank that has a new number
   void fold(Plan& plan, std::int64_t elements) const;    ///< the round before the algorithm
   void unfold(Plan& plan, std::int64_t elements) const;  ///< the round after an all-reduce
 

@@ -1,5 +1,5 @@
-// Gradients added up over the ranks by messages of our own, which for the sizes that gradients of
-// small networks have take a fraction of the time that gloo's all-reduce takes.
+// Adds gradients over the ranks by our own messages. For the gradients of small networks this takes
+// a fraction of the time of gloo's all-reduce.
 #pragma once
 
 #include <chrono>
@@ -11,21 +11,21 @@
 
 namespace dtool::trainer {
 
-/// Whether a run of `size` ranks on `device` adds up so. Throws UsageError where an algorithm of
-/// ours is wanted on GPUs.
+/// Whether a run of `size` ranks on `device` adds up this way. Throws UsageError if one of our
+/// algorithms is wanted on GPUs.
 bool sums_by_links(AllReduce wanted, at::Device device, int size);
 
-/// The algorithm for so many bytes: `wanted`, or with `automatic` the one that was quickest in
+/// The algorithm for that many bytes: `wanted`, or with `automatic` the fastest one in
 /// docs/benchmarks.md.
 Algorithm algorithm_for(AllReduce wanted, std::int64_t bytes);
 
-/// For one thread at a time.
+/// Only one thread at a time may use it.
 class GradientSum {
  public:
-  /// Links the ranks; all of them must call it. Errors are those of Links.
+  /// Links the ranks; all of them must call it. Throws as Links does.
   GradientSum(const Meeting& meeting, AllReduce wanted, std::chrono::milliseconds timeout);
 
-  /// Every rank's `values` become their sum over the ranks, the same bits on each.
+  /// Replaces every rank's `values` by their sum over the ranks, with equal bits on each.
   void add_up(float* values, std::int64_t count);
 
  private:

@@ -1,7 +1,7 @@
-// Recursive halving and doubling: partners exchange halves of what they still share, until each
-// rank has the sum of one part, and the same way back. 2 log2(n) rounds and as few bytes as the
-// ring, where n is a power of two; otherwise two rounds of the whole tensor more (folding.h). R.
-// Rabenseifner, Optimization of Collective Reduction Operations (2004).
+// Recursive halving and doubling: partners exchange halves of the range that they still share,
+// until each rank has the sum of one part; then the same way back. It needs 2 log2(n) rounds and as
+// few bytes as the ring if n is a power of two; otherwise two more rounds of the whole tensor
+// (folding.h). R. Rabenseifner, Optimization of Collective Reduction Operations (2004).
 #include "trainer/comm/folding.h"
 
 namespace dtool::trainer {

@@ -1,4 +1,4 @@
-// What comes in waits in a tensor of its own until what goes out has gone.
+// Incoming numbers wait in a separate tensor until the outgoing ones have been sent.
 #include "trainer/comm/library_transport.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// The library's own send and receive as the carrier of our algorithms' messages, to compare with
+// Carries our algorithms' messages by the library's own send and receive, for comparison with
 // links.
 #pragma once
 
@@ -11,7 +11,7 @@ class LibraryTransport : public Transport {
  public:
   explicit LibraryTransport(const Group& group) : group_(group) {}
 
-  /// `tensor` is on the CPU.
+  /// `tensor` must be on the CPU.
   void perform(const Plan& plan, float* tensor) override;
 
  private:

@@ -1,5 +1,5 @@
 // How ranks are linked: addresses through the run's store, a connection for each pair, and an offer
-// of shared memory where both are on one machine.
+// of shared memory if both are on one machine.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,9 @@
 
 namespace dtool::trainer {
 
-/// Links this rank to every other, by rank; null at its own place. All ranks must call it, and no
-/// oftener than once a run. Throws std::runtime_error when one does not by the deadline.
+/// Links this rank to every other; the result is indexed by rank and null at its own index. All
+/// ranks must call it, at most once per run. Throws std::runtime_error if a rank misses the
+/// deadline.
 std::vector<std::unique_ptr<PeerLink>> link_ranks(const Meeting& meeting, Deadline deadline);
 
 }  // namespace dtool::trainer

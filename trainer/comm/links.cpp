@@ -1,5 +1,5 @@
-// The calling thread itself moves the bytes. It looks for a while, since a peer's answer is often
-// only microseconds away, and then sleeps in poll.
+// The calling thread itself moves the bytes. It first polls for a while, since a peer's answer is
+// often only microseconds away, and then sleeps in poll().
 #include "trainer/comm/links.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Every rank linked to every other, without threads or queues between: the transport by which our
-// own algorithms beat the library's on small tensors.
+// Links every rank to every other, without threads or queues in between. With this transport our
+// algorithms beat the library's on small tensors.
 #pragma once
 
 #include <chrono>
@@ -13,17 +13,17 @@
 
 namespace dtool::trainer {
 
-/// For one thread at a time.
+/// Only one thread at a time may use it.
 class Links : public Transport {
  public:
-  /// Links the ranks of a run; all of them must call it. Throws CollectiveFailed-worthy
-  /// std::runtime_error when that takes longer than `timeout`, as later does an exchange in which
-  /// nothing moves for so long.
+  /// Links the ranks of a run; all of them must call it. Throws std::runtime_error (a reason for
+  /// CollectiveFailed) if that takes longer than `timeout`. A later exchange throws it if nothing
+  /// moves for that long.
   Links(const Meeting& meeting, std::chrono::milliseconds timeout);
 
   void perform(const Plan& plan, float* tensor) override;
 
-  /// False where the bytes go through TCP.
+  /// False if the bytes go through TCP.
   bool shares_memory_with(int rank) const;
 
  private:
@@ -32,8 +32,8 @@ class Links : public Transport {
 
   std::vector<Member> members_;
   std::chrono::milliseconds timeout_;
-  std::chrono::microseconds patience_;            ///< how long to look before going to sleep
-  std::vector<std::unique_ptr<PeerLink>> peers_;  ///< by rank; null at this one's own
+  std::chrono::microseconds patience_;            ///< how long to poll before sleeping
+  std::vector<std::unique_ptr<PeerLink>> peers_;  ///< by rank; null at this rank's own index
 };
 
 }  // namespace dtool::trainer

@@ -1,5 +1,6 @@
-// Who sleeps sets its flag and looks at the ring once more; who writes or takes does so and then
-// looks at the flag. All are sequentially consistent, so at least one of the two sees the other.
+// A side that is about to sleep sets its flag and checks the ring once more. A side that writes or
+// takes does so and then checks the flag. All these accesses are sequentially consistent, so at
+// least one side sees the other's.
 #include "trainer/comm/peer_link.h"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
-// The link to one other rank: numbers go through shared memory where both are on one machine, and
-// else through a TCP connection. With shared memory the connection stays, to wake a rank that
-// sleeps and to tell that a rank is gone.
+// The link to one other rank: numbers go through shared memory if both ranks are on one machine,
+// else through a TCP connection. With shared memory the connection stays open, to wake a sleeping
+// rank and to notice that a rank is gone.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace dtool::trainer {
 
-/// What a link's shared memory holds. Of each pair the lower rank is side 0.
+/// The content of a link's shared memory. The lower rank of a pair is side 0.
 struct SharedLink {
-  std::uint64_t token;                   ///< by which the other side knows it has the right memory
-  std::atomic<std::uint32_t> sleeps[2];  ///< by side: wants to be woken
+  std::uint64_t token;  ///< with it the other side checks that it has mapped the right memory
+  std::atomic<std::uint32_t> sleeps[2];  ///< by side: it wants to be woken
   FloatRing rings[2];                    ///< by the side that writes
 };
 
@@ -29,20 +29,20 @@ class PeerLink {
   /// Over `memory`, which holds a SharedLink.
   PeerLink(TcpSocket socket, SharedMemory memory, int side);
 
-  /// Sends as many of the numbers as can go now; returns how many went. Throws std::runtime_error
-  /// when the peer is gone.
+  /// Sends as many of the numbers as possible now; returns how many. Throws std::runtime_error if
+  /// the peer is gone.
   std::size_t try_send(const float* numbers, std::size_t count);
 
-  /// Combines as many numbers as are there, up to `count`, into those at `into`; returns how many.
-  /// Throws std::runtime_error when the peer is gone and left none.
+  /// Combines the numbers that have arrived, up to `count`, into those at `into`; returns how many.
+  /// Throws std::runtime_error if the peer is gone and no numbers are left.
   std::size_t try_receive(float* into, std::size_t count, Combine how);
 
   bool shares_memory() const { return memory_.has_value(); }
 
   enum class Awaited { room, numbers };
-  /// Before sleeping in poll: asks to be woken; returns false when there is no need to sleep.
+  /// Call it before sleeping in poll(): asks to be woken. False if there is no need to sleep.
   bool prepare_sleep(Awaited awaited);
-  /// After it: `events` are what poll returned.
+  /// Call it after poll(), with the returned `events`.
   void finish_sleep(short events);
   int descriptor() const { return socket_.descriptor(); }
   short poll_events(Awaited awaited) const;
@@ -58,10 +58,10 @@ class PeerLink {
   std::optional<SharedMemory> memory_;
   int side_ = 0;
   bool is_closed_ = false;      ///< by the peer
-  std::size_t bytes_gone_ = 0;  ///< TCP: of a number that went in part
-  std::vector<float> came_;     ///< TCP: what has come; begins at a whole number
-  std::size_t came_begin_ = 0;  ///< TCP: the first number not taken
-  std::size_t came_bytes_ = 0;  ///< TCP: from there on
+  std::size_t bytes_gone_ = 0;  ///< TCP: sent bytes of a number that was sent in part
+  std::vector<float> came_;     ///< TCP: received bytes; begins at a whole number
+  std::size_t came_begin_ = 0;  ///< TCP: the first number that was not taken
+  std::size_t came_bytes_ = 0;  ///< TCP: number of bytes from there on
 };
 
 }  // namespace dtool::trainer

@@ -1,5 +1,5 @@
-// A round's message has to wait for those of the rounds before it that lie across it, and no
-// others. Only rounds between the two directions' places can: the rest are over, or come later.
+// A round's message has to wait only for overlapping messages of earlier rounds. Only the rounds
+// between the two directions' positions matter: the others are finished or come later.
 #include "trainer/comm/plan_progress.h"
 
 #include <algorithm>

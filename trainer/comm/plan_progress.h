@@ -1,6 +1,6 @@
-// How far a rank has come with its plan, each direction by itself: a message goes out as soon as
-// what is in it is there, though earlier ones have not come in, and the other way round. A rank
-// that the scheduler holds back for a moment then holds back nobody who does not need its numbers.
+// A rank's progress in its plan, separately for each direction: a message is sent as soon as its
+// content is complete, even if earlier ones have not been received, and the other way round. So a
+// rank that the scheduler delays for a moment only delays ranks that need its numbers.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace dtool::trainer {
 
-/// Messages go out in the plan's order, and come in in the plan's order; what each holds is as if
-/// the rounds were done one after the other.
+/// Messages are sent in the plan's order and received in the plan's order. Their contents are the
+/// same as if the rounds were done one after the other.
 class PlanProgress {
  public:
   /// `plan` must outlive it.
@@ -21,16 +21,16 @@ class PlanProgress {
   bool is_sending() const { return sending_ < plan_.size(); }
   bool is_receiving() const { return receiving_ < plan_.size(); }
 
-  /// The round whose message is on its way out; only while `is_sending`.
+  /// The round whose message is being sent; valid only while is_sending().
   const Round& out() const { return plan_[sending_]; }
-  /// The round whose message is coming in; only while `is_receiving`.
+  /// The round whose message is being received; valid only while is_receiving().
   const Round& in() const { return plan_[receiving_]; }
   std::int64_t sent() const { return sent_; }          ///< numbers of `out`
   std::int64_t received() const { return received_; }  ///< numbers of `in`
 
-  /// How many numbers may go out now: those that no message has yet to change.
+  /// How many numbers may be sent now: those that no incoming message still has to change.
   std::int64_t may_send() const;
-  /// How many numbers may come in now: those in whose place nothing has yet to go out.
+  /// How many numbers may be received now: those whose old values no longer have to be sent.
   std::int64_t may_receive() const;
 
   void add_sent(std::int64_t count);
@@ -40,8 +40,8 @@ class PlanProgress {
   void skip_empty();
 
   const Plan& plan_;
-  std::size_t sending_ = 0;    ///< a round
-  std::size_t receiving_ = 0;  ///< a round
+  std::size_t sending_ = 0;    ///< index of a round
+  std::size_t receiving_ = 0;  ///< index of a round
   std::int64_t sent_ = 0;
   std::int64_t received_ = 0;
 };

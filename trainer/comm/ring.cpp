@@ -1,7 +1,7 @@
-// The ring: each rank sends to the next and receives from the one before, a part of the tensor a
-// round. 2 (n - 1) rounds, in which each rank sends 2 (n - 1) / n of the tensor: the least that is
-// possible, and the most rounds. P. Patarasuk and X. Yuan, Bandwidth optimal all-reduce algorithms
-// for clusters of workstations (2009).
+// The ring: in each round a rank sends a part of the tensor to the next rank and receives one from
+// the previous rank. There are 2 (n - 1) rounds, and each rank sends 2 (n - 1) / n of the tensor:
+// the fewest bytes possible, and the most rounds. P. Patarasuk and X. Yuan, Bandwidth optimal
+// all-reduce algorithms for clusters of workstations (2009).
 #include "trainer/comm/exchange_plan.h"
 
 namespace dtool::trainer {

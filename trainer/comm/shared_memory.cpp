@@ -1,4 +1,4 @@
-// memfd_create, reached from the other process through /proc.
+// Uses memfd_create; the other process opens the memory through /proc.
 #include "trainer/comm/shared_memory.h"
 
 #include <fcntl.h>

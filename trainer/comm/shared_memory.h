@@ -1,5 +1,5 @@
-// Memory that processes of one machine share, without a name in any file system: nothing is left
-// behind however they end, and a container's small /dev/shm is no limit.
+// Memory that processes of one machine share. It has no name in any file system: nothing is left
+// behind, however the processes end, and a container's small /dev/shm does not limit it.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace dtool::trainer {
 
-/// A mapping, undone at the end. Begins as zeros.
+/// A mapping, removed at the end. It begins as zeros.
 class SharedMemory {
  public:
   /// Makes new memory. Throws std::system_error.
   explicit SharedMemory(std::size_t size);
-  /// Maps what another process of this machine made; absent where it cannot be seen from here
+  /// Maps memory that another process of this machine made; absent if it cannot be seen from here
   /// (another container, another user).
   static std::optional<SharedMemory> open(const std::string& name, std::size_t size);
 
@@ -22,8 +22,8 @@ class SharedMemory {
   SharedMemory& operator=(SharedMemory&&) = delete;
 
   std::byte* data() const { return data_; }
-  /// What `open` takes, good until `forget_name`. Another process may have the same name for
-  /// something else, so what is found must be recognised.
+  /// The name for `open`, valid until `forget_name`. Another process may use the same name for
+  /// something else, so the content must be checked.
   const std::string& name() const { return name_; }
   void forget_name();
 

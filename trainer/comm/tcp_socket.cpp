@@ -1,4 +1,4 @@
-// Sockets are non-blocking; each wait is a poll.
+// Sockets are non-blocking; each wait is a poll().
 #include "trainer/comm/tcp_socket.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Blocking TCP for the few messages by which ranks are linked, each step with a deadline.
+// Blocking TCP for the few messages that link the ranks; each step has a deadline.
 #pragma once
 
 #include <chrono>
@@ -8,10 +8,10 @@ namespace dtool::trainer {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// Owns a socket. All functions throw std::runtime_error, and when the deadline passes.
+/// Owns a socket. All functions throw std::runtime_error on an error and when the deadline passes.
 class TcpSocket {
  public:
-  /// Takes over a connected, non-blocking socket.
+  /// Takes ownership of a connected, non-blocking socket.
   explicit TcpSocket(int descriptor);
 
   ~TcpSocket();

@@ -1,4 +1,4 @@
-// The seam between the plans of exchange_plan.h and what carries their messages: links of our own,
+// The seam between the plans of exchange_plan.h and the transport of their messages: our own links,
 // or the library's send and receive.
 #pragma once
 
@@ -10,7 +10,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Does all rounds of this rank on its `tensor`. Throws std::exception when a peer is gone or too
+  /// Runs all rounds of this rank on its `tensor`. Throws std::exception if a peer is gone or too
   /// slow.
   virtual void perform(const Plan& plan, float* tensor) = 0;
 };

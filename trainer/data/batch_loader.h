@@ -14,9 +14,9 @@
 
 namespace dtool::trainer {
 
-/// Hands out the samples of `order` batch by batch. `ahead` batches are gathered by a thread of its
-/// own while the caller computes; with 0, and on a GPU, which gathers by itself, there is no
-/// thread. `set` must outlive it.
+/// Hands out the samples of `order` batch by batch. A separate thread gathers `ahead` batches in
+/// advance while the caller computes. There is no thread with `ahead` 0, nor on a GPU, which
+/// gathers asynchronously. `set` must outlive it.
 class BatchLoader {
  public:
   BatchLoader(const DataSet& set, std::vector<std::int64_t> order, std::int64_t batch_size,
@@ -25,7 +25,8 @@ class BatchLoader {
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  /// The next batch, the last one perhaps smaller; absent at the end. Throws what gathering threw.
+  /// The next batch (the last one may be smaller); absent at the end. Throws exceptions of the
+  /// gathering.
   std::optional<Batch> next();
 
  private:
@@ -34,16 +35,16 @@ class BatchLoader {
 
   const DataSet& set_;
   std::vector<std::int64_t> order_;
-  at::Tensor order_on_gpu_;  ///< undefined where the set is not on one
+  at::Tensor order_on_gpu_;  ///< undefined unless the set is on a GPU
   std::size_t batch_size_;
   std::size_t ahead_;
-  std::size_t begin_ = 0;  ///< of the next batch to gather; the thread's while it runs
+  std::size_t begin_ = 0;  ///< of the next batch to gather; owned by the thread while it runs
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Batch> ready_;
-  bool done_ = false;     ///< the thread gathers no more
-  bool stopped_ = false;  ///< nobody takes any more
+  bool done_ = false;     ///< the thread will gather no more
+  bool stopped_ = false;  ///< the caller will take no more
   std::exception_ptr error_;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// libcrypto's SHA-256, which uses the processor's instructions for it where there are any.
+// libcrypto's SHA-256, which uses the processor's SHA instructions if there are any.
 #include "trainer/data/checksum.h"
 
 #include <fmt/format.h>

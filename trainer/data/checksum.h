@@ -1,4 +1,4 @@
-// SHA-256 of files: what makes a download the file that was meant.
+// SHA-256 of files: proves that a download is the right file.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace dtool::trainer {
 
-/// What of a file counts: its bytes, or for a gzip file what they unpack to (two compressors make
-/// different bytes of the same content; mirrors recompress).
+/// Which bytes of a file count: its own, or for a gzip file the unpacked ones (compressors produce
+/// different bytes for the same content, and mirrors recompress).
 enum class Counted { bytes, content };
 
 /// The SHA-256 of a file as 64 lower-case hexadecimal digits. Throws std::runtime_error when the

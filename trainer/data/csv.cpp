@@ -1,5 +1,5 @@
-// One pass, character by character; a row's cells lie one behind the other in a string that every
-// row takes anew.
+// One pass, character by character. A row's cells are stored one after another in one string, which
+// all rows reuse.
 #include "trainer/data/csv.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Tables hold doubles, so that large numbers with small differences survive being standardised.
+// Tables hold doubles, so that large numbers with small differences keep their precision when
+// standardised.
 #include "trainer/data/csv_data.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Makes the training and test sets of a model from CSV tables: which columns it sees, which it is
-// to predict, which rows test it.
+// Makes a model's training and test sets from CSV tables: its input columns, its target columns,
+// and its test rows.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ enum class Standardise { no, yes };
 
 struct CsvSettings {
   CsvFormat format{};
-  std::vector<std::string> inputs{};   ///< columns; none: all but the targets
-  std::vector<std::string> targets{};  ///< columns; none: the last
-  double test_share = 0;               ///< of the rows, where no file has the test's
-  std::uint64_t split_seed = 0;        ///< draws them
+  std::vector<std::string> inputs{};   ///< columns; empty: all but the targets
+  std::vector<std::string> targets{};  ///< columns; empty: the last one
+  double test_share = 0;               ///< of the rows, if no separate file has the test rows
+  std::uint64_t split_seed = 0;        ///< chooses them
   Standardise standardise{};
 };
 
@@ -38,13 +38,13 @@ struct CsvSets {
   std::vector<std::string> inputs;   ///< their columns
   std::vector<std::string> targets;  ///< their columns
   std::int64_t classes = 0;          ///< the highest training class + 1; no test class is higher
-  std::vector<double> means;         ///< of each input over the training rows; if standardised
-  std::vector<double> deviations;    ///< the same; 1 for an input that never changes
+  std::vector<double> means;         ///< of each input over the training rows; set if standardised
+  std::vector<double> deviations;    ///< likewise; 1 for an input that never changes
 };
 
-/// Standardised inputs are (x - mean) / deviation, the test's with the training rows' figures.
-/// Throws UsageError naming the place for a column that is not there, a class that is no whole
-/// number from 0, a test class that no training row has reached, and a number too large for a
+/// Standardised inputs are (x - mean) / deviation; the test's use the mean and deviation of the
+/// training rows. Throws UsageError naming the place for a missing column, a class that is not a
+/// whole number from 0, a test class above all training classes, and a number too large for a
 /// float.
 CsvSets make_csv_sets(const CsvTable& train, const std::optional<CsvTable>& test,
                       const CsvSettings& settings, TargetKind kind);

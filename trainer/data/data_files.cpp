@@ -1,4 +1,4 @@
-// A file gets its name only when it is whole, so what has its name needs no lock to be read.
+// A file gets its name only when it is complete, so it can be read without the lock.
 #include "trainer/data/data_files.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// Sees to it that the files of a data set lie on this machine before anything reads them, fetched
-// or copied by one process while the others wait.
+// Makes sure that the files of a data set are on this machine before anything reads them. One
+// process downloads or copies them while the others wait.
 #pragma once
 
 #include <filesystem>
@@ -12,31 +12,32 @@
 
 namespace dtool::trainer {
 
-/// When a file that is there already is compared with its checksum.
+/// When an existing file is compared with its checksum.
 enum class Compared {
   always,
-  when_others_are_missing,  ///< only so as not to mix two sets: a whole folder is taken as it is
+  when_others_are_missing,  ///< if all files are there, they are accepted unchecked; the check
+                            ///< prevents a mix of two sets
 };
 
-/// One file of a data set. `NAME.gz` may lie there unpacked, as `NAME`, too.
+/// One file of a data set. `NAME.gz` may also be there unpacked, as `NAME`.
 struct DataFile {
-  WantedFile wanted;  ///< without a sha256 it can only be there already
+  WantedFile wanted;  ///< without a sha256 it must already be there
   Compared compared = Compared::always;
 };
 
-/// Where the files are and come from, as an experiment says it.
+/// Where the files are and where they come from, according to an experiment.
 struct DataPlace {
-  std::string path{};     ///< folder; may hold `~` and variables
+  std::string path{};     ///< a folder; may contain `~` and variables
   std::string copy_to{};  ///< a folder to copy them to and read them from; may be empty
-  Mirrors mirrors{};      ///< none: nothing is downloaded
-  std::string hint{};     ///< what to do when a file is missing and nothing is downloaded
+  Mirrors mirrors{};      ///< empty: nothing is downloaded
+  std::string hint{};     ///< what the user can do if a file is missing and nothing is downloaded
 };
 
-/// Whether to tell of waiting for another process: one rank a machine does.
+/// Whether to report the wait for another process: one rank per machine does.
 enum class Waits { told, silent };
 
-/// The files' paths on this machine, in the order of `files`, once they are all there and right.
-/// Throws UsageError when one is missing or another file than was meant, and as `download` does.
+/// The files' paths on this machine, in the order of `files`, after all are there and correct.
+/// Throws UsageError if one is missing or is the wrong file, and as `download` does.
 std::vector<std::filesystem::path> provide_files(const std::vector<DataFile>& files,
                                                  const DataPlace& place,
                                                  const Environment& environment, Waits waits,

@@ -1,5 +1,5 @@
-// From files to tensors, once: a step then only gathers its rows. Images stay bytes until then, a
-// quarter of the memory.
+// Converts files to tensors once, so that a step only gathers rows. Images stay bytes until then,
+// which takes a quarter of the memory.
 #include "trainer/data/data_set.h"
 
 #include <ATen/ATen.h>

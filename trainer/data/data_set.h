@@ -12,10 +12,10 @@
 
 namespace dtool::trainer {
 
-/// Samples with what a model should make of them.
+/// Samples and their targets.
 struct DataSet {
-  at::Tensor inputs;   ///< [samples, values], float or uint8: a byte b stands for b / 255
-  at::Tensor targets;  ///< [samples] int64, a class each, or [samples, outputs] float
+  at::Tensor inputs;   ///< [samples, values], float or uint8; a byte b means b / 255
+  at::Tensor targets;  ///< [samples] int64, a class each; or [samples, outputs] float
 
   std::int64_t size() const { return inputs.size(0); }
 };
@@ -24,7 +24,7 @@ struct DataSets {
   DataSet train;
   DataSet test;
   Shape shape;               ///< of one sample: [values] or [channels, rows, columns]
-  std::int64_t outputs = 0;  ///< classes, or values to predict
+  std::int64_t outputs = 0;  ///< number of classes, or of values to predict
 };
 
 /// Some samples, ready for a model.
@@ -35,14 +35,15 @@ struct Batch {
   std::int64_t size() const { return inputs.size(0); }
 };
 
-/// Reads or draws the sets that the experiment asks for, files from where `provide_data` has put
-/// them. Throws UsageError as idx.h and csv.h say, and when a test label is of no training class.
+/// Reads or draws the sets of the experiment; files are read from the paths that `provide_data` has
+/// set. Throws UsageError as idx.h and csv.h say, and if a test label is above all training
+/// classes.
 DataSets load_data(const DataSettings& settings, at::Device device);
 
-/// Copies the samples that `samples` numbers, in this order.
+/// Copies the samples with these numbers, in this order.
 Batch gather(const DataSet& set, std::span<const std::int64_t> samples);
 
-/// The same, with the numbers ([batch] int64) on the set's device.
+/// The same with the numbers ([batch] int64) on the set's device.
 Batch gather(const DataSet& set, const at::Tensor& samples);
 
 /// Copies the samples of a range.

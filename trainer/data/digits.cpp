@@ -1,5 +1,5 @@
-// Each digit is a few polylines in a box from (-1,-1) to (1,1), y downwards. A pixel's grey is how
-// near it lies to the nearest stroke.
+// Each digit consists of a few polylines in a box from (-1,-1) to (1,1), y downwards. A pixel's
+// grey value depends on its distance to the nearest stroke.
 #include "trainer/data/digits.h"
 
 #include <algorithm>

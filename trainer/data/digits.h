@@ -1,5 +1,5 @@
-// A data set that the program draws itself: the ten digits from strokes, each bent, turned, shifted
-// and blurred at random, so that a network can be trained where nothing can be downloaded.
+// A data set that the program draws itself: the ten digits as strokes, each bent, turned, shifted
+// and blurred at random. With it a network can be trained without any download.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace dtool::trainer {
 
-/// `count` images of 28 x 28 pixels with labels 0 to 9, the same for the same `seed` on every
-/// machine. Image i depends on (seed, i) only.
+/// `count` images of 28 x 28 pixels with labels 0 to 9. The same `seed` gives the same images on
+/// every machine. Image i depends only on (seed, i).
 LabelledImages draw_digits(std::int64_t count, std::uint64_t seed);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// Mirrors are tried in turn, round after round: the next one is a better bet than a pause.
+// Mirrors are tried in turn, round after round: trying the next one is better than pausing.
 #include "trainer/data/download.h"
 
 #include <curl/curl.h>

@@ -1,4 +1,4 @@
-// As a shell reads such a path, but for `~user` and for defaults, which are refused.
+// Works like a shell, but refuses `~user` and defaults.
 #include "trainer/data/expand_path.h"
 
 #include <fmt/format.h>

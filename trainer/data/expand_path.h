@@ -1,4 +1,4 @@
-// Paths that name a different folder on each machine: `~` and environment variables in them.
+// Paths that mean a different folder on each machine: they contain `~` and environment variables.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 namespace dtool::trainer {
 
 /// `text` with a leading `~` replaced by HOME and each `$NAME` or `${NAME}` by that variable. `$$`
-/// is one `$`. Throws UsageError naming `key` and the variable when it is not set or is empty, so
-/// that `$TMPDIR/data` never means `/data`.
+/// gives one `$`. Throws UsageError naming `key` and the variable if it is unset or empty, so that
+/// `$TMPDIR/data` never becomes `/data`.
 std::filesystem::path expand_path(const std::string& key, const std::string& text,
                                   const Environment& environment);
 

@@ -1,5 +1,5 @@
-// flock(2), which Linux carries over NFS too. The lock file stays: to delete it would let two
-// processes lock two files of one name.
+// Uses flock(2), which Linux also supports over NFS. The lock file is never deleted: otherwise two
+// processes could lock two files of the same name.
 #include "trainer/data/folder_lock.h"
 
 #include <fcntl.h>

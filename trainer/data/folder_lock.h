@@ -1,5 +1,5 @@
-// One process at a time fills a folder with data, whoever started it: the ranks of a machine under
-// any launcher, two runs at once, several machines on a shared file system.
+// Ensures that one process at a time fills a folder with data: among the ranks of a machine under
+// any launcher, two runs at once, or several machines on a shared file system.
 #pragma once
 
 #include <chrono>
@@ -12,20 +12,20 @@
 
 namespace dtool::trainer {
 
-/// Holds the lock of a folder from construction to destruction. The kernel gives it up when the
-/// process dies, however it dies.
+/// Holds the lock of a folder from construction to destruction. The kernel releases it when the
+/// process dies, for whatever reason.
 class FolderLock {
  public:
   struct Patience {
-    std::chrono::milliseconds silence;  ///< how long a holder may give no sign of life
-    std::chrono::milliseconds beat;     ///< how often a holder gives one
+    std::chrono::milliseconds silence;  ///< how long a holder may be silent
+    std::chrono::milliseconds beat;     ///< time between two signs of life of a holder
   };
   static constexpr Patience kPatience{std::chrono::minutes(3), std::chrono::seconds(5)};
 
-  /// Waits until no other process holds the lock, calling `waiting` once with who does, such as
-  /// `process 4711 on red01`, when it is not free at once. Throws UsageError when the file system
-  /// has no locks, the folder is not writable, or the holder has been silent for too long (it is
-  /// stopped, or its machine is gone).
+  /// Waits until no other process holds the lock. If the lock is not free at once, calls `waiting`
+  /// once with the holder's name, such as `process 4711 on red01`. Throws UsageError if the file
+  /// system has no locks, the folder is not writable, or the holder has been silent for too long
+  /// (it is stopped, or its machine is gone).
   FolderLock(const std::filesystem::path& folder,
              const std::function<void(const std::string& holder)>& waiting,
              Patience patience = kPatience);

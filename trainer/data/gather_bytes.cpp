@@ -1,4 +1,4 @@
-// Compiled with -O3: the compiler makes vector instructions of the loop.
+// Compiled with -O3, so that the compiler vectorises the loop.
 #include "trainer/data/gather_bytes.h"
 
 namespace dtool::trainer {

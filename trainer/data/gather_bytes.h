@@ -1,4 +1,4 @@
-// The inner loop of loading images: rows of bytes to a batch of floats. Free of LibTorch.
+// The inner loop of loading images: converts rows of bytes to a batch of floats. Without LibTorch.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// From bytes to shapes; what does not fit is refused before memory is taken for it.
+// Parses bytes to shapes; malformed files are refused before memory is allocated for them.
 #include "trainer/data/idx.h"
 
 #include <fmt/format.h>

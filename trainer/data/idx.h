@@ -7,15 +7,15 @@
 
 namespace dtool::trainer {
 
-/// An array of bytes: `shape` is [count, rows, columns] for images and [count] for labels; the last
-/// dimension runs fastest in `values`.
+/// An array of bytes: `shape` is [count, rows, columns] for images and [count] for labels; `values`
+/// is in row-major order.
 struct IdxArray {
   std::vector<std::int64_t> shape;
   std::vector<std::uint8_t> values;
 };
 
-/// Reads a plain or gzip file. Throws UsageError naming the file when it is missing, is of another
-/// format, holds other elements than unsigned bytes, or fewer or more of them than its header says.
+/// Reads a plain or gzip file. Throws UsageError naming the file if it is missing, has another
+/// format or other elements than unsigned bytes, or if its size differs from its header.
 IdxArray read_idx(const std::filesystem::path& file);
 
 /// Grey images with their labels.
@@ -34,7 +34,7 @@ struct TrainAndTest {
   std::int64_t classes = 0;  ///< the highest training label + 1; no test label is higher
 };
 
-/// Reads training images, training labels, test images and test labels. Throws UsageError when they
+/// Reads training images, training labels, test images and test labels. Throws UsageError if they
 /// do not fit together.
 TrainAndTest read_image_files(const std::vector<std::filesystem::path>& files);
 

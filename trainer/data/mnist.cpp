@@ -1,4 +1,4 @@
-// Checksums of what the files unpack to: mirrors have compressed them differently.
+// The checksums are of the unpacked content: mirrors have compressed the files differently.
 #include "trainer/data/mnist.h"
 
 namespace dtool::trainer {

@@ -1,4 +1,4 @@
-// What dtool knows of MNIST: http://yann.lecun.com/exdb/mnist/.
+// Facts about MNIST: http://yann.lecun.com/exdb/mnist/.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace dtool::trainer {
 
-/// MNIST's four files, as its mirrors call them: training images and labels, test images and
+/// MNIST's four files with their names on mirrors: training images and labels, test images and
 /// labels.
 std::vector<DataFile> mnist_files();
 
-/// Folders on the network that hold them.
+/// URLs of folders that hold them.
 std::vector<std::string> mnist_mirrors();
 
 }  // namespace dtool::trainer

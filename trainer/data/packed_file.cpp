@@ -1,4 +1,4 @@
-// zlib's gz functions hand on a file that is not gzip's as it is.
+// zlib's gz functions pass a file that is not gzip on unchanged.
 #include "trainer/data/packed_file.h"
 
 #include <fmt/format.h>

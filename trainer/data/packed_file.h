@@ -1,4 +1,4 @@
-// Reads a file that may be gzip's: what it unpacks to, or its bytes as they are.
+// Reads a plain or gzip file; gzip is unpacked.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ namespace dtool::trainer {
 /// An open file, read from its beginning.
 class PackedFile {
  public:
-  /// Throws UsageError when it cannot be opened.
+  /// Throws UsageError if it cannot be opened.
   explicit PackedFile(std::filesystem::path file);
   ~PackedFile();
   PackedFile(const PackedFile&) = delete;
   PackedFile& operator=(const PackedFile&) = delete;
 
-  /// Fills `into`, with fewer than `size` bytes at the end only, and returns how many. Throws
-  /// UsageError when gzip's data is damaged or cut short.
+  /// Fills `into` and returns the number of bytes, which is less than `size` only at the end.
+  /// Throws UsageError if the gzip data is damaged or cut short.
   std::size_t read(void* into, std::size_t size);
 
  private:
@@ -27,7 +27,7 @@ class PackedFile {
   gzFile_s* stream_;
 };
 
-/// All that a file holds.
+/// The whole content of a file.
 std::string read_packed(const std::filesystem::path& file);
 
 }  // namespace dtool::trainer

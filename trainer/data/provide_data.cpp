@@ -1,5 +1,5 @@
-// The ranks meet again in the run's store. While they wait, their failure watches go on: a rank
-// that fails or falls silent ends the wait of all.
+// The ranks meet again in the run's store. While they wait, failures are still watched: a rank that
+// fails or falls silent ends the wait for all.
 #include "trainer/data/provide_data.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The moment before training at which every machine gets its files.
+// Gives every machine its data files before training.
 #pragma once
 
 #include "trainer/ranks/rendezvous.h"
@@ -6,10 +6,10 @@
 
 namespace dtool::trainer {
 
-/// Fills `settings.paths`: one rank of each machine fetches or copies what is not there while its
-/// others wait, then every rank waits for the slowest machine, however long that takes. So it comes
-/// before the first exchange between ranks, which has a time limit. Throws UsageError as
-/// `provide_files` does, and CollectiveFailed when the run's store is gone.
+/// Fills `settings.paths`. One rank of each machine downloads or copies missing files while the
+/// machine's other ranks wait. Then every rank waits for the slowest machine, however long that
+/// takes. So this comes before the first exchange between ranks, which has a time limit. Throws
+/// UsageError as `provide_files` does, and CollectiveFailed if the run's store is gone.
 void provide_data(FileSettings& settings, const Meeting& meeting);
 
 }  // namespace dtool::trainer

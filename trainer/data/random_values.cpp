@@ -1,4 +1,4 @@
-// All from one stream of numbers a set, row by row.
+// Each set comes from one stream of random numbers, row by row.
 #include "trainer/data/random_values.h"
 
 #include "trainer/data/sampler.h"

@@ -1,4 +1,4 @@
-// The regression set of random numbers: no download, the same on every machine.
+// A regression data set of random numbers: no download, the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace dtool::trainer {
 
-/// Samples of floats with one value each to predict.
+/// Samples of floats, each with one value to predict.
 struct LabelledValues {
   std::vector<float> inputs;   ///< [count, features], evenly from 0 to 1
   std::vector<float> targets;  ///< [count]
 };
 
-/// `noise`: targets are evenly from 0 to 1 and have nothing to do with the inputs, so that the
-/// least mean squared error is near 1/12, their variance. `linear`: a weighted sum of the inputs
-/// plus a constant, with weights from -1 to 1 that depend on `rule_seed` only, plus noise from -0.1
-/// to 0.1, whose variance 1/300 is the least error.
+/// `noise`: targets are uniform from 0 to 1 and independent of the inputs, so the least mean
+/// squared error is near 1/12, their variance. `linear`: a weighted sum of the inputs plus a
+/// constant, with weights from -1 to 1 that depend only on `rule_seed`, plus noise from -0.1 to
+/// 0.1, whose variance 1/300 is the least error.
 LabelledValues draw_values(std::int64_t count, std::int64_t features, RandomTargets targets,
                            std::uint64_t seed, std::uint64_t rule_seed);
 

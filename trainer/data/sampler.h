@@ -1,4 +1,4 @@
-// Which samples a rank sees, and in which order.
+// Which samples a rank gets, and in which order.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,33 @@ struct Range {
   std::int64_t end = 0;
 };
 
-/// Random numbers that are the same on every machine and with every standard library: splitmix64,
+/// Random numbers that are equal on every machine and with every standard library: splitmix64,
 /// https://prng.di.unimi.it/splitmix64.c.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next();
-  /// Evenly from 0 to `bound` - 1.
+  /// Uniform from 0 to `bound` - 1.
   std::uint64_t below(std::uint64_t bound);
-  /// Evenly from `least` to `most`.
+  /// Uniform from `least` to `most`.
   double between(double least, double most);
 
  private:
   std::uint64_t state_;
 };
 
-/// This rank's samples of one training epoch, in order. All ranks deal out one permutation of
-/// 0..`samples`-1, which depends on (seed, epoch) only, like cards, from its entry `first` on: rank
-/// r gets the entries first + r, first + r + world size, and so on. So the ranks' samples are
-/// disjoint, equally many (up to world size - 1 samples of the permutation's end are left out,
-/// others each epoch), and the ranks' batches of one step together are the batch that a single rank
-/// with the whole batch size would take.
+/// This rank's samples of one training epoch, in order. All ranks use the same permutation of
+/// 0..`samples`-1, which depends only on (seed, epoch). Its entries from `first` on are dealt out
+/// like cards: rank r gets the entries first + r, first + r + world size, and so on. So the ranks'
+/// samples are disjoint and equally many (up to world size - 1 samples at the end are left out,
+/// different ones each epoch). The ranks' batches of one step together are the batch that a single
+/// rank with the whole batch size would take.
 std::vector<std::int64_t> training_order(std::int64_t samples, int rank, int world_size,
                                          std::uint64_t seed, std::int64_t epoch,
                                          std::int64_t first = 0);
 
-/// This rank's part of an evaluation; over all ranks each sample comes exactly once.
+/// This rank's part of an evaluation; together the ranks cover each sample exactly once.
 Range evaluation_range(std::int64_t samples, int rank, int world_size);
 
 }  // namespace dtool::trainer

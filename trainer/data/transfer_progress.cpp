@@ -1,4 +1,4 @@
-// The bar and the lines say the same.
+// The bar and the lines have the same content.
 #include "trainer/data/transfer_progress.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a download or copy shows while it lasts: a bar on a terminal, now and then a line in a log.
+// Shows the progress of a download or copy: a bar on a terminal, occasional lines in a log.
 #pragma once
 
 #include <chrono>
@@ -16,16 +16,16 @@ std::string human_bytes(std::int64_t bytes);
 /// Writes to stdout.
 class TransferProgress {
  public:
-  /// `prefix` goes before each line, such as `red02: `.
+  /// `prefix` precedes each line, such as `red02: `.
   explicit TransferProgress(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  /// A new file, of which `done` bytes are here.
+  /// A new file begins, of which `done` bytes are here.
   void begin(const std::string& name, std::int64_t done);
-  /// Shows where things stand if it is time to.
+  /// Shows the progress if it is time to.
   void update(std::int64_t done, std::optional<std::int64_t> total);
-  /// The file is here: one line with its size, `source` and time.
+  /// The file is complete: prints one line with its size, `source` and time.
   void finish(std::int64_t size, const std::string& source);
-  /// A line of its own.
+  /// Prints a separate line.
   void say(const std::string& text);
 
  private:

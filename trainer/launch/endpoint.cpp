@@ -1,4 +1,4 @@
-// Endpoints and this machine's addresses; used by the supervisor, the launch and the rendezvous.
+// Endpoints and this machine's addresses, for the launch and the rendezvous.
 #include "trainer/launch/endpoint.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-// An address and a port, and the two questions asked of this machine's network: which port is free,
-// and by which of its addresses does it reach another machine.
+// An address and a port. Also two questions about this machine's network: which port is free, and
+// which of its addresses leads to another machine.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,14 @@ struct Endpoint {
 /// Reads `IP:PORT`, `name:PORT` or `[v6::address]:PORT`. Throws UsageError.
 Endpoint parse_endpoint(std::string_view text);
 
-/// The form that `parse_endpoint` reads.
+/// The text that `parse_endpoint` reads.
 std::string to_string(const Endpoint& endpoint);
 
-/// Keeps a free TCP port reserved for as long as it lives: no other program is given the port by
-/// the kernel, yet a listener that sets SO_REUSEADDR (as TCPStore does) can take it.
+/// Keeps a free TCP port reserved while it lives: the kernel gives the port to no other program,
+/// but a listener that sets SO_REUSEADDR (as TCPStore does) can take it.
 class ReservedPort {
  public:
-  ReservedPort();  ///< of the loopback address; throws std::system_error
+  ReservedPort();  ///< on the loopback address; throws std::system_error
   ~ReservedPort();
   ReservedPort(const ReservedPort&) = delete;
   ReservedPort& operator=(const ReservedPort&) = delete;
@@ -38,24 +38,24 @@ class ReservedPort {
   std::uint16_t number_ = 0;
 };
 
-/// Tries to connect until it works or `patience` is over: the connected socket, non-blocking, or
-/// -1.
+/// Tries to connect until it succeeds or `patience` is over. Returns the connected non-blocking
+/// socket, or -1.
 int connect_within(const Endpoint& endpoint, std::chrono::milliseconds patience);
 
-/// Tries to connect until a listener answers or `patience` is over; true when one answered.
+/// Tries to connect until a listener answers or `patience` is over; true if one answered.
 bool wait_for_listener(const Endpoint& endpoint, std::chrono::milliseconds patience);
 
-/// This machine's own address on the route to `host`, as `ip route get` would name it; no packet is
-/// sent. Throws std::runtime_error when `host` has no address or no route leads to it.
+/// This machine's own address on the route to `host`, as in `ip route get`; sends no packet. Throws
+/// std::runtime_error if `host` has no address or there is no route to it.
 std::string local_address_towards(const std::string& host);
 
 /// True for 127.0.0.0/8 and ::1.
 bool is_loopback(std::string_view address);
 
-/// The name of the network interface that bears `address`, or empty.
+/// The name of the network interface that has `address`, or empty.
 std::string interface_of(std::string_view address);
 
-/// An address of the network interface, IPv4 before IPv6, or empty.
+/// An address of the network interface, preferably IPv4, or empty.
 std::string address_of_interface(std::string_view interface);
 
 }  // namespace dtool::trainer

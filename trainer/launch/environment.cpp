@@ -1,4 +1,4 @@
-// getenv, which knows no empty optional.
+// Wraps getenv, which returns a null pointer for a missing variable.
 #include "trainer/launch/environment.h"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Environment variables by a seam, so that tests bring their own.
+// Environment variables behind a seam, so that tests can supply their own.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// Where a process of a run listens for the others. Whoever comes is a stranger until it has proven
-// that it is of the run (greeting.h): it is not answered, has a line and some seconds, and makes
-// room for the next one when too many wait.
+// Where a process of a run listens for the others. A new connection is a stranger until it proves
+// that it belongs to the run (greeting.h). A stranger gets no answer, may send one line within some
+// seconds, and is replaced by the next one if too many wait.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace dtool::trainer {
 
-/// Sockets that listen at `endpoint`: at its addresses, and at none else unless its address is
-/// another machine's to this one, or a name that this machine alone takes for itself. Throws
-/// std::system_error, or std::runtime_error when the name has no address.
+/// Sockets that listen on the addresses of `endpoint`. They listen on all addresses if the
+/// endpoint's address belongs to another machine, or is a name that only this machine takes for
+/// itself. Throws std::system_error, or std::runtime_error if the name has no address.
 std::vector<int> listen_at(const Endpoint& endpoint);
 
-/// One that has proven itself, and waits for its welcome.
+/// A connection that has proven itself, and waits for its welcome.
 class Guest {
  public:
   Guest(std::unique_ptr<LineSocket> socket, Greeting greeting, std::string words)
@@ -27,7 +27,7 @@ class Guest {
 
   const std::string& words() const { return words_; }
 
-  /// The connection, on which the other side now goes on.
+  /// The connection for further use by the other side.
   std::unique_ptr<LineSocket> welcome(std::string_view words);
 
  private:
@@ -47,10 +47,10 @@ class FrontDoor {
 
   std::uint16_t port() const;
 
-  /// Readable when there is something to do for `take`.
+  /// Readable when `take` has work.
   int descriptor() const { return watched_; }
 
-  /// Never waits. Call when `descriptor` is readable.
+  /// Never waits. Call it when `descriptor` is readable.
   std::vector<Guest> take();
 
  private:

@@ -1,12 +1,12 @@
-// The four lines by which two processes of a run know each other before anything else is said:
+// The four lines by which two processes of a run recognise each other before any other traffic:
 //
-//   dtool-trainer VERSION DOOR NONCE PROOF     from the one that connects
-//   known NONCE PROOF                          from the one that listens, to nobody else
+//   dtool-trainer VERSION DOOR NONCE PROOF     from the side that connects
+//   known NONCE PROOF                          from the side that listens, only to a proven caller
 //   here PROOF WORDS                           who connects, and what it wants
 //   welcome PROOF WORDS                        what it needs to know
 //
-// Each proof is the run's token's over both nonces and all that was said, and each line has a name
-// of its own in it, so that none serves twice, or elsewhere.
+// Each proof is made with the run's token over both nonces and all earlier lines. Each line has its
+// own name in its proof, so that no proof can be used twice or elsewhere.
 #pragma once
 
 #include <chrono>
@@ -21,12 +21,12 @@
 
 namespace dtool::trainer {
 
-/// Both sides must have the same.
+/// Both sides must have the same version.
 inline constexpr int kGreetingVersion = 3;
 
 inline constexpr std::size_t kLongestGreeting = 1024;
 
-/// One greeting, as both sides see it. A line that is not as it should be gives no value.
+/// One greeting, for both sides. A malformed or unproven line gives no value.
 class Greeting {
  public:
   Greeting(const RunToken& token, std::string door) : token_(&token), door_(std::move(door)) {}
@@ -48,27 +48,27 @@ class Greeting {
   std::string hosts_;    ///< nonce
 };
 
-/// What listens is not of this run.
+/// The listening process does not belong to this run.
 struct NotOfThisRun : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A connection that both sides know to be one of their run.
+/// A connection whose two sides have proven that they belong to the same run.
 struct Call {
   int descriptor;       ///< non-blocking
-  std::string welcome;  ///< the last line's words
+  std::string welcome;  ///< the words of the last line
 };
 
-/// Tries to connect until `patience` is over, then greets. Throws std::runtime_error when nobody
-/// listens, and NotOfThisRun.
+/// Tries to connect until `patience` is over, then greets. Throws std::runtime_error if there is no
+/// listener, and NotOfThisRun.
 Call call_at(const Endpoint& endpoint, std::string_view door, std::string_view words,
              std::chrono::milliseconds patience, const RunToken& token = own_run_token());
 
-/// The words of a line, one blank between each two; absent where it has not so many or one is
+/// The words of a line, separated by single blanks; absent if their number is not `count` or one is
 /// empty.
 std::optional<std::vector<std::string>> split_words(std::string_view line, std::size_t count);
 
-/// A whole number from `least` to `most`, and nothing but that.
+/// A whole number from `least` to `most`; the text must be nothing else.
 std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t least,
                                         std::int64_t most);
 

@@ -1,4 +1,4 @@
-// One write of the whole text, so that lines of several processes do not mix.
+// Writes the whole text at once, so that lines of several processes do not mix.
 #include "trainer/launch/last_words.h"
 
 #include <fcntl.h>

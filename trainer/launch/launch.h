@@ -1,5 +1,5 @@
-// Which rank a process is, and who started it: the machine's own process (RANK and its fellows, as
-// torchrun sets them too), srun or mpirun.
+// Which rank a process is, and what started it: this machine's own process (RANK and related
+// variables, as torchrun sets them), srun or mpirun.
 #pragma once
 
 #include <cstdint>
@@ -19,38 +19,39 @@ struct Place {
   int world_size = 1;
   int local_rank = 0;        ///< among the workers of this machine
   int local_world_size = 1;  ///< workers of this machine
-  int machine = 0;           ///< this machine's number; 0 where the launcher does not tell
+  int machine = 0;           ///< this machine's number; 0 if the launcher gives none
   Endpoint listener;         ///< where rank 0 listens
 
   bool operator==(const Place&) const = default;
 };
 
-/// The place that a launcher gave this process; absent when it is the machine's own process and has
-/// to start the workers. RANK comes first; srun's and mpirun's variables count unless the flags say
-/// --machine_id or --distributed_nodes. Throws UsageError when the variables contradict each other.
+/// The place that a launcher gave this process; absent if this is the machine's own process, which
+/// starts the workers. RANK has priority. The variables of srun and mpirun count unless the flags
+/// contain --machine_id or --distributed_nodes. Throws UsageError if the variables contradict each
+/// other.
 std::optional<Place> place_from(const Environment& environment, const Options& options);
 
-/// How many threads a worker gains by: its share of the machine's `cores`, but no more than the
+/// How many threads make a worker faster: its share of the machine's `cores`, but no more than the
 /// work of a step (forward multiply-adds) can keep busy, and at least 1.
 int useful_threads(int cores, int local_world_size, std::int64_t multiply_adds_per_step);
 
-/// A worker's environment, as NAME=VALUE: what `place_from` reads `place` from, and unless the user
-/// set them OMP_NUM_THREADS and settings that let idle threads sleep. (Spinning ones slow a small
-/// network down thirtyfold where other processes want the cores too.)
+/// A worker's environment, as NAME=VALUE: the variables from which `place_from` reads `place`. If
+/// the user has not set them, also OMP_NUM_THREADS and settings that let idle threads sleep.
+/// (Spinning threads slow a small network down thirtyfold if other processes want the cores too.)
 std::vector<std::string> worker_variables(const Place& place, const Environment& environment,
                                           int threads);
 
 /// The first host of a Slurm node list: `red[01-03,7],blue` gives `red01`.
 std::string first_of_node_list(const std::string& list);
 
-/// `machine 1 (rank 2, 3), machine 2 (rank 4, 5)`, the first eight of them: machines have equally
+/// `machine 1 (rank 2, 3), machine 2 (rank 4, 5)`, at most eight of them. Machines have equally
 /// many ranks, in order.
 std::string name_missing_ranks(const std::vector<int>& ranks, int local_world_size);
 
 /// This machine's name, without blanks, for messages.
 std::string host_name();
 
-/// Processor cores that this process may use.
+/// The processor cores that this process may use.
 int count_cores();
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// A call reads so much and no more, so that whoever sends without end holds up nobody else.
+// A call reads a bounded amount, so that a peer that sends without end does not delay others.
 #include "trainer/launch/line_socket.h"
 
 #include <fcntl.h>

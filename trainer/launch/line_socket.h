@@ -1,4 +1,4 @@
-// A TCP connection that carries lines and never blocks; what the ranks talk over.
+// A TCP connection for lines that never blocks; the ranks communicate over it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ class LineSocket {
  public:
   static constexpr std::size_t kLongestLine = 16384;
 
-  /// Takes over a connected socket. Who sends a line longer than `longest` is hung up on.
+  /// Takes ownership of a connected socket. A peer that sends a line longer than `longest` is
+  /// disconnected.
   explicit LineSocket(int descriptor, std::size_t longest = kLongestLine);
   ~LineSocket();
   LineSocket(const LineSocket&) = delete;
@@ -23,19 +24,19 @@ class LineSocket {
 
   void allow(std::size_t longest) { longest_ = longest; }
 
-  /// Gives the socket away. Nothing may be under way in either direction.
+  /// Gives the socket away. No data may be pending in either direction.
   int release();
 
-  /// Queues `line` and sends what the connection takes now; the rest goes with the next call.
+  /// Queues `line` and sends as much as possible now; the rest is sent with the next call.
   void send(std::string_view line);
 
-  /// What was queued is not all sent: call `receive` when the connection takes more.
+  /// Whether queued data is left: call `receive` when the connection is writable.
   bool has_to_send() const { return !outgoing_.empty(); }
 
-  /// Whole lines that have come; more may be there where the descriptor stays readable.
+  /// Complete received lines; there may be more if the descriptor stays readable.
   std::vector<std::string> receive();
 
-  /// The other side has closed, or the connection has failed. What it sent before comes first.
+  /// The other side has closed, or the connection has failed. Lines that it sent before come first.
   bool has_ended() const { return has_ended_; }
 
  private:

@@ -1,4 +1,4 @@
-// Handlers that only set flags, and SIGALRM for the time when waiting is over.
+// The handlers only set flags; SIGALRM ends the wait.
 #include "trainer/launch/requests.h"
 
 #include <signal.h>

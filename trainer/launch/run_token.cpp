@@ -1,4 +1,5 @@
-// libcrypto's HMAC. dtool writes the file into the state folder of each machine (cli/launchers).
+// Uses libcrypto's HMAC. dtool writes the file into the state folder of each machine
+// (cli/launchers).
 #include "trainer/launch/run_token.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// What only the processes of one run know, and how they prove it to each other without saying it.
+// A secret that only the processes of one run know, and how they prove their knowledge without
+// sending it.
 #pragma once
 
 #include <initializer_list>
@@ -9,34 +10,36 @@
 
 namespace dtool::trainer {
 
-/// Names the file with the token: a path, since arguments and environments can be read by others.
+/// Environment variable with the name of the token's file. The token itself is not in it, since
+/// others can read arguments and environments.
 inline constexpr const char* kTokenFileVariable = "DTOOL_TOKEN_FILE";
 
 class RunToken {
  public:
-  RunToken() = default;  ///< of a run that was given none: proves only that both speak alike
+  RunToken() = default;  ///< of a run without a token: proves only that both sides use the same
+                         ///< protocol
   explicit RunToken(std::string secret) : secret_(std::move(secret)) {}
 
   bool is_given() const { return !secret_.empty(); }
 
-  /// HMAC-SHA256 of `words`, each told apart from the next, as 64 hexadecimal digits.
+  /// HMAC-SHA256 of `words` (each delimited), as 64 hexadecimal digits.
   std::string prove(std::initializer_list<std::string_view> words) const;
 
  private:
   std::string secret_;
 };
 
-/// The token in the file that the variable names; without it, none. Throws UsageError where the
-/// file cannot be read, is another user's, or can be read by others.
+/// The token from the file in that variable; without it, none. Throws UsageError if the file cannot
+/// be read, belongs to another user, or is readable by others.
 RunToken read_run_token(const Environment& environment);
 
-/// This process's, read once.
+/// This process's token, read once.
 const RunToken& own_run_token();
 
-/// For workers on this machine only: gives them a token where none was given. They inherit it.
+/// For workers on this machine only: makes a token if none was given. The workers inherit it.
 void make_own_run_token();
 
-/// Says in the same time whether two proofs agree, wherever they differ.
+/// Compares two proofs in constant time.
 bool is_same_proof(std::string_view one, std::string_view other);
 
 /// 32 random hexadecimal digits.

@@ -1,5 +1,5 @@
-// https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars; PyTorch reads it alike
-// (torch/cuda/__init__.py, _parse_visible_devices).
+// https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars; PyTorch interprets it
+// the same way (torch/cuda/__init__.py, _parse_visible_devices).
 #include "trainer/launch/visible_gpus.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ int count_devices(const fs::path& root) {
   return devices;
 }
 
-/// Empty where the driver does not tell.
+/// Empty if the driver does not tell.
 std::vector<std::string> read_uuids(const fs::path& root) {
   std::vector<std::string> uuids;
   std::error_code none;

@@ -1,5 +1,5 @@
-// How many GPUs this process may use, without asking a driver: CUDA_VISIBLE_DEVICES read as CUDA
-// reads it, over what /dev and /proc say of the machine. Local rank i gets the i-th of them.
+// How many GPUs this process may use, without asking a driver: CUDA_VISIBLE_DEVICES interpreted as
+// CUDA does, and the GPUs in /dev and /proc. Local rank i gets the i-th GPU.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +9,14 @@
 
 namespace dtool::trainer {
 
-/// GPUs that CUDA would show this process: all of the machine's, or those that CUDA_VISIBLE_DEVICES
-/// lists by number, by UUID (`GPU-...`, which may be cut short) or by MIG instance (only one of
-/// which CUDA shows). The first entry that names no GPU ends the list; one that is there twice
-/// empties it. `root` is for tests.
+/// The GPUs that CUDA would show this process: all of the machine's, or those that
+/// CUDA_VISIBLE_DEVICES lists by number, by UUID (`GPU-...`, may be cut short) or by MIG instance
+/// (CUDA shows only one of them). The first invalid entry ends the list; a repeated entry empties
+/// it. `root` is for tests.
 int count_gpus(const Environment& environment, const std::filesystem::path& root = "/");
 
-/// With NCCL each worker needs a GPU of its own: throws UsageError where `workers` are more than
-/// `gpus`. Without GPUs, or with gloo, any number will do.
+/// With NCCL each worker needs its own GPU: throws UsageError if there are more `workers` than
+/// `gpus`. Without GPUs, or with gloo, any number is allowed.
 void check_gpus(Backend wanted, int workers, int gpus);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// Words to layers by one table of kinds.
+// Parses layers by one table of their kinds.
 #include "trainer/model/layers.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The layers of a built-in model as an experiment words them, and the shapes between them. Needs no
-// LibTorch, so that `--check` and the launcher can ask.
+// The layers of a built-in model as an experiment describes them, and the shapes between them.
+// Without LibTorch, so that `--check` and the launcher can use it.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class LayerKind {
 
 struct Layer {
   LayerKind kind{};
-  std::string words;       ///< as the experiment has it, for messages
+  std::string words;       ///< text from the experiment, for messages
   std::int64_t width = 0;  ///< outputs of a linear layer, channels of a convolution
   std::int64_t kernel = 0;
   std::int64_t stride = 1;
@@ -39,11 +39,11 @@ struct Layer {
 /// Throws UsageError naming the words.
 Layer parse_layer(const std::string& words);
 
-/// What the layer makes of a sample of shape `in`; a linear layer flattens what it gets. Throws
-/// UsageError when such a sample does not fit.
+/// The shape after the layer for a sample of shape `in`; a linear layer flattens its input. Throws
+/// UsageError if such a sample does not fit.
 Shape shape_after(const Layer& layer, const Shape& in);
 
-/// Multiply-adds that one sample of shape `in` costs on the way forward.
+/// Multiply-adds of the forward pass for one sample of shape `in`.
 std::int64_t multiply_adds(const Layer& layer, const Shape& in);
 
 /// The number of values in a sample.

@@ -1,5 +1,5 @@
-// Shapes are compared first: PyTorch's mse_loss would spread [batch] against [batch, 1] and average
-// over all pairs.
+// Shapes are compared first: PyTorch's mse_loss would broadcast [batch] against [batch, 1] and
+// average over all pairs.
 #include "trainer/model/loss.h"
 
 #include <ATen/ATen.h>

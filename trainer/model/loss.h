@@ -1,4 +1,4 @@
-// How far a model's outputs are from what they should be.
+// The distance between a model's outputs and its targets.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,8 +8,8 @@
 namespace dtool::trainer {
 
 /// The mean loss over a batch, a scalar; PyTorch's functions of the same names. cross_entropy takes
-/// [batch, classes] and int64 [batch]; the others outputs and targets of as many values, and bce
-/// outputs before the sigmoid. Throws UsageError when the shapes do not fit.
+/// [batch, classes] and int64 [batch]; the others take outputs and targets with equally many
+/// values; bce takes outputs before the sigmoid. Throws UsageError if the shapes do not fit.
 at::Tensor mean_loss(Loss loss, const at::Tensor& outputs, const at::Tensor& targets);
 
 }  // namespace dtool::trainer

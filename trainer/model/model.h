@@ -1,5 +1,5 @@
-// What the training loop has to know about a model; the built-in network and an exported
-// TorchScript module are the two kinds that learn from samples.
+// The training loop's view of a model. Two kinds learn from samples: the built-in network and an
+// exported TorchScript module.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,35 +23,35 @@ enum class Mode { training, evaluation };
 
 enum class RandomNumbers { none, drawn };
 
-/// What is learned, and so what a checkpoint keeps of a model of any kind.
+/// The learned values: what a checkpoint keeps of any kind of model.
 struct Weights {
   virtual ~Weights() = default;
 
-  /// Leaves that require gradients, always in the same order.
+  /// Leaf tensors that require gradients, always in the same order.
   virtual std::vector<NamedTensor> parameters() const = 0;
-  /// What training changes beside them, such as the running averages of batch norm.
+  /// Other values that training changes, such as the running averages of batch norm.
   virtual std::vector<NamedTensor> buffers() const = 0;
 };
 
 /// A model that learns from samples.
 struct Model : Weights {
-  /// [batch, values] float to [batch, outputs].
+  /// Maps [batch, values] float to [batch, outputs].
   virtual at::Tensor forward(const at::Tensor& inputs) = 0;
   virtual void set_mode(Mode mode) = 0;
 
   /// Whether `forward` draws random numbers in training, as dropout does.
   virtual RandomNumbers random_numbers() const = 0;
 
-  /// The trained model in a form of its own, a file's content; absent where checkpoints are all.
+  /// The trained model in its own file format; absent if there are only checkpoints.
   virtual std::optional<std::string> exported() const { return std::nullopt; }
 };
 
 /// The tensors without their names.
 std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named);
 
-/// Makes the experiment's model for the data, on the group's device, with weights drawn from the
-/// default generator or read from the exported module. Throws UsageError when the layers do not fit
-/// the samples, or the file is no TorchScript module.
+/// Makes the experiment's model for the data, on the group's device. Its weights are drawn from the
+/// default generator or read from the exported module. Throws UsageError if the layers do not fit
+/// the samples, or the file is not a TorchScript module.
 std::unique_ptr<Model> make_model(const ModelSettings& settings, const DataSets& data,
                                   const Group& group);
 

@@ -1,4 +1,4 @@
-// Plain ATen operations: the loop around them runs thousands of times a second.
+// Uses plain ATen operations: the training loop runs thousands of times a second.
 #include "trainer/model/network.h"
 
 #include <ATen/ATen.h>

@@ -8,8 +8,8 @@
 
 namespace dtool::trainer {
 
-/// Linear layers and convolutions are called fc1, fc2, ... and conv1, ..., batch norms bn1, ...;
-/// all begin with PyTorch's usual weights.
+/// Linear layers and convolutions are named fc1, fc2, ... and conv1, ..., batch norms bn1, ...; all
+/// are initialised as in PyTorch.
 class Network : public Model {
  public:
   Network(const ModelSettings& settings, const DataSets& data, Group group);
@@ -21,7 +21,7 @@ class Network : public Model {
   RandomNumbers random_numbers() const override;
 
  private:
-  /// A layer with its tensors; those it has no use for are undefined.
+  /// A layer with its tensors; tensors that it does not need are undefined.
   struct Part {
     Layer layer;
     Shape in;

@@ -1,4 +1,4 @@
-// The only file that includes TorchScript's headers, which cost seconds to compile.
+// The only file that includes TorchScript's headers, which take seconds to compile.
 #include "trainer/model/script_model.h"
 
 #include <fmt/format.h>

@@ -11,11 +11,11 @@ struct Module;
 
 namespace dtool::trainer {
 
-/// Trained as it is: its own layers, modes and buffers.
+/// Trained unchanged: with its own layers, modes and buffers.
 class ScriptModel : public Model {
  public:
-  /// Throws UsageError when the file is missing or is no such module, or when the input shape holds
-  /// another number of values than the data's samples.
+  /// Throws UsageError if the file is missing or is not such a module, or if the input shape and
+  /// the data's samples have different numbers of values.
   ScriptModel(const ModelSettings& settings, const DataSets& data, at::Device device);
   ~ScriptModel() override;
 

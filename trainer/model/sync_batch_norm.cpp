@@ -1,6 +1,6 @@
-// Ranks exchange count, mean and sum of squared deviations, which add up without cancellation
-// (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-// variances", 1979).
+// Ranks exchange count, mean and sum of squared deviations, which can be combined without
+// cancellation (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing
+// sample variances", 1979).
 #include "trainer/model/sync_batch_norm.h"
 
 #include <ATen/ATen.h>

@@ -1,5 +1,5 @@
-// A house's floor plan, by splitting the largest room with a wall and a door until there are as
-// many rooms as wanted. Called by make_house.
+// A house's floor plan: splits the largest room with a wall and a door until there are as many
+// rooms as wanted. make_house calls it.
 #include <algorithm>
 #include <array>
 #include <cassert>

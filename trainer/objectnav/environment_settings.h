@@ -3,7 +3,7 @@
 
 namespace dtool::trainer {
 
-/// The side of a cell of the grid, which is also how far move_ahead goes.
+/// The side of a grid cell, which is also the distance of move_ahead.
 inline constexpr double kCellMetres = 0.5;
 
 /// The limits of the settings below.
@@ -18,26 +18,25 @@ inline constexpr double kMostSuccessDistance = 2.0;
 /// `rewards_config` of its RoboTHOR experiments,
 /// https://github.com/allenai/allenact/blob/main/allenact_plugins/robothor_plugin).
 struct EnvironmentSettings {
-  int least_side = 12;  ///< cells along a side of a house, outer walls and all; from kLeastSide
-  int most_side = 16;   ///< to kMostSide
+  int least_side = 12;  ///< cells along a side of a house, with outer walls; at least kLeastSide
+  int most_side = 16;   ///< at most kMostSide
   int least_rooms = 2;
-  int most_rooms = 5;            ///< to kMostRooms; a small house may have no place for as many
-  int objects = 8;               ///< in a house, of different classes; from 1 to 12
-  double low_furniture = 0.06;   ///< share of the floor, from 0 to kMostFurniture
-  double tall_furniture = 0.04;  ///< share of the floor, from 0 to kMostFurniture
-  int episodes_per_house = 10;   ///< from 1; then the next house is made
-  int step_limit = 200;          ///< steps after which an episode ends without success
-  double least_start_distance = 1.0;  ///< of the shortest path from the start; more than 0
+  int most_rooms = 5;                 ///< at most kMostRooms; a small house may have fewer
+  int objects = 8;                    ///< per house, of different classes; from 1 to 12
+  double low_furniture = 0.06;        ///< share of the floor, from 0 to kMostFurniture
+  double tall_furniture = 0.04;       ///< share of the floor, from 0 to kMostFurniture
+  int episodes_per_house = 10;        ///< at least 1; then the next house is made
+  int step_limit = 200;               ///< steps after which an episode ends without success
+  double least_start_distance = 1.0;  ///< length of the shortest path from the start; more than 0
   double success_distance = 1.0;      ///< to the object's centre; from 0.5 to kMostSuccessDistance
-  double step_penalty = 0.01;         ///< taken off the reward of every step
+  double step_penalty = 0.01;         ///< subtracted from the reward of every step
   double success_reward = 10.0;
   double failed_done_reward = 0.0;
   double shaping_weight = 1.0;  ///< reward for each metre that the goal came nearer
-  int threads =
-      0;  ///< that step the environments beside the caller's own; 0: the caller's own does
+  int threads = 0;  ///< threads that step the environments; 0: the caller's own thread does
 };
 
-/// Where houses come from. No house is in both sets.
+/// The source of houses. No house is in both sets.
 enum class HouseSet { training, validation };
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// One ObjectNav episode: where the agent is, what an action does, the reward, and how well it went.
+// One ObjectNav episode: the agent's position, the effect of actions, the reward, and the result.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,31 @@ struct Episode {
   Cell cell = 0;
   Heading heading = 0;  ///< of the body
   std::uint8_t head = kHeadStraight;
-  std::uint8_t previous = kEpisodeBegins;  ///< what observations tell of the previous action
+  std::uint8_t previous = kEpisodeBegins;  ///< the previous action as observations show it
   int goal = 0;                            ///< class of object
   int steps = 0;
-  int moves = 0;     ///< steps of move_ahead that were not blocked: the path's length in cells
+  int moves = 0;     ///< move_ahead steps that were not blocked: the path's length in cells
   int shortest = 0;  ///< cells from the start to where success is possible
   double reward = 0;
 };
 
-/// What a step gave.
+/// The result of a step.
 struct StepOutcome {
   float reward = 0;
   bool has_ended = false;
   bool is_success = false;
 };
 
-/// Draws a goal among the house's objects, and a start from which the shortest path is at least
-/// `least_start_distance` long (the farthest cell, where none is). Fills `field` for the goal.
+/// Draws a goal among the house's objects, and a start whose shortest path is at least
+/// `least_start_distance` long (the farthest cell if there is no such start). Fills `field` for the
+/// goal.
 Episode begin_episode(const EnvironmentSettings& settings, const House& house, Random& random,
                       GoalField& field);
 
-/// Takes one step. The episode ends with `done`, successfully if an object of the goal's class is
-/// in the current view within the success distance, or at the step limit. The reward is that of
-/// AllenAct's ObjectNavTask.judge: -step_penalty + shaping_weight * (metres that the shortest path
-/// to success became shorter) + at `done`, success_reward or failed_done_reward.
+/// Takes one step. The episode ends with `done`, or at the step limit. `done` succeeds if an object
+/// of the goal's class is in the current view within the success distance. The reward is that of
+/// AllenAct's ObjectNavTask.judge: -step_penalty + shaping_weight * (metres by which the shortest
+/// path to success became shorter) + at `done`, success_reward or failed_done_reward.
 StepOutcome take_step(const EnvironmentSettings& settings, const House& house,
                       const GoalField& field, Move move, Episode& episode);
 
@@ -48,13 +49,13 @@ void observe(const House& house, const Episode& episode, std::uint8_t* observati
 /// The direction the agent looks in.
 Heading view_heading(const Episode& episode);
 
-/// Success weighted by path length of an episode that ended (Anderson et al. 2018,
+/// Success weighted by path length of an ended episode (Anderson et al. 2018,
 /// https://arxiv.org/abs/1807.06757, section 3): 0 without success, else the length of the shortest
-/// path divided by the greater of that and the path taken (1 where both are 0).
+/// path divided by the greater of that length and the length of the path taken (1 if both are 0).
 double success_by_path_length(const Episode& episode, const StepOutcome& end);
 
-/// What a policy that knows the house does: walks down the distance field, then turns until success
-/// is possible, then says that it is done.
+/// The action of a policy that knows the house: it walks down the distance field, turns until
+/// success is possible, then calls `done`.
 Move shortest_path_move(const House& house, const GoalField& field, const Episode& episode);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// Furniture and objects for a house that has its rooms. Called by make_house.
+// Adds furniture and objects to a house that has its rooms. make_house calls it.
 #include <algorithm>
 #include <array>
 #include <cstddef>

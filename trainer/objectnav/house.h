@@ -1,4 +1,4 @@
-// Houses for ObjectNav, made by rule from a number: rooms, doors, furniture and objects on a grid.
+// Houses for ObjectNav, generated from a number: rooms, doors, furniture and objects on a grid.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@ namespace dtool::trainer {
 
 class Random;
 
-/// A cell of the grid. There is a margin round the house as wide as the view is deep, so that
-/// nothing that looks or moves has to ask whether a cell exists.
+/// A cell of the grid. The house has a margin as wide as the view is deep, so that looking and
+/// moving need no bounds check.
 using Cell = std::int16_t;
 inline constexpr int kStride = kMostSide + 2 * kViewDepth;
 inline constexpr int kGridCells = kStride * kStride;
 
-/// The cell `x` to the east and `y` to the south of the house's north-western corner.
+/// The cell `x` cells east and `y` cells south of the house's north-western corner.
 constexpr Cell cell_at(int x, int y) {
   return static_cast<Cell>((y + kViewDepth) * kStride + x + kViewDepth);
 }
@@ -42,7 +42,7 @@ inline constexpr int kRoomKinds = 4;
 inline constexpr std::array<std::string_view, kRoomKinds> kRoomNames = {"living room", "kitchen",
                                                                         "bedroom", "bathroom"};
 
-/// A room's floor, without the walls round it.
+/// A room's floor, without the surrounding walls.
 struct Room {
   int x = 0;
   int y = 0;
@@ -56,14 +56,14 @@ struct Object {
   std::uint8_t kind = 0;  ///< its class, 0..11
 };
 
-/// A cell's byte: what is seen there, and these.
+/// A cell's byte: the code of what is seen there, and these bits.
 inline constexpr std::uint8_t kSeenMask = 0x1f;
 inline constexpr std::uint8_t kSolid = 0x40;   ///< cannot be entered
-inline constexpr std::uint8_t kOpaque = 0x80;  ///< hides what is behind
+inline constexpr std::uint8_t kOpaque = 0x80;  ///< hides cells behind it
 
-/// One house. All free cells (floor and doors) are connected, and every object can be found: there
-/// is a free cell from which it is seen within the success distance. Holds no memory of its own, so
-/// that a house is made anew in place.
+/// One house. All free cells (floor and doors) are connected. Every object can be found: there is a
+/// free cell from which it is seen within the success distance. Allocates no memory, so that a new
+/// house can be made in place.
 struct House {
   int width = 0;
   int height = 0;
@@ -86,14 +86,14 @@ struct House {
 };
 
 /// The number of house `house` of a sampler, the same on every machine. Training and validation
-/// houses are disjoint: they differ in the number's highest bit.
+/// houses are disjoint: the highest bit of their numbers differs.
 std::uint64_t house_number(HouseSet set, std::uint64_t seed, std::int64_t sampler,
                            std::int64_t house);
 
 /// Makes the house of this number, the same on every machine. Allocates nothing.
 void make_house(const EnvironmentSettings& settings, std::uint64_t number, House& house);
 
-/// The steps of `make_house`: outer walls, rooms and doors; then furniture and objects, which leave
+/// The steps of `make_house`: outer walls, rooms and doors; then furniture and objects, which keep
 /// the free cells connected.
 void build_rooms(const EnvironmentSettings& settings, Random& random, House& house);
 void furnish(const EnvironmentSettings& settings, Random& random, House& house);

@@ -1,4 +1,4 @@
-// The half of the workload that needs LibTorch.
+// The part of the workload that needs LibTorch.
 #include <ATen/Parallel.h>
 
 #include "trainer/objectnav/objectnav_settings.h"

@@ -1,5 +1,5 @@
-// One function a table. Lengths that the file leaves out are the tutorial's shares of the run's, so
-// that a short run has the same shape.
+// One function per table. Lengths that the file omits get the tutorial's share of the run's length,
+// so that a short run has the same shape.
 #include "trainer/objectnav/objectnav_settings.h"
 
 #include <fmt/format.h>

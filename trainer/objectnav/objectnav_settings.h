@@ -1,4 +1,4 @@
-// What an experiment with workload = "objectnav" says in tables of its own.
+// The tables that only an experiment with workload = "objectnav" has.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@
 
 namespace dtool::trainer {
 
-/// How often, and on how many episodes, the policy is tried in houses that it was not trained in.
+/// How often the policy is validated in houses of no training run, and on how many episodes.
 struct ValidationSettings {
-  std::int64_t every_steps{};  ///< experience steps of all ranks; 0: at the end only
+  std::int64_t every_steps{};  ///< experience steps of all ranks; 0: only at the end
   std::int64_t episodes{};
   std::uint64_t seed{};  ///< of the houses and the starts: the same for every run
-  /// The output folder of another run, whose checkpoints this one validates in place of training;
-  /// may hold `~` and `$NAME`; empty: this run trains.
+  /// The output folder of another run, whose checkpoints this run validates instead of training.
+  /// May contain `~` and `$NAME`. Empty: this run trains.
   std::string follow;
   std::chrono::seconds patience{};  ///< how long to wait for the next checkpoint there
 };
@@ -30,28 +30,28 @@ struct ObjectNavSettings : WorkloadSettings {
   Rhythm rhythm() const override;
   void check_ranks(std::int64_t ranks) const override;
   std::vector<Setting> settings_on(std::int64_t ranks) const override;
-  /// Of one mini-batch.
+  /// For one mini-batch.
   std::int64_t multiply_adds_per_batch() const override;
   bool has_episodes() const override { return true; }
   void show_episode(const RolloutOptions& options) const override;
 
-  std::int64_t samplers{};  ///< environments of a rank
+  std::int64_t samplers{};  ///< environments per rank
   EnvironmentSettings environment;
-  std::int64_t embedding{};  ///< values that an observation becomes
+  std::int64_t embedding{};  ///< values of an encoded observation
   std::int64_t hidden{};     ///< values of the memory
   PpoSettings ppo;
   PipelineSettings pipeline;
   ValidationSettings validation;
 };
 
-/// Those of an experiment with this workload.
+/// The settings of an experiment with this workload.
 const ObjectNavSettings& objectnav_of(const Experiment& experiment);
 
 /// The seed of a rollout's episode.
 std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSettings& settings);
 
-/// The pipeline on so many ranks, each of which is a node of the tutorial's: it has `samplers` of
-/// its own. Throws UsageError.
+/// The pipeline on that many ranks. Each rank counts as a node of the tutorial and has its own
+/// `samplers`. Throws UsageError.
 Pipeline plan_pipeline(const ObjectNavSettings& settings, std::int64_t ranks);
 
 }  // namespace dtool::trainer

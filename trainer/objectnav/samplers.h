@@ -1,5 +1,5 @@
-// Many ObjectNav environments, one episode after the other in each: a rank's source of experience,
-// and of validation.
+// Many ObjectNav environments, each with one episode after another: a rank's source of experience,
+// for training and validation.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct EpisodeSums {
   EpisodeSums& operator+=(const EpisodeSums& other);
 };
 
-/// `count` environments with the global numbers from `first_sampler` on. Everything random in one
-/// depends only on (settings, set, seed, its global number, the actions taken in it), so that two
-/// ranks with half of the samplers each see what one rank with all of them sees. After the
-/// constructor, nothing allocates but `state` and `restore`.
+/// `count` environments with the global numbers from `first_sampler` on. All randomness in an
+/// environment depends only on (settings, set, seed, its global number, its actions), so that two
+/// ranks with half of the samplers each see the same as one rank with all. After the constructor,
+/// only `state` and `restore` allocate memory.
 class Samplers {
  public:
   Samplers(const EnvironmentSettings& settings, HouseSet set, std::uint64_t seed,
@@ -34,30 +34,30 @@ class Samplers {
 
   int count() const;
 
-  /// Writes what each sees now: [count][kObservationBytes].
+  /// Writes each sampler's current observation: [count][kObservationBytes].
   void observe(std::uint8_t* observations) const;
 
-  /// Steps the samplers [begin, end): reads their entries of `actions` (values of Move) and writes
-  /// theirs of `rewards` and `ended` (1 where the episode ended, else 0), each [count], and of
-  /// `observations` [count][kObservationBytes]. An ended episode is followed by a new one at once,
-  /// whose first observation is written. Different threads may step disjoint ranges.
+  /// Steps the samplers [begin, end). Reads their entries of `actions` (values of Move) and writes
+  /// their entries of `rewards` and `ended` (1 if the episode ended, else 0), each [count], and of
+  /// `observations` [count][kObservationBytes]. A new episode follows an ended one at once, and its
+  /// first observation is written. Different threads may step disjoint ranges.
   void step(int begin, int end, const std::uint8_t* actions, float* rewards, std::uint8_t* ended,
             std::uint8_t* observations);
 
-  /// The episodes that finished since the last call; added up in the samplers' order, whichever
+  /// The episodes that finished since the last call, summed in the samplers' order, whichever
   /// thread stepped them.
   EpisodeSums take_sums();
 
-  /// From now on only the next `each` episodes of every sampler are added to the sums. So an
-  /// evaluation does not prefer short episodes: it steps until `counted_all`.
+  /// From now on only the next `each` episodes of every sampler count for the sums. An evaluation
+  /// steps until `counted_all`, so that it does not favour short episodes.
   void count_only(std::int64_t each);
   bool counted_all() const;
 
-  /// All that `restore` needs to go on bit for bit, in samplers of the same settings, set, seed and
-  /// numbers; as many bytes for each, one after the other.
+  /// Everything that `restore` needs to continue bit for bit, in samplers with the same settings,
+  /// set, seed and numbers. The states of the samplers have equal sizes and follow each other.
   std::vector<std::uint8_t> state() const;
-  /// Puts back as many of these samplers, from the first on, as `state` has. Throws
-  /// std::runtime_error where the state is of other samplers; then nothing has changed.
+  /// Restores the first samplers, as many as `state` has. Throws std::runtime_error if the state
+  /// belongs to other samplers; then nothing has changed.
   void restore(const std::vector<std::uint8_t>& state);
 
  private:

@@ -1,5 +1,5 @@
-// A sampler's episodes, one after the other: the house it is in, the field of its goal, and how far
-// it has come.
+// A sampler's episodes, one after another: its current house, the field of its goal, and its
+// progress.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace dtool::trainer {
 
-/// Which houses and episodes these are, then the present one. Some kilobytes, and no memory beside.
+/// Which houses and episodes these are, and the current episode. Some kilobytes, without further
+/// memory.
 struct Scene {
   HouseSet set = HouseSet::training;
   std::uint64_t seed = 0;
@@ -19,8 +20,8 @@ struct Scene {
   Episode episode;
 };
 
-/// Begins the sampler's episode `number`, the same whatever came before it: every
-/// `episodes_per_house` of them are in a house of their own. Allocates nothing.
+/// Begins the sampler's episode `number`, which does not depend on earlier ones: every
+/// `episodes_per_house` episodes share a house. Allocates nothing.
 void begin_episode(const EnvironmentSettings& settings, Scene& scene, std::int64_t number);
 
 }  // namespace dtool::trainer

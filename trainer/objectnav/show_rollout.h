@@ -1,5 +1,5 @@
-// `dtool-trainer rollout`: plays one episode and shows what the agent did. Called by
-// main, and by the worker for a network's policy.
+// `dtool-trainer rollout`: plays one episode and shows the agent's actions. Called by main, and by
+// the worker for a network's policy.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace dtool::trainer {
 
-/// Plays the episode with this seed and writes its picture. `policy` is asked for each action;
-/// `who` names it. Throws UsageError where the file cannot be written.
+/// Plays the episode with this seed and writes its picture. `policy` chooses each action; `who` is
+/// its name. Throws UsageError if the file cannot be written.
 void show_rollout(const RolloutOptions& options, const EnvironmentSettings& settings,
                   std::uint64_t seed, const MovePolicy& policy, const std::string& who);
 
-/// The policies that need no network: `shortest` and `random`, whose actions `seed` decides.
+/// The policies without a network: `shortest`, and `random`, whose actions depend on `seed`.
 MovePolicy policy_without_network(PolicyKind kind, std::uint64_t seed);
 
 }  // namespace dtool::trainer

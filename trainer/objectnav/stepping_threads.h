@@ -1,5 +1,5 @@
-// Samplers stepped beside the thread that asks for it, which meanwhile lets the network choose the
-// other samplers' actions.
+// Steps samplers on other threads. Meanwhile the calling thread lets the network choose the other
+// samplers' actions.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,15 @@ struct StepArrays {
   std::uint8_t* observations = nullptr;
 };
 
-/// Threads that live as long as this does and sleep between steps. A step allocates nothing.
+/// Threads that live as long as this object and sleep between steps. A step allocates nothing.
 class SteppingThreads {
  public:
-  /// `samplers` must outlive this. With `threads` 0 there are none, and `begin` steps on the
-  /// caller's thread.
+  /// `samplers` must outlive this. With `threads` 0, `begin` steps on the caller's thread.
   SteppingThreads(Samplers& samplers, int threads);
   ~SteppingThreads();
 
-  /// Begins to step the samplers [begin, end), each thread an equal part of them. The arrays must
-  /// stay until `wait`, which is called before the next `begin`.
+  /// Begins to step the samplers [begin, end), divided equally among the threads. The arrays must
+  /// stay until `wait`, which must be called before the next `begin`.
   void begin(int begin, int end, const StepArrays& arrays);
   /// Returns when the step is done.
   void wait();

@@ -1,4 +1,4 @@
-// The house of a picture: floors, walls and doors; furniture, objects and names.
+// The house in a picture: floors, walls and doors; furniture, objects and names.
 #include <fmt/format.h>
 
 #include "trainer/objectnav/svg_picture.h"

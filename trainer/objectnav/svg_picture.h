@@ -1,5 +1,5 @@
-// An episode as a picture: the house from above and the agent's path through it, in an SVG file
-// that needs nothing beside it.
+// An episode as a picture: the house from above and the agent's path in it, in a self-contained SVG
+// file.
 #pragma once
 
 #include <string>
@@ -11,7 +11,9 @@ namespace dtool::trainer {
 /// The whole file.
 std::string svg_picture(const Trace& trace);
 
-/// The parts of it, in their order, each its elements; the map's corner is at (0, 0). The floors,
+/// The parts of the file in their order, each with its elements; the map's corner is at (0, 0). The
+/// floors, walls and doors; what the agent sees at the end; furniture, objects and names; the
+/// agent's path.
 /// walls and doors; what the agent sees at the end; furniture, objects and names; the agent's path.
 std::string svg_floors(const House& house);
 std::string svg_seen(const Trace& trace);
@@ -21,7 +23,7 @@ std::string svg_path(const Trace& trace);
 /// The side of a cell in pixels.
 inline constexpr int kCellPixels = 38;
 
-/// Where a cell is: its middle.
+/// The middle of a cell.
 struct Pixel {
   double x;
   double y;
@@ -30,7 +32,7 @@ constexpr Pixel middle_of(Cell cell) {
   return {(x_of(cell) + 0.5) * kCellPixels, (y_of(cell) + 0.5) * kCellPixels};
 }
 
-/// The colours of the map and of its legend; the rooms' are by kind.
+/// The colours of the map and of its legend; rooms are coloured by kind.
 inline constexpr const char* kRoomColours[] = {"#f8ecc9", "#dcefd3", "#dbe5f7", "#d3eeee"};
 inline constexpr const char* kWallColour = "#474a57";
 inline constexpr const char* kDoorColour = "#e9d8bd";

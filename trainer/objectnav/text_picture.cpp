@@ -1,4 +1,4 @@
-// Two characters a cell, which makes it about square.
+// A cell is two characters wide, which makes it about square.
 #include "trainer/objectnav/text_picture.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// An episode as text: the map with the agent's path, and beside it what the agent sees.
+// An episode as text: the map with the agent's path, and the agent's view beside it.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dtool::trainer {
 
-/// The state before move `step`, or with as many steps as there were moves, the last one.
+/// The state before move `step`; if `step` is the number of moves, the last state.
 std::string text_picture(const Trace& trace, std::size_t step);
 
 }  // namespace dtool::trainer

@@ -1,5 +1,5 @@
-// Sets of cells of the view are bits of one number: each opaque cell hides a set known beforehand,
-// and what is hidden is their union.
+// Sets of cells of the view are bits of one number. Each opaque cell hides a set that is computed
+// in advance; the hidden cells are the union of these sets.
 #include "trainer/objectnav/view.h"
 
 #include <array>

@@ -1,5 +1,5 @@
-// A socket filter that lets nothing through: needs no rights, and does not touch the library's
-// descriptor. A listener that was shut down would instead keep the library's event loop spinning.
+// Uses a socket filter that lets nothing through: it needs no privileges and leaves the library's
+// descriptor alone. Shutting the listener down would make the library's event loop spin.
 #include "trainer/ranks/closed_listeners.h"
 
 #include <linux/filter.h>

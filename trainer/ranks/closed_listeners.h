@@ -1,16 +1,15 @@
-// Closes the ports of libraries that listen for as long as they live, though nobody is to come any
-// more.
+// Closes the ports of libraries that keep listening although no more connections are expected.
 #pragma once
 
 #include <set>
 
 namespace dtool::trainer {
 
-/// The sockets of this process that listen for TCP connections, by descriptor.
+/// The descriptors of this process's sockets that listen for TCP connections.
 std::set<int> listening_sockets();
 
-/// From here on the kernel drops whatever comes to the listening socket from outside; connections
-/// that were made stay. Closing it would be the library's to do.
+/// From here on the kernel drops new connections to the listening socket; existing connections
+/// stay. The socket itself belongs to the library, so it is not closed.
 void take_no_more(int listening_socket);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// For LibTorch from 2.4 on.
+// Needs LibTorch 2.4 or later.
 #include "trainer/ranks/gpu.h"
 
 #include <ATen/cuda/CUDAGraph.h>

@@ -1,5 +1,5 @@
-// All that the trainer asks of CUDA and NCCL by name: gpu.cpp is in builds with a LibTorch that has
-// them, no_gpu.cpp in the others, so that nothing else differs between the two.
+// Everything that the trainer needs from CUDA and NCCL. gpu.cpp is built if LibTorch has them,
+// no_gpu.cpp otherwise; the rest of the code is the same.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -20,22 +20,22 @@ using CommunicationBackend = c10d::Backend;
 using CommunicationBackend = c10d::ProcessGroup;
 #endif
 
-/// GPUs that this process sees; 0 where none is, or this program is built without CUDA.
+/// GPUs that this process sees; 0 if there are none, or if this program was built without CUDA.
 int count();
 
-/// Makes GPU `index`, and a stream of its own on it, this thread's. A stream other than the default
-/// one from the start, since steps can be recorded there only, and autograd remembers the stream
-/// that a parameter was first used on.
+/// Selects GPU `index` and a new stream on it for this thread. The stream is not the default one
+/// from the start, because steps can only be recorded on another stream, and autograd remembers the
+/// stream on which a parameter was first used.
 void use(int index);
 
-/// Connects the ranks with NCCL over this rank's current GPU. An operation that takes longer than
-/// `timeout`, or a peer that is gone, ends in an exception in a thread of the group's: uncaught.h
-/// tells what becomes of it.
+/// Connects the ranks with NCCL over this rank's current GPU. If an operation takes longer than
+/// `timeout`, or a peer is gone, a thread of the group throws an exception; uncaught.h handles it.
 c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting& meeting,
                                                       std::chrono::milliseconds timeout);
 
-/// Records what `work` launches on this thread's GPU and stream, without doing it; the result does
-/// all of it each time that it is called. Throws c10::Error where something cannot be recorded.
+/// Records the operations that `work` launches on this thread's GPU and stream, without executing
+/// them. Each call of the result executes them all. Throws c10::Error if something cannot be
+/// recorded.
 std::function<void()> record(const std::function<void()>& work);
 
 }  // namespace dtool::trainer::gpu

@@ -1,4 +1,4 @@
-// gpu.h in a build without CUDA: there are no GPUs, and nobody comes so far as to use one.
+// gpu.h in a build without CUDA: there are no GPUs, so the functions that use one are never called.
 #include <stdexcept>
 
 #include "trainer/ranks/gpu.h"

@@ -1,5 +1,5 @@
-// Written for LibTorch 1.13, where a backend is a process group, and for 2.x, where a process group
-// has one backend per kind of device.
+// Supports LibTorch 1.13, where a backend is a process group, and 2.x, where a process group has
+// one backend per kind of device.
 #include "trainer/ranks/process_group.h"
 
 #include <ATen/ATen.h>

@@ -15,12 +15,12 @@
 
 namespace dtool::trainer {
 
-/// An operation among the ranks went wrong, as a rule because one of them is gone.
+/// An operation among the ranks failed, usually because one of them is gone.
 struct CollectiveFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Does `operation`, turning whatever c10d and its backends throw into CollectiveFailed.
+/// Runs `operation`, and turns all exceptions of c10d and its backends into CollectiveFailed.
 template <class Operation>
 void collectively(Operation operation) {
   try {
@@ -32,31 +32,32 @@ void collectively(Operation operation) {
 
 class GradientSum;
 
-/// The ranks of a run as its training code sees them.
+/// The ranks of a run as the training code sees them.
 struct Group {
   int rank = 0;
   int size = 1;
   int local_size = 1;                                    ///< ranks of this machine
   at::Device device = at::kCPU;                          ///< where this rank computes
-  c10::intrusive_ptr<c10d::ProcessGroup> process_group;  ///< null when `size` is 1
+  c10::intrusive_ptr<c10d::ProcessGroup> process_group;  ///< null if `size` is 1
   std::vector<Member> members;                           ///< by rank
-  std::shared_ptr<GradientSum> gradient_sum;             ///< null: the process group's
+  std::shared_ptr<GradientSum> gradient_sum;             ///< null: the process group adds up
 };
 
-/// Every rank has found the same, so the words say it all. (Others' failures name the rank.)
+/// Every rank has found the same failure, so the words need no rank. (Other failures name the
+/// rank.)
 struct RunFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The backend that `wanted` comes to: automatic is NCCL where it is built in and this machine has
-/// GPUs. Throws UsageError when NCCL is wanted but not there.
+/// The backend for `wanted`: automatic means NCCL if it is built in and this machine has GPUs.
+/// Throws UsageError if NCCL is wanted but missing.
 Backend choose_backend(Backend wanted);
 
 /// This rank's device: with NCCL the GPU of its local rank, else the CPU.
 at::Device choose_device(Backend backend, int local_rank);
 
 /// Connects the ranks. Every collective operation throws CollectiveFailed after `timeout`, or at
-/// once when a peer's connection closes.
+/// once if a peer's connection closes.
 Group make_group(const Meeting& meeting, Backend backend, std::chrono::milliseconds timeout);
 
 /// Adds up each of `values` over the ranks.
@@ -65,7 +66,7 @@ std::vector<double> sum_over_ranks(const Group& group, const std::vector<double>
 /// Copies rank 0's `tensor` to all ranks, in place; shapes must agree.
 void broadcast(const Group& group, at::Tensor tensor);
 
-/// Copies rank 0's text to all ranks; what the others pass is not read.
+/// Copies rank 0's text to all ranks; the other ranks' text is ignored.
 std::string broadcast_text(const Group& group, const std::string& text);
 
 }  // namespace dtool::trainer

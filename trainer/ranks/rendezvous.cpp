@@ -1,5 +1,6 @@
-// The keys in the store: `world_size` and `taken/<rank>` find contradictions, `member/<rank>` signs
-// a rank in, `everyone` says that all have or that the run is called off, `failure` says why.
+// The keys in the store: `world_size` and `taken/<rank>` detect contradictions, `member/<rank>`
+// signs a rank in, `everyone` says that all have signed in or that the run is called off, `failure`
+// says why.
 #include "trainer/ranks/rendezvous.h"
 
 #include <c10/util/Exception.h>

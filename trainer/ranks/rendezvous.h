@@ -1,5 +1,5 @@
-// How the ranks of a run find each other: rank 0 listens, everyone signs in, nobody goes on before
-// all have.
+// How the ranks of a run find each other: rank 0 listens, every rank signs in, and all wait until
+// the last one has.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -13,7 +13,7 @@
 
 namespace dtool::trainer {
 
-/// What a rank signs in with.
+/// The data with which a rank signs in.
 struct Member {
   int rank = 0;
   int machine = 0;
@@ -24,7 +24,7 @@ struct Member {
 /// `rank 3 on machine 1 (red02)`.
 std::string to_string(const Member& member);
 
-/// Another rank is the reason that this one cannot go on.
+/// This rank cannot continue because of another rank.
 struct OtherRankFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -38,21 +38,21 @@ struct Meeting {
   const Member& me() const { return members[static_cast<std::size_t>(place.rank)]; }
 };
 
-/// Signs in and waits for the others. After `timeout` throws OtherRankFailed naming the machines
-/// and ranks that are missing (rank 0 knows them, and tells the others). Throws UsageError when
-/// rank 0 cannot listen there, or when machines disagree on their number of workers.
+/// Signs in and waits for the others. After `timeout` throws OtherRankFailed naming the missing
+/// machines and ranks (rank 0 knows them and tells the others). Throws UsageError if rank 0 cannot
+/// listen there, or if machines disagree about their number of workers.
 Meeting meet(const Place& place, std::chrono::seconds timeout);
 
-/// A connection of its own to the store of `listener`, for another thread.
+/// A separate connection to the store of `listener`, for another thread.
 c10::intrusive_ptr<c10d::Store> connect_store(const Endpoint& listener,
                                               std::chrono::milliseconds timeout);
 
-/// How many machines the members are on.
+/// The number of machines of the members.
 int count_machines(const std::vector<Member>& members);
 
-/// The address that this rank's peers can reach it at: the one on the route to rank 0, unless that
-/// is a loopback address (rank 0's name often means 127.0.1.1 on its own machine) while other
-/// machines' are not: then the one on the route to them.
+/// This rank's address for its peers: the one on the route to rank 0. If that is a loopback address
+/// (rank 0's name often means 127.0.1.1 on its own machine) while other machines have real ones,
+/// the address on the route to them.
 std::string reachable_address(const Member& me, const std::vector<Member>& members);
 
 /// The first line of an exception's message, without LibTorch's stack trace.

@@ -1,6 +1,5 @@
-// The keys in the store: `asked/<signal>` counts what ranks were asked, `fulfilled` the checkpoints
-// that rank 0 has written for it, `finished` and `left` the ranks at the end; `failed` is a
-// sentence.
+// The keys in the store: `asked/<signal>` counts signals to ranks, `fulfilled` the checkpoints that
+// rank 0 has written for them, `finished` and `left` the ranks at the end; `failed` is a sentence.
 #include "trainer/ranks/request_exchange.h"
 
 #include <fmt/format.h>

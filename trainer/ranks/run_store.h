@@ -1,4 +1,4 @@
-// c10d's Store over a StoreServer, for all that LibTorch and this program keep in one.
+// c10d's Store over a StoreServer, for LibTorch and this program.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -16,11 +16,11 @@
 
 namespace dtool::trainer {
 
-/// A connection to the server. Threads may share it: one request after another.
+/// A connection to the server. Threads may share it; requests run one after another.
 class RunStore : public c10d::Store {
  public:
-  /// Connects within `timeout`, which holds for requests as well. `server` is kept. Throws
-  /// NotOfThisRun, or std::runtime_error when nobody listens.
+  /// Connects within `timeout`, which also applies to requests. `server` is kept alive. Throws
+  /// NotOfThisRun, or std::runtime_error if there is no listener.
   RunStore(const Endpoint& endpoint, std::chrono::milliseconds timeout,
            std::shared_ptr<StoreServer> server);
 
@@ -37,7 +37,7 @@ class RunStore : public c10d::Store {
   void wait(const std::vector<std::string>& keys,
             const std::chrono::milliseconds& timeout) override;
 
-  /// Later versions of LibTorch ask for it: another connection.
+  /// Later versions of LibTorch call it: another connection.
   virtual c10::intrusive_ptr<c10d::Store> clone();
 
  private:

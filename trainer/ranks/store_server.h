@@ -1,6 +1,6 @@
-// The run's store: names and values that all ranks see, kept by rank 0. It is c10d's TCPStore in
-// what it does, and not in whom it lets in: TCPStore listens at all addresses, hears whoever comes,
-// and one byte of a stranger's keeps it from everybody else for good.
+// The run's store: names and values that all ranks see, kept by rank 0. It works like c10d's
+// TCPStore, but admits only the run's processes. TCPStore listens on all addresses and accepts
+// everyone, and a single byte from a stranger can block it for ever.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace dtool::trainer {
 /// The name of its door, for greetings.
 inline constexpr const char* kStoreDoor = "store";
 
-/// A request is one line: a number by which the answer is known, a verb, and what it is about.
-/// Names and values are written by `write_bytes`.
+/// A request is one line: a number that identifies the answer, a verb, and its arguments. Names and
+/// values are written by `write_bytes`.
 ///
 ///   set NAME VALUE         done
 ///   get NAME               value VALUE, once there is one
@@ -29,15 +29,15 @@ inline constexpr const char* kStoreDoor = "store";
 ///   count                  number HOW_MANY
 inline constexpr std::size_t kLongestRequest = std::size_t{16} << 20;
 
-/// `x` and hexadecimal digits, and back. Throws std::invalid_argument.
+/// Writes bytes as `x` and hexadecimal digits, and reads them back. Throws std::invalid_argument.
 std::string write_bytes(std::string_view bytes);
 std::string read_bytes(std::string_view text);
 
-/// Serves from a thread of its own until it is destroyed.
+/// Serves from its own thread until it is destroyed.
 class StoreServer {
  public:
-  /// `clients`: how many may come at the same moment. Throws std::system_error, or
-  /// std::runtime_error, where it cannot listen there.
+  /// `clients`: how many may connect at the same moment. Throws std::system_error, or
+  /// std::runtime_error, if it cannot listen there.
   StoreServer(const Endpoint& endpoint, std::size_t clients);
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;

@@ -1,4 +1,4 @@
-// std::terminate asks the handler that is set here.
+// std::terminate calls the handler that is set here.
 #include "trainer/ranks/uncaught.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What becomes of an exception that leaves a thread which is not ours: NCCL's watching thread
-// throws when a peer is gone or too slow, and the process would end with signal 6 and no reason.
+// Handles an exception that leaves a thread which is not ours. NCCL's watching thread throws if a
+// peer is gone or too slow; without this, the process would end with signal 6 and no reason.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace dtool::trainer {
 
-/// While it lives, an exception that no thread catches ends in `stop`, on that thread, with the
-/// exception's first line; `stop` must not return. One at a time.
+/// While it lives, an exception that no thread catches leads to a call of `stop`, on that thread,
+/// with the exception's first line; `stop` must not return. Only one may exist at a time.
 class UncaughtExceptions {
  public:
   explicit UncaughtExceptions(std::function<void(const std::string&)> stop);

@@ -1,4 +1,5 @@
-// The encoder has no bias: the goal, the previous action and the head's direction are always there.
+// The encoder has no bias: the goal, the previous action and the head's direction are always
+// present.
 #include "trainer/reinforcement/actor_critic.h"
 
 #include <ATen/ATen.h>

@@ -1,5 +1,5 @@
-// The policy of ObjectNav and its critic: encoder of the view, a memory, and one linear layer for
-// both.
+// The policy of ObjectNav and its critic: an encoder of the view, a memory, and one linear layer
+// for both.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,16 +21,16 @@ struct PolicyOutput {
   at::Tensor memory;  ///< [N, H], after the last step
 };
 
-/// E = `embedding`, H = `hidden`, N samplers, T steps. Parameters are float32 on `device`, begun
-/// from the default generator as AllenAct's and CleanRL's recurrent PPO are: orthogonal weights,
-/// scaled by sqrt(2) in the encoder, 1 in the memory and for the value, 0.01 for the actions;
-/// biases 0. Observations and masks may be on any device.
+/// E = `embedding`, H = `hidden`, N samplers, T steps. Parameters are float32 on `device`,
+/// initialised from the default generator as in AllenAct's and CleanRL's recurrent PPO: orthogonal
+/// weights, scaled by sqrt(2) in the encoder, by 1 in the memory and for the value, by 0.01 for the
+/// actions; biases 0. Observations and masks may be on any device.
 class ActorCritic : public Weights {
  public:
   ActorCritic(const NetworkSettings& settings, at::Device device);
 
   /// One step of all samplers, without gradients: observations uint8 [N, kObservationBytes], memory
-  /// float [N, H], keep float [N] (0 where the observation begins an episode, else 1).
+  /// float [N, H], keep float [N] (0 if the observation begins an episode, else 1).
   PolicyOutput act(const at::Tensor& observations, const at::Tensor& memory,
                    const at::Tensor& keep) const;
 

@@ -15,7 +15,7 @@ std::vector<double> advantage_sums(const at::Tensor& advantages) {
 
 AdvantageStatistics statistics_of(const std::vector<double>& sums) {
   const double mean = sums[1] / sums[0];
-  // Rounding may leave a little less than nothing where all are equal.
+  // Rounding may leave a little less than nothing if all are equal.
   return {sums[0], mean, std::sqrt(std::max(0.0, sums[2] / sums[0] - mean * mean))};
 }
 

@@ -1,4 +1,4 @@
-// A trained policy for `dtool-trainer rollout`, out of a checkpoint.
+// A trained policy for `dtool-trainer rollout`, from a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace dtool::trainer {
 
-/// The network of `--checkpoint`, and the file it is from. It draws its actions as `validate` does
-/// from the same seed, so that episode N is the one that validation has played. Throws UsageError
-/// where there is no such checkpoint, or it is another network's.
+/// The network of `--checkpoint`, and the checkpoint's file. It draws its actions as `validate`
+/// does with the same seed, so that episode N is the same as in validation. Throws UsageError if
+/// there is no such checkpoint, or it belongs to another network.
 struct CheckpointPolicy {
   MovePolicy choose;
   std::string file;

@@ -1,5 +1,5 @@
-// Reads from `advance`: a rollout, what the ranks have to know of each other's, and the passes over
-// it.
+// Read it from `advance` on: a rollout, the data that ranks need of each other's, and the passes
+// over it.
 #include "trainer/reinforcement/ddppo.h"
 
 #include <ATen/ATen.h>

@@ -8,7 +8,7 @@
 
 namespace dtool::trainer {
 
-/// Trains the policy on all ranks; its weights are the default generator's. Throws as `train` does.
+/// Trains the policy on all ranks; the default generator draws its weights. Throws as `train` does.
 void train_ddppo(const Run& run, const ObjectNavSettings& settings);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// The numbers go over the network and into checkpoints in the order of the fields.
+// The numbers are sent and stored in checkpoints in the order of the fields.
 #include "trainer/reinforcement/experience.h"
 
 namespace dtool::trainer {

@@ -1,5 +1,5 @@
-// Rank 0 looks into the folder and sends round what it finds, also that it has found nothing: the
-// others wait no longer than a collective operation may take.
+// Rank 0 looks into the folder and broadcasts the result, even if there is nothing new: the other
+// ranks may not wait longer than a collective operation may take.
 #include "trainer/reinforcement/follow_checkpoints.h"
 
 #include <fmt/format.h>

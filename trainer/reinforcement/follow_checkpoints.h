@@ -1,5 +1,5 @@
-// Validation on a machine of its own: a run that does not train but tries each checkpoint of
-// another run as it comes.
+// Validation on a separate machine: a run that does not train but validates each new checkpoint of
+// another run.
 #pragma once
 
 #include "trainer/objectnav/objectnav_settings.h"
@@ -7,12 +7,12 @@
 
 namespace dtool::trainer {
 
-/// Validates the checkpoints in the output folder that `validation.follow` names, from the oldest
-/// on, and waits for new ones, until one has all the experiment's steps. Each result goes to this
-/// run's own output and to `validation.jsonl` in that folder, with the time at which the checkpoint
-/// was written. Checkpoints that their writer takes away before their turn are passed over. All
-/// ranks take part. Throws UsageError where there is no such folder or a checkpoint is
-/// of another network, RunFailed when no new one comes for `validation.patience`.
+/// Validates the checkpoints in the output folder `validation.follow`, from the oldest on, and
+/// waits for new ones, until one has all the experiment's steps. Each result goes to this run's own
+/// output and to `validation.jsonl` in that folder, with the time at which the checkpoint was
+/// written. Checkpoints that are deleted before their turn are skipped. All ranks take part. Throws
+/// UsageError if there is no such folder or a checkpoint belongs to another network, RunFailed if
+/// no new one appears for `validation.patience`.
 void follow_checkpoints(const Run& run, const ObjectNavSettings& settings);
 
 }  // namespace dtool::trainer

@@ -11,7 +11,7 @@ namespace dtool::trainer {
 struct Experience {
   at::Tensor rewards;  ///< [at least T, N]
   at::Tensor values;   ///< [at least T + 1, N]
-  at::Tensor keep;     ///< [at least T + 1, N]: 0 where that observation begins an episode, else 1
+  at::Tensor keep;     ///< [at least T + 1, N]: 0 if that observation begins an episode, else 1
 };
 
 struct Discount {
@@ -19,10 +19,14 @@ struct Discount {
   double lambda;
 };
 
-/// Writes to the first `steps` rows of `advantages` and `returns` [at least T, N]
-///   A_t = delta_t + gamma lambda keep_{t+1} A_{t+1},
-///   delta_t = r_t + gamma keep_{t+1} V_{t+1} - V_t    (the paper's equation 16, its sum done from
-/// the end), with A = 0 after the last step; and the returns A_t + V_t.
+/// Writes advantages and returns to the first `steps` rows of `advantages` and `returns`, both [at
+/// least T, N]. The advantages are
+///
+///   A_t     = delta_t + gamma lambda keep_{t+1} A_{t+1}
+///   delta_t = r_t + gamma keep_{t+1} V_{t+1} - V_t
+///
+/// with A = 0 after the last step (the paper's equation 16, summed from the end). The returns are
+/// A_t + V_t.
 void estimate_advantages(const Experience& experience, std::int64_t steps, const Discount& discount,
                          at::Tensor& advantages, at::Tensor& returns);
 

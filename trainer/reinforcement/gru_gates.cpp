@@ -1,4 +1,4 @@
-// Compiled with -ffast-math, for which the C library has exp and tanh of whole registers (libmvec).
+// Compiled with -ffast-math, for which the C library has vectorised exp and tanh (libmvec).
 #include "trainer/reinforcement/gru_gates.h"
 
 #include <cmath>

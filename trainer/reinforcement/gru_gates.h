@@ -1,13 +1,13 @@
-// What a gated recurrent unit does between its matrix products, one step at a time: each pass over
-// the values once. Free of LibTorch.
+// The work of a gated recurrent unit between its matrix products, one step at a time; each function
+// passes over the values once. Without LibTorch.
 #pragma once
 
 #include <cstdint>
 
 namespace dtool::trainer {
 
-/// Arrays of one step are [rows, width], row by row, `gates` [rows, 3 width] with r, z and n side
-/// by side.
+/// Arrays of one step are [rows, width] in row-major order; `gates` is [rows, 3 width] with r, z
+/// and n side by side.
 struct GateShape {
   std::int64_t rows;   ///< sequences
   std::int64_t width;  ///< values of a memory
@@ -23,24 +23,24 @@ struct GateForward {
   const float* recurrent_bias;  ///< [3 width]: b_hr, b_hz, b_hn
   const float* recurrent;       ///< [rows, 3 width]: W_h h
   const float* memory;          ///< h
-  const float* next_keep;  ///< [rows]: 0 where the next step begins an episode, else 1; or null
-  float* gates;            ///< in: W_i x; out: r, z, n
-  float* candidate;        ///< out: m
-  float* next_memory;      ///< out: h'
-  float* kept_memory;      ///< out: h' times next_keep; not written where that is null
+  const float* next_keep;       ///< [rows]: 0 if the next step begins an episode, else 1; or null
+  float* gates;                 ///< in: W_i x; out: r, z, n
+  float* candidate;             ///< out: m
+  float* next_memory;           ///< out: h'
+  float* kept_memory;           ///< out: h' times next_keep; not written if that is null
 };
 void gates_forward(const GateShape& shape, const GateForward& step);
 
-/// Gradients of one step, d being the gradient at what its formula calls so.
+/// Gradients of one step. `d x` is the gradient with respect to x of the formulas above.
 struct GateBackward {
-  const float* gradient;   ///< d h' from what reads it in this step
+  const float* gradient;   ///< d h' from the values that this step reads
   const float* next_keep;  ///< [rows]; null in the last step, where `carried` is zero
   const float* memory;     ///< h
-  float* carried;  ///< in: d (h' times next_keep) from the next step; out: the part of d h past the
-                   ///< matrices
-  float* gates;    ///< in: r, z, n; out: the gradients at what their functions are taken of
+  float* carried;    ///< in: d (h' times next_keep) from the next step; out: the part of d h that
+                     ///< does not go through the matrices
+  float* gates;      ///< in: r, z, n; out: the gradients with respect to the functions' arguments
   float* candidate;  ///< in: m; out: d m
-  float* bias;       ///< [4 width]: adds the gradients at b_.r, b_.z, b_in, b_hn
+  float* bias;       ///< [4 width]: the gradients of b_.r, b_.z, b_in, b_hn are added
 };
 void gates_backward(const GateShape& shape, const GateBackward& step);
 

@@ -1,4 +1,4 @@
-// Three tensors with a row a rank: `samplers` (bytes), `memory` [N x H] and `keep` [N].
+// Three tensors with a row per rank: `samplers` (bytes), `memory` [N x H] and `keep` [N].
 #include "trainer/reinforcement/kept_samplers.h"
 
 #include <ATen/ATen.h>

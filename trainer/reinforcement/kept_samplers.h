@@ -1,5 +1,5 @@
-// What the samplers of all ranks go on from, as a checkpoint keeps it: the houses they are in, and
-// what the policy remembers of them.
+// The state of all ranks' samplers in a checkpoint: their current houses, and the policy's memory
+// of them.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@
 
 namespace dtool::trainer {
 
-/// Brings them to rank 0, in the order of the ranks; what the other ranks get is not to be used. A
-/// collective operation.
+/// Gathers the states on rank 0, in the order of the ranks; the other ranks' result is meaningless.
+/// A collective operation.
 std::vector<NamedTensor> gather_samplers(const Group& group, const Samplers& samplers,
                                          const Collector& collector);
 
-/// Puts this rank's samplers back in place that were kept, whichever rank had them then: they are
-/// known by their numbers among all ranks'. Returns how many of all ranks' go on so; the others
-/// begin new episodes. None does, and nothing has changed, where the checkpoint has no samplers, or
-/// they are of another seed or other settings.
+/// Restores those of this rank's samplers that are in the checkpoint, whichever rank had them then:
+/// samplers are identified by their global numbers. Returns how many samplers of all ranks were
+/// restored; the others begin new episodes. If the checkpoint has no samplers, or they have another
+/// seed or other settings, none is restored and nothing changes.
 std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Group& group,
                               Samplers& samplers, Collector& collector);
 

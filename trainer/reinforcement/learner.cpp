@@ -1,5 +1,5 @@
-// A rollout's advantages are computed once, normalised over all ranks, and then dealt out to
-// mini-batches of whole samplers, in every pass anew.
+// A rollout's advantages are computed once and normalised over all ranks. In every pass they are
+// dealt out anew to mini-batches of whole samplers.
 #include "trainer/reinforcement/learner.h"
 
 #include <ATen/ATen.h>

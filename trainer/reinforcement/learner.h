@@ -1,5 +1,5 @@
-// The passes over a rollout: what PPO's gradients are computed from, mini-batch by mini-batch,
-// averaged over the ranks.
+// The passes over a rollout: computes PPO's gradients mini-batch by mini-batch, averaged over the
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace dtool::trainer {
 
-/// What an update has come to.
+/// The result of an update.
 struct Learned {
   std::int64_t steps = 0;  ///< of experience, over all ranks
-  int request = 0;         ///< the signal that rank 0 was asked with; 0: none
+  int request = 0;         ///< the signal that rank 0 received; 0: none
   ExperienceSums sums;     ///< this rank's losses and steps
 };
 
@@ -28,8 +28,8 @@ class Learner {
   Learner(const Group& group, ActorCritic& policy, Optimizer& optimizer,
           const PpoSettings& settings, std::uint64_t seed, std::int64_t first_sampler);
 
-  /// Learns from this rank's rollout and all others' together, `update.update_repeats` times; it is
-  /// the run's rollout number `number`, from 0. Rank 0's `request` reaches all ranks. A collective
+  /// Learns from the rollouts of all ranks together, `update.update_repeats` times. `number` is the
+  /// run's number of this rollout, from 0. Rank 0's `request` reaches all ranks. A collective
   /// operation.
   Learned learn(const Rollout& rollout, std::int64_t number, const UpdateSettings& update,
                 double learning_rate, int request);

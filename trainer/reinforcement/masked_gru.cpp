@@ -1,6 +1,6 @@
-// Forward, one matrix product for the inputs of all steps, then one a step and one pass over its
-// values. Backward, one pass and two products a step; the gradients of the weights come last, as
-// products over all steps.
+// Forward: one matrix product for the inputs of all steps, then one product per step and one pass
+// over its values. Backward: one pass and two products per step; the gradients of the weights come
+// last, as products over all steps.
 #include "trainer/reinforcement/masked_gru.h"
 
 #include <ATen/ATen.h>

@@ -1,13 +1,13 @@
-// A gated recurrent unit over sequences in which episodes begin and end: the memory is multiplied
-// by a mask before each step.
+// A gated recurrent unit over sequences in which episodes begin and end: before each step the
+// memory is multiplied by a mask.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace dtool::trainer {
 
-/// As torch.nn.GRUCell's, gates in PyTorch's order: r, z, n. The matrices are the transposes of
-/// PyTorch's: a product of 60 rows with one that lies so takes three fifths of the time.
+/// As torch.nn.GRUCell's, gates in PyTorch's order: r, z, n. The matrices are transposes of
+/// PyTorch's: a product of 60 rows with this layout takes three fifths of the time.
 struct GruWeights {
   at::Tensor input;           ///< [E, 3H]
   at::Tensor recurrent;       ///< [H, 3H]
@@ -15,15 +15,15 @@ struct GruWeights {
   at::Tensor recurrent_bias;  ///< [3H]
 };
 
-/// The memory after each step, [T, N, H], for `inputs` [T, N, E], the memory before the first
-/// [N, H], and `keep` [T, N], by which the memory is multiplied before the step: 0 where an episode
-/// begins, else 1. Differentiable in the weights, the inputs and the memory. On CPUs passes of our
-/// own around matrix products; elsewhere, and for other types than float,
-/// `masked_gru_by_operations`.
+/// The memory after each step, [T, N, H], for `inputs` [T, N, E], the memory before the first step
+/// [N, H], and `keep` [T, N]. Before each step the memory is multiplied by `keep`: 0 if an episode
+/// begins, else 1. Differentiable in the weights, the inputs and the memory. On CPUs our own loops
+/// run between matrix products; on other devices, and for other types than float,
+/// `masked_gru_by_operations` is used.
 at::Tensor masked_gru(const GruWeights& weights, const at::Tensor& inputs,
                       const at::Tensor& memory_at_start, const at::Tensor& keep);
 
-/// The same in PyTorch's operations, on any device.
+/// The same with PyTorch's operations, on any device.
 at::Tensor masked_gru_by_operations(const GruWeights& weights, const at::Tensor& inputs,
                                     const at::Tensor& memory_at_start, const at::Tensor& keep);
 

@@ -1,4 +1,4 @@
-// How large a policy's network is; from an experiment's [model] table.
+// The size of a policy's network, from an experiment's [model] table.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Pieces of no length are left out: a division by their length would give no number.
+// Pieces without length are left out, because dividing by their length gives no number.
 #include "trainer/reinforcement/pipeline.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Plain operations: all of them together are a hundredth of a training step
+// Plain operations: all of them together take a hundredth of a training step
 // (docs/reinforcement.md).
 #include "trainer/reinforcement/ppo_loss.h"
 

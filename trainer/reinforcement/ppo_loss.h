@@ -1,4 +1,4 @@
-// What proximal policy optimisation makes small (Schulman et al. 2017,
+// The loss of proximal policy optimisation (Schulman et al. 2017,
 // https://arxiv.org/abs/1707.06347).
 #pragma once
 
@@ -8,17 +8,16 @@
 
 namespace dtool::trainer {
 
-/// What is known of the steps of a mini-batch since they were taken; all of one shape, on one
-/// device.
+/// The recorded data of a mini-batch's steps; all of one shape, on one device.
 struct TakenSteps {
   at::Tensor actions;     ///< uint8
-  at::Tensor log_probs;   ///< of the actions, by the policy that took them
-  at::Tensor values;      ///< as the critic of then had them
+  at::Tensor log_probs;   ///< of the actions, by the policy that chose them
+  at::Tensor values;      ///< estimates of the critic at that time
   at::Tensor advantages;  ///< normalised
   at::Tensor returns;
 };
 
-/// What is told of a mini-batch: sums over its steps, without gradients.
+/// Sums over the steps of a mini-batch for the log, without gradients.
 struct PpoSums {
   double policy_loss = 0;
   double value_loss = 0;
@@ -28,24 +27,29 @@ struct PpoSums {
 };
 
 struct PpoLoss {
-  at::Tensor loss;  ///< a scalar to go backward from
+  at::Tensor loss;  ///< a scalar for the backward pass
   at::Tensor sums;  ///< double [5], without gradients, on the loss's device; see `sums_of`
 };
 
-/// For logits [.., kActions] and values [..] of the policy as it is now. With the probability ratio
-/// q = p_new(action) / p_old(action) and A the advantage, each a mean over the steps:
-///   policy loss = -min(q A, clip(q, 1 - epsilon, 1 + epsilon) A)           (the paper's equation
-///   7) value loss  = 1/2 max((V - R)^2, (V_old + clip(V - V_old, -epsilon, epsilon) - R)^2), or
-///                 without clipping 1/2 (V - R)^2                           (as AllenAct's)
-///   loss        = policy loss + value_loss_coef value loss - entropy_coef entropy    (equation 9)
-/// but divided by `steps` instead of the number of steps given: with all ranks' steps over the
-/// number of ranks, the average of the ranks' gradients is that of the mean over all experience.
-/// The divergence from the old policy is approximated by q - 1 - log q
+/// For logits [.., kActions] and values [..] of the current policy. q = p_new(action) /
+/// p_old(action) is the probability ratio, A the advantage, V the value, R the return. Each loss is
+/// a mean over the steps:
+///
+///   policy loss = -min(q A, clip(q, 1 - epsilon, 1 + epsilon) A)
+///   value loss  = 1/2 max((V - R)^2, (V_old + clip(V - V_old, -epsilon, epsilon) - R)^2)
+///   loss        = policy loss + value_loss_coef value loss - entropy_coef entropy
+///
+/// The policy loss is the paper's equation 7, the loss its equation 9 (both negated). The value
+/// loss is AllenAct's; without clipping it is 1/2 (V - R)^2.
+///
+/// But the sum of the loss is divided by `steps`, not by the number of given steps. With `steps` =
+/// all ranks' steps / number of ranks, the average of the ranks' gradients is the gradient of the
+/// mean over all experience. The divergence from the old policy is approximated by q - 1 - log q
 /// (http://joschu.net/blog/kl-approx.html), and `clipped` counts the steps with |q - 1| > epsilon.
 PpoLoss ppo_loss(const PpoSettings& settings, const at::Tensor& logits, const at::Tensor& values,
                  const TakenSteps& taken, double steps);
 
-/// The names of `PpoLoss::sums`, or of several added up. Waits for the device.
+/// Gives `PpoLoss::sums` (or several added up) their names. Waits for the device.
 PpoSums sums_of(const at::Tensor& sums);
 
 }  // namespace dtool::trainer

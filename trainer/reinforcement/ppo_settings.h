@@ -1,4 +1,4 @@
-// How proximal policy optimisation gathers experience and learns from it; the numbers come from an
+// How proximal policy optimisation gathers experience and learns from it. The numbers come from an
 // experiment's [ppo] table.
 #pragma once
 
@@ -8,11 +8,11 @@ namespace dtool::trainer {
 
 enum class ClippedValueLoss { no, yes };
 
-/// PPO with generalized advantage estimation, spread over ranks as DD-PPO. The standards are those
-/// of AllenAct's PPOConfig and of its ObjectNav pipelines with DD-PPO.
+/// PPO with generalized advantage estimation, distributed over ranks as in DD-PPO. The defaults are
+/// those of AllenAct's PPOConfig and of its ObjectNav pipelines with DD-PPO.
 struct PpoSettings {
   std::int64_t num_steps = 128;     ///< steps of a rollout
-  std::int64_t num_mini_batch = 1;  ///< parts that the samplers of a rollout are dealt out to
+  std::int64_t num_mini_batch = 1;  ///< parts into which the samplers of a rollout are divided
   std::int64_t update_repeats = 4;  ///< passes over a rollout
   double gamma = 0.99;              ///< discount of a step
   double gae_lambda = 0.95;         ///< https://arxiv.org/abs/1506.02438, equation 16
@@ -21,9 +21,9 @@ struct PpoSettings {
   double entropy_coef = 0.01;
   ClippedValueLoss use_clipped_value_loss = ClippedValueLoss::yes;
   /// Once this share of the ranks has finished, the others cut their rollouts short
-  /// (https://arxiv.org/abs/1911.00357, section 3); 1: they never do.
+  /// (https://arxiv.org/abs/1911.00357, section 3); 1: never.
   double preemption_share = 0.6;
-  double least_rollout_share = 0.25;  ///< of its steps that every rollout has
+  double least_rollout_share = 0.25;  ///< the share of its steps that every rollout has at least
 };
 
 }  // namespace dtool::trainer

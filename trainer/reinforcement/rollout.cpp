@@ -1,4 +1,4 @@
-// The policy looks at all samplers at once, then all of them take their step.
+// The policy handles all samplers at once, then all of them take their step.
 #include "trainer/reinforcement/rollout.h"
 
 #include <ATen/ATen.h>

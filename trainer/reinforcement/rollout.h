@@ -1,4 +1,4 @@
-// What a rank's samplers live through between two updates, stored where the update reads it.
+// The experience of a rank's samplers between two updates, stored where the update reads it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,7 @@
 
 namespace dtool::trainer {
 
-/// T steps of N samplers, of which the first `steps` are there; on the CPU.
+/// T steps of N samplers, of which the first `steps` are filled; on the CPU.
 struct Rollout {
   Rollout(std::int64_t num_steps, std::int64_t samplers, std::int64_t memory);
 
@@ -25,28 +25,28 @@ struct Rollout {
   at::Tensor log_probs;        ///< float [T, N], of the actions taken
   at::Tensor values;           ///< float [T + 1, N]
   at::Tensor rewards;          ///< float [T, N]
-  at::Tensor keep;             ///< float [T + 1, N], 0 where that observation begins an episode
+  at::Tensor keep;             ///< float [T + 1, N], 0 if that observation begins an episode
   at::Tensor memory_at_start;  ///< float [N, H]
   std::int64_t steps = 0;
 };
 
-/// The samplers of a rank and the memory that the policy has of their episodes.
+/// The samplers of a rank and the policy's memory of their episodes.
 class Collector {
  public:
-  /// The samplers step on `threads` of their own, if any, while the policy looks at others. Actions
-  /// are drawn by (`seed`, `first_sampler` + the sampler's index, the step's number).
+  /// The samplers step on `threads` other threads, if any, while the policy handles other samplers.
+  /// Actions are drawn by (`seed`, `first_sampler` + the sampler's index, the step's number).
   Collector(Samplers& samplers, int threads, ActorCritic& policy, std::uint64_t seed,
             std::int64_t first_sampler);
 
-  /// Fills `rollout` from where the last one ended; its first step has the number `first_step`.
-  /// After each one asks `is_enough` whether that was the last.
+  /// Fills `rollout`, continuing after the last one; its first step has the number `first_step`.
+  /// After each step asks `is_enough` whether that was the last one.
   void collect(Rollout& rollout, std::int64_t first_step,
                const std::function<bool(std::int64_t steps)>& is_enough);
 
-  /// What the next rollout begins with: float [N, H] and float [N].
+  /// The memory (float [N, H]) and mask (float [N]) at the beginning of the next rollout.
   const at::Tensor& memory() const { return memory_; }
   const at::Tensor& keep() const { return keep_; }
-  /// Of the first samplers, or of all.
+  /// Restores those of the first samplers, or of all.
   void restore(const at::Tensor& memory, const at::Tensor& keep);
 
  private:
@@ -62,15 +62,15 @@ class Collector {
 
   Samplers& samplers_;
   SteppingThreads stepping_;
-  std::vector<Part> parts_;  ///< that step one after the other
+  std::vector<Part> parts_;  ///< stepped one after the other
   ActorCritic& policy_;
   std::uint64_t seed_;
   std::int64_t first_sampler_;
   at::Tensor memory_;
   at::Tensor keep_;
   std::vector<std::uint8_t> ended_;
-  Part stepped_;                   ///< whose step has begun
-  float* stepped_keep_ = nullptr;  ///< [N], of the observations after it
+  Part stepped_;                   ///< part whose step is running
+  float* stepped_keep_ = nullptr;  ///< [N], of the observations after that step
 };
 
 }  // namespace dtool::trainer

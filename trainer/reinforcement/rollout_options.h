@@ -1,4 +1,4 @@
-// What `dtool-trainer rollout` is asked to show.
+// The options of `dtool-trainer rollout`.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace dtool::trainer {
 
-/// Who chooses the actions: one that knows the house, chance, or a checkpoint's network.
+/// What chooses the actions: a policy that knows the house, chance, or a checkpoint's network.
 enum class PolicyKind { shortest, random, checkpoint };
 
 enum class PictureFormat { text, svg };
 
 struct RolloutOptions {
-  /// Absent: `checkpoint` where one is named, else `shortest`.
+  /// Absent: `checkpoint` if one is named, else `shortest`.
   std::optional<PolicyKind> policy;
   HouseSet set = HouseSet::validation;
   /// Its number in a validation: the first episode of the sampler with this number.
   std::int64_t episode = 0;
-  std::optional<std::uint64_t> seed;            ///< absent: validation's own, for training houses 0
+  std::optional<std::uint64_t> seed;            ///< absent: validation's own; for training houses 0
   std::optional<std::filesystem::path> output;  ///< absent: standard output
-  std::optional<PictureFormat> format;          ///< absent: as `output` is named, else text
+  std::optional<PictureFormat> format;          ///< absent: by the name of `output`, else text
   enum class Shown { at_the_end, step_by_step } shown = Shown::at_the_end;
 };
 
@@ -33,11 +33,11 @@ PolicyKind parse_policy(std::string_view text);
 HouseSet parse_house_set(std::string_view text);
 PictureFormat parse_picture_format(std::string_view text);
 
-/// Settles what depends on more than one flag, `checkpoint` being the value of --checkpoint. Throws
-/// UsageError where flags do not go together.
+/// Fills values that depend on several flags; `checkpoint` is the value of --checkpoint. Throws
+/// UsageError if flags do not go together.
 void complete(RolloutOptions& options, const std::optional<std::string>& checkpoint);
 
-/// Throws UsageError, for an experiment whose workload has no episodes.
+/// Throws UsageError: the workload of the experiment has no episodes.
 [[noreturn]] void refuse_rollout(const std::filesystem::path& experiment);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// The inverse of the cumulative distribution, of one random number for each sampler and step.
+// Inverts the cumulative distribution at one random number per sampler and step.
 #include "trainer/reinforcement/sample_actions.h"
 
 #include <ATen/ATen.h>

@@ -1,5 +1,5 @@
 // The keys in the store: `rollout/<number>/finished` counts the ranks that have finished it, and
-// `rollout/<number>/enough` is there once they are enough.
+// `rollout/<number>/enough` appears once they are enough.
 #include "trainer/reinforcement/stragglers.h"
 
 #include <fmt/format.h>

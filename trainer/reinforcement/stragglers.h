@@ -1,5 +1,5 @@
-// Cuts the rollouts of stragglers short: once a set share of the ranks have finished theirs, the
-// others learn with what they have (Wijmans et al. 2020, https://arxiv.org/abs/1911.00357, section
+// Cuts the rollouts of stragglers short: once a given share of the ranks has finished, the others
+// learn from the steps they have (Wijmans et al. 2020, https://arxiv.org/abs/1911.00357, section
 // 3).
 #pragma once
 
@@ -11,36 +11,36 @@
 
 namespace dtool::trainer {
 
-/// One rank's end of it. A thread waits for the news, on a connection to the run's store of its
-/// own, so that asking costs no message.
+/// One rank's part of it. A thread waits for the news on a separate connection to the run's store,
+/// so that a query costs no message.
 class Stragglers {
  public:
-  /// `share` of the ranks have to finish, from 0 to 1; with 0, with 1 and where there is one rank,
-  /// nobody is ever cut short.
+  /// `share` is the share of ranks that have to finish, from 0 to 1. With 0, with 1, or with one
+  /// rank, no rollout is cut short.
   Stragglers(const Meeting& meeting, double share, std::chrono::milliseconds timeout);
   ~Stragglers();
   Stragglers(const Stragglers&) = delete;
   Stragglers& operator=(const Stragglers&) = delete;
 
-  /// Rollout number `rollout` begins, on all ranks the same. They follow each other, from any
-  /// number above 0 on.
+  /// Rollout number `rollout` begins, the same on all ranks. The numbers follow each other and may
+  /// begin anywhere above 0.
   void begin(std::int64_t rollout);
 
-  /// Whether enough ranks have finished the rollout that this rank is in. Never waits.
+  /// Whether enough ranks have finished the current rollout. Never waits.
   bool enough_have_finished() const {
     return finished_.load(std::memory_order_relaxed) >= rollout_.load(std::memory_order_relaxed);
   }
 
-  /// This rank has all steps of its rollout. Throws CollectiveFailed when the store is gone.
+  /// This rank has all steps of its rollout. Throws CollectiveFailed if the store is gone.
   void finish();
 
  private:
   void listen();
-  /// The rollout of which the thread waits to hear.
+  /// The rollout that the thread waits for.
   std::int64_t awaited() const;
 
   Meeting meeting_;
-  std::int64_t needed_;  ///< ranks; 0: nobody is cut short
+  std::int64_t needed_;  ///< ranks that have to finish; 0: no rollout is cut short
   std::chrono::milliseconds timeout_;
   std::atomic<std::int64_t> rollout_ = 0;
   std::atomic<std::int64_t> finished_ = -1;  ///< the last rollout that enough ranks have finished
@@ -48,7 +48,7 @@ class Stragglers {
   std::thread thread_;
 };
 
-/// How many of `ranks` are `share` of them, rounded up; 0 where that cuts nobody short.
+/// The number of ranks that is `share` of `ranks`, rounded up; 0 if no rollout would be cut short.
 std::int64_t ranks_to_wait_for(double share, std::int64_t ranks);
 
 }  // namespace dtool::trainer

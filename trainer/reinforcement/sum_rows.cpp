@@ -1,5 +1,5 @@
-// Up to 64 values of a row are held in registers while the 65 rows of an observation are added to
-// it: what is left is one read from the second-level cache for each.
+// Up to 64 values of a row stay in registers while the 65 rows of an observation are added. Each
+// row then costs one read from the second-level cache.
 #include "trainer/reinforcement/sum_rows.h"
 
 #include <algorithm>

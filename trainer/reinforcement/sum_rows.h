@@ -1,5 +1,5 @@
-// The two loops of the encoder of observations: rows of a table added up, and gradients added to
-// the rows. Free of LibTorch.
+// The two loops of the encoder of observations: adding up rows of a table, and adding gradients to
+// the rows. Without LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,17 @@ namespace dtool::trainer {
 struct TableShape {
   std::int64_t width;             ///< values of a row
   std::int64_t bytes;             ///< of an observation
-  const std::int64_t* first_row;  ///< [bytes]: the row for value 0 of each byte
+  const std::int64_t* first_row;  ///< [bytes]: the row of value 0 of each byte
 };
 
-/// Writes relu(sum of the rows that each of `count` observations names) to `out` [count, width].
+/// Writes relu(sum of the rows that an observation names) to `out` [count, width] for `count`
+/// observations.
 void sum_rows(const TableShape& shape, const float* table, const std::uint8_t* observations,
               std::int64_t count, float* out);
 
-/// Adds to the rows of `table_gradient` that belong to the bytes [begin, end) what each observation
-/// that names them adds: `gradient` [count, width] where `out` of `sum_rows` is above 0. Calls for
-/// different bytes touch different rows.
+/// The gradient of sum_rows(). For the bytes [begin, end) of each observation, adds to the named
+/// rows of `table_gradient` the row of `gradient` [count, width], at the places where `out` is
+/// above 0. Calls for different bytes touch different rows.
 void add_to_rows(const TableShape& shape, const std::uint8_t* observations, const float* out,
                  const float* gradient, std::int64_t count, std::int64_t begin, std::int64_t end,
                  float* table_gradient);

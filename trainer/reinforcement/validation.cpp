@@ -1,5 +1,5 @@
-// As many samplers as episodes, each of which is counted for its first only, so that short episodes
-// do not count more often than long ones.
+// There are as many samplers as episodes, and only the first episode of each counts, so that short
+// episodes do not count more often than long ones.
 #include "trainer/reinforcement/validation.h"
 
 #include <ATen/ATen.h>

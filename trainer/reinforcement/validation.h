@@ -1,4 +1,4 @@
-// How well a policy does in houses that it has not been trained in.
+// How well a policy does in houses that were not used for training.
 #pragma once
 
 #include "trainer/objectnav/environment_settings.h"
@@ -9,9 +9,9 @@
 
 namespace dtool::trainer {
 
-/// Plays the episodes, dealt out over the ranks; a house and an episode each, the same whatever the
+/// Plays the episodes, distributed over the ranks; each has its own house, independent of the
 /// number of ranks. Actions are drawn as in training. Returns `validation_spl` and
-/// `validation_success`, the one that counts last. A collective operation.
+/// `validation_success`; the last one decides which checkpoint is best. A collective operation.
 Scores validate(const EnvironmentSettings& environment, const ValidationSettings& settings,
                 ActorCritic& policy, const Group& group);
 

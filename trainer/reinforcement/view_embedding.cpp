@@ -1,5 +1,5 @@
-// One rank's table fits its second-level cache (1387 rows of 64 floats: 347 KiB), so that no
-// one-hot vector and no gathered row need ever be written down.
+// One rank's table fits its second-level cache (1387 rows of 64 floats: 347 KiB), so no one-hot
+// vector and no gathered row has to be stored.
 #include "trainer/reinforcement/view_embedding.h"
 
 #include <ATen/ATen.h>

@@ -1,5 +1,5 @@
-// The encoder of observations: one learned row for each thing that can be seen in each cell of the
-// view, added up. A linear layer over one-hot inputs, without the zeros.
+// The encoder of observations: adds up one learned row for each thing seen in each cell of the
+// view. This is a linear layer over one-hot inputs, without the zeros.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,13 +29,13 @@ inline constexpr auto kFirstRows = [] {
 }();
 inline constexpr std::int64_t kEmbeddingRows = kFirstRows.back();
 
-/// relu(sum over the bytes of an observation of the table's row for its value): uint8
-/// [.., kObservationBytes] and float [kEmbeddingRows, E] to [.., E]. Differentiable in `table`; the
-/// same numbers with any number of threads. On CPUs loops of our own; elsewhere, and for other
-/// types than float, `embed_views_by_operations`.
+/// relu(the sum over an observation's bytes of the table's row for each value). Maps uint8 [..,
+/// kObservationBytes] and float [kEmbeddingRows, E] to [.., E]. Differentiable in `table`; the
+/// result does not depend on the number of threads. On CPUs our own loops are used; on other
+/// devices, and for other types than float, `embed_views_by_operations`.
 at::Tensor embed_views(const at::Tensor& observations, const at::Tensor& table);
 
-/// The same in PyTorch's operations, on any device.
+/// The same with PyTorch's operations, on any device.
 at::Tensor embed_views_by_operations(const at::Tensor& observations, const at::Tensor& table);
 
 }  // namespace dtool::trainer

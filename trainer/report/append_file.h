@@ -1,5 +1,5 @@
-// A file that grows by whole pieces, for metrics.jsonl and TensorBoard's events: whoever reads it
-// while it is written, or after the writer was killed, finds no half line.
+// A file that grows by whole pieces, for metrics.jsonl and TensorBoard's events. A reader never
+// finds a partial line, neither during writing nor after the writer was killed.
 #pragma once
 
 #include <filesystem>
@@ -8,19 +8,19 @@
 
 namespace dtool::trainer {
 
-/// What stood in the file stays, but for a last line without its end.
+/// What happens to an incomplete last line; all other content stays.
 enum class HalfLine { keep, cut };
 
 class AppendFile {
  public:
-  /// Makes the file where it is not there. `HalfLine::cut` takes away what a machine that lost
-  /// power, or a full disk, left after the last line break. Throws std::system_error.
+  /// Makes the file if it is missing. `HalfLine::cut` removes everything after the last line break,
+  /// which a power failure or a full disk may have left. Throws std::system_error.
   AppendFile(const std::filesystem::path& file, HalfLine half_line);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  /// All of `piece`, with one write, or none: where only a part fits, it is taken back. Throws
+  /// Writes all of `piece` with one write, or nothing: a partial write is undone. Throws
   /// std::system_error.
   void append(std::string_view piece);
 

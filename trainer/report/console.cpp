@@ -1,6 +1,6 @@
-// Nothing of the terminal's own settings is changed, so that a process killed at any moment leaves
-// it as it was. The bar is one column narrower than the terminal: a cursor in the last one wraps on
-// some.
+// The terminal's settings are never changed, so a process that is killed leaves it in order. The
+// bar is one column narrower than the terminal: on some terminals a cursor in the last column
+// wraps.
 #include "trainer/report/console.h"
 
 #include <fmt/format.h>

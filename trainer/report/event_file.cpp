@@ -1,6 +1,5 @@
-// Six fields of three messages: encoded by hand, since the protocol buffer library would bring a
-// compiler for them into the build. Numbers are little-endian, as all machines that LibTorch runs
-// on.
+// Six fields of three messages are encoded by hand, because the protocol buffer library would add a
+// compiler to the build. Numbers are little-endian, as on all machines that LibTorch supports.
 #include "trainer/report/event_file.h"
 
 #include <fmt/format.h>

@@ -13,16 +13,16 @@
 
 namespace dtool::trainer {
 
-/// Named numbers, the curves that they belong to.
+/// Numbers with the names of their curves.
 using Scalars = std::vector<std::pair<std::string, double>>;
 
-/// One run's events. Each is appended whole and at once, so that a killed run leaves at most one
-/// half record, at the end, where TensorBoard expects it.
+/// One run's events. Each is appended at once as a whole, so that a killed run leaves at most one
+/// partial record at the end, where TensorBoard expects it.
 class EventFile {
  public:
-  /// Makes `folder` and in it `events.out.tfevents.<seconds>.<host>.<process>.<number>`. What
-  /// earlier files of the folder tell of step `first_step` and later ones is void from now on: so a
-  /// curve that was resumed, or begun anew, is drawn once. Throws std::system_error.
+  /// Makes `folder` and in it `events.out.tfevents.<seconds>.<host>.<process>.<number>`. Declares
+  /// events of earlier files in the folder from step `first_step` on void, so that the curve of a
+  /// resumed or restarted run is drawn only once. Throws std::system_error.
   EventFile(const std::filesystem::path& folder, std::int64_t first_step);
 
   void add(std::int64_t step, const Scalars& scalars);  ///< throws std::system_error

@@ -1,4 +1,5 @@
-// Few keys and numbers: a JSON library would cost more to compile than it saves.
+// There are few keys and numbers, so a JSON library would cost more compile time than it saves
+// code.
 #include "trainer/report/metrics.h"
 
 #include <fmt/format.h>

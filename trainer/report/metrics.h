@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object a line, for plots and for other programs.
+// metrics.jsonl: one JSON object per line, for plots and other programs.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ using MetricsLine = std::vector<std::pair<std::string, Metric>>;
 /// The line as JSON, without a line break; nan and infinities become null.
 std::string to_json(const MetricsLine& line);
 
-/// Appends lines to a file. Rank 0 has one; each line is a single write, so that a reader never
-/// sees half.
+/// Appends lines to a file, for rank 0. Each line is a single write, so that a reader never sees
+/// half of one.
 class MetricsFile {
  public:
   explicit MetricsFile(const std::filesystem::path& file);  ///< throws std::system_error

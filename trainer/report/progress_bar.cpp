@@ -1,5 +1,4 @@
-// ASCII only and without colours: the same on every terminal, and nothing for NO_COLOR to take
-// away.
+// ASCII only and without colours: the same on every terminal, so NO_COLOR needs no support.
 #include "trainer/report/progress_bar.h"
 
 #include <fmt/format.h>

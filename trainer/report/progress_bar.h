@@ -1,4 +1,4 @@
-// What the bar at the foot of a terminal says; trainer/report/console.h draws it.
+// The text of the bar at the bottom of a terminal; trainer/report/console.h draws it.
 #pragma once
 
 #include <chrono>
@@ -23,16 +23,16 @@ struct BarState {
   std::optional<std::chrono::seconds> left;
 };
 
-/// One line of at most `columns` characters, such as
-/// `epoch 2/5 [=====>      ] step 1400 loss 0.1873 lr 0.001 samples/s 225k 3:12 left`. What there
-/// is no room for is left out, the learning rate first.
+/// One line of at most `columns` characters, such as `epoch 2/5 [=====>      ] step 1400 loss
+/// 0.1873 lr 0.001 samples/s 225k 3:12 left`. Parts that do not fit are left out, the learning rate
+/// first.
 std::string progress_bar(const BarState& state, int columns);
 
-/// Of a duration, for people: `3 min 12 s`, `2 h 5 min`, `4 d 3 h`.
+/// A duration for people: `3 min 12 s`, `2 h 5 min`, `4 d 3 h`.
 std::string in_words(std::chrono::seconds duration);
 
-/// What is left of work of which the part `done_now - done_at_start` took `elapsed`, at the same
-/// pace; absent before there is a pace, or where the work is longer than can be told.
+/// The remaining time if the part `done_now - done_at_start` of the work took `elapsed` and the
+/// pace stays the same. Absent before there is a pace, or if the time is too long to show.
 std::optional<std::chrono::seconds> time_left(std::chrono::duration<double> elapsed,
                                               double done_at_start, double done_now);
 

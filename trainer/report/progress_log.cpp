@@ -1,5 +1,5 @@
-// The same numbers to all three, so that they agree; the bar shows those of the last log point,
-// since newer ones would cost an exchange between the ranks.
+// All three outputs get the same numbers, so that they agree. The bar shows those of the last log
+// point, since newer ones would cost an exchange between the ranks.
 #include "trainer/report/progress_log.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ std::string words_of(const Scores::value_type& score) {
   return fmt::format("{} {:.4f}", name, score.second);
 }
 
-/// Empty where there are none.
+/// Empty if there are none.
 std::string epoch_of(const Position& position) {
   if (position.epoch == 0) return "";
   return position.epochs == 0 ? fmt::format("{}", position.epoch)

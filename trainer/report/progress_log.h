@@ -1,4 +1,4 @@
-// What rank 0 tells while it trains: on the console, in metrics.jsonl and to TensorBoard.
+// Rank 0's reports while it trains: on the console, in metrics.jsonl and for TensorBoard.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@
 
 namespace dtool::trainer {
 
-/// The numbers of an evaluation by name, such as `test_accuracy`; the one that counts last.
+/// The numbers of an evaluation by name, such as `test_accuracy`; the last one is the score.
 using Scores = std::vector<std::pair<std::string, double>>;
 
-/// Where the run is.
+/// The progress of the run.
 struct Position {
-  std::int64_t epoch = 0;   ///< the one being trained, from 1; 0 where there are none
-  std::int64_t epochs = 0;  ///< of the experiment; 0 where its length is in steps
+  std::int64_t epoch = 0;   ///< the current epoch, from 1; 0 if there are none
+  std::int64_t epochs = 0;  ///< of the experiment; 0 if its length is in steps
   std::int64_t step = 0;    ///< since the run's first
   double done = 0;          ///< of the whole run, 0 to 1
 };
@@ -33,16 +33,16 @@ struct Report {
   double loss = 0;
   double learning_rate = 0;
   double samples_per_second = 0;
-  Scores scores;        ///< of a test, where there was one, or of what was just trained on
-  Scores details = {};  ///< that the console leaves out
+  Scores scores;        ///< of a test, if there was one, or of the samples just trained on
+  Scores details = {};  ///< numbers that the console omits
 };
 
 /// How a run begins.
 struct RunStart {
   std::uint64_t seed = 0;
   int world_size = 0;
-  std::string resumed_from;  ///< empty: from nothing
-  std::int64_t step = 0;     ///< done before, by the run that was resumed
+  std::string resumed_from;  ///< empty: not resumed
+  std::int64_t step = 0;     ///< steps done by the run that was resumed
   double done = 0;           ///< of the whole run
 };
 
@@ -51,12 +51,12 @@ enum class TensorBoard { off, on };
 /// Owned by rank 0.
 class ProgressLog {
  public:
-  /// Throws std::system_error where a file cannot be made. TensorBoard's is in the folder
+  /// Throws std::system_error if a file cannot be made. TensorBoard's file is in the folder
   /// `tensorboard` of `output_dir`.
   ProgressLog(const std::filesystem::path& output_dir, TensorBoard tensorboard,
               const RunStart& start);
 
-  /// At every step: costs nothing where there is no bar, else a look at the clock.
+  /// Call it at every step: without a bar it costs nothing, else a look at the clock.
   void tick(const Position& position);
   void step(const Report& report);
   void epoch(const Report& report);

@@ -9,7 +9,7 @@
 
 namespace dtool::trainer {
 
-/// A word of the file and what it means; the first is the default where there is one.
+/// A word of the file and its meaning; the first one is the default if there is one.
 template <class Value>
 struct Choice {
   const char* word;
@@ -18,7 +18,7 @@ struct Choice {
 
 enum class Default { first, none };
 
-/// The value whose word the file has at `key`. Throws UsageError for any other word.
+/// The value of the word at `key` in the file. Throws UsageError for any other word.
 template <class Value>
 Value choose(TomlReader& reader, const std::string& key, const std::vector<Choice<Value>>& choices,
              Default standard = Default::first) {
@@ -31,7 +31,7 @@ Value choose(TomlReader& reader, const std::string& key, const std::vector<Choic
       .value;
 }
 
-/// The first of `keys` that is given is an error, for the reason `why`.
+/// Throws UsageError with the reason `why` if one of `keys` is given.
 inline void refuse_all(const TomlReader& reader, const std::vector<std::string>& keys,
                        const std::string& why) {
   for (const auto& key : keys) reader.refuse_if_given(key, why);

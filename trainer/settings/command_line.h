@@ -1,5 +1,5 @@
-// dtool-trainer's flags. Called by main for the machine's process and again by every worker, which
-// is started with the same arguments.
+// dtool-trainer's flags. main parses them for the machine's process, and every worker, started with
+// the same arguments, parses them again.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ struct Options {
   std::filesystem::path experiment;
   std::optional<int> machine_id;         ///< absent: 0
   std::optional<int> distributed_nodes;  ///< absent: 1
-  std::optional<int> nproc_per_node;     ///< absent: `auto`, this machine's GPUs, else 1
+  std::optional<int> nproc_per_node;     ///< absent: `auto`, this machine's number of GPUs, else 1
   std::optional<Endpoint> listener;      ///< where rank 0 listens; absent: a free port of 127.0.0.1
   std::uint64_t seed = 0;
   std::filesystem::path output_dir = "experiment_output";
@@ -34,7 +34,7 @@ struct Options {
 /// Reads the flags, in their underscored or hyphenated spelling. Throws UsageError.
 Options parse_command_line(int argc, char** argv);
 
-/// What `--help` prints, of training, of `comm` or of `rollout`.
+/// The text of `--help` for training, `comm` or `rollout`.
 std::string usage_text(const Options& options);
 
 }  // namespace dtool::trainer

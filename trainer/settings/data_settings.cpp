@@ -1,4 +1,4 @@
-// One function a source.
+// One function per source.
 #include "trainer/settings/data_settings.h"
 
 #include <limits>

@@ -22,11 +22,11 @@ struct DataSettings {
   std::int64_t features{};         ///< random
   RandomTargets random_targets{};  ///< random
   std::uint64_t drawing_seed{};
-  /// Batches gathered ahead by a thread; 0: none. Absent: as `batches_ahead` has it.
+  /// Batches gathered ahead by a thread; 0: none. Absent: the default of `batches_ahead`.
   std::optional<std::int64_t> prefetch;
 };
 
-/// Reads the data that a model of this kind can have. Throws UsageError.
+/// Reads the data settings that a model of this kind can have. Throws UsageError.
 DataSettings read_data(TomlReader& reader, ModelKind kind, const ModelSettings& model);
 
 }  // namespace dtool::trainer

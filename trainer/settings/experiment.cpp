@@ -1,4 +1,4 @@
-// The tables that every workload has; a workload's own reader has the others.
+// The tables that every workload has; a workload's own reader reads the others.
 #include "trainer/settings/experiment.h"
 
 #include <fmt/format.h>

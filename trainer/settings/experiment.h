@@ -1,5 +1,5 @@
-// What an experiment file says: the contract of docs/experiment.md as plain structs. What only one
-// workload has is in that workload's own settings.
+// The content of an experiment file: the contract of docs/experiment.md as plain structs. Settings
+// of a single workload are in that workload's own struct.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ enum class OptimizerKind { adam, adamw, sgd };
 
 enum class Backend { automatic, gloo, nccl };
 
-/// How gradients are added up over the ranks: by the backend, or by an algorithm of our own.
+/// How gradients are added over the ranks: by the backend, or by one of our algorithms.
 enum class AllReduce { automatic, library, ring, pairwise, halving_doubling, doubling, tree };
 
 struct OptimizerSettings {
@@ -34,15 +34,15 @@ struct OptimizerSettings {
   double epsilon{};   ///< adam, adamw
   double momentum{};  ///< sgd
   double weight_decay{};
-  double clip_norm{};  ///< of all gradients together; 0: not clipped
+  double clip_norm{};  ///< limit for the norm of all gradients together; 0: not clipped
 };
 
 /// Steps are those that the workload counts: the optimizer's, or experience.
 struct CheckpointSettings {
   std::int64_t every_epochs{};  ///< 0: none
   std::int64_t every_steps{};   ///< 0: none
-  std::int64_t keep{};          ///< how many of the newest stay
-  bool best{};                  ///< keep the one with the best score, too
+  std::int64_t keep{};          ///< how many of the newest checkpoints stay
+  bool best{};                  ///< also keep the one with the best score
 };
 
 struct DistributedSettings {
@@ -52,25 +52,25 @@ struct DistributedSettings {
 };
 
 struct Experiment {
-  std::string workload;                   ///< the word of the file
-  std::unique_ptr<WorkloadSettings> own;  ///< what only this workload has
+  std::string workload;                   ///< the word in the file
+  std::unique_ptr<WorkloadSettings> own;  ///< the settings that only this workload has
   std::optional<std::int64_t> distributed_nodes;
   OptimizerSettings optimizer;
   CheckpointSettings checkpoint;
   DistributedSettings distributed;
   std::int64_t log_every_steps{};  ///< as the workload counts them
   bool log_tensorboard{};
-  std::vector<Setting> settings;  ///< every key above as the settings table shows it
+  std::vector<Setting> settings;  ///< every key above, as shown in the settings table
 };
 
 /// Reads and checks an experiment. Throws UsageError with file, line and key.
 Experiment read_experiment(const std::filesystem::path& file);
 
-/// What [optimizer] has for a workload where the file does not say.
+/// Defaults of [optimizer] for a workload.
 struct OptimizerStandards {
   double learning_rate = 1e-3;  ///< of adam and adamw
   double clip_norm = 0;
-  std::string why_no_scaling = {};  ///< empty: `optimizer.scale_learning_rate` is read
+  std::string why_no_scaling = {};  ///< empty: `optimizer.scale_learning_rate` is allowed
 };
 
 /// For a workload's reader, since the tables are read in the order in which they are shown. Throws

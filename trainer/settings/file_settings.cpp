@@ -1,4 +1,4 @@
-// A key that another source has is refused rather than passed over.
+// A key that belongs to another source is refused rather than ignored.
 #include "trainer/settings/file_settings.h"
 
 #include <fmt/format.h>

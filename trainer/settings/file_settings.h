@@ -1,5 +1,5 @@
-// The keys of an experiment's [data] table that are about files: which ones, where they lie, whence
-// they come, and how a CSV file is read.
+// The keys of an experiment's [data] table about files: which files, where they are, where they
+// come from, and how a CSV file is read.
 #pragma once
 
 #include <filesystem>
@@ -15,18 +15,18 @@ namespace dtool::trainer {
 enum class FileSource { mnist, idx, csv };
 
 struct FileSettings {
-  std::vector<DataFile> files;  ///< none: the data is drawn. idx and mnist: as `mnist_files()`;
-                                ///< csv: the training's and perhaps the test's
+  std::vector<DataFile> files;  ///< empty: the data is drawn. idx and mnist: as `mnist_files()`;
+                                ///< csv: for training, and perhaps for the test
   DataPlace place;
   CsvSettings csv;
-  TargetKind targets{};                      ///< of csv
-  std::vector<std::filesystem::path> paths;  ///< of `files`, once they have been provided
+  TargetKind targets{};                      ///< for csv
+  std::vector<std::filesystem::path> paths;  ///< of `files`, set after they have been provided
 };
 
 /// Reads a source's keys. Throws UsageError with file, line and key.
 FileSettings read_file_settings(TomlReader& reader, FileSource source);
 
-/// For data that is drawn: refuses every key of files.
+/// For drawn data: refuses every key about files.
 void refuse_file_settings(const TomlReader& reader);
 
 }  // namespace dtool::trainer

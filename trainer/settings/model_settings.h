@@ -11,10 +11,10 @@ namespace dtool::trainer {
 
 enum class ModelKind { regression, classifier, autoencoder, torchscript };
 
-/// What the model's outputs are compared with.
+/// The comparison of the model's outputs with its targets.
 enum class Loss { cross_entropy, mse, l1, huber, bce };
 
-/// What a model is to give back: the samples' labels or values, or the samples themselves.
+/// What a model has to reproduce: the samples' labels or values, or the samples themselves.
 enum class Target { targets, inputs };
 
 enum class Activation { none, relu, sigmoid };
@@ -22,16 +22,16 @@ enum class Activation { none, relu, sigmoid };
 enum class SyncBatchNorm { no, yes };
 
 struct ModelSettings {
-  std::vector<Layer> layers;  ///< all but the output layer, first to last
+  std::vector<Layer> layers;  ///< all except the output layer, first to last
   Activation output_activation{};
   SyncBatchNorm sync_batch_norm{};
   std::string file;   ///< torchscript: the exported module
-  Shape input_shape;  ///< torchscript: of one sample; empty: the data's own
+  Shape input_shape;  ///< torchscript: shape of one sample; empty: the data's own
   Loss loss{};
   Target target{};
 };
 
-/// Reads the keys that a model of this kind has. Throws UsageError.
+/// Reads the keys of a model of this kind. Throws UsageError.
 ModelSettings read_model(TomlReader& reader, ModelKind kind);
 
 }  // namespace dtool::trainer

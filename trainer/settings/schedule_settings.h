@@ -9,8 +9,8 @@
 
 namespace dtool::trainer {
 
-/// Reads the keys that the chosen kind has; `stages` tell how long the run is where
-/// `schedule.length` does not. Throws UsageError.
+/// Reads the keys of the chosen kind. If `schedule.length` is missing, `stages` give the length of
+/// the run. Throws UsageError.
 ScheduleSettings read_schedule(TomlReader& reader, const std::vector<Stage>& stages);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// Lays settings out in columns; called by the worker of rank 0.
+// Arranges settings in columns; rank 0's worker calls it.
 #include "trainer/settings/settings_table.h"
 
 #include <fmt/format.h>

@@ -8,7 +8,7 @@
 
 namespace dtool::trainer {
 
-/// One line per setting, in columns, each default marked as such.
+/// One line per setting, in columns; defaults are marked.
 std::string settings_table(const std::vector<Setting>& settings);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// The only file that includes toml++.
+// The trainer's only file that includes toml++.
 #include "trainer/settings/toml_reader.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Reads the keys of a TOML file one by one, with their defaults and limits, remembering each for
-// the settings table, and at the end refuses every key that nobody asked for.
+// Reads the keys of a TOML file one by one, with their defaults and limits, and remembers each for
+// the settings table. At the end it refuses every key that was not read.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ struct Limits {
   Number most;
 };
 
-/// A key is written as in TOML, `table.key`. Each function returns the file's value or the default,
-/// and throws UsageError naming file, line and key when the value has the wrong type or is out of
-/// its limits.
+/// A key is written as in TOML, `table.key`. Each function returns the file's value or the default.
+/// It throws UsageError naming file, line and key if the value has the wrong type or is out of its
+/// limits.
 class TomlReader {
  public:
-  /// Throws UsageError when the file cannot be read or is not TOML.
+  /// Throws UsageError if the file cannot be read or is not TOML.
   explicit TomlReader(const std::filesystem::path& file);
   ~TomlReader();
 
@@ -44,30 +44,30 @@ class TomlReader {
   std::vector<double> numbers(const std::string& key, std::vector<double> standard,
                               Limits<double> limits);
   std::vector<std::string> texts(const std::string& key, std::vector<std::string> standard);
-  /// One word of `choices`; without a default the key is required.
+  /// One of the words `choices`; without a default the key is required.
   std::string word(const std::string& key, const std::vector<std::string>& choices,
                    std::optional<std::string> standard = std::nullopt);
-  /// Absent when the file does not give it, and then not in the settings table.
+  /// Absent if the file does not have it; then it is not in the settings table either.
   std::optional<std::int64_t> integer_if_given(const std::string& key, Limits<std::int64_t> limits);
   std::optional<double> number_if_given(const std::string& key, Limits<double> limits);
 
-  /// How many tables the list `key` has (`[[key]]`); the first one's keys are `key[0].name`.
+  /// The number of tables in the list `key` (`[[key]]`); the first one's keys are `key[0].name`.
   std::size_t count_tables(const std::string& key);
 
   bool has(const std::string& key) const;
-  /// `file:line` of a key that the file gives, else `file`: where a message points.
+  /// The place for messages: `file:line` of a key that the file has, else `file`.
   std::string where(const std::string& key) const;
 
-  /// For a key that other settings rule out: UsageError "`key` `why`" when the file gives it.
+  /// For a key that other settings exclude: throws UsageError "`key` `why`" if the file has it.
   void refuse_if_given(const std::string& key, const std::string& why) const;
 
-  /// Throws UsageError for the first key that was never asked for, with the nearest one that was.
+  /// Throws UsageError for the first key that was never read, with the nearest known one.
   void refuse_unknown_keys() const;
 
   const std::vector<Setting>& settings() const { return settings_; }
 
  private:
-  struct Node;  // hides toml++, which costs seconds to compile
+  struct Node;  // hides toml++, which takes seconds to compile
   std::optional<Node> find(const std::string& key);
   void remember(const std::string& key, std::string value, Origin origin);
 
@@ -78,7 +78,7 @@ class TomlReader {
   std::vector<Setting> settings_;
 };
 
-/// The word of `known` that takes the fewest edits to become `word`; empty when none is near.
+/// The word of `known` with the fewest edits to `word`; empty if none is near.
 std::string nearest(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace dtool::trainer

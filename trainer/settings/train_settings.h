@@ -9,21 +9,21 @@
 
 namespace dtool::trainer {
 
-/// Whose batch `train.batch_size` is.
+/// Whether `train.batch_size` is per rank, per machine or for the whole run.
 enum class BatchPer { rank, machine, run };
 
-/// Of the forward pass; parameters are float32 always.
+/// The precision of the forward pass; parameters are always float32.
 enum class Precision { float32, bfloat16 };
 
-/// Whether steps are played back from a CUDA graph.
+/// Whether steps are replayed from a CUDA graph.
 enum class CudaGraph { automatic, on, off };
 
-/// A part of the training with its own batch and length. One of `epochs` and `steps` is not 0.
+/// A part of the training with its own batch and length. Either `epochs` or `steps` is not 0.
 struct Stage {
   std::int64_t epochs{};
   std::int64_t steps{};
-  std::int64_t batch_size{};  ///< samples of a micro-batch, of a rank, machine or run: `batch_per`
-  std::int64_t accumulate{};  ///< micro-batches a step
+  std::int64_t batch_size{};  ///< samples of a micro-batch; per rank, machine or run: `batch_per`
+  std::int64_t accumulate{};  ///< micro-batches per step
   std::int64_t repeats{};     ///< steps with the same samples
   double learning_rate{};
 };
@@ -31,7 +31,7 @@ struct Stage {
 struct TrainSettings {
   std::vector<Stage> stages;  ///< at least one
   BatchPer batch_per{};
-  std::int64_t evaluate_every{};  ///< epochs; 0: after the last only
+  std::int64_t evaluate_every{};  ///< epochs; 0: only after the last
   Precision precision{};
   CudaGraph cuda_graph{};
 };
@@ -39,7 +39,7 @@ struct TrainSettings {
 /// Throws UsageError.
 TrainSettings read_train(TomlReader& reader, const OptimizerSettings& optimizer);
 
-/// Samples of one rank's micro-batch. Throws UsageError when the ranks do not divide it.
+/// Samples of one rank's micro-batch. Throws UsageError if the ranks cannot share it evenly.
 std::int64_t batch_of_rank(std::int64_t batch_size, BatchPer per, int local_world_size,
                            int world_size);
 

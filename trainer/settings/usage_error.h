@@ -1,4 +1,4 @@
-// The one exception for a mistake that the user can mend: a flag, an experiment, a data file.
+// The one exception for a mistake that the user can correct: a flag, an experiment, a data file.
 #pragma once
 
 #include <stdexcept>
@@ -6,7 +6,7 @@
 
 namespace dtool::trainer {
 
-/// A mistake in what the trainer was given. `what()` is one line naming the thing and its value;
+/// A mistake in the trainer's input. `what()` is one line that names the thing and its value;
 /// `hint` says how to mend it, or is empty. The process ends with exit code 2.
 struct UsageError : std::runtime_error {
   explicit UsageError(const std::string& message, std::string hint_text = "")

@@ -1,5 +1,5 @@
-// What an experiment says of its workload alone, and what a launch has to know of it. The half of a
-// workload that needs no LibTorch; training/workload.h has the other.
+// The settings of one workload, and what a launch needs to know about it. This is the part of a
+// workload without LibTorch; training/workload.h has the other.
 #pragma once
 
 #include <cstdint>
@@ -16,45 +16,46 @@ struct RolloutOptions;
 
 enum class HasEpochs { no, yes };
 
-/// How often a run writes a line and a checkpoint where the file does not say.
+/// How often a run writes a log line and a checkpoint by default.
 struct Rhythm {
   HasEpochs epochs = HasEpochs::yes;
-  std::int64_t checkpoint_steps = 0;  ///< 0: epochs alone decide
+  std::int64_t checkpoint_steps = 0;  ///< 0: only epochs count
   std::int64_t log_steps = 100;
 };
 
-/// Each workload's folder derives its own.
+/// Each workload's folder derives its own struct.
 struct WorkloadSettings {
   virtual ~WorkloadSettings() = default;
 
   virtual Rhythm rhythm() const { return {}; }
 
-  /// Throws UsageError where so many ranks cannot do this.
+  /// Throws UsageError if this workload cannot run on that many ranks.
   virtual void check_ranks(std::int64_t /*ranks*/) const {}
 
-  /// What the settings come to on so many ranks, for the settings table.
+  /// The settings that result for that many ranks, for the settings table.
   virtual std::vector<Setting> settings_on(std::int64_t /*ranks*/) const { return {}; }
 
-  /// Forward multiply-adds of a rank's largest batch: decides how many threads are a gain.
+  /// Forward multiply-adds of a rank's largest batch: decides how many threads are useful.
   virtual std::int64_t multiply_adds_per_batch() const = 0;
 
   /// Whether there are episodes to show (`dtool-trainer rollout`).
   virtual bool has_episodes() const { return false; }
 
-  /// Plays and shows an episode by a policy that needs no network.
+  /// Plays and shows an episode with a policy that needs no network.
   virtual void show_episode(const RolloutOptions& /*options*/) const {}
 };
 
-/// How a folder's settings are read.
+/// How a workload folder reads its settings.
 struct WorkloadReader {
-  /// Reads the tables of its own and `experiment.optimizer`. Throws UsageError.
+  /// Reads its own tables and `experiment.optimizer`. Throws UsageError.
   std::unique_ptr<WorkloadSettings> (*read)(TomlReader& reader, Experiment& experiment);
 
-  /// Tables and keys that only this folder's workloads have: another one's file is told so.
+  /// Tables and keys that only this folder's workloads have; a file with another workload gets a
+  /// message that says so.
   std::vector<std::string> own_keys;
 };
 
-/// Reads `workload`, and what the file says of it, into `experiment`. Throws UsageError.
+/// Reads `workload` and its settings into `experiment`. Throws UsageError.
 void read_workload(TomlReader& reader, Experiment& experiment);
 
 }  // namespace dtool::trainer

@@ -1,6 +1,6 @@
-// What is recorded reads its batches from tensors of its own, into which each step's are copied.
-// https://pytorch.org/docs/stable/notes/cuda.html#whole-network-capture says what recording asks
-// for.
+// The recording reads its batches from its own tensors; each step's batches are copied into them.
+// The requirements of recording:
+// https://pytorch.org/docs/stable/notes/cuda.html#whole-network-capture
 #include "trainer/supervised/cuda_graph.h"
 
 #include <ATen/ATen.h>

@@ -28,13 +28,13 @@ struct LossSums {
   }
 };
 
-/// Sums since they were last taken. A GPU's losses stay there until then, so that no step waits for
+/// Sums since the last take(). A GPU's losses stay on the GPU until then, so that no step waits for
 /// them.
 class LossWindow {
  public:
-  /// `step` is the run's, for the case that this loss is no number.
+  /// `step` is the run's step, for the message if this loss is not finite.
   void add(const at::Tensor& mean_loss, std::int64_t samples, std::int64_t step);
-  /// A collective operation; begins anew.
+  /// A collective operation; starts new sums.
   LossSums take(const Group& group);
   void begin_again();
 
@@ -53,9 +53,9 @@ class LossWindow {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// `the loss is no longer a number at epoch 2, step 1234, on rank 1 (machine 1, red02)`: the rank
-/// that was first, after `sums` turned out not to be finite. A collective operation, with the same
-/// answer on all ranks.
+/// `the loss is no longer a number at epoch 2, step 1234, on rank 1 (machine 1, red02)`: names the
+/// rank that was first. Call it if `sums` are not finite. A collective operation with the same
+/// result on all ranks.
 std::string where_the_loss_was_lost(const Group& group, std::int64_t epoch, const LossSums& sums);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// The four kinds of models differ in their settings only.
+// The four kinds of models differ only in their settings.
 #include "trainer/supervised/objective.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// A model with its data and its loss: all that the training loop trains.
+// A model with its data and its loss: everything that the training loop trains.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ struct ScoreName {
 
 class Objective {
  public:
-  /// Throws UsageError when the model does not fit the data: it is tried on two samples.
+  /// Throws UsageError if the model does not fit the data: it is tried on two samples.
   Objective(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
             Precision precision);
 
@@ -31,7 +31,7 @@ class Objective {
   /// The mean loss over a batch, a scalar.
   at::Tensor loss(const Batch& batch);
 
-  /// What `evaluate` tells, the one to choose the best model by last.
+  /// The numbers that `evaluate` returns; the last one decides which model is best.
   std::vector<ScoreName> scores() const;
 
   /// Sums over the test samples of `range`, in the order of `scores`; divided by the number of

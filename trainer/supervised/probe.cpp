@@ -1,4 +1,4 @@
-// Two samples, since a batch norm has no variance of one.
+// Uses two samples, since a batch norm needs more than one for a variance.
 #include "trainer/supervised/probe.h"
 
 #include <ATen/ATen.h>

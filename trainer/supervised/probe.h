@@ -1,4 +1,4 @@
-// A forward pass before the first step, from which training learns what it has to do with.
+// A forward pass before the first step, from which training learns the shapes and parameters.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,12 +14,12 @@ namespace dtool::trainer {
 /// The loss of two training samples, with what autograd needs for a backward pass.
 at::Tensor probe_loss(Objective& objective);
 
-/// Does `action`, then puts the model's buffers back as they were: a batch norm's averages must not
-/// hear of a probe.
+/// Runs `action`, then restores the model's buffers: a probe must not change a batch norm's
+/// averages.
 void keeping_buffers(const Model& model, const std::function<void()>& action);
 
-/// The parameters that the loss depends on; rank 0 notes the others, which stay as they are for
-/// want of a gradient. Throws UsageError when there are none.
+/// The parameters that the loss depends on. Rank 0 notes the others, which never change because
+/// they have no gradient. Throws UsageError if there are none.
 std::vector<at::Tensor> trained_parameters(Objective& objective, const Group& group);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// No LibTorch: tested by arithmetic.
+// Without LibTorch, so that it can be tested by arithmetic.
 #include "trainer/supervised/stage_plan.h"
 
 #include <algorithm>

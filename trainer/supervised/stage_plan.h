@@ -1,5 +1,4 @@
-// Arithmetic on stages and progress: which stage a run is in, how long it is, and how far it has
-// come.
+// Arithmetic on stages and progress: the current stage, the length of the run, and the progress.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +18,21 @@ class StagePlan {
   const Stage& stage(const Progress& progress) const;
   std::size_t size() const { return stages_.size(); }
 
-  /// Whether the last stage has its length. A run whose last stage was made longer since goes on.
+  /// Whether the last stage is complete. A run whose last stage was made longer meanwhile
+  /// continues.
   bool is_over(const Progress& progress) const;
   bool stage_is_over(const Progress& progress) const;
 
-  /// Steps that an epoch has in the stage: each takes `accumulate` batches, the last perhaps fewer.
+  /// The steps of an epoch in the stage: each takes `accumulate` batches, the last perhaps fewer.
   std::int64_t steps_of_epoch(const Stage& stage) const;
 
-  /// Of the whole run; 0 where some stage counts in steps.
+  /// Epochs of the whole run; 0 if some stage counts in steps.
   std::int64_t epochs() const;
 
   /// In epochs, from 0: the finished ones and the share of the current one.
   double epochs_done(const Progress& progress) const;
 
-  /// From 0 to 1, for the time that is left.
+  /// From 0 to 1, for the estimate of the remaining time.
   double share_done(const Progress& progress) const;
 
  private:

@@ -1,5 +1,5 @@
-// One function per part of the seam; `advance` is a step of the optimizer, or as many as the stage
-// repeats the samples.
+// One function per part of the seam. `advance` is one step of the optimizer, or as many as the
+// stage repeats the samples.
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>

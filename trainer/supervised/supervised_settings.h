@@ -1,4 +1,4 @@
-// What the workloads that learn from samples have in an experiment.
+// The settings of workloads that learn from samples.
 #pragma once
 
 #include "trainer/settings/data_settings.h"
@@ -10,7 +10,7 @@
 namespace dtool::trainer {
 
 struct SupervisedSettings : WorkloadSettings {
-  /// Images count as 28 x 28 pixels and outputs as ten where only the data can tell.
+  /// If only the data could tell, images count as 28 x 28 pixels and outputs as ten.
   std::int64_t multiply_adds_per_batch() const override;
 
   ModelKind kind{};

@@ -1,4 +1,4 @@
-// Only rank 0 writes here, so there is one writer a folder.
+// Only rank 0 writes here, so a folder has one writer.
 #include "trainer/training/checkpoint_folder.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// The files of a run's checkpoints: written whole or not at all, found again, and thinned out.
+// The files of a run's checkpoints: writes them atomically, finds them, and deletes old ones.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@ namespace dtool::trainer {
 /// std::system_error.
 void write_whole(const std::filesystem::path& file, const std::string& content);
 
-/// Throws std::runtime_error when the file cannot be read.
+/// Throws std::runtime_error if the file cannot be read.
 std::string read_whole(const std::filesystem::path& file);
 
 /// `folder/step_000001876.pt`.
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step);
 
-/// A checkpoint that is there.
+/// An existing checkpoint.
 struct KeptCheckpoint {
   std::filesystem::path file;
   std::int64_t step = 0;
   std::filesystem::file_time_type written;
 };
 
-/// Those of `folder`, by step; none where there is no such folder.
+/// The checkpoints of `folder`, by step; none if there is no such folder.
 std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
-/// The checkpoint of `folder` that was written last; absent when there is none.
+/// The checkpoint of `folder` that was written last; absent if there is none.
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
 
-/// Removes the checkpoints of steps up to `step` except the newest `keep` of them, and the
-/// temporary files of writers that were killed.
+/// Deletes the checkpoints of steps up to `step`, except the newest `keep` of them, and the
+/// temporary files of killed writers.
 void thin_out(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep);
 
 }  // namespace dtool::trainer

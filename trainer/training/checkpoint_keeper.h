@@ -1,4 +1,4 @@
-// What a run leaves to be resumed from, and how it answers who asks for it by a signal.
+// Writes a run's checkpoints, and answers requests for one by signals.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +17,31 @@ namespace dtool::trainer {
 
 enum class Better { higher, lower };
 
-/// All ranks have one, and call it alike; files are rank 0's.
+/// All ranks have one, and make the same calls; only rank 0 writes files.
 class CheckpointKeeper {
  public:
   /// All arguments must outlive it.
   CheckpointKeeper(const Group& group, const Options& options, const CheckpointSettings& settings,
                    const Weights& model, Optimizer& optimizer, Progress& progress);
 
-  /// Whether the steps since `steps_before` ask for one.
+  /// Whether a checkpoint is due after the steps since `steps_before`.
   bool is_due(std::int64_t steps_before) const;
 
-  /// Writes the checkpoint of now, with `others` of this workload's, and removes the oldest. Throws
-  /// std::system_error.
+  /// Writes a checkpoint of the current state, with this workload's `others`, and deletes the
+  /// oldest. Throws std::system_error.
   void keep(const std::vector<NamedTensor>& others = {});
 
-  /// Of the last one; -1 before it.
+  /// The step of the last checkpoint; -1: none.
   std::int64_t kept_step() const { return kept_step_; }
 
-  /// Remembers `score` where it is the best so far, and where wanted keeps the model as best.pt.
+  /// Remembers `score` if it is the best so far; then also keeps the model as best.pt, if wanted.
   void take_score(double score, Better better);
 
-  /// Whether the model can be resumed from: no parameter is infinite or no number.
+  /// Whether the model can be resumed from: no parameter is infinite or NaN.
   bool is_sound() const;
 
-  /// After `signal` asked for a checkpoint: tells `outcome` in the log, and whoever waits for it;
-  /// ends this process where it was terminated. For rank 0.
+  /// Answers a request by `signal`: reports `outcome` in the log and to waiting ranks; ends this
+  /// process if it was terminated. For rank 0.
   void answer(int signal, const std::string& outcome, ProgressLog& log) const;
 
  private:
@@ -54,8 +54,7 @@ class CheckpointKeeper {
   std::int64_t kept_step_ = -1;
 };
 
-/// Whether the steps after `before` and up to `now` have a multiple of `every` among them; 0 has
-/// none.
+/// Whether a multiple of `every` lies after `before` and up to `now`; 0 has no multiples.
 bool pass_multiple(std::int64_t before, std::int64_t now, std::int64_t every);
 
 }  // namespace dtool::trainer

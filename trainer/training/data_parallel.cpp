@@ -1,4 +1,4 @@
-// The same steps as torch/nn/parallel/distributed.py takes around its reducer.
+// Takes the same steps as torch/nn/parallel/distributed.py around its reducer.
 #include "trainer/training/data_parallel.h"
 
 #include <ATen/ATen.h>

@@ -1,5 +1,5 @@
-// Data parallelism, the whole of it: equal parameters on every rank, and gradients averaged while
-// the backward pass computes them. When to average what is up to PyTorch's own c10d::Reducer.
+// All of data parallelism: equal parameters on every rank, and gradients averaged while the
+// backward pass computes them. PyTorch's own c10d::Reducer decides when to average which gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,23 +26,23 @@ class DataParallel {
   DataParallel(Group group, std::vector<at::Tensor> parameters);
   ~DataParallel();
 
-  /// Forgets the gradients of the step before.
+  /// Clears the gradients of the previous step.
   void begin_step();
 
-  /// Adds the gradients of `loss` (a scalar, each rank's own) to the parameters'; with the
-  /// exchange, leaves there the average over the ranks of all that came since `begin_step`. Every
-  /// parameter must take part in `loss`.
+  /// Adds the gradients of `loss` (a scalar, each rank's own) to the parameters' gradients. With
+  /// the exchange, replaces them by the average over the ranks of all gradients since `begin_step`.
+  /// Every parameter must take part in `loss`.
   void backward(const at::Tensor& loss, Exchange exchange);
 
-  /// One backward pass whose gradients are thrown away. The reducer sorts its buckets anew after
-  /// its first pass, and with three or more ranks the order of addition follows the buckets;
-  /// settled beforehand, a resumed run adds up exactly as the run that was not interrupted.
+  /// Runs one backward pass whose gradients are dropped. The reducer sorts its buckets again after
+  /// its first pass, and with three or more ranks the order of addition follows the buckets. With
+  /// the buckets settled in advance, a resumed run adds up exactly as an uninterrupted one.
   void settle(const std::function<at::Tensor()>& loss);
 
  private:
   Group group_;
   std::vector<at::Tensor> parameters_;
-  std::unique_ptr<c10d::Reducer> reducer_;  ///< null when there is one rank
+  std::unique_ptr<c10d::Reducer> reducer_;  ///< null if there is one rank
 };
 
 }  // namespace dtool::trainer

@@ -1,4 +1,5 @@
-// https://github.com/pytorch/pytorch/blob/main/torch/optim/adam.py, _fused_adam, calls the same.
+// Makes the same calls as _fused_adam in
+// https://github.com/pytorch/pytorch/blob/main/torch/optim/adam.py.
 #include "trainer/training/fused_update.h"
 
 #include <ATen/ATen.h>

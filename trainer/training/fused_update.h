@@ -1,5 +1,5 @@
-// The optimizer's step on a GPU: one launch for all parameters, which reads the learning rate and
-// the number of the step from the GPU's memory, so that a recorded step can be played back.
+// The optimizer's step on a GPU: one launch for all parameters. It reads the learning rate and the
+// step number from the GPU's memory, so that a recorded step can be replayed.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,17 +14,17 @@ namespace dtool::trainer {
 /// PyTorch's fused Adam, AdamW and SGD.
 class FusedUpdate {
  public:
-  /// Whether this LibTorch can update `parameters` so: from 2.4 on, for floats on a GPU. (It could
-  /// on CPUs, but optimizer.cpp does that faster and rounds alike on all of them.)
+  /// Whether this LibTorch can update `parameters` this way: from 2.4 on, for floats on a GPU. (It
+  /// also could on CPUs, but optimizer.cpp is faster there and rounds alike on all of them.)
   static bool serves(const std::vector<at::Tensor>& parameters);
 
   explicit FusedUpdate(at::Device device);
 
-  /// For the next `apply`: `steps` counts from 1.
+  /// For the next `apply`; `steps` counts from 1.
   void prepare(double learning_rate, std::int64_t steps);
 
   /// Takes the step along the parameters' gradients; `first` and `second` are Optimizer::State's.
-  /// Nothing in it depends on a number of the CPU's that changes.
+  /// It depends on no changing number in the CPU's memory.
   void apply(const OptimizerSettings& settings, const std::vector<at::Tensor>& parameters,
              const std::vector<at::Tensor>& first, const std::vector<at::Tensor>& second);
 

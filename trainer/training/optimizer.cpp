@@ -1,5 +1,5 @@
-// On CPUs torch::optim::Adam passes eight times over the memory and starts as many operations,
-// which for a small network costs more than its gradients do.
+// On CPUs torch::optim::Adam passes over the memory eight times and launches as many operations.
+// For a small network that takes longer than its gradients.
 #include "trainer/training/optimizer.h"
 
 #include <ATen/ATen.h>

@@ -26,24 +26,25 @@ struct StepFactors {
   float root_correction;  ///< 1 / sqrt(1 - beta2^t)
 };
 
-/// The same numbers as torch.optim's, to rounding, and clipping as torch.nn.utils.clip_grad_norm_.
+/// Computes the same numbers as torch.optim (to rounding), and clips as
+/// torch.nn.utils.clip_grad_norm_.
 class Optimizer {
  public:
   Optimizer(std::vector<at::Tensor> parameters, const OptimizerSettings& settings);
 
-  /// One step along the parameters' gradients, which must be defined and laid out as the
-  /// parameters.
+  /// One step along the parameters' gradients, which must be defined and have the parameters'
+  /// layout.
   void step(double learning_rate) {
     prepare(learning_rate);
     apply();
   }
 
-  /// The two parts of a step: what changes from one to the next, and the work of the device, which
-  /// can be recorded.
+  /// The two parts of a step: `prepare` for the numbers that change from step to step, and the
+  /// device's work, which can be recorded.
   void prepare(double learning_rate);
   void apply();
 
-  /// What a checkpoint keeps. The averages have their parameter's shape.
+  /// The state in a checkpoint. The averages have the shape of their parameter.
   struct State {
     std::int64_t steps = 0;
     std::vector<at::Tensor> first;   ///< Adam's first moments, SGD's momentum
@@ -60,7 +61,7 @@ class Optimizer {
 
   std::vector<at::Tensor> parameters_;
   OptimizerSettings settings_;
-  StepFactors factors_{};             ///< of the step that is being taken
+  StepFactors factors_{};             ///< of the current step
   std::optional<FusedUpdate> fused_;  ///< on GPUs
   State state_;
 };

@@ -1,4 +1,4 @@
-// The same calls as torch/amp/autocast_mode.py makes.
+// Makes the same calls as torch/amp/autocast_mode.py.
 #include "trainer/training/precision.h"
 
 #include <ATen/autocast_mode.h>

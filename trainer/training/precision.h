@@ -1,5 +1,5 @@
-// What the forward pass computes in: float32 as the parameters are, or bfloat16 where PyTorch's
-// autocast holds that to be safe.
+// The precision of the forward pass: float32 like the parameters, or bfloat16 where PyTorch's
+// autocast considers it safe.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,10 +8,10 @@
 
 namespace dtool::trainer {
 
-/// While it lives, this thread's operations on `device` take `precision`: with bfloat16, matrix
-/// products and convolutions get bfloat16 copies of what they are given, while sums, losses and
-/// the parameters themselves stay float32, as under torch.autocast. The backward pass follows the
-/// forward pass and runs outside.
+/// While it lives, this thread's operations on `device` use `precision`. With bfloat16, matrix
+/// products and convolutions get bfloat16 copies of their inputs, while sums, losses and the
+/// parameters stay float32, as under torch.autocast. The backward pass follows the forward pass's
+/// types and runs outside.
 class Autocast {
  public:
   Autocast(Precision precision, at::Device device);

@@ -1,4 +1,4 @@
-// How far a run has come: what a checkpoint keeps beside the model.
+// The progress of a run, which a checkpoint keeps beside the model.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@ namespace dtool::trainer {
 struct Progress {
   std::int64_t epochs = 0;        ///< finished ones
   std::int64_t samples = 0;       ///< of the current epoch, over all ranks
-  std::int64_t steps = 0;         ///< the optimizer's, or of experience over all ranks
-  std::int64_t rollouts = 0;      ///< that were learned from
+  std::int64_t steps = 0;         ///< the optimizer's steps, or steps of experience over all ranks
+  std::int64_t rollouts = 0;      ///< rollouts that were learned from
   std::int64_t stage = 0;         ///< the current one, from 0
-  std::int64_t stage_epochs = 0;  ///< finished in it
+  std::int64_t stage_epochs = 0;  ///< epochs finished in it
   std::int64_t stage_steps = 0;
   std::uint64_t seed = 0;
   int world_size = 1;

@@ -1,4 +1,4 @@
-// Rank 0 reads the file, which other machines need not have, and sends it round.
+// Rank 0 reads the file, which other machines need not have, and broadcasts it.
 #include "trainer/training/resume.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Where a run goes on that has a checkpoint.
+// Resumes a run from a checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,25 @@
 
 namespace dtool::trainer {
 
-/// Where rank 0 keeps the checkpoints.
+/// The folder in which rank 0 keeps the checkpoints.
 std::filesystem::path checkpoints_of(const Options& options);
 
-/// The file that `--checkpoint` names; empty for `auto` where there is none yet. Throws UsageError
-/// where there is no such file, or `latest` and none.
+/// The file that `--checkpoint` names; empty for `auto` if there is none yet. Throws UsageError if
+/// there is no such file, or no checkpoint for `latest`.
 std::filesystem::path checkpoint_of(const Options& options);
 
 struct Resumed {
-  std::string from;                 ///< the file, as rank 0 calls it; empty: `auto` found none
-  Progress progress;                ///< the checkpoint's, with this run's seed and number of ranks
+  std::string from;   ///< the file's name on rank 0; empty: `auto` found none
+  Progress progress;  ///< the checkpoint's progress, with this run's seed and number of ranks
   int saved_world_size = 1;         ///< of the run that wrote it
-  std::vector<NamedTensor> others;  ///< as `pack` was given them
+  std::vector<NamedTensor> others;  ///< the tensors that `pack` got
 };
 
-/// Puts the checkpoint of `--checkpoint` into `model` and `optimizer` on all ranks. Any number of
-/// ranks can deal out the rest of an epoch, but only of the same samples in the same order, and
-/// only in one of the `stages` that there are. `--checkpoint auto` where there is none leaves all
-/// as it is. Throws UsageError when there is no such checkpoint, or when it does not fit this run,
-/// which `fresh` describes.
+/// Loads the checkpoint of `--checkpoint` into `model` and `optimizer` on all ranks. The number of
+/// ranks may have changed: the rest of an epoch is dealt out anew. But the samples and their order
+/// must be the same, and the checkpoint's stage must be among `stages`. If `--checkpoint auto`
+/// finds none, nothing changes. Throws UsageError if there is no such checkpoint, or if it does not
+/// fit this run, which `fresh` describes.
 Resumed resume_from(const Options& options, const Group& group, Weights& model,
                     Optimizer& optimizer, const Progress& fresh, std::size_t stages);
 

@@ -1,4 +1,4 @@
-// One function a kind of schedule.
+// One function per kind of schedule.
 #include "trainer/training/schedule.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How the learning rate changes in the course of a run.
+// How the learning rate changes during a run.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@ namespace dtool::trainer {
 
 enum class ScheduleKind { constant, step, multi_step, linear, multi_linear, cosine };
 
-/// What a schedule counts in: epochs go on evenly between their ends, as many as they have steps.
+/// The unit of a schedule. Epochs are fractional: each step advances by its share of the epoch.
 enum class ScheduleUnit { epochs, steps };
 
-/// A straight line: over `length` units from one factor to another.
+/// A straight line from one factor to another, over `length` units.
 struct LinearPiece {
   double length = 0;
   double from = 1;
@@ -22,20 +22,20 @@ struct LinearPiece {
 struct ScheduleSettings {
   ScheduleKind kind{};
   ScheduleUnit unit{};
-  double every = 1;                      ///< step: `gamma` once more after so much
-  std::vector<double> milestones = {};   ///< multi_step: `gamma` once more at each
+  double every = 1;                      ///< step: multiplies by `gamma` after each such interval
+  std::vector<double> milestones = {};   ///< multi_step: multiplies by `gamma` at each
   double gamma = 0.1;                    ///< step, multi_step
   double length = 0;                     ///< linear, cosine: when `end` is reached
   double end = 0;                        ///< linear, cosine
-  std::vector<LinearPiece> pieces = {};  ///< multi_linear; after the last its `to` stays
-  double warm_up = 0;                    ///< at first the factor grows evenly over so much
+  std::vector<LinearPiece> pieces = {};  ///< multi_linear; after the last piece its `to` stays
+  double warm_up = 0;                    ///< the factor first grows linearly over this length
   double warm_up_start = 0;              ///< from this share of it
 };
 
 /// The factor at `time`, from 0 on. Step and multi_step are torch.optim.lr_scheduler's StepLR and
-/// MultiStepLR; linear, multi_linear and cosine run from 1 and AllenAct's LinearDecay and
-/// MultiLinearDecay are the same lines. Cosine is Loshchilov and Hutter's annealing without
-/// restarts (https://arxiv.org/abs/1608.03983, equation 5), after the warm-up.
+/// MultiStepLR. Linear, multi_linear and cosine start at 1; the first two are AllenAct's
+/// LinearDecay and MultiLinearDecay. Cosine is Loshchilov and Hutter's annealing without restarts
+/// (https://arxiv.org/abs/1608.03983, equation 5), after the warm-up.
 double learning_rate_factor(const ScheduleSettings& schedule, double time);
 
 }  // namespace dtool::trainer

@@ -1,6 +1,6 @@
-// Keys of the archive: `model` (nested archives, one a part of a parameter's name), `model_tensors`
-// (their number), `optimizer`, `optimizer_steps`, `optimizer_first_<i>`, `optimizer_second_<i>`,
-// `others` (a nested archive), and the fields of Progress.
+// Keys of the archive: `model` (nested archives, one per part of a parameter's name),
+// `model_tensors` (their number), `optimizer`, `optimizer_steps`, `optimizer_first_<i>`,
+// `optimizer_second_<i>`, `others` (a nested archive), and the fields of Progress.
 #include "trainer/training/snapshot.h"
 
 #include <ATen/ATen.h>
@@ -81,7 +81,7 @@ std::int64_t read_number(InputArchive& archive, const std::string& key) {
   return read_value(archive, key).toInt();
 }
 
-/// 0 where an older checkpoint does not have the key.
+/// 0 if an older checkpoint does not have the key.
 std::int64_t read_number_if_there(InputArchive& archive, const std::string& key) {
   c10::IValue value;
   return archive.try_read(key, value) ? value.toInt() : 0;

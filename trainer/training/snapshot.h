@@ -1,4 +1,4 @@
-// The content of a checkpoint: everything that the rest of a run depends on. LibTorch's archive
+// The content of a checkpoint: everything that the rest of a run depends on, in LibTorch's archive
 // format, which torch.jit.load reads in Python.
 #pragma once
 
@@ -12,22 +12,22 @@
 namespace dtool::trainer {
 
 /// The archive's bytes: the model's parameters and buffers, the optimizer's state, `progress`, and
-/// what else this kind of workload goes on from.
+/// other state of this kind of workload.
 std::string pack(const Weights& model, Optimizer& optimizer, const Progress& progress,
                  const std::vector<NamedTensor>& others = {});
 
-/// Beside what is put back in place.
+/// The parts that are returned rather than restored in place.
 struct Unpacked {
   Progress progress;
   std::vector<NamedTensor> others;
 };
 
-/// Puts model and optimizer back in place; `name` is for messages. Throws UsageError when the bytes
-/// are no such archive, or belong to another model or optimizer; the model may then be half filled.
+/// Restores model and optimizer; `name` is for messages. Throws UsageError if the bytes are not
+/// such an archive, or belong to another model or optimizer; the model may then be partly filled.
 Unpacked unpack(const std::string& bytes, const std::string& name, Weights& model,
                 Optimizer& optimizer);
 
-/// The same for a model that is not to be trained on.
+/// The same for a model that will not be trained further.
 Progress unpack_model(const std::string& bytes, const std::string& name, Weights& model);
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-// Reads from the top: `run` prepares or resumes, then takes step after step.
+// Read it from the top: `run` prepares or resumes, then takes step after step.
 #include "trainer/training/training.h"
 
 #include <fmt/format.h>

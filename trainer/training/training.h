@@ -6,9 +6,9 @@
 
 namespace dtool::trainer {
 
-/// Trains `workload` on all ranks, from the checkpoint that the options name where they name one;
-/// rank 0 writes the lines and files. Throws UsageError when that checkpoint is not there or does
-/// not fit, RunFailed when the loss stops being a number.
+/// Trains `workload` on all ranks, from the checkpoint in the options if there is one. Rank 0
+/// writes the lines and files. Throws UsageError if that checkpoint is missing or does not fit,
+/// RunFailed if the loss is no longer a number.
 void train(const Run& run, Workload& workload);
 
 }  // namespace dtool::trainer

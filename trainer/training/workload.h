@@ -1,5 +1,5 @@
-// What a run trains: the part of training that differs from workload to workload. training.h has
-// the loop around it; a workload's folder derives a `Workload` and offers it by a `kRunner`.
+// What a run trains: the part of training that differs between workloads. training.h has the loop
+// around it. A workload's folder derives a `Workload` and provides it through a `kRunner`.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace dtool::trainer {
 
-/// What all parts of a rank's run are given. The referred outlive the run.
+/// The data that all parts of a rank's run share. The referenced objects outlive the run.
 struct Run {
   const Experiment& experiment;
   const Options& options;
@@ -25,15 +25,16 @@ struct Run {
   const Group& group;
 };
 
-/// What a call of `Workload::advance` has come to.
+/// The result of a call of `Workload::advance`.
 struct Advance {
-  /// The signal that has come, on rank 0, and where a checkpoint takes all ranks on all; 0: none.
+  /// The signal that has come: on rank 0, and on all ranks if a checkpoint needs all of them; 0:
+  /// none.
   int request = 0;
   bool evaluation_is_due = false;
-  bool checkpoint_is_due = false;  ///< beside what `checkpoint.every_steps` says
+  bool checkpoint_is_due = false;  ///< in addition to `checkpoint.every_steps`
 };
 
-/// What follows a call of `Workload::advance`.
+/// What is due after a call of `Workload::advance`.
 struct Due {
   bool line = false;
   bool evaluation = false;
@@ -41,11 +42,12 @@ struct Due {
 };
 
 struct Evaluation {
-  Scores scores;  ///< the one that counts last
+  Scores scores;  ///< the last one is the score
   Better better = Better::higher;
 };
 
-/// One run's. All ranks have one and call it alike; the log is rank 0's, and null on the others.
+/// The workload of one run. All ranks have one and make the same calls; the log is rank 0's, and
+/// null on the others.
 class Workload {
  public:
   virtual ~Workload() = default;
@@ -56,13 +58,14 @@ class Workload {
   /// How many stages the experiment has.
   virtual std::size_t stages() const = 0;
 
-  /// Takes up what a checkpoint has beside `model`, `optimizer` and `progress`.
+  /// Restores what a checkpoint has besides `model`, `optimizer` and `progress`.
   virtual void restore(const std::vector<NamedTensor>& /*others*/) {}
 
-  /// What a checkpoint has to keep of it. A collective operation where it is not empty.
+  /// This workload's own tensors for a checkpoint. If there are any, this is a collective
+  /// operation.
   virtual std::vector<NamedTensor> others() { return {}; }
 
-  /// Called once, before the first step and after what is resumed has been put in place.
+  /// Called once, before the first step and after resuming.
   virtual void begin() = 0;
 
   virtual bool is_over() const = 0;
@@ -72,20 +75,21 @@ class Workload {
   /// counts it in `progress`. `asked` gives rank 0 the signal that has come, if any, once.
   virtual Advance advance(const std::function<int()>& asked, ProgressLog* log) = 0;
 
-  /// Checks the loss of the steps since the last call as far as what is due depends on it, and
-  /// writes their line. Throws RunFailed where it is no longer a number.
+  /// Checks the loss of the steps since the last call, if something that is due depends on it, and
+  /// writes their line. Throws RunFailed if the loss is no longer a number.
   virtual void tell(const Due& due, ProgressLog* log) = 0;
 
-  /// Tries the model on what it was not trained on. A collective operation.
+  /// Evaluates the model on data that it was not trained on. A collective operation.
   virtual Evaluation evaluate(ProgressLog* log) = 0;
 
-  /// After `tell`, and the evaluation where that was due; `scores` are the last one's.
+  /// Called after `tell`, and after the evaluation if one was due; `scores` are those of the last
+  /// evaluation.
   virtual void close(const Due& /*due*/, const Scores& /*scores*/, ProgressLog* /*log*/) {}
 
-  /// An evaluation or a checkpoint took time that is not the training's.
+  /// Called after an evaluation or a checkpoint, whose time does not count as training.
   virtual void restart_clock() = 0;
 
-  /// The run is over: writes what it leaves beside checkpoints. For rank 0.
+  /// The run is over: writes its results besides checkpoints. For rank 0.
   virtual void finish() {}
 
   Progress progress;
@@ -93,17 +97,17 @@ class Workload {
 
 /// How a folder's workloads run.
 struct WorkloadRunner {
-  /// Before the ranks are connected: may take its time. Throws UsageError.
+  /// Called before the ranks are connected, so it may be slow. Throws UsageError.
   void (*prepare)(Experiment& experiment, const Meeting& meeting);
 
   /// The run itself, on all ranks; the default generator is seeded. Throws UsageError, RunFailed.
   void (*run)(const Run& run);
 
-  /// Plays and shows an episode by a checkpoint's network; where the settings have episodes.
+  /// Plays and shows an episode with a checkpoint's network, if the settings have episodes.
   void (*show_episode)(const Experiment& experiment, const Options& options) = nullptr;
 };
 
-/// That of `experiment.workload`.
+/// The runner of `experiment.workload`.
 const WorkloadRunner& runner_of(const Experiment& experiment);
 
 }  // namespace dtool::trainer

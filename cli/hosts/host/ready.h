@@ -1,11 +1,12 @@
-// Readies a host for a set-up script.
+// Prepares a host for a set-up script.
 #pragma once
 
 #include "ssh/host/protocol.h"
 
 namespace dtool::host {
 
-/// Throws std::runtime_error with a sentence where the key cannot be added or the folder not made.
+/// Throws std::runtime_error with a sentence if the key cannot be added or the folder cannot be
+/// made.
 ReadyReply ready_host(const ReadyRequest& request);
 
 }  // namespace dtool::host

@@ -1,5 +1,5 @@
-// Grid Engine on the scheduler's seam: a job of qsub's with slots in a parallel environment, whose
-// script starts the other hosts' processes by `qrsh -inherit`.
+// Grid Engine as a scheduler: a qsub job with slots in a parallel environment. Its script starts
+// the other hosts' processes by `qrsh -inherit`.
 #include <fmt/format.h>
 
 #include <algorithm>

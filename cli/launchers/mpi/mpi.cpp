@@ -1,7 +1,7 @@
 // Open MPI's mpirun as the launcher. On machine 0 a session runs mpirun, which reaches the other
-// machines by its own ssh and starts all processes, one script a process (cli/run/scripts/rank.sh);
-// on each machine a session keeps watch over those there (keep_ranks.sh), so that the run is
-// supervised, followed and ended as one over SSH is.
+// machines by its own ssh and starts all processes, one script per process
+// (cli/run/scripts/rank.sh). On each machine a session watches the processes there (keep_ranks.sh).
+// So the run is supervised, followed and ended like one over SSH.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
-// What a launcher that gives a run to a cluster's scheduler has in common with the others: the run
-// becomes a job, taken on a login host, whose script starts the processes on its nodes. A scheduler
-// is a folder of its own beside this one: a class with its flags and directives, and a script with
-// the functions that the scripts in scripts/ call (gridengine/ shows all that it takes).
+// A launcher that submits a run to a cluster's scheduler. The run becomes a job, submitted on a
+// login host; its script starts the processes on its nodes. Each scheduler has its own folder
+// beside this one: a class with its flags and directives, and a script with the functions that the
+// scripts in scripts/ call (gridengine/ is an example).
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace dtool::cli {
 
-/// What a job has to be, whatever the scheduler.
+/// The properties of a job, independent of the scheduler.
 struct JobShape {
   std::string run_id;
   std::size_t nodes = 1;
-  int processes = 1;  ///< of the run, on each node
-  int tasks = 1;      ///< that the scheduler starts on each node: torchrun is one
-  int notice = 0;     ///< seconds before the end of the job when its script wants to hear of it
-  bool wants_notice = false;  ///< whether somebody writes a checkpoint then
+  int processes = 1;          ///< of the run, per node
+  int tasks = 1;              ///< that the scheduler starts per node: torchrun is one
+  int notice = 0;             ///< how many seconds before its end the script wants a signal
+  bool wants_notice = false;  ///< whether the program writes a checkpoint on that signal
 };
 
 class SchedulerLauncher : public Launcher {
  public:
-  /// `request` is one for all schedulers, since they share flags.
+  /// All schedulers share one `request`, since they share flags.
   explicit SchedulerLauncher(std::shared_ptr<JobRequest> request) : shared_(std::move(request)) {}
 
   std::vector<CLI::Option*> add_options(CLI::App& app) override;
@@ -45,14 +45,14 @@ class SchedulerLauncher : public Launcher {
   std::string started(const RunPlan& plan, const killfiles::Killfile& killfile) const override;
 
  protected:
-  /// Its flags; those of a name and meaning that another scheduler has too are declared once.
+  /// Its flags. A flag that another scheduler has with the same meaning is declared only once.
   virtual std::vector<SchedulerOption> options() const = 0;
-  /// The flag that takes any other argument of its submit program, and the check of such a one.
+  /// The flag that passes any other argument to its submit program, with a check of its value.
   virtual SchedulerOption argument_option() const = 0;
   virtual std::string must_be_argument(const std::string& text) const = 0;
-  /// Refuses what it cannot do. Throws UsageError.
+  /// Refuses requests that it cannot fulfil. Throws UsageError.
   virtual void check_request(const JobRequest& /*request*/, const JobShape& /*shape*/) const {}
-  /// The lines of the job's script that its submit program reads.
+  /// The lines at the top of the job's script that its submit program reads.
   virtual std::string directives(const JobShape& shape, const JobRequest& request) const = 0;
   /// Variables that its functions read.
   virtual std::string variables(const JobShape& /*shape*/, const JobRequest& /*request*/) const {
@@ -63,7 +63,7 @@ class SchedulerLauncher : public Launcher {
 
   JobRequest request() const;
   JobShape shape_of(const RunPlan& plan) const;
-  /// The first machine's job, with what both a queued job and one in an allocation need.
+  /// The first machine's job: the parts that a queued job and a job in an allocation share.
   ssh::ScreenJob job_of(const RunPlan& plan) const;
   std::string what_was_started(const RunPlan& plan) const;
   static MachinePlan machine_of(const Targets& targets, int id, int first_rank, int processes);

@@ -1,4 +1,4 @@
-// What schedulers share of a run's request, as text: flags, times, seeds and processes. Pure.
+// The text that schedulers share: flags, times, seeds and processes. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace dtool::cli {
 /// A flag of `dtool run` that a scheduler knows with the same meaning.
 struct SchedulerOption {
   std::string flag;   ///< dtool's spelling, with underscores
-  std::string value;  ///< what the help text calls its value; empty: the flag takes none
+  std::string value;  ///< name of its value in the help text; empty: the flag takes none
   std::string about;
 };
 
@@ -22,25 +22,26 @@ struct JobRequest {
   std::optional<int> nodes;
   std::string ntasks_per_node;
   std::string seeds;
-  std::map<std::string, std::string> values;  ///< of SchedulerOptions, by flag; empty: not given
-  std::vector<std::string> arguments;         ///< further ones, as the scheduler spells them
+  std::map<std::string, std::string> values;  ///< of the SchedulerOptions, by flag; empty: not
+                                              ///< given
+  std::vector<std::string> arguments;         ///< further arguments in the scheduler's spelling
 
-  /// The value of a flag; empty where it was not given or the scheduler does not have it.
+  /// The value of a flag; empty if it was not given or the scheduler does not have it.
   std::string value(const std::string& flag) const;
 };
 
-/// Whether an argument of that name is among the further ones, `NAME` or `NAME=VALUE`.
+/// Whether the further arguments contain that name, as `NAME` or `NAME=VALUE`.
 bool has_argument(const JobRequest& request, std::string_view name);
 
 /// Seconds of `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M`, `D-H:M:S`; nothing for an empty text and for
 /// words that mean no limit. Throws UsageError on anything else.
 std::optional<std::uint64_t> seconds_of_time(const std::string& time);
 
-/// Seconds between the notice and the end of a job whose --time is `time` (may be empty): a
-/// quarter of it, a minute at most. Throws UsageError as seconds_of_time.
+/// Seconds between the signal and the end of a job whose --time is `time` (may be empty): a quarter
+/// of it, at most a minute. Throws UsageError as seconds_of_time.
 int notice_before_end(const std::string& time);
 
-/// Processes on each node, of what was given of the three; 1 where nothing says more.
+/// Processes per node, from those of the three that were given; 1 if none was.
 int processes_of_node(const std::string& ntasks_per_node, const std::string& nproc_per_node,
                       const std::string& gpus_per_node);
 

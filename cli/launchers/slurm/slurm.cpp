@@ -1,5 +1,5 @@
-// Slurm on the scheduler's seam: its flags, directives and functions; and the allocation of the
-// user's own that dtool may run in, where nothing is queued and srun starts the processes at once.
+// Slurm as a scheduler: its flags, directives and functions. Also the user's own allocation: if
+// dtool runs in one, nothing is queued and srun starts the processes at once.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What a run asks of Slurm, as text: sbatch's directives, and the flags behind them. Pure.
+// The text that a run gives to Slurm: sbatch's directives, and the flags behind them. Pure
+// functions.
 #pragma once
 
 #include <optional>
@@ -11,24 +12,24 @@
 
 namespace dtool::cli {
 
-/// Its flags, each one of sbatch's with the same meaning.
+/// Its flags. Each has the meaning of sbatch's flag of that name.
 const std::vector<SchedulerOption>& slurm_options();
 
-/// A job that dtool was started in: by salloc, or by a batch script.
+/// The job that dtool runs in, started by salloc or by a batch script.
 struct Allocation {
   std::string job;
   std::vector<int> tasks = {1};  ///< on each node
 };
 
-/// Slurm's `4,1(x2)`, four on the first node and one on each of two more, as `4 1 1`; empty where
-/// it is nothing of the kind.
+/// Slurm's `4,1(x2)` (four on the first node, one on each of the next two) as `4 1 1`; empty if the
+/// text has another form.
 std::vector<int> parse_tasks_per_node(std::string_view text);
 
-/// As the environment tells.
+/// The job that the environment describes.
 std::optional<Allocation> surrounding_allocation();
 
-/// The `#SBATCH` lines of a job. Where a checkpoint is to be written, the script hears of the job's
-/// end in time, unless an argument says so itself.
+/// The `#SBATCH` lines of a job. If a checkpoint is to be written, they ask for a signal before the
+/// job's end, unless an argument does so already.
 std::string sbatch_lines(const JobShape& shape, JobRequest request);
 
 /// A check for CLI11: the complaint, or nothing.

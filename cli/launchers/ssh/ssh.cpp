@@ -1,5 +1,5 @@
-// dtool as its own launcher: a screen session on each host, started over SSH, and watched by the
-// run's own supervision.
+// dtool as its own launcher: it starts a screen session on each host over SSH, and the run's own
+// supervision watches the sessions.
 #include "cli/launchers/all.h"
 #include "cli/launchers/ssh/supervised.h"
 #include "cli/scripts.h"

@@ -1,5 +1,5 @@
-// Runs that a session on each machine watches (cli/run/host/supervised_session.h): what the
-// launchers that start such sessions share.
+// Parts shared by the launchers whose runs a session on each machine watches
+// (cli/run/host/supervised_session.h).
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@
 
 namespace dtool::cli {
 
-/// Where machine 0 will hear the others, if there are others and their failures concern anybody.
+/// Sets where machine 0 listens for the others, if there are others and their failures matter.
 void place_coordinator(const std::vector<Checked>& checked, RunPlan& plan);
 
-/// The job of the machine: what environment.sh is told, then `parts`, scripts one after another;
-/// with the experiment and, unless failures are left alone, the supervision.
+/// A machine's job: the variables for environment.sh, then the scripts `parts` in order; with the
+/// experiment and, unless failures are left alone, the supervision.
 ssh::ScreenJob make_supervised_job(const RunPlan& plan, const MachinePlan& machine,
                                    const std::vector<std::string_view>& parts);
 

@@ -12,19 +12,19 @@ namespace dtool::host {
 
 class FollowedJob {
  public:
-  /// `state`: its state folder. Where a scheduler runs the job, its launcher has left a probe
-  /// there, which runs beside this until the job has ended.
+  /// `state`: its state folder. If a scheduler runs the job, its launcher has left a probe there;
+  /// the probe runs in the background until the job has ended.
   explicit FollowedJob(std::string state);
 
   bool runs();
-  /// After runs() was false: waits a second for a word on its end.
+  /// Call it after runs() was false: waits up to a second for the record of the end.
   LogEnd wait_for_end();
 
  private:
-  /// Whether this is another host than the one where the job was started: then nothing that is
-  /// missing here proves anything.
+  /// Whether this is another host than the one where the job was started. Then missing files prove
+  /// nothing.
   bool is_elsewhere() const;
-  /// What became of a job that left no exit code.
+  /// The end of a job that left no exit code.
   std::string became();
 
   std::string state_;

@@ -95,7 +95,7 @@ class Sending {
  public:
   Sending(int output, std::string log) : output_(output), log_(std::move(log)) {}
 
-  /// False where there is no such file.
+  /// False if there is no such file.
   bool open(const std::string& path) {
     file_ = open_file(path);
     return file_.is_open();

@@ -5,8 +5,8 @@
 
 namespace dtool::host {
 
-/// Writes the frames of the reply to `output`. Returns the job's exit code where the job was
-/// followed, else 0. Throws std::runtime_error where there is no log, or no reader any more.
+/// Writes the frames of the reply to `output`. Returns the job's exit code if the job was followed,
+/// else 0. Throws std::runtime_error if there is no log, or if the reader is gone.
 int send_log(const LogRequest& request, int output);
 
 }  // namespace dtool::host

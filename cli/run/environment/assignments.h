@@ -1,4 +1,4 @@
-// Shell text that gives variables their values, for scripts that travel to hosts.
+// Shell text that assigns variables, for scripts that are sent to hosts.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace dtool::cli {
 
-/// Whether a shell's or an environment's variable can be called so.
+/// Whether a shell or environment variable can have this name.
 bool is_variable_name(std::string_view name);
 
 /// `name=value` and a line end; the value arrives unchanged.
 std::string assign(std::string_view name, std::string_view value);
 
-/// The same for a path on the host, where `~/` is the home folder. Empty: the empty word.
+/// The same for a path on the host, where `~/` is the home folder. An empty path gives an empty
+/// word.
 std::string assign_path(std::string_view name, std::string_view path);
 
-/// `name=(values)`; many equal ones in a row as a loop.
+/// `name=(values)`; a long series of equal values becomes a loop.
 std::string assign_array(std::string_view name, const std::vector<std::string>& values);
 
 }  // namespace dtool::cli

@@ -1,6 +1,6 @@
-// What a run's processes find on a host: modules, an activated environment, a container, torchrun.
-// The flags of `dtool run` and `dtool check` for it, the settings behind them, and what scripts on
-// hosts are told of it.
+// The environment of a run's processes on a host: modules, an activated environment, a container,
+// torchrun. Contains its flags of `dtool run` and `dtool check`, its settings, and its variables
+// for scripts on hosts.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,7 +19,7 @@ namespace dtool::cli {
 enum class ContainerEngine { apptainer, podman, charliecloud };
 enum class Torchrun { no, yes };
 
-/// A file or folder of the host's that is seen in the container, absolute or from `~/`.
+/// A file or folder of the host that the container sees, absolute or from `~/`.
 struct Bind {
   std::string source;
   std::string target;
@@ -27,8 +27,8 @@ struct Bind {
 
 struct Container {
   ContainerEngine engine = ContainerEngine::apptainer;
-  std::string image;  ///< podman: its name; else a path, from the code folder where it is relative
-  std::vector<Bind> binds;  ///< beyond the run's own folders
+  std::string image;        ///< podman: its name; else a path, from the code folder if relative
+  std::vector<Bind> binds;  ///< in addition to the run's own folders
 };
 
 struct Environment {
@@ -38,7 +38,7 @@ struct Environment {
   Torchrun torchrun = Torchrun::no;
 };
 
-/// As typed; empty where a flag was not given.
+/// As typed; empty if a flag was not given.
 struct EnvironmentFlags {
   std::string activate;
   std::string modules;
@@ -50,26 +50,26 @@ struct EnvironmentFlags {
 
 void add_environment_flags(CLI::App& app, EnvironmentFlags& flags);
 
-/// From the flags, else from the settings; binds from both. Throws UsageError on what cannot be.
+/// From the flags, else from the settings; binds from both. Throws UsageError on impossible values.
 Environment make_environment(const EnvironmentFlags& flags, const Settings& settings);
 
-/// Throws UsageError where torchrun cannot start these words.
+/// Throws UsageError if torchrun cannot start these words.
 void check_torchrun(const Environment& environment, const std::vector<std::string>& program);
 
 /// `apptainer`, `podman` or `charliecloud`.
 const char* name_of(ContainerEngine engine);
 
-/// Without what is going to be sent with the code, and so cannot be on the hosts yet: relative
-/// paths that are in the current folder.
+/// Removes parts that will be sent with the code, and so cannot be on the hosts yet: relative paths
+/// inside the current folder.
 Environment without_sent(Environment environment);
 
-/// The variables that environment.sh and ready.sh want, `exported` being the names of the run's
-/// own, and the functions that these use.
+/// The variables for environment.sh and ready.sh, and the functions that they use; `exported` has
+/// the names of the run's own variables.
 std::string environment_script(const Environment& environment,
                                const std::vector<std::string>& exported);
 
-/// `modules`, `env_activate_path`, `container`, `container_engine`, `bind` and `torchrun`, as far
-/// as they were given.
+/// Those of `modules`, `env_activate_path`, `container`, `container_engine`, `bind` and `torchrun`
+/// that were given.
 nlohmann::json to_json(const Environment& environment);
 
 /// The same for people: name and value of each.

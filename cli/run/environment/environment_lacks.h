@@ -1,4 +1,4 @@
-// What hosts lack of a run's environment, from the answers of scripts/ready.sh.
+// What hosts lack for a run's environment, from the answers of scripts/ready.sh.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace dtool::cli {
 
-/// Modules, an environment, an image or an engine that is not there or does not work, each with how
-/// to mend it.
+/// Modules, an environment, an image or an engine that is missing or does not work, each with a
+/// hint at how to mend it.
 std::vector<Lack> environment_lacks(const ssh::Answers& answers, std::string_view package_manager);
 
 }  // namespace dtool::cli

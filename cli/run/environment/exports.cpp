@@ -35,7 +35,7 @@ bool is_dtools_own(std::string_view name) {
          std::ranges::find(kPlace, name) != kPlace.end();
 }
 
-/// Without the quotes around it; nothing where there is one of two.
+/// Without the quotes around it; nothing if there is one of two.
 std::optional<std::string_view> unquoted(std::string_view value) {
   if (value.empty() || (value.front() != '\'' && value.front() != '"')) return value;
   if (value.size() < 2 || value.back() != value.front()) return std::nullopt;

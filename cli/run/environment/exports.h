@@ -1,5 +1,5 @@
-// The variables that a run's processes are given by --export and --env_file. Their values may be
-// secrets: they go to the hosts in a file of the user's own, and are neither recorded nor shown.
+// The variables of --export and --env_file for a run's processes. Their values may be secrets: they
+// go to the hosts in a private file, and are neither recorded nor shown.
 #pragma once
 
 #include <string>
@@ -11,23 +11,24 @@ namespace dtool::cli {
 
 using Variable = std::pair<std::string, std::string>;
 
-/// `NAME` or `NAME=value` as --export takes it; a value left out is this process's. Throws
-/// UsageError on a name that no variable can have, and where this process has no such variable.
+/// `NAME` or `NAME=value` of --export; a missing value is taken from this process. Throws
+/// UsageError on an impossible name, and if this process has no such variable.
 Variable parse_export(const std::string& text);
 
-/// Lines `NAME=VALUE`; empty ones and those that begin with # are left out. Blanks around a value
-/// do not count, and quotes around all of it, `'` or `"`, are left away; nothing else of it means
-/// anything. Throws UsageError with `file:line:`, which names no value, else std::system_error.
+/// Reads lines `NAME=VALUE`; empty lines and lines that begin with # are skipped. Blanks around a
+/// value are dropped, and so are quotes (`'` or `"`) around the whole value; nothing else has a
+/// special meaning. Throws UsageError with `file:line:`, which shows no value, else
+/// std::system_error.
 std::vector<Variable> read_env_file(const std::string& file);
-/// Of such a file's text.
+/// The same for the text of such a file.
 std::vector<Variable> parse_env_file(std::string_view text, const std::string& name);
 
-/// What stands in the place of a value.
+/// Shown in place of a value.
 inline constexpr std::string_view kHiddenValue = "…";
 
 /// The words of a command line with `…` for each value of --export.
 std::vector<std::string> without_values(std::vector<std::string> command_line);
-/// The variables likewise.
+/// The same for variables.
 std::vector<Variable> without_values(std::vector<Variable> variables);
 
 }  // namespace dtool::cli

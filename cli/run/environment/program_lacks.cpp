@@ -56,7 +56,7 @@ const PackageManager& manager_of(std::string_view name) {
   return found == kManagers.end() ? kManagers.front() : *found;
 }
 
-/// Empty where the program is none of those.
+/// Empty if the program is none of those.
 std::string_view package_of(std::string_view program, const PackageManager& manager) {
   const auto found = std::ranges::find(kPackages, program, &Package::program);
   if (found == kPackages.end()) return "";

@@ -1,4 +1,4 @@
-// What hosts lack of the programs that dtool's scripts use, and the command that installs it.
+// What hosts lack of the programs that dtool's scripts use, and a command that installs them.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace dtool::cli {
 
-/// Programs that are not there or do not work, and a home where no file can be locked. Each with
-/// how to mend it.
+/// Programs that are missing or do not work, and a home folder in which no file can be locked; each
+/// with a hint at how to mend it.
 std::vector<Lack> program_lacks(const host::ProgramLacks& lacks);
 
-/// A hint: the `dtool command` that has the host's own package manager install `programs`. Names
-/// that dtool does not use are left out; where none is left, the hint is empty.
+/// A hint: the `dtool command` that makes the host's own package manager install `programs`.
+/// Programs that dtool does not use are left out; if none remains, the hint is empty.
 std::string install_hint(std::string_view package_manager,
                          const std::vector<std::string>& programs);
 

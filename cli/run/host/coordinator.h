@@ -1,6 +1,5 @@
-// What machine 0's session does beyond its own machine's part: it hears all machines' reports and
-// decides what becomes of the run. No socket, no file, no clock: reports and times come in,
-// decisions go out.
+// The additional task of machine 0's session: it receives all machines' reports and decides how the
+// run continues. No socket, file or clock: reports and times come in, decisions go out.
 #pragma once
 
 #include <optional>
@@ -15,19 +14,19 @@ namespace dtool::host {
 
 class Coordinator {
  public:
-  /// `settings` is machine 0's, with all hosts' names.
+  /// `settings` is machine 0's, with the names of all hosts.
   Coordinator(const Supervision& settings, Time now);
 
-  /// A report of that machine, or the same one again as a sign of life.
+  /// Takes a report of that machine, or the same one again as a sign of life.
   void take(int place, const Report& report, Time now);
 
-  /// What is new in the run's course, if anything is. Called at least once a second.
+  /// The new decision, if there is one. Called at least once a second.
   std::optional<Decision> decide(Time now);
 
   /// Whether the next decision may be due within a second.
   bool is_judging() const { return phase_ == Phase::gathering || !failures_.empty(); }
 
-  /// Whether nobody is left who could report or ask for a decision.
+  /// Whether all machines have gone, so that no report and no question can come.
   bool has_all_gone(Time now) const { return all_have(Standing::gone, now); }
 
  private:
@@ -38,9 +37,9 @@ class Coordinator {
     std::string text;
   };
   struct Machine {
-    std::optional<Report> report;  ///< the newest
+    std::optional<Report> report;  ///< the newest one
     std::optional<Time> heard;
-    bool is_lost = false;  ///< in this attempt
+    bool is_lost = false;  ///< during this attempt
   };
 
   void add_failure(const Failure& failure, Time now);
@@ -56,8 +55,8 @@ class Coordinator {
 
   Supervision settings_;
   std::vector<Machine> machines_;  ///< by place
-  std::vector<int> members_;       ///< who takes part in this attempt
-  std::vector<Failure> failures_;  ///< of this attempt, as they were heard
+  std::vector<int> members_;       ///< places that take part in this attempt
+  std::vector<Failure> failures_;  ///< of this attempt, in the order of arrival
   Phase phase_ = Phase::running;
   int attempt_ = 0;
   Time began_;

@@ -1,6 +1,6 @@
-// A session's guard: a small process of its own that notices when the session dies without having
-// ended, by SIGKILL for one. Then it tells machine 0, and ends what the run has on this machine.
-// It has the session's end of a pipe, and survives the loss of the terminal.
+// A session's guard: a small process that notices when the session dies without ending properly, by
+// SIGKILL for example. Then it reports to machine 0, and ends the run's processes on this machine.
+// It holds the other end of the session's pipe, and survives the loss of the terminal.
 #pragma once
 
 #include <sys/types.h>
@@ -10,19 +10,19 @@
 
 namespace dtool::host {
 
-/// The session's hold on its guard.
+/// The session's handle to its guard.
 class Guard {
  public:
-  /// Starts one. Without one the run goes on all the same.
+  /// Starts a guard. If that fails, the run continues without one.
   Guard();
-  /// Where it was not dismissed, it acts as if the session had died.
+  /// If the guard was not dismissed, it acts as if the session had died.
   ~Guard() = default;
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  /// What it says in the session's place, if that dies now.
+  /// The report that the guard sends if the session dies now.
   void tell(const Report& report);
-  /// The session ends well.
+  /// Tells the guard that the session ends properly.
   void dismiss();
   bool is_alive();
   pid_t pid() const { return pid_; }
@@ -32,7 +32,8 @@ class Guard {
   Descriptor pipe_;
 };
 
-/// What the guard does, in the state folder; the session is at the other end of standard input.
+/// The guard's main function, run in the state folder; the session is at the other end of standard
+/// input.
 int run_guard();
 
 }  // namespace dtool::host

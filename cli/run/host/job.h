@@ -1,5 +1,5 @@
-// A job's script and the files of its state folder, which is the current folder, as its session
-// writes them.
+// A job's script and the files of its state folder (the current folder), as its session writes
+// them.
 #pragma once
 
 #include <sys/types.h>
@@ -15,42 +15,42 @@
 
 namespace dtool::host {
 
-/// Says who leads the job (`process`), and makes room on the disk for its end before there can be
-/// too little. Throws std::runtime_error.
+/// Records the leader of the job (`process`), and reserves disk space for the record of its end.
+/// Throws std::runtime_error.
 void begin_job();
 
-/// Writes `exit_code`, by which all who follow the job know that it has ended. Never throws: there
-/// is nobody to tell.
+/// Writes `exit_code`, which tells all followers that the job has ended. Never throws, because no
+/// caller could report it.
 void record_end(int code) noexcept;
 
-/// How long dtool kill may take at most, where it has begun (`killed`).
+/// The most time that dtool kill may take, if it has begun (`killed`).
 std::optional<std::chrono::seconds> find_kill_mark();
 
-/// Ends what the run has here, but for this process, those that it descends from, and `spared`.
-/// What came of it goes to the file `ended`.
+/// Ends the run's processes here, except this process, its ancestors, and `spared`. Writes the
+/// result to the file `ended`.
 void end_part(const std::set<pid_t>& spared);
 
-/// A line of dtool's own in the log; nothing where it cannot be written.
+/// Writes a line of dtool's own to the log, if possible.
 void say_in_log(const std::string& log, const std::string& line);
 
-/// The last line of the newest attempt in a log's end that is neither dtool's own on ranks and
-/// attempts, nor mpirun's.
+/// The last line of the newest attempt in a log's end, without dtool's own lines about ranks and
+/// attempts, and without mpirun's.
 std::string find_last_line(std::string_view end_of_log);
 
-/// What a program that a session starts reads.
+/// The standard input of a program that a session starts.
 enum class Input { inherited, nothing };
-/// Whether it is to get Ctrl-C and the loss of the terminal.
+/// Whether the program receives Ctrl-C and the loss of the terminal.
 enum class Interrupts { heard, ignored };
 
-/// Starts a program in this folder, with the signals as they are by default; `log`: its output goes
-/// there; empty: where this process's goes. Throws std::runtime_error where no process can be made.
+/// Starts a program in this folder with default signal handling. Its output goes to `log`; if that
+/// is empty, to this process's output. Throws std::runtime_error if no process can be made.
 pid_t start_program(const std::vector<std::string>& arguments, const std::string& log, Input input,
                     Interrupts interrupts);
 
-/// Waits up to `patience` for the end of a child. Its exit code, 128 + signal where one ended it;
-/// nothing while it runs.
+/// Waits up to `patience` for the end of a child. Returns its exit code, 128 + signal if a signal
+/// ended it; nothing while it runs.
 std::optional<int> wait_for_child(pid_t child, Time patience);
-/// The same, however long it runs.
+/// The same without a time limit.
 int wait_for_child(pid_t child);
 
 }  // namespace dtool::host

@@ -10,8 +10,8 @@ enum class Screen { found, tried };
 
 ProgramLacks find_lacks(const Wants& wants, Screen screen);
 
-/// The first number of the kind 5.2 or 5.2.15 in the first MiB that a program prints with
-/// --version; empty where it is missing or prints none.
+/// The first number like 5.2 or 5.2.15 in the first MiB of a program's --version output; empty if
+/// the program is missing or prints none.
 std::string version_of(const std::string& program);
 
 }  // namespace dtool::host

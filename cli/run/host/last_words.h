@@ -1,35 +1,35 @@
-// How a run's process ended, in words: its exit code or signal, and what it said itself. A process
-// may write why it fails into the file that DTOOL_LAST_WORDS names, and a `hint:` line behind it;
-// with such words some exit codes have a meaning (docs/protocol.md).
+// How a run's process ended, in words: its exit code or signal, and its own message. A process may
+// write why it fails into the file that DTOOL_LAST_WORDS names, with a `hint:` line after it.
+// Together with such a message some exit codes have a meaning (docs/protocol.md).
 #pragma once
 
 #include <string>
 
 namespace dtool::host {
 
-/// What a process's end means for the run.
+/// What the end of a process means for the run.
 enum class Meaning {
   failure,
-  mistake,   ///< the user's: another attempt would end the same
+  mistake,   ///< the user's mistake: another attempt would end the same way
   aftermath  ///< the process was well, and stopped because another one was gone
 };
 
 struct RankEnd {
   std::string who;      ///< `rank 3 on machine 1`
-  int code = 0;         ///< 128 + signal where one ended it
-  std::string words{};  ///< its own, in one line, with the hint; or empty
+  int code = 0;         ///< 128 + signal if a signal ended it
+  std::string words{};  ///< its own message in one line, with the hint; or empty
 };
 
-/// The file for the words of a rank, in the machine's state folder.
+/// The file for the message of a rank, in the machine's state folder.
 std::string last_words_file(int attempt, int rank);
 
-/// What stands there, or nothing.
+/// The message in that file, or an empty text.
 std::string read_last_words(const std::string& path);
 
 Meaning meaning_of(const RankEnd& end);
 
-/// `rank 3 on machine 1 was killed by signal 9 (KILL)`, with `detail` and the words behind it, or
-/// the words alone where they say it all.
+/// `rank 3 on machine 1 was killed by signal 9 (KILL)`, followed by `detail` and the process's
+/// message; or only the message if that says it all.
 std::string describe(const RankEnd& end, const std::string& detail = {});
 
 }  // namespace dtool::host

@@ -1,13 +1,13 @@
-// How many files this process may have open: machine 0's session has a connection to each machine
-// of the run, and what it starts gets the limit that it had itself.
+// The limit of open files. Machine 0's session has a connection to each machine of the run, so it
+// raises the limit; its children get the original one.
 #pragma once
 
 namespace dtool::host {
 
-/// As many as this user may have.
+/// Raises the limit as far as this user may.
 void raise_open_files();
 
-/// As it was before. Safe between fork and exec.
+/// Restores the original limit. Safe between fork and exec.
 void restore_open_files();
 
 }  // namespace dtool::host

@@ -1,5 +1,5 @@
-// One machine's part of a supervised run: it runs the script, reports how that goes, and obeys what
-// machine 0's session decides. Nothing of it needs the disk, which may be full.
+// One machine's part of a supervised run: runs the script, reports its state, and follows the
+// decisions of machine 0's session. It never needs the disk, which may be full.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +12,39 @@
 
 namespace dtool::host {
 
-/// What a machine does beyond deciding. Real ones act on the host; tests record.
+/// The actions of a machine. The real ones act on the host; tests record them.
 struct Effects {
   virtual ~Effects() = default;
 
-  /// Starts the script for that attempt, with the places that take part in it; none: all. False:
-  /// dtool kill came first, and nothing may be started any more.
+  /// Starts the script for that attempt, with the places that take part (empty: all). False: dtool
+  /// kill came first, and nothing may be started.
   virtual bool start_script(int attempt, const std::vector<int>& places) = 0;
-  /// Waits up to `patience` for the script's end. Its exit code, once; nothing while it runs.
+  /// Waits up to `patience` for the script's end. Returns its exit code, once; nothing while it
+  /// runs.
   virtual std::optional<int> wait_for_script(Time patience) = 0;
-  /// Ends what the run has here, but for its session and what that needs.
+  /// Ends the run's processes here, except the session and what it needs.
   virtual void end_processes() = 0;
 
-  /// How long dtool kill may take at most, where it has begun.
+  /// The most time that dtool kill may take, if it has begun.
   virtual std::optional<std::chrono::seconds> find_kill() = 0;
-  /// What the script left of who failed first: a rank's number, `mpirun`, or nothing.
+  /// Who failed first according to the script: a rank's number, `mpirun`, or nothing.
   virtual std::string read_first_failure() = 0;
-  /// What that rank said itself of why it failed, or nothing.
+  /// That rank's own message about its failure, or nothing.
   virtual std::string read_last_words(int attempt, int rank) = 0;
-  /// The number of a rank that is stopped by a signal, or nothing.
+  /// The number of a rank that a signal has stopped, or nothing.
   virtual std::string read_stopped_rank() = 0;
-  /// The last line of this attempt's log that says something of its own.
+  /// The last line of this attempt's log that the program itself wrote.
   virtual std::string last_line() = 0;
-  /// How often the kernel has ended a process for want of memory.
+  /// How many processes the kernel has killed for lack of memory.
   virtual std::optional<std::uint64_t> count_out_of_memory_kills() = 0;
 
-  /// A line of dtool's own in the log.
+  /// Writes a line of dtool's own to the log.
   virtual void say(const std::string& line) = 0;
-  /// A file in the state folder, with one line.
+  /// Writes a file with one line in the state folder.
   virtual void note(const std::string& file, const std::string& line) = 0;
-  /// The job's end, for those who follow it; the first one counts.
+  /// Records the job's end for its followers; the first call counts.
   virtual void record_end(int code) = 0;
-  /// What the coordinator is to know from now on.
+  /// Sets the report for the coordinator.
   virtual void tell(const Report& report) = 0;
 };
 
@@ -52,19 +53,19 @@ class Machine {
   /// Starts the first attempt.
   Machine(const Supervision& settings, Effects& effects, Time now);
 
-  /// What machine 0's session has decided.
+  /// Takes a decision of machine 0's session.
   void take(const Decision& decision);
-  /// Why machine 0's session cannot be heard.
+  /// Takes the reason why machine 0's session cannot be reached.
   void take_loss(const std::string& why);
-  /// Looks at the script, and does what is to be done.
+  /// Checks the script, and does what is due.
   void turn(Time now);
 
   bool is_over() const { return is_over_; }
   /// Whether kill came before a start: then nothing more may be done or recorded.
   bool came_too_late() const { return came_too_late_; }
-  /// What the session exits with.
+  /// The session's exit code.
   int code() const { return code_; }
-  /// Whether something may be due within a second that no event announces.
+  /// Whether something may become due within a second without an event.
   bool is_standing_still() const { return standing_still_until_.has_value(); }
 
  private:

@@ -1,5 +1,5 @@
-// What the machines of a run tell machine 0 of themselves, and what machine 0 decides. Each report
-// and each decision says all there is to know, so the newest one alone counts.
+// What the machines of a run report to machine 0, and what machine 0 decides. Each report and each
+// decision is complete, so only the newest one counts.
 #pragma once
 
 #include <chrono>
@@ -12,21 +12,21 @@
 
 namespace dtool::host {
 
-/// A point in time: how long this host had been up. A clock that is set meanwhile does not count.
+/// A point in time: how long this host has been up. Setting the clock does not change it.
 using Time = std::chrono::milliseconds;
 
 Time time_since_boot();
 
-/// How a machine's part of an attempt stands.
+/// The state of a machine's part of an attempt.
 enum class Standing : std::uint8_t {
   running,
   ended,     ///< its script ended with exit code 0
-  failed,    ///< its script ended with another one, or its session was killed
-  mistaken,  ///< the same by a user's mistake: another attempt would end the same
-  followed,  ///< the same because of another machine: its process lost one there
-  stopped,   ///< it was ended, as machine 0 had decided
-  left_out,  ///< this attempt goes without this machine
-  gone,      ///< its session ends; with a text: it gave up by itself
+  failed,    ///< its script ended with another exit code, or its session was killed
+  mistaken,  ///< it failed by a user's mistake: another attempt would end the same way
+  followed,  ///< it failed because of another machine: its process lost its peer there
+  stopped,   ///< it was ended by machine 0's decision
+  left_out,  ///< this attempt runs without this machine
+  gone,      ///< its session ends; with a text: the session gave up
 };
 
 /// Whether the script failed.
@@ -39,16 +39,16 @@ struct Report {
   int attempt = 0;  ///< from 0
   Standing standing = Standing::running;
   int code = 0;           ///< the script's exit code
-  std::string text = {};  ///< why; with `running`: which process is stopped, if one is
+  std::string text = {};  ///< the reason; with `running`: the process that is stopped, if any
 
   bool operator==(const Report&) const = default;
 };
 
 enum class Verb : std::uint8_t {
-  run,     ///< begin this attempt, with the machines at `places`
-  gather,  ///< end this attempt, since it has failed, and say so: another one follows
+  run,     ///< begin this attempt with the machines at `places`
+  gather,  ///< end this attempt, which has failed, and report that: another one follows
   end,     ///< end for good: the run has failed
-  done,    ///< end: all is done
+  done,    ///< end: everything is done
 };
 
 struct Decision {
@@ -60,24 +60,25 @@ struct Decision {
   bool operator==(const Decision&) const = default;
 };
 
-/// What machine 0 answers to each report, and tells unasked when there is a new decision.
+/// Machine 0's answer to each report; also sent unasked with a new decision.
 struct Answer {
-  std::uint64_t taken = 0;  ///< how many reports it has taken on this connection
-  std::optional<Decision> decision = std::nullopt;  ///< nothing: the one it told before
+  std::uint64_t taken = 0;  ///< how many reports it has received on this connection
+  std::optional<Decision> decision = std::nullopt;  ///< nothing: no change
 };
 
-/// Bounds of what crosses, in bytes.
+/// Limits of message sizes, in bytes.
 inline constexpr std::size_t kLongestReport = 2048;
 inline constexpr std::size_t kLongestAnswer = 16U << 20U;
 
 std::string to_bytes(const Report& report);
 std::string to_bytes(const Answer& answer);
 
-/// Both throw BadMessage where the bytes are anything else, or name a place of no machine.
+/// Both throw BadMessage if the bytes are malformed, or name a place that no machine has.
 Report parse_report(std::string_view bytes);
 Answer parse_answer(std::string_view bytes, int places);
 
-/// As other machines take it: printable ASCII, at most 1500 characters, `?` in place of the others.
+/// The form that other machines accept: printable ASCII, at most 1500 characters, `?` in place of
+/// others.
 std::string in_ascii(std::string_view text);
 
 }  // namespace dtool::host

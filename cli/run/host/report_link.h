@@ -1,5 +1,5 @@
-// Another machine's end of the reports: keeps a connection to machine 0's session, makes it again
-// where it is lost, tells it how this machine does, and hears what it decides.
+// The connection from another machine to machine 0's session. It reconnects if the connection is
+// lost, sends this machine's reports, and receives the decisions.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@ class ReportLink {
  public:
   ReportLink(const Supervision& settings, std::string token, Watch& watch, Time now);
 
-  /// From here on this is told: at once, and again as a sign of life.
+  /// Sends this report from now on: at once, and again as a sign of life.
   void tell(const Report& report, Time now);
-  /// Whether machine 0's session has taken the newest report.
+  /// Whether machine 0's session has received the newest report.
   bool is_told() const;
-  /// Whether nothing listens there any more, for longer than a session takes to begin.
+  /// Whether machine 0 has refused connections for longer than a session takes to begin.
   bool is_refused(Time now) const;
 
-  /// What came on a descriptor that is ready: a decision that is new on this connection. Other
-  /// people's descriptors mean nothing.
+  /// Reads from a descriptor that is ready. Returns a decision if it is new on this connection.
+  /// Ignores unknown descriptors.
   std::optional<Decision> take(int descriptor, Time now);
-  /// Connects, gives up, shows signs of life. Called at least once a second. A sentence where
-  /// machine 0's session cannot be heard; each once.
+  /// Connects, gives up, sends signs of life. Called at least once a second. Returns a sentence if
+  /// machine 0's session cannot be reached; each sentence once.
   std::optional<std::string> turn(Time now);
 
  private:
   struct Connection {
     Wire wire;
     Time since;
-    std::string hello = {};  ///< empty: it is not connected yet
+    std::string hello = {};  ///< empty: not connected yet
     std::string welcome = {};
     std::optional<Channel> channel = {};
     Time heard{};
@@ -58,15 +58,15 @@ class ReportLink {
   std::string token_;
   Watch& watch_;
   Time beat_;         ///< between signs of life
-  Time stale_after_;  ///< a connection that is silent for so long is made again
+  Time stale_after_;  ///< a connection that is silent for this long is replaced
   std::optional<Connection> connection_;
   std::optional<Report> report_;
-  bool is_new_ = false;  ///< the report was not sent on this connection
+  bool is_new_ = false;  ///< the report was not sent on this connection yet
   Time next_try_;
   int failed_tries_ = 0;
   Time heard_;
   Time looked_at_;
-  bool was_heard_ = false;  ///< at any time
+  bool was_heard_ = false;  ///< at any time so far
   Fault fault_ = Fault::none;
   std::optional<Time> refused_since_;
   std::optional<Time> unproven_since_;

@@ -84,7 +84,7 @@ std::vector<int> ReportPort::let_in(Time now) {
   return come;
 }
 
-/// Answers a hello. False where it is none.
+/// Answers a hello. False if it is none.
 bool ReportPort::greet(Guest& guest) {
   const std::string hello = guest.said.substr(0, kHelloSize);
   guest.place = read_hello(token_, hello);
@@ -132,7 +132,7 @@ void ReportPort::hear_guest(int descriptor, std::vector<PlacedReport>& reports) 
   }
 }
 
-/// Takes a frame and those after it. False where the connection is of no use any more.
+/// Takes a frame and those after it. False if the connection is of no use any more.
 bool ReportPort::take_frames(Connection& connection, std::optional<std::string> body,
                              std::vector<PlacedReport>& reports) {
   try {

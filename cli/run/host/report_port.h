@@ -1,6 +1,7 @@
-// Machine 0's end of the reports: listens, lets in the machines of the run, takes their reports and
-// tells them the decisions. Whoever connects is a guest until it has proven that it knows the run's
-// token (channel.h); strangers get no answer, and cannot use up what the machines need.
+// Machine 0's side of the reports: it listens, admits the machines of the run, receives their
+// reports and sends them the decisions. A new connection is a guest until it has proven that it
+// knows the run's token (channel.h). Strangers get no answer, and cannot use up the machines'
+// resources.
 #pragma once
 
 #include <chrono>
@@ -20,7 +21,7 @@
 
 namespace dtool::host {
 
-/// A report, and the place of the machine that has sent it.
+/// A report, and the place of the machine that sent it.
 struct PlacedReport {
   int place = 0;
   Report report;
@@ -28,8 +29,8 @@ struct PlacedReport {
 
 class ReportPort {
  public:
-  /// Listens at all addresses; port 0: any that is free. Throws std::runtime_error with the reason
-  /// where that cannot be.
+  /// Listens on all addresses; port 0: any free port. Throws std::runtime_error with the reason if
+  /// that fails.
   ReportPort(std::uint16_t port, int places, std::string token, Watch& watch);
   ~ReportPort();
   ReportPort(const ReportPort&) = delete;
@@ -37,18 +38,18 @@ class ReportPort {
 
   std::uint16_t port() const { return port_of(listener_); }
 
-  /// What came on a descriptor that is ready. Other people's descriptors mean nothing.
+  /// Reads from a descriptor that is ready. Ignores unknown descriptors.
   std::vector<PlacedReport> take(int descriptor, Time now);
-  /// From here on this is what each machine is told, the connected ones at once.
+  /// Sends this decision to each machine from now on; at once to the connected ones.
   void decide(const Decision& decision);
-  /// Sends away guests that have been here too long.
+  /// Disconnects guests that have been here too long.
   void turn(Time now);
 
   std::size_t count_guests() const { return guests_.size(); }
   std::size_t count_machines() const { return machines_.size(); }
 
  private:
-  /// Who has not proven anything yet; or a hello alone, which may be overheard.
+  /// A connection that has proven nothing yet, or has only sent a hello, which may be a replay.
   struct Guest {
     Wire wire;
     std::string address;
@@ -64,7 +65,7 @@ class ReportPort {
     int place;
     std::uint64_t number;
     std::uint64_t taken = 0;
-    std::optional<std::uint64_t> told = {};  ///< which decision
+    std::optional<std::uint64_t> told = {};  ///< number of the decision that it was sent
   };
 
   std::vector<int> let_in(Time now);

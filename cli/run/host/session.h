@@ -1,5 +1,5 @@
-// `dtool-host session LOG`: leads a job, in its state folder. It runs `script`, shows the log where
-// the session has a terminal, and records the end. Where the folder has a file `supervise`, it
+// `dtool-host session LOG`: leads a job, in its state folder. It runs `script`, shows the log if
+// the session has a terminal, and records the end. If the folder has a file `supervise`, it
 // supervises the machine's part of a run, and on machine 0 the whole run.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace dtool::host {
 
-/// The session's exit code: the script's last one.
+/// Returns the exit code of the script's last run.
 int run_session(const std::string& log);
 
 }  // namespace dtool::host

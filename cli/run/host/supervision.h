@@ -1,5 +1,5 @@
-// The file `supervise` in a machine's state folder: what its session needs to know to supervise its
-// part of a run. The launcher writes it; dtool-host reads it.
+// The file `supervise` in a machine's state folder: the settings for supervising its part of a run.
+// The launcher writes it; dtool-host reads it.
 #pragma once
 
 #include <chrono>
@@ -11,27 +11,27 @@
 namespace dtool::host {
 
 struct Supervision {
-  int place = 0;     ///< this machine's among the run's
+  int place = 0;     ///< this machine's place in the run
   std::string host;  ///< its name for people
-  int places = 1;    ///< how many machines the run has
+  int places = 1;    ///< number of machines in the run
   int max_restarts = 0;
-  std::chrono::seconds lost_after{60};  ///< of silence; a switch that restarts takes less
-  std::string address = {};             ///< where machine 0 hears the others; numeric
+  std::chrono::seconds lost_after{60};  ///< of silence; a restarting switch takes less time
+  std::string address = {};             ///< where machine 0 listens for the others; numeric
   std::uint16_t port = 0;               ///< likewise; only runs of several machines have both
-  std::vector<std::string> hosts = {};  ///< all machines' names by place; machine 0 alone has them
+  std::vector<std::string> hosts = {};  ///< all machines' names by place; only machine 0 has them
 
   bool operator==(const Supervision&) const = default;
 };
 
-/// How often a machine shows a sign of life: more rarely the more there are, so that machine 0
-/// copes with a thousand.
+/// The time between two signs of life of a machine. It grows with the number of machines, so that
+/// machine 0 copes with a thousand.
 std::chrono::milliseconds time_between_signs(const Supervision& supervision);
 
-/// One `name value` a line.
+/// One `name value` per line.
 std::string to_text(const Supervision& supervision);
 
-/// Throws std::runtime_error with a sentence: a name is unknown, missing or there twice, or a value
-/// is not what it may be.
+/// Throws std::runtime_error with a sentence if a name is unknown, missing or repeated, or a value
+/// is invalid.
 Supervision parse_supervision(std::string_view text);
 
 }  // namespace dtool::host

@@ -22,7 +22,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The field of this user's line in /etc/passwd, counted from 0; empty where there is no line.
+/// The field of this user's line in /etc/passwd, counted from 0; empty if there is no line.
 std::string passwd_field(std::size_t wanted) {
   const std::string uid = std::to_string(::getuid());
   const std::string text = read_file("/etc/passwd").value_or("");

@@ -1,4 +1,4 @@
-// What no run needs to know of a host, and its user does: versions, memory, disks, GPUs.
+// Facts about a host that no run needs but its user wants to know: versions, memory, disks, GPUs.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace dtool::host {
 
-/// `code`: a folder on the disk where the code will be.
+/// `code`: a folder on the disk of the code.
 Survey survey_host(const std::string& code);
 
-/// The user whose process this is, by the log-in's own words; the number where those are missing.
+/// This process's user, by the login's name; the number if the name is missing.
 std::string user_name();
 
 }  // namespace dtool::host

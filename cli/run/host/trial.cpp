@@ -56,7 +56,7 @@ std::uint16_t check_port(std::int64_t port) {
   ::_exit(0);
 }
 
-/// Waits until a socket can be read or written; false where the time is over.
+/// Waits until a socket can be read or written; false if the time is over.
 bool wait_for(const Descriptor& socket, short event, Time end) {
   for (;;) {
     const Time rest = end - time_since_boot();

@@ -1,5 +1,5 @@
-// Whether machine 0 can listen where it will, and whether the others reach it there: by the same
-// port and the same proofs as the sessions of a run (report_port.h, channel.h).
+// Tests whether machine 0 can listen at its address, and whether the others reach it there: with
+// the same port and the same proofs as the sessions of a run (report_port.h, channel.h).
 #pragma once
 
 #include "ssh/host/protocol.h"

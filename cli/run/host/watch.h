@@ -11,7 +11,7 @@
 
 namespace dtool::host {
 
-/// What a descriptor is waited for.
+/// The event to wait for.
 enum class Until { readable, readable_or_writable };
 
 class Watch {
@@ -21,11 +21,11 @@ class Watch {
 
   void add(int descriptor);
   void wait_until(int descriptor, Until until);
-  /// Before it is closed: a child that is about to become another program still has it.
+  /// Call it before the descriptor is closed: a child before its exec still has a copy of it.
   void remove(int descriptor);
 
-  /// Those that are ready, closed or broken. None after `patience`, or where a signal came; those
-  /// of `mask` do not come meanwhile.
+  /// The descriptors that are ready, closed or broken. None after `patience` or after a signal. The
+  /// signals of `mask` are blocked meanwhile.
   std::vector<int> wait(Time patience, const sigset_t& mask);
 
  private:

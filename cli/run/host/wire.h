@@ -1,4 +1,4 @@
-// A socket of a session with what is still to be written to it. No call waits.
+// A session's socket with the bytes that are still to be written. No call waits.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace dtool::host {
 
 class Wire {
  public:
-  /// Takes a socket over and waits until it can be read. Throws std::runtime_error.
+  /// Takes ownership of a socket and watches it for reading. Throws std::runtime_error.
   Wire(Descriptor socket, Watch& watch);
   Wire(Wire&&) noexcept = default;
   ~Wire();
@@ -22,13 +22,13 @@ class Wire {
   void wait_until(Until until) { watch_->wait_until(socket_.get(), until); }
 
   enum class Read { some, nothing_yet, closed };
-  /// Appends what has come, at most `most` bytes.
+  /// Appends the bytes that have come, at most `most`.
   Read read(std::string& bytes, std::size_t most);
 
-  /// Writes what can be written, and keeps the rest. False where the connection is broken, or the
-  /// other end takes nothing and more than `most` bytes wait.
+  /// Writes as much as possible, and keeps the rest. False if the connection is broken, or if the
+  /// other end reads nothing and more than `most` bytes wait.
   bool write(std::string_view bytes, std::size_t most);
-  /// Goes on with the rest.
+  /// Writes more of the rest.
   bool flush();
 
  private:

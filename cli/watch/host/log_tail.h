@@ -1,4 +1,4 @@
-// The ends of a run's files on a host: what its log and its metrics said last, and whether their
+// The ends of a run's files on a host: the last lines of its log and its metrics, and whether their
 // disk is full.
 #pragma once
 
@@ -8,22 +8,22 @@
 
 namespace dtool::host {
 
-/// The last bytes of a file, at most `most`; empty where it cannot be read.
+/// The last bytes of a file, at most `most`; empty if it cannot be read.
 std::string read_end(const std::string& path, std::size_t most);
 
 struct LogTail {
-  std::string said;                ///< what the launched program said of the whole run; or empty
-  std::vector<std::string> lines;  ///< the last five that are not blank, each at most 1,000 bytes
+  std::string said;  ///< message of the launched program about the whole run; or empty
+  std::vector<std::string> lines;  ///< the last five lines that are not blank, each at most 1,000
+                                   ///< bytes
 };
 
-/// Lines of dtool's own on the whole run are left out: they say what `cause` says.
+/// dtool's own lines about the whole run are left out: `cause` has the same content.
 LogTail read_log_tail(const std::string& path);
 
-/// The last whole line `{"event": "NAME"…}` of a file of metrics, for one of the names; or empty.
+/// The last whole line `{"event": "NAME"…}` of a metrics file, for one of the names; or empty.
 std::string newest_event(const std::string& path, const std::vector<std::string>& names);
 
-/// Where a disk is mounted on which one of these paths lies, if less than a MiB is free there; or
-/// empty.
+/// The mount point of a disk that holds one of these paths and has less than a MiB free; or empty.
 std::string find_full_disk(const std::vector<std::string>& paths);
 
 }  // namespace dtool::host

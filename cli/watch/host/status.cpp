@@ -23,7 +23,7 @@ namespace {
 constexpr std::chrono::milliseconds kToMeasure{300};  // between two looks at the CPU time
 constexpr std::size_t kLongestText = 8192;            // of a file that holds a sentence
 
-/// Seconds since a file was written; 0 where it is not there any more.
+/// Seconds since a file was written; 0 if it is not there any more.
 std::int64_t age_of(const std::string& path) {
   struct stat found;
   if (::stat(path.c_str(), &found) != 0) return 0;

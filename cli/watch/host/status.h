@@ -1,12 +1,12 @@
-// How machines of recorded runs are doing on this host. Reads the ends of files alone, however
-// large they are, and writes nothing.
+// How machines of recorded runs are doing on this host. Reads only the ends of files, whatever
+// their size, and writes nothing.
 #pragma once
 
 #include "ssh/host/protocol.h"
 
 namespace dtool::host {
 
-/// Throws std::runtime_error where the host's processes cannot be looked at.
+/// Throws std::runtime_error if the host's processes cannot be read.
 StatusReply tell_status(const StatusRequest& request);
 
 }  // namespace dtool::host

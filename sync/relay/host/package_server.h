@@ -1,5 +1,5 @@
-// Hands a package to other hosts while it still comes here: a process of its own, so that it goes
-// on while the package is unpacked.
+// Serves a package to other hosts while it is still being received. It is a process of its own, so
+// that it continues while the package is unpacked.
 #pragma once
 
 #include <sys/types.h>
@@ -13,18 +13,18 @@ namespace dtool::host {
 
 class PackageServer {
  public:
-  /// Serves the file of that path, as it grows, to who proves by a hello (channel.h) that it knows
-  /// the secret.
+  /// Serves the file of that path, as it grows, to peers that prove by a hello (channel.h) that
+  /// they know the secret.
   PackageServer(const std::string& path, const std::string& secret);
   /// Ends it at once.
   ~PackageServer();
   PackageServer(const PackageServer&) = delete;
   PackageServer& operator=(const PackageServer&) = delete;
 
-  /// 0: it does not listen.
+  /// 0: not listening
   std::uint16_t port() const { return port_; }
-  /// The file is whole, and nobody else is to be expected: waits until those who are being served
-  /// have all, or have gone.
+  /// Call it when the file is complete and no further host will come. Waits until each host that is
+  /// being served has the whole package or is gone.
   void finish();
 
  private:

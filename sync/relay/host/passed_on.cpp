@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kForFirst{3};  // bytes
 constexpr std::chrono::seconds kForMore{30};
 
-/// Throws NotGiven where nothing comes; `on_second` is called while it waits.
+/// Throws NotGiven if nothing comes; `on_second` is called while it waits.
 void await(const Descriptor& socket, short event, std::chrono::seconds patience,
            const std::string& from, const std::function<void()>& on_second) {
   for (std::chrono::seconds waited = 0s; waited < patience; ++waited) {

@@ -1,5 +1,5 @@
-// A host's part in passing a package on: it gets the package into a file, from the launcher or from
-// another host, and hands it to further hosts meanwhile.
+// A host's part in passing a package on. It receives the package into a file, from the launcher or
+// from another host, and serves it to further hosts meanwhile.
 #pragma once
 
 #include <chrono>
@@ -15,25 +15,25 @@
 
 namespace dtool::host {
 
-/// Why another host did not give the package.
+/// Why another host did not send the package.
 class NotGiven : public std::runtime_error {
  public:
   explicit NotGiven(const std::string& reason, bool spoilt = false)
       : runtime_error(reason), is_spoilt(spoilt) {}
-  bool is_spoilt;  ///< it gave something else
+  bool is_spoilt;  ///< it sent wrong bytes
 };
 
 class PassedOn {
  public:
-  /// Makes the file. `tell` is told where other hosts find this one, and how much has come. Throws
-  /// std::runtime_error.
+  /// Makes the file. `tell` is called with the address for other hosts, and with the number of
+  /// bytes received. Throws std::runtime_error.
   PassedOn(const std::string& path, const RelayPart& part,
            std::function<void(const TreeNews&)> tell);
 
-  /// Returns when all has come. Throws NotGiven, where it was to come from another host; else
-  /// BadMessage as FrameInput.
+  /// Returns when all bytes are received. Throws NotGiven if they were to come from another host;
+  /// else BadMessage as FrameInput does.
   void get(FrameInput& input, std::chrono::milliseconds patience);
-  /// What has come.
+  /// The received bytes.
   FrameInput& content() { return *content_; }
   /// It is unpacked: waits for the hosts that are being served.
   void finish();

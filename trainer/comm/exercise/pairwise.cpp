@@ -1,9 +1,8 @@
-// Pairwise exchange: each rank sends every other one the part which that one adds up, and then its
-// own part's sum. As few bytes as the ring, and a rank waits only twice: for everybody's parts, and
-// for everybody's sums. Its 2 (n - 1) messages do not wait for each other, so this is the choice
-// where a rank's answer costs more than a message: on busy hosts, or far ones. R. Thakur, R.
-// Rabenseifner and W. Gropp, Optimization of Collective Communication Operations in MPICH (2005),
-// section 4.3, for the first half.
+// Pairwise exchange: each rank sends every other rank the part that the other one adds up, and then
+// the sum of its own part. It sends as few bytes as the ring, and a rank waits only twice: for all
+// parts, and for all sums. Its 2 (n - 1) messages do not wait for each other, so it suits ranks
+// that answer slowly, because hosts are busy or far away. First half: R. Thakur, R. Rabenseifner
+// and W. Gropp, Optimization of Collective Communication Operations in MPICH (2005), section 4.3.
 #include "trainer/comm/exchange_plan.h"
 
 namespace dtool::trainer {

@@ -1,6 +1,6 @@
-// Stands in for a LibTorch header that Debian's package leaves out and c10d/reducer.hpp includes.
-// The reducer only names these two types and, without the RPC framework running, never makes a
-// context; the build puts this folder on the include path only where the real header is absent.
+// Replaces a LibTorch header that Debian's package lacks but c10d/reducer.hpp includes. The reducer
+// only names these two types; without the RPC framework it never makes a context. The build puts
+// this folder on the include path only if the real header is missing.
 #pragma once
 
 #include <ATen/core/Tensor.h>
