@@ -9,11 +9,15 @@
 
 namespace dtool::cli {
 
+/// What the axis below a plot counts: a run's steps, the seconds that it has gone on for, or the
+/// bytes of a message (comm_rows.h).
+enum class XAxis { steps, seconds, bytes };
+
 /// One metric of one run, by step.
 struct Curve {
   std::string metric;
   std::string event;  ///< of the lines it is from: `step` for all that are not of an `epoch`
-  std::vector<double> steps;
+  std::vector<double> steps;   ///< or bytes
   std::vector<double> values;  ///< NaN where the run had no number
   std::vector<double> seconds =
       {};  ///< that the run had gone on for; empty where a line has no time
