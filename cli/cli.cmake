@@ -65,6 +65,7 @@ add_library(dtool_cli STATIC
   cli/logs/logs.cpp
   cli/plot/axis.cpp
   cli/plot/chart.cpp
+  cli/plot/comm_rows.cpp
   cli/plot/gnuplot.cpp
   cli/plot/metrics.cpp
   cli/plot/panel.cpp

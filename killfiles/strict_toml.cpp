@@ -1,4 +1,3 @@
-// The only file of dtool itself that includes toml++.
 #include "killfiles/strict_toml.h"
 
 #include <fmt/format.h>
@@ -7,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "killfiles/nearest.h"
@@ -22,13 +22,11 @@ struct StrictTable::Place {
 
 namespace {
 
-[[noreturn]] void refuse_at(const std::string& name, const toml::source_region& where,
-                            std::string_view fault) {
-  throw std::invalid_argument(
-      fmt::format("{}:{}:{}: {}", name, where.begin.line, where.begin.column, fault));
+std::string place_of(const std::string& name, const toml::source_region& where) {
+  return fmt::format("{}:{}:{}", name, where.begin.line, where.begin.column);
 }
 
-/// A key as a message shows it: on one line, with other characters escaped.
+/// A key as a message shows it: on one line.
 std::string named(std::string_view prefix, std::string_view key) {
   std::string name = fmt::format("{}{}", prefix, key);
   std::ranges::replace(name, '\n', ' ');
@@ -40,13 +38,13 @@ std::string_view describe(const toml::node& node) {
     case toml::node_type::string:
       return "a string";
     case toml::node_type::integer:
-      return "an integer";
+      return "a whole number";
     case toml::node_type::floating_point:
       return "a number with a fraction";
     case toml::node_type::boolean:
-      return "a boolean";
+      return "true or false";
     case toml::node_type::array:
-      return "an array";
+      return "a list";
     case toml::node_type::table:
       return "a table";
     default:
@@ -54,14 +52,55 @@ std::string_view describe(const toml::node& node) {
   }
 }
 
-/// The value at `key`, if the table has it; a value of another type is refused.
+/// What a message calls a value of that type, and a list of them.
 template <typename Value>
-std::optional<Value> exactly(const StrictTable& table, const toml::node* node, std::string_view key,
-                             std::string_view wanted) {
-  if (node == nullptr) return std::nullopt;
-  const std::optional<Value> value = node->value_exact<Value>();
-  if (!value) table.refuse(key, fmt::format("is {}, not {}", describe(*node), wanted));
-  return value;
+struct Wanted;
+template <>
+struct Wanted<std::string> {
+  static constexpr std::string_view one = "a string", many = "a list of strings";
+};
+template <>
+struct Wanted<bool> {
+  static constexpr std::string_view one = "true or false", many = "a list of true and false";
+};
+template <>
+struct Wanted<std::int64_t> {
+  static constexpr std::string_view one = "a whole number", many = "a list of whole numbers";
+};
+template <>
+struct Wanted<double> {
+  static constexpr std::string_view one = "a number", many = "a list of numbers";
+};
+
+/// A whole number is a number too; nothing else is taken for another type.
+template <typename Value>
+std::optional<Value> exactly(const toml::node& node) {
+  if constexpr (std::is_same_v<Value, double>) {
+    return node.is_number() ? node.value<double>() : std::nullopt;
+  } else {
+    return node.value_exact<Value>();
+  }
+}
+
+[[noreturn]] void refuse_type(const std::string& name, const std::string& key,
+                              std::string_view wanted, const toml::node& node) {
+  throw std::invalid_argument(fmt::format(
+      "{}: {} must be {}, not {}", place_of(name, node.source()), key, wanted, describe(node)));
+}
+
+/// For a value without quotes, the mistake that is made most.
+std::string_view hint_at_line(std::string_view text, std::size_t line) {
+  for (std::size_t i = 1; i < line && !text.empty(); ++i) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  text = text.substr(0, text.find('\n'));
+  const std::size_t equals = text.find('=');
+  if (equals == text.npos) return "";
+  const std::size_t at = text.find_first_not_of(" \t", equals + 1);
+  if (at == text.npos) return "";
+  const auto first = static_cast<unsigned char>(text[at]);
+  const bool may_be_text = std::isalpha(first) != 0 || first == '/' || first == '~' || first == '.';
+  return may_be_text ? "\nhint: a string stands in quotes: name = \"value\"" : "";
 }
 
 }  // namespace
@@ -76,14 +115,19 @@ StrictTable StrictTable::parse(std::string_view text, const std::string& name) {
   } catch (const toml::parse_error& fault) {
     std::string sentence(fault.description());
     if (!sentence.empty()) sentence[0] = static_cast<char>(std::tolower(sentence[0]));
-    refuse_at(name, fault.source(), sentence);
+    throw std::invalid_argument(fmt::format("{}: {}{}", place_of(name, fault.source()), sentence,
+                                            hint_at_line(text, fault.source().begin.line)));
   }
 }
 
-void StrictTable::refuse(std::string_view key, std::string_view fault) const {
+std::string StrictTable::where(std::string_view key) const {
   const toml::node* node = place_->table->get(key);
-  refuse_at(place_->name, node != nullptr ? node->source() : place_->table->source(),
-            fmt::format("{}: {}", named(place_->prefix, key), fault));
+  return place_of(place_->name, node != nullptr ? node->source() : place_->table->source());
+}
+
+void StrictTable::refuse(std::string_view key, std::string_view fault) const {
+  throw std::invalid_argument(
+      fmt::format("{}: {}: {}", where(key), named(place_->prefix, key), fault));
 }
 
 void StrictTable::require_known(const std::vector<std::string>& known) const {
@@ -95,9 +139,9 @@ void StrictTable::require_known(const std::vector<std::string>& known) const {
     if (is_before) first = &key;
   }
   if (first == nullptr) return;
-  refuse_at(place_->name, first->source(),
-            fmt::format("unknown key '{}'{}", named(place_->prefix, first->str()),
-                        hint_at(first->str(), known)));
+  throw std::invalid_argument(
+      fmt::format("{}: unknown key '{}'{}", place_of(place_->name, first->source()),
+                  named(place_->prefix, first->str()), hint_at(first->str(), known)));
 }
 
 std::vector<std::string> StrictTable::keys() const {
@@ -115,64 +159,84 @@ bool StrictTable::holds_text(std::string_view key) const {
   return node != nullptr && node->is_string();
 }
 
+bool StrictTable::is_list(std::string_view key) const {
+  const toml::node* node = place_->table->get(key);
+  return node != nullptr && node->is_array();
+}
+
+template <typename Value>
+std::optional<Value> StrictTable::value(std::string_view key) const {
+  const toml::node* node = place_->table->get(key);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<Value> value = exactly<Value>(*node);
+  if (!value) refuse_type(place_->name, named(place_->prefix, key), Wanted<Value>::one, *node);
+  return value;
+}
+
+template <typename Value>
+std::optional<std::vector<Value>> StrictTable::list(std::string_view key) const {
+  const toml::node* node = place_->table->get(key);
+  if (node == nullptr) return std::nullopt;
+  const std::string name = named(place_->prefix, key);
+  if (!node->is_array()) refuse_type(place_->name, name, Wanted<Value>::many, *node);
+  std::vector<Value> values;
+  for (const toml::node& each : *node->as_array()) {
+    const std::optional<Value> value = exactly<Value>(each);
+    if (!value) refuse_type(place_->name, name, Wanted<Value>::many, each);
+    values.push_back(*value);
+  }
+  return values;
+}
+
 std::optional<std::string> StrictTable::text(std::string_view key) const {
-  return exactly<std::string>(*this, place_->table->get(key), key, "a string");
+  return value<std::string>(key);
 }
 
 std::optional<bool> StrictTable::boolean(std::string_view key) const {
-  return exactly<bool>(*this, place_->table->get(key), key, "true or false");
+  return value<bool>(key);
 }
 
 std::optional<std::int64_t> StrictTable::integer(std::string_view key) const {
-  return exactly<std::int64_t>(*this, place_->table->get(key), key, "an integer");
+  return value<std::int64_t>(key);
 }
 
 std::optional<double> StrictTable::number(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
-  if (node == nullptr) return std::nullopt;
-  if (!node->is_number()) refuse(key, fmt::format("is {}, not a number", describe(*node)));
-  return node->value<double>();
+  return value<double>(key);
 }
 
 std::optional<std::vector<std::string>> StrictTable::texts(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
-  if (node == nullptr) return std::nullopt;
-  if (!node->is_array()) refuse(key, fmt::format("is {}, not an array", describe(*node)));
-  std::vector<std::string> texts;
-  for (const toml::node& element : *node->as_array()) {
-    if (!element.is_string()) {
-      refuse_at(place_->name, element.source(),
-                fmt::format("{}: holds {}, not only strings", named(place_->prefix, key),
-                            describe(element)));
-    }
-    texts.push_back(element.as_string()->get());
-  }
-  return texts;
+  return list<std::string>(key);
+}
+
+std::optional<std::vector<std::int64_t>> StrictTable::integers(std::string_view key) const {
+  return list<std::int64_t>(key);
+}
+
+std::optional<std::vector<double>> StrictTable::numbers(std::string_view key) const {
+  return list<double>(key);
 }
 
 std::optional<StrictTable> StrictTable::table(std::string_view key) const {
   const toml::node* node = place_->table->get(key);
   if (node == nullptr) return std::nullopt;
-  if (!node->is_table()) refuse(key, fmt::format("is {}, not a table", describe(*node)));
-  return StrictTable(
-      std::make_shared<const Place>(Place{place_->document, node->as_table(), place_->name,
-                                          fmt::format("{}{}.", place_->prefix, key)}));
+  const std::string name = named(place_->prefix, key);
+  if (!node->is_table()) refuse_type(place_->name, name, "a table", *node);
+  return StrictTable(std::make_shared<const Place>(
+      Place{place_->document, node->as_table(), place_->name, name + "."}));
 }
 
 std::optional<std::vector<StrictTable>> StrictTable::tables(std::string_view key) const {
   const toml::node* node = place_->table->get(key);
   if (node == nullptr) return std::nullopt;
-  if (!node->is_array()) refuse(key, fmt::format("is {}, not tables", describe(*node)));
+  const std::string name = named(place_->prefix, key);
+  const std::string wanted = fmt::format("a list of tables, [[{}]]", name);
+  if (!node->is_array()) refuse_type(place_->name, name, wanted, *node);
   std::vector<StrictTable> tables;
-  for (const toml::node& element : *node->as_array()) {
-    if (!element.is_table()) {
-      refuse_at(place_->name, element.source(),
-                fmt::format("{}: holds {}, not only tables", named(place_->prefix, key),
-                            describe(element)));
-    }
+  for (const toml::node& each : *node->as_array()) {
+    if (!each.is_table()) refuse_type(place_->name, name, wanted, each);
     tables.push_back(StrictTable(
-        std::make_shared<const Place>(Place{place_->document, element.as_table(), place_->name,
-                                            fmt::format("{}{}.", place_->prefix, key)})));
+        std::make_shared<const Place>(Place{place_->document, each.as_table(), place_->name,
+                                            fmt::format("{}[{}].", name, tables.size())})));
   }
   return tables;
 }

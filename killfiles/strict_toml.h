@@ -1,6 +1,5 @@
-// A TOML table that is read strictly: unknown keys are faults, and every fault names file, line and
-// column. Killfiles and configuration files are read through it. Only strict_toml.cpp includes the
-// TOML library.
+// A TOML table that is read strictly: every fault names file, line and column, and unknown keys are
+// faults. Killfiles, configuration files and the trainer's experiments are read through it.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +11,9 @@
 
 namespace dtool::killfiles {
 
-/// One table of a document, which it keeps alive. A fault is a std::invalid_argument that begins
-/// with `name:line:column:`. An absent key gives no value; a value of another type is a fault.
+/// One table of a document, which it keeps alive. All faults are std::invalid_argument beginning
+/// `name:line:column:`, with a second line `hint: ...` where the mend is known. A key that is
+/// absent gives no value, a value of another type is a fault.
 class StrictTable {
  public:
   /// The root table of `text`; `name` stands in messages.
@@ -25,23 +25,34 @@ class StrictTable {
 
   std::vector<std::string> keys() const;
   bool has(std::string_view key) const;
-  bool holds_text(std::string_view key) const;  ///< for keys that may be a string or something else
+  /// For keys that may hold values of more than one type.
+  bool holds_text(std::string_view key) const;
+  bool is_list(std::string_view key) const;
 
   std::optional<std::string> text(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;
   std::optional<double> number(std::string_view key) const;  ///< integers too
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
+  std::optional<std::vector<std::int64_t>> integers(std::string_view key) const;
+  std::optional<std::vector<double>> numbers(std::string_view key) const;
   std::optional<StrictTable> table(std::string_view key) const;
   std::optional<std::vector<StrictTable>> tables(std::string_view key) const;  ///< `[[key]]`
 
-  /// Throws `name:line:column: key: fault` at the place of `key`, or of the table if `key` is
-  /// absent.
+  /// Where `key` stands, or the table where that has no such key: `name:line:column`.
+  std::string where(std::string_view key) const;
+
+  /// Throws `name:line:column: key: fault`.
   [[noreturn]] void refuse(std::string_view key, std::string_view fault) const;
 
  private:
   struct Place;
   explicit StrictTable(std::shared_ptr<const Place> place);
+
+  template <typename Value>
+  std::optional<Value> value(std::string_view key) const;
+  template <typename Value>
+  std::optional<std::vector<Value>> list(std::string_view key) const;
 
   std::shared_ptr<const Place> place_;
 };

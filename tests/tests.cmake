@@ -20,6 +20,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/logs/log_lines_test.cpp
     tests/unit/cli/logs/log_stream_test.cpp
     tests/unit/cli/plot/axis_test.cpp
+    tests/unit/cli/plot/comm_rows_test.cpp
     tests/unit/cli/plot/metrics_test.cpp
     tests/unit/cli/plot/plot_test.cpp
     tests/unit/cli/run/cause_test.cpp

@@ -80,7 +80,7 @@ if(DTOOL_TRAINER)
     trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_keeper.cpp
     trainer/training/schedule.cpp)
-  target_link_libraries(dtool_trainer PUBLIC dtool_warnings fmt::fmt PRIVATE Boost::headers PkgConfig::tomlplusplus ZLIB::ZLIB
+  target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)
 
   add_library(dtool_trainer_torch STATIC

@@ -158,11 +158,16 @@ std::vector<std::string> left_side(const Frame& frame, std::size_t rows, std::si
   return lines;
 }
 
+std::string_view unit_of(XAxis x_axis) {
+  if (x_axis == XAxis::bytes) return "byte";
+  return x_axis == XAxis::steps ? "step" : "s";
+}
+
 /// The axis below, and its numbers, what they count at their left.
 std::array<std::string, 2> below(const Frame& frame, XAxis x_axis, std::size_t columns,
                                  std::size_t label_width) {
   std::vector<bool> has_tick(columns, false);
-  std::string numbers = fmt::format("{:>{}} ", x_axis == XAxis::steps ? "step" : "s", label_width);
+  std::string numbers = fmt::format("{:>{}} ", unit_of(x_axis), label_width);
   for (const Tick& tick : frame.across.ticks) {
     const auto column = static_cast<std::size_t>(frame.x(tick.at)) / kDotsAcross;
     const std::size_t size = tick.label.size();
@@ -216,8 +221,8 @@ std::vector<std::string> draw_chart(const Panel& panel, std::size_t columns, std
 
   const std::size_t inner_columns = columns - label_width - 1;
   Canvas canvas(inner_columns, inner_rows);
-  const Frame frame{make_axis(panel.low_x, panel.high_x, Scale::linear, inner_columns / 9), values,
-                    canvas};
+  const Frame frame{make_axis(panel.low_x, panel.high_x, panel.x_scale(), inner_columns / 9),
+                    values, canvas};
   for (const PanelCurve& curve : panel.curves) draw_curve(canvas, frame, curve);
   if (panel.curves.size() > 1) {
     for (const PanelCurve& curve : panel.curves)

@@ -58,7 +58,7 @@ std::string panel_script(const PictureRequest& request, std::size_t index, std::
   const std::size_t height = request.height / rows;
   const Axis values = make_axis(low, high, panel.scale, std::max<std::size_t>(height / 50, 2));
   const Axis across =
-      make_axis(panel.low_x, panel.high_x, Scale::linear, std::max<std::size_t>(width / 90, 2));
+      make_axis(panel.low_x, panel.high_x, panel.x_scale(), std::max<std::size_t>(width / 90, 2));
   std::string script;
   std::string plots;
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
@@ -70,7 +70,9 @@ std::string panel_script(const PictureRequest& request, std::size_t index, std::
     plots += fmt::format("{}${} using 1:2 with {} lw 1.5 lc rgb '{}' notitle",
                          plots.empty() ? "plot " : ", \\\n  ", name, style, color_of(curve.run));
   }
-  const char* log = panel.scale == Scale::log ? "set logscale y\n" : "unset logscale y\n";
+  const std::string log =
+      fmt::format("{}set logscale y\n{}set logscale x\n", panel.scale == Scale::log ? "" : "un",
+                  panel.x_scale() == Scale::log ? "" : "un");
   const std::string title = panel.title + (panel.scale == Scale::log ? " (log)" : "");
   return fmt::format("{}{}{}{}set title {}\n{}\n", script, log, ticks("x", across),
                      ticks("y", values), quoted(title), plots);
@@ -98,9 +100,10 @@ std::string gnuplot_script(const PictureRequest& request) {
   const auto height = static_cast<double>(request.height);
   const double top = kPixelsOfLegendLine * static_cast<double>(request.names.size());
   const char* terminal = request.kind == Picture::svg ? "svg background '#ffffff'" : "pngcairo";
-  const bool has_seconds =
-      !request.panels.empty() && request.panels.front().x_axis == XAxis::seconds;
-  const char* x_title = has_seconds ? "seconds" : "step";
+  const XAxis x_axis = request.panels.empty() ? XAxis::steps : request.panels.front().x_axis;
+  const char* x_title = x_axis == XAxis::bytes     ? "bytes"
+                        : x_axis == XAxis::seconds ? "seconds"
+                                                   : "step";
   std::string script = fmt::format(
       "set encoding utf8\nset terminal {} size {},{} font 'Sans,11' noenhanced\nset grid "
       "xtics ytics lt 1 lw 0.5 lc rgb '#cccccc'\nset border 3\nset tics nomirror\nset xlabel "

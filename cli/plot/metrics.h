@@ -9,12 +9,16 @@
 
 namespace dtool::cli {
 
+/// What the axis below a plot counts: a run's steps, the seconds that it has gone on for, or the
+/// bytes of a message (comm_rows.h).
+enum class XAxis { steps, seconds, bytes };
+
 /// One metric of one run, by step.
 struct Curve {
   std::string metric;
-  std::string event;  ///< of the lines that it is from: `epoch`, or `step` for all others
-  std::vector<double> steps;
-  std::vector<double> values;  ///< NaN if the run had no number
+  std::string event;  ///< of the lines it is from: `step` for all that are not of an `epoch`
+  std::vector<double> steps;   ///< or bytes
+  std::vector<double> values;  ///< NaN where the run had no number
   std::vector<double> seconds =
       {};  ///< seconds that the run had taken so far; empty if a line has no time
 };

@@ -45,7 +45,7 @@ void add_curves(Panel& panel, const std::string& metric, const std::vector<Metri
   Range range;
   for (std::size_t run = 0; run < runs.size(); ++run) {
     for (const Curve& curve : runs[run].curves) {
-      const auto& x = panel.x_axis == XAxis::steps ? curve.steps : curve.seconds;
+      const auto& x = panel.x_axis == XAxis::seconds ? curve.seconds : curve.steps;
       if (curve.metric != metric || x.empty()) continue;
       for (const double each : x) range.add(each);
       panel.curves.push_back({run, x, curve.values});
@@ -105,7 +105,8 @@ void share_x(std::vector<Panel>& panels) {
     range.add(panel.high_x);
   }
   constexpr double kNear = 0.1;  // of the length
-  if (range.low > 0 && range.low <= kNear * range.high) range.low = 0;
+  const bool is_linear = !panels.empty() && panels.front().x_scale() == Scale::linear;
+  if (is_linear && range.low > 0 && range.low <= kNear * range.high) range.low = 0;
   for (Panel& panel : panels) {
     panel.low_x = range.low;
     panel.high_x = range.high;

@@ -12,13 +12,10 @@
 
 namespace dtool::cli {
 
-/// What the axis below a panel shows: a run's steps, or its seconds.
-enum class XAxis { steps, seconds };
-
 /// A run's curve in a panel.
 struct PanelCurve {
-  std::size_t run = 0;         ///< index of the run; gives its colour and its number in the legend
-  std::vector<double> x;       ///< steps or seconds
+  std::size_t run = 0;    ///< index of the run, which has its colour and its number in the legend
+  std::vector<double> x;  ///< steps, seconds or bytes
   std::vector<double> values;  ///< NaN: a gap
 };
 
@@ -30,6 +27,9 @@ struct Panel {
   double low_x = 0, high_x = 1;
   double low = 0, high = 1;
   std::vector<PanelCurve> curves;
+
+  /// Sizes of messages span decades.
+  Scale x_scale() const { return x_axis == XAxis::bytes ? Scale::log : Scale::linear; }
 };
 
 /// The panel of one metric; nothing if no run has a number for it. Without a `scale` it is log if
@@ -39,8 +39,8 @@ struct Panel {
 std::optional<Panel> make_panel(const std::string& metric, const std::vector<Metrics>& runs,
                                 std::optional<Scale> scale, XAxis x_axis = XAxis::steps);
 
-/// Gives all panels the same range of steps or seconds, so that simultaneous events line up. The
-/// range begins at 0 if its first value is near 0.
+/// Gives all panels the same range of steps, seconds or bytes, so that the same step stands at the
+/// same place; from 0 where the first is near it and the scale is linear.
 void share_x(std::vector<Panel>& panels);
 
 /// The curve with at most four points for each of `columns` columns (first, lowest, highest and

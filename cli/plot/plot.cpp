@@ -28,6 +28,9 @@ constexpr std::array kUsualMetrics = {"loss", "learning_rate", "samples_per_s", 
 /// An agent's: its loss says little of how well it does.
 constexpr std::array kAgentsMetrics = {"train_success", "validation_success", "validation_spl",
                                        "samples_per_s"};
+/// Of messages between ranks.
+constexpr std::array kCommMetrics = {"all_reduce_us", "all_reduce_gb_per_s", "send_recv_us",
+                                     "send_recv_gb_per_s"};
 
 struct Size {
   std::size_t width = 0;
@@ -82,7 +85,7 @@ class PlotAction : public Action {
 
 void PlotAction::add_options(CLI::App& app) {
   app.add_option("RUN", runs_, "run ids, or the beginnings of them; none: the newest run");
-  app.add_option("--file", files_, "a metrics.jsonl that is here; repeatable")
+  app.add_option("--file", files_, "a metrics.jsonl, or comm.jsonl, that is here; repeatable")
       ->check(must_not_be_empty)
       ->type_name("FILE")
       ->allow_extra_args(false);
@@ -126,7 +129,9 @@ std::vector<killfiles::Killfile> PlotAction::choose_runs(Console& console) const
 std::vector<PlotSource> PlotAction::read_sources(Invocation& invocation, bool& interrupted) const {
   const std::vector<killfiles::Killfile> runs = choose_runs(invocation.console);
   std::vector<PlotSource> sources;
-  for (const std::string& file : files_) sources.push_back(read_file_source(file));
+  for (const std::string& file : files_) {
+    for (PlotSource& each : read_file_sources(file)) sources.push_back(std::move(each));
+  }
   for (const killfiles::Killfile& run : runs) {
     const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
     const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
@@ -159,8 +164,10 @@ std::vector<std::string> PlotAction::wanted_metrics(const std::vector<PlotSource
       return std::ranges::find(known, usual) != known.end();
     };
     const bool is_agent = is_known("train_success") || is_known("validation_success");
-    std::ranges::copy_if(is_agent ? kAgentsMetrics : kUsualMetrics, std::back_inserter(wanted),
-                         is_known);
+    std::ranges::copy_if(sources.front().is_over_bytes ? kCommMetrics
+                         : is_agent                    ? kAgentsMetrics
+                                                       : kUsualMetrics,
+                         std::back_inserter(wanted), is_known);
     // Another program's metrics may have other names.
     if (wanted.empty())
       wanted.assign(known.begin(), known.begin() + std::min<std::size_t>(known.size(), 4));
@@ -175,7 +182,16 @@ std::vector<std::string> PlotAction::wanted_metrics(const std::vector<PlotSource
   return wanted;
 }
 
-/// Throws UsageError if a line of a source has no time.
+/// Throws UsageError where bytes and steps would stand on one axis.
+XAxis x_axis_of(const std::vector<PlotSource>& sources, const std::string& wanted) {
+  const auto over_bytes = std::ranges::count_if(sources, &PlotSource::is_over_bytes);
+  if (over_bytes == 0) return wanted == "seconds" ? XAxis::seconds : XAxis::steps;
+  if (over_bytes == std::ssize(sources)) return XAxis::bytes;
+  throw UsageError("messages of dtool-trainer comm and metrics of runs have no axis in common",
+                   "draw them one after another");
+}
+
+/// Throws UsageError where a line of a source has no time.
 void check_times(const std::vector<PlotSource>& sources) {
   for (const PlotSource& source : sources) {
     if (std::ranges::none_of(source.metrics.curves,
@@ -192,7 +208,7 @@ std::vector<Panel> PlotAction::make_panels(const std::vector<PlotSource>& source
   for (const PlotSource& source : sources) metrics.push_back(source.metrics);
   std::optional<Scale> scale;
   if (y_axis_ != "auto") scale = y_axis_ == "log" ? Scale::log : Scale::linear;
-  const XAxis x_axis = x_axis_ == "steps" ? XAxis::steps : XAxis::seconds;
+  const XAxis x_axis = x_axis_of(sources, x_axis_);
   if (x_axis == XAxis::seconds) check_times(sources);
   std::vector<Panel> panels;
   for (const std::string& metric : wanted_metrics(sources)) {
@@ -259,7 +275,7 @@ nlohmann::json curves_json(const std::vector<PlotSource>& sources,
       curves.push_back({{"name", source.name},
                         {"metric", curve.metric},
                         {"event", curve.event},
-                        {"steps", whole_numbers(curve.steps)},
+                        {source.is_over_bytes ? "bytes" : "steps", whole_numbers(curve.steps)},
                         {"seconds", numbers(curve.seconds)},
                         {"values", numbers(curve.values)}});
     }

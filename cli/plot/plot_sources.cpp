@@ -4,8 +4,10 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "cli/action.h"
+#include "cli/plot/comm_rows.h"
 #include "cli/recorded.h"
 #include "killfiles/whole_file.h"
 #include "ssh/quote.h"
@@ -40,7 +42,7 @@ void tell_missing(ssh::HostResult& result, const std::string& folder) {
 
 }  // namespace
 
-PlotSource read_file_source(const std::string& file) {
+std::vector<PlotSource> read_file_sources(const std::string& file) {
   PlotSource source{file, std::nullopt, {}};
   try {
     const std::filesystem::path path = file;
@@ -48,7 +50,12 @@ PlotSource read_file_source(const std::string& file) {
     std::string text;
     if (path.filename() == kFile && std::filesystem::exists(validation))
       text = killfiles::read_whole(validation);
-    source.metrics = read_metrics(text + killfiles::read_whole(file));
+    text += killfiles::read_whole(file);
+    std::vector<PlotSource> algorithms;
+    for (auto& [name, metrics] : read_comm_rows(text))
+      algorithms.push_back({name, std::nullopt, std::move(metrics), true});
+    if (!algorithms.empty()) return algorithms;
+    source.metrics = read_metrics(text);
   } catch (const std::system_error& error) {
     throw UsageError(fmt::format("--file: {}", error.what()));
   }
@@ -61,7 +68,7 @@ PlotSource read_file_source(const std::string& file) {
                                                       metrics.first_unread)),
         R"(a line is as {"event": "step", "step": 1, "loss": 0.5}; a run's file is )"
         "metrics.jsonl in its output folder");
-  return source;
+  return {source};
 }
 
 PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killfile) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/console.h"
 #include "cli/host_options.h"
@@ -19,10 +20,12 @@ struct PlotSource {
   std::optional<ssh::HostResult> result;  ///< of the host that was asked; a failure says why there
                                           ///< are no metrics
   Metrics metrics;
+  bool is_over_bytes = false;  ///< of `dtool-trainer comm`: its curves' steps are bytes
 };
 
-/// Reads a file. Throws UsageError if it cannot be read or has no numbers.
-PlotSource read_file_source(const std::string& file);
+/// Reads a file: one source, or for the rows of `dtool-trainer comm` one an algorithm. Throws
+/// UsageError where it cannot be read or has no numbers.
+std::vector<PlotSource> read_file_sources(const std::string& file);
 
 /// Reads only the run's metrics.jsonl from its machine 0; `remote` has the hosts of the run.
 PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killfile);

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include <toml++/toml.h>
@@ -16,6 +18,8 @@
 #include "cli/action.h"
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
+#include "killfiles/strict_toml.h"
+#include "killfiles/whole_file.h"
 
 namespace dtool::cli {
 namespace {
@@ -38,19 +42,23 @@ std::optional<std::filesystem::path> find_shipped(const std::string& name) {
 }
 
 toml::table parse_toml(const std::filesystem::path& file) {
+  std::string text;
   try {
-    return toml::parse_file(file.string());
-  } catch (const toml::parse_error& error) {
-    const auto& at = error.source().begin;
-    if (at.line == 0)
-      throw UsageError(fmt::format("cannot read {}: {}", file.string(), error.description()));
-    const bool is_named_toml = file.extension() == ".toml";
-    throw UsageError(
-        fmt::format("{}:{}:{}: {}", file.string(), at.line, at.column, error.description()),
-        is_named_toml ? ""
-                      : "an experiment is a TOML file; a program goes after --: "
-                        "dtool run -- python FILE");
+    text = killfiles::read_whole(file);
+  } catch (const std::system_error& fault) {
+    throw UsageError(fault.what());
   }
+  try {
+    killfiles::StrictTable::parse(text, file.string());
+  } catch (const std::invalid_argument& fault) {
+    const bool is_named_toml = file.extension() == ".toml";
+    if (is_named_toml) throw UsageError(fault.what());
+    const std::string_view sentence = fault.what();
+    throw UsageError(std::string(sentence.substr(0, sentence.find("\nhint: "))),
+                     "an experiment is a TOML file; a program goes after --: "
+                     "dtool run -- python FILE");
+  }
+  return toml::parse(text);
 }
 
 /// What is put into tables is walked by functions that call themselves.

@@ -15,12 +15,12 @@ for row in 'send_recv *library' 'send_recv *links' 'isend_irecv *library' 'broad
 done
 grep -q '^barrier .* 0$' table.log || fail "no barrier"
 [ "$(wc -l < out/comm.jsonl)" = 58 ] || fail "comm.jsonl has not a line for each row"
-if command -v gnuplot > gnuplot.path; then
-  [ -s out/comm.svg ] && [ -s out/comm.png ] || fail "nothing was drawn"
-  grep -q 'halving_doubling' out/comm.svg || fail "the picture names no algorithm"
-else
-  grep -q 'not drawn: .gnuplot out/comm.gnuplot. draws it' err.log || fail "it does not say how to draw"
-fi
+grep -q 'dtool plot --file out/comm.jsonl' err.log || fail "it does not say how to draw"
+dtool=$(dirname "$trainer")/dtool
+"$dtool" plot --file out/comm.jsonl --output comm.svg > plot.log 2>&1 || fail "dtool plot: exit code $?"
+for words in 'halving_doubling' 'all_reduce_us (log)' 'send_recv_gb_per_s' 'bytes'; do
+  grep -q "$words" comm.svg || fail "the picture does not say $words"
+done
 
 "$trainer" comm --nproc_per_node 3 "${quick[@]}" --operations all_reduce --algorithms ring,library --json > json.log ||
   fail "--json: exit code $?"

@@ -48,16 +48,3 @@ TEST(CommReport, JsonNamesEverything) {
             R"("bytes": 1000000, "min_seconds": 0.0005, "median_seconds": 0.001, )"
             R"("iterations": 110, "algorithm_gb_per_s": 1, "bus_gb_per_s": 1, "wrong": 0})");
 }
-
-TEST(CommReport, ThePictureHasALineForEachSeriesAndNoEmptyPanels) {
-  CommRow ring = row_of(Operation::all_reduce);
-  ring.way = {Way::Kind::algorithm, Algorithm::ring};
-  const auto script =
-      gnuplot_script({row_of(Operation::all_reduce), ring, row_of(Operation::barrier)}, 2, "title");
-  EXPECT_NE(script.find("$series1 << END  # all_reduce ring\n1000000 1000 1\nEND"),
-            std::string::npos)
-      << script;
-  EXPECT_NE(script.find("title 'ring'"), std::string::npos);
-  EXPECT_NE(script.find("layout 1,2"), std::string::npos);
-  EXPECT_EQ(script.find("'reduce: time'"), std::string::npos);
-}

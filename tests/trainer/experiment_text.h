@@ -1,10 +1,12 @@
 // Experiments that a test writes as text.
 #pragma once
 
+#include <regex>
 #include <string>
 
 #include "tests/unit/temporary_folder.h"
 #include "trainer/settings/experiment.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 
@@ -12,6 +14,13 @@ namespace dtool::trainer {
 inline Experiment experiment_of(const std::string& text, const std::string& name) {
   const tests::TemporaryFolder folder;
   return read_experiment(folder.write(name, text));
+}
+
+/// `:LINE: fault` of a mistake in such a file; its column is the reader's own test's.
+inline std::string line_and_fault(const UsageError& mistake) {
+  const std::string what = mistake.what();
+  static const std::regex kColumn("^(:[0-9]+):[0-9]+:");
+  return std::regex_replace(what.substr(what.find(".toml") + 5), kColumn, "$1:");
 }
 
 }  // namespace dtool::trainer

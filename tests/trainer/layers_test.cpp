@@ -34,7 +34,7 @@ TEST(Layers, AreReadFromTheirWords) {
 
 TEST(Layers, MistakesAreNamed) {
   EXPECT_EQ(mistake_in("liner 50"),
-            "layer 'liner 50': no layer is called 'liner' / did you mean linear?");
+            "layer 'liner 50': no layer is called 'liner' / did you mean 'linear'?");
   EXPECT_EQ(mistake_in("linear"),
             "layer 'linear': the number of outputs must be from 1 to 16777216, not '' / ");
   EXPECT_EQ(mistake_in("linear 5x"),

@@ -22,8 +22,7 @@ std::string mistake_in(const std::string& rest) {
   try {
     parse(rest);
   } catch (const UsageError& mistake) {
-    const std::string what = mistake.what();
-    return what.substr(what.find(".toml") + 5);
+    return line_and_fault(mistake);
   }
   return "none";
 }
@@ -121,10 +120,9 @@ TEST(ObjectNavSettings, WhatOtherWorkloadsHaveIsRefusedWithTheReason) {
           "objectnav_settings_test.toml");
       ADD_FAILURE() << table << " was taken";
     } catch (const UsageError& mistake) {
-      EXPECT_NE(
-          std::string(mistake.what())
-              .find(".toml:3: " + std::string(table) + " is only for workload = \"objectnav\""),
-          std::string::npos)
+      EXPECT_NE(line_and_fault(mistake).find(":3: " + std::string(table) +
+                                             " is only for workload = \"objectnav\""),
+                std::string::npos)
           << mistake.what();
     }
   }
@@ -133,7 +131,7 @@ TEST(ObjectNavSettings, WhatOtherWorkloadsHaveIsRefusedWithTheReason) {
 TEST(ObjectNavSettings, MistakesNameTheKeyAndItsLine) {
   EXPECT_EQ(mistake_in("environment.samplers = 0\n"),
             ":2: environment.samplers must be from 1 to 1000000, not 0");
-  EXPECT_EQ(mistake_in("environment.sampler = 8\n"), ":2: unknown key environment.sampler");
+  EXPECT_EQ(mistake_in("environment.sampler = 8\n"), ":2: unknown key 'environment.sampler'");
   EXPECT_EQ(mistake_in("model.hidden = [50]\n"),
             ":2: model.hidden must be a whole number, not a list");
   EXPECT_EQ(mistake_in("environment.least_side = 15\nenvironment.most_side = 14\n"),

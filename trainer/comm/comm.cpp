@@ -2,10 +2,7 @@
 #include "trainer/comm/comm.h"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <torch/version.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -47,36 +44,14 @@ std::string describe_run(const CommOptions& options, const Meeting& meeting, con
   return text;
 }
 
-void draw(const std::filesystem::path& folder) {
-  std::fflush(stdout);
-  const auto script = (folder / "comm.gnuplot").string();
-  const char* const arguments[] = {"gnuplot", "comm.gnuplot", nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", 1, 0);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = -1;
-  const int error = posix_spawnp(&child, "gnuplot", &actions, nullptr,
-                                 const_cast<char* const*>(arguments), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  int status = 0;
-  const bool drawn = error == 0 && waitpid(child, &status, 0) == child && status == 0;
-  if (drawn) {
-    fmt::print(stderr, "drawn: {} and comm.png\n", (folder / "comm.svg").string());
-  } else {
-    fmt::print(stderr, "not drawn: `gnuplot {}` draws it (Debian: gnuplot-nox)\n", script);
-  }
-}
-
-void write_files(const std::filesystem::path& folder, const std::vector<CommRow>& rows,
-                 const std::string& title, int world_size) {
+void write_rows(const std::filesystem::path& folder, const std::vector<CommRow>& rows,
+                int world_size) {
   std::filesystem::create_directories(folder);
   std::string lines;
   for (const CommRow& each : rows) lines += to_json(metrics_line(each, world_size)) + "\n";
-  write_whole(folder / "comm.jsonl", lines);
-  write_whole(folder / "comm.gnuplot", gnuplot_script(rows, world_size, title));
-  draw(folder);
+  const auto file = folder / "comm.jsonl";
+  write_whole(file, lines);
+  fmt::print(stderr, "wrote {0}: `dtool plot --file {0}` draws it\n", file.string());
 }
 
 std::string json_document(const std::vector<CommRow>& rows, const Meeting& meeting) {
@@ -127,10 +102,7 @@ void run_comm(const CommOptions& options, const Meeting& meeting, const Group& g
   });
   if (group.rank == 0) {
     if (!prints_table) fmt::print("{}", json_document(rows, meeting));
-    const auto first_line_of_title = title.substr(0, title.find('\n'));
-    if (options.output_dir) {
-      write_files(*options.output_dir, rows, first_line_of_title, group.size);
-    }
+    if (options.output_dir) write_rows(*options.output_dir, rows, group.size);
   }
   expect_right(rows);
 }

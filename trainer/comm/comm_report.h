@@ -1,4 +1,4 @@
-// The results of `dtool-trainer comm` as a table, as JSON, and as a script for gnuplot.
+// What `dtool-trainer comm` found, as a table and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,5 @@ std::string table_header();
 std::string table_line(const CommRow& row, int world_size);
 
 MetricsLine metrics_line(const CommRow& row, int world_size);
-
-/// Draws time and bandwidth by size into `comm.svg` and `comm.png` beside the script. The script
-/// contains its data.
-std::string gnuplot_script(const std::vector<CommRow>& rows, int world_size,
-                           const std::string& title);
 
 }  // namespace dtool::trainer

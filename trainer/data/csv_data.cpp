@@ -10,8 +10,8 @@
 #include <limits>
 #include <numeric>
 
+#include "killfiles/nearest.h"
 #include "trainer/data/sampler.h"
-#include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -33,12 +33,12 @@ std::size_t find_column(const CsvTable& table, const std::string& name, const ch
     return static_cast<std::size_t>(found - table.columns.begin());
   }
   constexpr std::size_t kFew = 8;
-  const auto near = nearest(name, table.columns);
+  const auto near = killfiles::nearest(name, table.columns);
   throw UsageError(fmt::format("{}: {} has no column '{}'", key, table.file, name),
                    table.columns.size() <= kFew
                        ? fmt::format("its columns are {}", fmt::join(table.columns, ", "))
-                   : near.empty() ? ""
-                                  : fmt::format("did you mean {}?", near));
+                   : near ? fmt::format("did you mean '{}'?", *near)
+                          : "");
 }
 
 Columns find_columns(const CsvTable& table, const std::vector<std::string>& names,

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "trainer/settings/toml_reader.h"
+#include "killfiles/nearest.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -70,10 +70,10 @@ const Kind& kind_named(const std::string& name, const std::string& line) {
     if (each.name == name) return each;
     names.emplace_back(each.name);
   }
-  const auto near = nearest(name, names);
+  const auto near = killfiles::nearest(name, names);
   throw UsageError(fmt::format("layer '{}': no layer is called '{}'", line, name),
-                   near.empty() ? fmt::format("one of {}", fmt::join(names, ", "))
-                                : "did you mean " + near + "?");
+                   near ? fmt::format("did you mean '{}'?", *near)
+                        : fmt::format("one of {}", fmt::join(names, ", ")));
 }
 
 constexpr std::int64_t kWidest = 1 << 24;

@@ -91,8 +91,7 @@ const Flag kFlags[] = {
      [](Options& o, const char* v) { o.comm->iterations = small_number_of("iterations", v); },
      For::comm},
     {"output_dir", "DIR",
-     "comm.jsonl, comm.gnuplot, comm.svg and comm.png go here (default $DTOOL_OUTPUT_DIR, else "
-     "no files)",
+     "comm.jsonl goes here, for dtool plot (default $DTOOL_OUTPUT_DIR, else no file)",
      [](Options& o, const char* v) { o.comm->output_dir = v; }, For::comm},
     {"json", nullptr, "print one JSON document instead of the table",
      [](Options& o, const char*) { o.comm->output = CommOptions::Output::json; }, For::comm},

@@ -1,13 +1,14 @@
-// Reads the keys of a TOML file one by one, with their defaults and limits, and remembers each for
-// the settings table. At the end it refuses every key that was not read.
+// Reads the keys of a TOML file one by one, with their defaults and limits, remembering each for
+// the settings table, and at the end refuses every key that no setting has.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "killfiles/strict_toml.h"
 
 namespace dtool::trainer {
 
@@ -33,7 +34,6 @@ class TomlReader {
  public:
   /// Throws UsageError if the file cannot be read or is not TOML.
   explicit TomlReader(const std::filesystem::path& file);
-  ~TomlReader();
 
   std::int64_t integer(const std::string& key, std::int64_t standard, Limits<std::int64_t> limits);
   double number(const std::string& key, double standard, Limits<double> limits);
@@ -55,7 +55,7 @@ class TomlReader {
   std::size_t count_tables(const std::string& key);
 
   bool has(const std::string& key) const;
-  /// The place for messages: `file:line` of a key that the file has, else `file`.
+  /// `file:line:column` of a key that the file gives, else `file`: where a message points.
   std::string where(const std::string& key) const;
 
   /// For a key that other settings exclude: throws UsageError "`key` `why`" if the file has it.
@@ -67,18 +67,17 @@ class TomlReader {
   const std::vector<Setting>& settings() const { return settings_; }
 
  private:
-  struct Node;  // hides toml++, which takes seconds to compile
-  std::optional<Node> find(const std::string& key);
-  void remember(const std::string& key, std::string value, Origin origin);
+  struct Found;  ///< the table that holds a key, and the key's name in it
+  std::optional<Found> find(const std::string& key) const;
+  template <class Value, class Read>
+  std::optional<Value> read(const std::string& key, Read read);
+  template <class Value>
+  Value remember(const std::string& key, const std::optional<Value>& given, Value standard);
 
-  struct Document;
-  std::unique_ptr<Document> document_;
   std::string file_;
+  killfiles::StrictTable root_;
   std::vector<std::string> known_;
   std::vector<Setting> settings_;
 };
-
-/// The word of `known` with the fewest edits to `word`; empty if none is near.
-std::string nearest(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace dtool::trainer

@@ -106,21 +106,23 @@ TEST_F(SettingsTest, WithAnUnknownKeyNameTheNearest) {
 }
 
 TEST_F(SettingsTest, OfAWrongTypeAreRefused) {
-  EXPECT_EQ(fault("runs_on = [\"a\"]\n"), "config.toml:1:11: runs_on: is an array, not a string");
-  EXPECT_EQ(fault("[groups]\na = 1\n"), "config.toml:2:5: groups.a: is an integer, not a string");
-  EXPECT_EQ(fault("groups = \"a\"\n"), "config.toml:1:10: groups: is a string, not a table");
+  EXPECT_EQ(fault("runs_on = [\"a\"]\n"), "config.toml:1:11: runs_on must be a string, not a list");
+  EXPECT_EQ(fault("[groups]\na = 1\n"),
+            "config.toml:2:5: groups.a must be a string, not a whole number");
+  EXPECT_EQ(fault("groups = \"a\"\n"), "config.toml:1:10: groups must be a table, not a string");
   EXPECT_EQ(fault("[ssh]\nwidth = 1.5\n"),
-            "config.toml:2:9: ssh.width: is a number with a fraction, not an integer");
+            "config.toml:2:9: ssh.width must be a whole number, not a number with a fraction");
   EXPECT_EQ(fault("[ssh]\nconnect_timeout = \"5s\"\n"),
-            "config.toml:2:19: ssh.connect_timeout: is a string, not a number");
+            "config.toml:2:19: ssh.connect_timeout must be a number, not a string");
   EXPECT_EQ(fault("[run]\nrelay = \"yes\"\n"),
-            "config.toml:2:9: run.relay: is a string, not true or false");
+            "config.toml:2:9: run.relay must be true or false, not a string");
   EXPECT_EQ(fault("[run]\nexclude = \"a\"\n"),
-            "config.toml:2:11: run.exclude: is a string, not an array");
-  EXPECT_EQ(fault("[run]\nnproc_per_node = 1.5\n"),
-            "config.toml:2:18: run.nproc_per_node: is a number with a fraction, not an integer");
+            "config.toml:2:11: run.exclude must be a list of strings, not a string");
+  EXPECT_EQ(
+      fault("[run]\nnproc_per_node = 1.5\n"),
+      "config.toml:2:18: run.nproc_per_node must be a whole number, not a number with a fraction");
   EXPECT_EQ(fault("[environment]\nA = 1\n"),
-            "config.toml:2:5: environment.A: is an integer, not a string");
+            "config.toml:2:5: environment.A must be a string, not a whole number");
 }
 
 TEST_F(SettingsTest, WithValuesThatCannotBeAreRefused) {

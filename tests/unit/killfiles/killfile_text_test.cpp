@@ -151,7 +151,7 @@ TEST(KillfileText, CutShortBetweenMachinesSaysHowManyItShouldName) {
 TEST(KillfileText, WithAnUnknownKeyNamesTheNearest) {
   EXPECT_EQ(fault(edited("launcher =", "lancher =")),
             "f:6:1: unknown key 'lancher'\nhint: did you mean 'launcher'?");
-  EXPECT_NE(fault(edited("session =", "sesion =")).find("unknown key 'machine.sesion'"),
+  EXPECT_NE(fault(edited("session =", "sesion =")).find("unknown key 'machine[0].sesion'"),
             std::string::npos);
 }
 
@@ -200,7 +200,7 @@ TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
   has(fault(edited("2026-11-21T03:45:12Z", "yesterday")), "'yesterday' is no time such as");
   has(fault(edited("seed = 12345", "seed = -1")), "seed: '-1' is no number");
   has(fault(edited("seed = 12345", "seed = \"18446744073709551616\"")), "is no number");
-  has(fault(edited("seed = 12345", "seed = true")), "seed: is a boolean");
+  has(fault(edited("seed = 12345", "seed = true")), "seed must be a string, not true or false");
   has(fault(edited("nproc_per_node = 2", "nproc_per_node = -2")),
       "nproc_per_node: -2 is out of range");
   has(fault(edited("on_failure = \"stop\"", "on_failure = \"wait\"")),
@@ -208,7 +208,7 @@ TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
   has(fault(edited("max_restarts = 2", "max_restarts = -1")), "max_restarts: -1 is out of range");
   has(fault(edited("machine_count = 2", "machine_count = 3")),
       "should name 3 machines and names 2");
-  has(fault(edited("id = 1", "id = 0")), "machine.id: two machines have the id 0");
+  has(fault(edited("id = 1", "id = 0")), "machine[1].id: two machines have the id 0");
   has(fault(edited("\"~/.dtool/runs/20261121-034512-x7Qa/machine1\"", "\"runs/20261121\"")),
       "machine.state_folder: 'runs/20261121' begins neither with '/' nor with '~/'");
   has(fault(edited("x7Qa/machine1\"", "x7Qa/machine0\"")),
@@ -218,7 +218,7 @@ TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
   has(fault(edited("ended = \"\"", "ended = \"now\"")), "'now' is no time such as");
   has(fault(edited("host_name = \"gpu01\"", "host_name = \"a b\"")),
       "machine.machine_id: and what follows are of no host");
-  has(fault(edited("what = \"mnist\"", "what = 3")), "what: is an integer, not a string");
+  has(fault(edited("what = \"mnist\"", "what = 3")), "what must be a string, not a whole number");
   has(fault(""), "is missing");
 }
 

@@ -38,15 +38,20 @@ TEST(StrictTable, OutlivesTheTableItCameFrom) {
 
 TEST(StrictTable, NamesLineAndColumnOfAWrongType) {
   const StrictTable root = table("a = 3\nb = \"x\"\n\n  c = [1]\nd = true\n[e]\nf = 1.5\n");
-  EXPECT_EQ(fault_of([&] { root.text("a"); }), "f.toml:1:5: a: is an integer, not a string");
-  EXPECT_EQ(fault_of([&] { root.integer("b"); }), "f.toml:2:5: b: is a string, not an integer");
+  EXPECT_EQ(fault_of([&] { root.text("a"); }),
+            "f.toml:1:5: a must be a string, not a whole number");
+  EXPECT_EQ(fault_of([&] { root.integer("b"); }),
+            "f.toml:2:5: b must be a whole number, not a string");
   EXPECT_EQ(fault_of([&] { root.texts("c"); }),
-            "f.toml:4:8: c: holds an integer, not only strings");
-  EXPECT_EQ(fault_of([&] { root.number("d"); }), "f.toml:5:5: d: is a boolean, not a number");
-  EXPECT_EQ(fault_of([&] { root.table("a"); }), "f.toml:1:5: a: is an integer, not a table");
-  EXPECT_EQ(fault_of([&] { root.tables("a"); }), "f.toml:1:5: a: is an integer, not tables");
+            "f.toml:4:8: c must be a list of strings, not a whole number");
+  EXPECT_EQ(fault_of([&] { root.number("d"); }),
+            "f.toml:5:5: d must be a number, not true or false");
+  EXPECT_EQ(fault_of([&] { root.table("a"); }),
+            "f.toml:1:5: a must be a table, not a whole number");
+  EXPECT_EQ(fault_of([&] { root.tables("a"); }),
+            "f.toml:1:5: a must be a list of tables, [[a]], not a whole number");
   EXPECT_EQ(fault_of([&] { root.table("e").value().integer("f"); }),
-            "f.toml:7:5: e.f: is a number with a fraction, not an integer");
+            "f.toml:7:5: e.f must be a whole number, not a number with a fraction");
 }
 
 TEST(StrictTable, NamesTheFirstUnknownKeyOfTheFileAndTheNearestKnownOne) {
@@ -63,6 +68,25 @@ TEST(StrictTable, NamesTheFirstUnknownKeyOfTheFileAndTheNearestKnownOne) {
 TEST(StrictTable, NamesTheLineOfTextThatIsNoToml) {
   EXPECT_EQ(fault_of([] { table("a = 1\nb = \n"); }).substr(0, 9), "f.toml:2:");
   EXPECT_EQ(fault_of([] { table("a = 1\na = 2\n"); }).substr(0, 9), "f.toml:2:");
+}
+
+TEST(StrictTable, GivesListsOfNumbers) {
+  const StrictTable root = table("a = [1, 2]\nb = [1, 2.5]\n");
+  EXPECT_EQ(root.integers("a"), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(root.numbers("b"), (std::vector<double>{1, 2.5}));
+  EXPECT_EQ(fault_of([&] { root.integers("b"); }),
+            "f.toml:2:9: b must be a list of whole numbers, not a number with a fraction");
+}
+
+TEST(StrictTable, SaysThatAStringStandsInQuotes) {
+  const auto is_hinted = [](std::string_view text) {
+    return fault_of([&] { table(text); }).find("\nhint: a string stands in quotes") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(is_hinted("a = 1\nb = h1,h2\n"));
+  EXPECT_TRUE(is_hinted("a = /etc/passwd"));
+  EXPECT_FALSE(is_hinted("a = 1\na = 2\n"));
+  EXPECT_FALSE(is_hinted("a = \"x"));
 }
 
 TEST(StrictTable, SurvivesAnyText) {
