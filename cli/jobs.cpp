@@ -166,7 +166,7 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc());
 }
 
-std::string launcher_name() {
+std::string user_and_host() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   const passwd* entry = ::getpwuid(::getuid());
@@ -177,10 +177,10 @@ std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
                                         const std::vector<HostJob>& jobs, ssh::OldLog old_log) {
   std::vector<ssh::HostResult> results;
   ProgressListener progress(console, remote.hosts(), "started");
-  for (const Turn turn : {Turn::first, Turn::last}) {
+  for (const StartOrder order : {StartOrder::first, StartOrder::last}) {
     std::vector<ssh::Task> tasks;
     for (const HostJob& each : jobs) {
-      if (each.turn == turn) tasks.push_back({each.host, ssh::start_command(each.job, old_log)});
+      if (each.order == order) tasks.push_back({each.host, ssh::start_command(each.job, old_log)});
     }
     if (tasks.empty()) continue;
     ssh::RunOptions options;

@@ -22,19 +22,19 @@ std::string make_run_id(const std::string& name);
 std::string utc_now();
 
 /// `user@host` of this launcher.
-std::string launcher_name();
+std::string user_and_host();
 
 using killfiles::run_folder;
 using killfiles::state_folder;
 
 /// When a job is started: a job that reaches out to other jobs comes after them.
-enum class Turn { first, last };
+enum class StartOrder { first, last };
 
 /// A job, and the index of its host in the remote.
 struct HostJob {
   std::size_t host = 0;
   ssh::ScreenJob job;
-  Turn turn = Turn::first;
+  StartOrder order = StartOrder::first;
 };
 
 /// Starts the jobs; the results say why a job did not start. If a job fails, the jobs whose turn is

@@ -13,7 +13,7 @@
 
 namespace dtool::killfiles {
 
-struct StrictTable::Place {
+struct StrictTable::Position {
   std::shared_ptr<const toml::table> document;
   const toml::table* table;
   std::string name;    // of the file
@@ -105,13 +105,15 @@ std::string_view hint_at_line(std::string_view text, std::size_t line) {
 
 }  // namespace
 
-StrictTable::StrictTable(std::shared_ptr<const Place> place) : place_(std::move(place)) {}
+StrictTable::StrictTable(std::shared_ptr<const Position> position)
+    : position_(std::move(position)) {}
 
 StrictTable StrictTable::parse(std::string_view text, const std::string& name) {
   try {
     auto document = std::make_shared<const toml::table>(toml::parse(text, name));
     const toml::table* root = document.get();
-    return StrictTable(std::make_shared<const Place>(Place{std::move(document), root, name, ""}));
+    return StrictTable(
+        std::make_shared<const Position>(Position{std::move(document), root, name, ""}));
   } catch (const toml::parse_error& fault) {
     std::string sentence(fault.description());
     if (!sentence.empty()) sentence[0] = static_cast<char>(std::tolower(sentence[0]));
@@ -121,68 +123,69 @@ StrictTable StrictTable::parse(std::string_view text, const std::string& name) {
 }
 
 std::string StrictTable::where(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
-  return place_of(place_->name, node != nullptr ? node->source() : place_->table->source());
+  const toml::node* node = position_->table->get(key);
+  return place_of(position_->name, node != nullptr ? node->source() : position_->table->source());
 }
 
 void StrictTable::refuse(std::string_view key, std::string_view fault) const {
   throw std::invalid_argument(
-      fmt::format("{}: {}: {}", where(key), named(place_->prefix, key), fault));
+      fmt::format("{}: {}: {}", where(key), named(position_->prefix, key), fault));
 }
 
 void StrictTable::require_known(const std::vector<std::string>& known) const {
   const toml::key* first = nullptr;  // the table is sorted by key; messages go by the order in the
                                      // file
-  for (const auto& [key, node] : *place_->table) {
+  for (const auto& [key, node] : *position_->table) {
     if (std::ranges::find(known, key.str()) != known.end()) continue;
     const bool is_before = first == nullptr || key.source().begin < first->source().begin;
     if (is_before) first = &key;
   }
   if (first == nullptr) return;
   throw std::invalid_argument(
-      fmt::format("{}: unknown key '{}'{}", place_of(place_->name, first->source()),
-                  named(place_->prefix, first->str()), hint_at(first->str(), known)));
+      fmt::format("{}: unknown key '{}'{}", place_of(position_->name, first->source()),
+                  named(position_->prefix, first->str()), hint_at(first->str(), known)));
 }
 
 std::vector<std::string> StrictTable::keys() const {
   std::vector<std::string> keys;
-  for (const auto& [key, node] : *place_->table) keys.emplace_back(key.str());
+  for (const auto& [key, node] : *position_->table) keys.emplace_back(key.str());
   return keys;
 }
 
 bool StrictTable::has(std::string_view key) const {
-  return place_->table->contains(key);
+  return position_->table->contains(key);
 }
 
 bool StrictTable::holds_text(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
+  const toml::node* node = position_->table->get(key);
   return node != nullptr && node->is_string();
 }
 
 bool StrictTable::is_list(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
+  const toml::node* node = position_->table->get(key);
   return node != nullptr && node->is_array();
 }
 
 template <typename Value>
 std::optional<Value> StrictTable::value(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
+  const toml::node* node = position_->table->get(key);
   if (node == nullptr) return std::nullopt;
   const std::optional<Value> value = exactly<Value>(*node);
-  if (!value) refuse_type(place_->name, named(place_->prefix, key), Wanted<Value>::one, *node);
+  if (!value)
+    refuse_type(position_->name, named(position_->prefix, key), Wanted<Value>::one, *node);
   return value;
 }
 
 template <typename Value>
 std::optional<std::vector<Value>> StrictTable::list(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
+  const toml::node* node = position_->table->get(key);
   if (node == nullptr) return std::nullopt;
-  const std::string name = named(place_->prefix, key);
-  if (!node->is_array()) refuse_type(place_->name, name, Wanted<Value>::many, *node);
+  const std::string name = named(position_->prefix, key);
+  if (!node->is_array()) refuse_type(position_->name, name, Wanted<Value>::many, *node);
   std::vector<Value> values;
   for (const toml::node& each : *node->as_array()) {
     const std::optional<Value> value = exactly<Value>(each);
-    if (!value) refuse_type(place_->name, name, Wanted<Value>::many, each);
+    if (!value) refuse_type(position_->name, name, Wanted<Value>::many, each);
     values.push_back(*value);
   }
   return values;
@@ -217,26 +220,26 @@ std::optional<std::vector<double>> StrictTable::numbers(std::string_view key) co
 }
 
 std::optional<StrictTable> StrictTable::table(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
+  const toml::node* node = position_->table->get(key);
   if (node == nullptr) return std::nullopt;
-  const std::string name = named(place_->prefix, key);
-  if (!node->is_table()) refuse_type(place_->name, name, "a table", *node);
-  return StrictTable(std::make_shared<const Place>(
-      Place{place_->document, node->as_table(), place_->name, name + "."}));
+  const std::string name = named(position_->prefix, key);
+  if (!node->is_table()) refuse_type(position_->name, name, "a table", *node);
+  return StrictTable(std::make_shared<const Position>(
+      Position{position_->document, node->as_table(), position_->name, name + "."}));
 }
 
 std::optional<std::vector<StrictTable>> StrictTable::tables(std::string_view key) const {
-  const toml::node* node = place_->table->get(key);
+  const toml::node* node = position_->table->get(key);
   if (node == nullptr) return std::nullopt;
-  const std::string name = named(place_->prefix, key);
+  const std::string name = named(position_->prefix, key);
   const std::string wanted = fmt::format("a list of tables, [[{}]]", name);
-  if (!node->is_array()) refuse_type(place_->name, name, wanted, *node);
+  if (!node->is_array()) refuse_type(position_->name, name, wanted, *node);
   std::vector<StrictTable> tables;
   for (const toml::node& each : *node->as_array()) {
-    if (!each.is_table()) refuse_type(place_->name, name, wanted, each);
-    tables.push_back(StrictTable(
-        std::make_shared<const Place>(Place{place_->document, each.as_table(), place_->name,
-                                            fmt::format("{}[{}].", name, tables.size())})));
+    if (!each.is_table()) refuse_type(position_->name, name, wanted, each);
+    tables.push_back(StrictTable(std::make_shared<const Position>(
+        Position{position_->document, each.as_table(), position_->name,
+                 fmt::format("{}[{}].", name, tables.size())})));
   }
   return tables;
 }

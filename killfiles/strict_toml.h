@@ -46,15 +46,15 @@ class StrictTable {
   [[noreturn]] void refuse(std::string_view key, std::string_view fault) const;
 
  private:
-  struct Place;
-  explicit StrictTable(std::shared_ptr<const Place> place);
+  struct Position;
+  explicit StrictTable(std::shared_ptr<const Position> position);
 
   template <typename Value>
   std::optional<Value> value(std::string_view key) const;
   template <typename Value>
   std::optional<std::vector<Value>> list(std::string_view key) const;
 
-  std::shared_ptr<const Place> place_;
+  std::shared_ptr<const Position> position_;
 };
 
 }  // namespace dtool::killfiles

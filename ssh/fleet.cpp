@@ -31,7 +31,7 @@ constexpr std::size_t kMostKept = std::size_t{256} << 20U;
 constexpr const char* kNotStarted = "interrupted before its turn";
 
 /// One run() in progress: workers pull the next task and write into its slot.
-struct Round {
+struct FleetRound {
   std::vector<Task> tasks;
   std::vector<HostResult> results;
   std::vector<bool> is_answered;
@@ -52,7 +52,7 @@ void set_not_started(HostResult& result) {
 class Fleet : public Remote {
  public:
   Fleet(std::vector<Host> hosts, const ConnectOptions& options)
-      : links_(std::make_unique<Links>(hosts, options)),
+      : links_(std::make_unique<HostLinks>(hosts, options)),
         reactor_(links_->reactor()),
         width_(make_room_for_files(hosts.size(), std::max<std::size_t>(options.width, 1))),
         hosts_(std::move(hosts)),
@@ -74,38 +74,38 @@ class Fleet : public Remote {
 
  private:
   void on_asked(Asked what);
-  void give_up(Round& round, std::exception_ptr error);
-  void tell(Round& round, const std::function<void(Listener&)>& what);
-  void start_workers(Round& round);
-  asio::awaitable<void> work(Round& round);
-  asio::awaitable<void> answer(Round& round, std::size_t index);
-  std::optional<NextTask> next_task(Round& round, std::size_t index);
+  void give_up(FleetRound& round, std::exception_ptr error);
+  void tell(FleetRound& round, const std::function<void(Listener&)>& what);
+  void start_workers(FleetRound& round);
+  asio::awaitable<void> work(FleetRound& round);
+  asio::awaitable<void> answer(FleetRound& round, std::size_t index);
+  std::optional<NextTask> next_task(FleetRound& round, std::size_t index);
   asio::awaitable<void> pause(std::chrono::milliseconds duration);
-  asio::awaitable<int> attempt(Round& round, std::size_t index);
-  asio::awaitable<int> execute(Round& round, std::size_t index, Connection& connection,
+  asio::awaitable<int> attempt(FleetRound& round, std::size_t index);
+  asio::awaitable<int> execute(FleetRound& round, std::size_t index, Connection& connection,
                                CommandStreams streams, Deadline deadline);
-  asio::awaitable<int> execute_with_shared_input(Round& round, std::size_t index,
+  asio::awaitable<int> execute_with_shared_input(FleetRound& round, std::size_t index,
                                                  Connection& connection, CommandStreams streams,
                                                  Deadline deadline);
-  asio::awaitable<void> feed(Round& round, std::size_t index, OwnedFd pipe, Deadline deadline);
+  asio::awaitable<void> feed(FleetRound& round, std::size_t index, OwnedFd pipe, Deadline deadline);
 
-  std::unique_ptr<Links> links_;
+  std::unique_ptr<HostLinks> links_;
   Reactor& reactor_;
   std::size_t width_;
   std::vector<Host> hosts_;
   Interrupts interrupts_;
   bool is_interrupted_ = false;
-  Round* round_ = nullptr;  ///< while run() runs
+  FleetRound* round_ = nullptr;  ///< while run() runs
 };
 
 /// What a listener throws (the disk is full, the reader of a pipe has left) is run()'s to throw:
 /// coroutines unwind as after an interrupt, and nobody waits for the other hosts' answers.
-void Fleet::give_up(Round& round, std::exception_ptr error) {
+void Fleet::give_up(FleetRound& round, std::exception_ptr error) {
   if (!round.failure) round.failure = error;
   reactor_.abandon();
 }
 
-void Fleet::tell(Round& round, const std::function<void(Listener&)>& what) {
+void Fleet::tell(FleetRound& round, const std::function<void(Listener&)>& what) {
   if (round.failure) return;
   try {
     what(*round.listener);
@@ -129,7 +129,7 @@ void Fleet::on_asked(Asked what) {
   reactor_.abandon();
 }
 
-asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
+asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
   const Task& task = round.tasks[index];
   HostResult& result = round.results[index];
   const TaskOptions options = task.options ? *task.options : round.options;
@@ -160,7 +160,7 @@ asio::awaitable<int> Fleet::attempt(Round& round, std::size_t index) {
 }
 
 /// Hands a host's command its own input and what it shares with others.
-asio::awaitable<void> Fleet::feed(Round& round, std::size_t index, OwnedFd pipe,
+asio::awaitable<void> Fleet::feed(FleetRound& round, std::size_t index, OwnedFd pipe,
                                   Deadline deadline) {
   const Task& task = round.tasks[index];
   const Command& command = std::get<Command>(task.step);
@@ -173,7 +173,7 @@ asio::awaitable<void> Fleet::feed(Round& round, std::size_t index, OwnedFd pipe,
   co_await output->send(pipe.get(), command.input, deadline, std::move(on_sent));
 }
 
-asio::awaitable<int> Fleet::execute(Round& round, std::size_t index, Connection& connection,
+asio::awaitable<int> Fleet::execute(FleetRound& round, std::size_t index, Connection& connection,
                                     CommandStreams streams, Deadline deadline) {
   const Command& command = std::get<Command>(round.tasks[index].step);
   if (command.input_from != nullptr)
@@ -192,7 +192,7 @@ asio::awaitable<int> Fleet::execute(Round& round, std::size_t index, Connection&
   co_return co_await connection.execute(command.line, std::move(streams), deadline);
 }
 
-asio::awaitable<int> Fleet::execute_with_shared_input(Round& round, std::size_t index,
+asio::awaitable<int> Fleet::execute_with_shared_input(FleetRound& round, std::size_t index,
                                                       Connection& connection,
                                                       CommandStreams streams, Deadline deadline) {
   const Command& command = std::get<Command>(round.tasks[index].step);
@@ -230,7 +230,7 @@ asio::awaitable<int> Fleet::execute_with_shared_input(Round& round, std::size_t 
   co_return exit_code;
 }
 
-asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
+asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {
   HostResult& result = round.results[index];
   const Host host = result.host;
   result = {};
@@ -257,7 +257,7 @@ asio::awaitable<void> Fleet::answer(Round& round, std::size_t index) {
   if (result.failure != Failure::none && !was_here) links_->drop(round.tasks[index].host);
 }
 
-std::optional<NextTask> Fleet::next_task(Round& round, std::size_t index) {
+std::optional<NextTask> Fleet::next_task(FleetRound& round, std::size_t index) {
   const HostResult& result = round.results[index];
   std::optional<NextTask> next;
   tell(round,
@@ -276,7 +276,7 @@ asio::awaitable<void> Fleet::pause(std::chrono::milliseconds duration) {
   }
 }
 
-asio::awaitable<void> Fleet::work(Round& round) {
+asio::awaitable<void> Fleet::work(FleetRound& round) {
   while (round.next < round.tasks.size()) {
     const std::size_t index = round.next++;
     if (interrupted()) {
@@ -300,7 +300,7 @@ asio::awaitable<void> Fleet::work(Round& round) {
   }
 }
 
-void Fleet::start_workers(Round& round) {
+void Fleet::start_workers(FleetRound& round) {
   round.workers = std::min(width_, round.tasks.size());
   for (std::size_t i = round.workers; i > 0; --i) {
     asio::co_spawn(reactor_.context(), work(round), [this, &round](std::exception_ptr error) {
@@ -312,7 +312,7 @@ void Fleet::start_workers(Round& round) {
 
 std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Listener& listener,
                                    const RunOptions& options) {
-  Round round;
+  FleetRound round;
   round.results.resize(tasks.size());
   round.is_answered.resize(tasks.size());
   round.begun.resize(tasks.size());

@@ -17,7 +17,7 @@ constexpr int kVanished = 24;  ///< rsync: some files vanished before they could
 struct Slot {
   std::size_t index = 0;  ///< in pulls
   ProgressReader reader = {};
-  Progress progress = {};
+  RsyncProgress progress = {};
   std::string out_tail = {};
   std::string err = {};
 };

@@ -22,7 +22,7 @@ struct Pull {
 /// Is told about the progress of a pull, on the thread that called pull().
 struct PullListener {
   virtual ~PullListener() = default;
-  virtual void on_progress(std::size_t /*host*/, const Progress& /*progress*/) {}
+  virtual void on_progress(std::size_t /*host*/, const RsyncProgress& /*progress*/) {}
   /// The host is done or has failed; called once for each.
   virtual void on_result(std::size_t /*host*/, const ssh::HostResult& /*result*/) {}
   /// The first SIGINT or SIGTERM came: no host is waited for.

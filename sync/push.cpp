@@ -70,7 +70,7 @@ class Push : public Pushing {
 
  private:
   ssh::Task task(const Slot& slot) const;
-  ssh::Command command(const Slot& slot, const Place& place) const;
+  ssh::Command command(const Slot& slot, const RemoteTree& place) const;
   void forget_packages();
   Step next_step(Slot& slot);
   Step after_ask(Slot& slot);
@@ -197,7 +197,7 @@ Compression compression_for(const Slot& slot) {
   return slot.reply.reads_zstd ? Compression::zstd : Compression::none;
 }
 
-ssh::Command Push::command(const Slot& slot, const Place& place) const {
+ssh::Command Push::command(const Slot& slot, const RemoteTree& place) const {
   if (slot.step == Step::unpack) {
     const bool is_sealed = !slot.package->key.empty();
     return unpack_command(*slot.package, place,
@@ -220,7 +220,7 @@ ssh::Command Push::command(const Slot& slot, const Place& place) const {
 ssh::Task Push::task(const Slot& slot) const {
   const auto& [host, folder] = slot.destination;
   const bool looks = foreign_ == Foreign::refuse && !slot.has_compared;
-  Place place{folder, listing_.fingerprint, listing_.digest};
+  RemoteTree place{folder, listing_.fingerprint, listing_.digest};
   if (looks) place.foreign = ForeignFiles::look;
   if (slot.step != Step::send && slot.step != Step::compare) {
     ssh::TaskOptions options{options_.timeout};
@@ -232,8 +232,8 @@ ssh::Task Push::task(const Slot& slot) const {
   const ssh::TaskOptions not_kept{options_.timeout, ssh::KeepOutput::no};
   if (slot.step == Step::compare)
     return {host, compare_program(tree_, folder, link, slot.prepared.foreign), not_kept};
-  const Turn turn{slot.prepared.lock, listing_.fingerprint};
-  return {host, push_program(tree_, folder, link, turn, same_for(slot)), not_kept};
+  const FolderLock lock{slot.prepared.lock, listing_.fingerprint};
+  return {host, push_program(tree_, folder, link, lock, same_for(slot)), not_kept};
 }
 
 /// Where files were touched there, or nobody knows where they come from, size and time prove

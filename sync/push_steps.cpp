@@ -26,7 +26,7 @@ host::TreeRoot root_of(const Tree& tree) {
           tree.files.front(), host::identity_of(first)};
 }
 
-host::TreeRequest request_for(const Place& place) {
+host::TreeRequest request_for(const RemoteTree& place) {
   host::TreeRequest request;
   request.folder = place.folder;
   request.tree = place.fingerprint;
@@ -57,7 +57,7 @@ std::string_view last_frame(std::string_view out) {
 
 }  // namespace
 
-ssh::Command ask_command(const Tree& tree, const Place& place, const InPush& push,
+ssh::Command ask_command(const Tree& tree, const RemoteTree& place, const InPush& push,
                          const Package* guess) {
   host::TreeRequest request = request_for(place);
   request.root = root_of(tree);
@@ -66,7 +66,7 @@ ssh::Command ask_command(const Tree& tree, const Place& place, const InPush& pus
   return guess == nullptr ? ssh::ask_host(request) : with_package(std::move(request), *guess);
 }
 
-ssh::Command unpack_command(const Package& package, const Place& place,
+ssh::Command unpack_command(const Package& package, const RemoteTree& place,
                             const std::optional<host::RelayPart>& relay) {
   host::TreeRequest request = request_for(place);
   request.is_asked = true;
@@ -79,7 +79,7 @@ std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result) {
   return reply_in<host::TreeReply>(result);
 }
 
-ssh::Command leave_command(const Place& place) {
+ssh::Command leave_command(const RemoteTree& place) {
   return ssh::ask_host(host::PruneRequest{place.folder, place.fingerprint, "", false});
 }
 
@@ -94,7 +94,7 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
 }
 
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
-                             const Place& place) {
+                             const RemoteTree& place) {
   host::PrepareRequest request{place.folder, place.fingerprint, place.foreign == ForeignFiles::look,
                                compression == Compression::zstd};
   request.patience_ms = std::chrono::milliseconds(place.patience).count();
@@ -103,7 +103,7 @@ ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Comp
   return command;
 }
 
-ssh::Command prune_command(const Place& place) {
+ssh::Command prune_command(const RemoteTree& place) {
   return ssh::ask_host(host::PruneRequest{place.folder, place.fingerprint, place.digest, true});
 }
 

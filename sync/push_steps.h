@@ -21,7 +21,7 @@ namespace dtool::tree_sync {
 enum class ForeignFiles { look, leave };
 
 /// What all steps on one host share.
-struct Place {
+struct RemoteTree {
   std::string folder;                  ///< on the host: absolute, or from `~/`
   std::string fingerprint;             ///< the Listing's
   std::string digest;                  ///< likewise
@@ -38,12 +38,12 @@ struct InPush {
 
 /// First step: makes the folder if it is missing, and finds out how much of the tree is there.
 /// `guess` (may be null) is sent along; the host unpacks it at once if it has the guess's basis.
-ssh::Command ask_command(const Tree& tree, const Place& place, const InPush& push,
+ssh::Command ask_command(const Tree& tree, const RemoteTree& place, const InPush& push,
                          const Package* guess = nullptr);
 
 /// Sends the package from the tree that the host has to the current one. `relay` is for a sealed
 /// package.
-ssh::Command unpack_command(const Package& package, const Place& place,
+ssh::Command unpack_command(const Package& package, const RemoteTree& place,
                             const std::optional<host::RelayPart>& relay = {});
 
 /// The reply to either command, after any news. Nothing if it failed; then `result` gets its error
@@ -51,7 +51,7 @@ ssh::Command unpack_command(const Package& package, const Place& place,
 std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result);
 
 /// Removes what ask_command left, if nothing has to be sent after all.
-ssh::Command leave_command(const Place& place);
+ssh::Command leave_command(const RemoteTree& place);
 
 /// Marks the host as failed: `count` files there were not put there by dtool and differ from the
 /// tree's; `first` names a few of them.
@@ -62,11 +62,11 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
 /// makes room for files whose names belonged to folders. Under ForeignFiles::look it does nothing
 /// if foreign files exist.
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
-                             const Place& place);
+                             const RemoteTree& place);
 
 /// After rsync: deletes the files of an earlier push that the tree no longer has, and records that
 /// the tree is complete.
-ssh::Command prune_command(const Place& place);
+ssh::Command prune_command(const RemoteTree& place);
 
 /// The only reply in a result. Nothing if the host failed; then `result` gets its error and hint.
 template <typename Reply>

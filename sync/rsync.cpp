@@ -85,7 +85,7 @@ void compress(ssh::LocalProgram& program, Link link) {
 }  // namespace
 
 ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link,
-                               const Turn& turn, Same same) {
+                               const FolderLock& lock, Same same) {
   ssh::LocalProgram program;
   // The folder stands in the command line and not among rsync's arguments, because quote() is the
   // one way through every login shell, and rsync versions differ in theirs.
@@ -95,7 +95,7 @@ ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link l
       std::string(ssh::kRemoteShell),
       // Without --norc a bash that sshd's shell becomes reads ~/.bashrc once more.
       fmt::format("--rsync-path=cd {} && exec bash --norc -c {} {} {}", ssh::quote_path(folder),
-                  ssh::quote(kTakeTurn), ssh::quote(turn.lock), ssh::quote(turn.tree)),
+                  ssh::quote(kTakeTurn), ssh::quote(lock.file), ssh::quote(lock.tree)),
       "--files-from=-",
       "--from0",
       "--links",
@@ -218,7 +218,7 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
   return program;
 }
 
-Progress ProgressReader::add(std::string_view piece) {
+RsyncProgress ProgressReader::add(std::string_view piece) {
   // `\r       1234  45%    1.95kB/s    0:00:00 (xfr#2, to-chk=3/6)`: the brackets only when a file
   // has ended.
   line_ += piece;

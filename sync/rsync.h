@@ -17,9 +17,8 @@ enum class Link { network, local };
 
 /// Keeps two trees that are sent to one folder at once from mixing. Two pushes of the same tree run
 /// one after the other. Of two different trees, the one that was prepared first is refused.
-struct Turn {
-  std::string
-      lock;  ///< a file on the host, absolute path; it holds the fingerprint of the newest tree
+struct FolderLock {
+  std::string file;  ///< on the host, absolute; it holds the fingerprint of the newest tree
   std::string tree;  ///< the fingerprint of this one
 };
 
@@ -31,7 +30,7 @@ enum class Same { size_and_time, content };
 /// from `~/`. Permissions and times are kept, owners are not. All new files move to their places
 /// together at the end.
 ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link link,
-                               const Turn& turn, Same same);
+                               const FolderLock& lock, Same same);
 
 /// The rsync that compares the tree with the files of `folder` that are listed in the host's file
 /// `names` (each name ends with a NUL). It changes nothing. Differences reads its output.
@@ -77,7 +76,7 @@ struct Sent {
 Sent read_sent(std::string_view out);
 
 /// The same during a transfer, with its progress.
-struct Progress {
+struct RsyncProgress {
   Sent sent;
   double fraction = 0;  ///< of all files to be examined, from 0 to 1
 };
@@ -86,11 +85,11 @@ struct Progress {
 class ProgressReader {
  public:
   /// What is known so far, from all pieces.
-  Progress add(std::string_view piece);
+  RsyncProgress add(std::string_view piece);
 
  private:
   std::string line_;  ///< text after the last carriage return
-  Progress progress_;
+  RsyncProgress progress_;
 };
 
 /// The line of rsync's error output that names the cause. Its last lines only say that it gave up.

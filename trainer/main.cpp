@@ -95,13 +95,13 @@ Place place_of_first_worker(const Options& options) {
 }
 
 /// What the launch must know of the work.
-struct Needs {
+struct WorkerNeeds {
   Backend backend = Backend::automatic;
   std::int64_t multiply_adds = 0;  ///< of a rank's step; measuring communication needs no threads
 };
 
-int start_workers(const Options& options, const Needs& needs, const std::filesystem::path& program,
-                  int argc, char** argv) {
+int start_workers(const Options& options, const WorkerNeeds& needs,
+                  const std::filesystem::path& program, int argc, char** argv) {
   Place first = place_of_first_worker(options);
   const int workers = first.local_world_size;
   if (kUsesGpus) check_gpus(needs.backend, workers, count_gpus(process_environment));
@@ -114,7 +114,7 @@ int start_workers(const Options& options, const Needs& needs, const std::filesys
 }
 
 int work(const Options& options, const std::optional<Place>& place, int argc, char** argv) {
-  Needs needs;
+  WorkerNeeds needs;
   if (options.comm) {
     needs.backend = options.comm->backend;
   } else {

@@ -42,7 +42,7 @@ class FetchProgress : public tree_sync::PullListener {
     for (const Part& part : parts) rows_[part.host].name = fmt::format("machine{}", part.id);
   }
 
-  void on_progress(std::size_t host, const tree_sync::Progress& progress) override {
+  void on_progress(std::size_t host, const tree_sync::RsyncProgress& progress) override {
     rows_[host].progress = progress;
     rows_[host].is_running = true;
     show();
@@ -58,7 +58,7 @@ class FetchProgress : public tree_sync::PullListener {
  private:
   struct Row {
     std::string name;
-    tree_sync::Progress progress;
+    tree_sync::RsyncProgress progress;
     bool is_running = false;
   };
 

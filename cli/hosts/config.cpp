@@ -201,7 +201,7 @@ killfiles::Killfile ConfigAction::record(const Invocation& invocation, const Tar
   killfile.run_id = run_id;
   killfile.kind = killfiles::Kind::config;
   killfile.created = utc_now();
-  killfile.launcher = launcher_name();
+  killfile.launcher = user_and_host();
   killfile.command_line = invocation.command_line;
   killfile.what = std::filesystem::path(script_file_).filename();
   record_connection(targets.connect, killfile);

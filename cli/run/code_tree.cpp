@@ -74,9 +74,9 @@ std::string commit_of_code_tree(const std::string& output_dir) {
   return tree_sync::git_commit(std::filesystem::current_path(), outputs_inside(output_dir));
 }
 
-class CodePush::Progress : public tree_sync::PushListener {
+class CodePush::Reporter : public tree_sync::PushListener {
  public:
-  Progress(Console& console, std::size_t hosts) : console_(console), sending_(hosts) {}
+  Reporter(Console& console, std::size_t hosts) : console_(console), sending_(hosts) {}
 
   void on_sent(std::size_t host, const ssh::Transferred& sent) override {
     const auto now = SendingProgress::Clock::now();
@@ -107,10 +107,10 @@ CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
                    tree_sync::Relay relay, tree_sync::Foreign foreign)
     : console_(console),
       hosts_(hosts),
-      progress_(std::make_unique<Progress>(console, folders.size())) {
+      reporter_(std::make_unique<Reporter>(console, folders.size())) {
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
-  steps_ = tree_sync::make_push(hosts, tree, destinations, *progress_, {}, relay, foreign);
+  steps_ = tree_sync::make_push(hosts, tree, destinations, *reporter_, {}, relay, foreign);
 }
 
 CodePush::~CodePush() = default;

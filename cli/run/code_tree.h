@@ -45,12 +45,12 @@ class CodePush {
   std::vector<ssh::HostResult> finish(ssh::Remote& remote);
 
  private:
-  class Progress;
+  class Reporter;
   void note_missed() const;
 
   Console& console_;
   const std::vector<ssh::Host>& hosts_;
-  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<tree_sync::Pushing> steps_;
 };
 

@@ -90,7 +90,7 @@ Json parse_json(const std::string& text) {
 void merge(toml::table& table, const Json& json, const std::string& path);
 
 /// Where a value goes: into an array's end, or under a table's key.
-struct Place {
+struct TomlSlot {
   toml::array* array = nullptr;
   toml::table* table = nullptr;
   std::string key = {};
@@ -105,27 +105,27 @@ struct Place {
   }
 };
 
-void put(const Place& place, const Json& value, const std::string& path) {
+void put(const TomlSlot& slot, const Json& value, const std::string& path) {
   if (value.is_boolean()) {
-    place.put(value.get<bool>());
+    slot.put(value.get<bool>());
   } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
     throw UsageError(fmt::format("--config_kwargs: {} is {}, and TOML's integers end at {}", path,
                                  value.get<std::uint64_t>(),
                                  std::numeric_limits<std::int64_t>::max()));
   } else if (value.is_number_integer()) {
-    place.put(value.get<std::int64_t>());
+    slot.put(value.get<std::int64_t>());
   } else if (value.is_number_float()) {
-    place.put(value.get<double>());
+    slot.put(value.get<double>());
   } else if (value.is_string()) {
-    place.put(value.get<std::string>());
+    slot.put(value.get<std::string>());
   } else if (value.is_array()) {
     toml::array array;
     for (const Json& each : value) put({&array, nullptr}, each, path);
-    place.put(array);
+    slot.put(array);
   } else if (value.is_object()) {
     toml::table table;
     merge(table, value, path);
-    place.put(table);
+    slot.put(table);
   } else {
     throw UsageError(fmt::format("--config_kwargs: {} is null, which TOML cannot hold", path));
   }
@@ -179,11 +179,11 @@ std::vector<std::string> shipped_experiments() {
   return names;
 }
 
-Experiment read_experiment(const std::string& file, const std::string& config_kwargs,
-                           int machines) {
+ExperimentText read_experiment(const std::string& file, const std::string& config_kwargs,
+                               int machines) {
   const Json kwargs = parse_json(config_kwargs);
   check_kwargs_nodes(kwargs, machines);
-  Experiment experiment;
+  ExperimentText experiment;
   std::filesystem::path path = file;
   if (!std::filesystem::is_regular_file(path)) {
     const auto shipped = find_shipped(file);

@@ -7,7 +7,7 @@
 
 namespace dtool::cli {
 
-struct Experiment {
+struct ExperimentText {
   std::string name;         ///< the file's name without `.toml`
   std::string toml;         ///< with `--config_kwargs` merged in
   bool is_shipped = false;  ///< it came with dtool, not from the user
@@ -18,7 +18,8 @@ struct Experiment {
 /// on TOML errors, with line and column on JSON errors, if `distributed_nodes` differs from
 /// `machines`, and if there is no such experiment (the message names the known ones).
 /// `machines`, and where there is no such experiment (known ones are named).
-Experiment read_experiment(const std::string& file, const std::string& config_kwargs, int machines);
+ExperimentText read_experiment(const std::string& file, const std::string& config_kwargs,
+                               int machines);
 
 /// The names of the experiments that come with dtool, in order.
 std::vector<std::string> shipped_experiments();

@@ -104,7 +104,7 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   launcher_->place(flags_, targets, plan_);
   const int machines = static_cast<int>(plan_.machines.size());
   if (!flags_.experiment.empty()) {
-    const Experiment experiment =
+    const ExperimentText experiment =
         read_experiment(flags_.experiment, flags_.config_kwargs, machines);
     plan_.experiment_toml = experiment.toml;
     experiment_is_shipped_ = experiment.is_shipped;

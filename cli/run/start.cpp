@@ -92,7 +92,7 @@ killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
   killfiles::Killfile killfile;
   killfile.run_id = plan.run_id;
   killfile.created = utc_now();
-  killfile.launcher = launcher_name();
+  killfile.launcher = user_and_host();
   killfile.command_line = command_line;
   killfile.what = what;
   killfile.seed = plan.seed;

@@ -9,7 +9,7 @@ namespace dtool::cli {
 namespace {
 
 /// The command line as far as it was read: which command, and what the last word belongs to.
-struct Place {
+struct Cursor {
   const CLI::App* app = nullptr;
   const CLI::Option* waiting = nullptr;  ///< the flag whose value the last word is
   std::vector<std::string> positionals;  ///< before the last word
@@ -24,31 +24,31 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
-Place read_place(const CLI::App& app, const std::vector<std::string>& words) {
-  Place place;
-  place.app = &app;
+Cursor read_cursor(const CLI::App& app, const std::vector<std::string>& words) {
+  Cursor cursor;
+  cursor.app = &app;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     const std::string& word = words[i];
-    const CLI::Option* const waiting = std::exchange(place.waiting, nullptr);
+    const CLI::Option* const waiting = std::exchange(cursor.waiting, nullptr);
     if (waiting != nullptr) continue;
     if (word == "--") {
-      place.is_program = true;
-      return place;
+      cursor.is_program = true;
+      return cursor;
     }
     if (word.starts_with('-') && word.size() > 1) {
       const std::string flag = with_known_spelling(word);
-      const CLI::Option* option = place.app->get_option_no_throw(flag.substr(0, flag.find('=')));
+      const CLI::Option* option = cursor.app->get_option_no_throw(flag.substr(0, flag.find('=')));
       if (option == nullptr) continue;
-      place.given.push_back(option);
+      cursor.given.push_back(option);
       const bool has_value = flag.find('=') != flag.npos;
-      if (!has_value && option->get_items_expected_min() > 0) place.waiting = option;
-    } else if (const CLI::App* command = find_command(*place.app, word)) {
-      place.app = command;
-    } else if (place.app != &app || word != "help") {
-      place.positionals.push_back(word);
+      if (!has_value && option->get_items_expected_min() > 0) cursor.waiting = option;
+    } else if (const CLI::App* command = find_command(*cursor.app, word)) {
+      cursor.app = command;
+    } else if (cursor.app != &app || word != "help") {
+      cursor.positionals.push_back(word);
     }
   }
-  return place;
+  return cursor;
 }
 
 /// The names in `WHEN:{auto,always,never}`, as must_be_one_of describes itself.
@@ -77,7 +77,7 @@ std::vector<Candidate> in_list(std::vector<Candidate> candidates, const std::str
 }
 
 /// What the value of an option may be, by the name that --help has for it.
-Completion values_of(const CLI::Option& option, const std::string& typed, const Place& place,
+Completion values_of(const CLI::Option& option, const std::string& typed, const Cursor& cursor,
                      const LiveValues& live) {
   const std::string type = option.get_type_name();
   const std::string name =
@@ -88,16 +88,16 @@ Completion values_of(const CLI::Option& option, const std::string& typed, const 
   if (name == "EXPERIMENT") return {live.experiments(), Files::yes};
   if (option.check_lname("machine"))
     return {
-        in_list(live.machines(place.positionals.empty() ? "" : place.positionals.front()), typed),
+        in_list(live.machines(cursor.positionals.empty() ? "" : cursor.positionals.front()), typed),
         Files::no};
   const bool is_file = name == "FILE" || name == "PATH" || name == "DEST" || name == "FOLDER";
   return {{}, is_file ? Files::yes : Files::no};
 }
 
 /// The positional that comes next: the last one takes several words where it may.
-const CLI::Option* next_positional(const Place& place) {
-  std::size_t before = place.positionals.size();
-  for (const CLI::Option* option : place.app->get_options()) {
+const CLI::Option* next_positional(const Cursor& cursor) {
+  std::size_t before = cursor.positionals.size();
+  for (const CLI::Option* option : cursor.app->get_options()) {
     if (!option->get_positional()) continue;
     if (option->get_items_expected_max() > 1 || before == 0) return option;
     --before;
@@ -106,12 +106,12 @@ const CLI::Option* next_positional(const Place& place) {
 }
 
 /// All flags, in the spelling that was begun: `--runs-` goes on as `--runs-on`.
-std::vector<Candidate> flags_of(const Place& place, const std::string& typed) {
+std::vector<Candidate> flags_of(const Cursor& cursor, const std::string& typed) {
   const bool hyphens = typed.size() > 2 && typed.find('-', 2) != typed.npos;
   std::vector<Candidate> flags;
-  for (const CLI::Option* option : place.app->get_options()) {
+  for (const CLI::Option* option : cursor.app->get_options()) {
     const bool repeats = option->get_items_expected_max() > 1;
-    if (!repeats && std::ranges::find(place.given, option) != place.given.end()) continue;
+    if (!repeats && std::ranges::find(cursor.given, option) != cursor.given.end()) continue;
     for (std::string name : option->get_lnames()) {
       if (hyphens) std::ranges::replace(name, '_', '-');
       flags.push_back({"--" + name, option->get_description()});
@@ -127,23 +127,23 @@ std::vector<Candidate> commands_of(const CLI::App& app) {
   return commands;
 }
 
-Completion unfiltered(const CLI::App& app, const Place& place, const std::string& typed,
+Completion unfiltered(const CLI::App& app, const Cursor& cursor, const std::string& typed,
                       const LiveValues& live) {
-  if (place.is_program) return {{}, Files::yes};
-  if (place.waiting != nullptr) return values_of(*place.waiting, typed, place, live);
+  if (cursor.is_program) return {{}, Files::yes};
+  if (cursor.waiting != nullptr) return values_of(*cursor.waiting, typed, cursor, live);
   if (const std::size_t equals = typed.find('='); typed.starts_with("--") && equals != typed.npos) {
     const CLI::Option* option =
-        place.app->get_option_no_throw(with_known_spelling(typed).substr(0, equals));
+        cursor.app->get_option_no_throw(with_known_spelling(typed).substr(0, equals));
     if (option == nullptr) return {};
-    Completion values = values_of(*option, typed.substr(equals + 1), place, live);
+    Completion values = values_of(*option, typed.substr(equals + 1), cursor, live);
     for (Candidate& each : values.candidates) each.word.insert(0, typed.substr(0, equals + 1));
     return values;
   }
-  if (typed.starts_with('-')) return {flags_of(place, typed), Files::no};
-  if (place.app == &app) return {commands_of(app), Files::no};
-  const CLI::Option* positional = next_positional(place);
-  if (positional != nullptr) return values_of(*positional, typed, place, live);
-  return {flags_of(place, typed), Files::no};
+  if (typed.starts_with('-')) return {flags_of(cursor, typed), Files::no};
+  if (cursor.app == &app) return {commands_of(app), Files::no};
+  const CLI::Option* positional = next_positional(cursor);
+  if (positional != nullptr) return values_of(*positional, typed, cursor, live);
+  return {flags_of(cursor, typed), Files::no};
 }
 
 }  // namespace
@@ -152,14 +152,14 @@ Completion complete(const CLI::App& app, const std::vector<std::string>& words,
                     const LiveValues& live) {
   if (words.empty()) return {commands_of(app), Files::no};
   const std::string& typed = words.back();
-  const Place place = read_place(app, words);
-  Completion completion = unfiltered(app, place, typed, live);
+  const Cursor cursor = read_cursor(app, words);
+  Completion completion = unfiltered(app, cursor, typed, live);
   std::erase_if(completion.candidates,
                 [&typed](const Candidate& each) { return !each.word.starts_with(typed); });
-  if (place.waiting == nullptr && place.app != &app) {
+  if (cursor.waiting == nullptr && cursor.app != &app) {
     // A run that was named is not named again.
-    std::erase_if(completion.candidates, [&place](const Candidate& each) {
-      return std::ranges::find(place.positionals, each.word) != place.positionals.end();
+    std::erase_if(completion.candidates, [&cursor](const Candidate& each) {
+      return std::ranges::find(cursor.positionals, each.word) != cursor.positionals.end();
     });
   }
   return completion;

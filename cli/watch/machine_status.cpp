@@ -57,15 +57,15 @@ std::string state_text(const MachineStatus& status) {
   return has_reason ? fmt::format("{} ({})", text, status.reason) : text;
 }
 
-std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines) {
-  std::optional<Progress> newest;
+std::optional<TrainingProgress> progress_of(const std::vector<MachineStatus>& machines) {
+  std::optional<TrainingProgress> newest;
   for (const MachineStatus& each : machines) {
     if (each.progress && (!newest || each.progress->age_s < newest->age_s)) newest = each.progress;
   }
   return newest;
 }
 
-nlohmann::json to_json(const Progress& progress) {
+nlohmann::json to_json(const TrainingProgress& progress) {
   nlohmann::json json = {{"step", progress.step}, {"age_s", progress.age_s}};
   const auto put = [&json](const char* name, const auto& value) {
     if (value) json[name] = *value;

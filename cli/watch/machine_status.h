@@ -44,7 +44,7 @@ struct GpuUse {
 
 /// The newest lines of the bundled trainer's metrics.jsonl (training and validation), averaged over
 /// all ranks. Values that they lack are absent.
-struct Progress {
+struct TrainingProgress {
   std::int64_t epoch = 0;  ///< 0: the workload has no epochs
   std::int64_t step = 0;
   std::optional<double> loss;
@@ -82,7 +82,7 @@ struct MachineStatus {
   std::string said;         ///< message of the launched program about the whole run; or empty
   std::string supervision;  ///< `ok`, why this machine is not watched, or empty if it need not be
   int attempt = 0;          ///< how often the run was started again
-  std::optional<Progress> progress;
+  std::optional<TrainingProgress> progress;
   std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
   std::string error;      ///< why there is no answer
   std::string hint;
@@ -101,10 +101,10 @@ std::string place_of(const MachineStatus& status);
 std::string state_text(const MachineStatus& status);
 
 /// The newest progress among all machines.
-std::optional<Progress> progress_of(const std::vector<MachineStatus>& machines);
+std::optional<TrainingProgress> progress_of(const std::vector<MachineStatus>& machines);
 
 nlohmann::json to_json(const MachineStatus& status);
-nlohmann::json to_json(const Progress& progress);
+nlohmann::json to_json(const TrainingProgress& progress);
 nlohmann::json to_json(const killfiles::HostIdentity& identity);
 
 }  // namespace dtool::cli

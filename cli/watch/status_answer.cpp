@@ -31,8 +31,8 @@ GpuUse read_gpu(std::string_view line) {
   return {numbers[0].value_or(0), numbers[1], numbers[2], numbers[3]};
 }
 
-std::optional<Progress> read_progress(const StatusAnswer& answer) {
-  Progress progress;
+std::optional<TrainingProgress> read_progress(const StatusAnswer& answer) {
+  TrainingProgress progress;
   bool is_told = false;
   // A run that only validates has no lines of training.
   for (const std::string& line : {answer.validation, answer.metrics}) {

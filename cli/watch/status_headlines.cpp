@@ -42,7 +42,7 @@ std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
 }
 
 /// `epoch 7  step 735  loss 0.0135  samples/s 28639  (2s ago)`
-std::string progress_line(const Progress& progress) {
+std::string progress_line(const TrainingProgress& progress) {
   std::string line = fmt::format("step {}", progress.step);
   if (progress.epoch > 0) line.insert(0, fmt::format("epoch {}  ", progress.epoch));
   if (progress.loss) line += fmt::format("  loss {:.4f}", *progress.loss);

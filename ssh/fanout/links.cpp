@@ -22,7 +22,7 @@ std::optional<KeptFolder> open_kept_folder() {
 
 }  // namespace
 
-Links::Links(const std::vector<Host>& hosts, const ConnectOptions& options)
+HostLinks::HostLinks(const std::vector<Host>& hosts, const ConnectOptions& options)
     : connector_(reactor_, options),
       program_(options.program),
       masters_(reactor_, options),
@@ -33,7 +33,7 @@ Links::Links(const std::vector<Host>& hosts, const ConnectOptions& options)
   if (keep_.count() > 0) kept_folder_ = open_kept_folder();
 }
 
-asio::awaitable<Connection*> Links::connect(std::size_t host) {
+asio::awaitable<Connection*> HostLinks::connect(std::size_t host) {
   std::unique_ptr<Connection>& connection = connections_[host];
   if (connection != nullptr && connection->is_usable()) co_return connection.get();
   connection.reset();
@@ -41,7 +41,7 @@ asio::awaitable<Connection*> Links::connect(std::size_t host) {
   co_return connection.get();
 }
 
-asio::awaitable<std::unique_ptr<Connection>> Links::open(std::size_t host) {
+asio::awaitable<std::unique_ptr<Connection>> HostLinks::open(std::size_t host) {
   if (hosts_[host].is_local) co_return make_local_connection(reactor_);
   if (program_ == Program::ssh) {
     const Host& named = hosts_[host];
@@ -70,7 +70,7 @@ asio::awaitable<std::unique_ptr<Connection>> Links::open(std::size_t host) {
   co_return co_await log_in(host);
 }
 
-asio::awaitable<std::unique_ptr<Connection>> Links::log_in(std::size_t host) {
+asio::awaitable<std::unique_ptr<Connection>> HostLinks::log_in(std::size_t host) {
   std::unique_ptr<Session> session;
   std::optional<HostError> refused;
   try {
@@ -84,7 +84,7 @@ asio::awaitable<std::unique_ptr<Connection>> Links::log_in(std::size_t host) {
 }
 
 /// Takes the sessions that this process has opened out of `connections_`; closes all others.
-std::vector<KeptSession> Links::sessions_to_keep() {
+std::vector<KeptSession> HostLinks::sessions_to_keep() {
   std::vector<KeptSession> sessions;
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     std::unique_ptr<Connection> connection = std::move(connections_[i]);
@@ -99,12 +99,12 @@ std::vector<KeptSession> Links::sessions_to_keep() {
   return sessions;
 }
 
-bool leave_to_keeper(std::unique_ptr<Links>& links) noexcept {
+bool leave_to_keeper(std::unique_ptr<HostLinks>& links) noexcept {
   if (links->keep_.count() == 0 || links->reactor_.abandoned()) return false;
   try {
     auto sessions = std::make_unique<std::vector<KeptSession>>(links->sessions_to_keep());
     if (sessions->empty() || !start_keeper(links->reactor_, *sessions, links->keep_)) return false;
-    static auto& left = *new std::vector<std::pair<Links*, std::vector<KeptSession>*>>;
+    static auto& left = *new std::vector<std::pair<HostLinks*, std::vector<KeptSession>*>>;
     left.emplace_back(links.release(), sessions.release());
     return true;
   } catch (const std::exception&) {

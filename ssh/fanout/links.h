@@ -17,10 +17,10 @@
 
 namespace dtool::ssh {
 
-class Links {
+class HostLinks {
  public:
   /// Opens no connection yet. Throws std::invalid_argument if the SSH configuration cannot be read.
-  Links(const std::vector<Host>& hosts, const ConnectOptions& options);
+  HostLinks(const std::vector<Host>& hosts, const ConnectOptions& options);
 
   Reactor& reactor() { return reactor_; }
 
@@ -39,7 +39,7 @@ class Links {
   std::string address_of(const Host& host) const { return connector_.address_of(host); }
 
  private:
-  friend bool leave_to_keeper(std::unique_ptr<Links>& links) noexcept;
+  friend bool leave_to_keeper(std::unique_ptr<HostLinks>& links) noexcept;
   asio::awaitable<std::unique_ptr<Connection>> open(std::size_t host);
   asio::awaitable<std::unique_ptr<Connection>> log_in(std::size_t host);
   std::vector<KeptSession> sessions_to_keep();
@@ -59,6 +59,6 @@ class Links {
 /// whether there is a keeper; then `links` is null. Closing a session here would send bytes into
 /// the middle of the keeper's stream. So this process does nothing more with the sessions, and
 /// their memory stays until it ends.
-bool leave_to_keeper(std::unique_ptr<Links>& links) noexcept;
+bool leave_to_keeper(std::unique_ptr<HostLinks>& links) noexcept;
 
 }  // namespace dtool::ssh

@@ -21,7 +21,7 @@ TEST(Fuzz, ConfigKwargsMakeAnExperimentThatCanBeReadOrAreRefused) {
       {"{", "}", "[", "]", ",", ":", "\"", "\\", "\\u0000", "\\ud800", "null", "1e400", "-0",
        "18446744073709551615", "\xff", "ü", "\"train\":", "true", " "});
   const Tally tally = feed<cli::UsageError>(mutator, 5'000, [&](const std::string& text) {
-    const cli::Experiment experiment = cli::read_experiment(file, text, 1);
+    const cli::ExperimentText experiment = cli::read_experiment(file, text, 1);
     const toml::table once = toml::parse(experiment.toml);
     const std::string again = folder.write("again.toml", experiment.toml).string();
     EXPECT_EQ(toml::parse(cli::read_experiment(again, "", 1).toml), once) << text;

@@ -43,7 +43,7 @@ TEST_P(EveryAllReduce, GradientsAreAveragedAndFormerOnesForgotten) {
       // is 2.
       const double factor = step * (group.rank + 1);
       parallel.begin_step();
-      parallel.backward((first * factor + second * (2 * factor)).sum(), Exchange::yes);
+      parallel.backward((first * factor + second * (2 * factor)).sum(), AcrossRanks::yes);
       EXPECT_TRUE(first.grad().allclose(at::full({4}, 2.0 * step))) << first.grad();
       EXPECT_TRUE(second.grad().allclose(at::full({4}, 4.0 * step))) << second.grad();
     }
@@ -58,10 +58,10 @@ TEST(DataParallel, GradientsOfAStepAddUpBeforeTheyAreExchanged) {
     parallel.settle([&] { return weight.sum(); });
     for (int step = 1; step <= 2; ++step) {
       parallel.begin_step();
-      parallel.backward((weight * step).sum(), Exchange::no);
+      parallel.backward((weight * step).sum(), AcrossRanks::no);
       EXPECT_TRUE(weight.grad().equal(at::full({4}, 1.0 * step)));  // its own
       // The ranks' mean of rank is 1.
-      parallel.backward((weight * group.rank).sum(), Exchange::yes);
+      parallel.backward((weight * group.rank).sum(), AcrossRanks::yes);
       EXPECT_TRUE(weight.grad().allclose(at::full({4}, step + 1.0))) << weight.grad();
     }
   });
@@ -72,7 +72,7 @@ TEST(DataParallel, OneRankNeedsNobody) {
   DataParallel parallel(Group{}, {weight});
   for (int step = 1; step <= 2; ++step) {
     parallel.begin_step();
-    parallel.backward((weight * 5).sum(), Exchange::yes);
+    parallel.backward((weight * 5).sum(), AcrossRanks::yes);
     EXPECT_TRUE(weight.grad().equal(at::full({4}, 5.0)));
   }
 }
@@ -99,7 +99,7 @@ TEST(DataParallel, GradientsThatAreNoFloatsAreAveragedByTheLibrary) {
     at::Tensor weight = at::full({4}, 1, at::kDouble).requires_grad_(true);
     DataParallel parallel(group, {weight});
     parallel.begin_step();
-    parallel.backward((weight * (group.rank + 1)).sum(), Exchange::yes);
+    parallel.backward((weight * (group.rank + 1)).sum(), AcrossRanks::yes);
     EXPECT_TRUE(weight.grad().allclose(at::full({4}, 2.0, at::kDouble))) << weight.grad();
   };
   on_every_rank(body, AllReduce::automatic);

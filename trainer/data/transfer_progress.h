@@ -33,7 +33,7 @@ class TransferProgress {
   std::string status(std::int64_t done, std::optional<std::int64_t> total) const;
 
   std::string prefix_;
-  Console console_;
+  TrainingConsole console_;
   std::string name_;
   std::int64_t begun_with_ = 0;
   Clock::time_point begin_{};

@@ -98,7 +98,7 @@ void Learner::step(const Samples& samples, double steps, double learning_rate,
                                 {there(taken.actions), there(taken.log_probs), there(taken.values),
                                  there(taken.advantages), there(taken.returns)},
                                 steps);
-  parallel_.backward(loss.loss, Exchange::yes);
+  parallel_.backward(loss.loss, AcrossRanks::yes);
   optimizer_.step(learning_rate);
   const PpoSums parts = sums_of(loss.sums);
   sums.learned += static_cast<double>(taken.actions.numel());

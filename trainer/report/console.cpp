@@ -46,14 +46,14 @@ bool is_in_the_foreground() {
 
 }  // namespace
 
-Console::Console() : has_bar_(can_redraw(STDOUT_FILENO)) {}
+TrainingConsole::TrainingConsole() : has_bar_(can_redraw(STDOUT_FILENO)) {}
 
-Console::~Console() {
+TrainingConsole::~TrainingConsole() {
   fmt::print("{}{}", drawn_ ? "\n" : "", kept_);
   std::fflush(stdout);
 }
 
-void Console::line(const std::string& text) {
+void TrainingConsole::line(const std::string& text) {
   kept_ += text + "\n";
   if (has_bar_ && !takes_output()) return;
   fmt::print("{}{}", drawn_ ? kClearLine : "", kept_);
@@ -62,7 +62,7 @@ void Console::line(const std::string& text) {
   drawn_ = false;
 }
 
-void Console::draw(const std::function<std::string(int columns)>& bar) {
+void TrainingConsole::draw(const std::function<std::string(int columns)>& bar) {
   if (!has_bar_) return;
   const auto now = Clock::now();
   if (now < next_) return;

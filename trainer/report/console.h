@@ -10,12 +10,12 @@ namespace dtool::trainer {
 
 /// A console without a bar acts like a file: every line is flushed at once, because the file may be
 /// followed.
-class Console {
+class TrainingConsole {
  public:
-  Console();
-  ~Console();  ///< leaves the bar, and puts the cursor on the line below
-  Console(const Console&) = delete;
-  Console& operator=(const Console&) = delete;
+  TrainingConsole();
+  ~TrainingConsole();  ///< leaves the bar, and puts the cursor on the line below
+  TrainingConsole(const TrainingConsole&) = delete;
+  TrainingConsole& operator=(const TrainingConsole&) = delete;
 
   /// False for files, pipes and terminals that cannot clear a line (`TERM=dumb`).
   bool has_bar() const { return has_bar_; }

@@ -69,7 +69,7 @@ class ProgressLog {
               std::vector<std::pair<std::string, double>> numbers);
   std::optional<std::chrono::seconds> left(double done) const;
 
-  Console console_;
+  TrainingConsole console_;
   MetricsFile file_;
   std::optional<EventFile> events_;
   double done_at_start_;

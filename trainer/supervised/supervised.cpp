@@ -222,7 +222,7 @@ void Supervised::compute(const std::vector<Batch>& batches) {
     const at::Tensor loss = objective_.loss(batches[i]);
     const double share = static_cast<double>(batches[i].size()) / samples;
     parallel_->backward(share == 1 ? loss : loss * share,
-                        i + 1 == batches.size() ? Exchange::yes : Exchange::no);
+                        i + 1 == batches.size() ? AcrossRanks::yes : AcrossRanks::no);
     loss_.add_(loss.detach(), share);
   }
   optimizer_.apply();

@@ -76,8 +76,8 @@ void DataParallel::begin_step() {
   }
 }
 
-void DataParallel::backward(const at::Tensor& loss, Exchange exchange) {
-  if (!reducer_ || exchange == Exchange::no) {
+void DataParallel::backward(const at::Tensor& loss, AcrossRanks across) {
+  if (!reducer_ || across == AcrossRanks::no) {
     loss.backward();
     return;
   }
@@ -90,7 +90,7 @@ void DataParallel::backward(const at::Tensor& loss, Exchange exchange) {
 void DataParallel::settle(const std::function<at::Tensor()>& loss) {
   if (!reducer_) return;
   begin_step();
-  backward(loss(), Exchange::yes);
+  backward(loss(), AcrossRanks::yes);
   collectively([&] { reducer_->rebuild_buckets(); });
 }
 

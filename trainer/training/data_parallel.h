@@ -17,7 +17,7 @@ class Reducer;
 namespace dtool::trainer {
 
 /// Whether a backward pass ends a step: only then are gradients exchanged.
-enum class Exchange { no, yes };
+enum class AcrossRanks { no, yes };
 
 /// Lives as long as the training of `parameters`.
 class DataParallel {
@@ -32,7 +32,7 @@ class DataParallel {
   /// Adds the gradients of `loss` (a scalar, each rank's own) to the parameters' gradients. With
   /// the exchange, replaces them by the average over the ranks of all gradients since `begin_step`.
   /// Every parameter must take part in `loss`.
-  void backward(const at::Tensor& loss, Exchange exchange);
+  void backward(const at::Tensor& loss, AcrossRanks across);
 
   /// Runs one backward pass whose gradients are dropped. The reducer sorts its buckets again after
   /// its first pass, and with three or more ranks the order of addition follows the buckets. With

@@ -237,7 +237,7 @@ std::vector<HostJob> MpiLauncher::jobs(const RunPlan& plan) const {
     rank.append(scripts::kNumbers_mpi).append(scripts::kEnvironment).append(scripts::kRank);
     job.files.emplace_back("rank", rank);
     if (!starts_mpirun) job.files.emplace_back("../launch_orted", scripts::kLaunch_orted);
-    jobs.push_back({jobs.size(), job, starts_mpirun ? Turn::last : Turn::first});
+    jobs.push_back({jobs.size(), job, starts_mpirun ? StartOrder::last : StartOrder::first});
   }
   return jobs;
 }

@@ -43,7 +43,7 @@ std::string first_word(const std::string& file) {
 }
 
 /// The connections of this machine's session: machine 0's to all others, another's to machine 0.
-struct Exchange {
+struct Reports {
   std::optional<ReportPort> port;
   std::optional<ReportLink> link;
 };
@@ -71,7 +71,7 @@ class SupervisedSession : public Effects {
 
  private:
   bool is_alone() const { return settings_.places == 1; }
-  void open_exchange();
+  void open_reports();
   void open_port(Time now);
   void keep_guard(Time now);
   void take_events(Time patience);
@@ -84,7 +84,7 @@ class SupervisedSession : public Effects {
   std::optional<pid_t> script_;
   std::string token_;
   Watch watch_;
-  Exchange exchange_;
+  Reports reports_;
   std::optional<Coordinator> coordinator_;
   std::unique_ptr<Guard> guard_;
   Time guarded_at_{};
@@ -170,10 +170,10 @@ void SupervisedSession::tell(const Report& report) {
   if (guard_) guard_->tell(report);
   const Time now = time_since_boot();
   if (coordinator_) coordinator_->take(0, report, now);
-  if (exchange_.link) exchange_.link->tell(report, now);
+  if (reports_.link) reports_.link->tell(report, now);
 }
 
-void SupervisedSession::open_exchange() {
+void SupervisedSession::open_reports() {
   const auto token = read_token();
   if (!token) {
     note("supervision", "the token is missing on machine " + std::to_string(settings_.place) +
@@ -186,17 +186,17 @@ void SupervisedSession::open_exchange() {
     raise_open_files();
     open_port(now);
   } else {
-    exchange_.link.emplace(settings_, token_, watch_, now);
+    reports_.link.emplace(settings_, token_, watch_, now);
   }
 }
 
 /// Another user's program may have the port, and give it back.
 void SupervisedSession::open_port(Time now) {
-  if (exchange_.port || token_.empty() || settings_.place != 0) return;
+  if (reports_.port || token_.empty() || settings_.place != 0) return;
   if (port_tried_at_ && now - *port_tried_at_ < kBetweenPorts) return;
   port_tried_at_ = now;
   try {
-    exchange_.port.emplace(settings_.port, settings_.places, token_, watch_);
+    reports_.port.emplace(settings_.port, settings_.places, token_, watch_);
     note("supervision", "ok");
   } catch (const std::runtime_error& error) {
     note("supervision",
@@ -218,12 +218,12 @@ void SupervisedSession::take_events(Time patience) {
   ::sigemptyset(&none);
   for (const int each : watch_.wait(patience, none)) {
     const Time now = time_since_boot();
-    if (exchange_.port) {
-      for (const PlacedReport& placed : exchange_.port->take(each, now))
+    if (reports_.port) {
+      for (const PlacedReport& placed : reports_.port->take(each, now))
         coordinator_->take(placed.place, placed.report, now);
     }
-    if (exchange_.link) {
-      if (auto decision = exchange_.link->take(each, now)) heard_ = std::move(decision);
+    if (reports_.link) {
+      if (auto decision = reports_.link->take(each, now)) heard_ = std::move(decision);
     }
   }
 }
@@ -235,16 +235,16 @@ void SupervisedSession::turn(Machine& machine) {
   const Time now = time_since_boot();
   keep_guard(now);
   open_port(now);
-  if (exchange_.port) exchange_.port->turn(now);
+  if (reports_.port) reports_.port->turn(now);
   if (heard_) machine.take(*heard_);
   heard_.reset();
-  if (exchange_.link) {
-    if (const auto loss = exchange_.link->turn(now)) machine.take_loss(*loss);
+  if (reports_.link) {
+    if (const auto loss = reports_.link->turn(now)) machine.take_loss(*loss);
   }
   // A kill that has begun ends the run on all machines: nothing is decided meanwhile.
   if (coordinator_ && !machine.is_standing_still()) {
     if (const auto decision = coordinator_->decide(now)) {
-      if (exchange_.port) exchange_.port->decide(*decision);
+      if (reports_.port) reports_.port->decide(*decision);
       machine.take(*decision);
     }
   }
@@ -256,9 +256,9 @@ void SupervisedSession::say_last_words(Machine& machine) {
   const Time end = time_since_boot() + kForLastWords;
   for (Time now = time_since_boot(); now < end; now = time_since_boot()) {
     if (coordinator_ && coordinator_->has_all_gone(now)) return;
-    if (exchange_.link && exchange_.link->is_told()) return;
-    if (!exchange_.port && !exchange_.link) return;
-    if (exchange_.link && exchange_.link->is_refused(now)) return;
+    if (reports_.link && reports_.link->is_told()) return;
+    if (!reports_.port && !reports_.link) return;
+    if (reports_.link && reports_.link->is_refused(now)) return;
     turn(machine);
   }
 }
@@ -269,7 +269,7 @@ int SupervisedSession::run() {
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
-  if (!is_alone()) open_exchange();
+  if (!is_alone()) open_reports();
   Machine machine(settings_, *this, time_since_boot());
   while (!machine.is_over()) turn(machine);
   if (!machine.came_too_late()) say_last_words(machine);

@@ -52,7 +52,7 @@ TEST(Pull, AFileComesByItsNameAlone) {
 TEST(Pull, HowFarItIsCountsFilesThatWereHereAlready) {
   ProgressReader reader;
   reader.add("\r      100   5%    0.00kB/s    0:00:00  ");
-  const Progress progress =
+  const RsyncProgress progress =
       reader.add("\r      200  10%    1.00kB/s    0:00:00 (xfr#2, to-chk=3/12)");
   EXPECT_EQ(progress.sent.files, 2U);
   EXPECT_EQ(progress.sent.bytes, 200U);

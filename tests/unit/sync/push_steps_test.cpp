@@ -53,7 +53,7 @@ TEST_F(PushStepsTest, OfThousandsOfFilesOneThatWasTouchedIsSeen) {
   for (int i = 0; i < 2100; ++i) scratch_.write(fmt::format("many/-{} '\n\"/(", i));
   const Tree tree = read_tree(scratch_.path() / "many", {});
   const Listing listing = list_tree(tree);
-  const Place place{"~/there", listing.fingerprint, listing.digest};
+  const RemoteTree place{"~/there", listing.fingerprint, listing.digest};
   const auto ask = [&] { return reply_in(run(ask_command(tree, place, {}))); };
   EXPECT_TRUE(ask().is_empty);
   const auto package = pack(tree, listing, {});
@@ -69,7 +69,7 @@ TEST_F(PushStepsTest, OfThousandsOfFilesOneThatWasTouchedIsSeen) {
 class GuessedTest : public PushStepsTest {
  protected:
   GuessedTest() {
-    const Place place{"~/code", before_.fingerprint, before_.digest};
+    const RemoteTree place{"~/code", before_.fingerprint, before_.digest};
     run(ask_command(tree_, place, {}));
     run(unpack_command(*pack(tree_, before_, {}), place));
     scratch_.write("tree/a", "changed");
@@ -118,7 +118,7 @@ TEST_F(GuessedTest, StampsOfFilesWhoseNamesAreOddStayTrue) {
     const Listing now = list_tree(tree_);
     auto guess = pack(tree_, now, before);
     guess->basis = basis;
-    const Place place{"~/there", now.fingerprint, now.digest};
+    const RemoteTree place{"~/there", now.fingerprint, now.digest};
     const auto reply = reply_in(run(ask_command(tree_, place, {}, &*guess)));
     EXPECT_TRUE(reply.unpacked && reply.unpacked->is_whole);
     EXPECT_TRUE(reply_in(run(ask_command(tree_, place, {}))).is_whole);
@@ -136,13 +136,13 @@ TEST_F(GuessedTest, WhereFilesOnlyGoThePackageDoesIt) {
   scratch_.write("tree/b");
   tree_ = read_tree(scratch_.path() / "tree", {});
   const Listing both = list_tree(tree_);
-  const Place place{"~/both", both.fingerprint, both.digest};
+  const RemoteTree place{"~/both", both.fingerprint, both.digest};
   run(ask_command(tree_, place, {}));
   run(unpack_command(*pack(tree_, both, {}), place));
   fs::remove(scratch_.path() / "tree/b");
   tree_ = read_tree(scratch_.path() / "tree", {});
   const Listing one = list_tree(tree_);
-  const Place place_of_one{"~/both", one.fingerprint, one.digest};
+  const RemoteTree place_of_one{"~/both", one.fingerprint, one.digest};
   EXPECT_EQ(reply_in(run(ask_command(tree_, place_of_one, {}))).basis, both.fingerprint);
   auto package = pack(tree_, one, both.entries);
   package->basis = both.fingerprint;
@@ -158,7 +158,7 @@ TEST_F(GuessedTest, TheTreesOwnFolderStaysAsItIsThoughAnotherLauncherSentIt) {
   tree_ = read_tree(scratch_.path() / "tree", {});
   const Listing before = list_tree(tree_);
   const std::string folder = scratch_.path() / "home of both";
-  const Place place{folder, before.fingerprint, before.digest};
+  const RemoteTree place{folder, before.fingerprint, before.digest};
   run(ask_command(tree_, place, {}));
   run(unpack_command(*pack(tree_, before, {}), place));
   // Now it is sent from there, without one of its files.
@@ -166,14 +166,14 @@ TEST_F(GuessedTest, TheTreesOwnFolderStaysAsItIsThoughAnotherLauncherSentIt) {
   const Listing now = list_tree(tree_);
   auto guess = pack(tree_, now, before.entries);
   guess->basis = before.fingerprint;
-  const Place again{folder, now.fingerprint, now.digest};
+  const RemoteTree again{folder, now.fingerprint, now.digest};
   EXPECT_TRUE(reply_in(run(ask_command(tree_, again, {}, &*guess))).is_same_folder);
   EXPECT_TRUE(fs::exists(fs::path(folder) / "b"));
 }
 
 TEST_F(PushStepsTest, OneOfTheHostsThatShareAFolderHasItInHand) {
   const Listing listing = list_tree(tree_);
-  const Place place{"~/shared", listing.fingerprint, listing.digest};
+  const RemoteTree place{"~/shared", listing.fingerprint, listing.digest};
   const auto ask = [&](const InPush& push) {
     return reply_in(run(ask_command(tree_, place, push)));
   };
@@ -203,7 +203,7 @@ TEST_F(GuessedTest, APackageForWhatIsThereNoLongerIsLeftAlone) {
   const Listing now = list_tree(tree_);
   auto package = pack(tree_, now, before_.entries);
   package->basis = before_.fingerprint;
-  const Place place{"~/code", now.fingerprint, now.digest};
+  const RemoteTree place{"~/code", now.fingerprint, now.digest};
   EXPECT_EQ(reply_in(run(ask_command(tree_, place, {}))).basis, before_.fingerprint);
   scratch_.write("code/a", "by hand");
   EXPECT_TRUE(is_unknown(reply_in(run(unpack_command(*package, place)))));
@@ -220,7 +220,8 @@ TEST_F(PushStepsTest, APackageThatNeverEndsHoldsUpNobody) {
     }
   };
   for (const Seal seal : {Seal::yes, Seal::no}) {
-    Place place{seal == Seal::yes ? "~/sealed" : "~/open", listing.fingerprint, listing.digest};
+    RemoteTree place{seal == Seal::yes ? "~/sealed" : "~/open", listing.fingerprint,
+                     listing.digest};
     run(ask_command(tree_, place, {}));
     const auto package = pack(tree_, listing, {}, Compression::zstd, seal);
     const auto part =
@@ -242,7 +243,7 @@ TEST_F(PushStepsTest, AFileThatChangesAfterItWasListedIsNotPacked) {
   const Listing listing = list_tree(tree_);
   const auto package = pack(tree_, listing, {});
   scratch_.write("tree/a", "longer than it was before");
-  const Place place{"~/code", listing.fingerprint, listing.digest};
+  const RemoteTree place{"~/code", listing.fingerprint, listing.digest};
   run(ask_command(tree_, place, {}));
   const ssh::HostResult result = run(unpack_command(*package, place));
   EXPECT_EQ(result.failure, ssh::Failure::local_program);

@@ -16,7 +16,7 @@ Tree tree_of(std::vector<std::string> files) {
   return tree;
 }
 
-const Turn kTurn = {"/home/ann/.dtool/trees/it's.lock", "0123"};
+const FolderLock kLock = {"/home/ann/.dtool/trees/it's.lock", "0123"};
 
 bool has(const ssh::LocalProgram& program, const std::string& word) {
   return std::ranges::find(program.arguments, word) != program.arguments.end();
@@ -24,7 +24,7 @@ bool has(const ssh::LocalProgram& program, const std::string& word) {
 
 TEST(Rsync, SendsTheListedFilesOverDtoolsConnection) {
   const auto program =
-      push_program(tree_of({"a", "b/c"}), "~/code", Link::network, kTurn, Same::size_and_time);
+      push_program(tree_of({"a", "b/c"}), "~/code", Link::network, kLock, Same::size_and_time);
   EXPECT_EQ(program.arguments.front(), "rsync");
   EXPECT_TRUE(has(program, std::string(ssh::kRemoteShell)));
   EXPECT_EQ(program.arguments[program.arguments.size() - 2], "/home/ann/my code/");
@@ -34,14 +34,14 @@ TEST(Rsync, SendsTheListedFilesOverDtoolsConnection) {
 
 TEST(Rsync, ANameThatLooksLikeACommentOrAnOptionIsAName) {
   EXPECT_EQ(
-      push_program(tree_of({"#a", "-rf", ";b"}), "/c", Link::network, kTurn, Same::size_and_time)
+      push_program(tree_of({"#a", "-rf", ";b"}), "/c", Link::network, kLock, Same::size_and_time)
           .input,
       "/#a\0/-rf\0/;b\0"s);
 }
 
 TEST(Rsync, TheFolderAndItsLockAreQuotedForTheLoginShell) {
   const auto program =
-      push_program(tree_of({"a"}), "~/it's $HOME", Link::network, kTurn, Same::size_and_time);
+      push_program(tree_of({"a"}), "~/it's $HOME", Link::network, kLock, Same::size_and_time);
   const auto remote = std::ranges::find_if(
       program.arguments, [](const std::string& word) { return word.starts_with("--rsync-path="); });
   ASSERT_NE(remote, program.arguments.end());
@@ -52,9 +52,9 @@ TEST(Rsync, TheFolderAndItsLockAreQuotedForTheLoginShell) {
 
 TEST(Rsync, OnlyANetworkIsWorthCompressing) {
   EXPECT_TRUE(
-      has(push_program(tree_of({"a"}), "/c", Link::network, kTurn, Same::size_and_time), "-z"));
+      has(push_program(tree_of({"a"}), "/c", Link::network, kLock, Same::size_and_time), "-z"));
   EXPECT_FALSE(
-      has(push_program(tree_of({"a"}), "/c", Link::local, kTurn, Same::size_and_time), "-z"));
+      has(push_program(tree_of({"a"}), "/c", Link::local, kLock, Same::size_and_time), "-z"));
 }
 
 TEST(Rsync, TheFiguresAtTheEndAreRead) {

@@ -45,7 +45,7 @@ class ExperimentTest : public testing::Test {
 };
 
 TEST_F(ExperimentTest, IsNamedAfterItsFile) {
-  const Experiment experiment = read_experiment(file, "", 1);
+  const ExperimentText experiment = read_experiment(file, "", 1);
   EXPECT_EQ(experiment.name, "mine");
   EXPECT_FALSE(experiment.is_shipped);
   EXPECT_EQ(toml::parse(experiment.toml), toml::parse(kText));

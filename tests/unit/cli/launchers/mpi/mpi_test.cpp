@@ -91,7 +91,7 @@ TEST(Mpi, TheFirstMachineIsStartedLastAndAloneStartsMpirun) {
   ASSERT_EQ(jobs.size(), 3U);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     EXPECT_EQ(jobs[i].host, i);
-    EXPECT_EQ(jobs[i].turn, i == 0 ? Turn::last : Turn::first);
+    EXPECT_EQ(jobs[i].order, i == 0 ? StartOrder::last : StartOrder::first);
     EXPECT_EQ(jobs[i].job.script.find("start_mpirun() {") != std::string::npos, i == 0);
     const bool has_agent = std::ranges::any_of(
         jobs[i].job.files, [](const auto& file) { return file.first == "../launch_orted"; });
