@@ -2,11 +2,14 @@
 // fetch` calls it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "ssh/host/protocol.h"
 #include "ssh/remote.h"
 #include "sync/rsync.h"
 
@@ -16,7 +19,9 @@ namespace dtool::tree_sync {
 struct Pull {
   std::size_t host = 0;  ///< index into Remote::hosts()
   Source source;
-  std::string destination;  ///< an absolute folder of this machine, which must exist
+  std::string destination;            ///< an absolute folder of this machine, which must be there
+  std::chrono::seconds silence{300};  ///< after which the host is given up
+  std::optional<std::uint64_t> most = {};  ///< bytes that may come from it
 };
 
 /// Is told about the progress of a pull, on the thread that called pull().
@@ -45,10 +50,10 @@ std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls,
 /// Asks a host whether the source exists.
 ssh::Command look_command(const Source& source);
 
-/// The identity of the source's folder. Hosts that share the folder answer alike; others do not, as
-/// long as their files have different names. Nothing if the source is missing; then `result` gets
-/// its error and hint.
-std::optional<std::string> read_look(ssh::HostResult& result);
+/// What the source's folder is known by, and the host. Hosts that share the folder answer alike,
+/// others do not, as long as their files have different names. Nothing where there is no source;
+/// then `result` is given its error and hint.
+std::optional<host::LookReply> read_look(ssh::HostResult& result);
 
 /// Gives the result of a failed pull_program its sentence, with rsync's own message and a hint.
 void explain_pull(ssh::HostResult& result);

@@ -46,7 +46,9 @@ class LogOutput : public ssh::Listener, protected LogLines {
 
   /// Adds to each failed result the reason that its host gave, if it gave one.
   void explain(std::vector<ssh::HostResult>& results) const;
-  /// The first message about why the whole run failed, or an empty text.
+  /// Names the hosts that are not those of the run.
+  void tell_strangers(const std::vector<ssh::HostResult>& results) const;
+  /// What was said first of why the whole run failed, or nothing.
   const std::string& cause() const { return cause_; }
   /// The host's log, if logs are kept.
   const std::string& text(std::size_t host) const { return texts_[host]; }
