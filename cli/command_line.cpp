@@ -58,10 +58,10 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
                        line, all);
   const CLI::Option* given = command.get_option_no_throw("--command");
   if (given != nullptr && given->count() == 0)
-    return fmt::format("what is to run goes behind --command, in quotes: --command '{}'; {}", line,
+    return fmt::format("the command line goes after --command, in quotes: --command '{}'; {}", line,
                        all);
   const bool has_hosts = command.get_option_no_throw("--runs_on") != nullptr;
-  return fmt::format("a value with spaces wants quotes{}; {}",
+  return fmt::format("a value with spaces needs quotes{}; {}",
                      has_hosts ? ", and hosts are joined by commas" : "", all);
 }
 

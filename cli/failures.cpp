@@ -75,7 +75,9 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
   std::size_t count = 0;
   for (const LikeFailures& each : failures) count += each.hosts.size();
   if (count == 0) return 0;
-  console.fail(fmt::format("{} of {} failed: {}", count, counted(results.size(), "host"), doing));
+  const std::string hosts_text =
+      results.size() == 1 ? "" : fmt::format("{} of {} ", count, counted(results.size(), "host"));
+  console.fail(fmt::format("{}failed: {}", hosts_text, doing));
   for (const LikeFailures& each : failures) {
     const std::string hosts = fold_hosts(each.hosts);
     std::string text = fmt::format("  {}: {}", console.styled_error(Style::bold, hosts),

@@ -104,14 +104,14 @@ class FetchAction : public Action {
 };
 
 void FetchAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run id, or the beginning of one; the newest if left out");
-  app.add_option("DEST", destination_, "the folder here; the run's id if left out")
+  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  app.add_option("DEST", destination_, "a folder on this machine (the run's id)")
       ->check(must_not_be_empty);
   app.add_option("--only", only_, "files to fetch, such as '*.jsonl'; repeatable")
       ->check(must_not_be_empty)
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  add_whole_number(app, "--machine", machines_, "the machine with this id alone; repeatable")
+  add_whole_number(app, "--machine", machines_, "only the machine with this id; repeatable")
       ->type_name("I")
       ->allow_extra_args(false);
   add_connect_options(app, hosts_);

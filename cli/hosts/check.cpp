@@ -51,7 +51,7 @@ void CheckAction::add_options(CLI::App& app) {
                  "where the current folder would go on the hosts")
       ->type_name("PATH");
   app.add_flag("--no_trainer", no_trainer_,
-               "for programs of your own: the bundled trainer need not be there");
+               "for programs of your own: do not look for the bundled trainer");
 }
 
 Needs CheckAction::needs(const Settings& settings, const Targets& targets) {

@@ -106,7 +106,7 @@ void ConfigAction::add_options(CLI::App& app) {
   add_host_options(app, hosts_);
   app.add_option("--config_script", script_file_, "the set-up script")->type_name("FILE");
   app.add_flag("--follow", follow_, "show each host's last line, and wait for the end");
-  app.add_flag("--force", force_, "where a set-up script is still running, end it first");
+  app.add_flag("--force", force_, "first end a set-up script that is still running");
   app.add_flag("--distribute_public_key", distribute_public_key_,
                "add this machine's public key to each host's authorized_keys, once");
   app.add_option("--public_key", public_key_file_,

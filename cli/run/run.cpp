@@ -179,7 +179,7 @@ bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report, Co
         "{}: the system ends what you leave running at logout; to keep it: loginctl enable-linger",
         fold_hosts(at_risk)));
   }
-  if (!report.all_well(results, "looking at the hosts")) return false;
+  if (!report.all_well(results, "checking the hosts")) return false;
   if (!checked.front().experiment_fault.empty()) {
     discard_run_folders(remote, plan_.run_id);
     throw UsageError(fmt::format("experiment {}: {}", what_, checked.front().experiment_fault));

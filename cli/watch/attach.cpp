@@ -95,9 +95,8 @@ class AttachAction : public Action {
 };
 
 void AttachAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run id, or the beginning of one; the newest if left out");
-  add_whole_number(app, "--machine", machine_,
-                   "the machine's id; may be left out where there is one")
+  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  add_whole_number(app, "--machine", machine_, "the machine's id; optional if there is only one")
       ->type_name("I");
   add_connect_options(app, hosts_);
 }

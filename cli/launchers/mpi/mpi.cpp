@@ -102,11 +102,12 @@ class MpiLauncher : public Launcher {
   std::vector<CLI::Option*> add_options(CLI::App& app) override {
     CLI::Option* const np =
         add_whole_number(app, "--np", np_,
-                         "processes in all, which fill the hosts' slots in order (all slots)", {1})
+                         "number of processes; they fill the hosts' slots in order (all slots)",
+                         {1})
             ->type_name("N");
     CLI::Option* const words =
         app.add_option("--mpirun_arg", arguments_,
-                       "more words for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
+                       "more arguments for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
             ->type_name("WORDS")
             ->allow_extra_args(false);
     return {np, words};

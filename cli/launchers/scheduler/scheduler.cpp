@@ -43,7 +43,7 @@ std::vector<CLI::Option*> SchedulerLauncher::add_options(CLI::App& app) {
   all.push_back(once(app, "--ntasks_per_node", [&] {
     return app
         .add_option("--ntasks_per_node", request.ntasks_per_node,
-                    "processes a node (--nproc_per_node, else --gpus_per_node, else 1)")
+                    "processes per node (--nproc_per_node, else --gpus_per_node, else 1)")
         ->type_name("N")
         ->check(must_be_count);
   }));
