@@ -48,7 +48,7 @@ UsageError unknown_word(const CLI::App& app, const std::string& word,
                     meant ? fmt::format("did you mean {}? {}", *meant, all) : all);
 }
 
-/// What was probably meant by words that are neither flags nor a flag's value.
+/// A hint at the likely meaning of words that are neither flags nor a flag's value.
 std::string hint_at_words(const CLI::App& command, const std::vector<std::string>& words,
                           TakesProgram takes) {
   const std::string all = fmt::format("{} --help lists all flags", name_in_full(command));

@@ -125,7 +125,7 @@ bool KillAction::forget(Console& console, ssh::Remote& remote, const Chosen& cho
   return true;
 }
 
-/// How the hosts answered, with who was asked and who answered where that is the trouble.
+/// The hosts' answers, and if the host is the problem, which host was asked and which one answered.
 nlohmann::json hosts_json(const KillReport& ended) {
   nlohmann::json hosts = nlohmann::json::array();
   for (std::size_t i = 0; i < ended.results.size(); ++i) {
@@ -141,7 +141,7 @@ nlohmann::json hosts_json(const KillReport& ended) {
   return hosts;
 }
 
-/// What a run has handed to servers of the user's that were there before does not bear its id.
+/// Reports processes that the run handed to the user's older servers: they do not have its id.
 void tell_unseen(Console& console, const KillReport& ended) {
   for (std::size_t i = 0; i < ended.results.size(); ++i) {
     for (const std::string& each : ended.hosts[i].unseen)

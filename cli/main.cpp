@@ -92,7 +92,7 @@ int run_action(Console& console, Action& action, Words words, int argc, char** a
   return action.run(invocation);
 }
 
-/// What shells and the build ask for, and --help does not tell. Whether it was that.
+/// Answers the hidden commands of shells and of the build; returns whether it was one.
 bool answered_hidden(Console& console, const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) return false;
   const std::vector<std::string> rest(words.begin() + 1, words.end());
@@ -154,8 +154,8 @@ int run(Console& console, int argc, char** argv) {
   return run_action(console, *actions.at(chosen), std::move(words), argc, argv);
 }
 
-/// A standard stream that was closed (`>&-`) would be the number of the next socket, and what is
-/// meant for it would go to a host. In its place comes one on which every use fails.
+/// If a standard stream is closed (`>&-`), the next socket would get its number, and its text would
+/// go to a host. So a stream on which every use fails takes its place.
 void occupy_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) != -1) continue;

@@ -98,8 +98,9 @@ class Fleet : public Remote {
   Round* round_ = nullptr;  ///< while run() runs
 };
 
-/// What a listener throws (the disk is full, the reader of a pipe has left) is run()'s to throw:
-/// coroutines unwind as after an interrupt, and nobody waits for the other hosts' answers.
+/// An exception of a listener (the disk is full, the reader of a pipe has left) is passed on by
+/// run(). The coroutines unwind as after an interrupt, and the other hosts' answers are not waited
+/// for.
 void Fleet::give_up(Round& round, std::exception_ptr error) {
   if (!round.failure) round.failure = error;
   reactor_.abandon();
@@ -200,7 +201,7 @@ asio::awaitable<int> Fleet::execute_with_shared_input(Round& round, std::size_t 
   OwnedFd reader;
   std::function<CommandStreams()> open_streams = [&, this] {
     Pipe pipe = make_pipe(NonBlocking::both);
-    reader = std::move(pipe.reader);  // where there was one before, its feeding ends
+    reader = std::move(pipe.reader);  // if there was one before, its input ends
     feeding.spawn(feed(round, index, std::move(pipe.writer), deadline));
     CommandStreams opened = streams;
     opened.input_fd = reader.get();

@@ -181,7 +181,8 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>
   }
 }
 
-/// Short where it lies in the current folder; elsewhere a way up and down again is hard to read.
+/// A relative path if it is inside the current folder; elsewhere a path up and down again is hard
+/// to read.
 fs::path as_seen_from_here(const fs::path& folder) {
   const fs::path from_here = folder.lexically_proximate(fs::current_path());
   return *from_here.begin() == ".." ? folder : from_here;

@@ -158,7 +158,7 @@ std::vector<std::string> left_side(const Frame& frame, std::size_t rows, std::si
   return lines;
 }
 
-/// The axis below, and its numbers, what they count at their left.
+/// The axis below and its numbers; their unit is on the left.
 std::array<std::string, 2> below(const Frame& frame, XAxis x_axis, std::size_t columns,
                                  std::size_t label_width) {
   std::vector<bool> has_tick(columns, false);

@@ -39,7 +39,7 @@ int give_up(Console& console, ssh::Remote& remote, const std::vector<ssh::HostRe
   return kSomeFailed;
 }
 
-/// The scheduler's id of the run, where it was given to one.
+/// Records the scheduler's id of the run, if a scheduler has it.
 void record_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile& killfile) {
   for (const ssh::HostResult& result : results) {
     const auto job = ssh::read_job_id(result);

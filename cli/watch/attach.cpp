@@ -74,8 +74,8 @@ std::string attach_line(const killfiles::Machine& machine, const Job& job) {
                                show);
 }
 
-/// What screen would have undone in the terminal had its connection not been lost: colours, a
-/// hidden cursor, keys of the application, the mouse, the alternate screen.
+/// Undoes what screen would have undone in the terminal if its connection had not been lost:
+/// colours, a hidden cursor, application keys, the mouse, the alternate screen.
 constexpr const char* kResetTerminal =
     "\x1b[0m\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?2004l\x1b[?1049l";
 
@@ -108,7 +108,7 @@ std::size_t AttachAction::choose(const killfiles::Killfile& killfile) const {
                    fmt::format("name one: --machine {}", killfile.machines.front().id));
 }
 
-/// What there is instead of a terminal: the end of the machine's log, and what comes.
+/// Shows the end of the machine's log and its further lines, if there is no terminal.
 int AttachAction::show_log(Console& console, const Targets& targets, killfiles::Killfile killfile,
                            std::size_t place) const {
   constexpr std::uint64_t kLines = 50;

@@ -41,7 +41,7 @@ Style style_of(const std::vector<MachineStatus>& machines) {
   return runs ? Style::green : Style::plain;
 }
 
-/// What the hosts answered; without --state nothing.
+/// The hosts' answers; empty without --state.
 struct Answers {
   std::vector<std::vector<MachineStatus>> states;  ///< one list a run, empty: not asked
   std::vector<ssh::HostResult> results;            ///< one a host

@@ -13,7 +13,7 @@
 namespace dtool::cli {
 namespace {
 
-/// Who supervises the run, which attempt this is, and what the supervision cannot see.
+/// What supervises the run, which attempt this is, and what the supervision cannot see.
 std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
                                            const std::vector<MachineStatus>& machines) {
   std::vector<std::string> notes;

@@ -32,7 +32,7 @@ class Silence : public std::runtime_error {
   Silence() : std::runtime_error("a keeper does not answer") {}
 };
 
-/// What comes next, or nothing if the keeper has gone. Throws Silence.
+/// The next message, or nothing if the keeper has gone. Throws Silence.
 std::optional<Message> next_message(int socket) {
   pollfd readable{socket, POLLIN, 0};
   const auto timeout = std::chrono::milliseconds(kLongestAnswer).count();
@@ -48,7 +48,7 @@ pid_t pid_behind(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
-/// A connection that leads to one of `targets`, or to any host where that is nothing. Throws
+/// Ends a connection that leads to one of `targets`, or to any host if that is nothing. Throws
 /// Silence.
 std::optional<EndedConnection> end_one(int keeper,
                                        const std::optional<std::vector<std::string>>& targets) {

@@ -96,7 +96,7 @@ Process::Process(Reactor& reactor, const Program& program, Descriptors descripto
   plan.give(descriptors.out, STDOUT_FILENO, O_WRONLY);
   plan.give(descriptors.err, STDERR_FILENO, O_WRONLY);
   if (descriptors.extra >= 0) plan.give(descriptors.extra, kExtra, 0);
-  // What dtool itself inherited without close-on-exec is not its child's either.
+  // Descriptors that dtool itself inherited without close-on-exec are not passed to the child.
   const int first_unnamed = descriptors.extra >= 0 ? kExtra + 1 : kExtra;
   ::posix_spawn_file_actions_addclosefrom_np(&plan.actions, first_unnamed);
   if (!program.folder.empty()) {
