@@ -48,7 +48,7 @@ UsageError unknown_word(const CLI::App& app, const std::string& word,
                     meant ? fmt::format("did you mean {}? {}", *meant, all) : all);
 }
 
-/// What was probably meant by words that are neither flags nor a flag's value.
+/// A hint at the likely meaning of words that are neither flags nor a flag's value.
 std::string hint_at_words(const CLI::App& command, const std::vector<std::string>& words,
                           TakesProgram takes) {
   const std::string all = fmt::format("{} --help lists all flags", name_in_full(command));
@@ -58,10 +58,10 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
                        line, all);
   const CLI::Option* given = command.get_option_no_throw("--command");
   if (given != nullptr && given->count() == 0)
-    return fmt::format("what is to run goes behind --command, in quotes: --command '{}'; {}", line,
+    return fmt::format("the command line goes after --command, in quotes: --command '{}'; {}", line,
                        all);
   const bool has_hosts = command.get_option_no_throw("--runs_on") != nullptr;
-  return fmt::format("a value with spaces wants quotes{}; {}",
+  return fmt::format("a value with spaces needs quotes{}; {}",
                      has_hosts ? ", and hosts are joined by commas" : "", all);
 }
 

@@ -55,7 +55,7 @@ std::string paint(Style style, std::string_view text) {
   return fmt::format("{0}{1}{2}{0}{3}", mark(), code_of(style), text, code_of(Style::plain));
 }
 
-/// The gate: what is between the marks passes `clean`, the marks become colours.
+/// The gate: text between the marks goes through `clean`, and the marks become colours.
 template <typename Clean>
 std::string through_gate(std::string_view text, Clean clean) {
   std::string shown;

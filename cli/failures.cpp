@@ -15,12 +15,12 @@
 namespace dtool::cli {
 namespace {
 
-/// What befell several hosts.
+/// A failure that several hosts share.
 struct LikeFailures {
   std::string description;
   std::string hint;
   std::vector<ssh::Host> hosts;
-  std::string address;  ///< the last one's, where its name stands for another
+  std::string address;  ///< the last host's, if its name stands for another
 };
 
 /// In the order in which they first appear.
@@ -39,7 +39,7 @@ std::vector<LikeFailures> fold_failures(const std::vector<ssh::HostResult>& resu
   return failures;
 }
 
-/// What a host said stands below its name, so that no line of it looks like one of dtool's.
+/// Puts a host's text below its name, so that no line of it looks like one of dtool's.
 std::string indented(const std::string& text) {
   constexpr std::string_view kIndent = "      ";
   std::string shown;
@@ -75,7 +75,9 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
   std::size_t count = 0;
   for (const LikeFailures& each : failures) count += each.hosts.size();
   if (count == 0) return 0;
-  console.fail(fmt::format("{} of {} failed: {}", count, counted(results.size(), "host"), doing));
+  const std::string hosts_text =
+      results.size() == 1 ? "" : fmt::format("{} of {} ", count, counted(results.size(), "host"));
+  console.fail(fmt::format("{}failed: {}", hosts_text, doing));
   for (const LikeFailures& each : failures) {
     const std::string hosts = fold_hosts(each.hosts);
     std::string text = fmt::format("  {}: {}", console.styled_error(Style::bold, hosts),

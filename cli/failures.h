@@ -14,7 +14,8 @@ namespace dtool::cli {
 std::string describe(const ssh::HostResult& result);
 
 /// Reports the hosts that failed and why, and folds equal failures. `doing` is part of the
-/// headline: `2 of 8 hosts failed: doing`. Prints nothing if no host failed. Returns their number.
+/// headline: `2 of 8 hosts failed: doing`, or `failed: doing` if there is only one host. Prints
+/// nothing if no host failed. Returns their number.
 std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>& results,
                             std::string_view doing);
 

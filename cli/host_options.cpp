@@ -75,7 +75,7 @@ ssh::GroupLookup group_lookup(const Settings& settings) {
     for (const auto& [group, hosts] : settings.groups) known += (known.empty() ? "" : ", ") + group;
     throw std::invalid_argument(
         fmt::format("there is no group @{} in the configuration\nhint: {}", name,
-                    known.empty() ? "groups stand under [groups] in ~/.dtool/config.toml"
+                    known.empty() ? "groups are defined under [groups] in ~/.dtool/config.toml"
                                   : "known groups: " + known));
   };
 }
@@ -118,24 +118,26 @@ void add_connect_options(CLI::App& app, HostOptions& options) {
       ->check(must_be_seconds)
       ->type_name("SECONDS")
       ->group(kGroup);
-  add_whole_number(app, "--width", options.width, "hosts at work at once, at most (256)", {1})
+  add_whole_number(app, "--width", options.width, "most hosts served at once (256)", {1})
       ->group(kGroup);
   app.add_option("--ssh_cmd", options.ssh_cmd,
-                 "how ssh would be called: -i -p -l -F -J -o and user@{addr}")
+                 "an ssh command line: -i -p -l -F -J -o and user@{addr}")
       ->check(must_not_be_empty)
       ->group(kGroup);
   app.add_option("--ssh_program", options.ssh_program,
-                 "what connects: libssh, your own ssh, or ssh where it is needed (auto)")
+                 "connect by libssh, by your own ssh, or by ssh only where needed (auto)")
       ->check(must_be_one_of({"auto", "libssh", "ssh"}))
       ->type_name("auto|libssh|ssh")
       ->group(kGroup);
-  app.add_option("--ask", options.ask,
-                 "passwords and codes for each host, or once for hosts that ask the same (each)")
+  app.add_option(
+         "--ask", options.ask,
+         "ask for passwords and codes for each host, or once for hosts that ask the same (each)")
       ->check(must_be_one_of({"each", "once"}))
       ->type_name("WHEN")
       ->group(kGroup);
-  app.add_option("--trace", options.trace,
-                 "write what each host is asked and says, with times and without secrets, here")
+  app.add_option(
+         "--trace", options.trace,
+         "write the messages to and from each host into DIR, with times and without secrets")
       ->check(must_not_be_empty)
       ->type_name("DIR")
       ->group(kGroup);
@@ -148,7 +150,7 @@ void add_host_options(CLI::App& app, HostOptions& options) {
       ->type_name("HOSTS")
       ->group(kGroup);
   app.add_option("--hostfile", options.hostfile,
-                 "a file of hosts, as Open MPI and DeepSpeed have it")
+                 "a file of hosts, in the form of Open MPI and DeepSpeed")
       ->check(must_not_be_empty)
       ->type_name("FILE")
       ->group(kGroup);

@@ -37,7 +37,7 @@ std::string describe_left(const host::KillReply& outcome) {
   return text;
 }
 
-/// Whether another host answered than the one that is recorded, and nobody vouches for that one.
+/// Whether another host answered than the recorded one, and nothing vouches for the recorded one.
 bool is_of_another(const FoundHost& host, const host::KillReply& outcome) {
   return outcome.vouched_for.empty() &&
          compare(host.recorded, host.found) == killfiles::Likeness::another;
@@ -126,7 +126,7 @@ void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& 
   result.hint = "run dtool kill again when what is said there is over";
 }
 
-/// With why the job did not start, where it did not.
+/// Adds the reason if the job did not start.
 ssh::HostResult judge_start(ssh::HostResult result) {
   const auto error = ssh::read_start(result);
   if (!error || result.failure != ssh::Failure::none) return result;
@@ -262,7 +262,7 @@ void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
     try {
       killfiles::write_whole(file, to_text(killfile));
     } catch (const std::system_error&) {
-      // A disk that is full must not keep the file; only who comes in between cannot read why.
+      // A full disk must not keep the file; then only a concurrent kill cannot read the reason.
     }
   }
   remove_state(remote, killfile);

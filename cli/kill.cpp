@@ -48,17 +48,18 @@ class KillAction : public Action {
 };
 
 void KillAction::add_options(CLI::App& app) {
-  app.add_option("RUN", runs_,
-                 "run ids, or the beginnings of them; none: asks for each recorded run");
+  app.add_option("RUN", runs_, "run ids, or their beginnings; none: ask about each recorded run");
   app.add_flag("--all", all_, "every recorded run");
-  app.add_option("--screen_ids_file", screen_ids_file_, "a killfile somewhere else, AllenAct's too")
+  app.add_option("--screen_ids_file", screen_ids_file_,
+                 "a killfile at another place, also one of AllenAct's")
       ->type_name("FILE");
   app.add_option("--grace", grace_, "seconds between TERM and KILL (5)")
       ->check(must_be_from(0.0, 3600.0));
   app.add_flag("--yes", yes_, "answer every question with yes");
   app.add_flag("--delete", delete_, "delete the killfile when nothing is left, without asking");
-  app.add_flag("--forget", forget_,
-               "delete the killfile whatever may be left: on a host that is gone for good, say");
+  app.add_flag(
+      "--forget", forget_,
+      "delete the killfile even if something may be left, as on a host that is gone for good");
   add_connect_options(app, hosts_);
 }
 
@@ -124,7 +125,7 @@ bool KillAction::forget(Console& console, ssh::Remote& remote, const Chosen& cho
   return true;
 }
 
-/// How the hosts answered, with who was asked and who answered where that is the trouble.
+/// The hosts' answers, and if the host is the problem, which host was asked and which one answered.
 nlohmann::json hosts_json(const KillReport& ended) {
   nlohmann::json hosts = nlohmann::json::array();
   for (std::size_t i = 0; i < ended.results.size(); ++i) {
@@ -140,7 +141,7 @@ nlohmann::json hosts_json(const KillReport& ended) {
   return hosts;
 }
 
-/// What a run has handed to servers of the user's that were there before does not bear its id.
+/// Reports processes that the run handed to the user's older servers: they do not have its id.
 void tell_unseen(Console& console, const KillReport& ended) {
   for (std::size_t i = 0; i < ended.results.size(); ++i) {
     for (const std::string& each : ended.hosts[i].unseen)

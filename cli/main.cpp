@@ -43,26 +43,26 @@ constexpr std::array kSubcommands = {
     Row{"command", "run a command on all hosts at once", make_command},
     Row{"run", "start a training run, or any program, across machines", make_run,
         TakesProgram::yes},
-    Row{"status", "how each machine of a run is doing, and why it failed where it did",
-        make_status},
-    Row{"logs", "the machines' logs of a run as one, each line behind its machine", make_logs},
+    Row{"status", "show how each machine of a run is doing, and why a run failed", make_status},
+    Row{"logs", "show the logs of a run's machines as one, each line with its machine", make_logs},
     Row{"attach", "show the live screen session of one machine in this terminal", make_attach},
-    Row{"fetch", "bring the outputs of a run to this machine, a folder a machine", make_fetch},
-    Row{"plot", "curves of loss, learning rate, throughput and accuracy", make_plot},
+    Row{"fetch", "copy the outputs of a run here, one folder per machine", make_fetch},
+    Row{"plot", "plot curves of loss, learning rate, throughput and accuracy", make_plot},
     Row{"kill", "end every process of a run on every machine, and prove that none is left",
         make_kill},
-    Row{"list", "recorded runs, newest first, and with --state how they are", make_list},
-    Row{"check", "look what each host has and lacks for a run", make_check},
-    Row{"trust", "look at unknown hosts' keys and add them to known_hosts", make_trust},
-    Row{"disconnect", "close the connections that are kept for the next commands", make_disconnect},
-    Row{"completion", "print the script by which bash, zsh or fish completes dtool's commands",
+    Row{"list", "list recorded runs, newest first; with --state also the state of each", make_list},
+    Row{"check", "check what each host has and lacks for a run", make_check},
+    Row{"trust", "show unknown hosts' keys and add them to known_hosts", make_trust},
+    Row{"disconnect", "close the connections that are kept for later commands", make_disconnect},
+    Row{"completion", "print the script that completes dtool's commands in bash, zsh or fish",
         make_completion},
 };
 
 void add_console_options(CLI::App& app, ConsoleOptions& options) {
   static const std::map<std::string, Color> colors = {
       {"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}};
-  app.add_flag("--json", options.json, "one JSON document on standard output, nothing else there")
+  app.add_flag("--json", options.json,
+               "print one JSON document on standard output, and nothing else")
       ->group("Output");
   app.add_flag("--quiet", options.quiet, "no progress and no summaries")->group("Output");
   app.add_option_function<std::string>(
@@ -92,7 +92,7 @@ int run_action(Console& console, Action& action, Words words, int argc, char** a
   return action.run(invocation);
 }
 
-/// What shells and the build ask for, and --help does not tell. Whether it was that.
+/// Answers the hidden commands of shells and of the build; returns whether it was one.
 bool answered_hidden(Console& console, const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) return false;
   const std::vector<std::string> rest(words.begin() + 1, words.end());
@@ -107,7 +107,7 @@ bool answered_hidden(Console& console, const CLI::App& app, const std::vector<st
 
 int run(Console& console, int argc, char** argv) {
   ConsoleOptions console_options;
-  CLI::App app("dtool: push set-up, code and training runs to machines reached over SSH");
+  CLI::App app("dtool: set up machines over SSH and run training on them");
   app.name("dtool");
   app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("--version", "dtool " DTOOL_VERSION, "print the version");
@@ -122,7 +122,7 @@ int run(Console& console, int argc, char** argv) {
     action->add_options(*subcommand);
     add_console_options(*subcommand, console_options);
   }
-  app.footer("`dtool COMMAND --help` tells a command's flags.");  // here, since commands inherit it
+  app.footer("`dtool COMMAND --help` lists a command's flags.");  // here, since commands inherit it
   if (answered_hidden(console, app, {argv + 1, argv + argc})) return kAllWell;
   Words words = read_words(app, argc, argv);
   try {
@@ -154,8 +154,8 @@ int run(Console& console, int argc, char** argv) {
   return run_action(console, *actions.at(chosen), std::move(words), argc, argv);
 }
 
-/// A standard stream that was closed (`>&-`) would be the number of the next socket, and what is
-/// meant for it would go to a host. In its place comes one on which every use fails.
+/// If a standard stream is closed (`>&-`), the next socket would get its number, and its text would
+/// go to a host. So a stream on which every use fails takes its place.
 void occupy_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) != -1) continue;

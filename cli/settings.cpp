@@ -160,9 +160,9 @@ void read_file(Settings& settings, const fs::path& file) {
   if (const auto text = text_of(file)) read_text(settings, *text, file);
 }
 
-/// The keys that whoever wrote the file may set without being asked: how long is waited, how many
-/// work at once, what is not sent, where a run's own folder is made. Whatever else there is or will
-/// be has to be accepted.
+/// The keys that a project's file may set without acceptance: how long to wait, how many hosts to
+/// serve at once, what not to send, where to make a run's folder. All other keys, also future ones,
+/// must be accepted.
 constexpr std::array<std::string_view, 7> kHarmless = {
     "ssh.connect_timeout", "ssh.width",   "run.output_dir", "run.nproc_per_node",
     "run.lost_after",      "run.exclude", "run.relay"};
@@ -195,7 +195,7 @@ fs::path acceptance_of(const ProjectFile& file) {
   return ssh::home_folder() / ".dtool" / "accepted_settings" / sha256({file.path.native()});
 }
 
-/// What it holds.
+/// The digest of the file's content.
 std::string digest_of(const ProjectFile& file) {
   return sha256({file.path.native(), std::string_view("", 1), file.text}) + "\n";
 }

@@ -202,7 +202,7 @@ asio::awaitable<int> Fleet::execute_with_shared_input(FleetRound& round, std::si
   OwnedFd reader;
   std::function<CommandStreams()> open_streams = [&, this] {
     Pipe pipe = make_pipe(NonBlocking::both);
-    reader = std::move(pipe.reader);  // where there was one before, its feeding ends
+    reader = std::move(pipe.reader);  // if there was one before, its input ends
     feeding.spawn(feed(round, index, std::move(pipe.writer), deadline));
     CommandStreams opened = streams;
     opened.input_fd = reader.get();

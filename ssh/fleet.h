@@ -32,7 +32,7 @@ struct ConnectOptions {
   std::chrono::milliseconds connect_timeout{10'000};  ///< if the configuration names none
   /// wins over the configuration
   std::optional<std::chrono::milliseconds> forced_connect_timeout = {};
-  std::size_t width = 256;       ///< hosts at work at once, at most
+  std::size_t width = 256;       ///< most hosts served at once
   std::chrono::seconds keep{0};  ///< connections stay open for later commands while idle for less
                                  ///< than this; 0: none is kept or taken
   int tries = 6;  ///< for a connection that is dropped before its greeting; nothing else is retried

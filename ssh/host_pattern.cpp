@@ -44,8 +44,8 @@ std::uint64_t value_of(std::string_view digits) {
   return value;
 }
 
-// The digits of `value` in a range that begins with `first`: as wide as `first` where that is
-// padded.
+// The digits of `value` in a range that begins with `first`; padded to the width of `first` if that
+// is padded.
 std::string digits_in_range(std::uint64_t value, std::string_view first) {
   return fmt::format("{:0{}}", value, is_padded(first) ? first.size() : 1);
 }
@@ -102,7 +102,7 @@ void unfold_range(std::string_view range, std::string_view pattern, std::vector<
   }
 }
 
-// What may stand where a bracket with `content` stands.
+// The words that a bracket with `content` stands for.
 std::vector<std::string> unfold_bracket(std::string_view content, std::string_view pattern) {
   if (content.find(':') != std::string_view::npos) return {fmt::format("[{}]", content)};  // IPv6
   std::vector<std::string> numbers;
@@ -260,8 +260,8 @@ std::vector<Host> parse_hosts(std::string_view runs_on, const GroupLookup& group
 }
 
 std::string fold(const std::vector<std::string>& names) {
-  // The bracket goes where it takes in most names: `gpu01:22` folds over gpu01, `10.0.0.1:2201`
-  // over its ports where those differ.
+  // The bracket goes where it covers the most names: `gpu01:22` folds over gpu01, `10.0.0.1:2201`
+  // over its ports if those differ.
   std::map<Frame, std::size_t> members;
   for (const std::string& name : names) {
     for (const Digits& digits : find_digits(name)) ++members[frame_of(name, digits)];

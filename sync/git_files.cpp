@@ -159,7 +159,7 @@ std::string git_commit(const fs::path& folder, const std::string& left_out) {
   }
   const bool is_whole = (commit.size() == 40 || commit.size() == 64) &&
                         commit.find_first_not_of("0123456789abcdef") == commit.npos;
-  if (!is_whole) return "";  // none was made yet
+  if (!is_whole) return "";  // there is no commit yet
   return is_dirty ? commit + "-dirty" : commit;
 }
 

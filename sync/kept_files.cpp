@@ -38,7 +38,7 @@ void keep_file(const fs::path& folder, const std::string& name, std::string_view
                std::string_view rest) {
   ::mkdir(folder.parent_path().c_str(), 0700);
   ::mkdir(folder.c_str(), 0700);
-  fs::permissions(folder, fs::perms::owner_all);  // throws where it could not be made
+  fs::permissions(folder, fs::perms::owner_all);  // throws if the folder could not be made
   const fs::path unfinished = folder / fmt::format("new.{}", ::getpid());
   std::ofstream file(unfinished, std::ios::binary);
   file << begin << rest;

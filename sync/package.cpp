@@ -29,10 +29,10 @@ constexpr std::uint64_t kMostRewritten = 64'000'000;
 /// So much goes along with a question, and is all that is wasted for a host of which the guess is
 /// wrong.
 constexpr std::uint64_t kSmall = 32'000;
-/// So much may go in vain where nothing is known to have been sent from a folder, which is once;
-/// and it does not all go, since a host that does not want it ends the command.
+/// The largest guess for a folder from which nothing is known to have been sent; that happens once.
+/// Not all of it is wasted, since a host that does not need it ends the command.
 constexpr std::uint64_t kFirst = 8'000'000;
-/// What a package adds to each file or folder, its name and time included.
+/// What a package adds to each file or folder, with its name and time.
 constexpr std::uint64_t kHeaders = 256;
 constexpr std::size_t kKey = 32;  // bytes
 
@@ -56,7 +56,7 @@ host::PackageEntry described(const Entry& entry) {
   return described;
 }
 
-/// What changed, with the folders above each, whose modes go along.
+/// The changed entries, with the folders above each, whose modes are sent along.
 std::vector<host::PackageEntry> entries_for(const std::vector<Entry>& changed, const Listing& now) {
   std::vector<host::PackageEntry> entries;
   std::string_view predecessor;

@@ -39,7 +39,8 @@ struct Slot {
   host::TreeReply reply = {};
   bool shares = false;  ///< its folder with a host that has it in hand: it waits for that one
   bool has_unpacked = false;
-  bool follows = false;  ///< one that has: the tree is there, and as many as like may see to it
+  bool follows = false;  ///< it shares the folder of a host that has unpacked: the tree is there,
+                         ///< and any number of hosts may check it at once
   const Package* package = nullptr;  ///< that it is sent: with the question a guess
   host::RelayPart part = {};
   host::PrepareReply prepared = {};
@@ -148,8 +149,8 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
 std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
   for (std::size_t waited = slots_.size();;) {
     ++round_;
-    // Of those that share a folder each round has one do its work, unless they do not tell the
-    // truth.
+    // In each round one host of those that share a folder does the work, unless their replies are
+    // wrong.
     const auto waiting = static_cast<std::size_t>(std::ranges::count_if(slots_, &Slot::shares));
     const bool goes_on = waiting < std::exchange(waited, waiting);
     std::vector<ssh::Task> tasks;
@@ -224,7 +225,7 @@ ssh::Task Push::task(const Slot& slot) const {
   if (looks) place.foreign = ForeignFiles::look;
   if (slot.step != Step::send && slot.step != Step::compare) {
     ssh::TaskOptions options{options_.timeout};
-    // What unpacks goes on for as long as something comes, and has a limit of its own.
+    // Unpacking continues as long as bytes arrive, and has its own limit.
     if (slot.step != Step::unpack && !options.timeout) options.timeout = kPatience;
     return {host, command(slot, place), options};
   }
@@ -236,8 +237,7 @@ ssh::Task Push::task(const Slot& slot) const {
   return {host, push_program(tree_, folder, link, lock, same_for(slot)), not_kept};
 }
 
-/// Where files were touched there, or nobody knows where they come from, size and time prove
-/// nothing.
+/// If files were touched there, or their origin is unknown, size and time prove nothing.
 Same Push::same_for(const Slot& slot) const {
   const host::TreeReply& there = slot.reply;
   const bool is_proven =
@@ -296,11 +296,11 @@ void Push::on_interrupt(const std::vector<std::size_t>& running) {
   listener_.on_interrupt(running);
 }
 
-/// What the host lacks, packed for it and all others that lack the same.
+/// The package that the host lacks, shared with all hosts that lack the same.
 const Package* Push::package_for(const Slot& slot) {
   const host::TreeReply& there = slot.reply;
   const bool fits = !there.basis.empty() || there.is_empty;
-  // Of this machine's own folders rsync copies as fast, and there is nobody to share with.
+  // For folders on this machine rsync copies as fast, and no other host shares the package.
   if (!fits || hosts_.at(slot.destination.host).is_local) return nullptr;
   const bool is_sealed = relay_ == Relay::yes && slots_.size() > 1;
   return packages_.get(there.basis, compression_for(slot), is_sealed ? Seal::yes : Seal::no);

@@ -211,7 +211,8 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
     for (std::string pattern : source.only) {
       while (pattern.ends_with('/')) pattern.pop_back();
       words.push_back("--filter=+ " + pattern);
-      words.push_back("--filter=+ " + pattern + "/***");  // where it names a folder, all of that
+      words.push_back("--filter=+ " + pattern + "/***");  // if the pattern names a folder, its
+                                                          // whole content
     }
     words.emplace_back("--filter=- *");
   }

@@ -138,7 +138,7 @@ void Reader::add_walked(const std::string& name) {
   }
 }
 
-/// What a push to this folder left here when it was interrupted, and rsync's unfinished files.
+/// Leftovers of an interrupted push to this folder, and rsync's unfinished files.
 bool is_of_a_push(const std::string& name) {
   const std::string_view last = std::string_view(name).substr(name.rfind('/') + 1);
   return last.starts_with(".~dtool~") || last == ".~tmp~";

@@ -82,7 +82,7 @@ void check_ranks(const Experiment& experiment, const Options& options, std::int6
   become(program, argv);
 }
 
-/// The place of this machine's first worker, where it starts its workers itself.
+/// The place of this machine's first worker, if this machine starts its workers itself.
 Place place_of_first_worker(const Options& options) {
   const int gpus = kUsesGpus ? count_gpus(process_environment) : 0;
   Place first;
@@ -94,7 +94,7 @@ Place place_of_first_worker(const Options& options) {
   return first;
 }
 
-/// What the launch must know of the work.
+/// The parts of the experiment that the launch needs.
 struct WorkerNeeds {
   Backend backend = Backend::automatic;
   std::int64_t multiply_adds = 0;  ///< of a rank's step; measuring communication needs no threads

@@ -81,7 +81,7 @@ void link_for_gradients(Group& group, const Meeting& meeting, const DistributedS
   });
 }
 
-/// What the ranks are here for, and what it needs.
+/// The task of the ranks, and what it needs.
 struct Job {
   Backend backend;
   std::chrono::seconds timeout;        ///< of a collective operation
@@ -108,7 +108,7 @@ Job comm_job(const CommOptions& options, const Meeting& meeting) {
           [&](const Group& group) { run_comm(options, meeting, group); }};
 }
 
-/// What this rank says when it cannot go on without another one.
+/// This rank's message if it cannot continue without another one.
 std::string blame_others(const Meeting& meeting, const std::string& error) {
   return fmt::format("{}: {}", to_string(meeting.me()), error);
 }

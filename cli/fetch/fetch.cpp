@@ -109,14 +109,14 @@ class FetchAction : public Action {
 };
 
 void FetchAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run id, or the beginning of one; the newest if left out");
-  app.add_option("DEST", destination_, "the folder here; the run's id if left out")
+  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  app.add_option("DEST", destination_, "a folder on this machine (the run's id)")
       ->check(must_not_be_empty);
   app.add_option("--only", only_, "files to fetch, such as '*.jsonl'; repeatable")
       ->check(must_not_be_empty)
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  add_whole_number(app, "--machine", machines_, "the machine with this id alone; repeatable")
+  add_whole_number(app, "--machine", machines_, "only the machine with this id; repeatable")
       ->type_name("I")
       ->allow_extra_args(false);
   add_whole_number(app, "--timeout", timeout_,
@@ -196,7 +196,8 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>
   }
 }
 
-/// Short where it lies in the current folder; elsewhere a way up and down again is hard to read.
+/// A relative path if it is inside the current folder; elsewhere a path up and down again is hard
+/// to read.
 fs::path as_seen_from_here(const fs::path& folder) {
   const fs::path from_here = folder.lexically_proximate(fs::current_path());
   return *from_here.begin() == ".." ? folder : from_here;

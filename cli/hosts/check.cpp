@@ -51,7 +51,7 @@ void CheckAction::add_options(CLI::App& app) {
                  "where the current folder would go on the hosts")
       ->type_name("PATH");
   app.add_flag("--no_trainer", no_trainer_,
-               "for programs of your own: the bundled trainer need not be there");
+               "for programs of your own: do not look for the bundled trainer");
 }
 
 Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
@@ -86,7 +86,7 @@ std::vector<Facts> CheckAction::look(Console& console, ssh::Remote& remote, cons
   const bool may_listen = first.reply && !first.reply->is_port_taken && port_ != 0;
   if (may_listen && plan.hosts.size() > 1) plan.address = address_;
   plan.port = port_;
-  // Each turn of `width` hosts takes some seconds where nobody is reached.
+  // A round of `width` unreachable hosts takes some seconds.
   plan.listens += std::chrono::seconds(8 * (checked.size() / targets.connect.width));
   const ListenerTrial trial = try_listener(console, remote, plan);
   std::vector<Facts> facts;

@@ -34,7 +34,7 @@ void add_disk(Facts& facts, const std::string& name, std::int64_t bytes) {
   facts.back().hint = "make room: logs, checkpoints and the code need some";
 }
 
-/// What it lacks of that kind; whether there was anything.
+/// Adds the host's lacks of that kind; returns whether there was one.
 bool add_lacks(Facts& facts, const Checked& checked, const std::string& kind) {
   bool any = false;
   for (const Lack& lack : checked.lacks) {
@@ -72,7 +72,7 @@ void add_machine(Facts& facts, const host::Survey& survey) {
   add_text(facts, "driver", survey.driver);
 }
 
-/// What holds a run's sessions where screen is missing.
+/// The program that holds a run's sessions if screen is missing.
 void add_terminal(Facts& facts, const host::CheckReply& reply) {
   if (!reply.lacks.has_terminal) {
     facts.push_back({"terminal",
@@ -103,7 +103,7 @@ void add_surroundings(Facts& facts, const Checked& checked, const Needs& needs) 
                    "~/.bashrc and its like print to terminals only ([ -t 1 ])"});
 }
 
-/// What was asked for is there, or is a lack.
+/// Each requested part is there, or is a lack.
 void add_environment(Facts& facts, const Checked& checked, const Environment& environment) {
   for (const auto& [name, value] : rows_of(environment)) {
     if (name != "binds" && !add_lacks(facts, checked, name)) add_text(facts, name, value);
@@ -116,7 +116,8 @@ bool may_not_differ(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// What most hosts have, well, under that name; of as many, what the first one has.
+/// The most frequent value of a fact among hosts where it is well; among equally frequent ones, the
+/// first.
 std::string usual_value(const std::vector<Facts>& hosts, const std::string& name) {
   std::map<std::string, int> counts;
   std::string usual;

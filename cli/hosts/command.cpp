@@ -37,13 +37,13 @@ class CommandAction : public Action {
 
 void CommandAction::add_options(CLI::App& app) {
   add_host_options(app, hosts_);
-  app.add_option("--command", command_, "for each host's login shell")
+  app.add_option("--command", command_, "a command line for each host's login shell")
       ->check(must_not_be_empty)
       ->capture_default_str();
-  app.add_option("--timeout", timeout_, "seconds the command may take; then it is told to end")
+  app.add_option("--timeout", timeout_, "end the command after this many seconds")
       ->check(must_be_seconds)
       ->type_name("SECONDS");
-  app.add_flag("--fold", fold_, "show identical outputs once, under their hosts");
+  app.add_flag("--fold", fold_, "show identical outputs once, with their hosts");
   app.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
 }
 

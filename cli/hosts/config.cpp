@@ -54,8 +54,9 @@ class ConfigAction : public Action {
   bool distribute_public_key_ = false;
   bool follow_ = false;
   bool force_ = false;
-  std::map<std::size_t, std::string> keys_;     ///< per host, what became of the public key
-  std::map<std::size_t, std::string> running_;  ///< likewise, what still runs: `RUN/MACHINE`
+  std::map<std::size_t, std::string> keys_;     ///< per host, what happened to the public key
+  std::map<std::size_t, std::string> running_;  ///< likewise, the script that still runs:
+                                                ///< `RUN/MACHINE`
   std::map<std::size_t, killfiles::HostIdentity> identities_;  ///< likewise, of those that answered
 };
 
@@ -106,7 +107,7 @@ void ConfigAction::add_options(CLI::App& app) {
   add_host_options(app, hosts_);
   app.add_option("--config_script", script_file_, "the set-up script")->type_name("FILE");
   app.add_flag("--follow", follow_, "show each host's last line, and wait for the end");
-  app.add_flag("--force", force_, "where a set-up script is still running, end it first");
+  app.add_flag("--force", force_, "first end a set-up script that is still running");
   app.add_flag("--distribute_public_key", distribute_public_key_,
                "add this machine's public key to each host's authorized_keys, once");
   app.add_option("--public_key", public_key_file_,
@@ -165,7 +166,7 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
   return results;
 }
 
-/// Ends the scripts that still run, and clears the failure of the hosts where that went well.
+/// Ends the scripts that still run, and clears the failure of the hosts where that succeeded.
 void ConfigAction::end_old(Console& console, ssh::Remote& remote,
                            std::vector<ssh::HostResult>& ready) const {
   std::vector<ssh::Task> tasks;
@@ -193,7 +194,7 @@ void ConfigAction::end_old(Console& console, ssh::Remote& remote,
   }
 }
 
-/// A host where nothing will be started has neither a session nor a folder for it.
+/// A host where nothing will be started has no session and no folder in the killfile.
 killfiles::Killfile ConfigAction::record(const Invocation& invocation, const Targets& targets,
                                          const std::string& run_id,
                                          const std::vector<std::size_t>& able) const {
@@ -315,7 +316,7 @@ int ConfigAction::run(Invocation& invocation) {
   if (follow_ && !remote->interrupted()) {
     const auto ended = follow_last_lines(console, *remote, killfile, running);
     for (std::size_t i = 0; i < running.size(); ++i) {
-      // What an interrupt left goes on there: it was started.
+      // A script that an interrupt left behind was started, and goes on.
       const bool was_left = remote->interrupted() && ended[i].failure != ssh::Failure::none;
       if (!was_left) results[running[i]] = ended[i];
     }

@@ -41,7 +41,7 @@ class TrustAction : public Action {
   void add_options(CLI::App& app) override {
     add_host_options(app, hosts_);
     app.add_flag("--settings", settings_,
-                 "accept what ./dtool.toml decides about hosts and programs, as it is now")
+                 "accept the current ./dtool.toml, which decides about hosts and programs")
         ->excludes("--runs_on")
         ->excludes("--hostfile");
     app.add_flag("--yes", yes_, "accept without asking");

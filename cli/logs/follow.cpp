@@ -99,8 +99,8 @@ ssh::RunOptions until_the_end() {
   return options;
 }
 
-/// What the trainer or the supervision says of the whole run it says on every machine, word for
-/// word: shown once.
+/// The trainer and the supervision repeat their message about the whole run on every machine, word
+/// for word: it is shown once.
 class RunLogs : public FollowedLogs {
  public:
   RunLogs(Console& console, const killfiles::Killfile& run)

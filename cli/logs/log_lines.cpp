@@ -8,7 +8,7 @@ namespace {
 
 /// As in host_output.cpp: a host cannot fill the memory with one line.
 constexpr std::size_t kLongestLine = 1 << 20;
-/// What a line that waits costs beside its bytes, about.
+/// The approximate cost of a waiting line besides its bytes.
 constexpr std::size_t kCostOfWaiting = 256;
 
 }  // namespace
@@ -72,7 +72,7 @@ void LogLines::show_due(std::size_t machine) {
   }
 }
 
-/// Shows what has waited since the call before.
+/// Shows the lines that have waited since the previous call.
 void LogLines::advance(std::size_t machine) {
   Machine& of = machines_[machine];
   while (of.due > 0) show_front(machine);

@@ -153,7 +153,7 @@ std::string LogOutput::complaint(std::size_t host) const {
   if (const auto& end = streams_[host]->log_end()) {
     const std::string& state = end->state;
     return state.empty() || state == "exited" ? ""
-           : state == "stopped"               ? "its processes were ended, since the run failed"
+           : state == "stopped"               ? "its processes were ended because the run failed"
            : state == "killed"                ? "it was killed"
            : state == "lost"                  ? "it ended without an exit code"
            : state == "unproven"

@@ -40,15 +40,15 @@ class LogsAction : public Action {
 };
 
 void LogsAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run's id, or the beginning of it; the newest run");
-  app.add_flag("-f,--follow", follow_, "go on as the logs grow, until the run has ended");
-  add_whole_number(app, "--machine", machines_, "this machine's log alone; repeatable")
+  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  app.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
+  add_whole_number(app, "--machine", machines_, "only the log of this machine; repeatable")
       ->type_name("I")
       ->expected(1)
       ->take_all();
   add_whole_number(app, "--tail", tail_, "the last N lines of each log, instead of all")
       ->type_name("N");
-  app.add_flag("--fold", fold_, "show a line that several machines print alike once");
+  app.add_flag("--fold", fold_, "show a line that several machines print only once");
   add_connect_options(app, hosts_);
 }
 

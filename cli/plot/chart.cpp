@@ -163,7 +163,7 @@ std::string_view unit_of(XAxis x_axis) {
   return x_axis == XAxis::steps ? "step" : "s";
 }
 
-/// The axis below, and its numbers, what they count at their left.
+/// The axis below and its numbers; their unit is on the left.
 std::array<std::string, 2> below(const Frame& frame, XAxis x_axis, std::size_t columns,
                                  std::size_t label_width) {
   std::vector<bool> has_tick(columns, false);

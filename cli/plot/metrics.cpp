@@ -57,7 +57,7 @@ class Reader {
   std::vector<Stretch> stretches_;
 };
 
-/// Of the stretches until then; a late line belongs to the one that its time is in.
+/// The running time until then. A late line belongs to the stretch that contains its time.
 double Reader::seconds_at(double time) const {
   if (std::isnan(time)) return kNoNumber;
   double seconds = 0;
@@ -93,7 +93,7 @@ bool Reader::read(std::string_view line) {
     if (!is_validation) stretches_.back().end = std::max(stretches_.back().end, record.time);
   }
   if (is_start) {
-    // What another run's validation tells comes first, whenever it was.
+    // Lines of a separate validation are exempt, whatever their time.
     std::erase_if(records_, [&record](const Record& each) {
       return each.step > record.step && !(each.time > record.time);
     });

@@ -84,28 +84,28 @@ class PlotAction : public Action {
 };
 
 void PlotAction::add_options(CLI::App& app) {
-  app.add_option("RUN", runs_, "run ids, or the beginnings of them; none: the newest run");
-  app.add_option("--file", files_, "a metrics.jsonl, or comm.jsonl, that is here; repeatable")
+  app.add_option("RUN", runs_, "run ids, or their beginnings (the newest run)");
+  app.add_option("--file", files_, "a metrics.jsonl or comm.jsonl on this machine; repeatable")
       ->check(must_not_be_empty)
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_option("--metrics", metrics_,
-                 "which, joined by commas (loss,learning_rate,samples_per_s,test_accuracy)")
+                 "metrics, joined by commas (loss,learning_rate,samples_per_s,test_accuracy)")
       ->delimiter(',')
       ->check(must_not_be_empty)
       ->type_name("NAMES")
       ->allow_extra_args(false);
-  app.add_option("--output", output_, "draws a picture into this file, .svg or .png, by gnuplot")
+  app.add_option("--output", output_, "draw a picture into this .svg or .png file, with gnuplot")
       ->check(must_be_picture)
       ->type_name("FILE");
   app.add_option("--size", size_,
                  "characters of the terminal's plot, pixels of a picture (1200x800)")
       ->check(must_be_size)
       ->type_name("WIDTHxHEIGHT");
-  app.add_option("--x_axis", x_axis_, "steps, or seconds that the run has gone on for (steps)")
+  app.add_option("--x_axis", x_axis_, "steps, or seconds of running time (steps)")
       ->check(must_be_one_of({"steps", "seconds"}))
       ->type_name("WHAT");
-  app.add_option("--y_axis", y_axis_, "auto, linear or log (auto: log where values span decades)")
+  app.add_option("--y_axis", y_axis_, "auto, linear or log (auto: log if values span decades)")
       ->check(must_be_one_of({"auto", "linear", "log"}))
       ->type_name("SCALE");
   add_connect_options(app, hosts_);

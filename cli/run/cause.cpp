@@ -98,7 +98,7 @@ std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
   }
   if (first == nullptr) return std::nullopt;
   RunCause cause{describe_failure(*first), first->last_lines};
-  // What was found out where it happened goes before what can be guessed from outside, but for runs
+  // A cause that was found on the machine is better than one guessed from outside, except for runs
   // that a user ended.
   if (first->state == MachineState::killed) return cause;
   const auto saying = std::ranges::find_if(machines, [](const MachineStatus& each) {

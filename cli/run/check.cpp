@@ -135,9 +135,9 @@ int take_number(std::int64_t number, const char* name, int most, Checked& checke
   return 0;
 }
 
-/// `dtool-trainer: experiment:3:1: SENTENCE hint: HINT`, as it came through a one-line answer, as a
-/// sentence and a line of its own for the hint. The place is that in the merged text, which nobody
-/// has seen.
+/// Turns `dtool-trainer: experiment:3:1: SENTENCE hint: HINT`, a one-line answer, into a sentence
+/// and a separate line for the hint. The place is dropped: it is in the merged text, which the user
+/// has not seen.
 std::string readable_fault(std::string text) {
   constexpr std::string_view kProgram = "dtool-trainer: ";
   constexpr std::string_view kFile = "experiment:";
@@ -209,7 +209,7 @@ void judge(Checked& checked, const Needs& needs) {
   checked.identity = identity_of(reply.host, result);
 }
 
-/// What the hosts of one call of check_hosts answer, and where they go on.
+/// Handles the answers of the hosts in one call of check_hosts, and their next steps.
 class Checking : public ProgressListener {
  public:
   Checking(Console& console, const std::vector<ssh::Host>& hosts, const Needs& needs,

@@ -61,7 +61,7 @@ toml::table parse_toml(const std::filesystem::path& file) {
   return toml::parse(text);
 }
 
-/// What is put into tables is walked by functions that call themselves.
+/// Refuses deeply nested values: recursive functions walk through them.
 bool refuse_depth(int depth, Json::parse_event_t, const Json&) {
   constexpr int kDeepest = 64;
   if (depth <= kDeepest) return true;

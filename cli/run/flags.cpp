@@ -13,7 +13,8 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("EXPERIMENT", flags.experiment,
                  "a TOML file, or the name of an experiment that comes with dtool");
   app.footer(
-      "`-- PROGRAM ARGS...` runs that program instead of the bundled trainer, once a process, with "
+      "`-- PROGRAM ARGS...` runs that program instead of the bundled trainer, once per process, "
+      "with "
       "MASTER_ADDR,\n"
       "MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, DTOOL_RUN_ID, "
       "DTOOL_MACHINE_ID,\n"
@@ -25,37 +26,38 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--distributed_ip_and_port", flags.listener,
                  "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
   app.add_option("--config_kwargs", flags.config_kwargs,
-                 R"(merged into the experiment: '{"train":{"epochs":3}}')")
+                 R"(settings to merge into the experiment: '{"train":{"epochs":3}}')")
       ->type_name("JSON");
-  add_whole_number(app, "-s,--seed", flags.seed, "the same on every machine (random, and recorded)",
+  add_whole_number(app, "-s,--seed", flags.seed,
+                   "random seed, the same on every machine (any; it is recorded)",
                    {0, std::numeric_limits<std::uint64_t>::max()});
   add_environment_flags(app, flags.environment);
   app.add_option("--code_path,--allenact_path", flags.code_path,
-                 "where the current folder goes on the hosts (its place under the home folder, "
+                 "where the current folder goes on the hosts (the same path below the home folder, "
                  "else ~/NAME)")
       ->type_name("PATH");
   app.add_option("--output_dir", flags.output_dir,
-                 "on the hosts (experiment_output, in the code folder)")
+                 "a folder for outputs on the hosts (experiment_output, in the code folder)")
       ->type_name("PATH");
-  app.add_option("--extra_tag", flags.extra_tag, "stands in the run's id");
+  app.add_option("--extra_tag", flags.extra_tag, "text to include in the run's id");
   app.add_option("--nproc_per_node", flags.nproc_per_node,
-                 "processes a machine; auto: its GPUs, else 1 (auto)");
+                 "processes per machine; auto: one per GPU, else 1 (auto)");
   app.add_option("--on_failure", flags.on_failure,
-                 "stop: when one machine fails, the others' processes are ended; or leave (stop)")
+                 "when a machine fails: stop the others' processes, or leave them (stop)")
       ->type_name("stop|leave")
       ->check(must_be_one_of({"stop", "leave"}));
   add_whole_number(app, "--max_restarts", flags.max_restarts,
-                   "after a failure start the whole run again, so often at most (0)", {0, 1000})
+                   "restart the whole run after a failure, at most N times (0)", {0, 1000})
       ->type_name("N");
   add_whole_number(app, "--lost_after", flags.lost_after,
-                   "a machine that gives no sign of life for so long has failed (60)",
+                   "a machine without a sign of life for this long has failed (60)",
                    {1, kLongestSilence})
       ->type_name("SECONDS");
   app.add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
       ->type_name("VAR[=VALUE]")
       ->allow_extra_args(false);
   app.add_option("--env_file", flags.env_files,
-                 "a file of lines VAR=VALUE, for values that nobody else may see; repeatable")
+                 "a file of lines VAR=VALUE, for secret values; repeatable")
       ->type_name("FILE")
       ->check(must_not_be_empty)
       ->allow_extra_args(false);
@@ -64,14 +66,14 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
       ->allow_extra_args(false);
   const auto no_sync = app.add_flag("--no_sync", flags.no_sync, "do not send the current folder");
   app.add_flag("--relay", flags.relay,
-               "hosts pass the current folder on to hosts, so that it leaves this machine once")
+               "hosts pass the current folder on to each other, so that this machine sends it once")
       ->excludes(no_sync);
   app.add_flag("--force", flags.force,
                "overwrite files in the hosts' code folders that are not from dtool and differ")
       ->excludes(no_sync);
   app.add_flag("--follow", flags.follow,
-               "print all machines' logs until the run ends, and return 0 or 1 as it went");
-  app.add_flag("--dry_run", flags.dry_run, "say what would run where, and touch nothing");
+               "print all machines' logs until the run ends; exit with 0 if it ended well, else 1");
+  app.add_flag("--dry_run", flags.dry_run, "show what would run where, and change nothing");
 }
 
 void apply_settings(const Settings& settings, RunFlags& flags) {

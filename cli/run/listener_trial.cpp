@@ -99,7 +99,7 @@ std::int64_t start_listener(ssh::Remote& remote, const TrialPlan& plan, const st
   return 0;
 }
 
-/// What became of one host's try.
+/// Reads the result of one host's try.
 void take_try(const ssh::HostResult& result, TrialOfHost& of_host) {
   of_host.fault = result.error;
   if (result.failure != ssh::Failure::none) return;

@@ -120,7 +120,7 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   if (flags_.nproc_per_node != "auto") parse_processes(flags_.nproc_per_node);
   plan_.run_id = make_run_id(flags_.extra_tag.empty() ? what_ : what_ + "_" + flags_.extra_tag);
   plan_.token = ssh::random_hex(16);
-  // What every library takes as a seed.
+  // A seed that every library accepts.
   plan_.seed = flags_.seed.value_or(std::random_device()() & 0x7fffffffU);
   plan_.on_failure = flags_.on_failure == "leave" ? OnFailure::leave : OnFailure::stop;
   plan_.max_restarts = flags_.max_restarts.value_or(0);
@@ -179,7 +179,7 @@ bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report, Co
         "{}: the system ends what you leave running at logout; to keep it: loginctl enable-linger",
         fold_hosts(at_risk)));
   }
-  if (!report.all_well(results, "looking at the hosts")) return false;
+  if (!report.all_well(results, "checking the hosts")) return false;
   if (!checked.front().experiment_fault.empty()) {
     discard_run_folders(remote, plan_.run_id);
     throw UsageError(fmt::format("experiment {}: {}", what_, checked.front().experiment_fault));
@@ -187,8 +187,8 @@ bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report, Co
   return true;
 }
 
-/// Of the machines whose session runs on the host that is reached: a scheduler's nodes may be asked
-/// after from any of its log-in hosts.
+/// Takes the identities of hosts that run the machines' sessions. A scheduler's nodes may be asked
+/// about on any of its login hosts.
 void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
   for (MachinePlan& machine : plan.machines) {
     if (machine.leader != Leader::screen) continue;

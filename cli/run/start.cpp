@@ -31,15 +31,15 @@ int give_up(Console& console, ssh::Remote& remote, const std::vector<ssh::HostRe
       end_run(console, remote, killfile, std::chrono::seconds(5), file, starts);
   if (ended.none_left) {
     forget_run(remote, killfile, file);
-    console.note("what had been started was ended again");
+    console.note("no process of the run is left");
     return kSomeFailed;
   }
-  report.all_well(ended.results, "ending what had been started");
+  report.all_well(ended.results, "ending the jobs that had started");
   console.fail("something may still run", fmt::format("dtool kill {}", killfile.run_id));
   return kSomeFailed;
 }
 
-/// The scheduler's id of the run, where it was given to one.
+/// Records the scheduler's id of the run, if a scheduler has it.
 void record_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile& killfile) {
   for (const ssh::HostResult& result : results) {
     const auto job = ssh::read_job_id(result);
@@ -120,12 +120,12 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
   const auto results = start_jobs(console, remote, launcher.jobs(plan), ssh::OldLog::append);
   record_job(results, killfile);
   if (remote.interrupted()) {
-    report.all_well(results, "starting");
+    report.all_well(results, "starting the run");
     console.fail("interrupted while the run was being started",
                  fmt::format("dtool kill {} ends what was started", killfile.run_id));
     return report.end(describe_run(plan, killfile), kInterrupted);
   }
-  if (!report.all_well(results, "starting"))
+  if (!report.all_well(results, "starting the run"))
     return report.end(nlohmann::json::object(),
                       give_up(console, remote, results, killfile, report));
   console.note(fmt::format("{}: {}", console.styled_error(Style::bold, killfile.run_id),

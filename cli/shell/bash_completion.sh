@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Completion of dtool in bash: `source <(dtool completion bash)` in ~/.bashrc. dtool itself says what may come next.
+# Completes dtool's commands in bash: `source <(dtool completion bash)` in ~/.bashrc. dtool itself prints the candidates.
 _dtool() {
   local rest=$COMP_LINE piece line typed kept i files=no words=()
-  # Bash cuts words at = : @ too. Pieces that nothing parts are one word.
+  # Bash also splits words at = : @. Pieces without a blank between them are one word.
   for ((i = 0; i <= COMP_CWORD; i++)); do
     piece=${COMP_WORDS[i]}
     if ((i == 0)) || [[ $rest == [[:space:]]* ]]; then words+=("$piece"); else words[${#words[@]} - 1]+=$piece; fi
@@ -10,8 +10,8 @@ _dtool() {
     rest=${rest#"$piece"}
   done
   typed=${words[${#words[@]} - 1]}
-  kept=${typed%"${typed##*["$COMP_WORDBREAKS"]}"} # stands already, and is not typed again
-  kept=${kept%@} # but this one readline takes for the word's first letter
+  kept=${typed%"${typed##*["$COMP_WORDBREAKS"]}"}  # is there already, and must not be repeated
+  kept=${kept%@}  # but readline takes this one for the word's first letter
   COMPREPLY=()
   while IFS= read -r line; do
     if [[ $line == :files ]]; then files=yes; else line=${line%%$'\t'*} && COMPREPLY+=("${line#"$kept"}"); fi

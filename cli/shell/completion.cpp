@@ -76,7 +76,7 @@ std::vector<Candidate> in_list(std::vector<Candidate> candidates, const std::str
   return candidates;
 }
 
-/// What the value of an option may be, by the name that --help has for it.
+/// The possible values of an option, from the name that --help has for its value.
 Completion values_of(const CLI::Option& option, const std::string& typed, const Cursor& cursor,
                      const LiveValues& live) {
   const std::string type = option.get_type_name();
@@ -94,7 +94,7 @@ Completion values_of(const CLI::Option& option, const std::string& typed, const 
   return {{}, is_file ? Files::yes : Files::no};
 }
 
-/// The positional that comes next: the last one takes several words where it may.
+/// The positional that comes next; the last one may take several words.
 const CLI::Option* next_positional(const Cursor& cursor) {
   std::size_t before = cursor.positionals.size();
   for (const CLI::Option* option : cursor.app->get_options()) {
@@ -168,7 +168,7 @@ Completion complete(const CLI::App& app, const std::vector<std::string>& words,
 std::string to_lines(const Completion& completion) {
   std::string lines;
   for (const Candidate& each : completion.candidates) {
-    // What a line or a tab is in would be read as two.
+    // A word with a line end or a tab would be read as two.
     if (each.word.find_first_of("\t\n") != each.word.npos) continue;
     std::string about = each.about;
     std::ranges::replace(about, '\n', ' ');

@@ -17,7 +17,7 @@ namespace {
 
 using Candidates = std::vector<Candidate>;
 
-/// What `look_up` finds, or nothing if it cannot.
+/// The result of `look_up`, or nothing if it fails.
 template <typename LookUp>
 Candidates quietly(const LookUp& look_up) {
   try {

@@ -75,8 +75,8 @@ std::string attach_line(const killfiles::Machine& machine, const Job& job) {
                                show);
 }
 
-/// What screen would have undone in the terminal had its connection not been lost: colours, a
-/// hidden cursor, keys of the application, the mouse, the alternate screen.
+/// Undoes what screen would have undone in the terminal if its connection had not been lost:
+/// colours, a hidden cursor, application keys, the mouse, the alternate screen.
 constexpr const char* kResetTerminal =
     "\x1b[0m\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?2004l\x1b[?1049l";
 
@@ -96,9 +96,8 @@ class AttachAction : public Action {
 };
 
 void AttachAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run id, or the beginning of one; the newest if left out");
-  add_whole_number(app, "--machine", machine_,
-                   "the machine's id; may be left out where there is one")
+  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  add_whole_number(app, "--machine", machine_, "the machine's id; optional if there is only one")
       ->type_name("I");
   add_connect_options(app, hosts_);
 }
@@ -110,7 +109,7 @@ std::size_t AttachAction::choose(const killfiles::Killfile& killfile) const {
                    fmt::format("name one: --machine {}", killfile.machines.front().id));
 }
 
-/// What there is instead of a terminal: the end of the machine's log, and what comes.
+/// Shows the end of the machine's log and its further lines, if there is no terminal.
 int AttachAction::show_log(Console& console, const Targets& targets, killfiles::Killfile killfile,
                            std::size_t place) const {
   constexpr std::uint64_t kLines = 50;

@@ -20,7 +20,7 @@ void on_resize(int) {
   was_resized = 1;
 }
 
-/// Passed on as an interrupt, which whoever waits for hosts understands.
+/// Passes the key on as an interrupt, which all waits for hosts understand.
 void on_quit(int) {
   has_quit = 1;
   ::raise(SIGINT);

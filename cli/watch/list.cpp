@@ -41,7 +41,7 @@ Style style_of(const std::vector<MachineStatus>& machines) {
   return runs ? Style::green : Style::plain;
 }
 
-/// What the hosts answered; without --state nothing.
+/// The hosts' answers; empty without --state.
 struct Answers {
   std::vector<std::vector<MachineStatus>> states;  ///< one list a run, empty: not asked
   std::vector<ssh::HostResult> results;            ///< one a host
@@ -65,7 +65,7 @@ class ListAction : public Action {
 };
 
 void ListAction::add_options(CLI::App& app) {
-  auto* const state = app.add_flag("--state", state_, "ask all their hosts how each run is");
+  auto* const state = app.add_flag("--state", state_, "ask the hosts for the state of each run");
   add_connect_options(app, hosts_);
   for (const char* const flag :
        {"--connect_timeout", "--width", "--ssh_cmd", "--ssh_program", "--ask"})
@@ -181,7 +181,8 @@ int ListAction::run(Invocation& invocation) {
   } else {
     show(console, runs, answers);
   }
-  bool all_well = report_failures(console, answers.results, "asking after the runs") == 0;
+  bool all_well =
+      report_failures(console, answers.results, "asking for the states of the runs") == 0;
   for (const auto& each : listed) {
     if (each.killfile) continue;
     all_well = false;

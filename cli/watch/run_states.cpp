@@ -12,7 +12,7 @@
 namespace dtool::cli {
 namespace {
 
-/// What asks for attention first, after what still runs.
+/// The words in the order of urgency, after running ones.
 constexpr std::array kWords = {"running",     "pending",       "failed",    "timed out",
                                "node failed", "out of memory", "cancelled", "preempted",
                                "stopped",     "lost",          "killed",    "not started",
@@ -24,7 +24,7 @@ struct Group {
   std::map<std::string, std::size_t> places;  ///< of hosts, by their names
 };
 
-/// The group of these connection settings, made where there is none.
+/// The group with these connection settings; it is made if there is none.
 Group& group_of(const ssh::ConnectOptions& connect, std::vector<Group>& groups) {
   for (Group& each : groups) {
     if (each.hosts.targets.connect == connect) return each;

@@ -53,12 +53,12 @@ class StatusAction : public Action {
 };
 
 void StatusAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run's id, or the beginning of one; none: the newest run");
-  app.add_flag("--watch", watch_, "again and again until the run ends: in place on a terminal");
-  app.add_option("--interval", interval_, "seconds between two looks with --watch (2)")
+  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  app.add_flag("--watch", watch_, "repeat until the run ends; on a terminal in place");
+  app.add_option("--interval", interval_, "seconds between two rounds of --watch (2)")
       ->check(must_be_seconds)
       ->check(must_be_from(0.1, 3600.0));
-  app.add_flag("--each", each_, "a row for each machine, however many there are");
+  app.add_flag("--each", each_, "a row for each machine, even if there are many");
   add_connect_options(app, hosts_);
 }
 

@@ -59,7 +59,7 @@ std::optional<TrainingProgress> read_progress(const StatusAnswer& answer) {
   return progress;
 }
 
-/// What a scheduler says of the job, by the names that its probe gives to it.
+/// The scheduler's state of the job, by the names that its probe uses.
 std::optional<MachineState> scheduled_state(const std::string& word) {
   static const std::map<std::string, MachineState> states = {
       {"pending", MachineState::pending},         {"running", MachineState::running},
@@ -91,9 +91,9 @@ MachineState judge(MachineStatus& status, const StatusAnswer& answer) {
   return ended_state(status, answer).value_or(MachineState::lost);
 }
 
-/// What is only guessed from what is not there is unproven where another host answers than the one
-/// that was recorded, or the run's folder is not there. What a scheduler says, or the machine's own
-/// record of its end, holds wherever it is read.
+/// A state that is only concluded from something missing is unproven if another host answers than
+/// the recorded one, or if the run's folder is missing. A scheduler's word, or the machine's own
+/// record of its end, is valid wherever it is read.
 void doubt(const killfiles::Machine& machine, const StatusAnswer& answer, const std::string& host,
            const std::string& host_key, MachineStatus& status) {
   const bool is_guessed = status.state == MachineState::lost ||
@@ -134,7 +134,7 @@ MachineStatus unreachable(const killfiles::Machine& machine, const ssh::HostResu
   return status;
 }
 
-/// What one machine's part of the answer says.
+/// Interprets one machine's part of the answer.
 MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer& answer,
                           const std::string& host, const ssh::HostResult& result) {
   MachineStatus status;

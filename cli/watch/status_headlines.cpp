@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "cli/failures.h"
 #include "cli/run/cause.h"
@@ -14,7 +13,7 @@
 namespace dtool::cli {
 namespace {
 
-/// Who supervises the run, which attempt this is, and what the supervision cannot see.
+/// What supervises the run, which attempt this is, and what the supervision cannot see.
 std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
                                            const std::vector<MachineStatus>& machines) {
   std::vector<std::string> notes;
@@ -57,7 +56,12 @@ std::string progress_line(const TrainingProgress& progress) {
 }  // namespace
 
 std::string summary(const std::vector<MachineStatus>& machines) {
-  std::vector<std::pair<std::string, std::size_t>> counts;
+  struct Count {
+    std::string text;
+    int order;
+    std::size_t machines;
+  };
+  std::vector<Count> counts;
   std::size_t running = 0;
   for (const MachineStatus& each : machines) {
     if (each.state == MachineState::running) {
@@ -65,18 +69,28 @@ std::string summary(const std::vector<MachineStatus>& machines) {
       continue;
     }
     const std::string text = state_text(each);
-    const auto found = std::find_if(counts.begin(), counts.end(),
-                                    [&text](const auto& count) { return count.first == text; });
+    const auto found = std::ranges::find(counts, text, &Count::text);
     if (found == counts.end()) {
-      counts.emplace_back(text, 1);
+      const int order = each.is_well() ? 2 : each.state == MachineState::stopped ? 1 : 0;
+      counts.push_back({text, order, 1});
     } else {
-      ++found->second;
+      ++found->machines;
     }
   }
+  std::ranges::stable_sort(counts, {}, &Count::order);  // the machines that failed come first
   const std::string all = counted(machines.size(), "machine");
-  if (counts.size() == 1 && running == 0) return fmt::format("{} on {}", counts.front().first, all);
-  std::string text = fmt::format("running on {} of {}", running, all);
-  for (const auto& [name, count] : counts) text += fmt::format(", {} {}", count, name);
+  if (counts.size() == 1 && running == 0) return fmt::format("{} on {}", counts.front().text, all);
+  if (running > 0) {
+    std::string text = fmt::format("running on {} of {}", running, all);
+    for (const Count& each : counts) text += fmt::format(", {} {}", each.machines, each.text);
+    return text;
+  }
+  std::string text;
+  for (const Count& each : counts) {
+    text += text.empty() ? fmt::format("{}: {} of {} {}", state_of_run(machines), each.machines,
+                                       all, each.text)
+                         : fmt::format(", {} {}", each.machines, each.text);
+  }
   return text;
 }
 

@@ -11,7 +11,8 @@
 
 namespace dtool::cli {
 
-/// `running on 3 of 4 machines, 1 unreachable`: all states that occur.
+/// All states that occur: `running on 3 of 4 machines, 1 unreachable`, or, if no machine runs,
+/// `failed: 1 of 2 machines exited 3, 1 stopped`.
 std::string summary(const std::vector<MachineStatus>& machines);
 
 /// The lines above the table: the run and its summary, the cause with the failed machine's last

@@ -26,7 +26,7 @@ constexpr std::array<const char*, kColumns> kTitles = {
 /// Where the room is narrow, these go, the first first.
 constexpr std::array kDispensable = {pid, processes, gpu_memory, up, memory, cpu, gpu};
 
-/// Machines that share a row; one where nothing is folded.
+/// Machines that share a row; a single one if nothing is folded.
 using Group = std::vector<const MachineStatus*>;
 
 struct Row {
@@ -134,7 +134,7 @@ Row row_of(const Group& group) {
   return row;
 }
 
-/// The odd ones by themselves, where there is room for them.
+/// Gives the exceptional machines rows of their own if there is room.
 std::vector<Group> with_few_apart(std::vector<Group> groups, std::size_t most) {
   constexpr std::size_t kFew = 4;
   std::vector<Group> apart;
@@ -163,7 +163,7 @@ std::vector<Group> groups_of(const std::vector<MachineStatus>& machines, std::si
     if (is_new) groups.emplace_back();
     groups[at->second].push_back(&each);
   }
-  // What is not well stands out at the top.
+  // Machines with problems come first.
   std::stable_partition(groups.begin(), groups.end(),
                         [](const Group& group) { return !group.front()->is_well(); });
   return with_few_apart(std::move(groups), most);

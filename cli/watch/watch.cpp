@@ -42,7 +42,7 @@ class Watch : public StatusListener {
 
   void on_status(std::size_t place, const ssh::HostResult& result,
                  const MachineStatus& status) override {
-    // Whoever leaves in the middle of a round has heard of the machines in the one before.
+    // If the user leaves in the middle of a round, the machines' answers of the round before count.
     if (result.failure == ssh::Failure::not_started || (quit() && !result.ok())) return;
     Machine& machine = machines_[place];
     machine.status = status;
@@ -57,7 +57,8 @@ class Watch : public StatusListener {
     if (screen_ && Clock::now() - drawn_at_ > kBetweenDrawings) draw();
   }
 
-  /// Whom to ask now; all where nobody is due, since only who asks hears of an interrupt.
+  /// The machines to ask now; all of them if none is due, since interrupts are only noticed while
+  /// asking.
   std::vector<std::size_t> due() const {
     std::vector<std::size_t> which;
     for (std::size_t i = 0; i < machines_.size(); ++i) {

@@ -52,7 +52,7 @@ class Answers {
   bool is_left_to_ssh(const ConfigBlock& block) const;
 
   void add(const ConfigSetting& setting) {
-    // Of the two ways through a proxy the first that is named shuts out the other.
+    // ProxyJump and ProxyCommand exclude each other: the first one that is named wins.
     if (setting.keyword == "proxyjump" && values_.contains("proxycommand")) return;
     if (setting.keyword == "proxycommand" && values_.contains("proxyjump")) return;
     // ssh takes this for nothing said, so that a later value counts.
@@ -71,7 +71,7 @@ class Answers {
     return found == values_.end() ? std::nullopt : std::optional(found->second.front());
   }
 
-  /// Of a setting that takes several.
+  /// All values of a setting that takes several.
   std::vector<std::string> get_all(const std::string& keyword,
                                    const std::vector<std::string>& otherwise) const {
     const auto found = values_.find(keyword);
@@ -117,7 +117,7 @@ bool is_for_destination_only(std::string_view keyword) {
   return std::ranges::find(kKeywords, keyword) != kKeywords.end();
 }
 
-// Nothing if it is no host: the connection will say what is wrong with it.
+// Nothing if it is not a host: the connection will report the fault.
 std::optional<Host> read_jump(std::string_view jump) {
   try {
     return parse_host(jump);
@@ -231,7 +231,7 @@ bool has_kerberos_ticket() {
   return is_there(fmt::format("/tmp/krb5cc_{}", getuid()));
 }
 
-/// What libssh cannot do and the configuration asks for; or nothing.
+/// A setting of the configuration that libssh does not support; or nothing.
 std::string find_need_of_program(const Answers& answers, const Endpoint& endpoint) {
   if (endpoint.proxy_command) return "ProxyCommand " + *endpoint.proxy_command;
   for (const auto& [keyword, name] : {std::pair("knownhostscommand", "KnownHostsCommand"),

@@ -126,7 +126,7 @@ void require_value(const std::string& keyword, const std::string& value) {
 std::vector<ConfigCondition> read_match(const std::vector<std::string>& words) {
   static constexpr std::array<std::string_view, 4> kCompared = {"host", "originalhost", "user",
                                                                 "localuser"};
-  // What a second pass, a program or the local network decides never holds for dtool.
+  // Criteria that depend on a second pass, a program or the local network never hold for dtool.
   static constexpr std::array<std::string_view, 2> kBareNever = {"canonical", "final"};
   static constexpr std::array<std::string_view, 6> kNever = {"exec",    "localnetwork", "tagged",
                                                              "version", "sessiontype",  "command"};
@@ -182,7 +182,7 @@ std::string find_undecided(const std::vector<std::string>& words, const std::str
   return {};
 }
 
-// The files that an Include word names, in order; none is not an error.
+// The files that an Include word names, in order; there may be none.
 std::vector<fs::path> find_included(const std::string& word, const fs::path& folder,
                                     const fs::path& home) {
   fs::path pattern = word.starts_with("~/") ? home / word.substr(2) : fs::path(word);

@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kMissing = "dtool-host needed on ";
 constexpr std::size_t kLongestNoise = 1U << 20U;  // of a log-in shell, before the program speaks
 
-/// Where it may be, in this order; the home folder may be mounted so that nothing in it runs. A
-/// folder that others could have made is used only where it is the user's own.
+/// Its possible folders, in this order; the home folder may be mounted so that programs in it do
+/// not run. A folder that others could have made is used only if it belongs to the user.
 constexpr std::string_view kFolders =
     "\"${HOME:-/}/.dtool/host\" \"${XDG_RUNTIME_DIR:-/}/dtool-host\" "
     "\"/var/tmp/dtool-host-$(id -u)\" \"/tmp/dtool-host-$(id -u)\"";
@@ -85,7 +85,7 @@ class Gate {
 
   bool is_open() const { return is_open_; }
 
-  /// What came before the greeting; all, where there was none.
+  /// The text before the greeting; all text, if there was no greeting.
   std::string noise() const { return held_.substr(0, held_.find(host::kGreeting)); }
 
   /// The system and processor of a host that lacks the program, `Linux x86_64`; or empty.

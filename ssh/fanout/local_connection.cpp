@@ -56,7 +56,8 @@ asio::awaitable<void> LocalConnection::pump_input(Exchange& exchange) {
 }
 
 asio::awaitable<void> LocalConnection::pump_output(Exchange& exchange, Stream stream) {
-  // Closed at the end of this, whatever that is: a command whose output nobody takes must not wait.
+  // Closed at the end of this function in every case, so that a command whose output is not read
+  // does not wait.
   const OwnedFd fd = std::move(stream == Stream::out ? exchange.out.reader : exchange.err.reader);
   std::function<void(std::string_view)> on_bytes = [&exchange, stream](std::string_view bytes) {
     if (exchange.streams.on_output) exchange.streams.on_output(stream, bytes);

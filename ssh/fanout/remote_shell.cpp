@@ -27,7 +27,7 @@ constexpr int kSocket = 3;
 constexpr const char* kVariable = "DTOOL_REMOTE_SHELL_SOCKET";
 constexpr std::size_t kLongestCommand = 131'072;
 
-/// What remote_shell() asks for: a command line, and the streams it shall have.
+/// The content of remote_shell()'s request: a command line, and its streams.
 struct Request {
   std::string line;
   OwnedFd in;
@@ -67,7 +67,8 @@ struct LocalRun {
 };
 
 asio::awaitable<void> pump(LocalRun& run, Stream stream) {
-  // Closed at the end of this, whatever that is: a program whose output nobody takes must not wait.
+  // Closed at the end of this function in every case, so that a program whose output is not read
+  // does not wait.
   const OwnedFd fd = std::move(stream == Stream::out ? run.out.reader : run.err.reader);
   std::function<void(std::string_view)> on_bytes = [&run, stream](std::string_view bytes) {
     run.on_output(stream, bytes);

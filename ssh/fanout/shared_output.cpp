@@ -104,7 +104,7 @@ Transferred SharedOutput::transferred(off_t at) const {
   return so_far;
 }
 
-/// False if nobody takes it any more.
+/// False if the reader has gone.
 asio::awaitable<bool> SharedOutput::send_what_is_there(Waiter& waiter, int fd, off_t& at,
                                                        Deadline deadline) {
   constexpr std::size_t kChunk = 65'536;  // what a pipe holds

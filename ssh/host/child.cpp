@@ -49,7 +49,7 @@ Pipe make_pipe() {
   ::_exit(kCannotRun);
 }
 
-/// Takes what is there; false at the end.
+/// Takes the available bytes; false at the end.
 bool take(int descriptor, std::string& text) {
   std::array<char, 4096> piece;
   const ssize_t size = ::read(descriptor, piece.data(), piece.size());

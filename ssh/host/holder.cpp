@@ -64,8 +64,8 @@ std::string hold_session(Holder holder, const std::string& session, const std::s
   if (holder == Holder::screen) {
     words = {"screen", "-dmS", session, own_path(), "session", log};
   } else {
-    // A server of this job's own, with its socket in the state folder: it never meets the user's
-    // sessions, and ends with the job. Its keys are screen's, so that whoever attaches need not
+    // The job has its own server, with a socket in the state folder: it never meets the user's
+    // sessions, and ends with the job. Its keys are screen's, so that users who attach need not
     // know which of the two it is.
     ::unsetenv("TMUX");
     words = {"tmux", "-S",     "tmux",     "-f",      "/dev/null",  "new-session", "-d",

@@ -49,7 +49,7 @@ Received receive_message(int socket, Message& message) {
 
 asio::awaitable<std::optional<Message>> await_message(Reactor& reactor, int socket,
                                                       Deadline deadline) {
-  std::optional<Waiter> waiter;  // what has come already needs none
+  std::optional<Waiter> waiter;  // not needed for a message that has come already
   Message message;
   for (;;) {
     const Received received = receive_message(socket, message);

@@ -142,7 +142,7 @@ bool start_keeper(Reactor& reactor, std::vector<KeptSession>& sessions, std::chr
                      parent);
     is_offered.reader.reset();
     keep(reactor, std::move(*folder), sessions, idle, std::move(is_offered.writer));
-  } catch (...) {  // there is nobody to tell; the sockets are found to be dead by who comes
+  } catch (...) {  // no caller can be told; commands that connect will find the sockets dead
   }
   ::_exit(0);
 }

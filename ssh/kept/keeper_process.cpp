@@ -72,8 +72,8 @@ bool is_pair_of(pid_t parent, int fd) {
          ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 && maker.pid == parent;
 }
 
-/// What was there before dtool began has come through exec, so it is not close-on-exec; all that
-/// dtool opens is.
+/// Descriptors from before dtool began came through exec, so they are not close-on-exec; all that
+/// dtool opens are.
 bool is_ours(int fd, const std::unordered_set<int>& kept, pid_t parent) {
   const int flags = ::fcntl(fd, F_GETFD);
   if (flags == -1 || (flags & FD_CLOEXEC) == 0) return false;

@@ -31,7 +31,7 @@ class Silence : public std::runtime_error {
   Silence() : std::runtime_error("a keeper does not answer") {}
 };
 
-/// What comes next, or nothing if the keeper has gone. Throws Silence.
+/// The next message, or nothing if the keeper has gone. Throws Silence.
 std::optional<Message> next_message(int socket) {
   pollfd readable{socket, POLLIN, 0};
   const auto timeout = std::chrono::milliseconds(kLongestAnswer).count();

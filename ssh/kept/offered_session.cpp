@@ -14,7 +14,7 @@
 namespace dtool::ssh {
 namespace {
 
-/// Whoever connects and says nothing is not waited for.
+/// A caller that connects and says nothing is not waited for any longer.
 constexpr auto kFirstWords = std::chrono::seconds(2);
 /// For one round trip to a host. After it the command connects by itself, so that a host that is
 /// gone costs little more than without a keeper.
@@ -29,7 +29,7 @@ std::chrono::seconds now() {
 
 }  // namespace
 
-/// While the session is at work, for whoever works: nobody else listens to the server meanwhile.
+/// Exists while a command uses the session: only that command listens to the server meanwhile.
 class OfferedSession::AtWork {
  public:
   explicit AtWork(OfferedSession& session) : session_(session) {

@@ -91,8 +91,8 @@ class AgentLink {
   AgentLink(Reactor& reactor, std::string path, std::string host)
       : reactor_(reactor), path_(std::move(path)), host_(std::move(host)) {}
 
-  /// The agent's answer to `message`. Nothing if there is no agent, where it hangs up or where
-  /// it does not answer in time; why() then says which. `purpose` is what it is waited for.
+  /// The agent's answer to `message`. Nothing if there is no agent, if it hangs up, or if it does
+  /// not answer in time; why() then gives the reason. `purpose` says what the answer is needed for.
   asio::awaitable<std::optional<std::string>> ask(std::string message, std::string purpose);
 
   const std::string& why() const { return why_; }
@@ -217,8 +217,8 @@ asio::awaitable<std::optional<std::string>> AgentLink::ask(std::string message,
   co_return answer;
 }
 
-/// What libssh takes for the agent: a socket on which all answers are there already, with their
-/// end behind them, so that no call of libssh can wait. What it asked can be read afterwards.
+/// libssh takes this for the agent: a socket on which all answers are already present, followed by
+/// the end, so that no call of libssh can wait. libssh's questions can be read afterwards.
 class PreparedAgent {
  public:
   PreparedAgent(ssh_session session, const std::vector<std::string>& answers) : session_(session) {
@@ -241,7 +241,7 @@ class PreparedAgent {
   PreparedAgent(const PreparedAgent&) = delete;
   PreparedAgent& operator=(const PreparedAgent&) = delete;
 
-  /// The last thing that libssh asked, where that is a signature.
+  /// libssh's last question, if it asks for a signature.
   std::optional<std::string> asked_signature() const {
     std::string bytes(kLongestMessage, '\0');
     const ssize_t count = ::recv(ours_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
@@ -258,8 +258,8 @@ class PreparedAgent {
   OwnedFd libsshs_;
 };
 
-/// One call of libssh's own log-in with the agent, as far as `answers` lead. Returns its result
-/// and, in `signature`, what it wanted signed.
+/// One call of libssh's own login with the agent, as far as `answers` last. Returns its result and,
+/// in `signature`, the data to be signed.
 asio::awaitable<int> offer_key(Session& session, std::vector<std::string> answers,
                                std::optional<std::string>& signature, Deadline deadline) {
   const PreparedAgent agent(session.handle(), answers);

@@ -62,7 +62,7 @@ void describe_key(const Session& session, HostKey& report) {
   }
 }
 
-/// Why a key with that verdict, which is not `known`, lets nobody in.
+/// The failure for a key with that verdict, which is not `known`.
 HostError not_trusted(const Endpoint& endpoint, const HostKey& presented,
                       const KeyVerdict& verdict) {
   const std::string place = place_of(verdict);

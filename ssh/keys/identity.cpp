@@ -12,7 +12,7 @@ int refuse_passphrase(const char*, char*, std::size_t, int, int, void* was_asked
   return -1;
 }
 
-/// The key with the certificate, where that is the key's.
+/// The key with the certificate, if the certificate belongs to the key.
 KeyHandle certified(ssh_key key, ssh_key certificate) {
   KeyHandle copy(ssh_key_dup(key));
   if (copy == nullptr) return nullptr;

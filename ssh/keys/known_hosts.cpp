@@ -132,7 +132,7 @@ void KnownHostsFile::read_if_changed() {
   }
   try {
     lines_->read(read_file(file_));
-  } catch (const std::system_error&) {  // nobody can say what it holds
+  } catch (const std::system_error&) {  // its content is unknown
     lines_->all.emplace_back();
     lines_->for_everyone.push_back(0);
   }
@@ -168,7 +168,7 @@ struct KnownHosts::Findings {
   std::optional<KeyVerdict> unclear;    ///< it may be: a marker or a key beside one is not legible
   std::optional<KeyVerdict> same;       ///< this key is on record
   std::optional<KeyVerdict> other;      ///< another key is
-  std::optional<KeyVerdict> malformed;  ///< a line of which nobody can say which key it put there
+  std::optional<KeyVerdict> malformed;  ///< a line whose key cannot be read
   std::optional<KeyVerdict> authority;
 
   void add(const KnownHostsLine& line, const std::filesystem::path& file, std::string_view blob);

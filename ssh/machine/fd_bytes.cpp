@@ -10,7 +10,7 @@
 namespace dtool::ssh {
 namespace {
 
-/// What a pipe holds at most, unless someone widened it: so much may have come before the deadline.
+/// The usual capacity of a pipe: that much may have come before the deadline.
 constexpr std::size_t kPipe = 65'536;
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr int kSecondsToEnd = 2;
 constexpr auto kChildrensGrace = std::chrono::milliseconds(600);
 constexpr std::size_t kMostChildren = 4096;
 
-// What the handlers use: nothing here takes a lock or memory.
+// Data of the signal handlers: nothing here takes a lock or allocates memory.
 std::atomic<int> stops = 0;
 std::atomic<int> leaves = 0;
 std::atomic<int> last_signal = SIGTERM;

@@ -8,8 +8,8 @@
 
 namespace dtool::ssh {
 
-/// A socket stays open for each host (behind a jump host a pair of sockets besides), and who is at
-/// work has pipes.
+/// A socket stays open for each host (behind a jump host also a pair of sockets), and hosts that
+/// are being served have pipes.
 std::size_t make_room_for_files(std::size_t hosts, std::size_t width) {
   constexpr rlim_t kOfOurOwn = 64;
   constexpr rlim_t kAtWork = 8;

@@ -19,7 +19,7 @@ void throw_if_abandoned(const Reactor& reactor) {
     throw HostError(Failure::connection_lost, "left on interrupt; what it was at may go on there");
 }
 
-/// What the environment has asked of waits when the first of them was met.
+/// The test settings of the environment, read at the first wait.
 struct WaitTest {
   std::string stall;
   int fd = -1;

@@ -33,7 +33,8 @@ void wipe(std::string& secret) {
   secret.clear();
 }
 
-/// This process's terminal, where it is in the foreground: others would be stopped for using it.
+/// This process's terminal, if the process is in the foreground; a background process would be
+/// stopped for using it.
 OwnedFd open_terminal() {
   OwnedFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
   if (terminal && ::tcgetpgrp(terminal.get()) != ::getpgrp()) terminal.reset();
@@ -54,7 +55,7 @@ void show(int terminal, std::string_view text) {
   }
 }
 
-/// What is typed does not show, until the end of this.
+/// Hides typed characters while it lives.
 class Hidden {
  public:
   explicit Hidden(int terminal) : terminal_(terminal) {

@@ -70,7 +70,7 @@ std::vector<std::string> askpass_environment(const std::string& name) {
       "SSH_ASKPASS_REQUIRE=force", fmt::format("{}={}", kVariable, name),
       "DTOOL_RUN_ID=",  // an ssh that stays is no process of the run that dtool may be started in
   };
-  // OpenSSH before 8.4 asks there only where it could open a window.
+  // OpenSSH before 8.4 uses SSH_ASKPASS only if it could open a window.
   if (std::getenv("DISPLAY") == nullptr) variables.emplace_back("DISPLAY=:");
   return variables;
 }

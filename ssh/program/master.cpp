@@ -188,7 +188,8 @@ asio::awaitable<void> MasterConnection::pump_input(Exchange& exchange) {
 }
 
 asio::awaitable<void> MasterConnection::pump_output(Exchange& exchange, Stream stream) {
-  // Closed at the end of this, whatever that is: a command whose output nobody takes must not wait.
+  // Closed at the end of this function in every case, so that a command whose output is not read
+  // does not wait.
   const OwnedFd fd = std::move(stream == Stream::out ? exchange.out.reader : exchange.err.reader);
   std::function<void(std::string_view)> on_bytes = [&exchange, stream](std::string_view bytes) {
     const bool is_cut = stream == Stream::out &&
@@ -254,7 +255,7 @@ asio::awaitable<void> MasterConnection::await_end(Talk& talk, Exchange& exchange
   for (;;) {
     const std::optional<Packet> packet = co_await talk.hear(latest);
     if (!packet && talk.is_over()) co_return;
-    // What a background process still holds open is not waited for.
+    // Streams that a background process still holds open are not waited for.
     if (!packet && exchange.exit_code) co_return;
     if (!packet) throw command_timed_out();
     if (packet->kind == Kind::exit_message) {
@@ -331,7 +332,7 @@ asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams 
   } catch (...) {  // whatever it is, the pumps must end first
     failure = std::current_exception();
   }
-  talk.reset();  // the master closes the session where it still runs
+  talk.reset();  // the master closes the session if it still runs
   if (!failure) exchange.deadline = after(kEndOfOutput);
   if (failure) exchange.deadline = std::min(exchange.deadline, after(kSlice));
   co_await pumps.join();

@@ -37,9 +37,9 @@ namespace dtool::ssh {
 namespace {
 
 constexpr auto kSlice = std::chrono::milliseconds(100);
-/// `ssh -G` asks nobody but the programs that the configuration names.
+/// `ssh -G` only asks programs that the configuration names.
 constexpr auto kLongestLook = std::chrono::seconds(30);
-/// A master that is to end with this process ends by itself where this process cannot tell it.
+/// A master that is to end with this process ends by itself if this process cannot tell it.
 constexpr auto kUnlessTold = std::chrono::seconds(60);
 constexpr int kMostKept = 8;  ///< connections to one host at once
 constexpr std::size_t kLongestWords = 65'536;
@@ -65,8 +65,8 @@ std::chrono::milliseconds pause_before(int next) {
       static_cast<int>(100.0 * (1 << std::min(next - 2, 5)) * spread(random)));
 }
 
-/// The file beside a master's socket: whoever uses the connection holds its lock, and it says where
-/// the connection leads.
+/// The file beside a master's socket. Commands that use the connection hold its lock; its content
+/// says where the connection leads.
 OwnedFd lock_slot(const KeptFolder& folder, const std::string& name) {
   const std::string lock = lock_name(name);
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
@@ -88,7 +88,7 @@ void describe(const OwnedFd& file, const Host& host, const ProgramSettings& sett
   const std::string text = fmt::format("{}\n{}@{}:{}\n", to_string(host), settings.user,
                                        settings.address, settings.port);
   if (::ftruncate(file.get(), 0) != 0) return;
-  // Where it cannot be written, `dtool disconnect` ends it all the same, without a name.
+  // If it cannot be written, `dtool disconnect` still ends the master, without a name.
   if (::pwrite(file.get(), text.data(), text.size(), 0) < 0) return;
 }
 
@@ -220,7 +220,8 @@ asio::awaitable<Masters::Ended> Masters::finish(std::vector<std::string> words,
   co_return ended;
 }
 
-/// What ssh will do for that host, and `key`: all that it depends on, for what may be shared.
+/// ssh's settings for that host, and `key`: everything they depend on, to decide what may be
+/// shared.
 asio::awaitable<ProgramSettings> Masters::ask_settings(Host host, Opening& opening,
                                                        std::string& key) {
   const std::vector<std::string> extra = {"-G"};
@@ -244,8 +245,8 @@ asio::awaitable<ProgramSettings> Masters::ask_settings(Host host, Opening& openi
   co_return settings;
 }
 
-/// The lock of the first connection with that key that nobody uses, and its name. Without a lock:
-/// too many are in use.
+/// The lock of the first unused connection with that key, and its name. Without a lock: too many
+/// are in use.
 OwnedFd Masters::take_slot(const std::string& key, std::string& name) {
   Sha256 digest;
   digest.add(key);
@@ -305,7 +306,7 @@ asio::awaitable<void> Masters::open(Host host, std::string name, Opening& openin
     opening.refused.reset();
     opening.was_left = false;
     opening.deadline = Clock::now() + timeout;
-    folder().remove(name);  // what a dead master has left: nobody else holds the lock
+    folder().remove(name);  // left by a dead master: no process holds the lock
     opened_.push_back({name, -1});
     const Ended ended = co_await run_and_answer(all, opening);
     if (ended.exit_code == 0) break;

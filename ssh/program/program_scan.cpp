@@ -39,7 +39,7 @@ asio::awaitable<void> scan_over_program(Masters& masters, HostKey& report) {
   std::string names, key;
   words >> names >> report.type >> key;
   report.fingerprint = fingerprint_of(report.type, key);
-  // Of a key that cannot be shown nobody can say that it is the right one.
+  // A key that cannot be shown cannot be confirmed by the user.
   if (report.fingerprint.empty()) throw *presented.failure;
   report.line = presented.line;
   report.state = HostKeyState::unknown;

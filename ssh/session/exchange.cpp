@@ -87,8 +87,8 @@ Exchange::Exchange(Reactor& reactor, Session& session, std::unique_ptr<Channel> 
       ends_with_(ends_with),
       deadline_(deadline) {}
 
-/// Sends what libssh has queued and takes in what has come. Its reading calls do neither while
-/// output that came earlier is still to be read, nor after the end of output; this one does, as
+/// Sends the bytes that libssh has queued and takes in new packets. libssh's reading calls do
+/// neither while earlier output is still unread, nor after the end of output. This one does, as
 /// long as the exit code is unknown.
 void Exchange::take_in_packets() {
 #if LIBSSH_VERSION_INT >= SSH_VERSION_INT(0, 11, 0)
@@ -104,7 +104,7 @@ asio::awaitable<void> Exchange::send(std::string_view bytes) {
   ssh_channel channel = channel_->handle();
   while (!bytes.empty() && !is_over_) {
     const std::uint32_t window = ssh_channel_window_size(channel);
-    // libssh queues without bound what the socket does not take, so what is queued goes out first.
+    // libssh queues without limit if the socket does not accept more, so the queue is sent first.
     if (window == 0 || session_.has_unsent_bytes()) {
       const auto outcome = co_await session_.wait(deadline_);
       if (outcome == Waiter::Outcome::deadline_passed) co_return;
@@ -160,8 +160,8 @@ asio::awaitable<void> Exchange::send_input() {
   }
   if (is_over_) co_return;
   ssh_channel_send_eof(channel_->handle());
-  // What a busy socket did not take is for receive() to send, which may be waiting for answers
-  // alone.
+  // A busy socket may not have taken all bytes. receive() sends the rest, but it may be waiting
+  // only for answers.
   session_.wake();
 }
 
@@ -175,7 +175,7 @@ int Exchange::output_fd(Stream stream) const {
   return stream == Stream::out ? streams_.output_fd : streams_.error_fd;
 }
 
-/// Hands on what has come, up to kMostAtOnce; the number of bytes.
+/// Passes on available output, up to kMostAtOnce; returns the number of bytes.
 asio::awaitable<std::size_t> Exchange::drain(Stream stream) {
   std::array<char, kChunk> bytes;
   std::size_t total = 0;

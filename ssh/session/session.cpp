@@ -18,7 +18,7 @@ namespace {
 /// As long as a socket without a jump host takes to notice.
 constexpr auto kAskAfter = std::chrono::seconds(15);
 constexpr auto kLostAfter = std::chrono::seconds(30);
-/// A longer pause between two waits is time in which nobody listened.
+/// During a longer pause between two waits, this side was not listening.
 constexpr auto kStillListening = std::chrono::seconds(1);
 
 void set_text(ssh_session session, ssh_options_e option, const std::string& value) {

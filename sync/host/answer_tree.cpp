@@ -14,8 +14,8 @@
 namespace dtool::host {
 namespace {
 
-/// By which hosts of a push that share the folder find each other: a file of that push, which names
-/// the host that has the folder in hand. What an interrupted push has left is in nobody's way.
+/// How hosts of a push that share the folder find each other: a file of that push, which names the
+/// host that is handling the folder. Leftovers of an interrupted push do no harm.
 class Mark {
  public:
   Mark(const TreeFolder& folder, const TreeRequest& request)

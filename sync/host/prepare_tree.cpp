@@ -73,8 +73,8 @@ PrepareReply prepare_tree(const PrepareRequest& request, FrameInput& input) {
   folder.begin_change();
   write_file(folder.path_of(".coming"), request.tree + '\0' + join_names(coming));
   const FileNames stale = names_without(folder.manifest(), coming);
-  // What comes is in the manifest before rsync starts, so that whatever it leaves behind is known
-  // as dtool's. What stands there already becomes dtool's once rsync has been over it.
+  // The coming files are in the manifest before rsync starts, so that all its leftovers are known
+  // as dtool's. Existing files become dtool's once rsync has checked them.
   if (!missing.empty()) folder.write_manifest(names_of_both(folder.manifest(), missing));
   make_way(folder.inside(), folders, stale);
   return reply;

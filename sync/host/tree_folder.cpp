@@ -66,7 +66,7 @@ void refuse_strangers_folder(const std::string& path) {
   }
 }
 
-/// A name for the folder, readable where that can be.
+/// A name for the folder, readable if possible.
 std::string key_of(const std::string& path) {
   constexpr std::size_t kLongest = 150;
   const auto is_plain = [](char each) {

@@ -148,7 +148,7 @@ FileNames Unpacking::find_foreign() {
   return foreign;
 }
 
-/// What is noted of a file in its place, if it is as it was announced.
+/// The record of a file in its place, if the file is as announced.
 std::string Unpacking::stamp_of_coming(const PackageEntry& entry) {
   Inside& here = folder_.inside();
   const auto file = here.look_at_file(entry.name);
@@ -168,15 +168,15 @@ std::size_t Unpacking::put_in_place(const std::string& tree) {
   const FileNames old_stamps = folder_.stamps();
   const FileNames stay = names_without(before, removed_);
   const FileNames after = names_of_both(stay, names_);
-  // What comes is in the manifest before the files are there, so that whatever stays behind is
-  // known as dtool's.
+  // The coming files are in the manifest before they exist, so that all leftovers are known as
+  // dtool's.
   FileNames added = names_without(names_, before);
   std::erase_if(added, [&](const std::string& name) {
     return !before.empty() && here.look(name).has_value();
   });
   folder_.begin_change();
   if (!added.empty()) folder_.write_manifest(names_of_both(before, added));
-  // Where nothing was, whole folders are moved.
+  // If there was nothing before, whole folders are moved.
   files_->forget();
   for (const std::string& name : before.empty() ? files_->list() : names_) here.take(*files_, name);
   const std::size_t removed = here.remove(names_without(before, stay));

@@ -11,8 +11,8 @@
 namespace dtool::tree_sync {
 namespace {
 
-/// What all hosts together are sent so little of is not worth a tree of hosts, each of which takes
-/// a moment to begin.
+/// If all hosts together need no more than this, a tree of hosts is not worth it: each host takes a
+/// moment to begin.
 constexpr std::uint64_t kLittle = 4'000'000;
 
 bool is_of_address(char letter) {
@@ -93,7 +93,7 @@ std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_vi
 Relaying::Next Relaying::ended(std::size_t host, const host::Unpacked& unpacked) {
   if (!members_.contains(host)) return Next::is_over;
   const auto now = std::chrono::steady_clock::now();
-  // From the launcher nobody can miss it.
+  // A host cannot miss a package from the launcher.
   if (unpacked.missed.empty() || !members_.at(host).has_parent) {
     tree_.ended(host, RelayTree::End::over, now);
     return Next::is_over;

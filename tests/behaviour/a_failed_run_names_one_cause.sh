@@ -59,7 +59,7 @@ end_of_run 'a worker killed'
 expect_cause 'rank 1 on machine 1 \([0-9.]*\) was killed by signal 9 \(KILL\)' 1 2 3
 expect_error '3 of 3 hosts failed'
 expect_error ': exit code 137 \(signal 9\)$'
-expect_error 'its processes were ended, since the run failed$'
+expect_error 'its processes were ended because the run failed$'
 eventually 10 expect_no_process_with "$run_id"
 
 start_run crashed --nproc_per_node 2

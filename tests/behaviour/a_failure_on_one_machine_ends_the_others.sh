@@ -51,7 +51,7 @@ expect_exit 1 dtool status "$run_id"
 expect_output '^  \| Traceback$'
 expect_output '^0 .*stopped .*rank 0 works$'
 expect_exit 1 dtool logs "$run_id" -f
-expect_error 'its processes were ended, since the run failed'
+expect_error 'its processes were ended because the run failed'
 expect_equal "stop" "$(dtool status "$run_id" --json 2>/dev/null | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["on_failure"])' || true)"
 
 # The kernel ends what takes more memory than there is.

@@ -32,7 +32,7 @@ disk h2 /root/.dtool 1m
 fill h2 /root/.dtool
 expect_exit 1 dtool run --no_sync --runs_on "$DTOOL_LAB_HOSTS" -- sleep "$tag"
 expect_error "^  ${address[1]}: cannot write into .*: is the disk full\?"
-expect_error 'what had been started was ended again'
+expect_error 'no process of the run is left'
 expect_equal '' "$(killfiles)"
 expect_equal '' "$(pgrep -fx "sleep $tag" || true)"
 on h2 rm .dtool/fill

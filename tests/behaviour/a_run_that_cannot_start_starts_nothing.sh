@@ -64,7 +64,7 @@ untouched
 # What only the hosts know, and which of them
 on 1 touch activate
 on 3 touch activate
-refuses '1 of 3 hosts failed: looking at the hosts' --env_activate_path '~/activate' -- true
+refuses '1 of 3 hosts failed: checking the hosts' --env_activate_path '~/activate' -- true
 expect_error "^  ${address[1]}: --env_activate_path: there is no file /root/activate"
 if [[ -x ${DTOOL_TRAINER:-} ]]; then
   refuses 'experiment digits: unknown key train.epoch$' --config_kwargs '{"train":{"epoch":3}}' digits
@@ -108,14 +108,14 @@ expect_exit 1 timeout 60 "$DTOOL" run --json --output_dir '~/file/out' --runs_on
 expect_equal "1 ${address[1]}" "$(json '"%d %s" % (d["exit_code"], d["failures"][0]["host"])')"
 expect_error '1 of 3 hosts failed: starting'
 expect_error "^  ${address[1]}: cannot make the folder of /root/file/out/"
-expect_error '^what had been started was ended again'
+expect_error '^no process of the run is left'
 expect_equal '' "$(on 1 pgrep -f 'sleep 1000' || true)"
 untouched
 
 # A program that is not there, or may not be executed: known before dtool says that it has started.
 expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- nosuchprogram x
 expect_error '198[0-9.]*\[1-3\]: nosuchprogram: no such program on this host$'
-expect_error 'what had been started was ended again'
+expect_error 'no process of the run is left'
 untouched
 expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- ./code
 expect_error '\./code may not be executed: chmod \+x'

@@ -53,14 +53,14 @@ attaches "$id --machine 0"
 eventually 30 shows 'size 20 70, terminal 0'
 fault cut h1
 ends_with 1
-eventually 5 shows 'dtool: 1 of 1 host failed: attaching to machine0'
+eventually 5 shows 'dtool: failed: attaching to machine0'
 eventually 5 shows "h1: the connection was lost"
 fault mend h1
 attaches "$id --machine 1"
 eventually 30 shows 'size 20 70, terminal 1'
 on 2 pkill -KILL -f '^sshd: root@pts'
 ends_with 1
-eventually 5 shows 'dtool: 1 of 1 host failed: attaching to machine1'
+eventually 5 shows 'dtool: failed: attaching to machine1'
 expect_process_with "$id"
 
 # Mistakes.

@@ -1,4 +1,4 @@
-# Sourced by the behaviour tests: a lab of its own for each, the dtool under test, and expectations that tell what happened.
+# Sourced by the behaviour tests: gives each its own lab, the dtool under test, and expectations that say what happened.
 #
 #   lab N [options]             hosts of this test's own (options of tests/lab up); HOME and DTOOL_LAB_* become the lab's
 #   dtool ARGS...               the program under test
@@ -74,7 +74,7 @@ gridengine_lab() {
   login=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
 }
 
-# DTOOL_TEST_COLD=1 has every test do so that does not say otherwise.
+# With DTOOL_TEST_COLD=1 every test does this unless it says otherwise.
 connects_anew() {
   mkdir -p -m 700 "$HOME/.dtool"
   printf '[connections]\nkeep = 0\n' >"$HOME/.dtool/config.toml"
@@ -82,7 +82,7 @@ connects_anew() {
 
 keeps_connections() { rm -f "$HOME/.dtool/config.toml"; }
 
-# The processes that keep connections of this test's home folders, one a line.
+# The processes that keep connections of this test's home folders, one per line.
 keepers() { pgrep -f "^dtool keep_connections ($HOME|$work)/" || true; }
 end_keepers() {
   local tries
@@ -95,7 +95,7 @@ end_keepers() {
   return 1
 }
 no_keeper_is_left() { [[ -z $(keepers) ]]; }
-# The log-ins that all hosts have seen.
+# Counts the logins that all hosts have seen.
 logins() { cat "$DTOOL_LAB_FOLDER"/host*/sshd.log | grep -c '^Accepted' || true; }
 
 # The commands of tests/lab on this test's lab: `fault cut h2`.
@@ -104,7 +104,7 @@ on() { "$here/../lab" exec "$@"; }
 
 let_h1_reach_the_others() { cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$DTOOL_LAB_FOLDER/host1/root/.ssh/"; }
 
-# Says what failed, where, and what the last command did, and ends the test.
+# Reports what failed, where, and what the last command did, and ends the test.
 fail() {
   local frame=1
   while [[ ${BASH_SOURCE[frame]:-} == "${BASH_SOURCE[0]}" ]]; do ((frame += 1)); done
@@ -135,7 +135,7 @@ needs_isolation() {
   [[ $("$here/../lab" mode) == isolated ]] || skip 'needs a lab of namespaces, and so root'
 }
 
-# What tests/dependencies installs may not be missing in continuous integration.
+# In continuous integration the programs of tests/dependencies must not be missing.
 needs_program() {
   ! command -v "$1" >/dev/null || return 0
   [[ -z ${CI:-} ]] || fail "$1 is not installed, and CI could have it: tests/dependencies"
@@ -144,7 +144,7 @@ needs_program() {
 
 needs_file() { [[ -e $1 ]] || skip "needs $1"; }
 
-# Runs a command as expect_exit does, without judging it: `code` says how it ended.
+# Runs a command as expect_exit does, without judging it; sets `code` to its exit code.
 run() {
   last_command=$(printf '%q ' "$@")
   last_code=0
@@ -178,13 +178,13 @@ expect_equal() {
   [[ $1 == "$2" ]] || fail "$(printf 'not equal\n  wanted: %s\n  got:    %s' "$1" "$2")"
 }
 
-# Fails where stdout is anything but one JSON document.
+# Fails if stdout is anything but one JSON document.
 json() {
   /usr/bin/python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$out" "$1" ||
     fail "stdout is no JSON document that has $1"
 }
 
-# The processes of a run on all hosts, one a line: a lab's processes are processes of this machine.
+# The processes of a run on all hosts, one per line: a lab's processes are processes of this machine.
 processes_with() {
   { grep -lzx "DTOOL_RUN_ID=$1" /proc/[0-9]*/environ 2>/dev/null || true; } | sed 's,^/proc/\([0-9]*\)/.*,\1,'
 }
@@ -200,10 +200,10 @@ expect_process_with() { [[ -n $(processes_with "$1") ]] || fail "no process of r
 eventually() {
   local seconds=$1 began=$SECONDS
   shift
-  # In a shell of its own, since an expectation ends the one that it fails in.
+  # In a subshell, since an expectation that fails ends its shell.
   until ("$@") >/dev/null 2>&1; do
     if ((SECONDS - began >= seconds)); then
-      # Once more, aloud: an expectation says itself what is wrong, and ends its shell.
+      # Once more with output: a failing expectation reports the fault itself, and ends its shell.
       ("$@" || true) || exit 1
       fail "not within $seconds seconds: $*"
     fi
@@ -211,7 +211,7 @@ eventually() {
   done
 }
 
-# The lab ends with the test, whichever way that ends; a SIGKILL leaves it to the lab's own reaper.
+# The lab ends with the test, however the test ends; after a SIGKILL the lab's own reaper ends it.
 endings=()
 at_end() { endings+=("$1"); }
 leave() {

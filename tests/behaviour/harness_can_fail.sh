@@ -2,7 +2,7 @@
 # A failing expectation fails its test and says what happened; a skip says why; nothing of a lab outlives either.
 source "$(dirname "$0")/harness.sh"
 
-# A test of one line, in a process of its own.
+# A test of one line, in its own process.
 a_test_of() {
   printf 'source %q\n%s\n' "$here/harness.sh" "$1" >"$work/inner.sh"
   bash "$work/inner.sh"
@@ -27,12 +27,12 @@ for failing in 'expect_exit 0 echo a; expect_output b' 'expect_exit 0 echo a; ex
   expect_error 'FAILED inner, line 2'
 done
 
-# So can a command that no expectation looks at, and the expectation in a function.
+# A command without an expectation can fail a test, and so can an expectation inside a function.
 expect_exit 1 a_test_of 'false; true'
 expect_error 'this failed: false'
 expect_exit 1 a_test_of 'check() { expect_equal 1 2; }; check; true'
 
-# What a test does at its end leaves its verdict alone.
+# Commands at the end of a test do not change its verdict.
 expect_exit 1 a_test_of 'at_end "echo the end; true"; expect_equal 1 2'
 expect_output '^the end$'
 

@@ -22,7 +22,7 @@ for ((i = 0; i < 30; i++)); do
   kill -KILL "$launcher" 2>/dev/null || true
   wait "$launcher" 2>/dev/null || true
   file=$(find "$HOME/.dtool/killfiles" -name '*.killfile' 2>/dev/null || true)
-  [[ -n $file ]] || continue # it had come no further than looking at the hosts
+  [[ -n $file ]] || continue # it had come no further than checking the hosts
   run_id=$(basename "$file" .killfile)
   expect_exit 0 dtool kill "$run_id" --yes --grace 1
   expect_no_process_with "$run_id"

@@ -54,7 +54,7 @@ fault cut h1
 expect_exit 1 timeout 60 "$DTOOL" list --state
 expect_state goes '2 of 3 running, 1 unreachable'
 expect_state alone lost
-expect_error '1 of 4 hosts failed: asking after the runs'
+expect_error '1 of 4 hosts failed: asking for the states of the runs'
 expect_error "${address[0]}: no answer"
 expect_exit 1 timeout 60 "$DTOOL" list --state --connect_timeout 2 --json
 expect_equal "{'running': 2, 'unreachable': 1}" "$(json 'next(r["states"] for r in d["runs"] if "_goes_" in r["run_id"])')"

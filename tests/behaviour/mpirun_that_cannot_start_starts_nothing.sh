@@ -56,7 +56,7 @@ nothing_started 2 'nproc_per_node' "${mpi[@]}" --nproc_per_node 0
 # A program that is not there is known on each host before mpirun starts any.
 expect_exit 1 timeout 100 "$DTOOL" run "${mpi[@]}" -- ./nothing
 expect_error './nothing: no such program on this host'
-expect_error 'what had been started was ended again'
+expect_error 'no process of the run is left'
 expect_equal '' "$(find "$HOME/.dtool/killfiles" -name '*.killfile')"
 # What mpirun does not understand it says itself.
 expect_exit 1 timeout 100 "$DTOOL" run "${mpi[@]}" --follow --mpirun_arg=--nonsense -- hostname

@@ -1,16 +1,16 @@
-# What tests do to a lab's hosts: commands run in them, and faults; sourced by tests/lab.
+# Commands that act on a lab's hosts: running programs in them, and faults. Sourced by tests/lab.
 # shellcheck shell=bash disable=SC2154,SC2034
 
 needs_isolation() { [[ $mode == isolated ]] || fail "$1 needs a lab of namespaces, and this one was started without root"; }
 
-# Sets REPLY to the process whose namespaces are host $1's.
+# Sets REPLY to the process that holds host $1's namespaces.
 host_process() {
   line_of "$folder/host$1/pid"
   is_alive "$REPLY" || fail "host $1 of lab '$name' is not running"
   REPLY=${REPLY%%:*}
 }
 
-# Runs a command in host $1, with a login's environment and nothing of ours. --root is for labs that were started in a chroot.
+# Runs a command in host $1, with a login's environment and none of ours. --root is for labs that were started in a chroot.
 in_host() {
   local inside=()
   host_process "$1"
@@ -29,7 +29,7 @@ lab_exec() {
 }
 exec_isolated() { in_host "$@"; }
 
-# The launcher's ends of host $1's cables.
+# The launcher's ends of host $1's links.
 links_of() {
   links=()
   [[ -n $inner_network && $1 != 1 ]] || links+=("dtl${network}h$1")
@@ -51,7 +51,7 @@ lab_mend() {
   full_speed "$host"
   links_of "$host"
   for link in "${links[@]}"; do ip link set "$link" up; done
-  # This machine may be about to give up its search for the host, and would then say that there is no way to it.
+  # This machine may be giving up its search for the host, and would then report that there is no route.
   [[ -n $inner_network && $host != 1 ]] && return
   address_of "$network" "$host"
   ip neigh del "$REPLY" dev "dtl$network" 2>/dev/null || true
@@ -69,7 +69,7 @@ full_speed() {
   in_host "$1" tc qdisc del dev eth0 root 2>/dev/null || true
 }
 
-# Both directions, so that `delay 50ms` adds 100 ms to each round trip.
+# Applies to both directions, so that `delay 50ms` adds 100 ms to each round trip.
 lab_slow() {
   needs_isolation slow
   (($# > 1)) || fail 'slow needs a host and the arguments of tc netem'
@@ -92,7 +92,7 @@ shape_links() {
   in_host "$host" tc qdisc replace dev eth0 root "$@"
 }
 
-# Not every kernel has netem: `delay` and `loss` can be had from a process that carries the frames.
+# Not every kernel has netem: without it, a process that carries the frames provides `delay` and `loss`.
 delay_links() {
   local host=$1 milliseconds=0 loss=0 arguments="${*:2}" link
   shift
@@ -111,7 +111,7 @@ delay_links() {
 delay_link() {
   local log=$folder/host$1/delay.log tries
   ip link set "$2" nomaster
-  # The link has no address, but would answer for all of this machine's.
+  # The link has no address, but would answer for all addresses of this machine.
   echo 8 >"/proc/sys/net/ipv4/conf/$2/arp_ignore"
   setsid "$parts/delay_link" "$2" "$2d" "$3" "$4" </dev/null >"$log" 2>&1 &
   identity_of $!
@@ -127,7 +127,7 @@ delay_link() {
   fail "no delay on $2"
 }
 
-# Ends the processes of delay_link for host $1; their taps go with them.
+# Ends the processes of delay_link for host $1; their taps end with them.
 end_delays() {
   local file=$folder/host$1/delays identity
   [[ -e $file ]] || return 0
@@ -137,7 +137,7 @@ end_delays() {
   rm "$file"
 }
 
-# Sets `pids` to the processes of host $1, as this machine numbers them.
+# Sets `pids` to the processes of host $1, with this machine's pids.
 processes_of() {
   local space
   host_process "$1"
@@ -155,7 +155,7 @@ signal_host() {
   kill "-$2" "${pids[@]}"
 }
 
-# Which file limits the time, in cgroup v1 or v2, and a folder for the lab beside the others there.
+# Sets REPLY to a folder for the labs where cgroup v1 or v2 can limit the processor time.
 cgroup_folder() { [[ -d /sys/fs/cgroup/cpu ]] && REPLY=/sys/fs/cgroup/cpu/dtool-lab || REPLY=/sys/fs/cgroup/dtool-lab; }
 
 lab_quota() {
@@ -199,7 +199,7 @@ remove_quota() {
   done
 }
 
-# As by the reset button: nobody on the network hears of it, every process and everything in memory is gone, the disk is kept.
+# Works like a reset button: the network gets no notice, all processes and the memory are lost, the disk is kept.
 lab_reboot() {
   needs_isolation reboot
   host_number "${1:-}"
@@ -209,7 +209,8 @@ lab_reboot() {
   links_of "$host"
   processes_of "$host"
   host_process "$host"
-  # Before its processes end, so that no connection is closed; the old network may live on without, as long as it tries to say goodbye.
+  # Cuts the links before the processes end, so that no connection is closed. The old network may live on alone while it tries
+  # to say goodbye.
   for link in "${links[@]}"; do ip link del "$link"; done
   kill -KILL "$REPLY"
   await_end_of_host "$host"
@@ -222,7 +223,7 @@ lab_reboot() {
   [[ ! -d $folder/gridengine ]] || { ((host != 1)) || start_qmaster; ! is_node "$host" || start_execd "$host"; }
 }
 
-# Until its processes, `pids`, are gone.
+# Waits until its processes, `pids`, are gone.
 await_end_of_host() {
   local tries
   for ((tries = 0; tries < 500; tries++)); do
@@ -235,7 +236,8 @@ await_end_of_host() {
 lab_hide() { change_hidden hide "$@"; }
 lab_unhide() { change_hidden unhide "$@"; }
 
-# A character device 0,0 in an overlay's upper layer is a file that is not there. An overlay per folder of PATH that has the program.
+# In an overlay's upper layer a character device 0,0 hides the file. There is one overlay for each folder of PATH that has the
+# program.
 change_hidden() {
   needs_isolation "$1"
   (($# == 3)) && [[ $3 != */* ]] || fail "$1 needs a host and the name of a program"
@@ -250,12 +252,12 @@ change_hidden() {
     rm -f "$layer/$3"
     [[ $1 == unhide ]] || mknod "$layer/$3" c 0 0
     chmod 755 "$layer"
-    # One overlay at a time: the kernel allows only two on top of each other.
+    # Only one overlay at a time: the kernel allows only two on top of each other.
     in_host "$host" sh -c 'umount --lazy "$1" 2>/dev/null; mount -t overlay overlay -o "lowerdir=$2:$1" "$1"' sh "$each" "$layer"
   done
 }
 
-# By its name or its address: dtool and ssh add new keys under the one that they connected to.
+# Forgets both name and address: dtool and ssh add new keys under the one that they connected to.
 lab_forget() {
   host_number "${1:-}"
   local known=$folder/home/.ssh/known_hosts address
@@ -277,7 +279,7 @@ lab_rekey() {
   lab_restart_sshd "$1"
 }
 
-# Sessions that are open stay open, as with a real service.
+# Open sessions stay open, as with a real service.
 lab_stop_sshd() {
   host_number "${1:-}"
   local pid_file=$folder/host$REPLY/sshd.pid tries

@@ -1,5 +1,6 @@
-# A real Grid Engine over a lab's hosts (`tests/lab up 3 --gridengine`): its master runs in host 1, its execution daemon in each host; sourced
-# by tests/lab. All of its daemons are processes of the hosts, so they end with them, and each lab has a network for their ports.
+# A real Grid Engine on a lab's hosts (`tests/lab up 3 --gridengine`): its master runs in host 1, its execution daemon in each
+# host. Sourced by tests/lab. All of its daemons are processes of the hosts, so they end with them. Each lab has its own network
+# for their ports.
 # shellcheck shell=bash disable=SC2154
 
 # Called before anything is started.
@@ -13,7 +14,8 @@ need_gridengine() {
   done
 }
 
-# Before the hosts are there, since each has the settings where Debian's commands look by themselves: in the cell named `default`.
+# Made before the hosts exist, since Debian's commands look for the settings by themselves: in the cell named `default` of each
+# host.
 make_gridengine_folders() { mkdir -p "$folder/gridengine/default/common" "$folder/gridengine/spool/execd" "$folder/gridengine/spool/qmaster/job_scripts"; }
 
 start_gridengine() {
@@ -34,8 +36,8 @@ start_gridengine() {
   await_gridengine 'all hosts report' all_hosts_report
 }
 
-# Spooling into files needs no database. Root may run jobs, as all of the lab does. Tests should be quick: jobs begin within a second, and a
-# kill is short. A job's TMPDIR is on each host's own /dev/shm: the hosts share /tmp.
+# Spooling to files needs no database. Root may run jobs, since the whole lab runs as root. Tests should be quick: jobs begin
+# within a second, and a kill is short. A job's TMPDIR is on each host's own /dev/shm, since the hosts share /tmp.
 write_gridengine_settings() {
   local here=$folder/gridengine i
   printf '%s\n' 'admin_user none' 'default_domain none' 'ignore_fqdn true' 'spooling_method classic' 'spooling_lib libspoolc' \
@@ -91,7 +93,7 @@ lab_stop_qmaster() {
   done
   fail 'sge_qmaster did not end'
 }
-# An execution daemon registers with a new master at most every 30 s; until then that hears of no job's end.
+# An execution daemon registers with a new master at most every 30 s; until then the master does not learn of a job's end.
 lab_restart_qmaster() {
   start_qmaster
   await_gridengine 'all hosts report again' all_hosts_report

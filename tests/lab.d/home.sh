@@ -9,7 +9,7 @@ make_home() {
   wrap sftp
 }
 
-# OpenSSH takes the home folder from the password database, not from $HOME: these make it read the lab's configuration.
+# OpenSSH finds the home folder in the password database, not in $HOME: these wrappers make it read the lab's configuration.
 wrap() {
   local program
   program=$(command -v "$1") || return 0
@@ -17,7 +17,7 @@ wrap() {
   chmod +x "$folder/home/bin/$1"
 }
 
-# The files that name the hosts; `addresses` holds one address a host.
+# Writes the files that name the hosts; `addresses` has one address per host.
 write_home() {
   local i key ssh=$folder/home/.ssh
   for ((i = 1; i <= count; i++)); do
@@ -45,7 +45,7 @@ write_home() {
   mv "$folder/hosts.new" "$folder/hosts"
 }
 
-# Lines for `eval "$(tests/lab env)"`.
+# Prints lines for `eval "$(tests/lab env)"`.
 print_environment() {
   local hosts suffix='' outer_path=${PATH#"$folder/home/bin:"}
   ((port == 22)) || suffix=":$port"

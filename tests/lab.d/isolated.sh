@@ -1,5 +1,5 @@
-# Labs of namespaces (needs root): for each host its own network (networks.sh), processes, mounts and host name; sourced by tests/lab.
-# Killing a host's `unshare` ends its process namespace, with it its network namespace, and with that its link.
+# Labs of namespaces (needs root): each host has its own network (networks.sh), processes, mounts and host name. Sourced by
+# tests/lab. Killing a host's `unshare` ends its process namespace, then its network namespace, and then its link.
 # shellcheck shell=bash disable=SC2154,SC2034
 
 host_path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -40,7 +40,7 @@ END
 
 start_isolated() {
   local i
-  # Where the hosts' mounts go.
+  # The mount points of the hosts.
   mkdir -p /run/screen /run/sshd
   cp "$parts/host_init" "$parts/start_sshd" "$folder/"
   choose_addresses
@@ -56,7 +56,7 @@ start_isolated() {
   tell_bridges_ports
 }
 
-# Every host's files: its home with the launcher's key, /etc/hosts, the mounts and the network that host_init asks for.
+# Makes every host's files: its home with the launcher's key, /etc/hosts, and the mounts and the network for host_init.
 make_host_folders() {
   local i names public_key hosts=() homes=() short=${name//_/-}
   short=${short:0:40}
@@ -73,8 +73,8 @@ make_host_folders() {
   unlock_root
   for ((i = 1; i <= count; i++)); do
     echo "$public_key" >"$folder/host$i/root/.ssh/authorized_keys"
-    # As Debian's installer writes it; the trap that it is for programs that ask for their own address is wanted.
-    # Grid Engine's daemons refuse to run where it is.
+    # Debian's installer writes this line. It is here on purpose: it misleads programs that ask for their own address. Grid
+    # Engine's daemons refuse to run with it.
     { [[ $gridengine == yes ]] || echo "127.0.1.1 lab-$short-$i"; echo "$names"; } >"$folder/host$i/etc_hosts"
     : >"$folder/host$i/sshd_config"
     new_boot "$i"
@@ -86,13 +86,14 @@ make_host_folders() {
   chmod 644 "$folder"/host*/etc_hosts
 }
 
-# Without PAM, sshd refuses an account that is locked, as root's is on some systems: the hosts see it unlocked, still without a password.
+# Without PAM, sshd refuses a locked account, and root's is locked on some systems. The hosts see the account unlocked, still
+# without a password.
 unlock_root() {
   grep -q '^root:!' /etc/shadow 2>/dev/null || return 0
   sed 's/^root:[^:]*:/root:*:/' /etc/shadow >"$folder/shadow"
 }
 
-# Namespaces share the kernel's boot id, so each host is shown one of its own, and after a reboot another.
+# Namespaces share the kernel's boot id, so each host is shown an id of its own, and another one after a reboot.
 new_boot() { cat /proc/sys/kernel/random/uuid >"$folder/host$1/boot_id"; }
 
 mounts_of() {
@@ -107,19 +108,19 @@ mounts_of() {
   [[ ! -d $folder/slurm/etc ]] || echo "$folder/slurm/etc /etc/slurm none bind 0 0"
   [[ ! -d $folder/gridengine ]] || echo "$folder/gridengine/default /var/lib/gridengine/default none bind 0 0"
   echo "$here/boot_id /proc/sys/kernel/random/boot_id none bind 0 0"
-  # By a name of their own: mount --all passes over what it takes for mounted already.
+  # With names of their own: mount --all skips those that it takes for mounted already.
   echo "lab-screens /run/screen tmpfs mode=1777 0 0"
   echo "lab-shm /dev/shm tmpfs mode=1777 0 0"
   echo "lab-var-tmp /var/tmp tmpfs mode=1777 0 0"
   [[ $private_tmp == no ]] || echo "$here/tmp /tmp none bind 0 0"
   [[ ! -e $folder/shadow ]] || echo "$folder/shadow /etc/shadow none bind 0 0"
-  # Logins of the lab are not this machine's.
+  # Logins of the lab are not recorded as this machine's.
   for record in /run/utmp /var/log/wtmp /var/log/btmp /var/log/lastlog; do
     [[ ! -e $record ]] || echo "/dev/null $record none bind 0 0"
   done
 }
 
-# Sets REPLY to the folder that host $1 has for its /; empty: this machine's.
+# Sets REPLY to the folder that is host $1's root; empty: this machine's root.
 root_of() {
   local each
   REPLY=''
@@ -133,7 +134,7 @@ root_of() {
   [[ -z $REPLY ]] || REPLY=$(readlink -e "$REPLY") || fail "there is no folder for --root $each"
 }
 
-# What logins of host $1 see as /, over folder $2, which stays as it is. sshd itself is this machine's.
+# Makes the root that logins of host $1 see, over folder $2, which stays unchanged. sshd itself uses this machine's root.
 make_root() {
   local here=$folder/host$1 place
   for place in rootfs upper work upper/etc upper/root upper/proc upper/dev upper/sys upper/tmp upper/run upper/run/screen upper/run/lock; do
@@ -150,7 +151,7 @@ make_root() {
   } >>"$here/fstab"
 }
 
-# The pid is on disk before the process becomes a host, so that a builder killed at any instant leaves nothing unfindable.
+# The pid is on disk before the process becomes a host, so that it can be found even if the builder is killed at any instant.
 start_host() {
   local here=$folder/host$1 short=${name//_/-}
   (
@@ -171,7 +172,7 @@ wait_for_host() {
   for ((tries = 0; ; tries++)); do
     [[ ! -s $folder/host$1/sshd.pid ]] || return 0
     line_of "$folder/host$1/pid"
-    # The pid file is written by the child itself, so it can be missing for a moment.
+    # The child itself writes the pid file, so it can be missing for a moment.
     if ((tries > 50)) && ! is_alive "$REPLY" || ((tries > 1500)); then
       cat "$folder/host$1/init.log" "$folder/host$1/sshd.log" >&2 2>/dev/null || true
       fail "host $1 of lab '$name' did not start"
@@ -198,8 +199,9 @@ end_isolated() {
   locked give_network_back
 }
 
-# What runs in a host's network, however it came there, is the lab's. A network is known by its number, which the kernel gives to the
-# next one as soon as this one is gone: it is held open until the lab's processes have ended, or another lab's would be taken for them.
+# All processes in a host's network belong to the lab. A network is known by its number, and the kernel reuses the number as
+# soon as the network is gone. So the network is held open until the lab's processes have ended; otherwise another lab's would
+# be taken for them.
 hold_network_spaces() {
   local pid fd
   held=()
@@ -235,7 +237,7 @@ end_processes_in_lab() {
   ((${#strays[@]})) || rm -f "$folder/network_spaces"
 }
 
-# Says what is left of the lab, and is false if anything is.
+# Reports what is left of the lab; false if anything is.
 nothing_is_left() {
   local k link left=0
   find_strays

@@ -1,8 +1,8 @@
-# The networks of isolated labs: a bridge for each, the hosts' addresses and links in it, and what neighbours are told of each other.
-# Sourced by tests/lab.
+# The networks of isolated labs: a bridge for each, the hosts' addresses and links, and the hardware addresses that neighbours
+# are told. Sourced by tests/lab.
 # shellcheck shell=bash disable=SC2154,SC2034
 
-# Network k of 128 is a /22 of 198.18.0.0/15, the space set apart for measuring network devices, that routes lead nowhere.
+# Network k of 128 is a /22 of 198.18.0.0/15, the range for measuring network devices, which is not routed.
 prefix_of() { REPLY=198.$((18 + $1 / 64)).$(($1 % 64 * 4)); }
 
 # Sets REPLY to host $2's address in network $1: 250 hosts for each value of the third octet, none ending in .0 or .255.
@@ -12,7 +12,7 @@ address_of() {
   REPLY=${REPLY%.*}.$((${REPLY##*.} + block)).$last
 }
 
-# Takes the first network whose bridge is not there and that no route of this machine touches; sets REPLY to its number.
+# Takes the first network without a bridge and without a route on this machine; sets REPLY to its number.
 reserve_network() {
   local k
   for ((k = 0; k < 128; k++)); do
@@ -58,25 +58,25 @@ network_of() {
   neighbour_lines "$1"
 }
 
-# A card keeps its hardware address when its host is rebooted.
+# A network card keeps its hardware address when its host is rebooted.
 link_lines() {
   hardware_of "$3"
   printf '%s\n' "link add $1 address $REPLY type veth peer name $2 netns /proc/self/fd/7" "addr add $3/22 dev $1" "link set $1 up"
 }
 
-# Sets REPLY to the hardware address of the card that has address $1.
+# Sets REPLY to the hardware address of the card with address $1.
 hardware_of() {
   local octets
   IFS=. read -ra octets <<<"$1"
   printf -v REPLY '02:00:%02x:%02x:%02x:%02x' "${octets[@]}"
 }
 
-# The kernel's table of learnt hardware addresses is one for all networks of this machine and holds gc_thresh3 of them, usually
-# 1024: beyond this many hosts most packets would find no room in it. Those that are told do not count.
+# The kernel has one table of learnt hardware addresses for all networks of this machine, with gc_thresh3 entries, usually 1024.
+# With more hosts than this, most packets would find no room in it. Addresses that are told do not count.
 most_learnt=250
 
-# Lines that tell host $1 the hardware addresses of those whom every host talks to: the launcher, and host 1, to which a run's
-# machines report; and host 1 those of all.
+# Prints lines that tell host $1 the hardware addresses of the launcher and of host 1, to which a run's machines report; host 1
+# gets those of all hosts.
 neighbour_lines() {
   local i card=eth0
   ((count > most_learnt)) || return 0
@@ -97,7 +97,7 @@ neighbour_line() {
   echo "neigh replace $1 lladdr $REPLY dev $2 nud permanent"
 }
 
-# The same for the launcher.
+# Does the same for the launcher.
 tell_launcher_neighbours() {
   local i last=$count
   ((count > most_learnt)) || return 0
@@ -105,8 +105,8 @@ tell_launcher_neighbours() {
   for ((i = 1; i <= last; i++)); do neighbour_line "${addresses[i]}" "dtl$network"; done | ip -batch -
 }
 
-# A bridge sends a packet to all its ports as long as it has not heard from the one that it is for. Who has not to ask for a hardware
-# address is answered to, and heard, after the first packet only: a thousand of them are a million copies.
+# A bridge sends a packet to all its ports until it has heard from the packet's receiver. A host that need not ask for a
+# hardware address is heard only after its first packet. With a thousand hosts these are a million copies.
 tell_bridges_ports() {
   local i
   ((count > most_learnt)) || return 0
@@ -127,8 +127,8 @@ bridge_lines() {
   [[ -z $inner_network ]] || echo "link set dev dtl${inner_network}h$1 master dtl$inner_network up"
 }
 
-# Under the lock, so that no new lab takes the network between its going and the look at what is left; and only what bears
-# this lab's mark, since a lab that could not be ended at first may meet another's network on its second end.
+# Runs under the lock, so that no new lab takes the network before it is checked for leftovers. Only interfaces with this lab's
+# mark are removed: a lab that could not be ended at first may meet another lab's network the second time.
 give_network_back() {
   is_ours "$network" || network=''
   is_ours "$inner_network" || inner_network=''
@@ -153,10 +153,10 @@ remove_links() {
   [[ -z $inner_network ]] || { prefix_of "$inner_network"; ip route del unreachable "$REPLY.0/22" 2>/dev/null || true; }
 }
 
-# What a bridge of ours is marked with, before its lab's folder: a container or chroot that shares our network has other folders.
+# The mark of our bridges, followed by the lab's folder: a container or chroot that shares our network has other folders.
 link_mark() { echo "dtool-lab $(stat --format %d:%i "$labs") "; }
 
-# Bridges whose lab's folder is gone, as after `rm -r /run/dtool-lab/NAME`.
+# Removes bridges whose lab's folder is gone, as after `rm -r /run/dtool-lab/NAME`.
 clear_stale_links() {
   local alias mark network inner_network=''
   mark=$(link_mark)

@@ -1,5 +1,5 @@
-# Labs without root: one sshd a host, run by this user, on 127.x addresses and a high port; sourced by tests/lab.
-# Every login has HOME and screens of its host, but hosts share this machine's processes, names, network and /tmp.
+# Labs without root: one sshd per host, run by this user, on 127.x addresses and a high port. Sourced by tests/lab. Every login
+# has the HOME and the screens of its host, but hosts share this machine's processes, names, network and /tmp.
 # shellcheck shell=bash disable=SC2154,SC2034
 
 reserve_plain() {
@@ -7,7 +7,7 @@ reserve_plain() {
   local k
   port=22022
   for ((k = 0; k < 64; k++)); do
-    # The folder of a lab is there before it takes its network, all under one lock.
+    # The lab's folder is made before its network is taken, all under one lock.
     ! grep -qsx "network=$k" "$labs"/*/lab.conf || continue
     address_of_plain "$k" 1
     ! (exec 3<>"/dev/tcp/$REPLY/$port") 2>/dev/null || continue
@@ -19,7 +19,7 @@ reserve_plain() {
   return 1
 }
 
-# As address_of: 250 hosts for each value of the third octet; the second keeps users apart.
+# As address_of: 250 hosts for each value of the third octet; the second octet separates users.
 address_of_plain() { REPLY=127.$((16 + EUID % 200)).$(($1 * 4 + ($2 - 1) / 250)).$((($2 - 1) % 250 + 1)); }
 
 start_plain() {
@@ -27,7 +27,7 @@ start_plain() {
   ((EUID != 0)) || mkdir -p /run/sshd
   cp "$parts/plain_login" "$parts/start_sshd" "$folder/"
   addresses=('')
-  # The lab lives while this process does, whatever becomes of its servers.
+  # The lab exists while this process lives, whatever happens to its servers.
   setsid sleep infinity </dev/null >/dev/null 2>&1 &
   identity_of $!
   local keeper=$REPLY
@@ -75,14 +75,15 @@ exec_plain() {
     SCREENDIR="$here/screens" DTOOL_LAB_HOST="$here" "$@"
 }
 
-# Sets `pids` to the lab's processes: its servers with their children, and what bears a host of the lab in its environment.
+# Sets `pids` to the lab's processes: its servers with their children, and processes with a host of the lab in their
+# environment.
 find_plain_processes() {
   local file server
   pids=()
   for file in "$folder"/host*/sshd.pid; do
     line_of "$file"
     server=$REPLY
-    # sshd writes over its environment, but its title names its configuration.
+    # sshd overwrites its environment, but its title names its configuration.
     [[ -n $server ]] && grep -qzF "$folder/host" "/proc/$server/cmdline" 2>/dev/null || continue
     mapfile -O "${#pids[@]}" -t pids < <(echo "$server"; pgrep -P "$server")
   done

@@ -1,5 +1,5 @@
-# A real Slurm over a lab's hosts (`tests/lab up 3 --slurm`): munged and slurmctld on the launcher, a slurmd in each host; sourced by
-# tests/lab. The daemons on the launcher are recorded as processes of the lab; those in hosts end with their host.
+# A real Slurm on a lab's hosts (`tests/lab up 3 --slurm`): munged and slurmctld on the launcher, a slurmd in each host. Sourced
+# by tests/lab. The daemons on the launcher are recorded as processes of the lab; those in hosts end with their host.
 # shellcheck shell=bash disable=SC2154
 
 # Called before anything is started.
@@ -13,7 +13,8 @@ need_slurm() {
   done
 }
 
-# Before the hosts are there, since each has the folder of settings as its /etc/slurm, where Slurm's commands look by themselves.
+# Made before the hosts exist, since each host has the folder of settings as its /etc/slurm, where Slurm's commands find it by
+# themselves.
 make_slurm_folders() { mkdir -p "$folder/slurm/etc" "$folder/slurm/state" "$folder/slurm/spool" /etc/slurm; }
 
 start_slurm() {
@@ -31,12 +32,12 @@ start_slurm() {
 
 start_slurmctld() { start_daemon slurmctld -D -f "$folder/slurm/etc/slurm.conf"; }
 
-# Whether host $1 runs jobs: where one logs in is none.
+# Whether host $1 runs jobs: the login host does not.
 is_node() { [[ $login == no || $1 != 1 ]]; }
 
-# The launcher's name with its address on the lab's bridge. slurmctld listens on all addresses, or on what the launcher's name
-# means, often 127.0.0.1: so each lab's has a port of its own.
-# Tests should be quick: jobs begin at once, and again at once when they are requeued (after cred_expire); a kill is short.
+# Uses the launcher's name with its address on the lab's bridge. slurmctld listens on all addresses, or on that of the
+# launcher's name (often 127.0.0.1), so each lab's slurmctld has its own port. Tests should be quick: jobs begin at once, and
+# begin again at once when they are requeued (after cred_expire); a kill is short.
 write_slurm_conf() {
   local here=$folder/slurm
   prefix_of "$network"
@@ -53,13 +54,13 @@ write_slurm_conf() {
     printf 'PartitionName=%s Nodes=ALL %s\n' lab 'Default=YES MaxTime=INFINITE' short MaxTime=1 closed 'MaxTime=INFINITE State=DOWN'
   } >"$here/etc/slurm.conf"
   printf '%s\n' 'CgroupPlugin=cgroup/v1' 'CgroupAutomount=yes' 'IgnoreSystemd=yes' >"$here/etc/cgroup.conf"
-  # slurmd wants devices, and opens none: their numbers are what reaches a job.
+  # slurmd needs devices but opens none: only their numbers reach a job.
   mknod "$here/gpu0" c 1 3
   mknod "$here/gpu1" c 1 3
   echo "Name=gpu File=$here/gpu[0-1]" >"$here/etc/gres.conf"
 }
 
-# More processors, memory and GPUs than there are; what is real, the tests need not ask of Slurm.
+# Claims more processors, memory and GPUs than there are; tests do not depend on the real ones.
 node_lines() {
   local short=${name//_/-} i parity
   short=${short:0:40}
@@ -70,7 +71,7 @@ node_lines() {
   done
 }
 
-# On disk before it is a daemon, as a host is.
+# Recorded on disk before it becomes a daemon, as a host is.
 start_daemon() {
   local program
   program=$(command -v "$1")
@@ -83,8 +84,8 @@ start_daemon() {
   ) </dev/null >>"$folder/slurm/daemons.log" 2>&1 &
 }
 
-# The nodes are called as /etc/hosts calls the hosts; longer names would make the paths of Slurm's sockets too long.
-# Slurm looks for a freezer even where it is told to track processes without it.
+# The nodes have the hosts' names from /etc/hosts; longer names would make the paths of Slurm's sockets too long. Slurm looks
+# for a freezer even if it is told to track processes without one.
 start_slurmd() {
   mkdir -p "$folder/slurm/spool/h$1"
   exec_isolated "$1" sh -c 'mount -t tmpfs tmpfs /sys/fs/cgroup && mkdir /sys/fs/cgroup/freezer && exec slurmd -N "$2" -f "$1"' sh \
@@ -99,7 +100,7 @@ all_nodes_are_idle() {
 
 ask_slurm() { SLURM_CONF=$folder/slurm/etc/slurm.conf timeout 10 "$@"; }
 
-# As by its service's stop: it writes down what it knows. (Killed, it would have forgotten the last seconds' jobs.)
+# Stops it as its service does: it saves its state. (A killed slurmctld would forget the last seconds' jobs.)
 lab_stop_slurmctld() {
   local tries
   line_of "$folder/slurm/slurmctld.process"

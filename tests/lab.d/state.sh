@@ -1,7 +1,7 @@
-# Where labs are kept, who owns each, and which are stale; sourced by tests/lab.
+# The folders of labs, their owners, and which labs are stale. Sourced by tests/lab.
 # shellcheck shell=bash disable=SC2154,SC2034
 
-# One folder a lab, below this one. Root's place is fixed, so that all of root's labs see each other.
+# Each lab has a folder below this one. Root's is fixed, so that all of root's labs see each other.
 if [[ -n ${DTOOL_LAB_ROOT:-} ]]; then labs=$DTOOL_LAB_ROOT
 elif ((EUID == 0)); then labs=/run/dtool-lab
 elif [[ -n ${XDG_RUNTIME_DIR:-} ]]; then labs=$XDG_RUNTIME_DIR/dtool-lab
@@ -17,7 +17,7 @@ elapsed() {
   printf '%d.%06d' $(((now - then) / 1000000)) $(((now - then) % 1000000))
 }
 
-# Sets REPLY to PID:START, which no later process of the same number has; false when there is no such process.
+# Sets REPLY to PID:START, which identifies a process even after its pid is reused; false if there is no such process.
 identity_of() {
   local stat='' fields
   IFS= read -rd '' stat 2>/dev/null <"/proc/$1/stat" || [[ -n $stat ]] || return 1
@@ -31,7 +31,7 @@ is_alive() { [[ -n $1 ]] && identity_of "${1%%:*}" && [[ $REPLY == "$1" ]]; }
 # The first line of a file, or nothing.
 line_of() { REPLY=''; [[ ! -r $1 ]] || IFS= read -r REPLY <"$1" || true; }
 
-# Runs "$@" while holding the lock that covers claiming a name, taking and giving back a subnet and clearing stale labs.
+# Runs "$@" while holding the lock for claiming a name, for taking and giving back a network, and for clearing stale labs.
 locked() {
   local lock status
   if [[ ${holds_lock:-no} == yes ]]; then
@@ -48,7 +48,7 @@ locked() {
   return "$status"
 }
 
-# Makes the lab's folder ours, and owned by this process until finish_claim, so that half a lab is stale once we are gone.
+# Makes the lab's folder and owns it until finish_claim, so that a partial lab is stale once this process is gone.
 claim_lab() {
   mkdir -p -m 755 "$labs"
   [[ -O $labs ]] || fail "$labs belongs to another user: set DTOOL_LAB_ROOT"
@@ -67,7 +67,7 @@ claim_folder() {
   fi
 }
 
-# Hands the lab from its builder to its owner, and starts what ends it when the owner ends.
+# Hands the lab over to its owner, and starts the process that ends the lab when the owner ends.
 finish_claim() {
   echo "${owner:-nobody}" >"$folder/owner"
   [[ -n $owner ]] || return 0
@@ -84,7 +84,7 @@ reap() {
   [[ $REPLY != "$1" ]] || end_lab
 }
 
-# A lab is stale when its owner is gone, or when it has no owner and its hosts are gone (a reboot).
+# A lab is stale if its owner is gone, or if it has no owner and its hosts are gone (a reboot).
 is_stale() {
   line_of "$1/owner"
   if [[ $REPLY != nobody ]]; then
@@ -107,7 +107,7 @@ clear_stale() {
   clear_stale_links
 }
 
-# What keeps connections to this lab's hosts for the next dtool commands runs beside the lab, not in its hosts.
+# The processes that keep connections to this lab's hosts for later dtool commands run beside the lab, not in its hosts.
 end_keepers() {
   local pids tries
   for ((tries = 0; tries < 100; tries++)); do
@@ -120,11 +120,12 @@ end_keepers() {
   return 1
 }
 
-# Ends the lab in $folder, whole or half built. Two may try at once: the second waits and finds it gone.
+# Ends the lab in $folder, complete or partial. Two processes may try at once: the second waits and finds it gone.
 end_lab() {
   local lock
   exec {lock}<"$folder" || return 0
-  # Who holds the lock of all labs must not wait for one whose end may wait for that lock: it is being ended anyway.
+  # A process that holds the lock of all labs must not wait for a lab whose end may wait for that lock: that lab is being ended
+  # anyway.
   if [[ ${holds_lock:-no} == yes ]]; then flock --nonblock "$lock" || { exec {lock}<&-; return 0; }; else flock "$lock"; fi
   if [[ -e $folder/owner ]]; then
     line_of "$folder/reaper"
@@ -137,7 +138,7 @@ end_lab() {
   exec {lock}<&-
 }
 
-# Reads what write_lab wrote: mode, count, range, subnet numbers.
+# Reads the file that write_lab wrote: mode, count, range, network numbers.
 read_lab() {
   mode='' count=0 range='' network='' inner_network='' dead='' port=22 login=no
   # shellcheck disable=SC1091
@@ -154,7 +155,7 @@ open_lab() {
   read_lab "$folder"
 }
 
-# Sets REPLY to the number of the host that $1 names: 3, h3 or its address.
+# Sets REPLY to the number of the host $1: 3, h3 or its address.
 host_number() {
   local number=${1#h} line
   if [[ ! $number =~ ^[1-9][0-9]*$ ]]; then

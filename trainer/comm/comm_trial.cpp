@@ -133,8 +133,8 @@ Trial scatter_trial(const Group& group, std::int64_t elements) {
           {}};
 }
 
-/// What both kinds of messages need: this rank's numbers and, behind them in one tensor, room for
-/// those that come.
+/// What both kinds of messages need: this rank's numbers and, after them in one tensor, room for
+/// the numbers that come.
 struct Message {
   int peer = kNobody;
   bool is_first = false;

@@ -63,7 +63,7 @@ Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements)
 
 Section part_of(std::int64_t elements, int parts, int index) {
   const std::int64_t least = elements / parts;
-  const std::int64_t longer = elements % parts;  // so many parts have one more
+  const std::int64_t longer = elements % parts;  // this many parts have one more
   const auto begin_of = [&](std::int64_t part) { return part * least + std::min(part, longer); };
   return {begin_of(index), begin_of(index + 1)};
 }

@@ -8,7 +8,7 @@
 namespace dtool::trainer {
 namespace {
 
-/// Each pair of ranks has a connection: beyond so many ranks they are too many.
+/// Each pair of ranks has a connection; with more ranks there would be too many.
 constexpr int kMostLinked = 64;
 
 constexpr std::int64_t kFewBytes = 16 << 10;  ///< the number of rounds counts

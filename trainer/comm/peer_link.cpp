@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kCameNumbers = 65536;
 
-// The other side begins to take what is there while the rest is still being written.
+// The other side begins to take numbers while the rest is still being written.
 constexpr std::size_t kPiece = 8192;
 
 [[noreturn]] void peer_is_gone() {
@@ -65,7 +65,8 @@ void PeerLink::wake_peer() {
   auto& sleeps = shared().sleeps[1 - side_];
   if (sleeps.load() == 0 || sleeps.exchange(0) == 0) return;
   const char nudge = 0;
-  // One that does not fit wakes nobody who is not awake; a peer that is gone shows when it is read.
+  // If it does not fit, the peer has enough bytes to wake it; a peer that is gone is noticed when
+  // reading.
   [[maybe_unused]] const auto sent =
       send(socket_.descriptor(), &nudge, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

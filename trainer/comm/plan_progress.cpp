@@ -15,7 +15,7 @@ std::int64_t to_receive(const Round& round) {
   return round.receive_from == kNobody ? 0 : round.receive.size();
 }
 
-/// How much of `wanted`, from its beginning, lies before what is missing of `other`, of which the
+/// The part of `wanted`, from its beginning, that lies before the missing part of `other`, whose
 /// first `ready` numbers are there.
 std::int64_t before(const Section& wanted, const Section& other, std::int64_t ready) {
   const bool overlap = wanted.begin < other.end && other.begin < wanted.end;

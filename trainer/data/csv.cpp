@@ -157,7 +157,7 @@ int Parser::plain_cell() {
   }
 }
 
-/// The same; takes what is inside.
+/// The same, and takes the text inside the quotes.
 int Parser::quoted_cell() {
   next();
   for (;;) {

@@ -14,7 +14,7 @@
 namespace dtool::trainer {
 namespace {
 
-/// What libcurl's callbacks are given.
+/// The data of libcurl's callbacks.
 struct Transfer {
   const CurlRequest& request;
   const CurlObserver& observer;

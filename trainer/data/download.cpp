@@ -171,7 +171,7 @@ Verdict Download::check(Mirror& mirror, const CurlResult& result, std::int64_t r
   return Verdict::next_mirror;
 }
 
-/// What is wrong with the file as it is here.
+/// The fault of the file as it is here.
 std::optional<std::string> Download::fault() const {
   try {
     const auto sum = sha256_of(part_, file_.counted);
@@ -210,7 +210,8 @@ Verdict judge_attempt(int code, int http_status) {
     case CURLE_OK:
       return Verdict::sent;
     case CURLE_HTTP_RETURNED_ERROR:
-      if (http_status == 416) return Verdict::from_the_start;  // ends before what is here
+      // the server's file is shorter than the part that is here
+      if (http_status == 416) return Verdict::from_the_start;
       if (http_status == 408 || http_status == 425 || http_status == 429 || http_status >= 500) {
         return Verdict::try_again;
       }

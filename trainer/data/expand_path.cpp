@@ -32,7 +32,7 @@ struct Expansion {
     return *value;
   }
 
-  /// Replaces what begins with the `$` at `at`; returns where it ends.
+  /// Replaces the variable that begins with the `$` at `at`; returns the place after it.
   std::size_t variable(std::size_t at, std::string& into) const {
     const std::size_t begin = at + 1;
     if (text.compare(begin, 1, "$") == 0) {

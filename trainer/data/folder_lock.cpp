@@ -56,7 +56,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder,
     close(descriptor_);
     throw;
   }
-  // Who holds it is for messages only, so a failure to write it is none.
+  // The holder's name is only for messages, so a failure to write it is ignored.
   const std::string me = this_process();
   [[maybe_unused]] const bool written =
       ftruncate(descriptor_, 0) == 0 && pwrite(descriptor_, me.data(), me.size(), 0) >= 0;

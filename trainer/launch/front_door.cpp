@@ -89,7 +89,7 @@ std::vector<int> listen_at(const Endpoint& endpoint) {
   bool is_reachable = false;
   for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
     const int made = listen_with(each->ai_family, each->ai_addr, each->ai_addrlen, false);
-    // Of a name's addresses some may be no longer, or not yet, this machine's.
+    // Some addresses of a name may not belong to this machine, or not yet.
     if (made < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)) continue;
     if (made < 0) fail(open);
     open.push_back(made);
@@ -143,7 +143,7 @@ std::uint16_t FrontDoor::port() const {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-/// Who knows the token, and has proven half of it, stays longest.
+/// A connection that has proven half of its knowledge of the token stays longest.
 void FrontDoor::make_room() {
   if (visitors_.size() < most_) return;
   auto leaving = std::find_if(visitors_.begin(), visitors_.end(),

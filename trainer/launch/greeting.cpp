@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 /// How long the other side may take for a line: it may be a machine that is held up.
 constexpr auto kAnswerPatience = std::chrono::seconds(20);
-/// A door with a crowd before it hangs up on some: so long it is tried again.
+/// A crowded door disconnects some callers; they try again for this long.
 constexpr auto kCrowdPatience = std::chrono::seconds(3);
 
 const std::string kFirstWord = fmt::format("dtool-trainer {}", kGreetingVersion);
@@ -118,7 +118,7 @@ std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t leas
 
 namespace {
 
-/// What became of one greeting.
+/// The result of one greeting.
 enum class Heard { welcome, hung_up, nonsense };
 
 void send_line(int descriptor, std::string line) {

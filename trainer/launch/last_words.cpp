@@ -33,8 +33,8 @@ bool has_file_for_last_words() {
 }
 
 void say_last_words(const std::string& message, const std::string& hint) {
-  // Who comes second waits, since it may end the process; not for ever, since whoever reads stderr
-  // may have stopped.
+  // A second caller waits, since it may end the process; but not for ever, since stderr may not be
+  // read any more.
   static std::timed_mutex saying;
   static bool said = false;
   std::string text = message + "\n";

@@ -73,7 +73,7 @@ std::vector<std::string> LineSocket::receive() {
   return lines;
 }
 
-/// What came before `begin` has no line end.
+/// The bytes before `begin` contain no line end.
 void LineSocket::take_lines(std::size_t begin, std::vector<std::string>& lines) {
   std::size_t taken = 0;
   for (std::size_t end; (end = incoming_.find('\n', begin)) != std::string::npos;) {

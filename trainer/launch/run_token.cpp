@@ -37,7 +37,7 @@ UsageError wrong(const std::string& path, const std::string& why, const std::str
   return UsageError(fmt::format("{}={}: {}", kTokenFileVariable, path, why), hint);
 }
 
-/// Of a file that is this user's alone, or the system's.
+/// Reads a file that belongs to this user alone, or to the system.
 std::string read_private_file(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) throw wrong(path, std::strerror(errno));

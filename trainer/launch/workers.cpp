@@ -48,7 +48,8 @@ sigset_t watched_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, each);
-  // Under nohup it is ignored, but what is blocked and waited for comes all the same.
+  // Under nohup the signal is ignored, but a blocked signal that is waited for arrives all the
+  // same.
   struct sigaction former = {};
   sigaction(SIGHUP, nullptr, &former);
   if (former.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);

@@ -30,7 +30,7 @@ struct Wall {
   int offset;
 };
 
-/// Where a wall would end at a door, nobody could use that door.
+/// Whether a wall would end at a door, which would block the door.
 bool ends_at_a_door(House& house, const Room& room, Wall wall) {
   if (wall.along == Along::x) {
     const int x = room.x + wall.offset;
@@ -73,7 +73,7 @@ void build_wall(House& house, Room& room, Wall wall, Random& random) {
   house.room_list[house.room_count++] = other;
 }
 
-/// Splits the room across its longer side where that is possible, else across the other.
+/// Splits the room across its longer side if possible, else across the other.
 bool split(House& house, Room& room, Random& random) {
   const bool is_wider = room.width != room.height ? room.width > room.height : random.below(2) == 0;
   Wall wall{is_wider ? Along::x : Along::y, 0};
@@ -135,7 +135,7 @@ void build_rooms(const EnvironmentSettings& settings, Random& random, House& hou
   const auto wanted =
       static_cast<std::size_t>(between(random, settings.least_rooms, settings.most_rooms));
   while (house.room_count < wanted) {
-    // The largest first; a smaller one only where no larger one can be split.
+    // The largest first; a smaller one only if no larger one can be split.
     sort_rooms(house);
     std::size_t tried = 0;
     const std::size_t count = house.room_count;

@@ -29,7 +29,7 @@ Cell draw_start(const House& house, const GoalField& field, int least_cells, Ran
   });
 }
 
-/// Where one of these is already looked to, there is nothing to turn.
+/// No turn is needed if the agent already looks there.
 Move turn_towards(Heading from, Heading to) {
   return turned(to, -from) == 3 ? Move::rotate_left : Move::rotate_right;
 }
@@ -126,7 +126,7 @@ Move shortest_path_move(const House& house, const GoalField& field, const Episod
     }
     return Move::rotate_right;
   }
-  // Straight on where that is as short.
+  // Prefers going straight on among equally short ways.
   for (const int side : {0, -1, 1, 2}) {
     const Heading heading = turned(episode.heading, side);
     const int next = episode.cell + kAhead[static_cast<std::size_t>(heading)];

@@ -118,8 +118,8 @@ void place_objects(House& house, Random& random, int wanted) {
   }
 }
 
-/// An object that nobody can come near, walled in by what was placed after it, is furniture; low,
-/// so that it hides no other.
+/// An object that cannot be reached, because later ones wall it in, becomes furniture; low, so that
+/// it hides no other.
 void replace_lost_objects(const EnvironmentSettings& settings, House& house) {
   std::size_t kept = 0;
   for (const Object object : house.objects()) {

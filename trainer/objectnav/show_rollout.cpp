@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kStepShown{150};
 
-/// Each step over the last, in a terminal; elsewhere one below the other, without waiting.
+/// In a terminal each step replaces the last one; elsewhere the steps follow each other without
+/// pauses.
 void show_step_by_step(const Trace& trace) {
   const bool is_terminal = isatty(STDOUT_FILENO) == 1;
   for (std::size_t step = 0; step < trace.moves.size(); ++step) {

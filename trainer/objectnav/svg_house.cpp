@@ -39,7 +39,7 @@ std::string grid(const House& house) {
   return text + "</g>\n";
 }
 
-/// Each on the wall above the room, where nothing else stands but a door.
+/// Each name is on the wall above the room, where only a door can be.
 std::string room_names(const House& house) {
   std::string text = fmt::format(
       "<g font-size=\"14\" font-weight=\"600\" fill=\"#fff\" stroke=\"{}\" stroke-width=\"4\" "

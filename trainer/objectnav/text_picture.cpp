@@ -54,7 +54,7 @@ std::vector<std::string> map_rows(const Trace& trace, std::size_t step) {
   return rows;
 }
 
-/// What is seen, the farthest row first, the agent below the middle of the last.
+/// The agent's view, the farthest row first, with the agent below the middle of the last row.
 std::vector<std::string> view_rows(const Trace& trace, std::size_t step) {
   const Episode& now = trace.episodes[step];
   std::array<std::uint8_t, kObservationBytes> observation;

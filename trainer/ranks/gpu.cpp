@@ -18,7 +18,7 @@ static_assert(TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERS
 namespace dtool::trainer::gpu {
 namespace {
 
-/// What the user set goes before.
+/// The user's own setting wins.
 void set_if_absent(const char* name, const std::string& value) {
   setenv(name, value.c_str(), 0);
 }

@@ -26,7 +26,8 @@ using std::chrono::milliseconds;
 using gpu::CommunicationBackend;
 
 #ifdef DTOOL_TRAINER_GLOO
-/// A device, and the sockets by which it listens. One at a time, so that what is new is its.
+/// A device, and its listening sockets. One is made at a time, so that new sockets are known to be
+/// its own.
 struct GlooDevice {
   std::shared_ptr<::gloo::transport::Device> device;
   std::set<int> listeners;
@@ -59,8 +60,8 @@ GlooDevice make_gloo_device(const Meeting& meeting) {
   return made;
 }
 
-/// gloo listens on when every rank is connected to every other, and takes whoever comes for a rank.
-/// (Later versions can be told to connect ranks only when they first speak to each other.)
+/// gloo keeps listening when every rank is connected to every other, and takes any connection for a
+/// rank. (Later versions can connect ranks when they first speak to each other.)
 void close_listeners(const std::set<int>& listeners) {
   if (process_environment("TORCH_GLOO_LAZY_INIT").value_or("0") != "0") return;
   for (const int each : listeners) take_no_more(each);

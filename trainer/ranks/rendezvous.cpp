@@ -37,8 +37,8 @@ void ask_for_plain_server(StoreOptions& options) {
   if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
 }
 
-/// The launcher's, which anybody can speak to: where this run has a token, under a name that
-/// nobody else can guess.
+/// The launcher's store, which anybody can reach. If this run has a token, a name is used that
+/// others cannot guess.
 c10::intrusive_ptr<c10d::Store> join_launchers_store(const Endpoint& listener,
                                                      std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;

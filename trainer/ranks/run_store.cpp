@@ -44,7 +44,7 @@ RunStore::RunStore(const Endpoint& endpoint, milliseconds timeout,
       server_(std::move(server)),
       socket_(connect(endpoint, timeout)) {}
 
-/// What comes after `kind` in the answer. Answers to requests that were given up are passed over.
+/// The text after `kind` in the answer. Answers to abandoned requests are skipped.
 std::string RunStore::ask(const std::string& request, const std::string& kind,
                           milliseconds timeout) {
   const std::lock_guard lock(mutex_);

@@ -18,8 +18,8 @@
 namespace dtool::trainer {
 namespace {
 
-/// What epoll's events belong to; clients are numbered from kFirstClient on, and no number comes
-/// twice.
+/// The owners of epoll's events; clients are numbered from kFirstClient on, and no number is
+/// reused.
 constexpr std::uint64_t kEnd = 0;
 constexpr std::uint64_t kDoor = 1;
 constexpr std::uint64_t kFirstClient = 2;

@@ -105,8 +105,8 @@ void DdPpo::begin() {
   learner_.emplace(group_, policy_, optimizer_, settings_.ppo, run_.options.seed, first_sampler_);
 }
 
-/// A rollout, and what is learned from it. What rank 0 is asked goes round with what the ranks tell
-/// each other anyway.
+/// Collects a rollout and learns from it. Rank 0's request is sent along with data that the ranks
+/// exchange anyway.
 Advance DdPpo::advance(const std::function<int()>& asked, ProgressLog* log) {
   const auto before = progress.steps;
   enter_stage(log);

@@ -31,7 +31,7 @@ double seconds_since_1970(std::filesystem::file_time_type time) {
   return std::chrono::duration<double>(as_system_time.time_since_epoch()).count();
 }
 
-/// What rank 0 has read of a checkpoint.
+/// What rank 0 has read from a checkpoint.
 struct Found {
   KeptCheckpoint checkpoint;
   std::string content;
@@ -98,7 +98,7 @@ struct Follower {
   std::optional<ProgressLog> ours;
 };
 
-/// What all ranks are told when no checkpoint came for as long as `patience`.
+/// Sent to all ranks if no checkpoint came for `patience`.
 constexpr const char* kGaveUp = "gave up";
 
 }  // namespace

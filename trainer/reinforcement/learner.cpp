@@ -11,7 +11,7 @@
 
 namespace dtool::trainer {
 
-/// What a pass reads: [t, N] and, of observations, [t, N, kObservationBytes].
+/// The data of a pass: [t, N], and observations [t, N, kObservationBytes].
 struct Learner::Samples {
   at::Tensor observations;
   at::Tensor memory_at_start;

@@ -22,7 +22,7 @@ bool has_loops_for(const GruWeights& weights, const at::Tensor& inputs) {
          inputs.scalar_type() == at::kFloat;
 }
 
-/// What the backward pass needs of the forward pass, each [T, N, ..].
+/// The values of the forward pass that the backward pass needs, each [T, N, ..].
 struct Trace {
   at::Tensor gates;      ///< r, z, n
   at::Tensor candidate;  ///< m

@@ -55,7 +55,7 @@ void Collector::collect(Rollout& rollout, std::int64_t first_step,
   finish_step();
   const auto end = rollout.steps;
   keep_.copy_(rollout.keep[end]);
-  // What the steps after the last one are worth. The next rollout looks at the same again.
+  // The value of the state after the last step. The next rollout computes it again.
   rollout.values[end].copy_(
       policy_.act(rollout.observations[end], memory_, rollout.keep[end]).values);
 }

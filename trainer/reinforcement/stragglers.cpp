@@ -15,7 +15,7 @@ namespace {
 
 const std::vector<std::uint8_t> kThere = {1};
 
-/// Every rank's training is past a rollout of so long ago, and the thread beside it is, too.
+/// Every rank's training, and its thread, is past a rollout that is this old.
 constexpr std::int64_t kForgotten = 100;
 
 std::string key_of(std::int64_t rollout, const char* what) {

@@ -35,7 +35,7 @@ void AppendFile::cut_half_line() {
     const off_t begin = end > static_cast<off_t>(block.size()) ? end - block.size() : 0;
     const auto length =
         pread(descriptor_, block.data(), static_cast<std::size_t>(end - begin), begin);
-    if (length != end - begin) return;  // a pipe or a device: what is in there is not ours to cut
+    if (length != end - begin) return;  // a pipe or a device: its content must not be cut
     const auto line_break =
         std::string_view(block.data(), static_cast<std::size_t>(length)).rfind('\n');
     end = begin;

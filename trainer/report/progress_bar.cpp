@@ -11,7 +11,7 @@ namespace dtool::trainer {
 namespace {
 
 constexpr std::size_t kLongestBar = 40;  // cells, without the brackets
-constexpr std::size_t kShortestBar = 6;  // with all fields of a usual run, what 80 columns leave
+constexpr std::size_t kShortestBar = 6;  // fits into 80 columns with all fields of a usual run
 
 /// Only ever full when all is done.
 std::string cells(double done, std::size_t count) {

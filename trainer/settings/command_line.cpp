@@ -251,7 +251,7 @@ constexpr const char* kRolloutExitCodes =
     "or\n"
     "the experiment.\n";
 
-/// Of the arguments that are no flags, the only one.
+/// The only argument that is not a flag.
 std::string experiment_of(const std::vector<std::string>& rest, const Options& options) {
   if (rest.empty()) {
     throw UsageError("no experiment given",

@@ -30,7 +30,7 @@ std::vector<Choice<DataSource>> sources_of(ModelKind kind) {
   return sources;
 }
 
-/// What a table's columns are to hold for a model.
+/// What the columns of a model's table must hold.
 TargetKind targets_of(const ModelSettings& model) {
   if (model.target == Target::inputs) return TargetKind::none;
   return model.loss == Loss::cross_entropy ? TargetKind::classes : TargetKind::values;

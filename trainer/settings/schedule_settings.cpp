@@ -15,7 +15,7 @@ constexpr Limits<double> kTime = {0.0, 1e9};
 constexpr Limits<double> kPositive = {1e-9, 1e9};
 constexpr Limits<double> kFactor = {0.0, 1e6};
 
-/// Of the whole run in the schedule's unit; 0 if the stages count in the other one.
+/// The length of the whole run in the schedule's unit; 0 if the stages use the other unit.
 double length_of(const std::vector<Stage>& stages, ScheduleUnit unit) {
   double length = 0;
   for (const Stage& each : stages) {

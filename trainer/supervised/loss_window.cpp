@@ -17,7 +17,7 @@ constexpr std::size_t kMostPending = 4096;
 
 void LossWindow::add(const at::Tensor& mean_loss, std::int64_t samples, std::int64_t step) {
   if (mean_loss.is_cpu()) return count(mean_loss.item<double>(), samples, step);
-  // A copy, for whoever made the loss may put the next step's into the same place.
+  // A copy, since the loss's maker may put the next step's loss into the same memory.
   pending_.push_back({mean_loss.detach().clone(), samples, step});
   if (pending_.size() == kMostPending) fetch_pending();
 }

@@ -213,7 +213,7 @@ void Supervised::step() {
   ++progress.stage_steps;
 }
 
-/// What the device does in a step; nothing of it may depend on a number of the CPU's that changes.
+/// The device's work in a step. It must not depend on a changing number in the CPU's memory.
 void Supervised::compute(const std::vector<Batch>& batches) {
   const auto samples = static_cast<double>(samples_of(batches));
   parallel_->begin_step();

@@ -11,8 +11,8 @@ namespace dtool::trainer {
 
 namespace {
 
-// Wider registers where the processor has them. Every operation is rounded as IEEE 754 says and
-// none are fused, so that machines with different processors keep equal parameters.
+// Uses wider registers if the processor has them. Every operation is rounded as in IEEE 754 and
+// none is fused, so that machines with different processors keep equal parameters.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define DTOOL_WIDE __attribute__((target_clones("avx2", "default")))
 #else

@@ -164,7 +164,7 @@ std::vector<NamedTensor> read_others(InputArchive& archive) {
   return others;
 }
 
-/// What `read` makes of the archive in `bytes`, or a UsageError that names it.
+/// The result of `read` for the archive in `bytes`, or a UsageError that names the archive.
 template <class Read>
 auto read_archive(const std::string& bytes, const std::string& name, Read read) {
   const c10::NoGradGuard no_gradients;

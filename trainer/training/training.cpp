@@ -56,7 +56,7 @@ void Training::run() {
   if (workload_.is_over()) evaluate();
   if (keeps_checkpoints()) await_requests();
   while (!workload_.is_over()) step();
-  // What was asked at the end is answered by the last checkpoint.
+  // A request at the end is answered by the last checkpoint.
   if (log_ && keeper_.kept_step() == progress_.steps) answer(take_request());
   await_no_requests();
   if (!log_) return;
@@ -112,8 +112,8 @@ void Training::keep_checkpoint() {
   keeper_.keep(workload_.others());
 }
 
-/// What cannot be resumed from is not kept: the loss, in which it shows, may not have been looked
-/// at, since that takes all ranks.
+/// A state that cannot be resumed from is not saved. The loss would show that, but it may not have
+/// been checked, since that takes all ranks.
 void Training::answer(int signal) {
   if (signal == 0) return;
   const bool is_sound = keeper_.is_sound();

@@ -46,10 +46,11 @@ class GridEngineLauncher : public SchedulerLauncher {
 
  protected:
   std::vector<SchedulerOption> options() const override {
-    return {{"--parallel_environment", "NAME", "where slots on several hosts come from"},
-            {"--partition", "NAME", "where the job is queued"},
-            {"--account", "NAME", "whose share pays"},
-            {"--time", "TIME", "limit: MINUTES, HOURS:MINUTES:SECONDS or DAYS-HOURS"}};
+    return {
+        {"--parallel_environment", "NAME", "the parallel environment for slots on several hosts"},
+        {"--partition", "NAME", "where the job is queued"},
+        {"--account", "NAME", "the account that the job is charged to"},
+        {"--time", "TIME", "limit: MINUTES, HOURS:MINUTES:SECONDS or DAYS-HOURS"}};
   }
   SchedulerOption argument_option() const override {
     return {"--qsub_arg", "ARG", "another argument of qsub, such as '-l gpu=1'; repeatable"};

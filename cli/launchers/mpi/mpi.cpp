@@ -23,7 +23,7 @@
 namespace dtool::cli {
 namespace {
 
-/// What dtool itself tells mpirun, without the dashes.
+/// Arguments that dtool itself gives to mpirun, without the dashes.
 constexpr std::array kOwnArguments = {
     "np",   "n",    "c",        "hostfile", "machinefile",    "default-hostfile",
     "host", "H",    "map-by",   "bynode",   "byslot",         "npernode",
@@ -64,7 +64,7 @@ std::string with_user(const ssh::Host& host) {
   return host.user.empty() ? host.name : host.user + "@" + host.name;
 }
 
-/// What stands behind `ssh` to reach it.
+/// The words after `ssh` that reach the host.
 std::string ssh_words(const ssh::Host& host) {
   return (host.port == 0 ? "" : fmt::format("-p {} ", host.port)) + with_user(host);
 }
@@ -102,11 +102,12 @@ class MpiLauncher : public Launcher {
   std::vector<CLI::Option*> add_options(CLI::App& app) override {
     CLI::Option* const np =
         add_whole_number(app, "--np", np_,
-                         "processes in all, which fill the hosts' slots in order (all slots)", {1})
+                         "number of processes; they fill the hosts' slots in order (all slots)",
+                         {1})
             ->type_name("N");
     CLI::Option* const words =
         app.add_option("--mpirun_arg", arguments_,
-                       "more words for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
+                       "more arguments for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
             ->type_name("WORDS")
             ->allow_extra_args(false);
     return {np, words};
@@ -123,7 +124,7 @@ class MpiLauncher : public Launcher {
   std::string mpirun_text(const RunPlan& plan) const;
   bool fill_slots(Console& console, RunPlan& plan) const;
 
-  int np_ = 0;  ///< 0: as many as there are slots
+  int np_ = 0;  ///< 0: one per slot
   std::vector<std::string> arguments_;
 };
 
@@ -173,7 +174,7 @@ bool MpiLauncher::complete(Console& console, const RunFlags& flags, const Target
                            const std::vector<Checked>& checked, RunPlan& plan) const {
   const auto [begin, end] = checked.front().environment.equal_range("mpi_network");
   for (auto each = begin; each != end; ++each) plan.networks.push_back(each->second);
-  // Behind a jump host or a translated address, nobody can say from here which network it is.
+  // Behind a jump host or a translated address, the network is not known from here.
   if (std::ranges::find(plan.networks, "unknown") != plan.networks.end()) plan.networks.clear();
   // A `local` that knows the others by its SSH configuration alone has learnt from them who it is.
   const auto address = ssh::find_answer(checked.front().environment, "mpi_address");
@@ -206,7 +207,7 @@ bool MpiLauncher::fill_slots(Console& console, RunPlan& plan) const {
   return true;
 }
 
-/// What cli/launchers/mpi/scripts/mpirun.sh is told, and itself.
+/// The variables of cli/launchers/mpi/scripts/mpirun.sh, and the script.
 std::string MpiLauncher::mpirun_text(const RunPlan& plan) const {
   return assign_array("mpi_hosts", of_each(plan, hostfile_words)) +
          assign("networks", fmt::format("{}", fmt::join(plan.networks, ","))) +

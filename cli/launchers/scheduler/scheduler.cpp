@@ -43,7 +43,7 @@ std::vector<CLI::Option*> SchedulerLauncher::add_options(CLI::App& app) {
   all.push_back(once(app, "--ntasks_per_node", [&] {
     return app
         .add_option("--ntasks_per_node", request.ntasks_per_node,
-                    "processes a node (--nproc_per_node, else --gpus_per_node, else 1)")
+                    "processes per node (--nproc_per_node, else --gpus_per_node, else 1)")
         ->type_name("N")
         ->check(must_be_count);
   }));
@@ -137,8 +137,8 @@ JobShape SchedulerLauncher::shape_of(const RunPlan& plan) const {
           plan.program.empty()};
 }
 
-/// What the job's script and its processes' both know: the job's nodes, and the parts of the run,
-/// which are the members of its array, with their seeds.
+/// The variables for the job's script and its processes' scripts: the job's nodes, and the parts of
+/// the run, which are the members of its array, with their seeds.
 std::string SchedulerLauncher::arrays(const RunPlan& plan) const {
   std::vector<std::string> parts;
   std::vector<std::string> seeds;
@@ -153,7 +153,7 @@ std::string SchedulerLauncher::arrays(const RunPlan& plan) const {
          assign_array("seeds", seeds) + assign_path("output", run_output_folder(plan));
 }
 
-/// What the scheduler's functions are and read.
+/// The scheduler's functions, and the variables that they read.
 std::string SchedulerLauncher::own_text(const RunPlan& plan) const {
   std::string text = variables(shape_of(plan), request());
   return text.append(functions());

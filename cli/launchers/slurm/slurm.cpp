@@ -55,7 +55,8 @@ class SlurmLauncher : public SchedulerLauncher {
                            const Allocation& allocation, RunPlan& plan) const;
 };
 
-/// What is free already has its partition, limits and devices: only nodes and processes are chosen.
+/// An allocation already has its partition, limits and devices: only nodes and processes are
+/// chosen.
 void SlurmLauncher::place_in_allocation(const RunFlags& flags, const Targets& targets,
                                         const Allocation& allocation, RunPlan& plan) const {
   const JobRequest request = this->request();

@@ -51,12 +51,12 @@ const std::vector<SchedulerOption>& slurm_options() {
       {"--gres", "LIST", "generic resources of each node, such as gpu:a100:4"},
       {"--partition", "NAME", "where the job is queued"},
       {"--qos", "NAME", "quality of service"},
-      {"--account", "NAME", "whose share pays"},
+      {"--account", "NAME", "the account that the job is charged to"},
       {"--time", "TIME", "limit: MINUTES, HOURS:MINUTES:SECONDS or DAYS-HOURS"},
       {"--cpus_per_task", "N", "cores for each process"},
       {"--mem", "SIZE", "memory of each node, such as 64G"},
       {"--constraint", "LIST", "features that the nodes must have"},
-      {"--nodelist", "NODES", "nodes that must be among them"},
+      {"--nodelist", "NODES", "nodes that the job must include"},
       {"--exclusive", "", "no other job on the nodes"}};
   return options;
 }

@@ -5,7 +5,7 @@
 namespace dtool::cli {
 namespace {
 
-/// What the machine's session is told to do (cli/run/host/supervised_session.h).
+/// The settings of the machine's session (cli/run/host/supervised_session.h).
 host::Supervision supervision(const RunPlan& plan, const MachinePlan& machine) {
   host::Supervision settings;
   settings.place = machine.id;

@@ -21,7 +21,7 @@ namespace dtool::host {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{200};
-constexpr int kLooksUntilSign = 5;  // of life, where there is nothing new
+constexpr int kLooksUntilSign = 5;  // between two signs of life, if there is nothing new
 constexpr std::size_t kPiece = 64U << 10U;
 
 Descriptor open_file(const std::string& path) {

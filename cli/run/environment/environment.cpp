@@ -89,14 +89,14 @@ void add_environment_flags(CLI::App& app, EnvironmentFlags& flags) {
                  "environment modules to load on the hosts, after a purge: 'cuda/12 python/3.11'")
       ->type_name("NAMES");
   app.add_option("--container", flags.container,
-                 "run inside this image: a path on the hosts, or the name of one of podman's")
+                 "run inside this image: a path on the hosts, or the name of a podman image")
       ->type_name("IMAGE");
   app.add_option("--container_engine", flags.container_engine,
-                 "apptainer, podman or charliecloud (what the image looks like)")
+                 "apptainer, podman or charliecloud (by the kind of image)")
       ->type_name("ENGINE")
       ->check(must_be_one_of({"apptainer", "podman", "charliecloud"}));
   app.add_option("--bind", flags.binds,
-                 "a host's folder that is seen in the container too, there or at DST; repeatable")
+                 "bind a host's folder into the container, at the same path or at DST; repeatable")
       ->type_name("SRC[:DST]")
       ->allow_extra_args(false);
   app.add_flag("--torchrun", flags.torchrun,

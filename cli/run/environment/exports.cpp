@@ -42,7 +42,7 @@ std::optional<std::string_view> unquoted(std::string_view value) {
   return value.substr(1, value.size() - 2);
 }
 
-/// What is wrong with a line is said without its value.
+/// Messages about a fault in a line do not show its value.
 Variable parse_line(std::string_view line, const std::string& place) {
   const std::size_t equals = line.find('=');
   if (equals == line.npos) throw UsageError(fmt::format("{}: the line is no NAME=VALUE", place));

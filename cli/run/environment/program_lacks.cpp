@@ -29,7 +29,7 @@ constexpr std::array kManagers = {
 struct Package {
   std::string_view program;
   std::string_view name;    ///< everywhere, but
-  std::string_view debian;  ///< on Debian, where this is not empty
+  std::string_view debian;  ///< the name on Debian, if not empty
   std::string_view red_hat = "";
 };
 

@@ -27,7 +27,7 @@ using std::chrono::seconds;
 constexpr seconds kForEnvironment{300};
 constexpr seconds kForTrainer{60};
 
-/// What of the way to a folder is there already.
+/// The part of the way to a folder that exists already.
 std::string nearest_folder(std::string path) {
   while (!exists(path) && path != folder_of(path)) path = folder_of(path);
   return path;
@@ -45,8 +45,8 @@ std::string cut_string(std::string_view& text) {
   return string;
 }
 
-/// What the request's bash prints behind its answers: how many words, the words, and all variables,
-/// each with a zero byte behind it.
+/// Reads what the request's bash prints after its answers: the number of words, the words, and all
+/// variables, each followed by a zero byte.
 Inside take_over(std::string_view text) {
   Inside inside(parse_number<std::uint16_t>(cut_string(text)).value_or(0));
   for (std::string& word : inside) word = cut_string(text);

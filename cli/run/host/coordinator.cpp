@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 // For others' reports: which failure was first is not always which was heard first.
 constexpr Time kForOtherFailures = 500ms;
-// The same where nothing but the aftermath of a failure was heard.
+// The same if only aftermath of a failure has been reported.
 constexpr Time kForCause = 3s;
 constexpr Time kForGathering = 30s;
 // A machine that has never been heard is hoped for so long.
@@ -48,8 +48,8 @@ void Coordinator::add_failure(const Failure& failure, Time now) {
   failures_.push_back(failure);
 }
 
-// Machines that have reported and are silent now; one that never did is watched by nobody (a
-// firewall may be between).
+// Looks for machines that have reported and are silent now. A machine that never reported is not
+// watched (a firewall may be in between).
 void Coordinator::find_lost(Time now) {
   if (searched_at_ && now - *searched_at_ < kBetweenSearches) return;
   searched_at_ = now;
@@ -72,7 +72,7 @@ void Coordinator::find_lost(Time now) {
   }
 }
 
-// While this process was frozen, or busy with ending processes, nobody was heard.
+// While this process was frozen, or busy with ending processes, it heard no machine.
 void Coordinator::forgive_own_silence(Time now) {
   if (now - looked_at_ > kLongestTurn) {
     for (Machine& machine : machines_) {
@@ -122,9 +122,9 @@ bool Coordinator::has_heard_enough(Time now) const {
   return now - first_failure_at_ >= kForCause && !is_any_silent(now);
 }
 
-/// The first failure is the cause, unless a process was killed about then: those do not follow from
-/// others' failures. What follows from one for certain is the cause only where nothing else is
-/// known, not even a process that is stopped.
+/// The first failure is the cause, unless a process was killed at about that time: being killed
+/// does not follow from others' failures. A failure that certainly follows from another one is the
+/// cause only if nothing else is known, not even a stopped process.
 Coordinator::Failure Coordinator::find_cause() const {
   for (const Failure& each : failures_) {
     if (each.code == kKilled) return each;

@@ -22,10 +22,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Time kForFailure = 5s;  // what is left here does not run on for longer
+constexpr Time kForFailure = 5s;  // the processes left here do not run longer than this
 constexpr Time kForLastWords = 20s;
 constexpr int kKilled = 137;
-// What a session writes before it ends well, in place of a report.
+// A session writes this before it ends properly, in place of a report.
 constexpr std::string_view kFarewell = "farewell";
 
 /// The newest of what the session has said, until its end of the pipe is closed. Each is one write,
@@ -54,8 +54,8 @@ void tell_machine_0(ReportLink& link, Watch& watch, const Report& report, Time p
   }
 }
 
-/// Where dtool kill has begun, it ends what is here, this too. One that was itself cut off is not
-/// waited for longer than it may take.
+/// If dtool kill has begun, it will end this process, too. A kill that was cut off is not waited
+/// for longer than it may take.
 void give_way_to_kill() {
   if (const auto limit = find_kill_mark()) pause(*limit);
 }

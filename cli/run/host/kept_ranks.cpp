@@ -33,7 +33,7 @@ constexpr Time kLongestStart = 300s;
 /// end.
 constexpr Time kForOthers = 5s;
 
-/// What the records of this machine's processes say together.
+/// The combined records of this machine's processes.
 struct Sight {
   int waiting = 0;                 ///< how many have not ended
   int begun = 0;                   ///< how many ever began
@@ -158,7 +158,7 @@ int KeptRanks::keep() {
   for (;; pause(kPause)) {
     const Time now = time_since_boot();
     Sight sight = look();
-    // What stopped because another rank was gone may be seen before that one.
+    // The aftermath of a rank's end may be seen before that end.
     if (sight.failed && meaning_of(sight.end) == Meaning::aftermath) {
       pause(kPause);
       sight = look();

@@ -23,7 +23,7 @@ using std::chrono::seconds;
 constexpr seconds kForAWord{20};  // of a program that has to say its version, say
 constexpr std::array kNeeded = {"bash", "awk", "grep", "head", "mktemp", "sed", "tail", "timeout"};
 
-/// Of bash where it is older than 4.4.
+/// The version of a bash older than 4.4.
 std::string find_old_bash() {
   const ChildResult told = run_program(
       {"bash", "-c", "echo \"$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1])) $BASH_VERSION\""},

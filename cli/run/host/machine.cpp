@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kNotEnded = 143;  // the script, where this session ended it or never started it
+constexpr int kNotEnded = 143;  // if this session ended the script or never started it
 constexpr int kKilled = 137;
 constexpr std::size_t kLongestCause = 1000;
 constexpr Time kForDecision = 10s;  // after a failure, where machine 0's session was never heard
@@ -28,9 +28,9 @@ std::string Machine::ordinal() const {
   return std::to_string(attempt_ + 1) + " of " + std::to_string(settings_.max_restarts + 1);
 }
 
-// Once dtool kill has begun, it ends what is here, this too. Until then nothing may be told, ended
-// or started: the programs have the grace that its user gave them. A kill that was itself cut off
-// is not waited for longer than it may take.
+// Once dtool kill has begun, it will end this process, too. Until then nothing may be reported,
+// ended or started: the programs have the grace period that the user gave them. A kill that was cut
+// off is not waited for longer than it may take.
 bool Machine::gives_way_to_kill() {
   if (gave_way_) return false;
   if (!standing_still_until_) {
@@ -64,14 +64,14 @@ void Machine::report(Standing standing, const std::string& text) {
 }
 
 void Machine::look_at_script() {
-  // Reaped only where it may be told: else its end is found again later.
+  // The script is reaped only if its end may be reported; else the end is found again later.
   if (!runs_ || gives_way_to_kill()) return;
   const auto code = effects_.wait_for_script(0s);
   if (!code) return;
   code_ = *code;
   runs_ = false;
   if (code_ == 0) {
-    // Where nothing can be started again, that was this machine's end.
+    // Without restarts, that was this machine's end.
     if (settings_.max_restarts == 0) effects_.record_end(0);
     report(Standing::ended, {});
   } else {
@@ -186,7 +186,8 @@ void Machine::obey() {
       finish(decision.text);
       break;
     case Verb::done:
-      // Nobody waits for a machine that was heard too late; it ends as its script does.
+      // This machine was heard too late, so the others do not wait for it; it ends as its script
+      // does.
       if (runs_) {
         contact_ = Contact::none;
       } else {
@@ -216,7 +217,7 @@ void Machine::take_loss(const std::string& why) {
                                            : Decision{attempt_, Verb::end, {}, in_ascii(why)};
 }
 
-/// Where nobody is there to decide.
+/// Acts if machine 0's session cannot be reached.
 void Machine::act_alone() {
   if (settings_.place == 0 || contact_ == Contact::made || is_over_) return;
   if (has_failed(standing_) && now_ - failed_at_ > kForDecision) {

@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 
 constexpr int kCannotRun = 127;
 constexpr int kMostRanks = 10'000'000;
-/// What stopped because another rank was gone may be seen before that one.
+/// The aftermath of a rank's end may be seen before that end.
 constexpr Time kForCause = 1s;
 constexpr Time kGrace = 5s;
 

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostGuests = 256;
 constexpr Time kPatienceWithGuests = 5s;
-constexpr int kMostAtOnce = 64;  // so that who is known is heard between them
+constexpr int kMostAtOnce = 64;  // so that known machines are served in between
 constexpr std::size_t kMostOfGuest = 4096;
 constexpr std::size_t kMostUnsent = kLongestAnswer;
 
@@ -35,9 +35,9 @@ ReportPort::~ReportPort() {
   watch_.remove(listener_.get());
 }
 
-/// Of the guests at the address that has the most, the oldest goes: those who have said a hello
-/// last. So whoever floods this host from one machine keeps no other machine away. Where there are
-/// no guests and no descriptors, the machine that came first has to come again.
+/// The oldest guest of the address with the most guests goes; guests that have sent a hello go
+/// last. So one machine that floods this host does not keep others away. If there are no guests but
+/// no descriptors either, the machine that came first has to connect again.
 void ReportPort::make_room() {
   if (guests_.empty()) {
     const auto first = std::ranges::min_element(

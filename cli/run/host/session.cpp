@@ -27,8 +27,8 @@ void survive_terminal() {
   for (const int each : {SIGINT, SIGHUP, SIGCHLD}) ::sigaction(each, &action, nullptr);
 }
 
-/// Shows the log in this process's terminal, where there is one: in a process of its own, since a
-/// terminal that is stopped by Ctrl-S stops all that write to it.
+/// Shows the log in this process's terminal, if there is one. It is a separate process, since a
+/// terminal that is stopped by Ctrl-S stops every process that writes to it.
 class Viewer {
  public:
   explicit Viewer(const std::string& log) {
@@ -81,7 +81,7 @@ int run_session(const std::string& log) {
     if (!text) return run_once(log);
     return run_supervised(parse_supervision(*text), log, viewer.pid());
   } catch (const std::exception& error) {
-    // The terminal may be stopped, and nobody reads there.
+    // The terminal may be stopped, or unread.
     say_in_log(log, error.what());
     write_in_place("fault", std::string(error.what()) + "\n");
     record_end(kFault);

@@ -142,7 +142,7 @@ void SupervisedSession::end_processes() {
   std::set<pid_t> spared;
   if (viewer_ != -1) spared.insert(viewer_);
   if (guard_ && guard_->is_alive()) spared.insert(guard_->pid());
-  // Who ends processes spares its own children, and the script is this one's.
+  // end_part() spares its caller's own children, and the script is this process's child.
   const pid_t child = ::fork();
   if (child == 0) {
     spared.insert(::getpid());
@@ -228,7 +228,7 @@ void SupervisedSession::take_events(Time patience) {
   }
 }
 
-/// Takes what has happened, and acts on it.
+/// Handles what has happened.
 void SupervisedSession::turn(Machine& machine) {
   const bool is_soon = (coordinator_ && coordinator_->is_judging()) || machine.is_standing_still();
   take_events(is_soon ? kSoon : kLongestRest);

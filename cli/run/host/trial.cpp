@@ -33,7 +33,8 @@ std::uint16_t check_port(std::int64_t port) {
   return static_cast<std::uint16_t>(port);
 }
 
-/// In the process that listens. `fault`: takes why it does not; closed where it does.
+/// Runs in the process that listens. `fault`: gets the reason if it does not listen; closed once it
+/// does.
 [[noreturn]] void listen_until(const ListenRequest& request, Time end, Descriptor fault) {
   try {
     Watch watch;

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# Becomes the one that starts all processes of one machine and ends as they do (cli/run/host/ranks.h). Defined before: what
-# numbers_ssh.sh and environment.sh have, by the plan listener and port, and by the session DTOOL_HOST (its program).
+# Becomes the program that starts all processes of one machine and ends as they do (cli/run/host/ranks.h). Defined before: the
+# variables of numbers_ssh.sh and environment.sh, by the plan listener and port, and by the session DTOOL_HOST (its program).
 # Numbers by the plan and the numbers: attempt first_rank processes place.
 : > "$state/begun"
 export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORLD_SIZE=$processes GROUP_RANK=$machine_id

@@ -125,7 +125,7 @@ void tell_leader(const std::string& state, StatusAnswer& answer) {
   answer.up_s = static_cast<std::int64_t>(seconds_since_boot() - started);
 }
 
-/// Where no session of ours leads the job, its launcher has left a probe in the state folder.
+/// If no session of ours leads the job, its launcher has left a probe in the state folder.
 void ask_probe(const std::string& state, StatusAnswer& answer) {
   const std::string script = std::string(kAnswerFunction) + ". ./probe; look_at_leader";
   const ChildResult told =
@@ -195,7 +195,7 @@ void tell_output(const StatusQuestion& question, StatusAnswer& answer) {
   const LogTail end = read_log_tail(log);
   answer.said = end.said;
   if (!end.lines.empty()) answer.last_line = end.lines.back();
-  // What came before a failure, from the machine where it was.
+  // The lines before a failure, from the machine that failed.
   if (answer.exit_code.value_or(0) != 0 && !answer.is_stopped) answer.lines = end.lines;
   tell_metrics(expand_home(question.output_folder), answer);
   answer.full_disk = find_full_disk({log, expand_home(question.state_folder)});

@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostPeers = 64;
 constexpr std::size_t kMostGuests = 256;
 constexpr auto kPatienceWithGuests = 5s;
-constexpr off_t kStep = 262'144;  // a peer has to take so many bytes
+constexpr off_t kStep = 262'144;  // a peer has to take this many bytes
 constexpr auto kPatience = 10s;   // in that time
 constexpr auto kLinger = 1s;      // after the last one came
 constexpr auto kLongest = 600s;   // after the last one was to be expected
@@ -47,7 +47,7 @@ class Server {
   void run();
 
  private:
-  /// Who has not proven anything yet.
+  /// A connection that has proven nothing yet.
   struct Guest {
     Descriptor socket;
     std::string address;
@@ -79,7 +79,7 @@ class Server {
   std::map<int, Peer> peers_;    ///< likewise
 };
 
-/// Sends away who has all or takes nothing. Guests keep nobody here.
+/// Disconnects peers that have everything or take nothing. Guests do not keep the server alive.
 bool Server::is_over(Clock::time_point now) {
   struct stat status {};
   ::fstat(file_.get(), &status);
@@ -95,7 +95,7 @@ bool Server::is_over(Clock::time_point now) {
   return (peers_.empty() && now - came_ > kLinger) || now - *whole_at_ > kLongest;
 }
 
-/// Of the guests at the address that has the most, the oldest goes.
+/// The oldest guest of the address with the most guests goes.
 void Server::make_room() {
   std::map<std::string, int> counts;
   for (const auto& [descriptor, guest] : guests_) ++counts[guest.address];
@@ -196,7 +196,7 @@ PackageServer::PackageServer(const std::string& path, const std::string& secret)
   close_others({file.get(), listener.get(), control.get()});
   try {
     Server(std::move(listener), std::move(file), std::move(control), secret).run();
-  } catch (const std::exception&) {  // there is nobody to tell it to
+  } catch (const std::exception&) {  // no caller can be told
   }
   ::_exit(0);
 }

@@ -79,7 +79,7 @@ PassedOn::PassedOn(const std::string& path, const RelayPart& part,
   if (!part.secret.empty() && !own_address().empty()) server_.emplace(path, part.secret);
 }
 
-/// Not sooner: nobody is to wait for a host that gets nothing.
+/// Not sooner, so that no host waits for one that gets nothing.
 void PassedOn::begin() {
   if (std::exchange(has_begun_, true)) return;
   const std::uint16_t port = server_ ? server_->port() : 0;
@@ -136,7 +136,7 @@ void PassedOn::get(FrameInput& input, std::chrono::milliseconds patience) {
 }
 
 void PassedOn::finish() {
-  tell_({true, "", 0, 0});  // from now on it serves nobody else
+  tell_({true, "", 0, 0});  // from now on it serves no other host
   if (server_) server_->finish();
 }
 

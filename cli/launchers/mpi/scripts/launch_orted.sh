@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Stands before orted, which mpirun starts on the other machines through its own ssh: kill either finds it, by the run's id in
-# its environment, or has left its mark before. Arguments: orted's own command line.
+# Runs before orted, which mpirun starts on the other machines through its own ssh. So kill finds orted by the run's id in its
+# environment, or has left its mark before. Arguments: orted's own command line.
 cd "${0%/*}" || exit
 for state in machine*/; do
   exec 9>> "${state}lock" || exit

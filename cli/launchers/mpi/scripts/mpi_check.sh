@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2154
-# Looks, on machine 0, whether mpirun is there and can start what it needs on the other machines, through its own ssh. Defined
-# before: answer, lack_of (ready.sh's); ssh_words (array, by place: what stands behind ssh), host_names (array, by place: as the user
-# has them), install_hint. Answers the networks (CIDR) between machine 0 and the others.
+# Checks, on machine 0, whether mpirun exists and can start what it needs on the other machines, through its own ssh. Defined
+# before: answer, lack_of (from ready.sh); ssh_words (array, by place: the words after ssh), host_names (array, by place: the
+# user's names), install_hint. Answers the networks (CIDR) between machine 0 and the others.
 # Numbers by check_mpi: $1.
 bin='' version='' answers=''
 
-# On another machine: how it is reached, which orted it has, and its addresses.
+# Runs on another machine: how it is reached, which orted it has, and its addresses.
 # shellcheck disable=SC2016
 ask_about='echo "reached $SSH_CONNECTION"
 PATH=$bin:$PATH
@@ -19,19 +19,19 @@ ask() {  # $1: place
   printf 'bin=%q\n%s\n' "$bin" "$ask_about" | timeout 30 "${agent[@]}" "${words[@]}" bash > "$answers/$1" 2>&1
 }
 
-# The network of $2, an address with its prefix's length (CIDR), if it is $1's.
+# Prints the network of $2 (an address with its prefix length, CIDR) if that address is $1.
 network_of() {  # $1: address, $2: CIDR
   [ "${2%/*}" = "$1" ] || return 0
   local octet='(0|[1-9][0-9]{0,2})' parts number length
-  # Another machine said it.
+  # The other machine reported it.
   [[ $2 =~ ^$octet\.$octet\.$octet\.$octet/(0|[1-9]|[12][0-9]|3[0-2])$ ]] || return 0
   parts=("${BASH_REMATCH[@]:1}") length=${BASH_REMATCH[5]}
   number=$(((parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3]) & ~((1 << (32 - length)) - 1)))
   echo "$((number >> 24 & 255)).$((number >> 16 & 255)).$((number >> 8 & 255)).$((number & 255))/$length"
 }
 
-# Prints the networks of both ends of the connection to $1 (place), `unknown` where there is something between the two, and
-# answers machine 0's address in it.
+# Prints the networks of both ends of the connection to $1 (place), `unknown` if something is between the two, and answers
+# machine 0's address in it.
 networks_to() {
   local client server cidr of_client='' of_server=''
   read -r _ client _ server _ < <(grep '^reached ' "$answers/$1")
@@ -49,7 +49,7 @@ networks_to() {
   fi
 }
 
-# Sets lack to what keeps mpirun from using the machine $1 (place), and hint.
+# Sets lack to the reason why mpirun cannot use the machine $1 (place), or to nothing; and hint.
 judge() {
   local name=${host_names[$1]} there
   if ! grep -q '^reached ' "$answers/$1"; then

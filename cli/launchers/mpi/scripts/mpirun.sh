@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Starts mpirun, on machine 0. Defined before: by the numbers state, attempt, members; slots_of, mpi_hosts (arrays, by place: how
-# many processes mpirun starts there, and the host as mpirun's own ssh reaches it), networks (towards the others, CIDR,
+# Starts mpirun, on machine 0. Defined before: by the numbers state, attempt, members; slots_of, mpi_hosts (arrays, by place:
+# how many processes mpirun starts there, and the host's name for mpirun's own ssh), networks (towards the others, CIDR,
 # comma-separated; empty: mpirun chooses), mpirun_arguments (array, the user's), on_failure, run_id, run_folder (from the home
 # folder). keep_ranks.sh comes next.
 # Numbers by the plan and the numbers: member slots_of.
@@ -9,14 +9,14 @@ write_hostfile() {
   for member in "${members[@]}"; do echo "${mpi_hosts[member]} slots=${slots_of[member]}"; done > "$state/hostfile.$attempt"
 }
 
-# Settings of Open MPI, which the user's own, by --export, go before.
+# Settings of Open MPI. The user's own, by --export, take precedence.
 set_default() {  # $1: name of the parameter, $2: value
   local name=OMPI_MCA_$1
-  # runs: names that stand below.
+  # runs: names in this file.
   [ -n "${!name+set}" ] || export "$name=$2"
 }
 
-# What mpirun runs: `bash -c TEXT NAME`, and then for each machine its place and how many ranks it has.
+# The command for mpirun: `bash -c TEXT NAME`, and then for each machine its place and its number of ranks.
 # shellcheck disable=SC2016
 find_own_machine='rank=$OMPI_COMM_WORLD_RANK
 while ((rank >= $2)); do ((rank -= $2)); shift 2; done
@@ -32,8 +32,8 @@ start_mpirun() {
   write_hostfile
   set_default orte_launch_agent "env DTOOL_RUN_ID=$run_id bash ~/$run_folder/launch_orted orted"
   set_default plm_rsh_args '-o BatchMode=yes -o ConnectTimeout=15'
-  set_default plm_rsh_no_tree_spawn 1  # machine 0 alone needs the way to the others
-  set_default hwloc_base_binding_policy none  # or two processes would have one core each
+  set_default plm_rsh_no_tree_spawn 1  # only machine 0 can reach the others
+  set_default hwloc_base_binding_policy none  # otherwise two processes would have one core each
   if [ -n "$networks" ]; then
     [ -n "${OMPI_MCA_oob_tcp_if_exclude-}" ] || set_default oob_tcp_if_include "$networks"
     [ -n "${OMPI_MCA_btl_tcp_if_exclude-}" ] || set_default btl_tcp_if_include "$networks"

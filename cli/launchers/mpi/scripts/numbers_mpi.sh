@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# The numbers of one process that mpirun has started, and its output into the machine's log. Arguments: the attempt (0: the
-# first start), and the places of the machines that take part in it. Defined before: log, place (this machine's among those
-# of the run), processes_of, slots_of (arrays, by place: the program's processes, and how many of them mpirun starts). Runs in
-# the machine's state folder. Follows words.sh; environment.sh comes next.
+# The numbers of one process that mpirun has started; its output goes to the machine's log. Arguments: the attempt (0: the first
+# start), and the places of the machines that take part in it. Defined before: log, place (of this machine in the run),
+# processes_of, slots_of (arrays, by place: the program's processes, and how many of them mpirun starts). Runs in the machine's
+# state folder. Follows words.sh; environment.sh comes next.
 # Numbers by the plan: place processes_of.
 exec >> "$log" 2>&1 < /dev/null
 attempt=$1
@@ -17,7 +17,7 @@ for ((i = 0; i < machines; i++)); do
 done
 kept_rank=$state/ranks/$attempt.$local_rank  # cli/run/host/kept_ranks.h reads it
 
-# mpirun sends KILL to a process's group one second after TERM; how long a program may take to end well is dtool's to say.
+# mpirun sends KILL to a process's group one second after TERM. dtool gives programs more time to end well.
 apart=(setsid)
 
 # Begins the record of this process: its pid and start time; at the end, its exit code.

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# How a run's job is ended: kill.sh sources it in the first machine's state folder. Cancels the job and waits until the scheduler has none of
-# it any more, and nothing of it is left. Defined before: answer, run_id, and the scheduler's functions.
+# Ends a run's job: dtool-host sources this in the first machine's state folder. Cancels the job and waits until the scheduler
+# has nothing left of it. Defined before: answer, run_id, and the scheduler's functions.
 end_jobs() {
   local jobs i fault
   if ! command -v "${programs%% *}" > /dev/null; then
@@ -10,7 +10,7 @@ end_jobs() {
   if ! jobs=$(jobs_of_run 2> end.fault); then answer job_left "$(tr '\n' ' ' < end.fault)"; return; fi
   if [ -n "$jobs" ]; then
     for ((i = 0; i < 240; i++)); do
-      # Again now and then: a job that is just being put back into the queue may miss the first.
+      # Repeats the request now and then: a job that is just being put back into the queue may miss the first one.
       # shellcheck disable=SC2086
       ((i % 20)) || fault=$(cancel_jobs $jobs 2>&1)
       [ -n "$(jobs_of_run 2> end.fault)" ] || [ -s end.fault ] || break

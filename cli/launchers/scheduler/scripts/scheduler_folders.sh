@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2015,SC2154
-# Makes the state folders of a run's other machines beside the first one's, where start.sh is. Defined before: states, logs (arrays of
-# paths, by machine).
+# Makes the state folders of a run's other machines beside the first one's. Defined before: states, logs (arrays of paths, by
+# machine).
 make_folders() {  # $1: a file of the first machine's that tells how the job is doing
   local i
   for ((i = 1; i < ${#states[@]}; i++)); do

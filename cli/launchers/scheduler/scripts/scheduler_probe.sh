@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# How a machine of a run that a scheduler runs is doing: follow.sh and status.sh source it in the machine's state folder. Defined before: nodes
-# (of the job), and the scheduler's functions.
+# How a machine of a scheduler's run is doing: dtool-host sources this in the machine's state folder. Defined before: nodes (of
+# the job), and the scheduler's functions.
 # Numbers by the plan and date: nodes seconds.
 run_folder=$(readlink -f ..)
 machine=${PWD##*machine}
@@ -8,9 +8,10 @@ machine=${PWD##*machine}
 task=$((machine / nodes))
 first=$run_folder/machine$((task * nodes))
 job=$(cat "$run_folder/machine0/job" 2> /dev/null)
-told=$run_folder/told  # what the scheduler last said, for all machines of the run, a line each: TASK STATE START END REASON
+told=$run_folder/told  # the scheduler's last answer for all machines of the run, one per line: TASK STATE START END REASON
 
-# Asks the scheduler where its last answer is older than $1 seconds. Once a job is over, it is forgotten after a while, and the answer stays.
+# Asks the scheduler if its last answer is older than $1 seconds. The scheduler forgets a finished job after a while; then the
+# last answer stays.
 ask_scheduler() {
   local said now file
   now=$(date +%s)
@@ -27,8 +28,8 @@ ask_scheduler() {
     rm -f "$told.fault"
   ) 9>> "$told.lock"
 }
-# Sets job_state: pending, running, completed, failed, cancelled, timed_out, node_failed, out_of_memory, preempted, lost (the scheduler knows
-# nothing of it), unknown (it does not answer); and job_start, job_end and job_reason, where it says them.
+# Sets job_state: pending, running, completed, failed, cancelled, timed_out, node_failed, out_of_memory, preempted, lost (the
+# scheduler does not know the job), unknown (it does not answer); and job_start, job_end and job_reason, if it reports them.
 look_at_job() {
   job_state=lost job_start='' job_end='' job_reason=''
   [ -n "$job" ] || return
@@ -43,14 +44,14 @@ look_at_job() {
       if [ -e "$told.fault" ]; then
         job_state=unknown
       elif [ -e "$told.gone" ]; then
-        job_state=lost  # it ended, and was forgotten before anybody asked
+        job_state=lost  # it ended, and was forgotten before the next question
       fi
       ;;
   esac
   job_state=${job_state:-unknown}
 }
 
-has_folder() { [ -e "$run_folder/machine0" ]; }  # kill takes it away, and with it where Slurm's answers are kept
+has_folder() { [ -e "$run_folder/machine0" ]; }  # kill deletes it, and with it the folder of the scheduler's answers
 runs() {
   has_folder && [ ! -e "$first/over" ] || return
   look_at_job 5
@@ -70,7 +71,7 @@ look_at_leader() {
     answer scheduler_state over
     return
   fi
-  if [ node -nt "$told" ]; then look_at_job 0; else look_at_job 2; fi  # it has begun since the scheduler was asked
+  if [ node -nt "$told" ]; then look_at_job 0; else look_at_job 2; fi  # it has begun since the scheduler was last asked
   answer scheduler_state "$job_state"
   case $job_state in
     pending) answer reason "$job_reason" ;;

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# How start.sh makes a run's job run: gives it to the scheduler. Defined before: make_folders, members (of the job's array; 1: it is none), and
-# the scheduler's functions.
+# Starts a run's job: submits it to the scheduler. Defined before: make_folders, members (of the job's array; 1: there is none),
+# and the scheduler's functions.
 begin() {
   local said code
   make_folders probe

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# How a run's steps in an allocation of the user's are ended: kill (ssh/host/kill.cpp) sources it in the first machine's state folder, and ends what is on
-# this host itself. Defined before: answer, run_id, allocation (the job's id).
+# Ends a run's steps in an allocation of the user's: kill (ssh/host/kill.cpp) sources this in the first machine's state folder,
+# and itself ends the processes of this host. Defined before: answer, run_id, allocation (the job's id).
 steps() {
   timeout 15 squeue --noheader --steps --jobs "$allocation" --format '%i %j' 2> /dev/null | awk -v name="$run_id" '$2 == name { print $1 }'
 }
@@ -17,8 +17,8 @@ end_steps() {
   answer job_left "step ${all//$'\n'/, } of Slurm"
 }
 end_steps
-# Once the allocation is over, nothing of it is left on any host: whoever asks elsewhere has Slurm's word for that. One that is just
-# ending is waited for.
+# Once the allocation is over, nothing of it is left on any host: Slurm vouches for that. An allocation that is just ending is
+# waited for.
 for ((i = 0; i < 100; i++)); do
   said=$(timeout 15 squeue --noheader --jobs "$allocation" --format %T 2>&1)
   case $?,$said in

@@ -1,12 +1,13 @@
 # shellcheck shell=bash disable=SC2015,SC2154
-# How a machine of a run in an allocation of the user's is doing: follow.sh and status.sh source it in the machine's state folder, on any
-# host that sees it. A session on the allocation's first node leads the run; from elsewhere its pid says nothing, and Slurm is asked.
+# How a machine of a run in an allocation of the user's is doing: dtool-host sources this in the machine's state folder, on any
+# host that sees it. A session on the allocation's first node leads the run. On other hosts its pid means nothing, and Slurm is
+# asked.
 first=$(readlink -f ..)/machine0
 read -r allocation 2> /dev/null < "$first/allocation"
 slurm_state='' is_here='' next_look=0
 
-# Sets slurm_state: running, lost (its leader or the allocation is gone), unknown (Slurm does not answer); and is_here, where it is this
-# host's kernel that knows.
+# Sets slurm_state: running, lost (its leader or the allocation is gone), unknown (Slurm does not answer); and is_here, if this
+# host's kernel knows the leader.
 look_at_run() {
   local pid start boot stat fields
   if ! read -r pid start boot 2> /dev/null < "$first/process"; then

@@ -1,14 +1,13 @@
 # shellcheck shell=bash disable=SC2154
-# The words that put a program into a container. environment.sh and ready.sh use it. Defined before: engine (apptainer,
-# podman or charliecloud), image, binds (array: source, target, source, ...), exported (array: names of variables), activate,
-# what software.sh has, and
-# fault, which is told what failed ($1: a word) and why.
+# The words that start a program in a container. environment.sh and ready.sh use it. Defined before: engine (apptainer, podman
+# or charliecloud), image, binds (array: source, target, source, ...), exported (array: names of variables), activate, the
+# variables of software.sh, and the function fault, which gets a word for what failed ($1) and the reason.
 
-# Sets engine_program; false where the host has none.
+# Sets engine_program; false if the host has none.
 find_engine() {
   local name
   case $engine in
-    apptainer) set -- apptainer singularity ;;  # its name before 2021, and its sister's
+    apptainer) set -- apptainer singularity ;;  # its name before 2021, and that of its fork
     charliecloud) set -- ch-run ;;
     *) set -- "$engine" ;;
   esac
@@ -34,7 +33,7 @@ add_bind() {  # $1: source, $2: target
   case $engine in apptainer) odd='*[:,]*' ;; *) odd='*:*' ;; esac
   # shellcheck disable=SC2254
   case $1 in $odd) fault container "$engine cannot bind $1: it splits the name" ;; esac
-  # Charliecloud cannot make a place for it in an image that is mounted read-only.
+  # Charliecloud cannot make a mount point in an image that is mounted read-only.
   if [ "$engine" = charliecloud ] && [ -d "$image" ] && [ ! -e "$image$2" ]; then
     if [ -d "$1" ]; then
       mkdir -p "$image$2"
@@ -50,7 +49,7 @@ add_bind() {  # $1: source, $2: target
   bound+=("$2")
 }
 
-# The same on both sides, unless a folder above it or /tmp, which all engines share with the host, has it already.
+# Binds a folder to the same path inside, unless a folder above it or /tmp, which all engines share with the host, contains it.
 add_folder() {
   local above
   for above in /tmp "${bound[@]}"; do
@@ -61,9 +60,9 @@ add_folder() {
 
 has_gpus() { [ -e "${nvidia_driver:-/proc/driver/nvidia/version}" ]; }
 
-# Sets keep_exported (array: words that come before a program inside). An image's variables are set over those that are
-# inherited. Exported ones are inherited under another name and get their own back inside, since what is given as a word
-# everybody on the host can read.
+# Sets keep_exported (array: words before a program inside). An image's variables override inherited ones. So exported variables
+# are inherited under another name, and renamed back inside. Their values are not given as words, because everybody on the host
+# can read those.
 keep_exported() {
   local name text=''
   for name in "${exported[@]}"; do
@@ -75,16 +74,16 @@ keep_exported() {
   keep_exported=(/bin/sh -c "$text"'exec "$@"' sh)
 }
 
-# Sets inside. The container has files of its own and nothing else: the host's network, processes, memory and variables
-# are shared, so that ranks meet and kill finds them.
+# Sets inside. The container has only files of its own: it shares the host's network, processes, memory and variables, so that
+# ranks meet and kill finds them.
 enter_container() {  # $1: folder to work in, $2...: folders that have to be there
   local i name
   bound=() keep_exported=()
   case $engine in
     apptainer)
-      # Or values and arguments are evaluated by a shell on their way in.
+      # Without this a shell would evaluate values and arguments on their way in.
       export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1
-      # An image's own value of a variable would win otherwise.
+      # Otherwise an image's own value of a variable would win.
       # runs: names of the user's --export.
       for name in "${exported[@]}"; do export "APPTAINERENV_$name=${!name}" "SINGULARITYENV_$name=${!name}"; done
       inside=("$engine_program" exec --pwd "$1")
@@ -99,7 +98,7 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
     charliecloud)
       export USER=${USER:-$(id -un)}
       inside=("$engine_program" "--cd=$1")
-      # The image's variables, PATH above all.
+      # The image's variables, above all PATH.
       if "$engine_program" "$image" -- /bin/sh -c '[ -e /ch/environment ]' 2> /dev/null < /dev/null; then
         inside+=(--env-no-expand --set-env)
         [ ${#exported[@]} = 0 ] || keep_exported
@@ -108,14 +107,14 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
   esac
   for ((i = 0; i < ${#binds[@]}; i += 2)); do add_bind "${binds[i]}" "${binds[i + 1]}"; done
   for name in "${@:2}"; do add_folder "$name"; done
-  # An environment of the user's own; others are the image's.
+  # The user's own environment; other environments are the image's.
   name=${activate%/bin/activate}
   case $name/ in "$HOME"/*) [ ! -e "$name" ] || add_folder "$name" ;; esac
   inside+=("$image")
   [ "$engine" != charliecloud ] || inside+=(-- "${keep_exported[@]}")
 }
 
-# An environment is made for the system that it runs on, which is the image's: activates it there.
+# Activates the environment inside: it was made for the image's system.
 activate_inside() {
   # shellcheck disable=SC2016
   inside+=(bash -c "$(declare -f find_activation)"'
@@ -126,7 +125,7 @@ find_activation "$activate"
 exec "${program[@]}"' bash "$activate")
 }
 
-# Charliecloud's images have the driver's libraries inside, or none.
+# Charliecloud's images contain the driver's libraries, or lack them.
 warn_of_missing_driver() {
   [ "$engine" = charliecloud ] && [ -d "$image" ] && has_gpus || return
   compgen -G "$image/usr/lib*/libcuda.so*" > /dev/null || compgen -G "$image/usr/*/*/libcuda.so*" > /dev/null ||

@@ -1,11 +1,12 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
-# code, output (paths), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, export_variables (a function), trainer (empty: a
-# program of the user's), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
-# numbers: attempt, machines, machine_id, processes, state. Sets inside (array: words that come before a program).
+# The surroundings of a run's processes on a host: folder, environment, variables. launch.sh comes next. Defined before, by the
+# plan: code, output (paths), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts,
+# export_variables (a function), trainer (empty: a program of the user's), program (array), torchrun (yes or no), and the
+# variables of software.sh and container.sh; by the numbers: attempt, machines, machine_id, processes, state. Sets inside
+# (array: words before a program).
 # Numbers by the numbers: machine_id.
 
-# start.sh waits for `begun`, or for `fault` and why nothing begins.
+# dtool-host waits for `begun`, or for `fault` with the reason why nothing begins.
 give_up() {  # $1: exit code, $2: why
   echo "dtool: $2" >&2
   echo "$2" > "$state/fault"
@@ -15,13 +16,13 @@ fault() { give_up 1 "$2"; }  # $1: a word for what failed
 [ -d "$code" ] || mkdir -p "$code"
 cd "$code" || give_up 1 "cannot enter $code"
 [ -d "$output" ] || mkdir -p "$output" || give_up 1 "cannot make $output"
-set --  # what is sourced below takes no arguments
+set --  # the sourced files below take no arguments
 [ ${#modules[@]} = 0 ] || load_modules
 case $activate in '' | /*) ;; *) activate=$code/$activate ;; esac
 if [ -n "$activate" ] && [ -z "$engine" ]; then
   begin_trial activate "$activate"
   find_activation "$activate"
-  # Not in a function, where what it declares would end with that.
+  # Not in a function: declarations of the sourced file would end with it.
   # shellcheck source=/dev/null
   # runs: what the user's --env_activate_path names.
   . "$to_source" 2> "$complaints" < /dev/null
@@ -31,12 +32,12 @@ export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DT
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
 [ -z "$git_commit" ] || export DTOOL_GIT_COMMIT=$git_commit  # .git itself is not sent
 [ ! -e "$state/experiment.toml" ] || export DTOOL_EXPERIMENT=$state/experiment.toml
-# What this run's processes alone know: a path, since arguments and environments can be read by others.
+# A secret of this run's processes. Given as a path, since others can read arguments and environments.
 [ ! -e "$state/token" ] || export DTOOL_TOKEN_FILE=$state/token
-export PYTHONUNBUFFERED=1  # a log that lags behind is no log
+export PYTHONUNBUFFERED=1  # otherwise the log lags behind
 
-# The interface by which this machine reaches the listener. On the listener's own machine that is the one that has its
-# address: the route to oneself is lo, and peers told lo's address would reach themselves.
+# The interface by which this machine reaches the listener. On the listener's own machine it is the interface that has its
+# address: the route to oneself is lo, and peers that got lo's address would reach themselves.
 interface() {
   local address=$listener words i
   case $listener in
@@ -55,7 +56,7 @@ if [ "$machines" -gt 1 ]; then
   found=$(interface)
   if [ -n "$found" ] && [ "$found" != lo ]; then export NCCL_SOCKET_IFNAME=$found GLOO_SOCKET_IFNAME=$found; fi
 fi
-export_variables  # what the user gave wins
+export_variables  # the user's variables win
 inside=()
 if [ -n "$engine" ]; then
   if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$code/$image; fi

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
-# Readies a run's environment on a host, tells what keeps it from being ready, and hands it over to dtool-host (cli/run/host/check.cpp).
-# Defined before: answer, code_place (where the code will be), what software.sh and container.sh want, runs_here (yes or no: nodes behind
-# the host run the processes), trainer_beside (the launcher's trainer, or empty: none wanted), check_launcher (a function, the launcher's
-# own, which says what is lacking with lack_of).
+# Prepares a run's environment on a host, reports what prevents it, and hands it over to dtool-host (cli/run/host/check.cpp).
+# Defined before: answer, code_place (the future folder of the code), the variables of software.sh and container.sh, runs_here
+# (yes or no: nodes behind the host run the processes), trainer_beside (the launcher's trainer, or empty: none wanted),
+# check_launcher (a function of the launcher, which reports lacks with lack_of).
 lack_of() { answer launcher_lack "$1"; answer launcher_hint "${2-}"; }  # $1: what, $2: how to mend it
 fault() { answer "bad_$1" "$2"; }
 
@@ -26,7 +26,7 @@ if [ -n "$activate" ] && [ -z "$engine" ]; then
 fi
 
 inside=()
-# What differs from host to host for nothing would be told host by host.
+# Text that differs between hosts for no reason would keep equal failures from being folded.
 try_container() { timeout 40 "${inside[@]}" true 2>&1 < /dev/null | sed 's/^ch-run\[[0-9]*\]: //'; return "${PIPESTATUS[0]}"; }
 if [ -n "$engine" ]; then
   if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$code_place/$image; fi
@@ -53,7 +53,7 @@ if [ -n "$engine" ]; then
 fi
 check_launcher
 
-# The words that stand before a program, and all variables.
+# The words before a program, and all variables.
 {
   echo ready
   printf '%s\0' "${#inside[@]}" "${inside[@]}"

@@ -1,8 +1,9 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Readies a host's software: environment modules, and what --env_activate_path names. environment.sh and ready.sh use it.
-# Defined before: modules (array), activate (a path, or empty), and fault, which is told what failed ($1: a word) and why.
+# Prepares a host's software: environment modules, and the environment of --env_activate_path. environment.sh and ready.sh use
+# it. Defined before: modules (array), activate (a path, or empty), and the function fault, which gets a word for what failed
+# ($1) and the reason.
 
-# What runs between begin_trial and end_trial is somebody else's: it may end the shell, or leave `set -e` behind.
+# Foreign code runs between begin_trial and end_trial: it may end the shell, or leave `set -e` behind.
 begin_trial() {  # $1: a word for what is tried, $2: its name
   trying=$1 name_of_trial=$2 shell_options=$(set +o) own_trap=$(trap -p EXIT) complaints=$(mktemp)
   trap 'tell_end $?' EXIT
@@ -15,7 +16,7 @@ end_trial() {  # $1: exit code; false where that is a failure
   # runs: bash's own words on its options.
   eval "$shell_options"
   local code=$1 last
-  # Modules before version 4 say that something failed, and exit with 0.
+  # Modules before version 4 report a failure, but exit with 0.
   if [ "$trying" = modules ] && grep -q 'ERROR' "$complaints"; then code=1; fi
   last=$(last_complaint)
   cat "$complaints" >&2
@@ -25,7 +26,7 @@ end_trial() {  # $1: exit code; false where that is a failure
   return 1
 }
 
-# What `module` has to say comes first, and then whom to ask.
+# The output of `module` begins with the fault, and then says whom to ask.
 last_complaint() {
   { grep -iw error "$complaints" || tail -n 3 "$complaints"; } | sed -n 's/^[[:space:]]*//; s/^ERROR: //; /./p' |
     if [ "$trying" = modules ]; then head -n 1; else tail -n 1; fi
@@ -38,7 +39,7 @@ tell_end() {  # $1: exit code
   eval "$shell_options"
   last=$(last_complaint)
   rm -f "$complaints"
-  # What is to be done at the end is not done by itself within a trap.
+  # bash does not run the EXIT trap by itself inside another trap.
   # runs: bash's own words on its traps.
   eval "set -- ${own_trap#trap -- }"
   # runs: bash's own words on its traps.
@@ -47,11 +48,11 @@ tell_end() {  # $1: exit code
   exit 1
 }
 
-# A shell that is no log-in shell has no `module` unless the system's files are read as that would.
+# A shell that is not a login shell has no `module` until the system's files are read as a login shell reads them.
 find_module() {
   local file
   for file in '' /etc/profile.d/*.sh "${MODULESHOME:-/usr/share/modules}/init/bash" "${LMOD_PKG:-/usr/share/lmod/lmod}/init/bash"; do
-    # Sites add their own paths in files that come after those which define it.
+    # Sites add their own paths in files that come after the one that defines it.
     case $file in /etc/profile.d/*) ;; *) ! command -v module > /dev/null || return 0 ;; esac
     # shellcheck source=/dev/null
     # runs: what the system's log-in shells read.
@@ -74,8 +75,8 @@ load_modules() {
   done
 }
 
-# Sets to_source to the file that activates $1: itself, or that of a virtual environment's folder. conda's folders have
-# none: what `conda activate` would do is done at once.
+# Sets to_source to the file that activates $1: $1 itself, or the file in a virtual environment's folder. conda's folders have
+# no such file: the effect of `conda activate` is produced at once.
 find_activation() {
   local file
   to_source=$1

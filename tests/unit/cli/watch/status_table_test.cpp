@@ -107,5 +107,11 @@ TEST(StatusTable, TheSummaryCountsEachState) {
   EXPECT_EQ(summary({exited(0, 0), exited(1, 0)}), "exited 0 on 2 machines");
 }
 
+TEST(StatusTable, TheSummaryOfAFailedRunBeginsWithTheFailure) {
+  std::vector<MachineStatus> machines = {exited(0, 0), exited(1, 0), exited(2, 3)};
+  machines[1].state = MachineState::stopped;
+  EXPECT_EQ(summary(machines), "failed: 1 of 3 machines exited 3, 1 stopped, 1 exited 0");
+}
+
 }  // namespace
 }  // namespace dtool::cli
