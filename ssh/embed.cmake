@@ -1,9 +1,13 @@
-# dtool_embed(OUTPUT NAMESPACE [KEEP_COMMENTS] FILES...): a header that holds each file's text as a constant, `kStart` for
+# dtool_embed(OUTPUT NAMESPACE [KEEP_COMMENTS] [TABLE] FILES...): a header that holds each file's text as a constant, `kStart` for
 # start.sh, so that scripts for hosts live in files of their own and still travel inside the program. Lines that are comments
-# stay at home: they are a quarter of what a launch would send to every host.
+# stay at home: they are a quarter of what a launch would send to every host. TABLE adds kAll, each file's name and text.
 function(dtool_embed output namespace)
-  cmake_parse_arguments(PARSE_ARGV 2 embed KEEP_COMMENTS "" "")
+  cmake_parse_arguments(PARSE_ARGV 2 embed "KEEP_COMMENTS;TABLE" "" "")
+  set(table "")
   set(text "// Made by the build from the scripts beside embed.cmake.\n#pragma once\n\n#include <string_view>\n\n")
+  if(embed_TABLE)
+    string(REPLACE "#include <string_view>\n" "#include <string_view>\n#include <utility>\n" text "${text}")
+  endif()
   string(APPEND text "namespace ${namespace} {\n")
   foreach(file ${embed_UNPARSED_ARGUMENTS})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
@@ -16,7 +20,11 @@ function(dtool_embed output namespace)
     string(SUBSTRING ${name} 1 -1 rest)
     string(TOUPPER ${first} first)
     string(APPEND text "inline constexpr std::string_view k${first}${rest} = R\"--script--(${content})--script--\";\n")
+    string(APPEND table "    {\"${name}\", k${first}${rest}},\n")
   endforeach()
+  if(embed_TABLE)
+    string(APPEND text "inline constexpr std::pair<std::string_view, std::string_view> kAll[] = {\n${table}};\n")
+  endif()
   string(APPEND text "}  // namespace ${namespace}\n")
   file(CONFIGURE OUTPUT ${output} CONTENT "${text}" @ONLY)
 endfunction()

@@ -16,6 +16,7 @@
 #include <toml++/toml.h>
 
 #include "cli/action.h"
+#include "cli/experiments.h"
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 #include "killfiles/strict_toml.h"
@@ -26,28 +27,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Beside the installed program, or in the source tree it was built in.
-std::vector<std::filesystem::path> shipped_folders() {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  return {program / "../share/dtool/experiments", program / "../trainer/experiments"};
-}
-
-std::optional<std::filesystem::path> find_shipped(const std::string& name) {
-  if (name.find('/') != name.npos) return std::nullopt;
-  for (const auto& folder : shipped_folders()) {
-    if (std::filesystem::is_regular_file(folder / (name + ".toml")))
-      return folder / (name + ".toml");
-  }
-  return std::nullopt;
-}
-
-toml::table parse_toml(const std::filesystem::path& file) {
-  std::string text;
-  try {
-    text = killfiles::read_whole(file);
-  } catch (const std::system_error& fault) {
-    throw UsageError(fault.what());
-  }
+toml::table parse_toml(const std::string& text, const std::filesystem::path& file) {
   try {
     killfiles::StrictTable::parse(text, file.string());
   } catch (const std::invalid_argument& fault) {
@@ -168,14 +148,7 @@ void check_kwargs_nodes(const Json& json, int machines) {
 
 std::vector<std::string> shipped_experiments() {
   std::vector<std::string> names;
-  for (const auto& folder : shipped_folders()) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
-    }
-  }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const auto& [name, text] : experiments::kAll) names.emplace_back(name);
   return names;
 }
 
@@ -184,21 +157,29 @@ ExperimentText read_experiment(const std::string& file, const std::string& confi
   const Json kwargs = parse_json(config_kwargs);
   check_kwargs_nodes(kwargs, machines);
   ExperimentText experiment;
-  std::filesystem::path path = file;
-  if (!std::filesystem::is_regular_file(path)) {
-    const auto shipped = find_shipped(file);
-    if (!shipped) {
+  const std::filesystem::path path = file;
+  std::string text_of_file;
+  if (std::filesystem::is_regular_file(path)) {
+    try {
+      text_of_file = killfiles::read_whole(path);
+    } catch (const std::system_error& fault) {
+      throw UsageError(fault.what());
+    }
+  } else {
+    const auto* const shipped =
+        std::ranges::find(experiments::kAll, file, [](const auto& each) { return each.first; });
+    if (shipped == std::end(experiments::kAll)) {
       throw UsageError(
           fmt::format(
               "there is no experiment {}: no such file, and none of that name comes with dtool",
               file) +
           killfiles::hint_at(file, shipped_experiments()));
     }
-    path = *shipped;
+    text_of_file = shipped->second;
     experiment.is_shipped = true;
   }
   experiment.name = path.stem();
-  toml::table table = parse_toml(path);
+  toml::table table = parse_toml(text_of_file, path);
   merge(table, kwargs, "");
   if (const auto nodes = table["distributed_nodes"].value<std::int64_t>())
     check_nodes(*nodes, machines, path.string());

@@ -17,7 +17,6 @@ struct ExperimentText {
 /// `config_kwargs` (may be empty) into its tables, key by key. Throws UsageError with file and line
 /// on TOML errors, with line and column on JSON errors, if `distributed_nodes` differs from
 /// `machines`, and if there is no such experiment (the message names the known ones).
-/// `machines`, and where there is no such experiment (known ones are named).
 ExperimentText read_experiment(const std::string& file, const std::string& config_kwargs,
                                int machines);
 

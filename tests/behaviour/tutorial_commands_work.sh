@@ -3,7 +3,6 @@
 source "$(dirname "$0")/harness.sh"
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer'
 built=$(dirname "$DTOOL")
-needs_file "$built/../trainer/experiments/digits.toml"
 
 # The page's lab is called after the test and ends with it, and the build may lie elsewhere.
 export DTOOL_LAB=$test_name-$$
