@@ -1,5 +1,5 @@
-// A TOML table that is read strictly: every fault names file, line and column, and unknown keys are
-// faults. Killfiles, configuration files and the trainer's experiments are read through it.
+// Reads TOML tables strictly: every fault names file, line and column, and unknown keys are faults.
+// Killfiles, configuration files and the trainer's experiments are read through it.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace dtool::killfiles {
 
-/// One table of a document, which it keeps alive. All faults are std::invalid_argument beginning
-/// `name:line:column:`, with a second line `hint: ...` where the mend is known. A key that is
-/// absent gives no value, a value of another type is a fault.
+/// One table of a document; it keeps the document alive. All faults are std::invalid_argument
+/// beginning `name:line:column:`, with a second line `hint: ...` where the mend is known. A key
+/// that is absent gives no value, a value of another type is a fault.
 class StrictTable {
  public:
   /// The root table of `text`; `name` stands in messages.

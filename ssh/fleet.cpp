@@ -98,8 +98,9 @@ class Fleet : public Remote {
   FleetRound* round_ = nullptr;  ///< while run() runs
 };
 
-/// What a listener throws (the disk is full, the reader of a pipe has left) is run()'s to throw:
-/// coroutines unwind as after an interrupt, and nobody waits for the other hosts' answers.
+/// An exception of a listener (the disk is full, the reader of a pipe has left) is passed on by
+/// run(). The coroutines unwind as after an interrupt, and the other hosts' answers are not waited
+/// for.
 void Fleet::give_up(FleetRound& round, std::exception_ptr error) {
   if (!round.failure) round.failure = error;
   reactor_.abandon();

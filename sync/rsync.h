@@ -60,11 +60,11 @@ struct Source {
   std::vector<std::string> only = {};  ///< patterns of rsync's filters; empty: everything
 };
 
-/// The rsync that brings `source` into `destination`, an absolute folder of this machine that is
-/// there. Files of the same size and time are not sent again, none here is deleted. A file takes
-/// its place when it is whole; one that was broken off waits in a folder `.dtool-partial` beside
-/// it for the next time. What a host can send are files, folders, and links to what lies in
-/// `destination`: no devices, owners or set-uid bits, and nothing outside.
+/// The rsync that fetches `source` into `destination`, an existing absolute folder of this machine.
+/// Files of equal size and time are not sent again; no file here is deleted. A file moves to its
+/// place when it is complete; a partial one stays in a folder `.dtool-partial` beside it for the
+/// next time. A host can send files, folders, and links to places in `destination`: no devices,
+/// owners or set-uid bits, and nothing outside.
 /// Where nothing comes for `silence`, it gives up with kTimedOut.
 ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link,
                                std::chrono::seconds silence = std::chrono::seconds(300));

@@ -48,7 +48,7 @@ class LogOutput : public ssh::Listener, protected LogLines {
   void explain(std::vector<ssh::HostResult>& results) const;
   /// Names the hosts that are not those of the run.
   void tell_strangers(const std::vector<ssh::HostResult>& results) const;
-  /// What was said first of why the whole run failed, or nothing.
+  /// The first message about why the whole run failed, or an empty text.
   const std::string& cause() const { return cause_; }
   /// The host's log, if logs are kept.
   const std::string& text(std::size_t host) const { return texts_[host]; }

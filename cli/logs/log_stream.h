@@ -24,7 +24,7 @@ class LogStream {
   bool has_begun() const { return has_begun_; }
   /// Who the host says it is.
   const std::string& host() const { return host_; }
-  /// Bytes of the file that have been handed on.
+  /// How many bytes of the file were handed on.
   std::uint64_t offset() const { return offset_; }
   /// The last of them: they identify the file by its content.
   const std::string& last() const { return last_; }

@@ -16,9 +16,9 @@ enum class XAxis { steps, seconds, bytes };
 /// One metric of one run, by step.
 struct Curve {
   std::string metric;
-  std::string event;  ///< of the lines it is from: `step` for all that are not of an `epoch`
+  std::string event;           ///< of the lines that it is from: `epoch`, or `step` for all others
   std::vector<double> steps;   ///< or bytes
-  std::vector<double> values;  ///< NaN where the run had no number
+  std::vector<double> values;  ///< NaN if the run had no number
   std::vector<double> seconds =
       {};  ///< seconds that the run had taken so far; empty if a line has no time
 };

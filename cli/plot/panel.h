@@ -14,8 +14,8 @@ namespace dtool::cli {
 
 /// A run's curve in a panel.
 struct PanelCurve {
-  std::size_t run = 0;    ///< index of the run, which has its colour and its number in the legend
-  std::vector<double> x;  ///< steps, seconds or bytes
+  std::size_t run = 0;         ///< index of the run; gives its colour and its number in the legend
+  std::vector<double> x;       ///< steps, seconds or bytes
   std::vector<double> values;  ///< NaN: a gap
 };
 

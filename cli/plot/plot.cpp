@@ -191,7 +191,7 @@ XAxis x_axis_of(const std::vector<PlotSource>& sources, const std::string& wante
                    "draw them one after another");
 }
 
-/// Throws UsageError where a line of a source has no time.
+/// Throws UsageError if a line of a source has no time.
 void check_times(const std::vector<PlotSource>& sources) {
   for (const PlotSource& source : sources) {
     if (std::ranges::none_of(source.metrics.curves,

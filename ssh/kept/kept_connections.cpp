@@ -41,7 +41,7 @@ std::optional<Message> next_message(int socket) {
   return message;
 }
 
-/// A connection that leads to one of `targets`, or to any host where that is nothing. Throws
+/// Ends a connection that leads to one of `targets`, or to any host if that is nothing. Throws
 /// Silence.
 std::optional<EndedConnection> end_one(int keeper,
                                        const std::optional<std::vector<std::string>>& targets) {
