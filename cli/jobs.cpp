@@ -123,9 +123,7 @@ void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& 
   }
   result.failure = ssh::Failure::timed_out;
   result.error = describe_left(outcome);
-  result.hint =
-      "a process in state D waits for a disk or a driver and ends when that answers; run dtool "
-      "kill again";
+  result.hint = "run dtool kill again when what is said there is over";
 }
 
 /// With why the job did not start, where it did not.

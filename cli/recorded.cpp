@@ -1,5 +1,7 @@
 #include "cli/recorded.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -40,6 +42,16 @@ std::vector<HostMachines> machines_by_host(const std::vector<ssh::Host>& hosts,
     groups[at->second].machines.push_back(i);
   }
   return groups;
+}
+
+std::string stranger_at(const killfiles::Machine& machine, const std::string& host,
+                        const ssh::HostResult& result) {
+  auto found = killfiles::parse_identity(host).value_or(killfiles::HostIdentity());
+  if (!found.is_known()) return "";
+  found.host_key = result.host_key;
+  if (compare(machine.identity, found) != killfiles::Likeness::another) return "";
+  return fmt::format("another host answers to this name, {}; the run was started on {}",
+                     describe(found), describe(machine.identity));
 }
 
 }  // namespace dtool::cli

@@ -7,6 +7,7 @@
 
 #include "killfiles/killfile.h"
 #include "ssh/host.h"
+#include "ssh/remote.h"
 
 namespace dtool::cli {
 
@@ -27,5 +28,10 @@ struct HostMachines {
 /// or each of those once.
 std::vector<HostMachines> machines_by_host(const std::vector<ssh::Host>& hosts,
                                            const killfiles::Killfile& killfile);
+
+/// `another host answers to this name, …; the run was started on …`, or empty. `host`: who says it
+/// is there, as identify_host() of dtool-host; `result`: in whose answer.
+std::string stranger_at(const killfiles::Machine& machine, const std::string& host,
+                        const ssh::HostResult& result);
 
 }  // namespace dtool::cli

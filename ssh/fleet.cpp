@@ -109,6 +109,8 @@ void Fleet::tell(Round& round, const std::function<void(Listener&)>& what) {
   if (round.failure) return;
   try {
     what(*round.listener);
+  } catch (const HostError&) {
+    throw;
   } catch (...) {
     give_up(round, std::current_exception());
   }

@@ -134,7 +134,7 @@ enum class Stream { out, err };
 /// Is told what happens while it happens, on the thread that called Remote::run.
 struct Listener {
   virtual ~Listener() = default;
-  /// Bytes as they came; not cut at lines.
+  /// Bytes as they came; not cut at lines. A HostError from here ends the host's task with that.
   virtual void on_output(std::size_t /*host*/, Stream /*stream*/, std::string_view /*bytes*/) {}
   /// The host was handed so much of its Command::input_from.
   virtual void on_input(std::size_t /*host*/, const Transferred& /*input*/) {}

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "ssh/host_error.h"
 #include "sync/push_steps.h"
 
 namespace dtool::tree_sync {
@@ -24,7 +25,8 @@ struct Slot {
 
 class PullOutput : public ssh::Listener {
  public:
-  PullOutput(const std::vector<Pull>& pulls, PullListener& listener) : listener_(listener) {
+  PullOutput(const std::vector<Pull>& pulls, PullListener& listener)
+      : pulls_(pulls), listener_(listener) {
     for (std::size_t i = 0; i < pulls.size(); ++i) slots_[pulls[i].host].index = i;
   }
 
@@ -40,6 +42,10 @@ class PullOutput : public ssh::Listener {
     if (slot.out_tail.size() > 2 * kTail) slot.out_tail.erase(0, slot.out_tail.size() - kTail);
     slot.progress = slot.reader.add(bytes);
     listener_.on_progress(host, slot.progress);
+    const auto& most = pulls_[slot.index].most;
+    if (most && slot.progress.sent.bytes > *most)
+      throw ssh::HostError(ssh::Failure::local_program, "more came than is allowed (--max_gb)",
+                           "allow more, or name with --only what is to come");
   }
 
   void on_result(std::size_t host, const ssh::HostResult& result) override {
@@ -50,6 +56,7 @@ class PullOutput : public ssh::Listener {
   const Slot& slot(std::size_t host) const { return slots_.at(host); }
 
  private:
+  const std::vector<Pull>& pulls_;
   PullListener& listener_;
   std::map<std::size_t, Slot> slots_;
 };
@@ -88,13 +95,12 @@ ssh::Command look_command(const Source& source) {
   return ssh::ask_host(host::LookRequest{source.folder, source.file});
 }
 
-std::optional<std::string> read_look(ssh::HostResult& result) {
-  const auto reply = reply_in<host::LookReply>(result);
-  return reply ? std::optional(reply->identity) : std::nullopt;
+std::optional<host::LookReply> read_look(ssh::HostResult& result) {
+  return reply_in<host::LookReply>(result);
 }
 
 void explain_pull(ssh::HostResult& result) {
-  if (result.failure == ssh::Failure::local_program) {
+  if (result.failure == ssh::Failure::local_program && result.hint.empty()) {
     result.hint = "apt-get install rsync";
     return;
   }
@@ -103,6 +109,12 @@ void explain_pull(ssh::HostResult& result) {
   if (result.failure != ssh::Failure::none || result.exit_code == 0) return;
   if (result.exit_code == kVanished) {
     result.exit_code = 0;
+    return;
+  }
+  if (result.exit_code == kTimedOut) {
+    result.failure = ssh::Failure::timed_out;
+    result.error = "nothing came from it for too long (--timeout)";
+    result.hint = "see whether its disk answers; the same command goes on from here";
     return;
   }
   const std::string reason = complaint(result.err);
@@ -116,7 +128,7 @@ std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls,
   std::vector<ssh::Task> tasks;
   for (const Pull& each : pulls) {
     const Link link = remote.hosts().at(each.host).is_local ? Link::local : Link::network;
-    tasks.push_back({each.host, pull_program(each.source, each.destination, link)});
+    tasks.push_back({each.host, pull_program(each.source, each.destination, link, each.silence)});
   }
   PullOutput output(pulls, listener);
   ssh::RunOptions options;

@@ -178,7 +178,8 @@ Sent read_sent(std::string_view out) {
   return sent;
 }
 
-ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link) {
+ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link,
+                               std::chrono::seconds silence) {
   ssh::LocalProgram program;
   program.arguments = {
       "rsync",
@@ -192,6 +193,7 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
       "--safe-links",
       // Else a file of the size and time that a broken-off one has would pass for it.
       "--partial-dir=.dtool-partial",
+      fmt::format("--timeout={}", silence.count()),
       // All names first: else how far it is would be told of what was found so far.
       "--no-inc-recursive",
       "--stats",

@@ -1,6 +1,7 @@
 // How rsync is called to send a tree or to bring one back, and what its answers mean.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -66,7 +67,10 @@ struct Source {
 /// its place when it is whole; one that was broken off waits in a folder `.dtool-partial` beside
 /// it for the next time. What a host can send are files, folders, and links to what lies in
 /// `destination`: no devices, owners or set-uid bits, and nothing outside.
-ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link);
+/// Where nothing comes for `silence`, it gives up with kTimedOut.
+ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link,
+                               std::chrono::seconds silence = std::chrono::seconds(300));
+inline constexpr int kTimedOut = 30;  ///< rsync's exit code
 
 /// What rsync sent.
 struct Sent {

@@ -322,6 +322,7 @@ if(DTOOL_TESTS)
       every_launcher_trains_alike
       every_rank_is_told_its_place
       fetch_brings_each_machines_outputs
+      fetch_stops_at_its_limits
       fetch_writes_nothing_outside_its_folder
       followed_logs_lose_nothing
       gridengine_faults_are_told
@@ -343,10 +344,12 @@ if(DTOOL_TESTS)
       keys_come_from_the_agent_and_from_files
       kill_claims_only_what_it_proves
       kill_ends_what_hides
+      kill_ends_what_hops
       kill_finds_the_run_that_was_meant
       kill_leaves_programs_their_grace
       kill_meets_mpirun_on_its_way
       kill_meets_starts_and_other_kills
+      kill_names_what_it_cannot_tell
       kill_stops_only_its_own_run
       kill_tells_users_apart
       kill_that_cannot_look_claims_nothing

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,11 +28,13 @@ namespace fs = std::filesystem;
 struct Part {
   std::size_t host = 0;  ///< its place in the killfile
   int id = 0;
+  const killfiles::Machine* machine = nullptr;
   fs::path folder;  ///< on this machine
   std::vector<tree_sync::Source> sources;
   ssh::HostResult result = {};
   tree_sync::Sent sent = {};
   bool is_fetched = false;               ///< something was asked of rsync
+  std::string stranger = {};             ///< what stranger_at() says
   std::optional<std::size_t> same = {};  ///< the part that has the same folder on the hosts
 };
 
@@ -92,7 +95,7 @@ class FetchAction : public Action {
  private:
   std::vector<Part> plan(const killfiles::Killfile& killfile, const Targets& targets) const;
   static void look(Console& console, ssh::Remote& remote, std::vector<Part>& parts);
-  static void fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts);
+  void fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts) const;
   static void tell(Console& console, const std::vector<Part>& parts);
   static nlohmann::json to_json(const Part& part, const std::vector<Part>& parts);
 
@@ -101,6 +104,8 @@ class FetchAction : public Action {
   std::string destination_;
   std::vector<std::string> only_;
   std::vector<int> machines_;
+  int timeout_ = 300;
+  std::optional<double> max_gb_;
 };
 
 void FetchAction::add_options(CLI::App& app) {
@@ -114,6 +119,14 @@ void FetchAction::add_options(CLI::App& app) {
   add_whole_number(app, "--machine", machines_, "the machine with this id alone; repeatable")
       ->type_name("I")
       ->allow_extra_args(false);
+  add_whole_number(app, "--timeout", timeout_,
+                   "seconds after which a machine that sends nothing is given up (300)",
+                   {1, 24 * 3600})
+      ->type_name("SECONDS");
+  app.add_option("--max_gb", max_gb_,
+                 "gigabytes that each machine may send; no more than the disk has room for")
+      ->check(must_be_from(0.000001, 1e6))
+      ->type_name("N");
   add_connect_options(app, hosts_);
 }
 
@@ -126,7 +139,7 @@ std::vector<Part> FetchAction::plan(const killfiles::Killfile& killfile,
   std::vector<Part> parts;
   for (const std::size_t i : choose_machines(killfile, machines_)) {
     const killfiles::Machine& machine = killfile.machines[i];
-    Part part{i, machine.id, destination / fmt::format("machine{}", machine.id),
+    Part part{i, machine.id, &machine, destination / fmt::format("machine{}", machine.id),
               sources_of(machine, only_)};
     part.result.host = targets.hosts[i];
     if (targets.hosts[i].is_local) require_apart(part.sources.front(), part.folder);
@@ -148,17 +161,18 @@ void FetchAction::look(Console& console, ssh::Remote& remote, std::vector<Part>&
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Part& part = parts[i];
     part.result = results[i];
-    const auto identity = tree_sync::read_look(part.result);
+    const auto reply = tree_sync::read_look(part.result);
     part.result.out.clear();
-    if (!identity || !part.sources.front().file.empty()) continue;
+    if (reply) part.stranger = stranger_at(*part.machine, reply->host, part.result);
+    if (!reply || !part.sources.front().file.empty()) continue;
     const auto [first, is_new] =
-        known.try_emplace(part.sources.front().folder + " " + *identity, i);
+        known.try_emplace(part.sources.front().folder + " " + reply->identity, i);
     if (!is_new) part.same = first->second;
   }
 }
 
 /// Round by round, since a host does one thing at a time: output folders, then logs elsewhere.
-void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts) {
+void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts) const {
   for (std::size_t round = 0; round < 2; ++round) {
     std::vector<tree_sync::Pull> pulls;
     std::vector<Part*> asked;
@@ -166,7 +180,8 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>
       const bool is_due = part.result.ok() && round < part.sources.size();
       if (!is_due || (part.same && part.sources[round].file.empty())) continue;
       make_folder(part.folder);
-      pulls.push_back({part.host, part.sources[round], part.folder});
+      pulls.push_back({part.host, part.sources[round], part.folder, std::chrono::seconds(timeout_)});
+      if (max_gb_) pulls.back().most = static_cast<std::uint64_t>(*max_gb_ * 1e9) - part.sent.bytes;
       asked.push_back(&part);
     }
     FetchProgress progress(console, parts);
@@ -191,6 +206,7 @@ void FetchAction::tell(Console& console, const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     const std::string name = console.styled_error(
         Style::bold, fmt::format("machine{} ({})", part.id, ssh::to_string(part.result.host)));
+    if (!part.stranger.empty()) console.note(fmt::format("{}: {}", name, part.stranger));
     if (part.same && part.result.ok()) {
       console.note(fmt::format("{}: the same folder as machine{}'s", name, parts[*part.same].id));
     } else if (part.is_fetched) {

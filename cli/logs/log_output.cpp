@@ -8,6 +8,7 @@
 
 #include "cli/failures.h"
 #include "cli/launchers/launcher.h"
+#include "cli/recorded.h"
 #include "ssh/host_pattern.h"
 #include "ssh/host_request.h"
 
@@ -136,6 +137,14 @@ void LogOutput::explain(std::vector<ssh::HostResult>& results) const {
         std::ranges::count(results, results[host].host, &ssh::HostResult::host) > 1;
     if (is_shared && results[host].error.empty())
       results[host].error = fmt::format("{} ended with {}", names_[host], describe(results[host]));
+  }
+}
+
+void LogOutput::tell_strangers(const std::vector<ssh::HostResult>& results) const {
+  for (std::size_t host = 0; host < results.size(); ++host) {
+    const std::string text =
+        stranger_at(run_.machines[host], streams_[host]->host(), results[host]);
+    if (!text.empty()) console_.note(fmt::format("{}: {}", names_[host], text));
   }
 }
 

@@ -47,6 +47,8 @@ class LogOutput : public ssh::Listener, protected LogLines {
 
   /// Gives each result of a host that failed the reason that the host told, if it told one.
   void explain(std::vector<ssh::HostResult>& results) const;
+  /// Names the hosts that are not those of the run.
+  void tell_strangers(const std::vector<ssh::HostResult>& results) const;
   /// What was said first of why the whole run failed, or nothing.
   const std::string& cause() const { return cause_; }
   /// The host's log, where it is kept.

@@ -34,6 +34,7 @@ void LogStream::take(const host::Frame& frame) {
       if (begin.is_lost) break_off(Break::lost);
       if (begin.offset != offset_) last_.clear();
       offset_ = begin.offset;
+      host_ = begin.host;
       has_begun_ = true;
       break;
     }

@@ -21,6 +21,8 @@ class LogStream {
   void begin_again();
 
   bool has_begun() const { return has_begun_; }
+  /// Who the host says it is.
+  const std::string& host() const { return host_; }
   /// Bytes of the file that have been handed on.
   std::uint64_t offset() const { return offset_; }
   /// The last of them: they tell the file by its content.
@@ -48,6 +50,7 @@ class LogStream {
   std::string last_;
   std::uint64_t offset_ = 0;
   bool has_begun_ = false;
+  std::string host_;
   std::optional<host::LogEnd> end_;
   std::string fault_;
 };

@@ -87,6 +87,7 @@ int LogsAction::run(Invocation& invocation) {
   std::vector<ssh::HostResult> results = remote->run(output.tasks(), output, options);
   output.finish();
   output.explain(results);
+  output.tell_strangers(results);
   const int exit_code = exit_code_of(results, *remote);
   if (exit_code != kInterrupted)
     report_failures(console, results,

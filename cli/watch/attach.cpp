@@ -18,6 +18,7 @@
 #include "cli/watch/raw_terminal.h"
 #include "ssh/fanout/terminal_link.h"
 #include "ssh/fleet.h"
+#include "ssh/host_request.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 
@@ -144,6 +145,11 @@ int AttachAction::run(Invocation& invocation) {
     report_failures(console, {result}, doing);
     return link->interrupted() ? kInterrupted : kSomeFailed;
   };
+  const ssh::HostResult who = link->run(ssh::ask_host(host::StatusRequest{true, {}}));
+  if (!who.ok()) return failed(who, "looking for " + name);
+  const std::string stranger =
+      stranger_at(machine, ssh::read_reply<host::StatusReply>(who).host, who);
+  if (!stranger.empty()) console.note(fmt::format("{}: {}", name, stranger));
   const ssh::HostResult first = link->run(find_command(machine));
   if (!first.ok()) return failed(first, "looking for " + name);
   const Job job = read_job(first);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ssh/connection.h"
+#include "ssh/fanout/host_program.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/interrupt_listener.h"
 #include "ssh/machine/interrupts.h"
@@ -178,7 +179,14 @@ asio::awaitable<void> TerminalLink::Work::run(Command command, HostResult& resul
     (stream == Stream::out ? result.out : result.err) += bytes;
   };
   const Deadline deadline = after(std::chrono::minutes(1));
-  result.exit_code = co_await connection_->execute(command.line, std::move(streams), deadline);
+  result.host_key = connection_->host_key();
+  if (command.run_by == RunBy::host_program) {
+    std::function<CommandStreams()> open_streams = [&streams] { return streams; };
+    result.exit_code =
+        co_await run_host_program(*connection_, open_streams, result.log_in_said, deadline);
+  } else {
+    result.exit_code = co_await connection_->execute(command.line, std::move(streams), deadline);
+  }
 }
 
 asio::awaitable<void> TerminalLink::Work::run_here(std::string line, HostResult& result) {

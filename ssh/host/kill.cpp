@@ -28,6 +28,7 @@ constexpr milliseconds kBetweenLooks{100};
 constexpr milliseconds kForTerminals{500};  // for what holds the terminals, after TERM
 constexpr milliseconds kForOthers{1000};    // for processes of another user, which go with a parent
 constexpr int kKillRounds = 10;
+constexpr int kCalmLooks = 3;
 constexpr int kTries = 3;  // to look: memory or descriptors may be short for a moment
 constexpr std::size_t kLongestCommand = 200;
 
@@ -69,11 +70,12 @@ class Ending {
  private:
   enum class Whom { working, holding, living, of_others };
 
-  void look();
-  std::vector<Member> living() const;
+  enum class Do { look, strike };
+  void look(Do what = Do::look);
   const std::vector<Member>& group(Whom whom);
   void send(int signal, const std::vector<Member>& members);
   void wait_for_end(Whom whom, milliseconds limit);
+  void strike();
   void find_screens_again();
   void quit_screens();
   void report(KillReply& reply) const;
@@ -88,6 +90,9 @@ class Ending {
   std::vector<Member> living_;     ///< both
   std::vector<Member> of_others_;  ///< which only that user or root can end
   std::vector<pid_t> callers_;     ///< members that this process descends from
+  bool was_restless_ = false;      ///< at some look a member ended before it could be met
+  bool is_restless_ = false;       ///< at the last look
+  bool is_unsettled_ = false;      ///< to the end
 };
 
 void Ending::add_job(const JobFiles& job) {
@@ -99,11 +104,11 @@ void Ending::add_job(const JobFiles& job) {
   if (job.holder == "tmux") holders_.insert(process->parent);
 }
 
-void Ending::look() {
+void Ending::look(Do what) {
   std::optional<Members> members;
   for (int tries = 1; !members; ++tries) {
     try {
-      members = finder_.look();
+      members = what == Do::strike ? finder_.strike() : finder_.look();
     } catch (const std::exception&) {
       if (tries == kTries) throw;
       pause(kBetweenLooks);
@@ -119,6 +124,8 @@ void Ending::look() {
   living_ = working_;
   living_.insert(living_.end(), holding_.begin(), holding_.end());
   callers_ = members->callers;
+  is_restless_ = members->ended_meanwhile;
+  was_restless_ = was_restless_ || is_restless_;
 }
 
 const std::vector<Member>& Ending::group(Whom whom) {
@@ -176,10 +183,18 @@ void Ending::report(KillReply& reply) const {
   const auto describe = [](pid_t pid) {
     return std::to_string(pid) + " " + command_of(pid, kLongestCommand);
   };
-  for (const Member& each : living_) reply.left.push_back(describe(each.pid));
+  for (const Member& each : living_) {
+    const auto process = find_process(each.pid);
+    const bool waits = process && process->state == 'D';
+    reply.left.push_back(describe(each.pid) +
+                         (waits ? " (in state D: it ends when a disk or a driver answers)"
+                                : " (SIGKILL has not ended it yet)"));
+  }
   for (const Member& each : of_others_)
     reply.left.push_back(describe(each.pid) +
                          " (another user's, which only that user or root can end)");
+  if (is_unsettled_ && living_.empty())
+    reply.left.push_back("processes that begin and end faster than they can be met");
   // Where the run's own session ends the rest of the run, it stays by intent.
   if (!callers_.empty() && finder_.traces().spared.empty())
     reply.left.push_back(describe(callers_.back()) +
@@ -187,10 +202,23 @@ void Ending::report(KillReply& reply) const {
                          "from elsewhere)");
 }
 
+/// What begins and ends all the time is met by chance: one look without it says little.
+void Ending::strike() {
+  int calm = 0;
+  for (int round = 0; round < kKillRounds && (!living_.empty() || was_restless_); ++round) {
+    send(SIGKILL, living_);
+    look(Do::strike);
+    wait_for_end(Whom::living, kForTerminals);
+    calm = living_.empty() && !is_restless_ ? calm + 1 : 0;
+    if (calm == kCalmLooks) return;
+  }
+  is_unsettled_ = was_restless_;
+}
+
 void Ending::go(KillReply& reply) {
   find_screens_again();
   look();
-  if (!living_.empty()) {
+  if (!living_.empty() || was_restless_) {
     // Screens and session leaders come last: with one of them the terminal goes, and a program that
     // handles TERM would get a HUP in the middle of its last work.
     send(SIGTERM, working_);
@@ -200,10 +228,7 @@ void Ending::go(KillReply& reply) {
     quit_screens();
     look();
     reply.forced = static_cast<std::int64_t>(living_.size());
-    for (int round = 0; round < kKillRounds && !living_.empty(); ++round) {
-      send(SIGKILL, living_);
-      wait_for_end(Whom::living, kForTerminals);
-    }
+    strike();
     if (!sessions_.empty()) run_program({"screen", "-wipe"}, std::chrono::seconds(20));
   }
   wait_for_end(Whom::of_others, kForOthers);
@@ -264,7 +289,7 @@ KillReply kill_run(const KillRequest& request) {
     if (!began || job.leader->start < *began) began = job.leader->start;
   }
   ending.go(reply);
-  if (began) reply.unseen = find_unseen(*began);
+  if (began) reply.unseen = find_unseen(request.run_id, *began);
   return reply;
 }
 

@@ -1,5 +1,6 @@
 #include "ssh/host/members.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <optional>
@@ -24,17 +25,39 @@ void add_descendants(const Table& table, By by, std::set<pid_t>& pids) {
   }
 }
 
+/// Whether it is one of them, or one of them is above it.
+bool descends_from(pid_t pid, const std::set<pid_t>& pids) {
+  constexpr int kDeepest = 1000;
+  for (int i = 0; i < kDeepest && pid > 1; ++i) {
+    if (pids.contains(pid)) return true;
+    const auto process = find_process(pid);
+    if (!process) return false;
+    pid = process->parent;
+  }
+  return false;
+}
+
 }  // namespace
 
-Sight look_around() {
+Sight look_around(const std::function<void(pid_t, const std::string& run_id, uid_t)>& on_mark) {
+  constexpr int kMostRounds = 50;  // a host where processes begin all the time has no last one
   Sight sight;
-  for (const pid_t pid : list_pids()) {
-    RunMark mark = read_run_mark(pid);
-    if (mark.run_id) {
-      // Root reads other users' environments too, and they may write there what they like.
-      if (const auto user = user_of(pid)) sight.users[pid] = *user;
+  bool has_new = true;
+  for (int round = 0; has_new && round < kMostRounds; ++round) {
+    has_new = false;
+    for (const pid_t pid : list_pids()) {
+      if (sight.marks.contains(pid)) continue;
+      has_new = true;
+      RunMark mark = read_run_mark(pid);
+      if (mark.run_id) {
+        // Root reads other users' environments too, and they may write there what they like.
+        if (const auto user = user_of(pid)) {
+          sight.users[pid] = *user;
+          if (on_mark) on_mark(pid, *mark.run_id, *user);
+        }
+      }
+      sight.marks.emplace(pid, std::move(mark));
     }
-    sight.marks.emplace(pid, std::move(mark));
   }
   sight.processes = read_processes();
   return sight;
@@ -42,6 +65,16 @@ Sight look_around() {
 
 Members MemberFinder::look() {
   return look(look_around());
+}
+
+Members MemberFinder::strike() {
+  std::set<pid_t> spared = traces_.spared;
+  spared.insert(::getpid());
+  return look(look_around([this, &spared](pid_t pid, const std::string& run_id, uid_t user) {
+    const bool is_ours = run_id == traces_.run_id && user == ::geteuid();
+    if (is_ours && !descends_from(pid, spared) && !descends_from(::getpid(), {pid}))
+      ::kill(pid, SIGKILL);
+  }));
 }
 
 Members MemberFinder::look(const Sight& sight) {
@@ -80,7 +113,10 @@ Members MemberFinder::look(const Sight& sight) {
   }
   for (const pid_t pid : members) {
     const auto at = table.find(pid);
-    if (at == table.end()) continue;
+    if (at == table.end()) {
+      found.ended_meanwhile = found.ended_meanwhile || sight.users.contains(pid);
+      continue;
+    }
     const auto known = sight.users.find(pid);
     const auto user = known != sight.users.end() ? known->second : user_of(pid);
     if (!user) continue;

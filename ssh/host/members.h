@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -41,6 +42,8 @@ struct Members {
   std::vector<Member> living;
   std::vector<pid_t> callers;  ///< members that this process descends from, the nearest first; they
                                ///< are not among the living
+  bool ended_meanwhile = false;  ///< one bore the run's id and ended during the look: there may be
+                                 ///< more, which begin and end faster than they are found
 };
 
 /// What /proc shows, taken once: the environments first and the processes after them, so that a
@@ -51,8 +54,10 @@ struct Sight {
   std::map<pid_t, uid_t> users;  ///< of the processes that bear a run's id
 };
 
-/// Throws std::runtime_error where not everything can be seen.
-Sight look_around();
+/// A process that begins meanwhile is seen, too. `on_mark` is told of each that bears a run's id at
+/// once, while it is surely there. Throws std::runtime_error where not everything can be seen.
+Sight look_around(
+    const std::function<void(pid_t, const std::string& run_id, uid_t)>& on_mark = nullptr);
 
 /// Looks again and again at the same run, and remembers which processes it has met.
 class MemberFinder {
@@ -63,6 +68,8 @@ class MemberFinder {
   const RunTraces& traces() const { return traces_; }
   /// Throws std::runtime_error where not everything can be seen: then nothing may be claimed.
   Members look();
+  /// The same, and each process of this user's that bears the run's id gets SIGKILL when it is met.
+  Members strike();
   /// The same from a sight that was taken already.
   Members look(const Sight& sight);
   /// How many different processes belonged to the run at any look.

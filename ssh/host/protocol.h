@@ -251,8 +251,9 @@ struct LogBegin {
   static constexpr Kind kKind = Kind::log_begin;
   std::uint64_t offset = 0;  ///< of the first byte that follows
   bool is_lost = false;      ///< the place that was asked for is not there any more
+  std::string host = {};     ///< as identify_host() says it
 
-  void fields(auto visit) { visit(offset, is_lost); }
+  void fields(auto visit) { visit(offset, is_lost, host); }
 };
 
 struct LogBytes {
@@ -622,9 +623,10 @@ struct LookRequest {
 
 struct LookReply {
   static constexpr Kind kKind = Kind::look_reply;
-  std::string identity;  ///< hosts that answer alike share the folder
+  std::string identity;   ///< hosts that answer alike share the folder
+  std::string host = {};  ///< as identify_host() says it
 
-  void fields(auto visit) { visit(identity); }
+  void fields(auto visit) { visit(identity, host); }
 };
 
 }  // namespace dtool::host

@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <string_view>
 
+#include "ssh/host/child.h"
 #include "ssh/host/members.h"
+#include "ssh/host/words.h"
 
 namespace dtool::host {
 namespace {
 
 constexpr std::size_t kNamed = 3;  // of one server's processes
 constexpr std::size_t kLongestCommand = 60;
+constexpr const char* kDocker = "/var/run/docker.sock";
 constexpr int kDeepest = 1000;  // generations; a table that was read piecemeal may hold a circle
 
 using Table = std::map<pid_t, const Process*>;
@@ -22,9 +26,14 @@ bool is_mine(pid_t pid) {
   return user_of(pid) == ::geteuid();
 }
 
+/// Above each container of docker's there is one, of root's. Who may not speak to docker has none.
+bool is_container(const Process& process) {
+  return process.name.starts_with("containerd-shim") && ::access(kDocker, W_OK) == 0;
+}
+
 bool is_server(const Process& process) {
-  return process.pid != 1 &&
-         (process.name == "tmux: server" || process.name == "screen" || process.name == "systemd");
+  return process.pid != 1 && (process.name == "tmux: server" || process.name == "screen" ||
+                              process.name == "systemd" || is_container(process));
 }
 
 /// They keep keys or passwords, so the kernel hides them from other programs of their user.
@@ -63,9 +72,24 @@ std::string describe(const Process& server, const std::vector<pid_t>& pids) {
   return text + (pids.size() > kNamed ? ", …" : "");
 }
 
+/// Jobs of `at` that have not begun: each has the environment in which it was asked for.
+void add_jobs_of_at(const std::string& run_id, std::vector<std::string>& unseen) {
+  constexpr std::chrono::seconds kPatience{2};
+  constexpr std::size_t kMost = 50;
+  const std::string listed = run_program({"atq"}, kPatience).out;
+  std::size_t count = 0;
+  for (std::string_view rest = listed; !rest.empty() && count < kMost; ++count) {
+    std::string_view line = cut_line(rest);
+    const std::string job(cut_word(line));
+    const std::string text = run_program({"at", "-c", job}, kPatience).out;
+    if (text.find("\nDTOOL_RUN_ID=" + run_id + ";") != text.npos)
+      unseen.push_back("at has job " + job + " of the run, which has not begun (atrm " + job + ")");
+  }
+}
+
 }  // namespace
 
-std::vector<std::string> find_unseen(std::uint64_t began) {
+std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t began) {
   const Sight sight = look_around();
   Table table;
   for (const Process& each : sight.processes) {
@@ -80,8 +104,9 @@ std::vector<std::string> find_unseen(std::uint64_t began) {
     const Handed handed = find_server(table, pid);
     if (handed.server != 0) {
       const bool is_own = own.server != 0 && handed.top == own.top;
-      if (!is_own && is_mine(handed.server) && is_mine(pid))
-        handed_over[handed.server].push_back(pid);
+      const bool may_be =
+          is_container(*table.at(handed.server)) || (is_mine(handed.server) && is_mine(pid));
+      if (!is_own && may_be) handed_over[handed.server].push_back(pid);
     } else if (mark->second.look == RunMark::Look::hidden && !is_known_to_hide(*process) &&
                is_mine(pid)) {
       unseen.push_back("process " + std::to_string(pid) + " (" + command_of(pid, kLongestCommand) +
@@ -90,6 +115,7 @@ std::vector<std::string> find_unseen(std::uint64_t began) {
   }
   for (const auto& [server, pids] : handed_over)
     unseen.push_back(describe(*table.at(server), pids));
+  if (!run_id.empty()) add_jobs_of_at(run_id, unseen);
   return unseen;
 }
 

@@ -11,6 +11,6 @@ namespace dtool::host {
 /// A sentence's beginning for each, `tmux (pid 12) has 2 processes that began after the run: …`.
 /// `began`: when the run did, in clock ticks since the boot. What belongs to the terminal in which
 /// this is asked for is left out. Throws std::runtime_error where not everything can be seen.
-std::vector<std::string> find_unseen(std::uint64_t began);
+std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t began);
 
 }  // namespace dtool::host

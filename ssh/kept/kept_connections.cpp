@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -40,12 +39,6 @@ std::optional<Message> next_message(int socket) {
   Message message;
   if (receive_message(socket, message) != Received::message) return std::nullopt;
   return message;
-}
-
-pid_t pid_behind(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
 /// A connection that leads to one of `targets`, or to any host where that is nothing. Throws
@@ -100,6 +93,10 @@ EndedConnections end_kept_connections(const std::optional<std::vector<Host>>& ho
     }
   }
   for (KeptMaster& master : end_kept_masters(*folder, targets)) {
+    if (master.silent != 0) {
+      all.silent.push_back(master.silent);
+      continue;
+    }
     Host host;
     try {
       host = parse_host(master.host);

@@ -22,7 +22,8 @@ struct EndedConnection {
 
 struct EndedConnections {
   std::vector<EndedConnection> ended;
-  /// Pids of keepers that did not answer within five seconds: what they keep is not known.
+  /// Pids of keepers and of `ssh` masters that did not answer within five seconds: what they keep
+  /// is not known.
   std::vector<pid_t> silent;
 };
 

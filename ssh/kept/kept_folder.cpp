@@ -19,7 +19,8 @@ namespace dtool::ssh {
 namespace {
 
 constexpr const char* kLock = "lock";
-constexpr int kWaiting = 16;
+/// Who asks a keeper that is stopped is to wait for it, not to be turned away as if none were there.
+constexpr int kWaiting = SOMAXCONN;
 
 sockaddr_un address_of(const std::string& path) {
   sockaddr_un address{};
@@ -39,6 +40,12 @@ bool is_own_user(int socket) {
   socklen_t size = sizeof peer;
   return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
          peer.uid == ::geteuid();
+}
+
+pid_t pid_behind(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
 std::optional<KeptFolder> KeptFolder::open(Make make) {

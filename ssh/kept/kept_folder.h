@@ -62,5 +62,7 @@ class KeptFolder {
 
 /// Whether the process at the other end is one of this user's.
 bool is_own_user(int socket);
+/// That process.
+pid_t pid_behind(int socket);
 
 }  // namespace dtool::ssh

@@ -450,9 +450,10 @@ std::vector<KeptMaster> end_kept_masters(const KeptFolder& folder,
     const OwnedFd conversation = tell_to_end(socket, MasterEnds::after_commands);
     if (conversation && lock) {
       pollfd end{conversation.get(), POLLIN | POLLHUP, 0};
-      ::poll(&end, 1, 2000);
+      constexpr int kLongestMs = 5000;
+      if (::poll(&end, 1, kLongestMs) == 0) master.silent = pid_behind(conversation.get());
     }
-    if (lock) {
+    if (lock && master.silent == 0) {
       folder.remove(name);
       folder.remove(lock_name(name));
     }

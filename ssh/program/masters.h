@@ -93,6 +93,7 @@ struct KeptMaster {
   std::string host;
   std::string target;  ///< `user@address:port`
   bool is_in_use = false;
+  pid_t silent = 0;  ///< the process, where it did not answer and so was not ended
 };
 
 /// Ends those in the folder that lead to one of `targets`, or all; removes what dead ones have

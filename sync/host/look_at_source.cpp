@@ -6,6 +6,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
+#include "ssh/host/identity.h"
 #include "ssh/host/sha256.h"
 #include "sync/host/inside.h"
 #include "sync/host/tree_folder.h"
@@ -32,7 +33,7 @@ LookReply look_at_source(const LookRequest& request) {
     const auto file = folder.look(name);
     if (file) sha.add(std::to_string(file->st_ino) + " " + name + "\n");
   }
-  return {to_hex(sha.finish())};
+  return {to_hex(sha.finish()), identify_host()};
 }
 
 }  // namespace dtool::host

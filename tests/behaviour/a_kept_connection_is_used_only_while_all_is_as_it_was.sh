@@ -103,6 +103,19 @@ expect_equal True "$(/usr/bin/python3 "$work/ask.py" "$HOME/.dtool/connections" 
 keepers | xargs kill -STOP
 expect_exit 1 dtool disconnect
 expect_error "^dtool: .*not answer: pids? .*$(keepers | head -n 1)"
+# Nor where many wait for it already.
+cat >"$work/wait.py" <<'END'
+import glob, socket, subprocess, sys
+waiting = []
+for path in glob.glob(sys.argv[1] + "/*") * 40:
+    waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    waiting[-1].setblocking(False)
+    try: waiting[-1].connect(path)
+    except OSError: pass
+sys.exit(subprocess.call([sys.argv[2], "disconnect"]))
+END
+expect_exit 1 /usr/bin/python3 "$work/wait.py" "$HOME/.dtool/connections" "$DTOOL"
+expect_error '^dtool: .*not answer: pids? '
 keepers | xargs kill -CONT
 expect_exit 0 dtool disconnect
 expect_error "^closed [0-9]+ connection"

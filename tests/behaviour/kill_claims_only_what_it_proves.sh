@@ -6,6 +6,7 @@ source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program tmux
 needs_program jq
+needs_program script
 lab 2 --shared_home
 tag=518203$$  # tells its processes from those of other labs on this machine
 touch code
@@ -40,6 +41,14 @@ run dtool list --state
 expect_output "$run_id .*unproven"
 expect_exit 1 timeout 60 "$DTOOL" logs -f "$run_id"
 expect_error 'another host answers to this name than the one where it was started, and no end is recorded'
+# What reads from it says so, too.
+strange="another host answers to this name, $(name_of 2) .*; the run was started on $(name_of 1) "
+expect_exit 0 dtool logs "$run_id"
+expect_error "machine0: $strange"
+expect_exit 0 dtool fetch "$run_id" fetched
+expect_error "machine0 \(login\): $strange"
+expect_exit 1 script -qec "$DTOOL attach $run_id" /dev/null
+expect_output "machine0 of $run_id: $strange"
 expect_exit 1 dtool kill --yes "$run_id"
 expect_error "another host answers to this name, $(name_of 2) .*; the run was started on $(name_of 1) "
 expect_error "hint: lead the name to $(name_of 1) "

@@ -94,6 +94,13 @@ before=$(logins)
 expect_exit 0 dtool command --runs_on h1 --command 'head -c 1000000 /dev/zero | tr "\0" x; echo'
 expect_equal 1000005 "$(stat -c %s "$out")"
 expect_equal "$before" "$(logins)"
+# A master that is stopped is not said to be closed.
+stopped=$(programs | tr -cd '0-9\n' | xargs)
+kill -STOP $stopped
+expect_exit 1 dtool disconnect --runs_on h1
+expect_error '^dtool: .*not answer: pids? '
+expect_no_error 'closed|no connection'
+kill -CONT $stopped
 expect_exit 0 dtool disconnect --runs_on h1
 expect_error 'closed 1 connection: h1'
 eventually 20 no_program_is_left

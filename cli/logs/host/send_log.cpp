@@ -15,6 +15,7 @@
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/frames.h"
+#include "ssh/host/identity.h"
 
 namespace dtool::host {
 namespace {
@@ -104,7 +105,7 @@ class Sending {
   void begin(const LogRequest& request, bool is_lost) {
     offset_ = is_lost ? 0 : request.offset;
     if (request.lines) offset_ = begin_of_lines(file_.get(), *request.lines);
-    send(LogBegin{offset_, is_lost});
+    send(LogBegin{offset_, is_lost, identify_host()});
   }
 
   /// Sends what the file has; with `most`, no more than that.
@@ -186,7 +187,7 @@ int follow(const LogRequest& request, const std::string& state, int output) {
       runs = job.runs();
     }
   } else {
-    sending.send(LogBegin{0, is_lost});
+    sending.send(LogBegin{0, is_lost, identify_host()});
   }
   const LogEnd end = job.wait_for_end();
   sending.send(end);

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# What may be a run's and cannot be told to be is named by `dtool kill`: a process that hides its environment from its own user, a job of `at`
+# that has not begun, and what docker has begun since.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+needs_program setpriv
+needs_file /usr/bin/python3
+tag=417204$$
+at_end 'pkill -KILL -f "(hide|shim).py $tag"'
+
+# ---- a process that its user may not look into, whose parent and session are gone
+cat >hide.py <<'END'
+import ctypes, os, time
+for step in range(2):
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+time.sleep(300)
+END
+chmod 755 "$work"
+mkdir -m 777 "$work/nobody" "$work/nobody/code"
+cp hide.py "$work/nobody/code"
+cd "$work/nobody/code"
+as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all env HOME="$work/nobody")
+expect_exit 0 "${as_nobody[@]}" "$DTOOL" run --json --runs_on local --code_path "$work/nobody/there" -- bash -c "/usr/bin/python3 hide.py $tag; sleep 0.3"
+run_id=$(json 'd["run_id"]')
+hidden() { pgrep -f "hide.py $tag"; }
+eventually 20 hidden
+is_alone() { [[ $(ps -o ppid= -p "$(hidden)" | xargs) == 1 ]]; }
+eventually 20 is_alone
+ended() { "${as_nobody[@]}" "$DTOOL" status "$run_id" | grep -q 'exited 0'; }
+eventually 20 ended
+expect_exit 0 "${as_nobody[@]}" "$DTOOL" kill --yes "$run_id"
+expect_error "process $(hidden) \(.*hide.py $tag\) began after the run and hides its environment; whether the run had them started cannot be told"
+expect_error "none is left that can be told to be the run's"
+eventually 5 hidden
+
+# ---- at and docker
+cd "$work/here"
+lab 1
+connects_anew
+root=$DTOOL_LAB_FOLDER/host1/root
+echo 'PATH=/root/bin:$PATH' >"$root/.bashrc"
+mkdir "$root/bin"
+expect_exit 0 dtool run --json --runs_on h1 -- sleep "$tag"
+run_id=$(json 'd["run_id"]')
+printf '#!/bin/sh\nprintf "7\\tMon Nov 23 12:00:00 2026 a root\\n8\\tMon Nov 23 12:00:00 2026 a root\\n"\n' >"$root/bin/atq"
+printf '#!/bin/sh\n[ "$2" != 7 ] || echo "DTOOL_RUN_ID=%s; export DTOOL_RUN_ID"\n[ "$2" != 8 ] || echo "DTOOL_RUN_ID=other; export DTOOL_RUN_ID"\n' "$run_id" >"$root/bin/at"
+chmod 755 "$root/bin/at" "$root/bin/atq"
+cat >"$root/shim.py" <<'END'
+import ctypes, os, time
+ctypes.CDLL(None).prctl(15, b"containerd-shim", 0, 0, 0)  # PR_SET_NAME
+if os.fork() == 0:
+    os.execvp("sleep", ["sleep", "300"])
+time.sleep(300)
+END
+on 1 mount -t tmpfs tmpfs /var/run/
+on 1 touch /var/run/docker.sock
+on 1 env -i /usr/bin/python3 /root/shim.py "$tag" &
+at_end "kill $! 2> /dev/null"
+eventually 10 pgrep -f "shim.py $tag"
+expect_exit 0 dtool kill --yes --grace 1 "$run_id"
+expect_error 'at has job 7 of the run, which has not begun'
+expect_no_error 'job 8'
+expect_error 'containerd-shim .*has 1 process that began after the run: [0-9]+ sleep 300'
+expect_error "none is left that can be told to be the run's"
