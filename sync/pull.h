@@ -19,9 +19,9 @@ namespace dtool::tree_sync {
 struct Pull {
   std::size_t host = 0;  ///< index into Remote::hosts()
   Source source;
-  std::string destination;  ///< an absolute folder of this machine, which must be there
-  std::chrono::seconds silence{300};        ///< after which the host is given up
-  std::optional<std::uint64_t> most = {};     ///< bytes that may come from it
+  std::string destination;            ///< an absolute folder of this machine, which must be there
+  std::chrono::seconds silence{300};  ///< after which the host is given up
+  std::optional<std::uint64_t> most = {};  ///< bytes that may come from it
 };
 
 /// Is told how a pull goes, on the thread that called pull().
@@ -51,8 +51,8 @@ std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls,
 ssh::Command look_command(const Source& source);
 
 /// What the source's folder is known by, and the host. Hosts that share the folder answer alike,
-/// others do not, as long as their files have different names. Nothing where there is no source; then `result` is given
-/// its error and hint.
+/// others do not, as long as their files have different names. Nothing where there is no source;
+/// then `result` is given its error and hint.
 std::optional<host::LookReply> read_look(ssh::HostResult& result);
 
 /// Gives the result of a pull_program that failed its sentence, rsync's own words, and a hint.

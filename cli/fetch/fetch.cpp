@@ -180,7 +180,8 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>
       const bool is_due = part.result.ok() && round < part.sources.size();
       if (!is_due || (part.same && part.sources[round].file.empty())) continue;
       make_folder(part.folder);
-      pulls.push_back({part.host, part.sources[round], part.folder, std::chrono::seconds(timeout_)});
+      pulls.push_back(
+          {part.host, part.sources[round], part.folder, std::chrono::seconds(timeout_)});
       if (max_gb_) pulls.back().most = static_cast<std::uint64_t>(*max_gb_ * 1e9) - part.sent.bytes;
       asked.push_back(&part);
     }

@@ -116,8 +116,8 @@ asio::awaitable<void> serve(LocalRun& run) {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// The program has ended, and its counterpart on the host does so, unless that waits for a disk that
-/// does not answer. Whether it had to be left.
+/// The program has ended, and its counterpart on the host does so, unless that waits for a disk
+/// that does not answer. Whether it had to be left.
 asio::awaitable<bool> leave(LocalRun& run) {
   const Deadline latest = after(kLongestGoodbye);
   while (!run.is_served && Clock::now() < latest)

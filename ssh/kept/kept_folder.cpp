@@ -19,7 +19,8 @@ namespace dtool::ssh {
 namespace {
 
 constexpr const char* kLock = "lock";
-/// Who asks a keeper that is stopped is to wait for it, not to be turned away as if none were there.
+/// Who asks a keeper that is stopped is to wait for it, not to be turned away as if none were
+/// there.
 constexpr int kWaiting = SOMAXCONN;
 
 sockaddr_un address_of(const std::string& path) {

@@ -22,8 +22,8 @@ constexpr int kWaitForLock = 600'000;  // milliseconds
 
 std::string made_folder(const std::string& path) {
   const std::string expanded = expand_home(path);
-  // Below the home folder what dtool makes is the user's alone; elsewhere the umask says it, since a
-  // folder there may be one that several users share.
+  // Below the home folder what dtool makes is the user's alone; elsewhere the umask says it, since
+  // a folder there may be one that several users share.
   std::optional<OwnersAlone> alone;
   if (expanded.starts_with(expand_home("~/"))) alone.emplace();
   if (!make_folders(expanded)) {

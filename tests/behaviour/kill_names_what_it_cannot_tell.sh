@@ -49,9 +49,9 @@ cd "$work/here"
 lab 1
 connects_anew
 root=$DTOOL_LAB_FOLDER/host1/root
-echo 'PATH=/root/bin:$PATH' >"$root/.bashrc"
+echo 'PATH=/root/bin:$PATH; export DOCKER_HOST=unix:///root/docker.sock' >"$root/.bashrc"
 mkdir "$root/bin"
-on 1 bash -c 'mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && mkdir -m 1777 /run/screen && touch /run/docker.sock'
+on 1 touch docker.sock
 touch code
 expect_exit 0 dtool run --json --runs_on h1 -- sleep "$tag"
 run_id=$(json 'd["run_id"]')
