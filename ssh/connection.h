@@ -36,6 +36,9 @@ struct Connection {
   virtual asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                        Deadline deadline) = 0;
 
+  /// Ends execute() as if the connection were lost; no other one can succeed.
+  virtual void abandon() = 0;
+
   /// Whether another execute() can succeed.
   virtual bool is_usable() const = 0;
 

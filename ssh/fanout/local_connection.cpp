@@ -32,6 +32,9 @@ class LocalConnection : public Connection {
 
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;
+  void abandon() override {
+    if (running_ != nullptr) running_->tell_to_end();
+  }
   bool is_usable() const override { return true; }
 
  private:
@@ -47,6 +50,7 @@ class LocalConnection : public Connection {
   void start_pumps(TaskGroup& pumps, Exchange& exchange);
 
   Reactor& reactor_;
+  Process* running_ = nullptr;
 };
 
 asio::awaitable<void> LocalConnection::pump_input(Exchange& exchange) {
@@ -99,6 +103,7 @@ asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams s
   program.arguments = {login_shell(), "-c", line};
   program.folder = home_folder();
   Process process(reactor_, program, descriptors);
+  running_ = &process;
   exchange.in.reader.reset();
   exchange.out.writer.reset();
   exchange.err.writer.reset();
@@ -112,6 +117,7 @@ asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams s
   } catch (...) {  // whatever it is, the pumps must end first
     failure = std::current_exception();
   }
+  running_ = nullptr;
   // A background process may keep the output open: what it has not said five seconds later is not
   // waited for.
   exchange.deadline = after(std::chrono::seconds(failure ? 0 : 5));

@@ -26,6 +26,7 @@ namespace {
 constexpr int kSocket = 3;
 constexpr const char* kVariable = "DTOOL_REMOTE_SHELL_SOCKET";
 constexpr std::size_t kLongestCommand = 131'072;
+constexpr auto kLongestGoodbye = std::chrono::seconds(10);
 
 /// The content of remote_shell()'s request: a command line, and its streams.
 struct Request {
@@ -64,6 +65,7 @@ struct LocalRun {
   Deadline deadline;
   Pipe in, out, err;
   OwnedFd socket;
+  bool is_served = false;
 };
 
 asio::awaitable<void> pump(LocalRun& run, Stream stream) {
@@ -93,7 +95,10 @@ asio::awaitable<void> serve(LocalRun& run) {
     co_await waiter.wait(Waiter::For::readable, soon);
     received = receive_request(run.socket.get(), *request);
   }
-  if (received != Received::message) co_return;
+  if (received != Received::message) {
+    run.is_served = true;
+    co_return;
+  }
   CommandStreams streams;
   streams.input_fd = request->in.get();
   streams.output_fd = request->out.get();
@@ -108,7 +113,18 @@ asio::awaitable<void> serve(LocalRun& run) {
   }
   request.reset();  // the program sees the end of its streams before the exit code
   ::send(run.socket.get(), &exit_code, sizeof exit_code, MSG_NOSIGNAL);
+  run.is_served = true;
   if (failure) std::rethrow_exception(failure);
+}
+
+/// The program has ended, and its counterpart on the host does so, unless that waits for a disk
+/// that does not answer. Whether it had to be left.
+asio::awaitable<bool> leave(LocalRun& run) {
+  const Deadline latest = after(kLongestGoodbye);
+  while (!run.is_served && Clock::now() < latest)
+    co_await run.reactor.sleep(std::chrono::milliseconds(20));
+  if (!run.is_served) run.connection.abandon();
+  co_return !run.is_served;
 }
 
 }  // namespace
@@ -156,10 +172,16 @@ asio::awaitable<int> run_local_program(Reactor& reactor, Connection& connection,
     failure = std::current_exception();
   }
   run.deadline = after(std::chrono::seconds(1));
+  bool is_left = false;
+  try {
+    is_left = co_await leave(run);
+  } catch (const HostError&) {
+    failure = std::current_exception();
+  }
   try {
     co_await group.join();  // a connection that was lost is the better explanation
   } catch (const HostError&) {
-    failure = std::current_exception();
+    if (!is_left) failure = std::current_exception();
   }
   if (failure) std::rethrow_exception(failure);
   co_return exit_code;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <string_view>
 
@@ -28,7 +29,12 @@ bool is_mine(pid_t pid) {
 
 /// Above each container of docker's there is one, of root's. Who may not speak to docker has none.
 bool is_container(const Process& process) {
-  return process.name.starts_with("containerd-shim") && ::access(kDocker, W_OK) == 0;
+  if (!process.name.starts_with("containerd-shim")) return false;
+  const char* named = std::getenv("DOCKER_HOST");
+  std::string_view socket = named == nullptr ? "unix:///var/run/docker.sock" : named;
+  constexpr std::string_view kUnix = "unix://";
+  if (socket.starts_with(kUnix)) socket.remove_prefix(kUnix.size());
+  return ::access(std::string(socket).c_str(), W_OK) == 0;
 }
 
 bool is_server(const Process& process) {
@@ -81,7 +87,7 @@ void add_jobs_of_at(const std::string& run_id, std::vector<std::string>& unseen)
   for (std::string_view rest = listed; !rest.empty() && count < kMost; ++count) {
     std::string_view line = cut_line(rest);
     const std::string job(cut_word(line));
-    const std::string text = run_program({"at", "-c", job}, kPatience).out;
+    const std::string text = "\n" + run_program({"at", "-c", job}, kPatience).out;
     if (text.find("\nDTOOL_RUN_ID=" + run_id + ";") != text.npos)
       unseen.push_back("at has job " + job + " of the run, which has not begun (atrm " + job + ")");
   }

@@ -35,6 +35,7 @@ class KeptConnection : public Connection {
 
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;
+  void abandon() override { ::shutdown(keeper_.get(), SHUT_RDWR); }
   bool is_usable() const override;
   std::string host_key() const override { return host_key_; }
 

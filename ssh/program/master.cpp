@@ -141,6 +141,9 @@ class MasterConnection : public Connection {
 
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;
+  void abandon() override {
+    if (talk_ >= 0) ::shutdown(talk_, SHUT_RDWR);
+  }
   bool is_usable() const override {
     return is_usable_ && static_cast<bool>(connect_to(master_.socket));
   }
@@ -167,6 +170,7 @@ class MasterConnection : public Connection {
   Master master_;
   OwnedFd in_use_;
   bool is_usable_ = true;
+  int talk_ = -1;  ///< the conversation's socket, while there is one
 };
 
 asio::awaitable<void> MasterConnection::pump_input(Exchange& exchange) {
@@ -319,6 +323,7 @@ asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams 
   if (!socket) throw master_lost();
   std::optional<Talk> talk;
   talk.emplace(reactor_, std::move(socket));
+  talk_ = talk->fd();
   co_await start(*talk, exchange, line);
   TaskGroup pumps(reactor_);
   if (exchange.in.writer) pumps.spawn(pump_input(exchange));
@@ -332,6 +337,7 @@ asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams 
   } catch (...) {  // whatever it is, the pumps must end first
     failure = std::current_exception();
   }
+  talk_ = -1;
   talk.reset();  // the master closes the session if it still runs
   if (!failure) exchange.deadline = after(kEndOfOutput);
   if (failure) exchange.deadline = std::min(exchange.deadline, after(kSlice));

@@ -1,5 +1,7 @@
 #include "ssh/session/ssh_connection.h"
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <functional>
 #include <utility>
@@ -13,6 +15,10 @@ namespace dtool::ssh {
 
 SshConnection::SshConnection(Reactor& reactor, std::unique_ptr<Session> session)
     : reactor_(reactor), session_(std::move(session)) {}
+
+void SshConnection::abandon() {
+  ::shutdown(session_->fd(), SHUT_RDWR);
+}
 
 asio::awaitable<void> SshConnection::open(ssh_channel channel, Deadline deadline) {
   std::function<int()> open = [channel] { return ssh_channel_open_session(channel); };

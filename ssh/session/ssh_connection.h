@@ -17,6 +17,7 @@ class SshConnection : public Connection {
 
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;
+  void abandon() override;
   bool is_usable() const override { return session_->is_connected(); }
   std::string host_key() const override { return session_->host_key(); }
 

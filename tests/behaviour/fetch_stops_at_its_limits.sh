@@ -5,6 +5,7 @@ needs_isolation
 lab 2
 mkdir code
 cd code
+touch file
 expect_exit 0 dtool run --follow --json --runs_on h1,h2 -- bash -c 'head -c 30000000 /dev/urandom >"$DTOOL_OUTPUT_DIR/large"; echo >"$DTOOL_OUTPUT_DIR/small"'
 id=$(json 'd["run_id"]')
 cd ..
@@ -26,7 +27,7 @@ done
 rm "$DTOOL_LAB_FOLDER/host1/root/.bashrc"
 
 # A host that sends without an end, slowly enough to be met.
-on 2 bash -c 'for i in {1..40}; do head -c 5000000 /dev/urandom >code/experiment_output/*/more$i; done'
+for i in {1..40}; do head -c 5000000 /dev/urandom >"$DTOOL_LAB_FOLDER/host2/root/code/experiment_output/$id/more$i"; done
 fault slow h2 rate 40mbit
 expect_exit 1 timeout 100 "$DTOOL" fetch --max_gb 0.035 "$id" "$work/limited"
 expect_error 'h2: more came than is allowed'

@@ -22,7 +22,15 @@ chmod 755 "$work"
 mkdir -m 777 "$work/nobody" "$work/nobody/code"
 cp hide.py "$work/nobody/code"
 cd "$work/nobody/code"
-as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all env HOME="$work/nobody")
+# This user may not log in, and screen wants one who may.
+sed "s,^nobody:.*,nobody:x:65534:65534:nobody:$work/nobody:/bin/bash," /etc/passwd >"$work/passwd"
+cat >"$work/as_nobody" <<END
+#!/bin/bash
+mount --bind "$work/passwd" /etc/passwd
+HOME=$work/nobody exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "\$@"
+END
+chmod 755 "$work/as_nobody"
+as_nobody=(unshare --mount "$work/as_nobody")
 expect_exit 0 "${as_nobody[@]}" "$DTOOL" run --json --runs_on local --code_path "$work/nobody/there" -- bash -c "/usr/bin/python3 hide.py $tag; sleep 0.3"
 run_id=$(json 'd["run_id"]')
 hidden() { pgrep -f "hide.py $tag"; }
@@ -41,8 +49,10 @@ cd "$work/here"
 lab 1
 connects_anew
 root=$DTOOL_LAB_FOLDER/host1/root
-echo 'PATH=/root/bin:$PATH' >"$root/.bashrc"
+echo 'PATH=/root/bin:$PATH; export DOCKER_HOST=unix:///root/docker.sock' >"$root/.bashrc"
 mkdir "$root/bin"
+on 1 touch docker.sock
+touch code
 expect_exit 0 dtool run --json --runs_on h1 -- sleep "$tag"
 run_id=$(json 'd["run_id"]')
 printf '#!/bin/sh\nprintf "7\\tMon Nov 23 12:00:00 2026 a root\\n8\\tMon Nov 23 12:00:00 2026 a root\\n"\n' >"$root/bin/atq"
@@ -55,8 +65,6 @@ if os.fork() == 0:
     os.execvp("sleep", ["sleep", "300"])
 time.sleep(300)
 END
-on 1 mount -t tmpfs tmpfs /var/run/
-on 1 touch /var/run/docker.sock
 on 1 env -i /usr/bin/python3 /root/shim.py "$tag" &
 at_end "kill $! 2> /dev/null"
 eventually 10 pgrep -f "shim.py $tag"

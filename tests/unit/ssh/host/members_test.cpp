@@ -98,6 +98,15 @@ TEST(Members, AreNotTheDead) {
   EXPECT_TRUE(finder.look(host.sight).living.empty());
 }
 
+TEST(Members, ThatEndBeforeTheyAreMetLeaveASign) {
+  Host host;
+  host.add(kOne, 0, kOne, "y_1");
+  host.sight.marks[kTwo] = RunMark{RunMark::Look::seen, "x_1"};
+  host.sight.users[kTwo] = ::geteuid();
+  EXPECT_TRUE(MemberFinder(run_of("x_1")).look(host.sight).ended_meanwhile);
+  EXPECT_FALSE(MemberFinder(run_of("y_1")).look(host.sight).ended_meanwhile);
+}
+
 TEST(Members, ThatThisDescendsFromAreNamedApart) {
   Host host;
   host.sight.processes.front().parent = kTwo;
