@@ -63,7 +63,7 @@ void doubt(const FoundHost& host, const host::KillReply& outcome, const std::str
     result.hint = std::move(hint);
   };
   const std::string forget =
-      fmt::format("where nothing can be left: dtool kill {} --forget", run_id);
+      fmt::format("if nothing can be left there: dtool kill {} --forget", run_id);
   if (is_of_another(host, outcome)) {
     set(fmt::format("another host answers to this name, {}; the run was started on {}",
                     describe(host.found), describe(host.recorded)),
@@ -77,7 +77,7 @@ void doubt(const FoundHost& host, const host::KillReply& outcome, const std::str
     if (is_proven) return;
     set(fmt::format("the run's folder {} is not there, so what was started cannot be known",
                     outcome.no_folder),
-        fmt::format("is the home folder the one of then? {}", forget));
+        fmt::format("has the home folder changed since then? {}", forget));
   } else if (!outcome.unmarked.empty() && starts == Starts::may_come) {
     set(fmt::format("cannot write into {}, so a start that is on its way may still come",
                     outcome.unmarked),

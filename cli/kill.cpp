@@ -174,7 +174,7 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
       std::ranges::all_of(ended.hosts, [](const FoundHost& each) { return each.unseen.empty(); });
   const std::string left =
       ended.none_left
-          ? is_all_seen ? "none is left" : "none is left that can be told to be the run's"
+          ? is_all_seen ? "none is left" : "no process is left that is known to be the run's"
       : forget_ ? fmt::format("something may be left on {}", fold_hosts(others))
                 : fmt::format("the killfile is kept for {}: call it again", fold_hosts(others));
   console.note(fmt::format("{}: {}{} ended{}{}; {}", console.styled_error(Style::bold, name),

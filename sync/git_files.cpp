@@ -82,8 +82,8 @@ void require_inside(std::string_view name) {
   });
   if (!leads_out && !name.empty()) return;
   throw std::runtime_error(fmt::format(
-      "git names the file '{}', which is none of the folder's\nhint: the checkout's index is "
-      "broken, or was made by somebody who wants your other files",
+      "git names the file '{}', which is not in the folder\nhint: the checkout's index is "
+      "broken, or was made by an attacker who wants your other files",
       name));
 }
 

@@ -55,7 +55,7 @@ class FetchProgress : public tree_sync::PullListener {
     show();
   }
   void on_interrupt() override {
-    console_.note("interrupted: what has come stays, and the same command goes on from there");
+    console_.note("interrupted: fetched files stay, and the same command continues from there");
   }
 
  private:

@@ -114,10 +114,9 @@ void judge_trainer(const Needs& needs, Checked& checked) {
       version == "dtool-trainer " DTOOL_VERSION)
     return;
   if (needs.environment.container && !version.starts_with("dtool-trainer ")) {
-    set_lack(
-        checked, "trainer",
-        fmt::format("{} does not run in the container: {}", checked.trainer, version),
-        "the image has to have LibTorch and what else it is linked with; --bind may lead there");
+    set_lack(checked, "trainer",
+             fmt::format("{} does not run in the container: {}", checked.trainer, version),
+             "the image must contain LibTorch and the other libraries; --bind can add them");
     return;
   }
   set_lack(

@@ -119,7 +119,7 @@ void doubt(const killfiles::Machine& machine, const StatusAnswer& answer, const 
     status.error +=
         left == 0 ? "what was started cannot be known"
                   : fmt::format("{} of its processes {} left", left, left == 1 ? "is" : "are");
-    status.hint = "is the home folder the one of then?";
+    status.hint = "has the home folder changed since then?";
   }
 }
 

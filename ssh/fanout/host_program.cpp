@@ -74,7 +74,7 @@ class Gate {
     const std::size_t at = held_.find(host::kGreeting);
     if (at == held_.npos) {
       if (held_.size() > kLongestNoise)
-        throw HostError(Failure::host_program, "dtool-host does not speak, something else does",
+        throw HostError(Failure::host_program, "the answer is not from dtool-host",
                         "what does a log-in there print? dtool command -- true shows it");
       return;
     }

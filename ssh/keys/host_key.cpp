@@ -82,7 +82,7 @@ HostError not_trusted(const Endpoint& endpoint, const HostKey& presented,
       return {Failure::host_key_revoked,
               fmt::format("the host key {} {} is marked as revoked in {}", presented.type,
                           presented.fingerprint, place),
-              "whoever presents it may not be the host, which needs a new key"};
+              "the server may not be the real host; the host needs a new key"};
     case HostKeyState::certified:
       return {Failure::host_key_unproven,
               fmt::format("the host is known by a certificate authority only ({}), which libssh "

@@ -16,7 +16,7 @@ namespace {
 
 void throw_if_abandoned(const Reactor& reactor) {
   if (reactor.abandoned())
-    throw HostError(Failure::connection_lost, "left on interrupt; what it was at may go on there");
+    throw HostError(Failure::connection_lost, "left on interrupt; its work may go on there");
 }
 
 /// The test settings of the environment, read at the first wait.

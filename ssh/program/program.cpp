@@ -174,7 +174,7 @@ HostError program_failure(std::string_view words, const ProgramSettings& setting
   const std::string last = last_line(words);
   if (says("REVOKED HOST KEY") || says("revoked by file")) {
     return {Failure::host_key_revoked, fmt::format("the host key is marked as revoked: {}", last),
-            "whoever presents it may not be the host, which needs a new key"};
+            "the server may not be the real host; the host needs a new key"};
   }
   if (says("REMOTE HOST IDENTIFICATION HAS CHANGED")) {
     return {Failure::host_key_changed,

@@ -241,7 +241,7 @@ HostError Session::not_let_in(const std::vector<std::string>& tried) const {
   return {Failure::not_authenticated,
           fmt::format("user {} was not let in: the server ended the log-in: {}; tried {}",
                       endpoint_.user, reason, list),
-          were_too_many ? "the server lets a few keys be tried only: name the right one by "
+          were_too_many ? "the server allows only a few keys: name the right one by "
                           "IdentityFile, with IdentitiesOnly yes, in ~/.ssh/config"
                         : ""};
 }

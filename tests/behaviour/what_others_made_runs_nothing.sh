@@ -47,7 +47,7 @@ index = open(sys.argv[1], "rb").read()[:-20].replace(b"zz/secret/id_rsa", b"../s
 open(sys.argv[1], "wb").write(index + hashlib.sha1(index).digest())
 PYTHON
 expect_exit 2 env --chdir up2/repo "$DTOOL" run --runs_on h1 -- true
-expect_error "git names the file '../secret/id_rsa', which is none of the folder's"
+expect_error "git names the file '../secret/id_rsa', which is not in the folder"
 ! grep -rqs 'a private key' "$DTOOL_LAB_FOLDER/host1/root" || fail 'a file outside of the tree was sent'
 
 # A killfile from somebody else.

@@ -51,7 +51,7 @@ Variable parse_line(std::string_view line, const std::string& place) {
   if (before.starts_with(kShell)) before = trimmed(before.substr(kShell.size()));
   const std::string name(before);
   if (!is_variable_name(name))
-    throw UsageError(fmt::format("{}: before the = stands no name of a variable", place));
+    throw UsageError(fmt::format("{}: there is no variable name before the =", place));
   if (is_dtools_own(name))
     throw UsageError(fmt::format("{}: {} is dtool's own to set", place, name));
   const auto value = unquoted(trimmed(line.substr(equals + 1)));

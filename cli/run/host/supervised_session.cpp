@@ -177,7 +177,7 @@ void SupervisedSession::open_reports() {
   const auto token = read_token();
   if (!token) {
     note("supervision", "the token is missing on machine " + std::to_string(settings_.place) +
-                            ": nobody hears of it");
+                            ": its failures are not reported");
     return;
   }
   token_ = *token;

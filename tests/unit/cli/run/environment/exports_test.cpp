@@ -67,8 +67,8 @@ TEST(EnvFile, ABadLineIsNamedWithoutItsValue) {
     return "";
   };
   EXPECT_EQ(wrong("A=b\nsecret"), "f:2: the line is no NAME=VALUE");
-  EXPECT_EQ(wrong("1A=secret"), "f:1: before the = stands no name of a variable");
-  EXPECT_EQ(wrong("set A=secret"), "f:1: before the = stands no name of a variable");
+  EXPECT_EQ(wrong("1A=secret"), "f:1: there is no variable name before the =");
+  EXPECT_EQ(wrong("set A=secret"), "f:1: there is no variable name before the =");
   EXPECT_EQ(wrong("\n\nDTOOL_SEED=1"), "f:3: DTOOL_SEED is dtool's own to set");
   EXPECT_EQ(wrong("A='secret"), "f:1: the value of A begins with a quote and does not end with it");
   EXPECT_EQ(wrong("A=\""), "f:1: the value of A begins with a quote and does not end with it");
