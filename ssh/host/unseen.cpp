@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "ssh/host/child.h"
@@ -93,6 +94,32 @@ void add_jobs_of_at(const std::string& run_id, std::vector<std::string>& unseen)
   }
 }
 
+/// A process that forks and ends all the time, with no sign of a run: at each look another one is
+/// there that has just begun and whose parent is gone.
+void add_hopper(std::vector<std::string>& unseen) {
+  constexpr std::chrono::milliseconds kBetweenLooks{60};
+  constexpr int kLooks = 4;
+  constexpr double kYoung = 0.3;  // seconds
+  std::set<pid_t> met;
+  std::string last;
+  for (int look = 0; look < kLooks; ++look) {
+    if (look > 0) pause(kBetweenLooks);
+    bool is_new = false;
+    const double now = seconds_since_boot() * static_cast<double>(ticks_per_second());
+    for (const Process& each : read_processes()) {
+      const double age =
+          (now - static_cast<double>(each.start)) / static_cast<double>(ticks_per_second());
+      if (each.parent != 1 || each.is_dead() || age > kYoung || !is_mine(each.pid)) continue;
+      if (!met.insert(each.pid).second) continue;
+      is_new = true;
+      last = std::to_string(each.pid) + " " + command_of(each.pid, kLongestCommand);
+    }
+    if (!is_new) return;
+  }
+  unseen.push_back("processes begin and end all the time, each the child of one that is gone (" +
+                   last + ")");
+}
+
 }  // namespace
 
 std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t began) {
@@ -121,6 +148,7 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
   }
   for (const auto& [server, pids] : handed_over)
     unseen.push_back(describe(*table.at(server), pids));
+  add_hopper(unseen);
   if (!run_id.empty()) add_jobs_of_at(run_id, unseen);
   return unseen;
 }

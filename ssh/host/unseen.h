@@ -1,5 +1,6 @@
 // What may be the work of a run and cannot be told to be: it was handed to a server of the user's
-// that was there before (tmux, screen, systemd), or it hides its environment.
+// that was there before (tmux, screen, systemd, docker, at), it hides its environment, or it begins
+// and ends all the time.
 #pragma once
 
 #include <cstdint>

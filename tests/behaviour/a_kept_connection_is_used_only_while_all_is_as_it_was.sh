@@ -100,14 +100,16 @@ chmod 700 "$HOME/.dtool/connections"
 expect_equal True "$(/usr/bin/python3 "$work/ask.py" "$HOME/.dtool/connections" 0)"
 
 # A keeper that is stopped is not taken for none.
+at_end "keepers | xargs -r kill -CONT"
 keepers | xargs kill -STOP
 expect_exit 1 dtool disconnect
 expect_error "^dtool: .*not answer: pids? .*$(keepers | head -n 1)"
 # Nor where many wait for it already.
 cat >"$work/wait.py" <<'END'
-import glob, socket, subprocess, sys
+import os, socket, subprocess, sys
 waiting = []
-for path in glob.glob(sys.argv[1] + "/*") * 40:
+os.chdir(sys.argv[1])  # an address holds 107 characters
+for path in os.listdir() * 40:
     waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
     waiting[-1].setblocking(False)
     try: waiting[-1].connect(path)

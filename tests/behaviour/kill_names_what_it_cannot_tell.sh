@@ -65,7 +65,7 @@ if os.fork() == 0:
     os.execvp("sleep", ["sleep", "300"])
 time.sleep(300)
 END
-on 1 env -i /usr/bin/python3 /root/shim.py "$tag" &
+on 1 env -i /usr/bin/python3 /root/shim.py "$tag" || true &
 at_end "kill $! 2> /dev/null"
 eventually 10 pgrep -f "shim.py $tag"
 expect_exit 0 dtool kill --yes --grace 1 "$run_id"

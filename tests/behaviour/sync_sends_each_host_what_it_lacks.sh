@@ -37,6 +37,7 @@ ln -s /nowhere sub/deep/dangling
 chmod 750 sub/file3
 touch -d '2001-02-03 04:05:06.123456789' sub/file4
 push 0
+expect_equal 700 "$(stat -c %a "$(there 1)")" # it is made below the home folder, for its user alone
 expect_tree 1 2 3 4
 
 before=$(inodes 2)
