@@ -200,7 +200,8 @@ TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
   has(fault(edited("2026-11-21T03:45:12Z", "yesterday")), "'yesterday' is no time such as");
   has(fault(edited("seed = 12345", "seed = -1")), "seed: '-1' is no number");
   has(fault(edited("seed = 12345", "seed = \"18446744073709551616\"")), "is no number");
-  has(fault(edited("seed = 12345", "seed = true")), "seed must be a string, not true or false");
+  has(fault(edited("seed = 12345", "seed = true")),
+      "seed must be a whole number, not true or false");
   has(fault(edited("nproc_per_node = 2", "nproc_per_node = -2")),
       "nproc_per_node: -2 is out of range");
   has(fault(edited("on_failure = \"stop\"", "on_failure = \"wait\"")),
@@ -210,14 +211,14 @@ TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
       "should name 3 machines and names 2");
   has(fault(edited("id = 1", "id = 0")), "machine[1].id: two machines have the id 0");
   has(fault(edited("\"~/.dtool/runs/20261121-034512-x7Qa/machine1\"", "\"runs/20261121\"")),
-      "machine.state_folder: 'runs/20261121' begins neither with '/' nor with '~/'");
+      "machine[1].state_folder: 'runs/20261121' begins neither with '/' nor with '~/'");
   has(fault(edited("x7Qa/machine1\"", "x7Qa/machine0\"")),
       "x7Qa/machine0' is not ~/.dtool/runs/20261121-034512-x7Qa/machine1");
   has(fault(edited("\"Port=2222\"", "\"Port\"")), "'Port' is not of the form Keyword=value");
   has(fault(edited("format = 1", "format = 2")), "format: is 2, and this dtool reads 1");
   has(fault(edited("ended = \"\"", "ended = \"now\"")), "'now' is no time such as");
   has(fault(edited("host_name = \"gpu01\"", "host_name = \"a b\"")),
-      "machine.machine_id: and what follows are of no host");
+      "machine[0].machine_id: and what follows are of no host");
   has(fault(edited("what = \"mnist\"", "what = 3")), "what must be a string, not a whole number");
   has(fault(""), "is missing");
 }
