@@ -25,8 +25,7 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/launch.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/rank.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh
-  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh)
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh)
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/completion_scripts.h dtool::cli::completion_scripts KEEP_COMMENTS
   ${PROJECT_SOURCE_DIR}/cli/shell/bash_completion.sh
   ${PROJECT_SOURCE_DIR}/cli/shell/fish_completion.fish

@@ -193,6 +193,7 @@ struct StatusAnswer {
   bool lacks_run_folder = false;
   std::optional<std::int64_t> pid;   ///< of the session's leader, where one was started
   std::optional<std::int64_t> up_s;  ///< where it runs
+  std::string terminal;              ///< `PID` of its screen, tmux or none; empty: it has ended
   bool was_rebooted = false;         ///< since its start
   bool is_killed = false;            ///< by dtool kill
   bool is_stopped = false;           ///< by the run's supervision
@@ -219,7 +220,7 @@ struct StatusAnswer {
   std::vector<std::string> gpus;  ///< `index, use, memory, all memory` each
 
   void fields(auto visit) {
-    visit(lacks_run_folder, pid, up_s, was_rebooted, is_killed, is_stopped, exit_code, ended_s_ago,
+    visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code, ended_s_ago,
           attempt, supervision, cause, node, job, scheduler, scheduler_state, reason, processes,
           cpu_percent, memory_bytes, said, last_line, lines, metrics, validation, metrics_s_ago,
           full_disk, gpus);

@@ -125,6 +125,15 @@ void tell_leader(const std::string& state, StatusAnswer& answer) {
   answer.up_s = static_cast<std::int64_t>(seconds_since_boot() - started);
 }
 
+/// What holds the terminal of a session that is there. A session may outlive its screen.
+std::string terminal_of(const JobFiles& job) {
+  const auto leader = job.leader ? find_leader(*job.leader) : std::nullopt;
+  if (!leader || leader->state == 'Z') return {};
+  if (job.holder == "tmux" || job.holder == "none") return job.holder;
+  const auto screen = find_process(leader->parent);
+  return screen && screen->name.starts_with("screen") ? std::to_string(screen->pid) : "";
+}
+
 /// Where no session of ours leads the job, its launcher has left a probe in the state folder.
 void ask_probe(const std::string& state, StatusAnswer& answer) {
   const std::string script = std::string(kAnswerFunction) + ". ./probe; look_at_leader";
@@ -151,6 +160,7 @@ void tell_state(const std::string& state, StatusAnswer& answer) {
   } else {
     tell_leader(state, answer);
   }
+  answer.terminal = terminal_of(read_job_files(state));
   answer.node = text_of(state + "/node");
   const std::string killed = state + "/killed";
   const std::string exit_code = state + "/exit_code";
