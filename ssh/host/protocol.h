@@ -220,10 +220,10 @@ struct StatusAnswer {
   std::vector<std::string> gpus;  ///< `index, use, memory, all memory` each
 
   void fields(auto visit) {
-    visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code, ended_s_ago,
-          attempt, supervision, cause, node, job, scheduler, scheduler_state, reason, processes,
-          cpu_percent, memory_bytes, said, last_line, lines, metrics, validation, metrics_s_ago,
-          full_disk, gpus);
+    visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
+          ended_s_ago, attempt, supervision, cause, node, job, scheduler, scheduler_state, reason,
+          processes, cpu_percent, memory_bytes, said, last_line, lines, metrics, validation,
+          metrics_s_ago, full_disk, gpus);
   }
 };
 
@@ -341,7 +341,6 @@ struct Survey {
   std::string screen;
   std::string tmux;  ///< only where it takes the place of screen
   std::string rsync;
-  bool has_ip = true;  ///< the program that names interfaces
   std::int64_t cores = 0;
   std::int64_t memory = 0;
   std::int64_t free_memory = 0;
@@ -352,8 +351,8 @@ struct Survey {
   std::string gpu_fault;  ///< what nvidia-smi says where it fails
 
   void fields(auto visit) {
-    visit(user, shell, system, bash, screen, tmux, rsync, has_ip, cores, memory, free_memory,
-          free_code, free_home, gpus, driver, gpu_fault);
+    visit(user, shell, system, bash, screen, tmux, rsync, cores, memory, free_memory, free_code,
+          free_home, gpus, driver, gpu_fault);
   }
 };
 

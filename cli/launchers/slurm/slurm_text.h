@@ -20,10 +20,6 @@ struct Allocation {
   std::vector<int> tasks = {1};  ///< on each node
 };
 
-/// Slurm's `4,1(x2)`, four on the first node and one on each of two more, as `4 1 1`; empty where
-/// it is nothing of the kind.
-std::vector<int> parse_tasks_per_node(std::string_view text);
-
 /// As the environment tells.
 std::optional<Allocation> surrounding_allocation();
 

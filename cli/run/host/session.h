@@ -7,6 +7,9 @@
 
 namespace dtool::host {
 
+/// Sets DTOOL_HOST to this program for the scripts that it starts. Its file may be removed.
+void tell_script_this_program();
+
 /// The session's exit code: the script's last one.
 int run_session(const std::string& log);
 

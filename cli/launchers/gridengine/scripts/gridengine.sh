@@ -2,7 +2,7 @@
 # What a run's scripts ask of Grid Engine: the functions that the scripts in scheduler/scripts call. Follows words.sh. Defined before:
 # limit (seconds; 0: the job has none), tasks (to be started on each host) and processes_of_node (its slots).
 # Numbers by the plan and the job: nodes tasks limit notice processes_of_node members first.
-scheduler='Grid Engine' package=gridengine-client programs='qsub qstat qdel qrsh qacct' how_to_cancel='qdel dtool_'
+kind=gridengine scheduler='Grid Engine' package=gridengine-client programs='qsub qstat qdel qrsh qacct' how_to_cancel='qdel dtool_'
 noise='User defined signal|[Tt]erminated|^$'
 
 # ---- in the job
@@ -32,7 +32,7 @@ start_processes() {
   trap 'heard=yes; echo USR1 >> "$signals"' USR1
   while read -r host slots; do
     for ((i = 0; i < tasks; i++)); do
-      words=("$@" "$at" "$next" "$i" "$host")
+      words=("$@" "$at" "$next" "$i" "$host" "$nodes" "$tasks")
       if ((at > 0)); then
         # A task that ends by a signal, or by a code that stands for one, would have Grid Engine end the whole job.
         # shellcheck disable=SC2016
@@ -74,17 +74,6 @@ put_back() {
   kill -TERM "$step"
   wait "$step"
   exit 99  # Grid Engine puts such a job back into the queue
-}
-
-# ---- in each process
-place_process() {
-  machines=$nodes machine_id=$1 rank=$2 local_rank=$3 node=$4
-  processes=$tasks world_size=$((nodes * tasks))
-  trap 'kill -TERM $$' USR2
-  apart=(setsid)
-  # Bash 5.2 loses a signal that comes while it reads `$(`: TERM is sent until this has ended.
-  (trap '' USR1 USR2; while read -r signal; do kill "-$signal" $$; while [ "$signal" = TERM ] && sleep 0.5; do kill -TERM $$ || exit; done; done) \
-    <&0 > /dev/null 2>&1 &
 }
 
 # ---- on the login host

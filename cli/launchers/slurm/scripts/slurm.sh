@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # What a run's scripts ask of Slurm: the functions that the scripts in scheduler/scripts call. Follows words.sh.
 # Numbers by the plan: nodes members.
-scheduler=Slurm package=slurm-client programs='sbatch srun squeue scontrol scancel'
+kind=slurm scheduler=Slurm package=slurm-client programs='sbatch srun squeue scontrol scancel'
 # What srun says of processes' exit codes is recorded better; what it says of nodes and of itself is not known otherwise.
 noise='Exited with exit code|_step_signal: Terminating|task [0-9,-]+: Terminated|Force Terminated StepId|forcing job termination|Job step aborted|STEP .* CANCELLED|got SIGCONT'
 
@@ -42,24 +42,6 @@ put_back() {
   scontrol requeue "$SLURM_JOB_ID" || return
   sleep 60 &  # Slurm ends this job
   wait $!
-}
-
-# ---- in each process
-place_process() {
-  local i=0 item item_nodes
-  refuse_unless_numbers "$SLURM_NODEID"
-  machines=$SLURM_STEP_NUM_NODES machine_id=$SLURM_NODEID rank=$SLURM_PROCID local_rank=$SLURM_LOCALID
-  world_size=$SLURM_STEP_NUM_TASKS node=${SLURMD_NODENAME-}
-  # How many there are on this node, in Slurm's words: `3,1(x2)`. In an allocation it deals them out by its processors, whatever is asked.
-  for item in ${SLURM_STEP_TASKS_PER_NODE//,/ }; do
-    case $item in
-      *x*) item_nodes=${item#*x} item_nodes=${item_nodes%)} ;;
-      *) item_nodes=1 ;;
-    esac
-    refuse_unless_numbers "$item_nodes" "${item%%(*}"
-    ((i += item_nodes))
-    if ((machine_id < i)); then processes=${item%%(*}; break; fi
-  done
 }
 
 # ---- on the login host

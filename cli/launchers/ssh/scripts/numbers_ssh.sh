@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# The numbers of a machine whose processes are started by its own script. Arguments: the attempt (0: the first start), and
-# the places of the machines that take part in it (none: all). Defined before: place (this machine's among those of the
-# run), processes_of (array, by place). Runs in the job's state folder. Follows words.sh; environment.sh comes next.
+# The numbers of a machine that its own session looks after. Arguments: the attempt (0: the first start), and the places of the
+# machines that take part in it (none: all). Defined before: place (this machine's among those of the run), processes_of (array,
+# by place), rank (of one process that mpirun has started; or empty). Runs in the job's state folder. Follows words.sh;
+# environment.sh comes next.
 # Numbers by the plan: place processes_of.
 attempt=${1:-0}
 members=("${@:2}")
@@ -14,4 +15,4 @@ for ((i = 0; i < machines; i++)); do
   ((world_size += processes_of[members[i]]))
 done
 state=$PWD
-echo "$first_rank" > first_failure  # until another one is known to have failed first
+[ -n "$rank" ] || echo "$first_rank" > first_failure  # until another one is known to have failed first

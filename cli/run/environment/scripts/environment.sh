@@ -2,8 +2,7 @@
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
 # code, output (paths), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, export_variables (a function), trainer (empty: a
 # program of the user's), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
-# numbers: attempt, machines, machine_id, processes, state. Sets inside (array: words that come before a program).
-# Numbers by the numbers: machine_id.
+# numbers: attempt, machines, machine_id, processes, state; by dtool-host DTOOL_HOST (itself). Sets inside (array: words that come before a program).
 
 # start.sh waits for `begun`, or for `fault` and why nothing begins.
 give_up() {  # $1: exit code, $2: why
@@ -35,25 +34,10 @@ export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restar
 [ ! -e "$state/token" ] || export DTOOL_TOKEN_FILE=$state/token
 export PYTHONUNBUFFERED=1  # a log that lags behind is no log
 
-# The interface by which this machine reaches the listener. On the listener's own machine that is the one that has its
-# address: the route to oneself is lo, and peers told lo's address would reach themselves.
-interface() {
-  local address=$listener words i
-  case $listener in
-    *:* | *[!0-9.]*) address=$(getent ahosts "$listener" 2> /dev/null | awk 'NR == 1 { print $1 }') ;;
-  esac
-  if ((machine_id == 0)); then
-    ip -o addr show 2> /dev/null | awk -v prefix="${address:-$listener}/" 'index($4, prefix) == 1 { print $2; exit }'
-  else
-    read -ra words < <(ip -o route get "${address:-$listener}" 2> /dev/null)
-    for ((i = 1; i < ${#words[@]}; i++)); do
-      if [ "${words[i - 1]}" = dev ]; then echo "${words[i]}"; return; fi
-    done
-  fi
-}
+# The interface by which this machine reaches rank 0.
 if [ "$machines" -gt 1 ]; then
-  found=$(interface)
-  if [ -n "$found" ] && [ "$found" != lo ]; then export NCCL_SOCKET_IFNAME=$found GLOO_SOCKET_IFNAME=$found; fi
+  found=$("$DTOOL_HOST" interface "$machine_id" "$listener")
+  if [ -n "$found" ]; then export NCCL_SOCKET_IFNAME=$found GLOO_SOCKET_IFNAME=$found; fi
 fi
 export_variables  # what the user gave wins
 inside=()
