@@ -9,7 +9,6 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_check.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_end.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_folders.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_probe.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_submit.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_end_steps.sh

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/host/serve.h"
+#include "cli/launchers/scheduler/host/scheduled_job.h"
 #include "cli/run/host/guard.h"
 #include "cli/run/host/kept_ranks.h"
 #include "cli/run/host/rank.h"
@@ -66,6 +67,7 @@ int run(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[0] == "session") return run_session(words[1]);
   if (words.size() == 1 && words[0] == "guard") return run_guard();
   if (words.size() == 2 && words[0] == "end") return end_here(words[1]);
+  if (words.size() == 2 && words[0] == "await_job") return await_job(words[1]);
   if (words.size() == 1 && words[0] == "port") return tell_free_port();
   if (words.size() == 3 && words[0] == "interface") return tell_interface(words[1], words[2]);
   if (!words.empty() && words[0] == "keep") return keep_ranks({words.begin() + 1, words.end()});

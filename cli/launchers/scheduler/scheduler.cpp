@@ -233,7 +233,8 @@ std::vector<HostJob> SchedulerLauncher::jobs(const RunPlan& plan) const {
   const std::string own = std::string(scripts::kWords) + own_text(plan);
   job.begin += own + assign("members", std::to_string(plan.machines.size() / nodes_of(plan)));
   job.begin.append(scripts::kScheduler_submit);
-  job.files.emplace_back("probe", own + arrays(plan) + std::string(scripts::kScheduler_probe));
+  job.files.emplace_back("probe", own);
+  job.files.emplace_back("scheduler", fmt::format("title={}\nnodes={}\n", title(), nodes_of(plan)));
   job.files.emplace_back("end", own + std::string(scripts::kScheduler_end));
   return {{0, job}};
 }

@@ -12,8 +12,8 @@ namespace dtool::host {
 
 class FollowedJob {
  public:
-  /// `state`: its state folder. Where a scheduler runs the job, its launcher has left a probe
-  /// there, which runs beside this until the job has ended.
+  /// `state`: its state folder. Where a scheduler runs the job, another process asks it until
+  /// the job has ended (cli/launchers/scheduler/host/scheduled_job.h).
   explicit FollowedJob(std::string state);
 
   bool runs();
