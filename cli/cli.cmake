@@ -4,13 +4,11 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/launch_orted.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpi_check.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpirun.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/numbers_mpi.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/numbers_scheduler.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_batch.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_check.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_end.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_folders.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_probe.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_submit.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm.sh
   ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_end_steps.sh
@@ -20,13 +18,10 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/container.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/environment.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/software.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/free_port.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/keep_ranks.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/launch.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/rank.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh
-  ${PROJECT_SOURCE_DIR}/cli/watch/scripts/find_session.sh)
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh)
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/completion_scripts.h dtool::cli::completion_scripts KEEP_COMMENTS
   ${PROJECT_SOURCE_DIR}/cli/shell/bash_completion.sh
   ${PROJECT_SOURCE_DIR}/cli/shell/fish_completion.fish

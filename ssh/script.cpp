@@ -58,15 +58,6 @@ std::string_view answer_function() {
          "}\n";
 }
 
-Answers read_answers(std::string_view output) {
-  Answers answers;
-  while (!output.empty()) {
-    if (const auto answer = read_answer(cut_line(output)))
-      answers.emplace(answer->first, answer->second);
-  }
-  return answers;
-}
-
 std::map<std::string, std::string_view> parts_by_answer(std::string_view output,
                                                         const std::string& name) {
   std::map<std::string, std::string_view> parts;
@@ -87,13 +78,6 @@ std::optional<std::string> find_answer(const Answers& answers, const std::string
   const auto found = answers.find(name);
   if (found == answers.end()) return std::nullopt;
   return found->second;
-}
-
-std::vector<std::string> every_answer(const Answers& answers, const std::string& name) {
-  std::vector<std::string> values;
-  const auto [begin, end] = answers.equal_range(name);
-  for (auto each = begin; each != end; ++each) values.push_back(each->second);
-  return values;
 }
 
 }  // namespace dtool::ssh

@@ -5,6 +5,7 @@ set(DTOOL_HOST_SOURCES
   ${DTOOL_SYNC_HOST_SOURCES}
   cli/host/serve.cpp
   cli/hosts/host/ready.cpp
+  cli/launchers/scheduler/host/scheduled_job.cpp
   cli/logs/host/followed_job.cpp
   cli/logs/host/send_log.cpp
   cli/run/host/check.cpp
@@ -16,6 +17,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/last_words.cpp
   cli/run/host/limits.cpp
   cli/run/host/machine.cpp
+  cli/run/host/rank.cpp
   cli/run/host/ranks.cpp
   cli/run/host/report.cpp
   cli/run/host/report_link.cpp

@@ -11,13 +11,18 @@
 #include <vector>
 
 #include "cli/host/serve.h"
+#include "cli/launchers/scheduler/host/scheduled_job.h"
 #include "cli/run/host/guard.h"
 #include "cli/run/host/kept_ranks.h"
+#include "cli/run/host/rank.h"
 #include "cli/run/host/ranks.h"
 #include "cli/run/host/session.h"
+#include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/kill.h"
+#include "ssh/host/network.h"
 #include "ssh/host/sha256.h"
+#include "ssh/host/words.h"
 
 namespace dtool::host {
 namespace {
@@ -36,14 +41,38 @@ int end_here(const std::string& run_id) {
   return reply.left.empty() ? 0 : 1;
 }
 
+int tell_free_port() {
+  write_all(STDOUT_FILENO, std::to_string(find_free_port(listening_ports())) + "\n");
+  return 0;
+}
+
+/// The interface by which machine `id` of a run reaches rank 0's address. On rank 0's own machine
+/// that is the one that has the address: the route to oneself is lo, and peers told lo's address
+/// would reach themselves.
+int tell_interface(const std::string& id, std::string address) {
+  if (parse_address(address, 1).size == 0) {
+    const ChildResult found = run_program({"getent", "ahosts", address}, std::chrono::seconds(20));
+    std::string_view line = found.out;
+    address = cut_word(line);
+  }
+  if (id != "0") address = local_address_towards(parse_address(address, 1));
+  const std::string name = interface_of(address);
+  if (name != "lo") write_all(STDOUT_FILENO, name + "\n");
+  return 0;
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.size() == 1 && words[0] == "serve") return serve(STDIN_FILENO, STDOUT_FILENO);
   if (words.size() == 2 && words[0] == "verify") return verify(words[1]);
   if (words.size() == 2 && words[0] == "session") return run_session(words[1]);
   if (words.size() == 1 && words[0] == "guard") return run_guard();
   if (words.size() == 2 && words[0] == "end") return end_here(words[1]);
+  if (words.size() == 2 && words[0] == "await_job") return await_job(words[1]);
+  if (words.size() == 1 && words[0] == "port") return tell_free_port();
+  if (words.size() == 3 && words[0] == "interface") return tell_interface(words[1], words[2]);
   if (!words.empty() && words[0] == "keep") return keep_ranks({words.begin() + 1, words.end()});
   if (!words.empty() && words[0] == "ranks") return run_ranks({words.begin() + 1, words.end()});
+  if (!words.empty() && words[0] == "rank") return run_rank({words.begin() + 1, words.end()});
   write_all(STDERR_FILENO, "dtool-host: dtool starts this program on its hosts; call dtool\n");
   return 2;
 }

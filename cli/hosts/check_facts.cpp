@@ -85,11 +85,7 @@ void add_terminal(Facts& facts, const host::CheckReply& reply) {
   }
 }
 
-void add_surroundings(Facts& facts, const Checked& checked, const Needs& needs) {
-  if (needs.machines > 1 && !checked.reply->survey->has_ip) {
-    facts.push_back({"programs", "ip is not there, so no interface can be chosen for NCCL and gloo",
-                     Verdict::warning, install_hint(checked.reply->lacks.package_manager, {"ip"})});
-  }
+void add_surroundings(Facts& facts, const Checked& checked) {
   if (checked.logout_kills) {
     facts.push_back({"log-out", "the system ends what you leave running (KillUserProcesses)",
                      Verdict::warning, "on the host, to keep it: loginctl enable-linger"});
@@ -196,7 +192,7 @@ Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine) 
   }
   add_environment(facts, checked, needs.environment);
   add_machine(facts, survey);
-  add_surroundings(facts, checked, needs);
+  add_surroundings(facts, checked);
   if (machine == 0 && !add_lacks(facts, checked, "port"))
     add_text(facts, "port", fmt::format("{} is free", checked.port));
   add_lacks(facts, checked, "answer");

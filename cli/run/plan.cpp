@@ -89,7 +89,7 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
       assign("seed", std::to_string(plan.seed)) +
       assign("max_restarts", std::to_string(plan.max_restarts)) +
       assign("git_commit", plan.git_commit) + assign("trainer", machine.trainer) +
-      assign_array("program", plan.program);
+      assign_array("program", plan.program) + assign("rank", "");
   std::vector<std::string> exported;
   text += "export_variables() {\n  :\n";
   for (const auto& [name, value] : plan.variables) {

@@ -14,42 +14,23 @@
 #include "cli/host_options.h"
 #include "cli/logs/log_follow.h"
 #include "cli/recorded.h"
-#include "cli/scripts.h"
 #include "cli/watch/raw_terminal.h"
+#include "cli/watch/status_answer.h"
 #include "ssh/fanout/terminal_link.h"
 #include "ssh/fleet.h"
 #include "ssh/host_request.h"
 #include "ssh/quote.h"
-#include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
 
-/// Where a job stands: one of these, or none if there is no trace of it.
-struct Job {
-  std::string session;           ///< as screen -x takes it
-  bool is_in_tmux = false;       ///< where screen is missing
-  bool has_no_terminal = false;  ///< where tmux is missing, too
-  std::string ended;             ///< how, in words
-};
-
-ssh::Command find_command(const killfiles::Machine& machine) {
-  std::string text(ssh::answer_function());
-  text += fmt::format("state={}\nsession={}\n", ssh::quote_path(machine.state_folder),
-                      ssh::quote(machine.session));
-  return ssh::bash(text.append(scripts::kFind_session));
+host::StatusAnswer read_answer(const ssh::HostResult& result) {
+  return ssh::read_reply<host::StatusReply>(result).machines.at(0);
 }
 
-Job read_job(const ssh::HostResult& result) {
-  const auto answers = ssh::read_answers(result.out);
-  Job job;
-  job.session = ssh::find_answer(answers, "session").value_or("");
-  job.is_in_tmux = ssh::find_answer(answers, "tmux").has_value();
-  job.has_no_terminal = ssh::find_answer(answers, "no_terminal").has_value();
-  const auto exit_code = ssh::find_answer(answers, "exit_code");
-  if (exit_code) job.ended = "has ended with exit code " + *exit_code;
-  if (ssh::find_answer(answers, "killed")) job.ended = "was ended by dtool kill";
-  return job;
+std::string how_it_ended(const host::StatusAnswer& job) {
+  if (job.exit_code) return fmt::format("has ended with exit code {}", *job.exit_code);
+  return job.is_killed ? "was ended by dtool kill" : "";
 }
 
 bool speaks_utf8() {
@@ -63,12 +44,13 @@ bool speaks_utf8() {
 }
 
 /// A host often does not know the newest kinds of terminals.
-std::string attach_line(const killfiles::Machine& machine, const Job& job) {
+std::string attach_line(const killfiles::Machine& machine, const std::string& terminal) {
+  const std::string screen = terminal + "." + machine.session;
   const std::string show =
-      job.is_in_tmux
+      terminal == "tmux"
           ? fmt::format("unset TMUX; cd {} && exec tmux {}-S tmux attach-session",
                         ssh::quote_path(machine.state_folder), speaks_utf8() ? "-u " : "")
-          : fmt::format("exec screen {}-x {}", speaks_utf8() ? "-U " : "", ssh::quote(job.session));
+          : fmt::format("exec screen {}-x {}", speaks_utf8() ? "-U " : "", ssh::quote(screen));
   return "exec bash -c " + ssh::quote(
                                "! command -v infocmp > /dev/null || infocmp > /dev/null "
                                "2>&1 || export TERM=xterm-256color; " +
@@ -144,21 +126,20 @@ int AttachAction::run(Invocation& invocation) {
     report_failures(console, {result}, doing);
     return link->interrupted() ? kInterrupted : kSomeFailed;
   };
-  const ssh::HostResult who = link->run(ssh::ask_host(host::StatusRequest{true, {}}));
-  if (!who.ok()) return failed(who, "looking for " + name);
-  const std::string stranger =
-      stranger_at(machine, ssh::read_reply<host::StatusReply>(who).host, who);
-  if (!stranger.empty()) console.note(fmt::format("{}: {}", name, stranger));
-  const ssh::HostResult first = link->run(find_command(machine));
+  const ssh::Command question = status_command({{killfile.run_id, machine}}, Detail::brief);
+  const ssh::HostResult first = link->ask(question);
   if (!first.ok()) return failed(first, "looking for " + name);
-  const Job job = read_job(first);
-  if (job.session.empty() && !job.is_in_tmux && !job.has_no_terminal) {
-    console.fail(fmt::format("{} {}", name, job.ended.empty() ? "has no session" : job.ended),
-                 hint);
+  const std::string stranger =
+      stranger_at(machine, ssh::read_reply<host::StatusReply>(first).host, first);
+  if (!stranger.empty()) console.note(fmt::format("{}: {}", name, stranger));
+  const host::StatusAnswer job = read_answer(first);
+  const std::string ended = how_it_ended(job);
+  if (job.terminal.empty() || !ended.empty()) {
+    console.fail(fmt::format("{} {}", name, ended.empty() ? "has no session" : ended), hint);
     return kSomeFailed;
   }
   bool left_well = true;
-  if (job.has_no_terminal) {
+  if (job.terminal == "none") {
     link.reset();  // following a log is work for a fleet's connection
     console.note(fmt::format(
         "{} has no terminal, since neither screen nor tmux was there when it started: its log "
@@ -172,7 +153,7 @@ int AttachAction::run(Invocation& invocation) {
     ssh::HostResult shown;
     {
       const RawTerminal raw;
-      shown = link->run_in_terminal(attach_line(machine, job), raw.terminal());
+      shown = link->run_in_terminal(attach_line(machine, job.terminal), raw.terminal());
     }
     if (shown.failure != ssh::Failure::none) {
       console.steer(To::err, kResetTerminal);
@@ -180,12 +161,12 @@ int AttachAction::run(Invocation& invocation) {
     }
     left_well = shown.exit_code == 0;
   }
-  const ssh::HostResult last = link->run(find_command(machine));
+  const ssh::HostResult last = link->ask(question);
   if (!last.ok()) return failed(last, "looking for " + name);
-  const Job now = read_job(last);
-  console.note(now.ended.empty() ? name + ": detached, it goes on"
-                                 : fmt::format("{} {}\nhint: {}", name, now.ended, hint));
-  return left_well || !now.ended.empty() ? kAllWell : kSomeFailed;
+  const std::string now = how_it_ended(read_answer(last));
+  console.note(now.empty() ? name + ": detached, it goes on"
+                           : fmt::format("{} {}\nhint: {}", name, now, hint));
+  return left_well || !now.empty() ? kAllWell : kSomeFailed;
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ class TerminalLink::Work {
   }
 
   HostResult finish(asio::awaitable<void> task, HostResult& result);
-  asio::awaitable<void> run(Command command, HostResult& result);
+  asio::awaitable<void> ask(Command request, HostResult& result);
   asio::awaitable<void> run_in_terminal(std::string line, Terminal terminal, HostResult& result);
 
   const Host& host() const { return host_; }
@@ -146,22 +146,20 @@ asio::awaitable<void> TerminalLink::Work::connect() {
   }
 }
 
-asio::awaitable<void> TerminalLink::Work::run(Command command, HostResult& result) {
+asio::awaitable<void> TerminalLink::Work::ask(Command request, HostResult& result) {
   co_await connect();
-  CommandStreams streams;
-  streams.input = command.input;
-  streams.on_output = [&result](Stream stream, std::string_view bytes) {
-    (stream == Stream::out ? result.out : result.err) += bytes;
+  std::function<CommandStreams()> open_streams = [&request, &result] {
+    CommandStreams streams;
+    streams.input = request.input;
+    streams.on_output = [&result](Stream stream, std::string_view bytes) {
+      (stream == Stream::out ? result.out : result.err) += bytes;
+    };
+    return streams;
   };
   const Deadline deadline = after(std::chrono::minutes(1));
   result.host_key = connection_->host_key();
-  if (command.run_by == RunBy::host_program) {
-    std::function<CommandStreams()> open_streams = [&streams] { return streams; };
-    result.exit_code =
-        co_await run_host_program(*connection_, open_streams, result.log_in_said, deadline);
-  } else {
-    result.exit_code = co_await connection_->execute(command.line, std::move(streams), deadline);
-  }
+  result.exit_code = co_await run_host_program(*connection_, std::move(open_streams),
+                                               result.log_in_said, deadline);
 }
 
 asio::awaitable<void> TerminalLink::Work::run_here(std::string line, HostResult& result) {
@@ -234,9 +232,9 @@ TerminalLink::TerminalLink(Host host, const ConnectOptions& options)
 
 TerminalLink::~TerminalLink() = default;
 
-HostResult TerminalLink::run(const Command& command) {
+HostResult TerminalLink::ask(const Command& request) {
   HostResult result;
-  return work_->finish(work_->run(command, result), result);
+  return work_->finish(work_->ask(request, result), result);
 }
 
 HostResult TerminalLink::run_in_terminal(const std::string& line, const Terminal& terminal) {

@@ -28,8 +28,8 @@ class TerminalLink {
   TerminalLink(const TerminalLink&) = delete;
   TerminalLink& operator=(const TerminalLink&) = delete;
 
-  /// Runs a command to its end, for a minute at most.
-  HostResult run(const Command& command);
+  /// Has dtool-host answer a request (ssh/host_request.h), for a minute at most.
+  HostResult ask(const Command& request);
 
   /// Runs `line` in the login shell with `terminal` as its terminal, and follows its size.
   HostResult run_in_terminal(const std::string& line, const Terminal& terminal);

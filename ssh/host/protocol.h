@@ -191,9 +191,10 @@ struct StatusRequest {
 /// How one machine's part of a run is doing. Ages are in seconds by the host's clock.
 struct StatusAnswer {
   bool lacks_run_folder = false;
-  std::optional<std::int64_t> pid;   ///< of the session's leader, if one was started
-  std::optional<std::int64_t> up_s;  ///< if it runs
-  bool was_rebooted = false;         ///< since the start
+  std::optional<std::int64_t> pid;   ///< of the session's leader, where one was started
+  std::optional<std::int64_t> up_s;  ///< where it runs
+  std::string terminal;              ///< `PID` of its screen, tmux or none; empty: it has ended
+  bool was_rebooted = false;         ///< since its start
   bool is_killed = false;            ///< by dtool kill
   bool is_stopped = false;           ///< by the run's supervision
   std::optional<std::int64_t> exit_code;
@@ -220,10 +221,10 @@ struct StatusAnswer {
   std::vector<std::string> gpus;  ///< `index, use, memory, total memory` each
 
   void fields(auto visit) {
-    visit(lacks_run_folder, pid, up_s, was_rebooted, is_killed, is_stopped, exit_code, ended_s_ago,
-          attempt, supervision, cause, node, job, scheduler, scheduler_state, reason, processes,
-          cpu_percent, memory_bytes, said, last_line, lines, metrics, validation, metrics_s_ago,
-          full_disk, gpus);
+    visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
+          ended_s_ago, attempt, supervision, cause, node, job, scheduler, scheduler_state, reason,
+          processes, cpu_percent, memory_bytes, said, last_line, lines, metrics, validation,
+          metrics_s_ago, full_disk, gpus);
   }
 };
 
@@ -343,7 +344,6 @@ struct Survey {
   std::string screen;
   std::string tmux;  ///< only if it replaces screen
   std::string rsync;
-  bool has_ip = true;  ///< the program `ip`, which names interfaces
   std::int64_t cores = 0;
   std::int64_t memory = 0;
   std::int64_t free_memory = 0;
@@ -354,8 +354,8 @@ struct Survey {
   std::string gpu_fault;  ///< error of nvidia-smi; or empty
 
   void fields(auto visit) {
-    visit(user, shell, system, bash, screen, tmux, rsync, has_ip, cores, memory, free_memory,
-          free_code, free_home, gpus, driver, gpu_fault);
+    visit(user, shell, system, bash, screen, tmux, rsync, cores, memory, free_memory, free_code,
+          free_home, gpus, driver, gpu_fault);
   }
 };
 

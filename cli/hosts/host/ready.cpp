@@ -54,7 +54,7 @@ ReadyReply ready_host(const ReadyRequest& request) {
   ReadyReply reply;
   reply.host = identify_host();
   reply.running = find_running();
-  if (!request.run_folder.empty()) reply.lacks = find_lacks({}, Screen::found);
+  if (!request.run_folder.empty()) reply.lacks = find_lacks({}, Screen::found, Scripts::none);
   if (!request.public_key.empty()) reply.key = add_key(request.public_key);
   if (request.run_folder.empty()) return reply;
   const OwnersAlone private_files;

@@ -1,7 +1,7 @@
 // Open MPI's mpirun as the launcher. On machine 0 a session runs mpirun, which reaches the other
-// machines by its own ssh and starts all processes, one script per process
-// (cli/run/scripts/rank.sh). On each machine a session watches the processes there (keep_ranks.sh).
-// So the run is supervised, followed and ended like one over SSH.
+// machines by its own ssh and starts all processes, a `dtool-host rank` each (cli/run/host/rank.h);
+// on each machine a session keeps watch over those there (keep_ranks.sh), so that the run is
+// supervised, followed and ended as one over SSH is.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -235,7 +235,8 @@ std::vector<HostJob> MpiLauncher::jobs(const RunPlan& plan) const {
     parts.push_back(scripts::kKeep_ranks);
     ssh::ScreenJob job = make_supervised_job(plan, machine, parts);
     std::string rank = script_variables(plan, machine) + assign_path("log", job.log) + slots;
-    rank.append(scripts::kNumbers_mpi).append(scripts::kEnvironment).append(scripts::kRank);
+    rank += "exec >> \"$log\" 2>&1\nrank=$1 local_rank=$2\nshift 2\n";
+    rank.append(scripts::kNumbers_ssh).append(scripts::kEnvironment).append(scripts::kLaunch);
     job.files.emplace_back("rank", rank);
     if (!starts_mpirun) job.files.emplace_back("../launch_orted", scripts::kLaunch_orted);
     jobs.push_back({jobs.size(), job, starts_mpirun ? StartOrder::last : StartOrder::first});

@@ -175,7 +175,7 @@ std::string SchedulerLauncher::batch(const RunPlan& plan) const {
           assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
           assign("has_trainer", plan.program.empty() ? "yes" : "no") +
           assign("notice", std::to_string(shape.notice)) + arrays(plan);
-  text.append(scripts::kWords).append(scripts::kFree_port).append(own_text(plan));
+  text.append(scripts::kWords).append(own_text(plan));
   return text.append(scripts::kScheduler_batch);
 }
 
@@ -183,7 +183,7 @@ std::string SchedulerLauncher::rank(const RunPlan& plan) const {
   std::string text = script_variables(plan, plan.machines.front()) + arrays(plan) + own_text(plan);
   return text.append(scripts::kNumbers_scheduler)
       .append(scripts::kEnvironment)
-      .append(scripts::kRank);
+      .append(scripts::kLaunch);
 }
 
 /// The shell text that makes the machines' folders.
@@ -233,7 +233,8 @@ std::vector<HostJob> SchedulerLauncher::jobs(const RunPlan& plan) const {
   const std::string own = std::string(scripts::kWords) + own_text(plan);
   job.begin += own + assign("members", std::to_string(plan.machines.size() / nodes_of(plan)));
   job.begin.append(scripts::kScheduler_submit);
-  job.files.emplace_back("probe", own + arrays(plan) + std::string(scripts::kScheduler_probe));
+  job.files.emplace_back("probe", own);
+  job.files.emplace_back("scheduler", fmt::format("title={}\nnodes={}\n", title(), nodes_of(plan)));
   job.files.emplace_back("end", own + std::string(scripts::kScheduler_end));
   return {{0, job}};
 }

@@ -7,13 +7,13 @@
 #include <regex>
 #include <set>
 
+#include "cli/run/host/rank.h"
 #include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
 
 constexpr std::uint64_t kMostNodes = 100'000;
-constexpr std::uint64_t kMostTasks = 1024;  ///< on a node
 
 /// As a word of an #SBATCH line: Slurm knows quotes and backslashes there.
 std::string directive_word(const std::string& word) {
@@ -80,24 +80,6 @@ std::string sbatch_lines(const JobShape& shape, JobRequest request) {
   return text;
 }
 
-std::vector<int> parse_tasks_per_node(std::string_view text) {
-  std::vector<int> tasks;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view item = text.substr(0, comma);
-    const std::size_t times = item.find("(x");
-    const auto count = ssh::read_number<std::uint64_t>(item.substr(0, times));
-    const auto nodes =
-        times == item.npos || !item.ends_with(')')
-            ? std::optional<std::uint64_t>(1)
-            : ssh::read_number<std::uint64_t>(item.substr(times + 2, item.size() - times - 3));
-    if (!count || !nodes || *count > kMostTasks || *nodes + tasks.size() > kMostNodes) return {};
-    tasks.insert(tasks.end(), *nodes, std::max(1, static_cast<int>(*count)));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return tasks;
-}
-
 std::optional<Allocation> surrounding_allocation() {
   const auto variable = [](const char* name) -> std::string_view {
     const char* value = std::getenv(name);
@@ -108,7 +90,7 @@ std::optional<Allocation> surrounding_allocation() {
   if (!ssh::read_number<std::uint64_t>(allocation.job) || variable("SLURM_JOB_NODELIST").empty())
     return std::nullopt;
   const auto nodes = ssh::read_number<std::uint64_t>(variable("SLURM_JOB_NUM_NODES"));
-  allocation.tasks = parse_tasks_per_node(variable("SLURM_TASKS_PER_NODE"));
+  allocation.tasks = host::parse_tasks_per_node(variable("SLURM_TASKS_PER_NODE"));
   allocation.tasks.resize(std::clamp<std::uint64_t>(nodes.value_or(1), 1, kMostNodes), 1);
   return allocation;
 }

@@ -21,11 +21,7 @@ struct Allocation {
   std::vector<int> tasks = {1};  ///< on each node
 };
 
-/// Slurm's `4,1(x2)` (four on the first node, one on each of the next two) as `4 1 1`; empty if the
-/// text has another form.
-std::vector<int> parse_tasks_per_node(std::string_view text);
-
-/// The job that the environment describes.
+/// As the environment tells.
 std::optional<Allocation> surrounding_allocation();
 
 /// The `#SBATCH` lines of a job. If a checkpoint is to be written, they ask for a signal before the

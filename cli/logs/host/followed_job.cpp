@@ -3,8 +3,10 @@
 #include <chrono>
 #include <utility>
 
+#include "cli/launchers/scheduler/host/scheduled_job.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
+#include "ssh/host/own_program.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/words.h"
 
@@ -15,15 +17,13 @@ constexpr std::chrono::milliseconds kBetweenLooks{100};
 constexpr int kLooksAtEnd = 10;
 constexpr int kKilled = 143;  // 128 + SIGTERM
 
-constexpr const char* kProbe = "answer() { :; }; . ./probe; while runs; do sleep 0.2; done; became";
-
 }  // namespace
 
 FollowedJob::FollowedJob(std::string state)
     : state_(std::move(state)), leader_(read_job_files(state_).leader) {
-  if (exists(state_ + "/probe"))
+  if (has_probe(state_))
     probe_ =
-        std::make_unique<Child>(std::vector<std::string>{"bash", "-c", kProbe, "dtool"}, state_);
+        std::make_unique<Child>(std::vector{own_path(), std::string("await_job"), state_}, state_);
 }
 
 bool FollowedJob::runs() {

@@ -12,8 +12,8 @@ namespace dtool::host {
 
 class FollowedJob {
  public:
-  /// `state`: its state folder. If a scheduler runs the job, its launcher has left a probe there;
-  /// the probe runs in the background until the job has ended.
+  /// `state`: its state folder. If a scheduler runs the job, another process asks it until
+  /// the job has ended (cli/launchers/scheduler/host/scheduled_job.h).
   explicit FollowedJob(std::string state);
 
   bool runs();

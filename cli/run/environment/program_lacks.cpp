@@ -39,7 +39,6 @@ constexpr std::array kPackages = {
     Package{"ch-run", "charliecloud", "charliecloud-runtime", "charliecloud"},
     Package{"grep", "grep", ""},
     Package{"head", "coreutils", ""},
-    Package{"ip", "iproute2", "", "iproute"},
     Package{"mktemp", "coreutils", ""},
     Package{"module", "environment-modules", ""},
     Package{"podman", "podman", ""},

@@ -214,7 +214,9 @@ bool ends_at_logout() {
 CheckReply check_host(const CheckRequest& request) {
   CheckReply reply;
   reply.host = identify_host();
-  reply.lacks = find_lacks(request.wants, request.is_survey ? Screen::tried : Screen::found);
+  reply.lacks = find_lacks(
+      request.wants, request.is_survey ? Screen::tried : Screen::found,
+      request.environment.empty() && !request.wants_torchrun ? Scripts::none : Scripts::some);
   const std::string code = expand_home(request.code_folder);
   // Before the environment is another one.
   if (request.is_survey) reply.survey = survey_host(nearest_folder(code));

@@ -21,7 +21,9 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kForAWord{20};  // of a program that has to say its version, say
-constexpr std::array kNeeded = {"bash", "awk", "grep", "head", "mktemp", "sed", "tail", "timeout"};
+constexpr std::array kNeeded = {"bash", "tail"};
+/// By the scripts that ready an environment, and by those of launchers.
+constexpr std::array kNeededByScripts = {"awk", "grep", "head", "mktemp", "sed", "timeout"};
 
 /// The version of a bash older than 4.4.
 std::string find_old_bash() {
@@ -114,10 +116,13 @@ std::string version_of(const std::string& program) {
   return {};
 }
 
-ProgramLacks find_lacks(const Wants& wants, Screen screen) {
+ProgramLacks find_lacks(const Wants& wants, Screen screen, Scripts scripts) {
   ProgramLacks lacks;
   for (const char* program : kNeeded) {
     if (!is_program(program)) lacks.programs.emplace_back(program);
+  }
+  for (const char* program : kNeededByScripts) {
+    if (scripts == Scripts::some && !is_program(program)) lacks.programs.emplace_back(program);
   }
   if (wants.sync && !is_program("rsync")) lacks.programs.emplace_back("rsync");
   const bool has_screen = is_program("screen");

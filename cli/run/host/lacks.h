@@ -8,7 +8,10 @@ namespace dtool::host {
 /// Whether screen is only looked for, or also tried.
 enum class Screen { found, tried };
 
-ProgramLacks find_lacks(const Wants& wants, Screen screen);
+/// Whether scripts run there beside the run's own.
+enum class Scripts { none, some };
+
+ProgramLacks find_lacks(const Wants& wants, Screen screen, Scripts scripts);
 
 /// The first number like 5.2 or 5.2.15 in the first MiB of a program's --version output; empty if
 /// the program is missing or prints none.

@@ -64,7 +64,6 @@ int run_once(const std::string& log) {
 
 }  // namespace
 
-/// The script becomes this program when all is prepared. Its file may have been removed by then.
 void tell_script_this_program() {
   const std::string program = "/proc/" + std::to_string(::getpid()) + "/exe";
   ::setenv("DTOOL_HOST", program.c_str(), 1);

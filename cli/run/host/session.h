@@ -7,7 +7,10 @@
 
 namespace dtool::host {
 
-/// Returns the exit code of the script's last run.
+/// Sets DTOOL_HOST to this program for the scripts that it starts. Its file may be removed.
+void tell_script_this_program();
+
+/// The session's exit code: the script's last one.
 int run_session(const std::string& log);
 
 }  // namespace dtool::host

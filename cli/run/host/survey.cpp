@@ -118,7 +118,6 @@ Survey survey_host(const std::string& code) {
   survey.screen = version_of("screen");
   survey.tmux = find_tmux();
   survey.rsync = version_of("rsync");
-  survey.has_ip = is_program("ip");
   survey.cores = count_cores();
   add_memory(survey);
   survey.free_code = free_bytes(code);

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
-# Becomes the program that starts all processes of one machine and ends as they do (cli/run/host/ranks.h). Defined before: the
-# variables of numbers_ssh.sh and environment.sh, by the plan listener and port, and by the session DTOOL_HOST (its program).
+# Becomes the program where `dtool-host rank` has started this for one rank (cli/run/host/rank.h); else the one that starts all
+# processes of one machine and ends as they do (cli/run/host/ranks.h). Defined before: what the numbers and environment.sh have,
+# by the plan listener and port, and by dtool-host DTOOL_HOST (itself).
 # Numbers by the plan and the numbers: attempt first_rank processes place.
-: > "$state/begun"
 export MASTER_ADDR=$listener MASTER_PORT=$port WORLD_SIZE=$world_size LOCAL_WORLD_SIZE=$processes GROUP_RANK=$machine_id
 export -n DTOOL_HOST
 words=("${inside[@]}" "${program[@]}")
@@ -10,5 +10,7 @@ if [ -n "$trainer" ]; then
   words=("${inside[@]}" "$trainer" "$state/experiment.toml" --seed "$seed" --output_dir "$output")
   ((attempt == 0)) || words+=(--checkpoint auto)
 fi
-if [ "$torchrun" = yes ]; then RANK=$first_rank LOCAL_RANK=0 exec "${words[@]}"; fi
+[ -n "$rank" ] || : > "$state/begun"
+[ "$torchrun" = no ] || : "${rank:=$first_rank}" "${local_rank:=0}"
+if [ -n "$rank" ]; then RANK=$rank LOCAL_RANK=$local_rank exec "${words[@]}"; fi
 exec -a dtool-host "$DTOOL_HOST" ranks "$state" "$attempt" "$place" "$first_rank" "$processes" "${words[@]}"

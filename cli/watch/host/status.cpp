@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/launchers/scheduler/host/scheduled_job.h"
 #include "cli/watch/host/log_tail.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
@@ -84,7 +85,7 @@ void tell_processes(const StatusRequest& request, StatusReply& reply) {
   std::vector<MemberFinder> finders;
   std::vector<std::size_t> asked;
   for (std::size_t i = 0; i < request.machines.size(); ++i) {
-    if (exists(expand_home(request.machines[i].state_folder) + "/probe")) continue;
+    if (has_probe(expand_home(request.machines[i].state_folder))) continue;
     finders.emplace_back(traces_of(request.machines[i]));
     asked.push_back(i);
   }
@@ -125,32 +126,24 @@ void tell_leader(const std::string& state, StatusAnswer& answer) {
   answer.up_s = static_cast<std::int64_t>(seconds_since_boot() - started);
 }
 
-/// If no session of ours leads the job, its launcher has left a probe in the state folder.
-void ask_probe(const std::string& state, StatusAnswer& answer) {
-  const std::string script = std::string(kAnswerFunction) + ". ./probe; look_at_leader";
-  const ChildResult told =
-      run_program({"bash", "-c", script, "dtool"}, std::chrono::seconds(30), state);
-  for (const auto& [name, value] : read_pairs(told.out)) {
-    if (name == "job") answer.job = value;
-    if (name == "scheduler") answer.scheduler = value;
-    if (name == "scheduler_state") answer.scheduler_state = value;
-    if (name == "reason") answer.reason = value;
-    if (name == "up_s") answer.up_s = parse_number<std::int64_t>(value);
-    if (name == "ended_s_ago") answer.ended_s_ago = parse_number<std::int64_t>(value);
-  }
-  if (told.ok()) return;
-  answer.scheduler_state = "unknown";
-  answer.reason = told.timed_out ? "its commands do not answer" : told.err;
+/// What holds the terminal of a session that is there. A session may outlive its screen.
+std::string terminal_of(const JobFiles& job) {
+  const auto leader = job.leader ? find_leader(*job.leader) : std::nullopt;
+  if (!leader || leader->state == 'Z') return {};
+  if (job.holder == "tmux" || job.holder == "none") return job.holder;
+  const auto screen = find_process(leader->parent);
+  return screen && screen->name.starts_with("screen") ? std::to_string(screen->pid) : "";
 }
 
 void tell_state(const std::string& state, StatusAnswer& answer) {
   answer.lacks_run_folder = !state.empty() && !is_folder(folder_of(state));
   if (!is_folder(state)) return;
-  if (exists(state + "/probe")) {
-    ask_probe(state, answer);
+  if (has_probe(state)) {
+    ScheduledJob(state).tell(answer);
   } else {
     tell_leader(state, answer);
   }
+  answer.terminal = terminal_of(read_job_files(state));
   answer.node = text_of(state + "/node");
   const std::string killed = state + "/killed";
   const std::string exit_code = state + "/exit_code";

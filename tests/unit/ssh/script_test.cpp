@@ -3,71 +3,44 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/unit/syntax.h"
 
 namespace dtool::ssh {
 namespace {
 
-TEST(ReadAnswers, KeepsNamesValuesAndRepetitions) {
-  EXPECT_EQ(read_answers("dtool-answer a=1\ndtool-answer b=x = y\ndtool-answer a=\n"),
-            (Answers{{"a", "1"}, {"a", ""}, {"b", "x = y"}}));
+/// What stands behind the answers called `a`.
+std::map<std::string, std::string> parts(std::string_view output) {
+  std::map<std::string, std::string> parts;
+  for (const auto& [value, text] : parts_by_answer(output, "a")) parts.emplace(value, text);
+  return parts;
+}
+using Parts = std::map<std::string, std::string>;
+
+TEST(PartsByAnswer, LeaveOutTheLinesOfOthersAndOtherAnswers) {
+  EXPECT_EQ(parts("Welcome to gpu01!\na=1\n dtool-answers a=2\ndtool-answer b=3\n"
+                  "dtool-answer a=x = y\none\ntwo\ndtool-answer a=\nthree"),
+            (Parts{{"x = y", "one\ntwo\n"}, {"", "three"}}));
+  EXPECT_EQ(parts("dtool-answer a\ndtool-answer \ndtool-answer"), Parts{});
+  EXPECT_EQ(parts(""), Parts{});
 }
 
-TEST(ReadAnswers, LeavesOutTheLinesOfOthers) {
-  EXPECT_EQ(read_answers("Welcome to gpu01!\na=1\n\n dtool-answers c=2\ndtool-answer d=4\n= \n"),
-            (Answers{{"d", "4"}}));
-}
-
-TEST(ReadAnswers, SeesAnAnswerBehindAPromptWithoutItsLineEnd) {
-  EXPECT_EQ(read_answers("(base) $ dtool-answer a=1\n\x1b]0;title\adtool-answer b=2\n"),
-            (Answers{{"a", "1"}, {"b", "2"}}));
-}
-
-TEST(ReadAnswers, TakesLineEndsOfEitherKind) {
-  EXPECT_EQ(read_answers("hello\r\ndtool-answer a=1\r\ndtool-answer b=\r\n"),
-            (Answers{{"a", "1"}, {"b", ""}}));
-}
-
-TEST(ReadAnswers, ReadsALastLineWithoutItsEnd) {
-  EXPECT_EQ(read_answers("dtool-answer a=1"), (Answers{{"a", "1"}}));
-}
-
-TEST(ReadAnswers, WithoutAnEqualsSignIsNone) {
-  EXPECT_EQ(read_answers("dtool-answer a\ndtool-answer \ndtool-answer"), Answers{});
-  EXPECT_EQ(read_answers(""), Answers{});
-}
-
-TEST(ReadAnswers, BytesOfAnyKindPass) {
-  const std::string binary("\0\xff\xfe", 3);
-  EXPECT_EQ(read_answers(binary + "\n" + binary + "dtool-answer a=" + binary + "\n"),
-            (Answers{{"a", binary}}));
+TEST(PartsByAnswer, StandBehindAPromptWithoutItsLineEndAndLineEndsOfEitherKind) {
+  EXPECT_EQ(parts("(base) $ dtool-answer a=1\r\n\x1b]0;title\adtool-answer a=2\nend\r\n"),
+            (Parts{{"1", ""}, {"2", "end\r\n"}}));
 }
 
 TEST(FindAnswer, IsTheFirstOfItsName) {
-  const Answers answers = read_answers("dtool-answer a=1\ndtool-answer a=2\n");
+  const Answers answers = {{"a", "1"}, {"a", "2"}};
   EXPECT_EQ(find_answer(answers, "a"), "1");
   EXPECT_EQ(find_answer(answers, "b"), std::nullopt);
 }
 
-TEST(EveryAnswer, KeepsTheOrder) {
-  const Answers answers = read_answers("dtool-answer a=2\ndtool-answer b=3\ndtool-answer a=1\n");
-  EXPECT_EQ(every_answer(answers, "a"), (std::vector<std::string>{"2", "1"}));
-  EXPECT_TRUE(every_answer(answers, "c").empty());
-}
-
-TEST(FindNumber, IsTheFirstOfItsNameOrNothing) {
-  const Answers answers = read_answers("dtool-answer a=x\ndtool-answer a=1\ndtool-answer b=-7\n");
-  EXPECT_EQ(find_number<int>(answers, "a"), std::nullopt);
-  EXPECT_EQ(find_number<int>(answers, "b"), -7);
-  EXPECT_EQ(find_number<int>(answers, "c"), std::nullopt);
-}
-
 TEST(AnswerFunction, IsReadBack) {
-  const std::string said =
-      tests::run_bash(std::string(answer_function()) +
-                      "answer a 'x y'\nanswer b $'two\\nlines'\nanswer c '%s\\n'\nanswer d ''\n");
-  EXPECT_EQ(read_answers(said),
-            (Answers{{"a", "x y"}, {"b", "two lines"}, {"c", "%s\\n"}, {"d", ""}}));
+  EXPECT_EQ(parts(tests::run_bash(std::string(answer_function()) +
+                                  "answer a 'x y'\nanswer a $'two\\nlines'\nanswer a '%s\\n'\n")),
+            (Parts{{"x y", ""}, {"two lines", ""}, {"%s\\n", ""}}));
 }
 
 /// What bash(text) prints, run by `shell` as a login shell would.

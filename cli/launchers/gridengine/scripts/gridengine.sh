@@ -1,17 +1,16 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Grid Engine's functions for the scripts in scheduler/scripts. Follows words.sh. Defined before: limit (seconds; 0: the job has
-# none), tasks (processes to start on each host) and processes_of_node (its slots).
+# What a run's scripts ask of Grid Engine: the functions that the scripts in scheduler/scripts call. Follows words.sh. Defined before:
+# limit (seconds; 0: the job has none), tasks (to be started on each host) and processes_of_node (its slots).
 # Numbers by the plan and the job: nodes tasks limit notice processes_of_node members first.
-scheduler='Grid Engine' package=gridengine-client programs='qsub qstat qdel qrsh qacct' how_to_cancel='qdel dtool_'
+kind=gridengine scheduler='Grid Engine' package=gridengine-client programs='qsub qstat qdel qrsh qacct' how_to_cancel='qdel dtool_'
 noise='User defined signal|[Tt]erminated|^$'
 
 # ---- in the job
 job_task() { refuse_unless_numbers "$SGE_TASK_ID" && task=$((SGE_TASK_ID - 1)); }
 job_hosts() { if [ -e "${PE_HOSTFILE-}" ]; then cat "$PE_HOSTFILE"; else echo "${HOSTNAME} 1"; fi; }
 own_address() { job_hosts | awk '{ print $1; exit }'; }
-# `qdel` and the time limit send USR2 and, after the queue's `notify`, KILL. The notice before the limit is a timer of the job
-# itself. The timer is not used on several hosts: Grid Engine 8.1.9 then waits for ever for reports from the others, and gives
-# them no jobs meanwhile.
+# `qdel` and the time limit send USR2 and, after the queue's `notify`, KILL. The notice before the limit is a timer of the job's own. Not
+# on several hosts: Grid Engine 8.1.9 waits for ever for word that the others are clean, and keeps all jobs away from them meanwhile.
 prepare_job() {
   trap 'kill -TERM $$' USR2
   if [ "$has_trainer" = yes ] && ((nodes == 1 && limit > notice)); then
@@ -20,8 +19,8 @@ prepare_job() {
     trap "kill $! 2> /dev/null" EXIT
   fi
 }
-# Each process of the first host is a child of the job; qrsh starts the others. All of them read the signals for their program
-# from their input, since qrsh passes none on. Ends with the code of the process that failed first, and with all processes.
+# Each process of the first host is a child of the job; qrsh starts the others. Both read the signals that are for their program from
+# their input, since qrsh hands on none. Ends as the process that failed first, and with all of them.
 start_processes() {
   local host slots i next=0 at=0 code=0 one words self=$BASHPID heard='' signals=$state/signals environment=$run/machine0/environment
   if [ "$(job_hosts | awk '{ print $2 }' | xargs)" != "$(for ((i = 0; i < nodes; i++)); do echo "$processes_of_node"; done | xargs)" ]; then
@@ -33,14 +32,14 @@ start_processes() {
   trap 'heard=yes; echo USR1 >> "$signals"' USR1
   while read -r host slots; do
     for ((i = 0; i < tasks; i++)); do
-      words=("$@" "$at" "$next" "$i" "$host")
+      words=("$@" "$at" "$next" "$i" "$host" "$nodes" "$tasks")
       if ((at > 0)); then
-        # If a task ended by a signal, or by a code that stands for one, Grid Engine would end the whole job.
+        # A task that ends by a signal, or by a code that stands for one, would have Grid Engine end the whole job.
         # shellcheck disable=SC2016
         words=(bash -c 'trap : USR2; . "$0"; "$@"; exit $(($? > 96 ? 1 : $?))' "$environment" "${words[@]}")
         words=(qrsh -inherit -v "DTOOL_RUN_ID=$run_id${SGE_TASK_ID:+,SGE_TASK_ID=$SGE_TASK_ID}" "$host" "$(printf '%q ' "${words[@]}")")
       fi
-      # The processes here have their own sessions, so that Grid Engine's USR2 does not end them at once.
+      # What runs here is in sessions of its own, where Grid Engine's own USR2 does not end it at once.
       # shellcheck disable=SC2016
       setsid bash -c '. "$0"; exec "$@"' "$environment" "${words[@]}" \
         < <(exec setsid tail -n +1 -s 0.2 -f --pid="$self" "$signals" 2> /dev/null) &
@@ -55,9 +54,9 @@ start_processes() {
     ((code > 0)) || code=$one
     [ "$on_failure" = leave ] || echo TERM >> "$signals"
   done
-  return $((code > 96 && code < 101 ? 1 : code))  # codes 97 to 100 have a meaning for the job itself
+  return $((code > 96 && code < 101 ? 1 : code))  # of the job's own codes those have a meaning
 }
-is_taken() {  # if no process failed by itself: the news may reach other hosts first
+is_taken() {  # where no process failed by itself: word of it may reach other hosts first
   local i
   for ((i = first; i < first + nodes; i++)); do ! grep -qs '^[1-9][0-9]* $' "$run/machine$i"/ranks/* || return 1; done
   for ((i = 0; i < 20; i++)); do
@@ -67,7 +66,7 @@ is_taken() {  # if no process failed by itself: the news may reach other hosts f
   done
   return 1
 }
-leave_taken() {  # codes that ask_job recognises
+leave_taken() {  # codes that ask_job knows again
   if ((limit > 0 && SECONDS >= limit - 15)); then exit 98; else exit 97; fi
 }
 ask_for_checkpoint() { kill -USR1 "$step"; }
@@ -75,17 +74,6 @@ put_back() {
   kill -TERM "$step"
   wait "$step"
   exit 99  # Grid Engine puts such a job back into the queue
-}
-
-# ---- in each process
-place_process() {
-  machines=$nodes machine_id=$1 rank=$2 local_rank=$3 node=$4
-  processes=$tasks world_size=$((nodes * tasks))
-  trap 'kill -TERM $$' USR2
-  apart=(setsid)
-  # Bash 5.2 loses a signal that comes while it reads `$(`, so TERM is repeated until this process has ended.
-  (trap '' USR1 USR2; while read -r signal; do kill "-$signal" $$; while [ "$signal" = TERM ] && sleep 0.5; do kill -TERM $$ || exit; done; done) \
-    <&0 > /dev/null 2>&1 &
 }
 
 # ---- on the login host
@@ -99,7 +87,7 @@ try_job() {
   fi
   timeout 40 qsub -w v <<< "$job"
 }
-may_wait() {  # for hosts that are unavailable just now: they report no load
+may_wait() {  # for hosts that are away just now: they report no load
   [[ $1 == *'no suitable queues'* ]] && qhost 2> /dev/null | awk 'NR > 3 && $7 == "-" { away = 1 } END { exit !away }'
 }
 hint_of() {
@@ -108,7 +96,7 @@ hint_of() {
     *) echo 'qconf -sql lists the queues, qconf -spl the parallel environments, qhost the hosts' ;;
   esac
 }
-# Processes get what the login on the submit host exports, except Grid Engine's own variables, which stay those of the job.
+# What the login on the submit host exports, its processes have: Grid Engine's own variables stay those of the job.
 submit_job() {
   local options=(-terse -cwd -j y -o job.log)
   # shellcheck disable=SC2086
@@ -116,8 +104,7 @@ submit_job() {
   [ "$members" = 1 ] || options+=(-t "1-$members")
   qsub "${options[@]}" "$@"
 }
-# If qstat does not have a job any more, its accounts have the result; the record of the job itself comes after those of its
-# processes.
+# Of a job that qstat does not have any more, the accounts tell; the record of the job itself comes after those of its processes.
 ask_job() {
   local said reason=''
   said=$(timeout 8 qstat -u "$(id -un)" 2>&1) || { echo "${said:-sge_qmaster does not answer}"; return 1; }
@@ -125,7 +112,7 @@ ask_job() {
   [[ ! $said =~ \ [a-z]*E[a-z]*\  ]] || reason="JobLaunchFailure: $(timeout 8 qstat -j "$1" 2> /dev/null | sed -n 's/^error reason *[0-9]*: *//p' | head -n 1)"
   said=$(reason=$reason awk '
     NF {
-      slots = $8 ~ /@/ ? 9 : 8  # a waiting job has no queue yet
+      slots = $8 ~ /@/ ? 9 : 8  # no queue has taken what waits
       task = NF > slots && $NF ~ /^[0-9]+$/ ? $NF - 1 : "*"
       state = $5 ~ /E/ ? "failed" : $5 ~ /[qwh]/ ? "pending" : "running"
       split($6, day, "/")
@@ -143,15 +130,15 @@ ask_job() {
     END { for (task in what) print task, what[task], "-", end[task], because[task] }')
   printf '%s' "$said"
 }
-jobs_of_run() {  # by their name, which an interrupted start has as well
+jobs_of_run() {  # by their name, which a start that was cut off has as well
   local said
   said=$(timeout 20 qstat -r -u "$(id -un)" 2>&1) || { echo "$said" >&2; return 1; }
   awk -v name="dtool_$run_id" '/^ *[0-9]+ / { job = $1 } /Full jobname:/ && $3 == name { print job }' <<< "$said" | sort -u
 }
 cancel_jobs() { timeout 15 qdel "$@"; }
 describe_jobs() { timeout 20 qstat -u "$(id -un)" 2>&1 | tail -n 1; }
-# Grid Engine ends all processes of a job by a group that they have, except root's, or if it is told not to. For those cases a
-# small job on each host of the run ends them by dtool-host, which has called this here.
+# Grid Engine ends all processes of a job with it, by a group that they have, but for root's, or where it is told not to. Then a small job
+# on each host of the run ends them by dtool-host, which is what has called this here.
 end_rest() {
   local host hosts program
   if ((EUID > 0)) && ! qconf -sconf 2> /dev/null | grep -qi 'ENABLE_ADDGRP_KILL=\(false\|0\)'; then return; fi

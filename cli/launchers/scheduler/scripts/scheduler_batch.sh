@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2015,SC2034,SC2094,SC2154
-# The job of a run, or a member of its array. It runs on the job's first node, makes the scheduler start the processes (again
-# after a failure if that is wanted), and records each machine's end. Arguments: the run's folder, which all nodes must see.
-# Follows words.sh. Defined before, too: run_id, nodes, all_tasks, tasks (per node; empty: as the allocation has them),
-# max_restarts, on_failure, has_trainer (yes or no), parts and seeds (arrays, one for each member of the array), output (path),
-# and the scheduler's functions.
+# The job of a run, or a member of its array: runs on the job's first node, has the scheduler start the processes, again after a
+# failure where that is wanted, and records what became of each machine. Arguments: the run's folder, which all nodes must
+# see. Follows words.sh. Defined before, too: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts,
+# on_failure, has_trainer (yes or no), parts and seeds (arrays, one for each member of the array), output (path), and the scheduler's
+# functions and kind (slurm or gridengine).
 # Numbers by the plan: nodes notice.
 run=$1
 export DTOOL_RUN_ID=$run_id
@@ -18,7 +18,7 @@ rm -f over
 mkdir -p "$output${parts[task]}"
 exec >> "$output${parts[task]}/machine$first.log" 2>&1
 
-# A job that was put back into the queue continues its count.
+# A job that was put back into the queue goes on counting.
 attempt='' failures=''
 read -r attempt 2> /dev/null < attempts
 is_number "$attempt" || attempt=-1
@@ -34,7 +34,7 @@ clear_records() {
   done
 }
 
-# Each machine's exit code is that of its first failed process. A machine that was ended because of others is `stopped`.
+# Each machine's exit code: that of its process that failed first. What was ended for others' sake was stopped.
 record_ends() {
   local i file code told machine_code stopped
   for ((i = first; i < first + nodes; i++)); do
@@ -45,19 +45,19 @@ record_ends() {
       [ -z "$told" ] || [ -z "$machine_code" ] || continue
       if [ -z "$machine_code" ] || [ "$machine_code" = 0 ]; then machine_code=$code; fi
     done < <(ls -tr "$run/machine$i/ranks" 2> /dev/null)
-    [ -n "$machine_code" ] || machine_code=143  # it was ended before it could report
+    [ -n "$machine_code" ] || machine_code=143  # it was ended before it could tell
     [ "$stopped" = no ] || [ "$machine_code" = 0 ] || : > "$run/machine$i/stopped"
     echo "$machine_code" > "$run/machine$i/exit_code.new" && mv -f "$run/machine$i/exit_code.new" "$run/machine$i/exit_code"
   done
 }
 
 step='' noticed='' told=''
-# USR1 comes before the time limit: a program that writes checkpoints writes one, and the job continues in its next turn.
+# USR1 comes before the time limit: whoever writes checkpoints writes one, and the job goes on in its next turn.
 trap 'noticed=yes' USR1
 trap 'told=yes; [ -z "$step" ] || kill -TERM "$step" 2> /dev/null' TERM
-# Whether the scheduler ends this job, or puts it back into the queue: then the scheduler reports the machines' end.
+# Whether the scheduler ends this job, or puts it back into the queue: then what became of the machines is the scheduler's to say.
 is_taken_away() {
-  sleep 1 &  # the processes learn of it first
+  sleep 1 &  # the processes hear of it first
   wait $!
   [ -n "$told" ] || is_taken
 }
@@ -82,9 +82,8 @@ run_attempt() {
   echo "$attempt" > attempts
   [ "$attempt" = 0 ] || echo "$attempt" > attempt
   clear_records
-  taken=$(listening_ports)
-  find_free_port
-  start_processes bash "$run/machine0/rank" "$run" "$attempt" "$address" "$free" 2> started.err &
+  free=$("$run/dtool-host" port) || { say "$(hostname) cannot run $run/dtool-host"; code=126; return; }
+  start_processes "$run/dtool-host" rank "$kind" "$run" "$attempt" "$address" "$free" "$task" "$first" 2> started.err &
   step=$!
   while kill -0 "$step" 2> /dev/null; do
     wait "$step"
@@ -110,5 +109,5 @@ while :; do
 done
 record_ends
 : > over
-[ ! -e allocation ] || code=$(< exit_code)  # the session around this is the first machine's, and records its end
+[ ! -e allocation ] || code=$(< exit_code)  # the session that this runs in is the first machine's, and records its end
 exit "$code"

@@ -1,20 +1,19 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Slurm's functions for the scripts in scheduler/scripts. Follows words.sh.
+# What a run's scripts ask of Slurm: the functions that the scripts in scheduler/scripts call. Follows words.sh.
 # Numbers by the plan: nodes members.
-scheduler=Slurm package=slurm-client programs='sbatch srun squeue scontrol scancel'
-# srun's messages about processes' exit codes are recorded better elsewhere; its messages about nodes and itself are the only
-# source.
+kind=slurm scheduler=Slurm package=slurm-client programs='sbatch srun squeue scontrol scancel'
+# What srun says of processes' exit codes is recorded better; what it says of nodes and of itself is not known otherwise.
 noise='Exited with exit code|_step_signal: Terminating|task [0-9,-]+: Terminated|Force Terminated StepId|forcing job termination|Job step aborted|STEP .* CANCELLED|got SIGCONT'
 
 # ---- in the job
 job_task() { task=$SLURM_ARRAY_TASK_ID; }
 prepare_job() {
-  # srun does not pass on these settings of sbatch by itself.
+  # srun does not pass on what sbatch was told of these by itself.
   [ -z "${SLURM_CPUS_PER_TASK-}" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
-  # With sbatch --export=NONE, srun would pass on nothing either, not even PATH. Processes get the job's variables.
+  # Where sbatch was told --export=NONE, srun would hand on nothing either, not even where bash is. What the job has, its processes have.
   export SLURM_EXPORT_ENV=ALL PATH
-  # If dtool runs in a step of the user's, such as srun --pty bash, that step holds the nodes while it waits for the run, so its
-  # processors are shared. Its bindings do not apply to this step.
+  # A step of the user's, such as srun --pty bash, that dtool runs in holds the nodes while it waits for the run: its processors
+  # are shared. What that step was bound to is not for this one.
   if [ -e allocation ] && [ -n "${SLURM_STEP_ID-}" ]; then
     export SLURM_OVERLAP=1
     unset SLURM_CPU_BIND SLURM_CPU_BIND_LIST SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE
@@ -45,28 +44,9 @@ put_back() {
   wait $!
 }
 
-# ---- in each process
-place_process() {
-  local i=0 item item_nodes
-  refuse_unless_numbers "$SLURM_NODEID"
-  machines=$SLURM_STEP_NUM_NODES machine_id=$SLURM_NODEID rank=$SLURM_PROCID local_rank=$SLURM_LOCALID
-  world_size=$SLURM_STEP_NUM_TASKS node=${SLURMD_NODENAME-}
-  # The number on this node, in Slurm's form `3,1(x2)`. In an allocation Slurm distributes by processors, whatever is asked.
-  for item in ${SLURM_STEP_TASKS_PER_NODE//,/ }; do
-    case $item in
-      *x*) item_nodes=${item#*x} item_nodes=${item_nodes%)} ;;
-      *) item_nodes=1 ;;
-    esac
-    refuse_unless_numbers "$item_nodes" "${item%%(*}"
-    ((i += item_nodes))
-    if ((machine_id < i)); then processes=${item%%(*}; break; fi
-  done
-}
-
 # ---- on the login host
 try_job() { timeout 40 sbatch --test-only; }
-# A job may wait for nodes that are down just now; the test above does not allow for that. sbatch itself will report a real
-# fault.
+# A job may wait for nodes that are down just now, which that question does not allow for; sbatch itself will say.
 may_wait() {
   [[ $1 == *'node configuration is not available'* ]] &&
     [ -n "$(timeout 20 sinfo --noheader --states down,drain,fail,unknown,no_respond --format %D 2> /dev/null)" ]
@@ -114,7 +94,7 @@ ask_job() {
       print task, (state in words ? words[state] : "running"), is["StartTime"], is["EndTime"], is["Reason"]
     }' <<< "$said"
 }
-jobs_of_run() {  # also jobs with its name, which an interrupted start leaves
+jobs_of_run() {  # those of its name too, which stand for a start that was cut off
   local ids
   ids=$(timeout 20 squeue --noheader --me --name "$run_id" --format %A 2>&1) || { echo "$ids" >&2; return 1; }
   printf '%s\n' "$ids" | grep -E '^[0-9]+$' | sort -u
@@ -123,4 +103,4 @@ jobs_of_run() {  # also jobs with its name, which an interrupted start leaves
 cancel_jobs() { timeout 15 scancel "$@"; }
 describe_jobs() { timeout 20 squeue --noheader --me --name "$run_id" --format '%T on %N' 2>&1 | head -n 1; }
 how_to_cancel="scancel --name"
-end_rest() { :; }  # a job that Slurm does not have any more has no processes: its nodes have reported so
+end_rest() { :; }  # a job that Slurm does not have any more has no process: its nodes have said so

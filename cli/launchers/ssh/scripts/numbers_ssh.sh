@@ -1,17 +1,18 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# The numbers of a machine whose own script starts its processes. Arguments: the attempt (0: the first start), and the places of
-# the machines that take part in it (none: all). Defined before: place (of this machine in the run), processes_of (array, by
-# place). Runs in the job's state folder. Follows words.sh; environment.sh comes next.
+# The numbers of a machine that its own session looks after. Arguments: the attempt (0: the first start), and the places of the
+# machines that take part in it (none: all). Defined before: place (this machine's among those of the run), processes_of (array,
+# by place), rank (of one process that mpirun has started; or empty). Runs in the job's state folder. Follows words.sh;
+# environment.sh comes next.
 # Numbers by the plan: place processes_of.
 attempt=${1:-0}
 members=("${@:2}")
 [ ${#members[@]} != 0 ] || members=("${!processes_of[@]}")
 refuse_unless_numbers "$attempt" "${members[@]}"
-# Ranks and machine ids have no gaps, even if machines are left out.
+# Ranks and machine ids have no gaps, whichever machines were left out.
 machines=${#members[@]} world_size=0 processes=${processes_of[place]}
 for ((i = 0; i < machines; i++)); do
   [ "${members[i]}" != "$place" ] || machine_id=$i first_rank=$world_size
   ((world_size += processes_of[members[i]]))
 done
 state=$PWD
-echo "$first_rank" > first_failure  # until another rank is known to have failed first
+[ -n "$rank" ] || echo "$first_rank" > first_failure  # until another one is known to have failed first

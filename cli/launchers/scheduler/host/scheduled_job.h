@@ -1,0 +1,54 @@
+// How a machine of a run is doing whose job a scheduler runs, or whose session leads the steps of
+// an allocation of Slurm's. The run's launcher has left a file `probe` in the state folder, which
+// asks the scheduler.
+#pragma once
+
+#include <string>
+
+#include "ssh/host/protocol.h"
+
+namespace dtool::host {
+
+/// Whether that state folder is such a machine's.
+bool has_probe(const std::string& state);
+
+class ScheduledJob {
+ public:
+  /// `state`: the machine's state folder.
+  explicit ScheduledJob(std::string state);
+
+  /// Whether it runs or will run, by a word of the scheduler's that is at most 5 s old.
+  bool runs();
+  /// What became of a machine that left no exit code: `killed`, or a state that the scheduler gives
+  /// to the job; empty where it is not known.
+  std::string became();
+  void tell(StatusAnswer& answer);
+
+ private:
+  /// One line of what the scheduler said of the job.
+  struct Word {
+    /// pending, running, completed, failed, cancelled, timed_out, node_failed, out_of_memory,
+    /// preempted; lost: the scheduler knows nothing of it; unknown: it does not answer.
+    std::string state = "lost";
+    std::string start, end, reason;
+  };
+
+  /// `age`: in seconds, how old the scheduler's last word may be.
+  Word look(int age) const;
+  void ask(int age) const;
+
+  std::string state_;
+  std::string run_;    ///< its folder
+  std::string first_;  ///< the state folder of the job's first machine
+  std::string title_;  ///< the scheduler's
+  std::string task_;   ///< the job's number in its array
+  std::string job_;    ///< empty: the scheduler has not taken it
+  bool has_steps_ = false;
+  std::string told_;  ///< the file with the scheduler's last words on all machines of the run
+};
+
+/// `dtool-host await_job STATE`: waits until the machine does not run, and prints what became of
+/// it.
+int await_job(const std::string& state);
+
+}  // namespace dtool::host
