@@ -95,12 +95,13 @@ expect_exit 0 dtool command --runs_on h1 --command 'head -c 1000000 /dev/zero | 
 expect_equal 1000005 "$(stat -c %s "$out")"
 expect_equal "$before" "$(logins)"
 # A master that is stopped is not said to be closed.
-stopped=$(programs | tr -cd '0-9\n' | xargs)
-kill -STOP $stopped
+mapfile -t stopped < <(programs | tr -cd '0-9\n')
+kill -STOP "${stopped[@]}"
+at_end 'kill -CONT "${stopped[@]}" 2>/dev/null'
 expect_exit 1 dtool disconnect --runs_on h1
 expect_error '^dtool: .*not answer: pids? '
 expect_no_error 'closed|no connection'
-kill -CONT $stopped
+kill -CONT "${stopped[@]}"
 expect_exit 0 dtool disconnect --runs_on h1
 expect_error 'closed 1 connection: h1'
 eventually 20 no_program_is_left
