@@ -204,9 +204,10 @@ asio::awaitable<void> OfferedSession::execute(int caller, Message order) {
     is_done = true;
     waiter.wake();
     co_await watch.join();
+    order.fds.clear();  // the caller sees the end of its streams before the exit code
+    // Before the session is listened to again: that may end it at once, and all callers with it.
+    send_message(caller, keeper_protocol::pack(keeper_protocol::kResult, result) + text);
   }
-  order.fds.clear();  // the caller sees the end of its streams before the exit code
-  send_message(caller, keeper_protocol::pack(keeper_protocol::kResult, result) + text);
   // As without a keeper: what went wrong on a connection is not tried on it again.
   if (result.failure != Failure::none) end();
 }
