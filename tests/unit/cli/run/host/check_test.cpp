@@ -136,23 +136,26 @@ TEST_F(HostCheck, GpusAreCountedByTheirDriversProgram) {
 
 TEST_F(HostCheck, WhatIsMissingIsNamed) {
   const TemporaryVariable path("PATH", home_.path().string());
-  const ProgramLacks lacks = find_lacks({true, true}, Screen::tried);
+  const ProgramLacks lacks = find_lacks({true, true}, Screen::tried, Scripts::none);
   EXPECT_EQ(lacks.programs.front(), "bash");
   EXPECT_NE(std::ranges::find(lacks.programs, "rsync"), lacks.programs.end());
+  EXPECT_EQ(std::ranges::find(lacks.programs, "awk"), lacks.programs.end());
+  const auto with_scripts = find_lacks({false, false}, Screen::found, Scripts::some).programs;
+  EXPECT_NE(std::ranges::find(with_scripts, "awk"), with_scripts.end());
   EXPECT_FALSE(lacks.has_terminal);
-  EXPECT_TRUE(find_lacks({false, false}, Screen::found).has_terminal);
+  EXPECT_TRUE(find_lacks({false, false}, Screen::found, Scripts::none).has_terminal);
 }
 
 TEST_F(HostCheck, AnOldBashAndABrokenScreenAreNamed) {
   add_program("bin/bash", "echo '402 4.2.46(2)-release'\n");
   add_program("bin/screen", "echo first\necho 'cannot make directory' >&2\n");
   const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
-  const ProgramLacks lacks = find_lacks({}, Screen::tried);
+  const ProgramLacks lacks = find_lacks({}, Screen::tried, Scripts::none);
   EXPECT_EQ(lacks.old_bash, "4.2.46(2)-release");
   EXPECT_EQ(lacks.screen_fault, "cannot make directory");
-  EXPECT_EQ(find_lacks({}, Screen::found).screen_fault, "");
+  EXPECT_EQ(find_lacks({}, Screen::found, Scripts::none).screen_fault, "");
   add_program("bin/bash", "echo '404 4.4'\n");
-  EXPECT_EQ(find_lacks({}, Screen::found).old_bash, "");
+  EXPECT_EQ(find_lacks({}, Screen::found, Scripts::none).old_bash, "");
 }
 
 TEST_F(HostCheck, VersionsAreFoundInWhatProgramsSay) {
