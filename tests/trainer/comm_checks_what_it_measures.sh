@@ -18,7 +18,7 @@ grep -q '^barrier .* 0$' table.log || fail "no barrier"
 grep -q 'dtool plot --file out/comm.jsonl' err.log || fail "it does not say how to draw"
 dtool=$(dirname "$trainer")/dtool
 "$dtool" plot --file out/comm.jsonl --output comm.svg > plot.log 2>&1 || fail "dtool plot: exit code $?"
-for words in 'halving_doubling' 'all_reduce_us (log)' 'send_recv_gb_per_s' 'bytes'; do
+for words in 'halving_doubling' 'all_reduce_us' 'send_recv_gb_per_s' 'bytes'; do
   grep -q "$words" comm.svg || fail "the picture does not say $words"
 done
 

@@ -38,8 +38,7 @@ std::string mistake(const std::string& lines) {
   try {
     parse("workload = 'classifier'\n" + lines);
   } catch (const UsageError& problem) {
-    const std::string text = problem.what();
-    return text.substr(text.find("file_settings.toml") + 18);
+    return line_and_fault(problem);
   }
   return "no mistake";
 }
