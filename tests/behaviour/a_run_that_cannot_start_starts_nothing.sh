@@ -67,8 +67,8 @@ on 3 touch activate
 refuses '1 of 3 hosts failed: checking the hosts' --env_activate_path '~/activate' -- true
 expect_error "^  ${address[1]}: --env_activate_path: there is no file /root/activate"
 if [[ -x ${DTOOL_TRAINER:-} ]]; then
-  refuses 'experiment digits: unknown key train.epoch$' --config_kwargs '{"train":{"epoch":3}}' digits
-  expect_error '^hint: did you mean train.epochs'
+  refuses 'experiment digits: unknown key .train.epoch.$' --config_kwargs '{"train":{"epoch":3}}' digits
+  expect_error '^hint: did you mean .epochs.'
 fi
 on 2 mkdir elsewhere
 refuses '2 of 3 hosts failed' --no_sync --code_path '~/elsewhere' -- true
@@ -77,13 +77,13 @@ on 1 /usr/bin/python3 -c 'import socket, time; s = socket.socket(); s.bind(("", 
 eventually 10 on 1 bash -c ': </dev/tcp/127.0.0.1/29777'
 refuses '1 of 3' --distributed_ip_and_port "${address[0]}:29777" -- true
 expect_error "^  ${address[0]}: something listens on port 29777 already"
-fault hide h2 awk
+fault hide h2 tail
 fault hide h3 rsync
 refuses '2 of 3' -- true
-expect_error "^  ${address[1]}: awk is not there"
-expect_error "hint: on Debian: dtool command --command 'sudo apt-get install -y mawk' --runs_on ${address[1]}"
+expect_error "^  ${address[1]}: tail is not there"
+expect_error "hint: on Debian: dtool command --command 'sudo apt-get install -y coreutils' --runs_on ${address[1]}"
 expect_error "^  ${address[2]}: rsync is not there"
-fault unhide h2 awk
+fault unhide h2 tail
 fault unhide h3 rsync
 fault cut h2
 refuses '1 of 3' --connect_timeout 1 -- true
