@@ -111,7 +111,7 @@ expect_exit 0 dtool kill --yes --json "$run_id"
 for each in "tmux .* 1 process .*: [0-9]* sleep $tag.4" "screen .* 1 process .*: [0-9]* sleep $tag.5"; do
   jq -r '.runs[0].hosts[0].unseen[]' "$out" | grep -q "^$each$" || fail "not named: $each"
 done
-expect_error 'none is left that can be told to be the run'\''s'
+expect_error 'no process is left that is known to be the run'
 expect_error ": tmux \(pid [0-9]+\) has 1 process that began after the run: [0-9]+ sleep $tag.4; whether the run had them started cannot be told"
 expect_equal '' "$(pgrep -fx "sleep $tag\.6" || true)"
 

@@ -36,5 +36,5 @@ eventually 20 eval 'dtool status "$run_id" | grep -q "exited 0"'
 run dtool kill --yes --grace 0.5 "$run_id"
 if beats; then
   expect_error 'processes begin and end all the time, each the child of one that is gone \([0-9]+ .*hop.py\); whether the run had them started'
-  expect_error "none is left that can be told to be the run's"
+  expect_error "no process is left that is known to be the run's"
 fi

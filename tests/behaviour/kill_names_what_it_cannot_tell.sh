@@ -41,7 +41,7 @@ ended() { "${as_nobody[@]}" "$DTOOL" status "$run_id" | grep -q 'exited 0'; }
 eventually 20 ended
 expect_exit 0 "${as_nobody[@]}" "$DTOOL" kill --yes "$run_id"
 expect_error "process $(hidden) \(.*hide.py $tag\) began after the run and hides its environment; whether the run had them started cannot be told"
-expect_error "none is left that can be told to be the run's"
+expect_error "no process is left that is known to be the run's"
 eventually 5 hidden
 
 # ---- at and docker
@@ -72,4 +72,4 @@ expect_exit 0 dtool kill --yes --grace 1 "$run_id"
 expect_error 'at has job 7 of the run, which has not begun'
 expect_no_error 'job 8'
 expect_error 'containerd-shim .*has 1 process that began after the run: [0-9]+ sleep 300'
-expect_error "none is left that can be told to be the run's"
+expect_error "no process is left that is known to be the run's"

@@ -35,7 +35,7 @@ for kind in 4 5 7 8; do eventually 10 pid_of "$tag.$kind"; done
 on 2 setsid screen -dmS "dtool_${mine}_machine10" sleep "$tag.9"
 
 expect_exit 0 dtool kill --yes "$mine"
-expect_error "$mine: [0-9]+ processes ended on .*; none is left"
+expect_error "$mine: [0-9]+ processes ended on .*; no process is left that is known to be the run"
 expect_equal '' "$(processes_with "$mine" | while read -r pid; do [[ $(stat -c %U "/proc/$pid") == nobody ]] || echo "$pid"; done)"
 ! pid_of "$tag.2" || fail 'something of the run itself is left'
 for kind in 1 3 4 5 7 8 9; do pid_of "$tag.$kind" >/dev/null || fail "process $kind was ended too"; done

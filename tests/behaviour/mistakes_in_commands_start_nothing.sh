@@ -92,7 +92,7 @@ refused 'is not a command of dtool' comand --help
 refused 'is not a command of dtool' help comand
 refused '^dtool: --json stands before the command' --json command --runs_on "$host"
 refused 'does not expect the word uptime' command --runs_on "$host" uptime
-expect_error "hint: .*behind --command, in quotes: --command 'uptime'"
+expect_error "hint: .*after --command, in quotes: --command 'uptime'"
 refused 'does not expect the word h9' command --runs_on "$host" h9 --command uptime
 expect_error 'hint: .*hosts are joined by commas'
 refused 'does not expect the word train.py' run --runs_on "$host" python3 train.py

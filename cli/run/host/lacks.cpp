@@ -59,7 +59,8 @@ std::string find_lock_fault() {
   const std::string path = folder + "/.lock_trial." + std::to_string(::getpid());
   const Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file.is_open()) return {};  // a home that cannot be written is told as that
-  const bool is_locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+  // A process of another host with the same home folder may have the same pid, and hold the lock.
+  const bool is_locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno == EWOULDBLOCK;
   const std::string why = is_locked ? "" : with_reason(folder);
   ::unlink(path.c_str());
   return why;
