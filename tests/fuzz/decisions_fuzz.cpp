@@ -212,8 +212,13 @@ TEST_F(DecisionsFuzz, StrangersAtThePortAreHungUpOnWithoutAWord) {
       heard += stranger.hear(is_over);
     }
     EXPECT_TRUE(is_over) << words;
-    // An overheard hello is answered, and of no further use.
-    EXPECT_EQ(heard.size(), words.starts_with(hello) ? kWelcomeSize : 0U);
+    // An overheard hello is answered, and of no further use. The answer may be lost if more than
+    // the hello was sent: the port hangs up with bytes unread, which resets the connection.
+    if (words == hello) {
+      EXPECT_EQ(heard.size(), kWelcomeSize);
+    } else if (!words.starts_with(hello) || !heard.empty()) {
+      EXPECT_EQ(heard.size(), words.starts_with(hello) ? kWelcomeSize : 0U);
+    }
     EXPECT_EQ(port.count_guests() + port.count_machines(), 0U);
   }
 }
