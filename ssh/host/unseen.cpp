@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t kNamed = 3;  // of one server's processes
 constexpr std::size_t kLongestCommand = 60;
-constexpr const char* kDocker = "/var/run/docker.sock";
 constexpr int kDeepest = 1000;  // generations; a table that was read piecemeal may hold a circle
 
 using Table = std::map<pid_t, const Process*>;
@@ -28,7 +27,8 @@ bool is_mine(pid_t pid) {
   return user_of(pid) == ::geteuid();
 }
 
-/// Above each container of docker's there is one, of root's. Who may not speak to docker has none.
+/// Each container of docker has one above it, of root. A user who may not speak to docker has no
+/// container.
 bool is_container(const Process& process) {
   if (!process.name.starts_with("containerd-shim")) return false;
   const char* named = std::getenv("DOCKER_HOST");

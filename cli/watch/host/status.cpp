@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -112,38 +113,38 @@ void tell_processes(const StatusRequest& request, StatusReply& reply) {
   }
 }
 
-/// How the session's leader is.
-void tell_leader(const std::string& state, StatusAnswer& answer) {
-  const auto leader = read_job_files(state).leader;
-  if (!leader) return;
-  answer.pid = leader->pid;
-  answer.was_rebooted = !leader->is_of_this_boot;
-  const auto process = find_leader(*leader);
+/// The state of the session's leader; `process`: the leader, if it lives.
+void tell_leader(const std::string& state, const Leader& leader,
+                 const std::optional<Process>& process, StatusAnswer& answer) {
+  answer.pid = leader.pid;
+  answer.was_rebooted = !leader.is_of_this_boot;
   // The session may outlast its script, to supervise others'.
-  if (!process || process->state == 'Z' || exists(state + "/exit_code")) return;
+  if (!process || exists(state + "/exit_code")) return;
   const double started =
       static_cast<double>(process->start) / static_cast<double>(ticks_per_second());
   answer.up_s = static_cast<std::int64_t>(seconds_since_boot() - started);
 }
 
-/// What holds the terminal of a session that is there. A session may outlive its screen.
-std::string terminal_of(const JobFiles& job) {
-  const auto leader = job.leader ? find_leader(*job.leader) : std::nullopt;
-  if (!leader || leader->state == 'Z') return {};
+/// The program that holds the terminal of a session whose leader lives. A session may outlive its
+/// screen.
+std::string terminal_of(const JobFiles& job, const Process& leader) {
   if (job.holder == "tmux" || job.holder == "none") return job.holder;
-  const auto screen = find_process(leader->parent);
+  const auto screen = find_process(leader.parent);
   return screen && screen->name.starts_with("screen") ? std::to_string(screen->pid) : "";
 }
 
 void tell_state(const std::string& state, StatusAnswer& answer) {
   answer.lacks_run_folder = !state.empty() && !is_folder(folder_of(state));
   if (!is_folder(state)) return;
+  const JobFiles job = read_job_files(state);
+  std::optional<Process> leader = job.leader ? find_leader(*job.leader) : std::nullopt;
+  if (leader && leader->state == 'Z') leader.reset();
   if (has_probe(state)) {
     ScheduledJob(state).tell(answer);
-  } else {
-    tell_leader(state, answer);
+  } else if (job.leader) {
+    tell_leader(state, *job.leader, leader, answer);
   }
-  answer.terminal = terminal_of(read_job_files(state));
+  if (leader) answer.terminal = terminal_of(job, *leader);
   answer.node = text_of(state + "/node");
   const std::string killed = state + "/killed";
   const std::string exit_code = state + "/exit_code";

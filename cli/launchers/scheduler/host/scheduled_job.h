@@ -1,6 +1,6 @@
-// How a machine of a run is doing whose job a scheduler runs, or whose session leads the steps of
-// an allocation of Slurm's. The run's launcher has left a file `probe` in the state folder, which
-// asks the scheduler.
+// The state of a run's machine whose job a scheduler runs, or whose session leads the steps of a
+// Slurm allocation. The run's launcher has left a file `probe` in the state folder; it asks the
+// scheduler.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace dtool::host {
 
-/// Whether that state folder is such a machine's.
+/// Whether the state folder belongs to such a machine.
 bool has_probe(const std::string& state);
 
 class ScheduledJob {
@@ -17,10 +17,10 @@ class ScheduledJob {
   /// `state`: the machine's state folder.
   explicit ScheduledJob(std::string state);
 
-  /// Whether it runs or will run, by a word of the scheduler's that is at most 5 s old.
+  /// Whether the machine runs or will run, from an answer of the scheduler that is at most 5 s old.
   bool runs();
-  /// What became of a machine that left no exit code: `killed`, or a state that the scheduler gives
-  /// to the job; empty where it is not known.
+  /// The end of a machine that left no exit code: `killed`, or the scheduler's state of the job;
+  /// empty if that is unknown.
   std::string became();
   void tell(StatusAnswer& answer);
 
@@ -47,8 +47,7 @@ class ScheduledJob {
   std::string told_;  ///< the file with the scheduler's last words on all machines of the run
 };
 
-/// `dtool-host await_job STATE`: waits until the machine does not run, and prints what became of
-/// it.
+/// `dtool-host await_job STATE`: waits until the machine no longer runs, and prints became().
 int await_job(const std::string& state);
 
 }  // namespace dtool::host
