@@ -43,8 +43,8 @@ add_library(dtool_cli STATIC
   cli/hosts/config.cpp
   cli/hosts/disconnect.cpp
   cli/hosts/trust.cpp
-  cli/jobs.cpp
-  cli/kill.cpp
+  cli/kill/end_run.cpp
+  cli/kill/kill.cpp
   cli/launchers/gridengine/gridengine.cpp
   cli/launchers/launcher.cpp
   cli/launchers/mpi/mpi.cpp
@@ -60,6 +60,7 @@ add_library(dtool_cli STATIC
   cli/logs/log_output.cpp
   cli/logs/log_stream.cpp
   cli/logs/logs.cpp
+  cli/new_run.cpp
   cli/plot/axis.cpp
   cli/plot/chart.cpp
   cli/plot/comm_rows.cpp
@@ -87,6 +88,7 @@ add_library(dtool_cli STATIC
   cli/run/run.cpp
   cli/run/sending_progress.cpp
   cli/run/start.cpp
+  cli/run/start_jobs.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/live_values.cpp

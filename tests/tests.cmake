@@ -13,12 +13,13 @@ if(DTOOL_TESTS)
     tests/unit/cli/host_options_test.cpp
     tests/unit/cli/host_output_test.cpp
     tests/unit/cli/hosts/check_facts_test.cpp
-    tests/unit/cli/jobs_test.cpp
+    tests/unit/cli/kill/end_run_test.cpp
     tests/unit/cli/launchers/mpi/mpi_test.cpp
     tests/unit/cli/launchers/scheduler/scheduler_text_test.cpp
     tests/unit/cli/launchers/slurm/slurm_text_test.cpp
     tests/unit/cli/logs/log_lines_test.cpp
     tests/unit/cli/logs/log_stream_test.cpp
+    tests/unit/cli/new_run_test.cpp
     tests/unit/cli/plot/axis_test.cpp
     tests/unit/cli/plot/comm_rows_test.cpp
     tests/unit/cli/plot/metrics_test.cpp
@@ -46,6 +47,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp
     tests/unit/cli/run/sending_progress_test.cpp
+    tests/unit/cli/run/start_jobs_test.cpp
     tests/unit/cli/run/start_test.cpp
     tests/unit/cli/settings_test.cpp
     tests/unit/cli/shell/completion_test.cpp

@@ -13,11 +13,13 @@
 #include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
-#include "cli/jobs.h"
+#include "cli/kill/end_run.h"
 #include "cli/logs/follow.h"
+#include "cli/new_run.h"
 #include "cli/recorded.h"
 #include "cli/run/check.h"
 #include "cli/run/environment/program_lacks.h"
+#include "cli/run/start_jobs.h"
 #include "ssh/fleet.h"
 #include "ssh/host_request.h"
 #include "ssh/machine/home_folder.h"
@@ -198,12 +200,8 @@ void ConfigAction::end_old(Console& console, ssh::Remote& remote,
 killfiles::Killfile ConfigAction::record(const Invocation& invocation, const Targets& targets,
                                          const std::string& run_id,
                                          const std::vector<std::size_t>& able) const {
-  killfiles::Killfile killfile;
-  killfile.run_id = run_id;
+  killfiles::Killfile killfile = new_killfile(run_id, invocation.command_line);
   killfile.kind = killfiles::Kind::config;
-  killfile.created = utc_now();
-  killfile.launcher = user_and_host();
-  killfile.command_line = invocation.command_line;
   killfile.what = std::filesystem::path(script_file_).filename();
   record_connection(targets.connect, killfile);
   for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
@@ -211,7 +209,7 @@ killfiles::Killfile ConfigAction::record(const Invocation& invocation, const Tar
     killfiles::Machine machine{id, ssh::to_string(targets.hosts[i]), "", "", kLog, "", {}};
     if (std::ranges::find(able, i) != able.end()) {
       machine.session = fmt::format("dtool_config_machine{}", id);
-      machine.state_folder = state_folder(run_id, id);
+      machine.state_folder = killfiles::state_folder(run_id, id);
       machine.identity = identities_.at(i);
     }
     killfile.machines.push_back(machine);
@@ -293,7 +291,8 @@ int ConfigAction::run(Invocation& invocation) {
   Console& console = invocation.console;
   const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
   const std::string run_id = make_run_id("config");
-  std::vector<ssh::HostResult> results = ready_hosts(console, *remote, run_folder(run_id));
+  std::vector<ssh::HostResult> results =
+      ready_hosts(console, *remote, killfiles::run_folder(run_id));
   std::vector<std::size_t> able;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].failure == ssh::Failure::none) able.push_back(i);

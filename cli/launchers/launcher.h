@@ -12,10 +12,10 @@
 
 #include "cli/console.h"
 #include "cli/host_options.h"
-#include "cli/jobs.h"
 #include "cli/run/check.h"
 #include "cli/run/flags.h"
 #include "cli/run/plan.h"
+#include "cli/run/start_jobs.h"
 #include "cli/settings.h"
 #include "killfiles/killfile.h"
 

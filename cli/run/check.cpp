@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "cli/host_output.h"
-#include "cli/jobs.h"
 #include "cli/run/environment/environment_lacks.h"
 #include "cli/run/environment/program_lacks.h"
 #include "cli/scripts.h"
+#include "killfiles/killfile.h"
 #include "ssh/host/words.h"
 #include "ssh/host_request.h"
 #include "ssh/quote.h"
@@ -74,7 +74,7 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
   host::CheckRequest request;
   request.wants = {needs.sync, needs.session};
   request.is_survey = needs.survey == Survey::yes;
-  if (!needs.run_id.empty()) request.run_folder = run_folder(needs.run_id);
+  if (!needs.run_id.empty()) request.run_folder = killfiles::run_folder(needs.run_id);
   request.code_folder = needs.code_folders[host];
   request.code_must_exist = needs.code_must_exist;
   request.environment = ready_script(needs, host);

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "cli/jobs.h"
 #include "cli/run/environment/assignments.h"
 #include "cli/scripts.h"
+#include "killfiles/killfile.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {
@@ -72,7 +72,7 @@ ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine) {
   job.run_id = plan.run_id;
   if (machine.leader == Leader::screen)
     job.session = fmt::format("dtool_{}_machine{}", plan.run_id, machine.id);
-  job.state_folder = state_folder(plan.run_id, machine.id);
+  job.state_folder = killfiles::state_folder(plan.run_id, machine.id);
   job.host = to_line(machine.identity);
   job.log = fmt::format("{}/machine{}.log", output_folder(plan, machine), machine.id);
   return job;

@@ -10,8 +10,9 @@
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/host_options.h"
-#include "cli/jobs.h"
+#include "cli/kill/end_run.h"
 #include "cli/logs/follow.h"
+#include "cli/new_run.h"
 #include "cli/recorded.h"
 #include "ssh/job/screen_job.h"
 
@@ -89,11 +90,7 @@ int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile&
 killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
                                const std::vector<std::string>& command_line,
                                const ssh::ConnectOptions& connect) {
-  killfiles::Killfile killfile;
-  killfile.run_id = plan.run_id;
-  killfile.created = utc_now();
-  killfile.launcher = user_and_host();
-  killfile.command_line = command_line;
+  killfiles::Killfile killfile = new_killfile(plan.run_id, command_line);
   killfile.what = what;
   killfile.seed = plan.seed;
   if (!plan.listener.empty()) killfile.distributed_ip_and_port = listener_of(plan);

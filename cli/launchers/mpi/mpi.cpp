@@ -213,7 +213,8 @@ std::string MpiLauncher::mpirun_text(const RunPlan& plan) const {
          assign("networks", fmt::format("{}", fmt::join(plan.networks, ","))) +
          assign_array("mpirun_arguments", read_arguments(arguments_)) +
          assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
-         assign("run_id", plan.run_id) + assign("run_folder", run_folder(plan.run_id).substr(2)) +
+         assign("run_id", plan.run_id) +
+         assign("run_folder", killfiles::run_folder(plan.run_id).substr(2)) +
          std::string(scripts::kMpirun);
 }
 

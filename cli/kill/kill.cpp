@@ -10,7 +10,7 @@
 #include "cli/failures.h"
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
-#include "cli/jobs.h"
+#include "cli/kill/end_run.h"
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
 #include "cli/watch/machine_status.h"

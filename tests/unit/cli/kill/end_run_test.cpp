@@ -1,8 +1,9 @@
-// Jobs are named, started and ended together, and what became of each host is told.
-#include "cli/jobs.h"
+// A run is ended on all its hosts, and what became of each host is told.
+#include "cli/kill/end_run.h"
 
 #include <gtest/gtest.h>
 
+#include "cli/console.h"
 #include "killfiles/killfile.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/syntax.h"
@@ -15,31 +16,13 @@ using ssh::Failure;
 using tests::answered;
 using tests::FakeRemote;
 
-TEST(RunId, IsOneWhateverTheNameHolds) {
-  for (const std::string name : {"mnist", "", ".", "..", "-rf", "../../etc", "a b", "ü", "it's",
-                                 "$(id)", "a/b", "...x", "____", "\n", "%s", "*"}) {
-    const std::string id = make_run_id(name);
-    EXPECT_TRUE(killfiles::is_run_id(id)) << name << " gives " << id;
-  }
-  EXPECT_TRUE(killfiles::is_run_id(make_run_id(std::string(1000, 'x'))));
-  EXPECT_TRUE(make_run_id("mnist").starts_with("mnist_2"));
-}
-
-TEST(RunId, IsAnotherEachTime) {
-  EXPECT_NE(make_run_id("x"), make_run_id("x"));
-}
-
-TEST(RunId, LeavesRoomInASessionsName) {
-  EXPECT_LT(make_run_id(std::string(1000, 'x')).size(), 70U);
-}
-
 killfiles::Killfile run_on(std::size_t machines) {
   killfiles::Killfile killfile;
   killfile.run_id = "x_1";
   for (std::size_t i = 0; i < machines; ++i) {
     const int id = static_cast<int>(i);
     killfile.machines.push_back({id, "h" + std::to_string(i), "session" + std::to_string(i),
-                                 state_folder("x_1", id), "/log", ""});
+                                 killfiles::state_folder("x_1", id), "/log", ""});
   }
   return killfile;
 }
@@ -217,40 +200,20 @@ TEST(EndRun, EveryMachineIsAskedForItsOwnSession) {
   end(remote);
   const auto request = tests::request_of<host::KillRequest>(remote.input_of(1));
   EXPECT_EQ(request.sessions, std::vector<std::string>{"session1"});
-  EXPECT_EQ(request.state_folders, std::vector<std::string>{state_folder("x_1", 1)});
+  EXPECT_EQ(request.state_folders, std::vector<std::string>{killfiles::state_folder("x_1", 1)});
 }
 
-TEST(StartJobs, TellsWhyAJobDidNotStart) {
-  FakeRemote remote("h[1-4]");
-  remote.answers[0] = answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}));
-  remote.answers[1] = answered(host::to_frame(host::StartReply{"screen is not installed", "", ""}));
-  remote.answers[3] = answered("", 127, "sh: not found");
-  const std::vector<HostJob> jobs = {{0, {}}, {1, {}}, {3, {}}};
-  Console console;
-  const auto results = start_jobs(console, remote, jobs, ssh::OldLog::append);
-  ASSERT_EQ(results.size(), 3U);
-  EXPECT_TRUE(results[0].ok());
-  EXPECT_EQ(results[1].error, "screen is not installed");
-  EXPECT_EQ(results[1].failure, Failure::not_started);
-  EXPECT_NE(results[2].error.find("sh: not found"), std::string::npos);
-  EXPECT_EQ(results[2].host.name, "h4");
-}
-
-TEST(RemoveState, TakesTheRunsFolderAloneAndNothingWithoutAnId) {
+TEST(ForgetRun, RemovesTheRunsFolderAloneAndNothingWithoutAnId) {
+  const tests::TemporaryFolder folder;
+  killfiles::Killfile killfile = run_on(2);
+  const auto file = killfiles::write(folder.path(), killfile);
   FakeRemote remote("h[1-2]");
-  remove_state(remote, run_on(2));
+  forget_run(remote, killfile, file);
   EXPECT_TRUE(remote.input_of(0).starts_with("rm -rf -- \"$HOME\"/.dtool/runs/x_1\n"));
-  killfiles::Killfile nameless = run_on(2);
-  nameless.run_id = "";
-  remove_state(remote, nameless);
+  EXPECT_FALSE(std::filesystem::exists(file));
+  killfile.run_id = "";
+  forget_run(remote, killfile, file);
   EXPECT_EQ(remote.rounds.size(), 1U);
-}
-
-TEST(DiscardRunFolders, AsksNobodyAfterAnInterrupt) {
-  FakeRemote remote("h1");
-  remote.is_interrupted = true;
-  discard_run_folders(remote, "x_1");
-  EXPECT_TRUE(remote.rounds.empty());
 }
 
 }  // namespace

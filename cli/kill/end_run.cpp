@@ -1,33 +1,22 @@
-#include "cli/jobs.h"
+#include "cli/kill/end_run.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <pwd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <chrono>
-#include <ctime>
-#include <exception>
 #include <stdexcept>
 #include <system_error>
 
 #include "cli/host_output.h"
+#include "cli/new_run.h"
 #include "cli/recorded.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host_request.h"
-#include "ssh/machine/random_hex.h"
+#include "ssh/job/screen_job.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
-
-std::tm utc() {
-  return fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
-}
 
 /// Why ending failed on a host that answered.
 std::string describe_left(const host::KillReply& outcome) {
@@ -126,13 +115,17 @@ void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& 
   result.hint = "run dtool kill again when what is said there is over";
 }
 
-/// Adds the reason if the job did not start.
-ssh::HostResult judge_start(ssh::HostResult result) {
-  const auto error = ssh::read_start(result);
-  if (!error || result.failure != ssh::Failure::none) return result;
-  result.failure = ssh::Failure::not_started;
-  result.error = *error;
-  return result;
+/// Deletes the run's folders on the hosts. Logs and outputs lie elsewhere and stay.
+void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile) {
+  const std::string text =
+      fmt::format("rm -rf -- {}\n", ssh::quote_path(killfiles::run_folder(killfile.run_id)));
+  std::vector<ssh::Task> tasks;
+  for (const HostMachines& each : machines_by_host(remote.hosts(), killfile))
+    tasks.push_back({each.host, ssh::bash(text)});
+  ssh::Listener nobody;
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(60);
+  remote.run(std::move(tasks), nobody, options);
 }
 
 }  // namespace
@@ -143,51 +136,6 @@ bool is_proven_ended(const ssh::HostResult& result) {
   } catch (const host::BadMessage&) {
     return false;
   }
-}
-
-std::string make_run_id(const std::string& name) {
-  std::string safe;
-  for (const char each : name) {
-    const bool is_harmless =
-        std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '-' || each == '.';
-    safe += is_harmless ? each : '_';
-  }
-  constexpr std::size_t kLongest =
-      40;  // a screen session's name has a limit, and the id stands in it
-  safe = safe.substr(0, kLongest);
-  const std::size_t begin = safe.find_first_not_of("._-");
-  safe = begin == safe.npos ? "run" : safe.substr(begin);
-  return fmt::format("{}_{:%Y%m%d-%H%M%S}-{}", safe, utc(), ssh::random_hex(3));
-}
-
-std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc());
-}
-
-std::string user_and_host() {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  const passwd* entry = ::getpwuid(::getuid());
-  return fmt::format("{}@{}", entry != nullptr ? entry->pw_name : "?", host.data());
-}
-
-std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
-                                        const std::vector<HostJob>& jobs, ssh::OldLog old_log) {
-  std::vector<ssh::HostResult> results;
-  ProgressListener progress(console, remote.hosts(), "started");
-  for (const StartOrder order : {StartOrder::first, StartOrder::last}) {
-    std::vector<ssh::Task> tasks;
-    for (const HostJob& each : jobs) {
-      if (each.order == order) tasks.push_back({each.host, ssh::start_command(each.job, old_log)});
-    }
-    if (tasks.empty()) continue;
-    ssh::RunOptions options;
-    options.timeout = std::chrono::seconds(60);
-    for (ssh::HostResult& result : remote.run(std::move(tasks), progress, options))
-      results.push_back(judge_start(std::move(result)));
-    if (!std::ranges::all_of(results, &ssh::HostResult::ok)) break;
-  }
-  return results;
 }
 
 KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
@@ -218,43 +166,6 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
   return report;
 }
 
-void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
-  if (remote.interrupted()) return;
-  const std::string text =
-      fmt::format("rmdir -- {} 2> /dev/null\n", ssh::quote_path(run_folder(run_id)));
-  std::vector<ssh::Task> tasks;
-  for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
-  ssh::Listener nobody;
-  ssh::RunOptions options;
-  options.timeout = std::chrono::seconds(10);  // a host that did not answer before may not now
-  remote.run(std::move(tasks), nobody, options);
-}
-
-killfiles::Killfile record_or_discard(Console& console, ssh::Remote& remote,
-                                      const std::string& run_id,
-                                      const std::function<killfiles::Killfile()>& record) {
-  try {
-    return record();
-  } catch (const std::exception&) {
-    discard_run_folders(remote, run_id);
-    console.note("nothing was started, since it could not be recorded");
-    throw;
-  }
-}
-
-void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile) {
-  if (killfile.run_id.empty()) return;
-  const std::string text =
-      fmt::format("rm -rf -- {}\n", ssh::quote_path(run_folder(killfile.run_id)));
-  std::vector<ssh::Task> tasks;
-  for (const HostMachines& each : machines_by_host(remote.hosts(), killfile))
-    tasks.push_back({each.host, ssh::bash(text)});
-  ssh::Listener nobody;
-  ssh::RunOptions options;
-  options.timeout = std::chrono::seconds(60);
-  remote.run(std::move(tasks), nobody, options);
-}
-
 void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
                 const std::filesystem::path& file) {
   if (!killfile.run_id.empty()) {
@@ -264,8 +175,8 @@ void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
     } catch (const std::system_error&) {
       // A full disk must not keep the file; then only a concurrent kill cannot read the reason.
     }
+    remove_state(remote, killfile);
   }
-  remove_state(remote, killfile);
   std::filesystem::remove(file);
 }
 

@@ -1,46 +1,17 @@
-// The jobs of one run on their hosts: starts them, follows them and ends them together. run, config
-// and kill use it.
+// Ends a run on its hosts and forgets it. kill uses it, and run for a run that did not start whole.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "cli/console.h"
 #include "killfiles/killfile.h"
-#include "ssh/job/screen_job.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {
 
-/// A unique name for a run: `<name>_20261121-034512-3fa91c`, with harmless characters only.
-std::string make_run_id(const std::string& name);
-
-/// The current time in UTC, in a killfile's form.
-std::string utc_now();
-
-/// `user@host` of this launcher.
-std::string user_and_host();
-
-using killfiles::run_folder;
-using killfiles::state_folder;
-
-/// When a job is started: a job that reaches out to other jobs comes after them.
-enum class StartOrder { first, last };
-
-/// A job, and the index of its host in the remote.
-struct HostJob {
-  std::size_t host = 0;
-  ssh::ScreenJob job;
-  StartOrder order = StartOrder::first;
-};
-
-/// Starts the jobs; the results say why a job did not start. If a job fails, the jobs whose turn is
-/// last are not started and have no result.
-std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
-                                        const std::vector<HostJob>& jobs, ssh::OldLog old_log);
+class Console;
 
 /// A host as recorded, and as it answered.
 struct FoundHost {
@@ -75,23 +46,10 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
 /// Whether the answer to a kill_command proves that nothing is left on its host.
 bool is_proven_ended(const ssh::HostResult& result);
 
-/// Deletes the run's folders on the hosts. Logs and outputs lie elsewhere and stay.
-void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile);
-
 /// Deletes the folders of a run of which nothing is left, then its killfile. First it records in
 /// the killfile that nothing is left: another kill, at the same time or after an interruption here,
 /// finds the folders gone and reads why.
 void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
                 const std::filesystem::path& file);
-
-/// Deletes the run's empty folder on hosts that were checked but where nothing was started. After
-/// an interrupt no host is asked: a later run's check deletes such folders when they are a day old.
-void discard_run_folders(ssh::Remote& remote, const std::string& run_id);
-
-/// The killfile that `record` has written. If writing fails, nothing may be started: deletes the
-/// run's folders on the hosts, says so, and throws `record`'s exception.
-killfiles::Killfile record_or_discard(Console& console, ssh::Remote& remote,
-                                      const std::string& run_id,
-                                      const std::function<killfiles::Killfile()>& record);
 
 }  // namespace dtool::cli
