@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <optional>
 
 namespace dtool::ssh {
@@ -13,6 +15,13 @@ namespace {
 }
 
 }  // namespace
+
+bool is_address(std::string_view text) {
+  constexpr std::string_view kMarks = ".:%-_";
+  return !text.empty() && text[0] != '-' && std::ranges::all_of(text, [&](char each) {
+    return std::isalnum(static_cast<unsigned char>(each)) != 0 || kMarks.find(each) != kMarks.npos;
+  });
+}
 
 host::Frame read_frame(const HostResult& result, std::size_t number) {
   host::FrameReader reader;

@@ -17,6 +17,9 @@ Command ask_host(const Request& request) {
   return command;
 }
 
+/// Whether a word of a host's may be an address: IPv4, IPv6 with its zone, or a name.
+bool is_address(std::string_view text);
+
 /// One frame of a result's output; the first is number 0. If there is no such frame, throws
 /// host::BadMessage with the host's words.
 host::Frame read_frame(const HostResult& result, std::size_t number = 0);

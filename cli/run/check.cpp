@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <netdb.h>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -23,14 +21,6 @@
 
 namespace dtool::cli {
 namespace {
-
-/// IPv4, IPv6 with its zone, or a name; or nothing.
-bool is_address(std::string_view text) {
-  return !text.starts_with('-') && std::ranges::all_of(text, [](char each) {
-    return std::isalnum(static_cast<unsigned char>(each)) != 0 ||
-           std::string_view(".:%-_").find(each) != std::string_view::npos;
-  });
-}
 
 /// The trainer that was installed or built with this dtool; hosts that share its file system have
 /// it too.
@@ -158,7 +148,7 @@ void judge_listener(const Needs& needs, Checked& checked) {
              "--distributed_ip_and_port auto takes a free one");
   }
   checked.address = reply.address;
-  if (!is_address(checked.address)) {
+  if (!checked.address.empty() && !ssh::is_address(checked.address)) {
     set_lack(checked, "address", "its answer cannot be read: its address is not one", "");
     checked.address.clear();
   }

@@ -97,6 +97,20 @@ bool is_folder(const std::string& path) {
   return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
 }
 
+std::optional<std::int64_t> age_of(const std::string& path) {
+  struct stat found;
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return std::time(nullptr) - found.st_mtim.tv_sec;
+}
+
+bool is_newer(const std::string& path, const std::string& other) {
+  struct stat one, two;
+  if (::stat(path.c_str(), &one) != 0) return false;
+  if (::stat(other.c_str(), &two) != 0) return true;
+  return std::pair(one.st_mtim.tv_sec, one.st_mtim.tv_nsec) >
+         std::pair(two.st_mtim.tv_sec, two.st_mtim.tv_nsec);
+}
+
 bool make_folder(const std::string& path) {
   ::mkdir(path.c_str(), 0777);
   return is_folder(path);

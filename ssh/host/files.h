@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,6 +60,11 @@ bool append_to(const std::string& path, std::string_view content);
 
 bool exists(const std::string& path);
 bool is_folder(const std::string& path);
+
+/// Seconds since the file was written; nothing if it does not exist.
+std::optional<std::int64_t> age_of(const std::string& path);
+/// Whether the file was written after the other, or exists and the other does not.
+bool is_newer(const std::string& path, const std::string& other);
 
 /// Makes one folder. Returns whether it exists now.
 bool make_folder(const std::string& path);

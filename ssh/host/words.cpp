@@ -21,6 +21,12 @@ std::string_view cut_word(std::string_view& line) {
   return word;
 }
 
+std::string as_line(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 int number_among(const std::vector<std::string>& words, std::size_t at, int least, int most) {
   const auto number = at < words.size() ? parse_number<int>(words[at]) : std::nullopt;
   if (!number || *number < least || *number > most)

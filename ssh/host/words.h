@@ -19,6 +19,9 @@ std::string_view cut_line(std::string_view& text);
 /// Removes the first word (up to the next blank) from a line. Empty if there is none.
 std::string_view cut_word(std::string_view& line);
 
+/// The text without its last line ends. Other line ends become blanks.
+std::string as_line(std::string text);
+
 /// The number in the word; nothing if any of the word is not part of it.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view word) {

@@ -1,11 +1,11 @@
 #include "sync/relay/relaying.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <system_error>
 #include <utility>
 
+#include "ssh/host_request.h"
 #include "ssh/machine/random_hex.h"
 
 namespace dtool::tree_sync {
@@ -14,11 +14,6 @@ namespace {
 /// If all hosts together need no more than this, a tree of hosts is not worth it: each host takes a
 /// moment to begin.
 constexpr std::uint64_t kLittle = 4'000'000;
-
-bool is_of_address(char letter) {
-  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' || letter == ':' ||
-         letter == '%' || letter == '-' || letter == '_';
-}
 
 }  // namespace
 
@@ -60,8 +55,7 @@ void Relaying::sent(std::size_t host, std::uint64_t bytes) {
 
 /// It can say what it likes.
 void Relaying::take_address(std::size_t host, const host::TreeNews& news) {
-  const bool is_word = !news.address.empty() && std::ranges::all_of(news.address, is_of_address);
-  if (!is_word || news.port == 0) return tree_.serves_nobody(host);
+  if (!ssh::is_address(news.address) || news.port == 0) return tree_.serves_nobody(host);
   Member& member = members_.at(host);
   member.address = news.address;
   member.port = news.port;

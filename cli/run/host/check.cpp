@@ -111,10 +111,7 @@ std::string check_experiment(const CheckRequest& request, Inside words) {
   std::string said = told.out + told.err;
   for (std::size_t at = said.find(path); at != said.npos; at = said.find(path))
     said.replace(at, path.size(), "experiment");
-  for (char& each : said) {
-    if (each == '\n') each = ' ';
-  }
-  return said;
+  return as_line(said);
 }
 
 void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply& reply) {
@@ -220,7 +217,7 @@ CheckReply check_host(const CheckRequest& request) {
   const std::string code = expand_home(request.code_folder);
   // Before the environment is another one.
   if (request.is_survey) reply.survey = survey_host(nearest_folder(code));
-  reply.gpus = count_gpus();
+  reply.gpus = reply.survey ? static_cast<std::int64_t>(reply.survey->gpus.size()) : count_gpus();
   find_listener(request, reply);
   reply.logout_kills = ends_at_logout();
   reply.is_home_read_only = request.run_folder.empty()

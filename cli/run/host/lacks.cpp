@@ -80,11 +80,7 @@ std::string find_package_manager() {
       Manager{"apk", " alpine "},
       Manager{"pacman", " arch "},
   };
-  std::string kinds;
-  for (const auto& [name, value] : read_pairs(read_file("/etc/os-release").value_or(""))) {
-    if (name == "ID" || name == "ID_LIKE") kinds += (kinds.empty() ? "" : " ") + value;
-  }
-  std::erase(kinds, '"');
+  const std::string kinds = os_release("ID") + " " + os_release("ID_LIKE");
   for (std::string_view rest = kinds; !rest.empty();) {
     const std::string kind = " " + std::string(cut_word(rest)) + " ";
     for (const Manager& each : kManagers) {
@@ -99,6 +95,15 @@ std::string find_package_manager() {
 }
 
 }  // namespace
+
+std::string os_release(std::string_view name) {
+  for (auto& [key, value] : read_pairs(read_file("/etc/os-release").value_or(""))) {
+    if (key != name) continue;
+    std::erase(value, '"');
+    return value;
+  }
+  return {};
+}
 
 std::string version_of(const std::string& program) {
   if (!is_program(program)) return {};

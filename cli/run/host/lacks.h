@@ -1,6 +1,9 @@
 // What a host lacks of the programs that dtool's scripts use.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "ssh/host/protocol.h"
 
 namespace dtool::host {
@@ -12,6 +15,9 @@ enum class Screen { found, tried };
 enum class Scripts { none, some };
 
 ProgramLacks find_lacks(const Wants& wants, Screen screen, Scripts scripts);
+
+/// The value of a name in /etc/os-release, without quotes; empty if it is missing.
+std::string os_release(std::string_view name);
 
 /// The first number like 5.2 or 5.2.15 in the first MiB of a program's --version output; empty if
 /// the program is missing or prints none.

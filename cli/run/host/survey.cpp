@@ -41,11 +41,7 @@ std::string passwd_field(std::size_t wanted) {
 }
 
 std::string system_name() {
-  std::string name;
-  for (const auto& [key, value] : read_pairs(read_file("/etc/os-release").value_or(""))) {
-    if (key == "PRETTY_NAME") name = value;
-  }
-  std::erase(name, '"');
+  const std::string name = os_release("PRETTY_NAME");
   utsname kernel{};
   ::uname(&kernel);
   return (name.empty() ? std::string(kernel.sysname) : name) + ", " + kernel.machine;

@@ -1,10 +1,8 @@
 #include "cli/watch/host/status.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <ctime>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -25,28 +23,9 @@ namespace {
 constexpr std::chrono::milliseconds kToMeasure{300};  // between two looks at the CPU time
 constexpr std::size_t kLongestText = 8192;            // of a file that holds a sentence
 
-/// Seconds since a file was written; 0 if it is not there any more.
-std::int64_t age_of(const std::string& path) {
-  struct stat found;
-  if (::stat(path.c_str(), &found) != 0) return 0;
-  return static_cast<std::int64_t>(std::time(nullptr)) - found.st_mtim.tv_sec;
-}
-
-bool is_older(const std::string& path, const std::string& other) {
-  struct stat one, two;
-  if (::stat(path.c_str(), &one) != 0 || ::stat(other.c_str(), &two) != 0) return false;
-  return std::pair(one.st_mtim.tv_sec, one.st_mtim.tv_nsec) <
-         std::pair(two.st_mtim.tv_sec, two.st_mtim.tv_nsec);
-}
-
 /// A small file as one line of text.
 std::string text_of(const std::string& path) {
-  std::string text = read_file(path, kLongestText).value_or("");
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  for (char& each : text) {
-    if (each == '\n') each = ' ';
-  }
-  return text;
+  return as_line(read_file(path, kLongestText).value_or(""));
 }
 
 /// CPU time and memory of a run's processes.
@@ -149,7 +128,7 @@ void tell_state(const std::string& state, StatusAnswer& answer) {
   const std::string killed = state + "/killed";
   const std::string exit_code = state + "/exit_code";
   // kill leaves its mark on runs too that had ended before.
-  answer.is_killed = exists(killed) && !is_older(exit_code, killed);
+  answer.is_killed = exists(killed) && !(exists(exit_code) && is_newer(killed, exit_code));
   answer.is_stopped = exists(state + "/stopped");
   answer.attempt = parse_number<std::int64_t>(text_of(state + "/attempt")).value_or(0);
   answer.supervision = text_of(state + "/supervision");

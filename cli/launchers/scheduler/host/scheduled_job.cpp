@@ -24,18 +24,6 @@ using namespace std::chrono_literals;
 constexpr int kToFollow = 5;
 constexpr int kToTell = 2;
 
-std::optional<timespec> written_at(const std::string& path) {
-  struct stat found;
-  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
-  return found.st_mtim;
-}
-
-bool is_newer(const std::string& path, const std::string& other) {
-  const auto one = written_at(path), two = written_at(other);
-  if (!one || !two) return one.has_value();
-  return std::pair(one->tv_sec, one->tv_nsec) > std::pair(two->tv_sec, two->tv_nsec);
-}
-
 /// Seconds since that time of the host's clock: `2026-11-23T12:00:00`.
 std::optional<std::int64_t> seconds_since(const std::string& text) {
   tm parts{};
@@ -43,12 +31,6 @@ std::optional<std::int64_t> seconds_since(const std::string& text) {
   if (end == nullptr || *end != '\0') return std::nullopt;
   parts.tm_isdst = -1;
   return ::time(nullptr) - ::mktime(&parts);
-}
-
-std::string as_line(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
-  std::ranges::replace(text, '\n', ' ');
-  return text;
 }
 
 bool is_open(const std::string& state) {
@@ -83,8 +65,7 @@ ScheduledJob::ScheduledJob(std::string state)
 void ScheduledJob::ask(int age) const {
   const std::string fault = told_ + ".fault";
   for (const std::string& file : {told_, fault}) {
-    const auto written = written_at(file);
-    if (written && ::time(nullptr) - written->tv_sec < age) return;
+    if (age_of(file).value_or(age) < age) return;
   }
   Descriptor lock = lock_file(told_ + ".lock", 0);
   if (!lock.is_open()) {
@@ -114,7 +95,8 @@ ScheduledJob::Word ScheduledJob::look(int age) const {
   if (has_steps_) {
     const auto leader = read_job_files(first_).leader;
     if (!leader) return word;
-    if (leader->is_of_this_boot) {  // this host's kernel knows
+    word.is_of_kernel = leader->is_of_this_boot;
+    if (word.is_of_kernel) {
       const auto process = find_leader(*leader);
       if (process && process->state != 'Z') word.state = "running";
       return word;
@@ -171,17 +153,15 @@ void ScheduledJob::tell(StatusAnswer& answer) {
   if (is_over && !has_steps_) return;
   // The machine may have begun since the scheduler was asked.
   const Word word = look(is_newer(state_ + "/node", told_) ? 0 : kToTell);
-  const auto leader = read_job_files(first_).leader;
-  if (leader && leader->is_of_this_boot && word.state == "lost") answer.job.clear();
+  if (word.is_of_kernel && word.state == "lost") answer.job.clear();
   if (is_over) return;
   answer.scheduler_state = word.state;
   answer.reason =
       word.state == "unknown" ? as_line(read_file(told_ + ".fault").value_or("")) : word.reason;
   if (word.state == "running") {
     answer.reason.clear();
-    const auto begun = has_steps_ ? written_at(first_ + "/process") : std::nullopt;
-    if (!exists(state_ + "/exit_code"))
-      answer.up_s = begun ? ::time(nullptr) - begun->tv_sec : seconds_since(word.start).value_or(0);
+    const auto age = has_steps_ ? age_of(first_ + "/process") : seconds_since(word.start);
+    if (!exists(state_ + "/exit_code")) answer.up_s = age.value_or(0);
   } else if (!is_open(word.state)) {
     answer.ended_s_ago = seconds_since(word.end);
   }

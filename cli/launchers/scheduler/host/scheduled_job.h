@@ -31,6 +31,7 @@ class ScheduledJob {
     /// preempted; lost: the scheduler knows nothing of it; unknown: it does not answer.
     std::string state = "lost";
     std::string start, end, reason;
+    bool is_of_kernel = false;  ///< of this host, and not the scheduler's
   };
 
   /// `age`: in seconds, how old the scheduler's last word may be.
