@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <memory>
 #include <random>
 
@@ -63,6 +64,14 @@ Address parse_address(const std::string& text, std::uint16_t port) {
   if (percent != text.npos) six.sin6_scope_id = ::if_nametoindex(text.c_str() + percent + 1);
   address.size = sizeof six;
   return address;
+}
+
+std::string own_address() {
+  const char* connection = std::getenv("SSH_CONNECTION");  // `CLIENT PORT ADDRESS PORT`
+  std::string_view words = connection == nullptr ? "" : connection;
+  cut_word(words);
+  cut_word(words);
+  return std::string(cut_word(words));
 }
 
 std::string local_address_towards(const Address& other) {

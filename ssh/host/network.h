@@ -22,6 +22,9 @@ struct Address {
 /// Reads a numeric address, such as `fe80::1%eth0`.
 Address parse_address(const std::string& text, std::uint16_t port);
 
+/// The address at which the launcher has reached this host, as sshd tells it; empty without sshd.
+std::string own_address();
+
 /// This machine's own numeric address on the route to another one; sends no packet. Empty if there
 /// is no route.
 std::string local_address_towards(const Address& other);

@@ -148,12 +148,7 @@ void find_listener(const CheckRequest& request, CheckReply& reply) {
   taken.insert(port);
   reply.port = port;
   reply.coordinator_port = find_free_port(taken);
-  // The client's address and port, then the server's, by sshd.
-  const char* connection = std::getenv("SSH_CONNECTION");
-  std::string_view words = connection == nullptr ? "" : connection;
-  cut_word(words);
-  cut_word(words);
-  reply.address = cut_word(words);
+  reply.address = own_address();
   if (reply.address.empty()) reply.address = local_address_towards(parse_address(request.peer, 1));
   if (reply.address.empty()) reply.address = "127.0.0.1";
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "ssh/host/channel.h"
 #include "ssh/host/network.h"
 #include "ssh/host/sha256.h"
-#include "ssh/host/words.h"
 
 namespace dtool::host {
 namespace {
@@ -56,15 +54,6 @@ Descriptor connect_to(const RelayPart::Parent& parent, const std::string& from) 
       static_cast<ssize_t>(hello.size()))
     throw NotGiven(from + " broke off");
   return socket;
-}
-
-/// Where the launcher has reached this host, as sshd tells it: `CLIENT PORT ADDRESS PORT`.
-std::string own_address() {
-  const char* connection = std::getenv("SSH_CONNECTION");
-  std::string_view words = connection == nullptr ? "" : connection;
-  cut_word(words);
-  cut_word(words);
-  return std::string(cut_word(words));
 }
 
 }  // namespace
