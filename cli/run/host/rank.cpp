@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kMost = 10'000'000;
-constexpr std::uint32_t kMostTasks = 1024;  // of a node
+constexpr std::uint32_t kMostTasks = 1024;  // of a machine
 constexpr std::size_t kMostNodes = 100'000;
 
 /// How this process was started, and what it starts.
@@ -33,28 +33,20 @@ struct Start {
   bool has_input = false;   ///< signals for the program come as words on standard input
 };
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
+[[noreturn]] void refuse_words() {
+  throw std::runtime_error("rank: a word is missing");
 }
 
-int number_in(const char* name) {
-  const auto number = parse_number<int>(variable(name));
-  if (!number || *number < 0 || *number > kMost)
-    throw std::runtime_error(std::string("the variable ") + name + " is not a number");
-  return *number;
-}
-
-Start started_by_mpirun(const std::vector<std::string>& words) {
-  const int attempt = number_among(words, 2, 0, kMost);
+Start started_on_machine(const std::vector<std::string>& words) {
+  const int attempt = number_among(words, 4, 0, kMost);
   const std::string& state = words[1];
-  const int rank = number_in("OMPI_COMM_WORLD_RANK");
-  const std::string local_rank = std::to_string(number_in("OMPI_COMM_WORLD_LOCAL_RANK"));
+  const int rank = number_among(words, 2, 0, kMost);
+  const std::string local_rank = std::to_string(number_among(words, 3, 0, kMost));
   if (exists(state + "/supervise"))
     ::setenv("DTOOL_LAST_WORDS", (state + "/" + last_words_file(attempt, rank)).c_str(), 1);
   // In a session of its own: mpirun sends KILL to a process's group one second after TERM, and how
   // long a program may take to end well is dtool's to say.
-  Start start{{"setsid", "bash", "./rank", std::to_string(rank), local_rank},
+  Start start{{"setsid", "bash", "./rank"},
               state + "/ranks/" + std::to_string(attempt) + "." + local_rank,
               true,
               false};
@@ -62,41 +54,39 @@ Start started_by_mpirun(const std::vector<std::string>& words) {
   return start;
 }
 
-/// The numbers of a process: machines, machine, rank, local rank, world size, processes of the
-/// machine.
-using Numbers = std::vector<int>;
-
-Numbers numbers_of_slurm() {
-  const auto machine = static_cast<std::size_t>(number_in("SLURM_NODEID"));
-  const std::vector<int> tasks = parse_tasks_per_node(variable("SLURM_STEP_TASKS_PER_NODE"));
-  if (machine >= tasks.size())
-    throw std::runtime_error("Slurm does not say how many tasks this node has");
-  return {number_in("SLURM_STEP_NUM_NODES"), static_cast<int>(machine),
-          number_in("SLURM_PROCID"),         number_in("SLURM_LOCALID"),
-          number_in("SLURM_STEP_NUM_TASKS"), tasks[machine]};
+std::string value_of(const std::string& variable) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  if (variable.empty() || variable.find_first_not_of(kLetters) != variable.npos)
+    throw std::runtime_error("rank: " + variable + " is not the name of a variable");
+  const char* value = std::getenv(variable.c_str());
+  return value == nullptr ? "" : value;
 }
 
-Numbers numbers_of_grid_engine(const std::vector<std::string>& words) {
-  const auto number = [&words](std::size_t at) { return number_among(words, at, 0, kMost); };
-  return {number(11), number(7), number(8), number(9), number(11) * number(12), number(12)};
-}
-
-Start started_by_scheduler(const std::vector<std::string>& words) {
-  const bool is_slurm = words[0] == "slurm";
-  for (const std::size_t at : {2, 4, 5}) number_among(words, at, 0, kMost);
-  const int first = number_among(words, 6, 0, kMost);
-  const Numbers numbers = is_slurm ? numbers_of_slurm() : numbers_of_grid_engine(words);
+Start started_in_job(std::vector<std::string> words) {
+  constexpr std::size_t kFirst = 6, kHow = 7, kMachine = 9, kProcesses = 13, kNode = 14;
+  if (words.size() != kNode + 1) refuse_words();
+  const bool is_in_words = words[kHow] == "words";
+  if (!is_in_words && words[kHow] != "variables") refuse_words();
+  const auto numbers = words.begin() + kHow + 1;
+  if (!is_in_words) std::transform(numbers, words.end(), numbers, value_of);
+  for (const std::size_t at : {2, 4, 5, 6, 8, 9, 10, 11, 12}) number_among(words, at, 0, kMost);
+  const int machine = number_among(words, kMachine, 0, kMost);
+  const std::vector<int> processes = parse_tasks_per_node(words[kProcesses]);
+  const std::size_t which = processes.size() == 1 ? 0 : static_cast<std::size_t>(machine);
+  if (which >= processes.size())
+    throw std::runtime_error("rank: how many processes this machine has is not told");
+  if (std::ranges::any_of(words[kNode], [](unsigned char each) { return each <= ' '; }))
+    throw std::runtime_error("rank: the machine's name is more than a word");
   const std::string& run = words[1];
-  const std::string place = std::to_string(first + numbers[1]);
+  words[kProcesses] = std::to_string(processes[which]);
+  words[kFirst] = std::to_string(number_among(words, kFirst, 0, kMost) + machine);
   Start start{{"bash", run + "/machine0/rank"},
-              run + "/machine" + place + "/ranks/" + std::to_string(numbers[2]),
+              run + "/machine" + words[kFirst] + "/ranks/" + words[10],
               false,
-              !is_slurm};
-  if (!is_slurm) start.script.insert(start.script.begin(), "setsid");
-  start.script.insert(start.script.end(), words.begin() + 1, words.begin() + 6);
-  start.script.push_back(place);
-  for (const int each : numbers) start.script.push_back(std::to_string(each));
-  start.script.push_back(is_slurm ? variable("SLURMD_NODENAME") : words[10]);
+              is_in_words};
+  if (is_in_words) start.script.insert(start.script.begin(), "setsid");
+  start.script.insert(start.script.end(), words.begin() + 1, words.begin() + kHow);
+  start.script.insert(start.script.end(), numbers, words.end());
   // A scheduler may have been told to hand on no variables.
   ::setenv("DTOOL_RUN_ID", run.substr(run.rfind('/') + 1).c_str(), 1);
   return start;
@@ -137,7 +127,7 @@ int follow(const Start& start) {
   sigset_t heard;
   ::sigemptyset(&heard);
   for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&heard, each);
-  if (start.has_input) ::sigaddset(&heard, SIGUSR2);  // of qdel, and of the time limit
+  if (start.has_input) ::sigaddset(&heard, SIGUSR2);  // a scheduler may announce KILL by it
   ::sigprocmask(SIG_BLOCK, &heard, nullptr);
   make_folder(folder_of(start.record));
   const auto self = find_process(::getpid());
@@ -164,7 +154,7 @@ int follow(const Start& start) {
     if (signal == SIGCHLD) code = wait_for_child(program, 0ms);
     if (signal > 0 && signal != SIGCHLD) hear(signal);
   }
-  // Who ends all processes of a host one by one may meet the program a moment before this one.
+  // A kill of all processes of a host may reach the program a moment before this one.
   constexpr timespec kForWord{0, 300'000'000};
   if (*code > 128 && !is_told) {
     const int signal = ::sigtimedwait(&heard, nullptr, &kForWord);
@@ -195,10 +185,10 @@ std::vector<int> parse_tasks_per_node(std::string_view text) {
 }
 
 int run_rank(const std::vector<std::string>& words) {
-  const std::string launcher = words.empty() ? "" : words[0];
-  if (launcher == "mpi") return follow(started_by_mpirun(words));
-  if (launcher == "slurm" || launcher == "gridengine") return follow(started_by_scheduler(words));
-  throw std::runtime_error("rank: a word is missing");
+  const std::string kind = words.empty() ? "" : words[0];
+  if (kind == "machine") return follow(started_on_machine(words));
+  if (kind == "job") return follow(started_in_job(words));
+  refuse_words();
 }
 
 }  // namespace dtool::host

@@ -8,17 +8,25 @@
 
 namespace dtool::host {
 
-/// Hands TERM, INT and USR1 on to the program, records its end, and returns its exit code. `words`
-/// of mpirun: `mpi`, the machine's state folder (the current folder), the attempt, and the places
-/// of the machines that take part. `words` of a scheduler: `slurm` or `gridengine`, the run's
-/// folder, the attempt, rank 0's address and port, the number of the job in its array, and the
-/// place of its first machine. Grid Engine adds what Slurm has in variables: machine, rank, local
-/// rank, host, the number of machines, and the processes on each. The script gets the same words
-/// and all numbers. Throws std::runtime_error if a word is missing or not a number.
+/// Hands TERM, INT and USR1 on to the program, records its end, and returns its exit code. The
+/// first of `words` tells who looks after the process:
+///
+/// - `machine`: the session of its machine. Then come the machine's state folder (the current
+///   folder), the rank, the local rank, the attempt, and the places of the machines that take part.
+///   The script gets what follows the folder.
+/// - `job`: a scheduler's job. Then come the run's folder, the attempt, rank 0's address and port,
+///   the number of the job in its array, the place of its first machine, `words` or `variables`,
+///   and seven numbers of the process: machines, machine, rank, local rank, world size, processes
+///   (of every machine, or a list of each machine's as below), and the machine's name. After
+///   `variables` these are the names of the environment variables that hold them. After `words`
+///   signals come as words too, on standard input. The script gets the folder up to the array
+///   number, the machine's place in the run, and the seven numbers.
+///
+/// Throws std::runtime_error if a word is missing or not a number.
 int run_rank(const std::vector<std::string>& words);
 
-/// Slurm's `4,1(x2)` (four on the first node, one on each of the next two) as `4 1 1`; empty if the
-/// text has another form.
+/// `4,1(x2)` (four processes on the first machine, one on each of the next two) as `4 1 1`; empty
+/// if the text has another form.
 std::vector<int> parse_tasks_per_node(std::string_view text);
 
 }  // namespace dtool::host

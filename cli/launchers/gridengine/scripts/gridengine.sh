@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # What a run's scripts ask of Grid Engine: the functions that the scripts in scheduler/scripts call. Follows words.sh. Defined before:
-# limit (seconds; 0: the job has none), tasks (to be started on each host) and processes_of_node (its slots).
+# limit (seconds; 0: the job has none), tasks (to be started on each host), all_tasks (on all) and processes_of_node (its slots).
 # Numbers by the plan and the job: nodes tasks limit notice processes_of_node members first.
-kind=gridengine scheduler='Grid Engine' package=gridengine-client programs='qsub qstat qdel qrsh qacct' how_to_cancel='qdel dtool_'
+scheduler='Grid Engine' package=gridengine-client programs='qsub qstat qdel qrsh qacct' how_to_cancel='qdel dtool_'
 noise='User defined signal|[Tt]erminated|^$'
 
 # ---- in the job
@@ -32,7 +32,7 @@ start_processes() {
   trap 'heard=yes; echo USR1 >> "$signals"' USR1
   while read -r host slots; do
     for ((i = 0; i < tasks; i++)); do
-      words=("$@" "$at" "$next" "$i" "$host" "$nodes" "$tasks")
+      words=("$@" words "$nodes" "$at" "$next" "$i" "$all_tasks" "$tasks" "$host")
       if ((at > 0)); then
         # A task that ends by a signal, or by a code that stands for one, would have Grid Engine end the whole job.
         # shellcheck disable=SC2016

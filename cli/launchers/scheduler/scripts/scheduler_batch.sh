@@ -3,7 +3,7 @@
 # failure where that is wanted, and records what became of each machine. Arguments: the run's folder, which all nodes must
 # see. Follows words.sh. Defined before, too: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts,
 # on_failure, has_trainer (yes or no), parts and seeds (arrays, one for each member of the array), output (path), and the scheduler's
-# functions and kind (slurm or gridengine).
+# functions.
 # Numbers by the plan: nodes notice.
 run=$1
 export DTOOL_RUN_ID=$run_id
@@ -83,7 +83,7 @@ run_attempt() {
   [ "$attempt" = 0 ] || echo "$attempt" > attempt
   clear_records
   free=$("$run/dtool-host" port) || { say "$(hostname) cannot run $run/dtool-host"; code=126; return; }
-  start_processes "$run/dtool-host" rank "$kind" "$run" "$attempt" "$address" "$free" "$task" "$first" 2> started.err &
+  start_processes "$run/dtool-host" rank job "$run" "$attempt" "$address" "$free" "$task" "$first" 2> started.err &
   step=$!
   while kill -0 "$step" 2> /dev/null; do
     wait "$step"

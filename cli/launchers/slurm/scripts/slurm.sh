@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # What a run's scripts ask of Slurm: the functions that the scripts in scheduler/scripts call. Follows words.sh.
 # Numbers by the plan: nodes members.
-kind=slurm scheduler=Slurm package=slurm-client programs='sbatch srun squeue scontrol scancel'
+scheduler=Slurm package=slurm-client programs='sbatch srun squeue scontrol scancel'
 # What srun says of processes' exit codes is recorded better; what it says of nodes and of itself is not known otherwise.
 noise='Exited with exit code|_step_signal: Terminating|task [0-9,-]+: Terminated|Force Terminated StepId|forcing job termination|Job step aborted|STEP .* CANCELLED|got SIGCONT'
 
@@ -29,7 +29,8 @@ start_processes() {
   local kill_on_bad_exit=0
   [ "$on_failure" = leave ] || kill_on_bad_exit=1
   exec srun --nodes="$nodes" --ntasks="$all_tasks" ${tasks:+--ntasks-per-node="$tasks"} --kill-on-bad-exit="$kill_on_bad_exit" \
-    --job-name="$run_id" "$@"
+    --job-name="$run_id" "$@" variables \
+    SLURM_STEP_NUM_NODES SLURM_NODEID SLURM_PROCID SLURM_LOCALID SLURM_STEP_NUM_TASKS SLURM_STEP_TASKS_PER_NODE SLURMD_NODENAME
 }
 is_taken() {
   local said
