@@ -71,7 +71,7 @@ class Push : public Pushing {
 
  private:
   ssh::Task task(const Slot& slot) const;
-  ssh::Command command(const Slot& slot, const RemoteTree& place) const;
+  ssh::Command command(const Slot& slot, const RemoteTree& tree) const;
   void forget_packages();
   Step next_step(Slot& slot);
   Step after_ask(Slot& slot);
@@ -85,6 +85,7 @@ class Push : public Pushing {
 
   const std::vector<ssh::Host>& hosts_;
   const Tree& tree_;
+  const host::TreeRoot root_ = root_of(tree_);
   const Listing listing_;
   const std::string name_ = ssh::random_hex(8);
   int round_ = 0;  ///< one more each time that hosts go on which had to wait
@@ -198,36 +199,35 @@ Compression compression_for(const Slot& slot) {
   return slot.reply.reads_zstd ? Compression::zstd : Compression::none;
 }
 
-ssh::Command Push::command(const Slot& slot, const RemoteTree& place) const {
+ssh::Command Push::command(const Slot& slot, const RemoteTree& tree) const {
   if (slot.step == Step::unpack) {
     const bool is_sealed = !slot.package->key.empty();
-    return unpack_command(*slot.package, place,
-                          is_sealed ? std::optional(slot.part) : std::nullopt);
+    return unpack_command(*slot.package, tree, is_sealed ? std::optional(slot.part) : std::nullopt);
   }
   if (slot.step == Step::prepare) {
     const Compression compression = compression_for(slot);
     auto& names = names_[compression];
     if (names == nullptr) names = pack_names(tree_.files, compression);
-    return prepare_command(names, compression, place);
+    return prepare_command(names, compression, tree);
   }
-  if (slot.step == Step::refuse) return leave_command(place);
-  if (slot.step == Step::prune) return prune_command(place);
+  if (slot.step == Step::refuse) return leave_command(tree);
+  if (slot.step == Step::prune) return prune_command(tree);
   InPush push;
   const bool shares_nothing = slots_.size() == 1 || slot.follows;
   if (!shares_nothing) push = {fmt::format("{}.{}", name_, round_), slot.destination.host};
-  return ask_command(tree_, place, push, slot.package);
+  return ask_command(root_, tree, push, slot.package);
 }
 
 ssh::Task Push::task(const Slot& slot) const {
   const auto& [host, folder] = slot.destination;
   const bool looks = foreign_ == Foreign::refuse && !slot.has_compared;
-  RemoteTree place{folder, listing_.fingerprint, listing_.digest};
-  if (looks) place.foreign = ForeignFiles::look;
+  RemoteTree tree{folder, listing_.fingerprint, listing_.digest};
+  if (looks) tree.foreign = ForeignFiles::look;
   if (slot.step != Step::send && slot.step != Step::compare) {
     ssh::TaskOptions options{options_.timeout};
     // Unpacking continues as long as bytes arrive, and has its own limit.
     if (slot.step != Step::unpack && !options.timeout) options.timeout = kPatience;
-    return {host, command(slot, place), options};
+    return {host, command(slot, tree), options};
   }
   const Link link = hosts_.at(host).is_local ? Link::local : Link::network;
   const ssh::TaskOptions not_kept{options_.timeout, ssh::KeepOutput::no};

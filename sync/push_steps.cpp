@@ -11,9 +11,7 @@
 #include "sync/host/tree_folder.h"
 
 namespace dtool::tree_sync {
-namespace {
 
-/// By what a host knows the tree's own folder.
 host::TreeRoot root_of(const Tree& tree) {
   struct stat root {};
   struct statfs file_system {};
@@ -26,12 +24,14 @@ host::TreeRoot root_of(const Tree& tree) {
           tree.files.front(), host::identity_of(first)};
 }
 
-host::TreeRequest request_for(const RemoteTree& place) {
+namespace {
+
+host::TreeRequest request_for(const RemoteTree& tree) {
   host::TreeRequest request;
-  request.folder = place.folder;
-  request.tree = place.fingerprint;
-  request.refuses_foreign = place.foreign == ForeignFiles::look;
-  request.patience_ms = std::chrono::milliseconds(place.patience).count();
+  request.folder = tree.folder;
+  request.tree = tree.fingerprint;
+  request.refuses_foreign = tree.foreign == ForeignFiles::look;
+  request.patience_ms = std::chrono::milliseconds(tree.patience).count();
   return request;
 }
 
@@ -57,18 +57,18 @@ std::string_view last_frame(std::string_view out) {
 
 }  // namespace
 
-ssh::Command ask_command(const Tree& tree, const RemoteTree& place, const InPush& push,
+ssh::Command ask_command(const host::TreeRoot& root, const RemoteTree& tree, const InPush& push,
                          const Package* guess) {
-  host::TreeRequest request = request_for(place);
-  request.root = root_of(tree);
+  host::TreeRequest request = request_for(tree);
+  request.root = root;
   request.push = push.name;
   request.host = static_cast<std::int64_t>(push.host);
   return guess == nullptr ? ssh::ask_host(request) : with_package(std::move(request), *guess);
 }
 
-ssh::Command unpack_command(const Package& package, const RemoteTree& place,
+ssh::Command unpack_command(const Package& package, const RemoteTree& tree,
                             const std::optional<host::RelayPart>& relay) {
-  host::TreeRequest request = request_for(place);
+  host::TreeRequest request = request_for(tree);
   request.is_asked = true;
   request.relay = relay;
   return with_package(std::move(request), package);
@@ -79,8 +79,8 @@ std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result) {
   return reply_in<host::TreeReply>(result);
 }
 
-ssh::Command leave_command(const RemoteTree& place) {
-  return ssh::ask_host(host::PruneRequest{place.folder, place.fingerprint, "", false});
+ssh::Command leave_command(const RemoteTree& tree) {
+  return ssh::ask_host(host::PruneRequest{tree.folder, tree.fingerprint, "", false});
 }
 
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
@@ -94,17 +94,17 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
 }
 
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
-                             const RemoteTree& place) {
-  host::PrepareRequest request{place.folder, place.fingerprint, place.foreign == ForeignFiles::look,
+                             const RemoteTree& tree) {
+  host::PrepareRequest request{tree.folder, tree.fingerprint, tree.foreign == ForeignFiles::look,
                                compression == Compression::zstd};
-  request.patience_ms = std::chrono::milliseconds(place.patience).count();
+  request.patience_ms = std::chrono::milliseconds(tree.patience).count();
   ssh::Command command = ssh::ask_host(request);
   command.input_from = std::move(names);
   return command;
 }
 
-ssh::Command prune_command(const RemoteTree& place) {
-  return ssh::ask_host(host::PruneRequest{place.folder, place.fingerprint, place.digest, true});
+ssh::Command prune_command(const RemoteTree& tree) {
+  return ssh::ask_host(host::PruneRequest{tree.folder, tree.fingerprint, tree.digest, true});
 }
 
 }  // namespace dtool::tree_sync

@@ -36,14 +36,17 @@ struct InPush {
   std::size_t host = 0;
 };
 
+/// The properties by which a host recognises the tree's own folder.
+host::TreeRoot root_of(const Tree& tree);
+
 /// First step: makes the folder if it is missing, and finds out how much of the tree is there.
 /// `guess` (may be null) is sent along; the host unpacks it at once if it has the guess's basis.
-ssh::Command ask_command(const Tree& tree, const RemoteTree& place, const InPush& push,
+ssh::Command ask_command(const host::TreeRoot& root, const RemoteTree& tree, const InPush& push,
                          const Package* guess = nullptr);
 
 /// Sends the package from the tree that the host has to the current one. `relay` is for a sealed
 /// package.
-ssh::Command unpack_command(const Package& package, const RemoteTree& place,
+ssh::Command unpack_command(const Package& package, const RemoteTree& tree,
                             const std::optional<host::RelayPart>& relay = {});
 
 /// The reply to either command, after any news. Nothing if it failed; then `result` gets its error
@@ -51,7 +54,7 @@ ssh::Command unpack_command(const Package& package, const RemoteTree& place,
 std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result);
 
 /// Removes what ask_command left, if nothing has to be sent after all.
-ssh::Command leave_command(const RemoteTree& place);
+ssh::Command leave_command(const RemoteTree& tree);
 
 /// Marks the host as failed: `count` files there were not put there by dtool and differ from the
 /// tree's; `first` names a few of them.
@@ -62,11 +65,11 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
 /// makes room for files whose names belonged to folders. Under ForeignFiles::look it does nothing
 /// if foreign files exist.
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
-                             const RemoteTree& place);
+                             const RemoteTree& tree);
 
 /// After rsync: deletes the files of an earlier push that the tree no longer has, and records that
 /// the tree is complete.
-ssh::Command prune_command(const RemoteTree& place);
+ssh::Command prune_command(const RemoteTree& tree);
 
 /// The only reply in a result. Nothing if the host failed; then `result` gets its error and hint.
 template <typename Reply>

@@ -53,11 +53,11 @@ TEST_F(PushStepsTest, OfThousandsOfFilesOneThatWasTouchedIsSeen) {
   for (int i = 0; i < 2100; ++i) scratch_.write(fmt::format("many/-{} '\n\"/(", i));
   const Tree tree = read_tree(scratch_.path() / "many", {});
   const Listing listing = list_tree(tree);
-  const RemoteTree place{"~/there", listing.fingerprint, listing.digest};
-  const auto ask = [&] { return reply_in(run(ask_command(tree, place, {}))); };
+  const RemoteTree there{"~/there", listing.fingerprint, listing.digest};
+  const auto ask = [&] { return reply_in(run(ask_command(root_of(tree), there, {}))); };
   EXPECT_TRUE(ask().is_empty);
   const auto package = pack(tree, listing, {});
-  EXPECT_TRUE(reply_in(run(unpack_command(package.value(), place))).unpacked.value().is_whole);
+  EXPECT_TRUE(reply_in(run(unpack_command(package.value(), there))).unpacked.value().is_whole);
   EXPECT_TRUE(ask().is_whole);
   // That changes its ctime, and nothing else.
   const fs::path file = scratch_.path() / "there" / tree.files.at(1234);
@@ -69,9 +69,9 @@ TEST_F(PushStepsTest, OfThousandsOfFilesOneThatWasTouchedIsSeen) {
 class GuessedTest : public PushStepsTest {
  protected:
   GuessedTest() {
-    const RemoteTree place{"~/code", before_.fingerprint, before_.digest};
-    run(ask_command(tree_, place, {}));
-    run(unpack_command(*pack(tree_, before_, {}), place));
+    const RemoteTree there{"~/code", before_.fingerprint, before_.digest};
+    run(ask_command(root_of(tree_), there, {}));
+    run(unpack_command(*pack(tree_, before_, {}), there));
     scratch_.write("tree/a", "changed");
     tree_ = read_tree(scratch_.path() / "tree", {});
   }
@@ -81,7 +81,8 @@ class GuessedTest : public PushStepsTest {
     const Listing now = list_tree(tree_);
     auto guess = pack(tree_, now, before_.entries);
     guess->basis = basis;
-    return reply_in(run(ask_command(tree_, {"~/code", now.fingerprint, now.digest}, {}, &*guess)));
+    return reply_in(
+        run(ask_command(root_of(tree_), {"~/code", now.fingerprint, now.digest}, {}, &*guess)));
   }
 
   const Listing before_ = list_tree(tree_);
@@ -99,7 +100,8 @@ TEST_F(GuessedTest, APackageThatLeadsFromNothingIsUnpackedWhereNothingIsAndNowhe
   const Listing now = list_tree(tree_);
   const auto guess = pack(tree_, now, {});
   const auto ask_about = [&](const std::string& folder) {
-    return reply_in(run(ask_command(tree_, {folder, now.fingerprint, now.digest}, {}, &*guess)));
+    return reply_in(
+        run(ask_command(root_of(tree_), {folder, now.fingerprint, now.digest}, {}, &*guess)));
   };
   EXPECT_TRUE(ask_about("~/new").unpacked.value().is_whole);
   EXPECT_EQ(scratch_.read("new/a"), "changed");
@@ -118,10 +120,10 @@ TEST_F(GuessedTest, StampsOfFilesWhoseNamesAreOddStayTrue) {
     const Listing now = list_tree(tree_);
     auto guess = pack(tree_, now, before);
     guess->basis = basis;
-    const RemoteTree place{"~/there", now.fingerprint, now.digest};
-    const auto reply = reply_in(run(ask_command(tree_, place, {}, &*guess)));
+    const RemoteTree there{"~/there", now.fingerprint, now.digest};
+    const auto reply = reply_in(run(ask_command(root_of(tree_), there, {}, &*guess)));
     EXPECT_TRUE(reply.unpacked && reply.unpacked->is_whole);
-    EXPECT_TRUE(reply_in(run(ask_command(tree_, place, {}))).is_whole);
+    EXPECT_TRUE(reply_in(run(ask_command(root_of(tree_), there, {}))).is_whole);
   };
   ask_about("", {});
   for (const char* name : {"x\\y", "b\nf 644 1 2 3 .", "]$(false)", "a b ./a"}) {
@@ -136,20 +138,20 @@ TEST_F(GuessedTest, WhereFilesOnlyGoThePackageDoesIt) {
   scratch_.write("tree/b");
   tree_ = read_tree(scratch_.path() / "tree", {});
   const Listing both = list_tree(tree_);
-  const RemoteTree place{"~/both", both.fingerprint, both.digest};
-  run(ask_command(tree_, place, {}));
-  run(unpack_command(*pack(tree_, both, {}), place));
+  const RemoteTree there{"~/both", both.fingerprint, both.digest};
+  run(ask_command(root_of(tree_), there, {}));
+  run(unpack_command(*pack(tree_, both, {}), there));
   fs::remove(scratch_.path() / "tree/b");
   tree_ = read_tree(scratch_.path() / "tree", {});
   const Listing one = list_tree(tree_);
-  const RemoteTree place_of_one{"~/both", one.fingerprint, one.digest};
-  EXPECT_EQ(reply_in(run(ask_command(tree_, place_of_one, {}))).basis, both.fingerprint);
+  const RemoteTree there_of_one{"~/both", one.fingerprint, one.digest};
+  EXPECT_EQ(reply_in(run(ask_command(root_of(tree_), there_of_one, {}))).basis, both.fingerprint);
   auto package = pack(tree_, one, both.entries);
   package->basis = both.fingerprint;
-  const auto unpacked = reply_in(run(unpack_command(*package, place_of_one))).unpacked;
+  const auto unpacked = reply_in(run(unpack_command(*package, there_of_one))).unpacked;
   EXPECT_TRUE(unpacked.value().is_whole) << unpacked->broken;
   EXPECT_EQ(unpacked->removed, 1);
-  EXPECT_TRUE(reply_in(run(unpack_command(*package, place_of_one))).is_whole)
+  EXPECT_TRUE(reply_in(run(unpack_command(*package, there_of_one))).is_whole)
       << "as another launcher would find it";
 }
 
@@ -158,31 +160,31 @@ TEST_F(GuessedTest, TheTreesOwnFolderStaysAsItIsThoughAnotherLauncherSentIt) {
   tree_ = read_tree(scratch_.path() / "tree", {});
   const Listing before = list_tree(tree_);
   const std::string folder = scratch_.path() / "home of both";
-  const RemoteTree place{folder, before.fingerprint, before.digest};
-  run(ask_command(tree_, place, {}));
-  run(unpack_command(*pack(tree_, before, {}), place));
+  const RemoteTree there{folder, before.fingerprint, before.digest};
+  run(ask_command(root_of(tree_), there, {}));
+  run(unpack_command(*pack(tree_, before, {}), there));
   // Now it is sent from there, without one of its files.
   tree_ = read_tree(folder, {"b"});
   const Listing now = list_tree(tree_);
   auto guess = pack(tree_, now, before.entries);
   guess->basis = before.fingerprint;
   const RemoteTree again{folder, now.fingerprint, now.digest};
-  EXPECT_TRUE(reply_in(run(ask_command(tree_, again, {}, &*guess))).is_same_folder);
+  EXPECT_TRUE(reply_in(run(ask_command(root_of(tree_), again, {}, &*guess))).is_same_folder);
   EXPECT_TRUE(fs::exists(fs::path(folder) / "b"));
 }
 
 TEST_F(PushStepsTest, OneOfTheHostsThatShareAFolderHasItInHand) {
   const Listing listing = list_tree(tree_);
-  const RemoteTree place{"~/shared", listing.fingerprint, listing.digest};
+  const RemoteTree there{"~/shared", listing.fingerprint, listing.digest};
   const auto ask = [&](const InPush& push) {
-    return reply_in(run(ask_command(tree_, place, push)));
+    return reply_in(run(ask_command(root_of(tree_), there, push)));
   };
   EXPECT_TRUE(ask({"old.0", 7}).is_empty);
   EXPECT_TRUE(ask({"new.0", 1}).is_empty) << "what an old push left is in nobody's way";
   EXPECT_EQ(ask({"new.0", 2}).holder, 1);
   EXPECT_TRUE(ask({"new.0", 1}).is_empty) << "it may ask again";
   EXPECT_TRUE(ask({"new.1", 2}).is_empty);
-  run(unpack_command(*pack(tree_, listing, {}), place));
+  run(unpack_command(*pack(tree_, listing, {}), there));
   EXPECT_TRUE(fs::exists(scratch_.path() / "shared/a"));
   for (const auto& entry : fs::directory_iterator(scratch_.path() / "shared"))
     EXPECT_FALSE(entry.path().filename().native().starts_with(".~dtool~")) << entry.path();
@@ -203,10 +205,10 @@ TEST_F(GuessedTest, APackageForWhatIsThereNoLongerIsLeftAlone) {
   const Listing now = list_tree(tree_);
   auto package = pack(tree_, now, before_.entries);
   package->basis = before_.fingerprint;
-  const RemoteTree place{"~/code", now.fingerprint, now.digest};
-  EXPECT_EQ(reply_in(run(ask_command(tree_, place, {}))).basis, before_.fingerprint);
+  const RemoteTree there{"~/code", now.fingerprint, now.digest};
+  EXPECT_EQ(reply_in(run(ask_command(root_of(tree_), there, {}))).basis, before_.fingerprint);
   scratch_.write("code/a", "by hand");
-  EXPECT_TRUE(is_unknown(reply_in(run(unpack_command(*package, place)))));
+  EXPECT_TRUE(is_unknown(reply_in(run(unpack_command(*package, there)))));
   EXPECT_EQ(scratch_.read("code/a"), "by hand");
 }
 
@@ -220,21 +222,21 @@ TEST_F(PushStepsTest, APackageThatNeverEndsHoldsUpNobody) {
     }
   };
   for (const Seal seal : {Seal::yes, Seal::no}) {
-    RemoteTree place{seal == Seal::yes ? "~/sealed" : "~/open", listing.fingerprint,
+    RemoteTree there{seal == Seal::yes ? "~/sealed" : "~/open", listing.fingerprint,
                      listing.digest};
-    run(ask_command(tree_, place, {}));
+    run(ask_command(root_of(tree_), there, {}));
     const auto package = pack(tree_, listing, {}, Compression::zstd, seal);
     const auto part =
         seal == Seal::yes ? std::optional(host::RelayPart{package->key, "", {}}) : std::nullopt;
     Package silent = *package;
     silent.content = endless;
-    place.patience = std::chrono::seconds(1);
-    const auto broken = reply_in(run(unpack_command(silent, place, part))).unpacked;
+    there.patience = std::chrono::seconds(1);
+    const auto broken = reply_in(run(unpack_command(silent, there, part))).unpacked;
     ASSERT_TRUE(broken);
     EXPECT_FALSE(broken->is_whole);
     EXPECT_NE(broken->broken, "");
 
-    const auto unpacked = reply_in(run(unpack_command(*package, place, part))).unpacked;
+    const auto unpacked = reply_in(run(unpack_command(*package, there, part))).unpacked;
     EXPECT_TRUE(unpacked && unpacked->is_whole);
   }
 }
@@ -243,9 +245,9 @@ TEST_F(PushStepsTest, AFileThatChangesAfterItWasListedIsNotPacked) {
   const Listing listing = list_tree(tree_);
   const auto package = pack(tree_, listing, {});
   scratch_.write("tree/a", "longer than it was before");
-  const RemoteTree place{"~/code", listing.fingerprint, listing.digest};
-  run(ask_command(tree_, place, {}));
-  const ssh::HostResult result = run(unpack_command(*package, place));
+  const RemoteTree there{"~/code", listing.fingerprint, listing.digest};
+  run(ask_command(root_of(tree_), there, {}));
+  const ssh::HostResult result = run(unpack_command(*package, there));
   EXPECT_EQ(result.failure, ssh::Failure::local_program);
   EXPECT_EQ(result.error, "a changed while it was being sent");
   EXPECT_FALSE(fs::exists(scratch_.path() / "code/a"));
