@@ -47,6 +47,7 @@ add_library(dtool_ssh STATIC
   ssh/printable.cpp
   ssh/program/asker.cpp
   ssh/program/askpass.cpp
+  ssh/program/kept_masters.cpp
   ssh/program/master.cpp
   ssh/program/master_protocol.cpp
   ssh/program/masters.cpp

@@ -13,7 +13,7 @@
 #include "ssh/kept/fd_messages.h"
 #include "ssh/kept/kept_connection.h"
 #include "ssh/kept/kept_folder.h"
-#include "ssh/program/masters.h"
+#include "ssh/program/kept_masters.h"
 
 namespace dtool::ssh {
 namespace {

@@ -1,12 +1,9 @@
 #include "ssh/program/masters.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,23 +11,21 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
-#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include "ssh/host_error.h"
-#include "ssh/kept/connection_key.h"
 #include "ssh/machine/fd_bytes.h"
 #include "ssh/machine/file_stamp.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/process.h"
 #include "ssh/machine/random_hex.h"
 #include "ssh/machine/read_file.h"
-#include "ssh/machine/sha256.h"
 #include "ssh/printable.h"
 #include "ssh/program/askpass.h"
+#include "ssh/program/kept_masters.h"
 #include "ssh/quote.h"
 
 namespace dtool::ssh {
@@ -41,18 +36,7 @@ constexpr auto kSlice = std::chrono::milliseconds(100);
 constexpr auto kLongestLook = std::chrono::seconds(30);
 /// A master that is to end with this process ends by itself if this process cannot tell it.
 constexpr auto kUnlessTold = std::chrono::seconds(60);
-constexpr int kMostKept = 8;  ///< connections to one host at once
 constexpr std::size_t kLongestWords = 65'536;
-
-/// Their names in the folder; another number keeps versions apart that would not understand each
-/// other.
-std::string master_prefix() {
-  return "master1-" + socket_prefix();
-}
-
-std::string lock_name(const std::string& name) {
-  return name + ".host";
-}
 
 HostError interrupted() {
   return {Failure::not_started, "interrupted before it was let in"};
@@ -65,48 +49,8 @@ std::chrono::milliseconds pause_before(int next) {
       static_cast<int>(100.0 * (1 << std::min(next - 2, 5)) * spread(random)));
 }
 
-/// The file beside a master's socket. Commands that use the connection hold its lock; its content
-/// says where the connection leads.
-OwnedFd lock_slot(const KeptFolder& folder, const std::string& name) {
-  const std::string lock = lock_name(name);
-  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-  for (int tries = 0; tries < 10; ++tries) {
-    OwnedFd file(::openat(folder.fd(), lock.c_str(), kFlags, 0600));
-    if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
-    // Another process may have removed it in between.
-    struct stat ours {};
-    struct stat named {};
-    const bool is_it = ::fstat(file.get(), &ours) == 0 &&
-                       ::fstatat(folder.fd(), lock.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
-    if (is_it) return file;
-  }
-  return {};
-}
-
-void describe(const OwnedFd& file, const Host& host, const ProgramSettings& settings) {
-  const std::string text = fmt::format("{}\n{}@{}:{}\n", to_string(host), settings.user,
-                                       settings.address, settings.port);
-  if (::ftruncate(file.get(), 0) != 0) return;
-  // If it cannot be written, `dtool disconnect` still ends the master, without a name.
-  if (::pwrite(file.get(), text.data(), text.size(), 0) < 0) return;
-}
-
 std::string own_fd(int fd) {
   return fmt::format("/proc/{}/fd/{}", ::getpid(), fd);
-}
-
-/// Files beside sockets that are gone: their masters have ended by themselves.
-void remove_left_files(const KeptFolder& folder) {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path(), ignored)) {
-    const std::string file = entry.path().filename().string();
-    const std::size_t end = file.rfind(".host");
-    const bool is_ours = file.starts_with("master1-") && end != file.npos;
-    if (!is_ours || folder.inode(file.substr(0, end)) != 0) continue;
-    const OwnedFd lock = lock_slot(folder, file.substr(0, end));
-    if (lock) folder.remove(file);
-  }
 }
 
 }  // namespace
@@ -245,20 +189,6 @@ asio::awaitable<ProgramSettings> Masters::ask_settings(Host host, Opening& openi
   co_return settings;
 }
 
-/// The lock of the first unused connection with that key, and its name. Without a lock: too many
-/// are in use.
-OwnedFd Masters::take_slot(const std::string& key, std::string& name) {
-  Sha256 digest;
-  digest.add(key);
-  const std::string base = master_prefix() + digest.hex().substr(0, 16);
-  for (int slot = 0; slot < kMostKept; ++slot) {
-    name = fmt::format("{}-{}", base, slot);
-    OwnedFd lock = lock_slot(folder(), name);
-    if (lock) return lock;
-  }
-  return {};
-}
-
 /// Runs ssh and answers what it asks.
 asio::awaitable<Masters::Ended> Masters::run_and_answer(std::vector<std::string> words,
                                                         Opening& opening) {
@@ -317,7 +247,7 @@ asio::awaitable<void> Masters::open(Host host, std::string name, Opening& openin
       co_await reactor_.sleep(pause);
       continue;
     }
-    folder().remove(lock_name(name));
+    remove_master_files(folder(), name);
     if (opening.refused) {
       throw HostError(Failure::not_authenticated,
                       fmt::format("the host asks: {} and there is no terminal to ask you at",
@@ -346,7 +276,7 @@ asio::awaitable<std::unique_ptr<Connection>> Masters::connect(Host host, Endpoin
   }
   if (options_.keep.count() == 0) key += random_hex(16);
   std::string name;
-  OwnedFd lock = take_slot(key, name);
+  OwnedFd lock = take_master_slot(folder(), key, name);
   if (!lock) {
     throw HostError(Failure::local_program, "too many connections to this host are in use");
   }
@@ -354,7 +284,7 @@ asio::awaitable<std::unique_ptr<Connection>> Masters::connect(Host host, Endpoin
   std::optional<pid_t> pid = co_await find_master(reactor_, socket);
   if (!pid) {
     opening.deadline = connect_deadline(endpoint.connect_timeout);
-    describe(lock, host, settings);
+    describe_master(lock, host, settings);
     co_await open(host, name, opening, settings);
     pid = co_await find_master(reactor_, socket);
     if (!pid) throw HostError(Failure::connection_lost, "ssh ended as soon as it was let in");
@@ -430,38 +360,9 @@ void Masters::end_all() {
       has_ended = count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
     }
     if (!has_ended && opened_[i].pid > 0) ::kill(opened_[i].pid, SIGTERM);
-    folder().remove(opened_[i].name);
-    folder().remove(lock_name(opened_[i].name));
+    remove_master_files(folder(), opened_[i].name);
   }
   opened_.clear();
-}
-
-std::vector<KeptMaster> end_kept_masters(const KeptFolder& folder,
-                                         const std::optional<std::vector<std::string>>& targets) {
-  std::vector<KeptMaster> all;
-  for (const std::string& name : folder.names()) {
-    if (!name.starts_with(master_prefix())) continue;
-    std::ifstream file(folder.path() / lock_name(name));
-    KeptMaster master;
-    std::getline(file, master.host) && std::getline(file, master.target);
-    if (targets && std::ranges::find(*targets, master.target) == targets->end()) continue;
-    const OwnedFd lock = lock_slot(folder, name);
-    master.is_in_use = !lock;
-    const std::string socket = fmt::format("/proc/self/fd/{}/{}", folder.fd(), name);
-    const OwnedFd conversation = tell_to_end(socket, MasterEnds::after_commands);
-    if (conversation && lock) {
-      pollfd end{conversation.get(), POLLIN | POLLHUP, 0};
-      constexpr int kLongestMs = 5000;
-      if (::poll(&end, 1, kLongestMs) == 0) master.silent = pid_behind(conversation.get());
-    }
-    if (lock && master.silent == 0) {
-      folder.remove(name);
-      folder.remove(lock_name(name));
-    }
-    if (conversation) all.push_back(master);
-  }
-  if (!targets) remove_left_files(folder);
-  return all;
 }
 
 }  // namespace dtool::ssh

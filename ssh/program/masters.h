@@ -69,7 +69,6 @@ class Masters {
   asio::awaitable<Ended> finish(std::vector<std::string> words,
                                 std::vector<std::string> environment, const Opening& opening);
   asio::awaitable<ProgramSettings> ask_settings(Host host, Opening& opening, std::string& key);
-  OwnedFd take_slot(const std::string& key, std::string& name);
   asio::awaitable<void> open(Host host, std::string name, Opening& opening,
                              ProgramSettings settings);
   asio::awaitable<Ended> run_and_answer(std::vector<std::string> words, Opening& opening);
@@ -87,18 +86,5 @@ class Masters {
   bool is_interrupted_ = false;
   bool is_left_ = false;
 };
-
-/// A master that is kept for later commands, as `dtool disconnect` sees it.
-struct KeptMaster {
-  std::string host;
-  std::string target;  ///< `user@address:port`
-  bool is_in_use = false;
-  pid_t silent = 0;  ///< the process, where it did not answer and so was not ended
-};
-
-/// Ends the kept masters in the folder that lead to one of `targets`, or all of them. Removes the
-/// files of dead ones.
-std::vector<KeptMaster> end_kept_masters(const KeptFolder& folder,
-                                         const std::optional<std::vector<std::string>>& targets);
 
 }  // namespace dtool::ssh
