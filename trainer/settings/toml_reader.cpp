@@ -61,14 +61,6 @@ std::pair<std::string, std::optional<std::size_t>> split_index(std::string_view 
   return {std::string(segment.substr(0, bracket)), index};
 }
 
-template <class Number>
-void check_limits(const std::string& where, const std::string& key, Number value,
-                  Limits<Number> limits) {
-  if (value >= limits.least && value <= limits.most) return;  // false for nan too
-  throw UsageError(fmt::format("{}: {} must be from {} to {}, not {}", where, key, limits.least,
-                               limits.most, value));
-}
-
 /// The names that are known at each level: of "a.b" and "a.c[0].d" the table {a: {b: {}, c: {d:
 /// {}}}}.
 struct KnownKeys {
@@ -136,13 +128,19 @@ std::optional<TomlReader::Found> TomlReader::find(const std::string& key) const 
   });
 }
 
-/// `read` gets the value out of the table that has it, by its name there.
-template <class Value, class Read>
-std::optional<Value> TomlReader::read(const std::string& key, Read read) {
+template <class Value>
+std::optional<Value> TomlReader::read(const std::string& key, Getter<Value> get) {
   known_.push_back(key);
   const auto found = find(key);
   if (!found) return std::nullopt;
-  return with_usage_error([&] { return read(found->table, found->name); });
+  return with_usage_error([&] { return (found->table.*get)(found->name); });
+}
+
+template <class Number>
+void TomlReader::check_limits(const std::string& key, Number value, Limits<Number> limits) const {
+  if (value >= limits.least && value <= limits.most) return;  // false for nan too
+  throw UsageError(fmt::format("{}: {} must be from {} to {}, not {}", where(key), key,
+                               limits.least, limits.most, value));
 }
 
 template <class Value>
@@ -155,10 +153,9 @@ Value TomlReader::remember(const std::string& key, const std::optional<Value>& g
 
 std::optional<std::int64_t> TomlReader::integer_if_given(const std::string& key,
                                                          Limits<std::int64_t> limits) {
-  const auto value = read<std::int64_t>(
-      key, [](const StrictTable& table, const auto& name) { return table.integer(name); });
+  const auto value = read(key, &StrictTable::integer);
   if (!value) return std::nullopt;
-  check_limits(where(key), key, *value, limits);
+  check_limits(key, *value, limits);
   return remember<std::int64_t>(key, value, 0);
 }
 
@@ -169,10 +166,9 @@ std::int64_t TomlReader::integer(const std::string& key, std::int64_t standard,
 }
 
 std::optional<double> TomlReader::number_if_given(const std::string& key, Limits<double> limits) {
-  const auto value = read<double>(
-      key, [](const StrictTable& table, const auto& name) { return table.number(name); });
+  const auto value = read(key, &StrictTable::number);
   if (!value) return std::nullopt;
-  check_limits(where(key), key, *value, limits);
+  check_limits(key, *value, limits);
   return remember<double>(key, value, 0);
 }
 
@@ -182,50 +178,43 @@ double TomlReader::number(const std::string& key, double standard, Limits<double
 }
 
 std::string TomlReader::text(const std::string& key, const std::string& standard) {
-  const auto given = read<std::string>(
-      key, [](const StrictTable& table, const auto& name) { return table.text(name); });
+  const auto given = read(key, &StrictTable::text);
   return remember(key, given, standard);
 }
 
 bool TomlReader::boolean(const std::string& key, bool standard) {
-  const auto given = read<bool>(
-      key, [](const StrictTable& table, const auto& name) { return table.boolean(name); });
+  const auto given = read(key, &StrictTable::boolean);
   return remember(key, given, standard);
 }
 
 std::vector<std::int64_t> TomlReader::integers(const std::string& key,
                                                std::vector<std::int64_t> standard,
                                                Limits<std::int64_t> limits) {
-  const auto given = read<std::vector<std::int64_t>>(
-      key, [](const StrictTable& table, const auto& name) { return table.integers(name); });
+  const auto given = read(key, &StrictTable::integers);
   if (given) {
-    for (const std::int64_t each : *given) check_limits(where(key), key, each, limits);
+    for (const std::int64_t each : *given) check_limits(key, each, limits);
   }
   return remember(key, given, std::move(standard));
 }
 
 std::vector<double> TomlReader::numbers(const std::string& key, std::vector<double> standard,
                                         Limits<double> limits) {
-  const auto given = read<std::vector<double>>(
-      key, [](const StrictTable& table, const auto& name) { return table.numbers(name); });
+  const auto given = read(key, &StrictTable::numbers);
   if (given) {
-    for (const double each : *given) check_limits(where(key), key, each, limits);
+    for (const double each : *given) check_limits(key, each, limits);
   }
   return remember(key, given, std::move(standard));
 }
 
 std::vector<std::string> TomlReader::texts(const std::string& key,
                                            std::vector<std::string> standard) {
-  const auto given = read<std::vector<std::string>>(
-      key, [](const StrictTable& table, const auto& name) { return table.texts(name); });
+  const auto given = read(key, &StrictTable::texts);
   return remember(key, given, std::move(standard));
 }
 
 std::size_t TomlReader::count_tables(const std::string& key) {
-  const auto count = read<std::size_t>(key, [](const StrictTable& table, const auto& name) {
-    return std::optional(table.tables(name)->size());
-  });
-  return count.value_or(0);
+  const auto tables = read(key, &StrictTable::tables);
+  return tables ? tables->size() : 0;
 }
 
 bool TomlReader::has(const std::string& key) const {
@@ -239,8 +228,7 @@ std::string TomlReader::where(const std::string& key) const {
 
 std::string TomlReader::word(const std::string& key, const std::vector<std::string>& choices,
                              std::optional<std::string> standard) {
-  const auto given = read<std::string>(
-      key, [](const StrictTable& table, const auto& name) { return table.text(name); });
+  const auto given = read(key, &StrictTable::text);
   if (!given && !standard) {
     throw UsageError(fmt::format("{}: {} is missing", file_, key),
                      fmt::format("{} is one of {}", key, fmt::join(choices, ", ")));

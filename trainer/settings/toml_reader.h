@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "killfiles/strict_toml.h"
@@ -69,8 +70,12 @@ class TomlReader {
  private:
   struct Found;  ///< the table that holds a key, and the key's name in it
   std::optional<Found> find(const std::string& key) const;
-  template <class Value, class Read>
-  std::optional<Value> read(const std::string& key, Read read);
+  template <class Value>
+  using Getter = std::optional<Value> (killfiles::StrictTable::*)(std::string_view) const;
+  template <class Value>
+  std::optional<Value> read(const std::string& key, Getter<Value> get);
+  template <class Number>
+  void check_limits(const std::string& key, Number value, Limits<Number> limits) const;
   template <class Value>
   Value remember(const std::string& key, const std::optional<Value>& given, Value standard);
 
