@@ -92,13 +92,6 @@ class LastLines : public ssh::Listener {
   std::vector<Machine> machines_;
 };
 
-ssh::RunOptions until_the_end() {
-  ssh::RunOptions options;
-  options.keep_output = ssh::KeepOutput::no;
-  options.on_interrupt = ssh::OnInterrupt::leave;
-  return options;
-}
-
 /// The trainer and the supervision repeat their message about the whole run on every machine, word
 /// for word: it is shown once.
 class RunLogs : public FollowedLogs {
@@ -151,9 +144,7 @@ std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& re
 FollowedRun follow_logs(Console& console, ssh::Remote& remote,
                         const killfiles::Killfile& killfile) {
   RunLogs logs(console, killfile);
-  auto results = remote.run(logs.tasks(), logs, until_the_end());
-  logs.finish();
-  logs.explain(results);
+  std::vector<ssh::HostResult> results = logs.read(remote);
   return {std::move(results), logs.cause()};
 }
 

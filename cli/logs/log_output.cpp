@@ -87,11 +87,22 @@ ssh::Task LogOutput::task(std::size_t host, const host::LogRequest& request) con
   return {host, ssh::ask_host(request)};
 }
 
-std::vector<ssh::Task> LogOutput::tasks() const {
+ssh::RunOptions until_the_end() {
+  ssh::RunOptions options;
+  options.keep_output = ssh::KeepOutput::no;
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  return options;
+}
+
+std::vector<ssh::HostResult> LogOutput::read(ssh::Remote& remote) {
   std::vector<ssh::Task> tasks;
   for (std::size_t host = 0; host < streams_.size(); ++host)
     tasks.push_back(task(host, request(host)));
-  return tasks;
+  std::vector<ssh::HostResult> results = remote.run(std::move(tasks), *this, until_the_end());
+  flush();
+  write_out();
+  explain(results);
+  return results;
 }
 
 void LogOutput::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
@@ -118,11 +129,6 @@ void LogOutput::on_result(std::size_t host, const ssh::HostResult& result) {
   } else {
     leave_out(host);
   }
-  write_out();
-}
-
-void LogOutput::finish() {
-  flush();
   write_out();
 }
 

@@ -24,6 +24,9 @@ inline constexpr std::string_view kFailurePrefix = "dtool: the run failed: ";
 /// What a line of a log says about the whole run, without its line end; nothing for other lines.
 std::optional<std::string_view> cause_in(std::string_view line);
 
+/// For tasks that follow logs: the output is not kept, and an interrupt leaves the hosts at once.
+ssh::RunOptions until_the_end();
+
 /// What happens to logs with --json: they are kept for its document, or shown on standard error.
 enum class LogsWithJson { keep, show };
 
@@ -35,17 +38,13 @@ class LogOutput : public ssh::Listener, protected LogLines {
   LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
             std::optional<std::uint64_t> tail, LogsWithJson with_json = LogsWithJson::keep);
 
-  /// The first task of each machine.
-  std::vector<ssh::Task> tasks() const;
+  /// Reads the logs of all machines. Each failed result has the reason that its host gave, if it
+  /// gave one.
+  std::vector<ssh::HostResult> read(ssh::Remote& remote);
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
 
-  /// Call it when all hosts have answered: shows the lines that are held back.
-  void finish();
-
-  /// Adds to each failed result the reason that its host gave, if it gave one.
-  void explain(std::vector<ssh::HostResult>& results) const;
   /// Names the hosts that are not those of the run.
   void tell_strangers(const std::vector<ssh::HostResult>& results) const;
   /// The first message about why the whole run failed, or an empty text.
@@ -70,6 +69,7 @@ class LogOutput : public ssh::Listener, protected LogLines {
  private:
   class Stream;
   void take(std::size_t host, std::string_view bytes);
+  void explain(std::vector<ssh::HostResult>& results) const;
   std::string complaint(std::size_t host) const;
   std::string styled(Style style, std::string_view text) const;
   To to() const { return console_.json() ? To::err : To::out; }

@@ -82,12 +82,7 @@ int LogsAction::run(Invocation& invocation) {
       follow_ ? std::make_unique<FollowedLogs>(console, run, fold, tail_)
               : std::make_unique<LogOutput>(console, run, fold, tail_);
   LogOutput& output = *shown;
-  ssh::RunOptions options;
-  options.keep_output = ssh::KeepOutput::no;
-  options.on_interrupt = ssh::OnInterrupt::leave;
-  std::vector<ssh::HostResult> results = remote->run(output.tasks(), output, options);
-  output.finish();
-  output.explain(results);
+  std::vector<ssh::HostResult> results = output.read(*remote);
   output.tell_strangers(results);
   const int exit_code = exit_code_of(results, *remote);
   if (exit_code != kInterrupted)

@@ -98,12 +98,7 @@ int AttachAction::show_log(Console& console, const Targets& targets, killfiles::
   killfile.machines = {killfile.machines[place]};
   const auto remote = ssh::make_fleet({targets.hosts[place]}, targets.connect);
   FollowedLogs output(console, killfile, Fold::no, kLines);
-  ssh::RunOptions options;
-  options.keep_output = ssh::KeepOutput::no;
-  options.on_interrupt = ssh::OnInterrupt::leave;
-  std::vector<ssh::HostResult> results = remote->run(output.tasks(), output, options);
-  output.finish();
-  output.explain(results);
+  std::vector<ssh::HostResult> results = output.read(*remote);
   if (remote->interrupted()) return kInterrupted;
   if (results.front().failure == ssh::Failure::none) return kAllWell;  // the run has ended
   report_failures(console, results, "following the log of " + killfile.run_id);
