@@ -1,4 +1,5 @@
-// How rsync is called to send a tree or to fetch one, and what its output means.
+// The command lines of rsync that send a tree, compare it and fetch files, and the readers of
+// rsync's output.
 #pragma once
 
 #include <chrono>
@@ -13,18 +14,18 @@
 
 namespace dtool::tree_sync {
 
-/// What connects the two rsyncs.
+/// Whether the other rsync runs on another host or on this one.
 enum class Link { network, local };
 
-/// Keeps two trees that are sent to one folder at once from mixing. Two pushes of the same tree run
-/// one after the other. Of two different trees, the one that was prepared first is refused.
+/// Prevents two pushes into one folder from mixing their trees. Two pushes of the same tree run one
+/// after the other. Of two different trees, the one that was prepared first is refused.
 struct FolderLock {
   std::string file;  ///< on the host, absolute; it holds the fingerprint of the newest tree
   std::string tree;  ///< the fingerprint of this one
 };
 
-/// How rsync recognises a file that need not be sent: by size and time (to the nanosecond), or by
-/// content, for which both sides read all files.
+/// How rsync recognises a file that it need not send: by its size and time (to the nanosecond), or
+/// by its content. To compare contents, both sides read all files.
 enum class Same { size_and_time, content };
 
 /// The rsync that sends `tree` into `folder` of a host. The folder must exist; it is absolute or
@@ -48,7 +49,7 @@ class Differences {
   const std::vector<std::string>& first() const { return first_; }
 
  private:
-  std::string line_;  ///< its end has not come yet
+  std::string line_;  ///< the last line, as far as it has come
   std::size_t count_ = 0;
   std::vector<std::string> first_;
 };
@@ -63,9 +64,9 @@ struct Source {
 /// The rsync that fetches `source` into `destination`, an existing absolute folder of this machine.
 /// Files of equal size and time are not sent again; no file here is deleted. A file moves to its
 /// place when it is complete; a partial one stays in a folder `.dtool-partial` beside it for the
-/// next time. A host can send files, folders, and links to places in `destination`: no devices,
-/// owners or set-uid bits, and nothing outside.
-/// Where nothing comes for `silence`, it gives up with kTimedOut.
+/// next time. The host can write only below `destination`: files, folders, and links to paths
+/// there, but no devices, owners or set-uid bits. If no byte comes for `silence`, rsync ends with
+/// kTimedOut.
 ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link,
                                std::chrono::seconds silence = std::chrono::seconds(300));
 inline constexpr int kTimedOut = 30;  ///< rsync's exit code
@@ -76,10 +77,10 @@ struct Sent {
   std::uint64_t bytes = 0;  ///< of those files, uncompressed
 };
 
-/// Reads the whole output of push_program; zeros if it ended early.
+/// Reads the whole output of push_program; zeros if the output is not complete.
 Sent read_sent(std::string_view out);
 
-/// The same during a transfer, with its progress.
+/// The progress of a transfer.
 struct RsyncProgress {
   Sent sent;
   double fraction = 0;  ///< of all files to be examined, from 0 to 1
@@ -88,7 +89,7 @@ struct RsyncProgress {
 /// Reads the output of push_program or pull_program piece by piece.
 class ProgressReader {
  public:
-  /// What is known so far, from all pieces.
+  /// The progress after this piece.
   RsyncProgress add(std::string_view piece);
 
  private:

@@ -1,6 +1,6 @@
-// What may be the work of a run and cannot be told to be: it was handed to a server of the user's
-// that was there before (tmux, screen, systemd, docker, at), it hides its environment, or it begins
-// and ends all the time.
+// Finds processes that may be the run's although nothing proves it: the run handed them to a server
+// of the user's that was there before (tmux, screen, systemd, docker, at), they hide their
+// environment, or they begin and end all the time. kill names them and leaves them alone.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace dtool::host {
 
-/// A sentence's beginning for each, `tmux (pid 12) has 2 processes that began after the run: …`.
-/// `began`: when the run did, in clock ticks since the boot. What belongs to the terminal in which
-/// this is asked for is left out. Throws std::runtime_error where not everything can be seen.
+/// One line for each server or process: `tmux (pid 12) has 2 processes that began after the run:
+/// …`. `began`: the start of the run, in clock ticks since the boot. The processes of the caller's
+/// own terminal are left out. Throws std::runtime_error if not all processes can be seen.
 std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t began);
 
 }  // namespace dtool::host

@@ -60,8 +60,9 @@ ScheduledJob::ScheduledJob(std::string state)
   first_ = run_ + "/machine" + std::to_string(task * nodes);
 }
 
-/// One of all that look asks the scheduler, and the others read the answer. Once a job is over, the
-/// scheduler forgets it after a while, and the answer stays.
+/// If several processes look at once, one of them asks the scheduler, and the others read its
+/// answer. The scheduler forgets a job some time after its end, but the last answer stays in the
+/// file.
 void ScheduledJob::ask(int age) const {
   const std::string fault = told_ + ".fault";
   for (const std::string& file : {told_, fault}) {
@@ -121,7 +122,7 @@ ScheduledJob::Word ScheduledJob::look(int age) const {
     if (exists(told_ + ".fault")) {
       word.state = "unknown";
     } else if (exists(told_ + ".gone")) {
-      word.state = "lost";  // it ended, and was forgotten before anybody asked
+      word.state = "lost";  // it ended, and the scheduler forgot it before it was asked
     }
   }
   if (word.state.empty()) word.state = "unknown";
