@@ -57,19 +57,12 @@ std::vector<Entry> entries_in(std::string_view text) {
   }
 }
 
-/// The line that `find` prints of a file.
-void add_found(std::string& text, const Entry& entry) {
-  if (entry.is_folder()) return;
-  text.append("./").append(entry.name).append(" ").append(entry.facts).append("\n");
-}
-
-/// SHA-256, in hex, of found_text(entries), which of a large tree is large.
 std::string digest_of(const std::vector<Entry>& entries) {
   ssh::Sha256 sha;
   std::string line;
   for (const Entry& entry : entries) {
-    line.clear();
-    add_found(line, entry);
+    if (entry.is_folder()) continue;
+    line.assign("./").append(entry.name).append(" ").append(entry.facts).append("\n");
     sha.add(line);
   }
   return sha.hex();
@@ -114,12 +107,6 @@ Listing make_listing(std::string text) {
   listing.fingerprint = sha.hex();
   listing.digest = digest_of(listing.entries);
   return listing;
-}
-
-std::string found_text(const std::vector<Entry>& entries) {
-  std::string text;
-  for (const Entry& entry : entries) add_found(text, entry);
-  return text;
 }
 
 Delta find_delta(const std::vector<Entry>& before, const std::vector<Entry>& now) {

@@ -31,7 +31,8 @@ struct Listing {
   std::unique_ptr<const std::string> text;
   std::vector<Entry> entries;  ///< sorted bytewise: a folder comes before its files
   std::string fingerprint;     ///< SHA-256 of the text, in hex
-  std::string digest;          ///< SHA-256 of found_text(entries), in hex
+  std::string digest;          ///< SHA-256, in hex, of the files' names and facts, as a host lists
+                               ///< them: `find -printf '%p %s %T@ %m %l\n'`
 };
 
 /// Lists the tree's files as they were when the tree was read, and their folders as they are now. A
@@ -41,9 +42,6 @@ Listing list_tree(const Tree& tree, const std::vector<std::string>& contents = {
 
 /// The listing that has this text.
 Listing make_listing(std::string text);
-
-/// The output of the hosts' `find -printf '%p %s %T@ %m %l\n'` for the files among the entries.
-std::string found_text(const std::vector<Entry>& entries);
 
 /// The changes from one tree to another.
 struct Delta {
