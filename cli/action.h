@@ -50,6 +50,7 @@ std::unique_ptr<Action> make_command();
 std::unique_ptr<Action> make_completion();
 std::unique_ptr<Action> make_config();
 std::unique_ptr<Action> make_disconnect();
+std::unique_ptr<Action> make_install();
 std::unique_ptr<Action> make_fetch();
 std::unique_ptr<Action> make_kill();
 std::unique_ptr<Action> make_list();

@@ -42,6 +42,7 @@ add_library(dtool_cli STATIC
   cli/hosts/command.cpp
   cli/hosts/config.cpp
   cli/hosts/disconnect.cpp
+  cli/hosts/install.cpp
   cli/hosts/trust.cpp
   cli/kill/end_run.cpp
   cli/kill/kill.cpp
@@ -89,6 +90,7 @@ add_library(dtool_cli STATIC
   cli/run/sending_progress.cpp
   cli/run/start.cpp
   cli/run/start_jobs.cpp
+  cli/run/trainer_bundle.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/live_values.cpp

@@ -52,6 +52,7 @@ constexpr std::array kSubcommands = {
         make_kill},
     Row{"list", "list recorded runs, newest first; with --state also the state of each", make_list},
     Row{"check", "check what each host has and lacks for a run", make_check},
+    Row{"install", "send the bundled trainer to hosts that have none", make_install},
     Row{"trust", "show unknown hosts' keys and add them to known_hosts", make_trust},
     Row{"disconnect", "close the connections that are kept for later commands", make_disconnect},
     Row{"completion", "print the script that completes dtool's commands in bash, zsh or fish",

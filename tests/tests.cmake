@@ -183,6 +183,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/greeting_test.cpp
     tests/trainer/launch_test.cpp
     tests/trainer/layers_test.cpp
+    tests/trainer/libraries_test.cpp
     tests/trainer/mini_batches_test.cpp
     tests/trainer/objectnav_episode_test.cpp
     tests/trainer/objectnav_house_test.cpp
@@ -397,6 +398,7 @@ if(DTOOL_TESTS)
       files_that_dtool_did_not_send_are_not_overwritten
       sync_sends_each_host_what_it_lacks
       the_next_command_opens_no_connection
+      the_trainer_comes_along_to_hosts_without_one
       text_from_outside_does_not_steer_the_terminal
       settings_of_a_folder_are_used_after_a_yes
       values_of_exports_are_seen_by_the_programs_alone
@@ -419,7 +421,8 @@ if(DTOOL_TESTS)
   set_tests_properties(behaviour.a_host_cut_off_for_good_is_named_and_the_others_go_on PROPERTIES TIMEOUT 400)
   # It waits until a machine has been silent for a minute.
   set_tests_properties(behaviour.a_failed_run_starts_again PROPERTIES TIMEOUT 400)
-  set_tests_properties(behaviour.hosts_of_other_systems_take_part PROPERTIES TIMEOUT 400)
+  set_tests_properties(behaviour.hosts_of_other_systems_take_part
+    behaviour.the_trainer_comes_along_to_hosts_without_one PROPERTIES TIMEOUT 400)
   # It waits until a host has been silent for a minute, and for those that do not answer then.
   set_tests_properties(behaviour.a_host_lost_under_mpirun_is_left_out PROPERTIES TIMEOUT 500)
   set_tests_properties(behaviour.lab_slurm_is_a_cluster behaviour.lab_gridengine_is_a_cluster PROPERTIES TIMEOUT 400)

@@ -2,6 +2,7 @@
 // another launcher, becomes one. It does not load LibTorch, which takes 0.4 s and 160 MB; only
 // dtool-trainer-worker does.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/version.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/launch.h"
+#include "trainer/launch/libraries.h"
 #include "trainer/launch/requests.h"
 #include "trainer/launch/run_token.h"
 #include "trainer/launch/visible_gpus.h"
@@ -141,6 +143,20 @@ int roll_out(const Options& options, char** argv) {
   return kTrained;
 }
 
+void print_version() {
+  fmt::print("dtool-trainer {} (LibTorch {}, backends {})\n", DTOOL_VERSION, TORCH_VERSION,
+             kBackends);
+}
+
+/// What dtool asks before it starts a trainer on a host.
+int check_itself() {
+  print_version();
+  const auto missing = missing_libraries(worker_program());
+  if (missing.empty()) return kTrained;
+  fmt::print("missing: {}\n", fmt::join(missing, ", "));
+  return kFailed;
+}
+
 int run(int argc, char** argv) {
   const Options options = parse_command_line(argc, argv);
   if (options.action == Action::help) {
@@ -148,10 +164,10 @@ int run(int argc, char** argv) {
     return kTrained;
   }
   if (options.action == Action::version) {
-    fmt::print("dtool-trainer {} (LibTorch {}, backends {})\n", DTOOL_VERSION, TORCH_VERSION,
-               kBackends);
+    print_version();
     return kTrained;
   }
+  if (options.action == Action::self_check) return check_itself();
   if (options.action == Action::check) {
     const Experiment experiment = read_experiment(options.experiment);
     check_machines(experiment, options);

@@ -53,6 +53,7 @@ if(DTOOL_TRAINER)
     trainer/launch/greeting.cpp
     trainer/launch/last_words.cpp
     trainer/launch/launch.cpp
+    trainer/launch/libraries.cpp
     trainer/launch/line_socket.cpp
     trainer/launch/requests.cpp
     trainer/launch/run_token.cpp

@@ -26,6 +26,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/supervised_session.cpp
   cli/run/host/supervision.cpp
   cli/run/host/survey.cpp
+  cli/run/host/trainers.cpp
   cli/run/host/trial.cpp
   cli/run/host/watch.cpp
   cli/run/host/wire.cpp
@@ -46,6 +47,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/sha256.cpp
   ssh/host/start.cpp
   ssh/host/unseen.cpp
+  ssh/host/versions.cpp
   ssh/host/words.cpp)
 # For the launcher, which speaks the same protocol, and for tests.
 add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})

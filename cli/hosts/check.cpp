@@ -63,6 +63,7 @@ Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
   for (const ssh::Host& host : targets.hosts)
     needs.code_folders.push_back(code_folder(host, use(code_path_, settings.code_path)));
   needs.trainer = !no_trainer_;
+  if (needs.trainer) offer_trainer(needs);
   needs.sync = true;
   needs.machines = static_cast<int>(targets.hosts.size());
   needs.survey = Survey::yes;
@@ -76,7 +77,13 @@ Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
 
 std::vector<Facts> CheckAction::look(Console& console, ssh::Remote& remote, const Needs& needs,
                                      const Targets& targets) {
-  const std::vector<Checked> checked = check_hosts(console, remote, needs);
+  std::vector<Checked> checked = check_hosts(console, remote, needs);
+  std::string bundle_text;
+  if (std::ranges::any_of(checked, &Checked::awaits_trainer)) {
+    const BundleForHosts found = bundle_for(console, checked);
+    bundle_text = fmt::format("none; dtool run sends it ({:.0f} MB)",
+                              static_cast<double>(found.bundle.bytes) / 1e6);
+  }
   TrialPlan plan;
   for (std::size_t i = 0; i < checked.size(); ++i)
     if (checked[i].reply) plan.hosts.push_back(i);
@@ -91,7 +98,7 @@ std::vector<Facts> CheckAction::look(Console& console, ssh::Remote& remote, cons
   const ListenerTrial trial = try_listener(console, remote, plan);
   std::vector<Facts> facts;
   for (std::size_t i = 0; i < checked.size(); ++i) {
-    facts.push_back(facts_of(checked[i], needs, i));
+    facts.push_back(facts_of(checked[i], needs, i, bundle_text));
     for (Fact& fact : facts_of(trial, i)) facts.back().push_back(std::move(fact));
   }
   mark_differences(facts);

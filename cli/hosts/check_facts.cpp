@@ -170,7 +170,8 @@ const char* name_of(Verdict verdict) {
   return "failure";
 }
 
-Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine) {
+Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine,
+               const std::string& bundle) {
   Facts facts;
   if (!checked.reply || !checked.reply->survey) {
     facts.push_back({"log-in", checked.result.error, Verdict::failure, checked.result.hint});
@@ -188,7 +189,10 @@ Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine) 
   add_lacks(facts, checked, "home");
   if (needs.trainer && !add_lacks(facts, checked, "trainer")) {
     const std::string& version = reply.trainer_version;
-    add_text(facts, "trainer", version.substr(std::min(version.size(), version.find(' ') + 1)));
+    add_text(facts, "trainer",
+             checked.awaits_trainer
+                 ? bundle
+                 : version.substr(std::min(version.size(), version.find(' ') + 1)));
   }
   add_environment(facts, checked, needs.environment);
   add_machine(facts, survey);

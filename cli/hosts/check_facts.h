@@ -38,7 +38,8 @@ struct Fact {
 using Facts = std::vector<Fact>;
 
 /// The facts that one host reported; `machine` is its id.
-Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine);
+Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine,
+               const std::string& bundle = {});
 
 /// The results of the listener's trial for that host.
 Facts facts_of(const ListenerTrial& trial, std::size_t machine);

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -22,12 +23,6 @@
 namespace dtool::cli {
 namespace {
 
-/// The trainer that was installed or built with this dtool; hosts that share its file system have
-/// it too.
-std::string trainer_beside() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "dtool-trainer";
-}
-
 /// Bash that readies the environment and asks what the launcher wants to know; empty if there is
 /// nothing of either. It answers in lines of its own, whatever what it sources prints.
 std::string ready_script(const Needs& needs, std::size_t host) {
@@ -41,7 +36,9 @@ std::string ready_script(const Needs& needs, std::size_t host) {
       "answer() { printf '%s=%s\\n' \"$1\" \"${2//$'\\n'/ }\" >&5; }\n";
   text += environment_script(environment, {});
   text += fmt::format("runs_here={}\n", needs.runs_here ? "yes" : "no");
-  text += fmt::format("trainer_beside={}\n", needs.trainer ? ssh::quote(trainer_beside()) : "''");
+  text += fmt::format("trainer_beside={}\n",
+                      needs.trainer ? ssh::quote(trainer_beside().string()) : "''");
+  text += fmt::format("trainer_bundle={}\n", ssh::quote(needs.trainer_bundle));
   text += fmt::format("code_place={}\n", ssh::quote_path(needs.code_folders[host]));
   text += fmt::format("check_launcher() {{\n{}\n}}\n", asked.empty() ? ":" : asked);
   return text.append(scripts::kReady);
@@ -69,7 +66,10 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
   request.code_must_exist = needs.code_must_exist;
   request.environment = ready_script(needs, host);
   request.wants_torchrun = needs.environment.torchrun == Torchrun::yes;
-  if (needs.trainer) request.trainer = trainer_beside();
+  if (needs.trainer) {
+    request.trainer = trainer_beside();
+    request.bundle = needs.trainer_bundle;
+  }
   request.machines = needs.machines;
   if (host > 0) return request;
   request.experiment = needs.experiment_toml;
@@ -92,28 +92,32 @@ void set_lack(Checked& checked, std::string what, std::string error, std::string
 }
 
 void judge_trainer(const Needs& needs, Checked& checked) {
-  checked.trainer = checked.reply->trainer;
-  if (checked.trainer.empty()) {
+  const host::CheckReply& reply = *checked.reply;
+  checked.trainer = reply.trainer;
+  const std::string& version = reply.trainer_version;
+  const bool is_fit = !reply.trainer.empty() && reply.missing_libraries.empty() &&
+                      (version.starts_with("dtool-trainer " DTOOL_VERSION " ") ||
+                       version == "dtool-trainer " DTOOL_VERSION);
+  checked.awaits_trainer = !is_fit && needs.sends_trainer;
+  if (is_fit || checked.awaits_trainer) return;
+  if (reply.trainer.empty()) {
     set_lack(
         checked, "trainer", "dtool-trainer is not there",
         "install dtool on the host (cmake --install), or put dtool-trainer into its ~/.dtool/bin");
-    return;
-  }
-  const std::string& version = checked.reply->trainer_version;
-  if (version.starts_with("dtool-trainer " DTOOL_VERSION " ") ||
-      version == "dtool-trainer " DTOOL_VERSION)
-    return;
-  if (needs.environment.container && !version.starts_with("dtool-trainer ")) {
+  } else if (!reply.missing_libraries.empty()) {
+    set_lack(checked, "trainer", fmt::format("{} lacks {}", reply.trainer, reply.missing_libraries),
+             "install LibTorch there (apt-get install libtorch1.13 libgloo0)");
+  } else if (needs.environment.container && !version.starts_with("dtool-trainer ")) {
     set_lack(checked, "trainer",
-             fmt::format("{} does not run in the container: {}", checked.trainer, version),
+             fmt::format("{} does not run in the container: {}", reply.trainer, version),
              "the image must contain LibTorch and the other libraries; --bind can add them");
-    return;
+  } else {
+    set_lack(
+        checked, "trainer",
+        fmt::format("{} is not of version {}: it says {}", reply.trainer, DTOOL_VERSION, version),
+        "install the same dtool everywhere; LibTorch belongs to it (apt-get install "
+        "libtorch1.13 libgloo0)");
   }
-  set_lack(
-      checked, "trainer",
-      fmt::format("{} is not of version {}: it says {}", checked.trainer, DTOOL_VERSION, version),
-      "install the same dtool everywhere; LibTorch belongs to it (apt-get install libtorch1.13 "
-      "libgloo0)");
 }
 
 /// A number that the host answered. One that cannot be is a failure of that host.
@@ -222,7 +226,8 @@ class Checking : public ProgressListener {
     if (pushes_[host]) return push_->next_task(host, result);
     take(host, result);
     const Checked& checked = checked_[host];
-    pushes_[host] = push_ != nullptr && checked.result.ok() && checked.experiment_fault.empty();
+    pushes_[host] = push_ != nullptr && checked.result.ok() && !checked.awaits_trainer &&
+                    checked.experiment_fault.empty();
     if (!pushes_[host]) return std::nullopt;
     return ssh::NextTask{push_->first_task(host)};
   }
@@ -254,6 +259,36 @@ class Checking : public ProgressListener {
 };
 
 }  // namespace
+
+void offer_trainer(Needs& needs) {
+  needs.sends_trainer = std::filesystem::exists(trainer_beside());
+  const auto known = known_trainer_bundle();
+  if (known) needs.trainer_bundle = known->hash;
+}
+
+BundleForHosts bundle_for(Console& console, std::vector<Checked>& checked) {
+  BundleForHosts found;
+  std::string fault;
+  try {
+    found.bundle = read_trainer_bundle(console);
+  } catch (const std::runtime_error& error) {
+    fault = error.what();
+  }
+  for (std::size_t i = 0; i < checked.size(); ++i) {
+    if (!checked[i].awaits_trainer) continue;
+    const host::CheckReply& reply = *checked[i].reply;
+    const std::string why =
+        fault.empty() ? misfit(found.bundle, reply.processor, reply.libc) : fault;
+    if (why.empty()) {
+      found.places.push_back(i);
+    } else {
+      set_lack(checked[i], "trainer",
+               "it has no fitting dtool-trainer, and none can be sent: " + why,
+               "install dtool on the host (cmake --install)");
+    }
+  }
+  return found;
+}
 
 killfiles::HostIdentity identity_of(const std::string& line, const ssh::HostResult& result) {
   killfiles::HostIdentity identity =

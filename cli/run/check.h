@@ -9,6 +9,7 @@
 
 #include "cli/console.h"
 #include "cli/run/environment/environment.h"
+#include "cli/run/trainer_bundle.h"
 #include "killfiles/host_identity.h"
 #include "ssh/host/protocol.h"
 #include "ssh/remote.h"
@@ -27,12 +28,15 @@ struct Needs {
   bool code_must_exist = false;           ///< the code will not be sent
   Environment environment;                ///< only the parts that must exist already
   bool trainer = false;                   ///< the bundled trainer
-  std::string experiment_toml;            ///< for machine 0's trainer to check; empty: none
-  int machines = 1;                       ///< of the run
-  bool session = true;     ///< one that survives the end of the login: screen, tmux or setsid
-  bool runs_here = true;   ///< false: on nodes behind these hosts
-  bool sync = false;       ///< code is sent there
-  std::uint16_t port = 0;  ///< on machine 0; 0: any free port
+  /// Whether a bundle of the trainer is sent to hosts that have none; its hash if it is known.
+  bool sends_trainer = false;
+  std::string trainer_bundle;
+  std::string experiment_toml;  ///< for machine 0's trainer to check; empty: none
+  int machines = 1;             ///< of the run
+  bool session = true;          ///< one that survives the end of the login: screen, tmux or setsid
+  bool runs_here = true;        ///< false: on nodes behind these hosts
+  bool sync = false;            ///< code is sent there
+  std::uint16_t port = 0;       ///< on machine 0; 0: any free port
   Survey survey = Survey::no;
   /// What the launcher checks on each host: bash that reports a lack with `lack_of ERROR HINT`
   /// (environment/scripts/ready.sh); empty: nothing.
@@ -57,6 +61,7 @@ struct Checked {
   std::string experiment_fault;  ///< what machine 0's trainer says against the experiment; empty:
                                  ///< nothing
   std::string trainer;           ///< path of the bundled trainer there
+  bool awaits_trainer = false;   ///< has none that is fit, and a bundle will be sent
   std::string address;           ///< of machine 0, for the other machines
   std::uint16_t port = 0;        ///< of machine 0
   std::uint16_t coordinator_port = 0;  ///< another free port there
@@ -64,10 +69,23 @@ struct Checked {
   bool logout_kills = false;           ///< the system ends a user's processes at logout
 };
 
-/// Asks all hosts. A host that lacks nothing gets the run's folder, if there is a run, and
-/// continues at once with `push`, if one is given, without waiting for the others.
+/// Asks all hosts. A host that lacks nothing and awaits no trainer gets the run's folder, if there
+/// is a run, and continues at once with `push`, if one is given, without waiting for the others.
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs,
                                  tree_sync::Pushing* push = nullptr);
+
+/// Whether the trainer of this machine may be sent, and which one it is.
+void offer_trainer(Needs& needs);
+
+/// A bundle and the places of the hosts that are to get it.
+struct BundleForHosts {
+  TrainerBundle bundle;
+  std::vector<std::size_t> places;
+};
+
+/// The bundle for the hosts that await the trainer. If there is none, or it does not fit a host,
+/// that host fails with the reason.
+BundleForHosts bundle_for(Console& console, std::vector<Checked>& checked);
 
 /// Who the host is: its own words (ssh/host/identity.h) and the key of its server; unknown if it
 /// did not say.

@@ -74,9 +74,12 @@ std::string commit_of_code_tree(const std::string& output_dir) {
   return tree_sync::git_commit(std::filesystem::current_path(), outputs_inside(output_dir));
 }
 
-class CodePush::Reporter : public tree_sync::PushListener {
+class TreePush::Reporter : public tree_sync::PushListener {
  public:
-  Reporter(Console& console, std::size_t hosts) : console_(console), sending_(hosts) {}
+  Reporter(Console& console, std::string what, std::size_t hosts)
+      : console_(console), sending_(std::move(what), hosts) {}
+
+  void leave_out(std::size_t host) { sending_.done(host); }
 
   void on_sent(std::size_t host, const ssh::Transferred& sent) override {
     const auto now = SendingProgress::Clock::now();
@@ -102,20 +105,24 @@ class CodePush::Reporter : public tree_sync::PushListener {
   SendingProgress::Clock::time_point shown_ = {};
 };
 
-CodePush::CodePush(Console& console, const std::vector<ssh::Host>& hosts,
-                   const tree_sync::Tree& tree, const std::vector<std::string>& folders,
-                   tree_sync::Relay relay, tree_sync::Foreign foreign)
+TreePush::TreePush(Console& console, const std::vector<ssh::Host>& hosts,
+                   const tree_sync::Tree& tree,
+                   const std::vector<tree_sync::Destination>& destinations, Sending sending)
     : console_(console),
       hosts_(hosts),
-      reporter_(std::make_unique<Reporter>(console, folders.size())) {
-  std::vector<tree_sync::Destination> destinations;
-  for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
-  steps_ = tree_sync::make_push(hosts, tree, destinations, *reporter_, {}, relay, foreign);
+      what_(sending.what),
+      reporter_(std::make_unique<Reporter>(console, sending.what, hosts.size())) {
+  std::vector<bool> gets_it(hosts.size());
+  for (const tree_sync::Destination& each : destinations) gets_it.at(each.host) = true;
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    if (!gets_it[i]) reporter_->leave_out(i);
+  steps_ = tree_sync::make_push(hosts, tree, destinations, *reporter_, {}, sending.relay,
+                                sending.foreign);
 }
 
-CodePush::~CodePush() = default;
+TreePush::~TreePush() = default;
 
-std::vector<ssh::HostResult> CodePush::finish(ssh::Remote& remote) {
+std::vector<ssh::HostResult> TreePush::finish(ssh::Remote& remote) {
   auto results = steps_->finish(remote);
   console_.progress("");
   note_missed();
@@ -123,7 +130,7 @@ std::vector<ssh::HostResult> CodePush::finish(ssh::Remote& remote) {
 }
 
 /// One line, however many hosts it was: of the reasons the first few.
-void CodePush::note_missed() const {
+void TreePush::note_missed() const {
   constexpr std::size_t kReasons = 3;
   constexpr std::size_t kLongest = 200;  // bytes of what a host says
   std::set<std::size_t> indices;
@@ -140,9 +147,25 @@ void CodePush::note_missed() const {
   std::vector<ssh::Host> hosts;
   for (const std::size_t index : indices) hosts.push_back(hosts_.at(index));
   console_.note(
-      fmt::format("{}: the code was not passed on there as planned, and came another way "
-                  "({}{})",
-                  fold_hosts_in_short(hosts), told, reasons.size() > kReasons ? "; …" : ""));
+      fmt::format("{}: {} was not passed on there as planned, and came another way ({}{})",
+                  fold_hosts_in_short(hosts), what_, told, reasons.size() > kReasons ? "; …" : ""));
+}
+
+std::vector<ssh::HostResult> send_trainer(Console& console, ssh::Remote& remote,
+                                          const TrainerBundle& bundle,
+                                          const std::vector<std::size_t>& places) {
+  const tree_sync::Tree tree = make_tree(bundle);
+  std::vector<tree_sync::Destination> destinations;
+  for (const std::size_t place : places) destinations.push_back({place, folder_of(bundle)});
+  // So many bytes that a host which cannot be passed them costs little beside.
+  const auto relay = places.size() > 2 ? tree_sync::Relay::yes : tree_sync::Relay::no;
+  // Part of a bundle whose sending was interrupted is no edit of the user's.
+  TreePush push(console, remote.hosts(), tree, destinations,
+                {"the trainer", relay, tree_sync::Foreign::overwrite});
+  std::vector<ssh::Task> tasks;
+  for (const std::size_t place : places) tasks.push_back(push.steps().first_task(place));
+  remote.run(std::move(tasks), push.steps(), {});
+  return push.finish(remote);
 }
 
 }  // namespace dtool::cli

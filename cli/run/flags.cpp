@@ -71,6 +71,8 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_flag("--force", flags.force,
                "overwrite files in the hosts' code folders that are not from dtool and differ")
       ->excludes(no_sync);
+  app.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
+               "do not send this machine's trainer to hosts that have none");
   app.add_flag("--follow", flags.follow,
                "print all machines' logs until the run ends; exit with 0 if it ended well, else 1");
   app.add_flag("--dry_run", flags.dry_run, "show what would run where, and change nothing");

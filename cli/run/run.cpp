@@ -53,6 +53,8 @@ class RunAction : public Action {
   std::vector<std::string> code_folders(const Targets& targets) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
+  bool send_trainer_to(std::vector<Checked>& checked, Needs& needs, RunReport& report,
+                       Console& console, ssh::Remote& remote) const;
   bool judge(const std::vector<Checked>& checked, RunReport& report, Console& console,
              ssh::Remote& remote) const;
 
@@ -158,7 +160,10 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
   needs.code_must_exist = flags_.no_sync && !plan_.program.empty();
   needs.environment = wants_sync() ? without_sent(plan_.environment) : plan_.environment;
   needs.trainer = plan_.program.empty();
-  if (needs.trainer) needs.experiment_toml = plan_.experiment_toml;
+  if (needs.trainer) {
+    needs.experiment_toml = plan_.experiment_toml;
+    if (!flags_.no_trainer_bundle) offer_trainer(needs);
+  }
   needs.sync = wants_sync();
   needs.port = plan_.port;
   needs.machines = static_cast<int>(plan_.machines.size());
@@ -198,25 +203,44 @@ void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
   }
 }
 
-/// Looks at the hosts and sends them the code, each as soon as it has been looked at.
+/// Sends the trainer to the hosts that await it.
+bool RunAction::send_trainer_to(std::vector<Checked>& checked, Needs& needs, RunReport& report,
+                                Console& console, ssh::Remote& remote) const {
+  const auto [bundle, places] = bundle_for(console, checked);
+  if (!judge(checked, report, console, remote)) return false;
+  needs.sends_trainer = false;
+  needs.trainer_bundle = bundle.hash;
+  return report.all_well(send_trainer(console, remote, bundle, places), "sending the trainer");
+}
+
+/// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
+/// a trainer are sent that first, and then all are looked at once more.
 bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& remote,
                            const Targets& targets) {
   std::optional<tree_sync::Tree> tree;
-  std::optional<CodePush> push;
+  std::optional<TreePush> push;
   const std::vector<std::string> folders = code_folders(targets);
+  std::vector<tree_sync::Destination> destinations;
+  for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
   if (wants_sync()) {
     tree = read_code_tree(flags_.excludes, flags_.output_dir, flags_.env_files);
     plan_.git_commit = commit_of_code_tree(flags_.output_dir);
-    const auto relay = flags_.relay ? tree_sync::Relay::yes : tree_sync::Relay::no;
-    const auto foreign = flags_.force ? tree_sync::Foreign::overwrite : tree_sync::Foreign::refuse;
-    push.emplace(console, remote.hosts(), *tree, folders, relay, foreign);
   }
-  const std::vector<Checked> checked =
-      check_hosts(console, remote, needs(folders), push ? &push->steps() : nullptr);
-  const bool is_complete = judge(checked, report, console, remote) &&
-                           launcher_->complete(console, flags_, targets, checked, plan_);
-  if (is_complete) take_identities(checked, plan_);
-  return is_complete && (!push || report.all_well(push->finish(remote), "sending the code"));
+  Sending sending;
+  if (flags_.relay) sending.relay = tree_sync::Relay::yes;
+  if (flags_.force) sending.foreign = tree_sync::Foreign::overwrite;
+  Needs wanted = needs(folders);
+  std::vector<Checked> checked;
+  for (;;) {
+    if (tree) push.emplace(console, remote.hosts(), *tree, destinations, sending);
+    checked = check_hosts(console, remote, wanted, push ? &push->steps() : nullptr);
+    if (!judge(checked, report, console, remote)) return false;
+    if (std::ranges::none_of(checked, &Checked::awaits_trainer)) break;
+    if (!send_trainer_to(checked, wanted, report, console, remote)) return false;
+  }
+  if (!launcher_->complete(console, flags_, targets, checked, plan_)) return false;
+  take_identities(checked, plan_);
+  return !push || report.all_well(push->finish(remote), "sending the code");
 }
 
 int RunAction::run(Invocation& invocation) {

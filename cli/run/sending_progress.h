@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ssh/remote.h"
@@ -15,7 +16,8 @@ class SendingProgress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit SendingProgress(std::size_t hosts) : hosts_(hosts) {}
+  /// `what` is sent to that many hosts: `the code`.
+  SendingProgress(std::string what, std::size_t hosts) : what_(std::move(what)), hosts_(hosts) {}
 
   void sent(std::size_t host, const ssh::Transferred& what, Clock::time_point now);
   /// The host has received everything, or has failed.
@@ -31,6 +33,7 @@ class SendingProgress {
     bool is_done = false;
   };
 
+  std::string what_;
   std::vector<Host> hosts_;
   std::optional<Clock::time_point> begun_;
 };

@@ -323,6 +323,7 @@ struct CheckRequest {
   std::string environment;       ///< bash that prepares the environment and answers what it finds
   bool wants_torchrun = false;
   std::string trainer;     ///< the launcher's own trainer, tried first; empty: none is needed
+  std::string bundle;      ///< hash of a trainer bundle, tried last; empty: none
   std::string experiment;  ///< for the trainer to check; empty: none
   std::int64_t machines = 1;
   std::optional<std::int64_t> port;  ///< port to check; 0: find a free one; nothing: this machine
@@ -331,7 +332,7 @@ struct CheckRequest {
 
   void fields(auto visit) {
     visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
-          trainer, experiment, machines, port, peer);
+          trainer, bundle, experiment, machines, port, peer);
   }
 };
 
@@ -370,7 +371,10 @@ struct CheckReply {
   bool is_environment_ready = false;  ///< that bash ran to its end
   std::string trainer;                ///< its path; or empty
   std::string trainer_version;        ///< its first line
-  std::string experiment_fault;       ///< what the trainer says against the experiment; or empty
+  std::string missing_libraries;  ///< that this trainer needs: `libc10.so, GLIBC_2.38`; or empty
+  std::string processor;          ///< `x86_64`; empty: the trainer is fit, or none is needed
+  std::string libc;               ///< `glibc 2.36`, likewise; empty also for another libc
+  std::string experiment_fault;   ///< what the trainer says against the experiment; or empty
   std::int64_t gpus = 0;
   bool is_port_taken = false;
   std::int64_t port = 0;              ///< a free port; 0: none was wanted
@@ -381,8 +385,9 @@ struct CheckReply {
 
   void fields(auto visit) {
     visit(host, lacks, is_home_read_only, missing_code, lacks_torchrun, environment,
-          is_environment_ready, trainer, trainer_version, experiment_fault, gpus, is_port_taken,
-          port, coordinator_port, address, logout_kills, survey);
+          is_environment_ready, trainer, trainer_version, missing_libraries, processor, libc,
+          experiment_fault, gpus, is_port_taken, port, coordinator_port, address, logout_kills,
+          survey);
   }
 };
 

@@ -13,6 +13,7 @@
 #   eventually SECONDS COMMAND...  repeats COMMAND, or an expectation, until it succeeds
 #   slurm_lab N                 a lab with Slurm, whose hosts share their home; host 1, which runs no jobs, is $login
 #   gridengine_lab N            the same with Grid Engine
+#   system_root SUITE           $REPLY is a folder with the files of a release of Debian, for --root
 #   let_h1_reach_the_others     the first host's own ssh gets a key that all hosts take, and knows theirs, as mpirun wants it
 #   connects_anew               from here on each command makes its own connections, for tests of how they are made
 #   keeps_connections           from here on commands leave them to the next, as they do unless told otherwise: for tests of that
@@ -176,6 +177,15 @@ expect_no_file() { [[ ! -e $1 ]] || fail "there is a file $1"; }
 
 expect_equal() {
   [[ $1 == "$2" ]] || fail "$(printf 'not equal\n  wanted: %s\n  got:    %s' "$1" "$2")"
+}
+
+# Sets REPLY to a folder with the files of that release of Debian. It is made once for a build and must stay unchanged.
+system_root() {
+  local roots
+  roots=$(dirname "$DTOOL")/test_roots
+  mkdir -p "$roots"
+  REPLY=$roots/$1
+  flock "$roots/$1.lock" "$here/../lab.d/make_root" "$1" "$REPLY" >"$work/root.log" 2>&1 || fail "no files of $1: $(tail -n 3 "$work/root.log")"
 }
 
 # Fails if stdout is anything but one JSON document.

@@ -7,8 +7,10 @@ source "$(dirname "$0")/harness.sh"
 needs_isolation
 if [[ -z ${DTOOL_LAB_ROOTS:-}${DTOOL_BASHES:-} ]]; then
   needs_program debootstrap
+  system_root trixie
+  mkdir "$work/roots"
+  ln -s "$REPLY" "$work/roots/trixie"
   DTOOL_LAB_ROOTS=$work/roots
-  "$here/../lab.d/make_root" trixie "$DTOOL_LAB_ROOTS/trixie" >"$work/root.log" 2>&1 || fail "no files of Debian 13: $(tail -n 3 "$work/root.log")"
 fi
 flags=() bashes=() count=0
 for root in ${DTOOL_LAB_ROOTS:+"$DTOOL_LAB_ROOTS"/*/}; do flags+=(--root "$((++count))=$root"); done

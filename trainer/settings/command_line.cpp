@@ -134,6 +134,8 @@ const Flag kFlags[] = {
      [](Options& o, const char*) { o.action = Action::help; }, For::all},
     {"version", nullptr, "print the version and exit",
      [](Options& o, const char*) { o.action = Action::version; }, For::all},
+    {"self_check", nullptr, "print the version, say which libraries are missing here, and exit",
+     [](Options& o, const char*) { o.action = Action::self_check; }, For::training},
 };
 
 For use_of(const Options& options) {
@@ -285,7 +287,8 @@ Options parse_command_line(int argc, char** argv) {
   if (first == "comm") return parse_comm(argc - 1, argv + 1);
   if (first == "rollout") return parse_rollout(argc - 1, argv + 1);
   const auto rest = read_flags(argc, argv, options);
-  if (options.action == Action::help || options.action == Action::version) return options;
+  const bool needs_experiment = options.action == Action::train || options.action == Action::check;
+  if (!needs_experiment) return options;
   options.experiment = experiment_of(rest, options);
   check(options);
   return options;

@@ -14,7 +14,7 @@
 
 namespace dtool::trainer {
 
-enum class Action { train, check, comm, rollout, help, version };
+enum class Action { train, check, comm, rollout, help, version, self_check };
 
 struct Options {
   Action action = Action::train;

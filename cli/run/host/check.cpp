@@ -13,6 +13,7 @@
 
 #include "cli/run/host/lacks.h"
 #include "cli/run/host/survey.h"
+#include "cli/run/host/trainers.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
@@ -25,17 +26,13 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kForEnvironment{300};
-constexpr seconds kForTrainer{60};
+constexpr seconds kForPython{60};
 
 /// The part of the way to a folder that exists already.
 std::string nearest_folder(std::string path) {
   while (!exists(path) && path != folder_of(path)) path = folder_of(path);
   return path;
 }
-
-/// An environment that is ready: the variables are this process's, and these words stand before a
-/// program.
-using Inside = std::vector<std::string>;
 
 /// Takes a text up to the next zero byte.
 std::string cut_string(std::string_view& text) {
@@ -88,44 +85,8 @@ bool has_torchrun() {
   return run_program({python, "-c",
                       "import importlib.util, sys; "
                       "sys.exit(importlib.util.find_spec('torch') is None)"},
-                     kForTrainer)
+                     kForPython)
       .ok();
-}
-
-std::string first_line(const ChildResult& told) {
-  const std::string said = told.out + told.err;
-  return said.substr(0, said.find('\n'));
-}
-
-std::string check_experiment(const CheckRequest& request, Inside words) {
-  std::string path = "/tmp/dtool_experiment.XXXXXX";
-  const Descriptor file(::mkstemp(path.data()));
-  if (!file.is_open()) return {};
-  write_all(file.get(), request.experiment + "\n");
-  words.insert(words.end(),
-               {"--check", path, "--distributed_nodes", std::to_string(request.machines),
-                "--distributed_ip_and_port", "127.0.0.1:1"});
-  const ChildResult told = run_program(words, kForTrainer);
-  ::unlink(path.c_str());
-  if (told.ok()) return {};
-  std::string said = told.out + told.err;
-  for (std::size_t at = said.find(path); at != said.npos; at = said.find(path))
-    said.replace(at, path.size(), "experiment");
-  return as_line(said);
-}
-
-void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply& reply) {
-  for (const std::string& name :
-       {request.trainer, expand_home("~/.dtool/bin/dtool-trainer"), std::string("dtool-trainer")}) {
-    reply.trainer = find_program(name);
-    if (!reply.trainer.empty()) break;
-  }
-  if (reply.trainer.empty()) return;
-  Inside words = inside;
-  words.push_back(reply.trainer);
-  if (!request.experiment.empty()) reply.experiment_fault = check_experiment(request, words);
-  words.emplace_back("--version");
-  reply.trainer_version = first_line(run_program(words, kForTrainer));
 }
 
 std::int64_t count_gpus() {

@@ -2,6 +2,7 @@
 # Prepares a run's environment on a host, reports what prevents it, and hands it over to dtool-host (cli/run/host/check.cpp).
 # Defined before: answer, code_place (the future folder of the code), the variables of software.sh and container.sh, runs_here
 # (yes or no: nodes behind the host run the processes), trainer_beside (the launcher's trainer, or empty: none wanted),
+# trainer_bundle (the hash of one that dtool sends, or empty),
 # check_launcher (a function of the launcher, which reports lacks with lack_of).
 lack_of() { answer launcher_lack "$1"; answer launcher_hint "${2-}"; }  # $1: what, $2: how to mend it
 fault() { answer "bad_$1" "$2"; }
@@ -37,7 +38,7 @@ if [ -n "$engine" ]; then
     [ "$engine" = podman ] || find_image
   elif find_engine && find_image; then
     trainer_folders=()
-    for folder_of in "${trainer_beside%/*}" "$HOME/.dtool/bin"; do
+    for folder_of in "${trainer_beside%/*}" "$HOME/.dtool/bin" ${trainer_bundle:+"$HOME/.dtool/trainers/$trainer_bundle"}; do
       [ -z "$trainer_beside" ] || [ ! -x "$folder_of/dtool-trainer" ] || trainer_folders+=("$folder_of")
     done
     enter_container / "${trainer_folders[@]}"

@@ -2,6 +2,7 @@
 #include "cli/run/check.h"
 
 #include <gtest/gtest.h>
+#include <sys/utsname.h>
 
 #include <cstdint>
 
@@ -153,6 +154,42 @@ TEST(RunCheck, ATrainerThatIsMissingOrOldIsNamed) {
   EXPECT_EQ(with_version("dtool-trainer " DTOOL_VERSION "9").result.failure, Failure::not_started);
   EXPECT_NE(with_version("error: libtorch.so: not found").result.error.find("libtorch.so"),
             std::string::npos);
+}
+
+TEST(RunCheck, AHostWithoutATrainerAwaitsTheBundleThatFitsIt) {
+  Needs needs = some_needs();
+  needs.trainer = true;
+  needs.sends_trainer = true;
+  host::CheckReply reply = some_reply();
+  reply.processor = "x86_64";
+  reply.libc = "glibc 2.36";
+  const Checked checked = judged(reply, needs);
+  EXPECT_TRUE(checked.result.ok());
+  EXPECT_TRUE(checked.awaits_trainer);
+}
+
+TEST(RunCheck, ABundleFitsHostsWithItsProcessorAndALaterGlibc) {
+  TrainerBundle bundle;
+  EXPECT_EQ(misfit(bundle, "riscv64", "glibc 2.36").find("it is of another kind (riscv64)"), 0U);
+  utsname own{};
+  ::uname(&own);
+  bundle.glibc = 36;
+  EXPECT_EQ(misfit(bundle, own.machine, "glibc 2.36"), "");
+  EXPECT_EQ(misfit(bundle, own.machine, "glibc 2.100"), "");
+  EXPECT_NE(misfit(bundle, own.machine, "glibc 2.9").find("needs glibc 2.36"), std::string::npos);
+  EXPECT_NE(misfit(bundle, own.machine, "").find("another libc"), std::string::npos);
+}
+
+TEST(RunCheck, ATrainerThatLacksLibrariesIsReplacedByTheBundle) {
+  Needs needs = some_needs();
+  needs.trainer = true;
+  host::CheckReply reply = some_reply();
+  reply.trainer = "/opt/dtool-trainer";
+  reply.trainer_version = "dtool-trainer " DTOOL_VERSION " (LibTorch)";
+  reply.missing_libraries = "libc10.so";
+  EXPECT_EQ(judged(reply, needs).result.error, "/opt/dtool-trainer lacks libc10.so");
+  needs.sends_trainer = true;
+  EXPECT_TRUE(judged(reply, needs).awaits_trainer);
 }
 
 TEST(RunCheck, AnEnvironmentThatEndsItsShellIsNoMissingTrainer) {

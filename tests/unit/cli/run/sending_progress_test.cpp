@@ -9,7 +9,7 @@ using std::chrono::seconds;
 
 TEST(SendingProgress, HowMuchThereIsToBeIsToldOnceItIsKnownOfEveryHost) {
   const SendingProgress::Clock::time_point now;
-  SendingProgress progress(3);
+  SendingProgress progress("the code", 3);
   EXPECT_EQ(progress.line(now), "sending the code: 0 of 3 hosts, 0.0 MB");
   progress.sent(0, {1'000'000, 4'000'000}, now);
   progress.sent(1, {500'000}, now);
@@ -22,7 +22,7 @@ TEST(SendingProgress, HowMuchThereIsToBeIsToldOnceItIsKnownOfEveryHost) {
 
 TEST(SendingProgress, AfterASecondItsSpeedIsTold) {
   const SendingProgress::Clock::time_point begin;
-  SendingProgress progress(1);
+  SendingProgress progress("the code", 1);
   progress.sent(0, {0, 6'000'000}, begin);
   progress.sent(0, {3'000'000, 6'000'000}, begin + seconds(2));
   EXPECT_EQ(progress.line(begin + seconds(2)),
@@ -31,7 +31,7 @@ TEST(SendingProgress, AfterASecondItsSpeedIsTold) {
 
 TEST(SendingProgress, AHostThatFailedHoldsBackNoTotal) {
   const SendingProgress::Clock::time_point now;
-  SendingProgress progress(2);
+  SendingProgress progress("the code", 2);
   progress.sent(0, {1'000'000, 4'000'000}, now);
   progress.sent(1, {1'000'000}, now);
   progress.done(1);

@@ -88,7 +88,7 @@ TEST_F(HostCheck, FindsATrainerOfTheUsersOwnAndAsksItInTheReadiedEnvironment) {
   // The fault is said on two lines, and names the file that was made for it.
   add_program(".dtool/bin/dtool-trainer",
               "[ \"$1\" != --check ] || { echo \"bad: $2\"; echo $MARK >&2; exit 2; }\n"
-              "echo \"dtool-trainer 9 $MARK $1\"\n");
+              "echo \"dtool-trainer " DTOOL_VERSION " $MARK $1\"\n");
   CheckRequest request;
   request.trainer = "/nowhere/dtool-trainer";
   request.experiment = "x = 1";
@@ -98,10 +98,61 @@ TEST_F(HostCheck, FindsATrainerOfTheUsersOwnAndAsksItInTheReadiedEnvironment) {
       "\"$PATH\" \"$HOME\" >&5\n";
   const CheckReply reply = check(request);
   EXPECT_EQ(reply.trainer, home_.path().string() + "/.dtool/bin/dtool-trainer");
-  EXPECT_EQ(reply.trainer_version, "dtool-trainer 9 a  b --version");
+  EXPECT_EQ(reply.trainer_version, "dtool-trainer " DTOOL_VERSION " a  b --self_check");
   EXPECT_EQ(reply.experiment_fault, "bad: experiment a b ");
+  EXPECT_EQ(reply.processor, "");
   EXPECT_EQ(reply.environment, "name=value\n");
   EXPECT_TRUE(reply.is_environment_ready);
+}
+
+TEST_F(HostCheck, TakesTheFirstTrainerThatFitsAndTheBundleLast) {
+  const std::string hash(64, 'a');
+  CheckRequest request;
+  request.trainer = "/nowhere/dtool-trainer";
+  request.bundle = hash;
+  const std::string fit = "echo 'dtool-trainer " DTOOL_VERSION " (x)'\n";
+  add_program(".dtool/bin/dtool-trainer", fit + "echo missing: libx.so, GLIBC_2.99\nexit 1\n");
+  CheckReply reply = check(request);
+  EXPECT_EQ(reply.missing_libraries, "libx.so, GLIBC_2.99");
+  EXPECT_NE(reply.processor, "");
+  EXPECT_EQ(reply.libc.find("glibc 2."), 0U);
+  add_program(".dtool/trainers/" + hash + "/dtool-trainer", fit);
+  reply = check(request);
+  EXPECT_EQ(reply.trainer, home_.path().string() + "/.dtool/trainers/" + hash + "/dtool-trainer");
+  EXPECT_EQ(reply.missing_libraries, "");
+  EXPECT_EQ(reply.processor, "");
+  add_program(".dtool/bin/dtool-trainer", fit);
+  EXPECT_EQ(check(request).trainer, home_.path().string() + "/.dtool/bin/dtool-trainer");
+}
+
+TEST_F(HostCheck, RemovesBundlesThatWereNotUsedForAMonth) {
+  const auto bundle = [this](char letter, int days) {
+    const std::filesystem::path folder = home_.path() / ".dtool/trainers" / std::string(64, letter);
+    add_program(".dtool/trainers/" + std::string(64, letter) + "/dtool-trainer",
+                "echo 'dtool-trainer " DTOOL_VERSION " (x)'\n");
+    add_program(".dtool/trainers/" + std::string(64, letter) + "/lib/libx.so", "");
+    const auto now = std::filesystem::file_time_type::clock::now();
+    std::filesystem::last_write_time(folder, now - std::chrono::hours(24 * days));
+    return folder;
+  };
+  const auto own = bundle('a', 40);
+  const auto young = bundle('b', 29);
+  const auto old = bundle('c', 31);
+  const auto used = bundle('d', 31);
+  const auto ended = bundle('e', 31);
+  home_.write(".dtool/runs/r_1/machine0/script", "trainer=" + (used / "dtool-trainer").string());
+  home_.write(".dtool/runs/r_2/machine0/script", "trainer=" + (ended / "dtool-trainer").string());
+  home_.write(".dtool/runs/r_2/machine0/exit_code", "0");
+  TemporaryVariable path("PATH", "/usr/bin:/bin");
+  CheckRequest request;
+  request.trainer = "/nowhere/dtool-trainer";
+  request.bundle = std::string(64, 'a');
+  EXPECT_EQ(check(request).trainer, (own / "dtool-trainer").string());
+  EXPECT_TRUE(std::filesystem::exists(own));
+  EXPECT_TRUE(std::filesystem::exists(young));
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(std::filesystem::exists(used));
+  EXPECT_FALSE(std::filesystem::exists(ended));
 }
 
 TEST_F(HostCheck, AnEnvironmentThatEndsItsShellIsNotReady) {

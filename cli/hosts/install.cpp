@@ -1,0 +1,98 @@
+// `dtool install`: sends the bundled trainer to hosts that have none, before a run needs it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/host_options.h"
+#include "cli/run/check.h"
+#include "cli/run/code_tree.h"
+#include "cli/terminal_text.h"
+#include "ssh/fleet.h"
+
+namespace dtool::cli {
+namespace {
+
+class InstallAction : public Action {
+ public:
+  void add_options(CLI::App& app) override { add_host_options(app, hosts_); }
+  int run(Invocation& invocation) override;
+
+ private:
+  HostOptions hosts_;
+};
+
+std::vector<ssh::HostResult> results_of(const std::vector<Checked>& checked) {
+  std::vector<ssh::HostResult> results;
+  for (const Checked& each : checked) results.push_back(each.result);
+  return results;
+}
+
+/// The hosts that were sent the trainer, after all have been looked at; a host's failure is in
+/// `checked`.
+std::vector<bool> install(Console& console, ssh::Remote& remote, std::vector<Checked>& checked) {
+  Needs needs;
+  needs.code_folders.assign(remote.hosts().size(), "~/");
+  needs.trainer = true;
+  needs.session = false;
+  offer_trainer(needs);
+  checked = check_hosts(console, remote, needs);
+  std::vector<bool> is_sent(checked.size());
+  if (std::ranges::none_of(checked, &Checked::awaits_trainer)) return is_sent;
+  const auto [bundle, places] = bundle_for(console, checked);
+  if (places.empty()) return is_sent;
+  const std::vector<Checked> before = checked;
+  const std::vector<ssh::HostResult> sent = send_trainer(console, remote, bundle, places);
+  needs.sends_trainer = false;
+  needs.trainer_bundle = bundle.hash;
+  checked = check_hosts(console, remote, needs);
+  for (std::size_t i = 0; i < checked.size(); ++i)
+    if (!before[i].result.ok()) checked[i] = before[i];
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!sent[i].ok()) checked[places[i]].result = sent[i];
+    is_sent[places[i]] = checked[places[i]].result.ok();
+  }
+  return is_sent;
+}
+
+int InstallAction::run(Invocation& invocation) {
+  const auto targets = choose_targets(hosts_, invocation.settings.all());
+  if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
+  Console& console = invocation.console;
+  const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
+  std::vector<Checked> checked;
+  const std::vector<bool> is_sent = install(console, *remote, checked);
+  const std::vector<ssh::HostResult> results = results_of(checked);
+  const int exit_code = exit_code_of(results, *remote);
+  std::map<std::string, std::vector<ssh::Host>> lines;
+  nlohmann::json list = nlohmann::json::array();
+  for (std::size_t i = 0; i < checked.size(); ++i) {
+    nlohmann::json host = to_json(results[i]);
+    host["trainer"] = checked[i].trainer;
+    host["sent"] = is_sent[i];
+    list.push_back(std::move(host));
+    if (!results[i].ok()) continue;
+    lines[fmt::format("{}: {}", is_sent[i] ? "sent" : "there already", checked[i].trainer)]
+        .push_back(results[i].host);
+  }
+  if (console.json()) {
+    console.document({{"exit_code", exit_code}, {"hosts", list}});
+    return exit_code;
+  }
+  for (const auto& [line, hosts] : lines)
+    console.say(fmt::format("{}  {}", console.styled(Style::bold, fold_hosts(hosts)),
+                            without_controls(line)));
+  report_failures(console, results, "installing the trainer");
+  return exit_code;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_install() {
+  return std::make_unique<InstallAction>();
+}
+
+}  // namespace dtool::cli

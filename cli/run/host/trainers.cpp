@@ -1,0 +1,126 @@
+#include "cli/run/host/trainers.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/versions.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+constexpr std::chrono::seconds kForTrainer{60};
+
+struct Trainer {
+  std::string path;
+  std::string version;            ///< its first line
+  std::string missing_libraries;  ///< or empty
+  bool is_fit = false;
+};
+
+Trainer ask(const std::string& path, Inside words) {
+  words.insert(words.end(), {path, "--self_check"});
+  const ChildResult told = run_program(words, kForTrainer);
+  const std::string said = told.out + told.err;
+  Trainer trainer{path, {}, {}, false};
+  std::string_view rest = said;
+  trainer.version = cut_line(rest);
+  constexpr std::string_view kMissing = "missing: ";
+  const std::string_view line = cut_line(rest);
+  if (line.starts_with(kMissing)) trainer.missing_libraries = line.substr(kMissing.size());
+  trainer.is_fit = told.ok() && trainer.version.starts_with("dtool-trainer " DTOOL_VERSION " ");
+  return trainer;
+}
+
+std::string check_experiment(const CheckRequest& request, Inside words) {
+  std::string path = "/tmp/dtool_experiment.XXXXXX";
+  const Descriptor file(::mkstemp(path.data()));
+  if (!file.is_open()) return {};
+  write_all(file.get(), request.experiment + "\n");
+  words.insert(words.end(),
+               {"--check", path, "--distributed_nodes", std::to_string(request.machines),
+                "--distributed_ip_and_port", "127.0.0.1:1"});
+  const ChildResult told = run_program(words, kForTrainer);
+  ::unlink(path.c_str());
+  if (told.ok()) return {};
+  std::string said = told.out + told.err;
+  for (std::size_t at = said.find(path); at != said.npos; at = said.find(path))
+    said.replace(at, path.size(), "experiment");
+  return as_line(said);
+}
+
+/// Removes the files of a bundle.
+void remove_bundle(const std::string& folder) {
+  for (const std::string& name : list_folder(folder + "/lib"))
+    ::unlink((folder + "/lib/" + name).c_str());
+  ::rmdir((folder + "/lib").c_str());
+  ::unlink((folder + "/dtool-trainer").c_str());
+  ::rmdir(folder.c_str());
+}
+
+/// Whether a run that has not ended may use the bundle, on this host or on another with this home
+/// folder. A run's script names its trainer.
+bool is_used(const std::string& bundle) {
+  const std::string runs = expand_home("~/.dtool/runs");
+  for (const std::string& run : list_folder(runs)) {
+    for (const std::string& name : list_folder(runs + "/" + run)) {
+      const std::string machine = runs + "/" + run + "/" + name;
+      if (exists(machine + "/exit_code")) continue;
+      for (const char* const script : {"/script", "/rank"}) {
+        const std::string text = read_file(machine + script).value_or("");
+        if (text.find(bundle) != text.npos) return true;
+      }
+    }
+  }
+  return false;
+}
+
+void use_bundle(const std::string& folder) {
+  for (const std::string& old : mark_used(folder)) {
+    if (!is_used(old.substr(old.rfind('/') + 1))) remove_bundle(old);
+  }
+}
+
+std::string libc_version() {
+  const ChildResult told = run_program({"getconf", "GNU_LIBC_VERSION"}, kForTrainer);
+  std::string_view text = told.out;
+  return told.ok() ? std::string(cut_line(text)) : "";
+}
+
+}  // namespace
+
+void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply& reply) {
+  const std::string bundle = expand_home("~/.dtool/trainers/" + request.bundle);
+  Trainer found;
+  for (const std::string& name :
+       {request.trainer, expand_home("~/.dtool/bin/dtool-trainer"), std::string("dtool-trainer"),
+        request.bundle.empty() ? "" : bundle + "/dtool-trainer"}) {
+    const std::string path = name.empty() ? "" : find_program(name);
+    if (path.empty()) continue;
+    const Trainer trainer = ask(path, inside);
+    if (trainer.is_fit || found.path.empty()) found = trainer;
+    if (trainer.is_fit) break;
+  }
+  reply.trainer = found.path;
+  reply.trainer_version = found.version;
+  reply.missing_libraries = found.missing_libraries;
+  if (!found.is_fit) {
+    utsname system{};
+    ::uname(&system);
+    reply.processor = system.machine;
+    reply.libc = libc_version();
+    return;
+  }
+  if (folder_of(found.path) == bundle) use_bundle(bundle);
+  if (request.experiment.empty()) return;
+  Inside words = inside;
+  words.push_back(found.path);
+  reply.experiment_fault = check_experiment(request, words);
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,20 @@
+// The trainers on this host: of the launcher, of the user, of the system, and the bundle that dtool
+// sent: `~/.dtool/trainers/SHA256/dtool-trainer`, with its libraries.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ssh/host/protocol.h"
+
+namespace dtool::host {
+
+/// An environment that is ready: the variables are this process's, and these words stand before a
+/// program.
+using Inside = std::vector<std::string>;
+
+/// Fills in the reply's words about the trainer: the first one that is of dtool's version and has
+/// its libraries here, else the first one that was found.
+void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply& reply);
+
+}  // namespace dtool::host

@@ -1,0 +1,279 @@
+#include "cli/run/trainer_bundle.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+
+#include "killfiles/whole_file.h"
+#include "ssh/host/words.h"
+#include "ssh/machine/file_stamp.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/machine/random_hex.h"
+#include "ssh/machine/run_to_end.h"
+#include "ssh/machine/sha256.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDraft = ".draft.";
+constexpr std::string_view kStarter = "dtool-trainer";
+// The programs look for each other beside themselves, so they are both in lib/.
+constexpr std::string_view kStarterText =
+    "#!/bin/sh\n"
+    "# Starts the trainer with the libraries that came along.\n"
+    "here=${0%/*}\n"
+    "export LD_LIBRARY_PATH=\"$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\n"
+    "exec \"$here/lib/dtool-trainer\" \"$@\"\n";
+
+fs::path trainers_folder() {
+  return ssh::home_folder() / ".dtool/trainers";
+}
+
+/// What read_trainer_bundle found last.
+fs::path record_file() {
+  return trainers_folder() / "read.json";
+}
+
+/// Changes when libraries are installed or removed.
+std::string stamp_of_loader() {
+  return ssh::stamp_of(ssh::status_of("/etc/ld.so.cache"));
+}
+
+std::string stamp_of_file(const fs::path& file) {
+  return ssh::stamp_of(ssh::status_of(file));
+}
+
+/// Libraries that must be the host's own: libc's, which fit their kernel and their loader only, and
+/// the GPU driver's.
+bool is_the_hosts(std::string_view library) {
+  static constexpr std::array kBegins = {"ld-linux",   "libc.so",       "libm.so",  "libmvec.so",
+                                         "libdl.so",   "libpthread.so", "librt.so", "libresolv.so",
+                                         "libutil.so", "libanl.so",     "libnss_",  "libcuda.so",
+                                         "libnvidia-", "linux-vdso"};
+  return std::ranges::any_of(kBegins,
+                             [&](const char* begin) { return library.starts_with(begin); });
+}
+
+/// Adds the libraries of a program, as the loader finds them: `\tNAME => PATH (0x…)`.
+void add_libraries(const fs::path& program, std::map<std::string, fs::path>& found) {
+  const auto told = ssh::run_to_end({program}, {"LD_TRACE_LOADED_OBJECTS=1"});
+  if (!told || told->exit_code != 0)
+    throw std::runtime_error(fmt::format("the loader says of {}: {}", program.string(),
+                                         told ? told->err : "it is no program"));
+  for (std::string_view rest = told->out; !rest.empty();) {
+    std::string_view line = host::cut_line(rest);
+    const std::string_view name = host::cut_word(line);
+    const std::string_view arrow = host::cut_word(line);
+    const std::string_view path = host::cut_word(line);
+    if (arrow != "=>" || is_the_hosts(name)) continue;
+    if (!path.starts_with('/'))
+      throw std::runtime_error(fmt::format("{} lacks {} here", program.string(), name));
+    found.emplace(fs::path(name).filename().string(), path);
+  }
+}
+
+/// Finds the names of glibc's versions among the strings of a program's file.
+class GlibcSearch {
+ public:
+  void add(std::string_view bytes) {
+    text_.append(bytes);
+    constexpr std::string_view kName = "GLIBC_2.";
+    std::size_t at = 0;
+    while ((at = text_.find(kName, at)) != text_.npos && at + kLongest <= text_.size()) {
+      at += kName.size();
+      int minor = 0;
+      std::from_chars(text_.data() + at, text_.data() + text_.size(), minor);
+      // Only a whole string of the file's table of names counts.
+      if (at > kName.size() && text_[at - kName.size() - 1] == '\0') most_ = std::max(most_, minor);
+    }
+    text_.erase(0, text_.size() - std::min(text_.size(), kLongest));
+  }
+  int most() const { return most_; }
+
+ private:
+  static constexpr std::size_t kLongest = 24;
+
+  std::string text_;
+  int most_ = 0;
+};
+
+/// Copies the parts. Throws std::runtime_error if one has changed since it was read.
+void copy_parts(const TrainerBundle& bundle, const fs::path& folder) {
+  fs::create_directories(folder / "lib");
+  fs::permissions(folder, fs::perms::owner_all);
+  for (const auto& part : bundle.parts) {
+    fs::copy_file(part.source, folder / part.name);
+    fs::permissions(folder / part.name, fs::perms::owner_all);
+    if (stamp_of_file(part.source) != part.stamp)
+      throw std::runtime_error(
+          fmt::format("{} has changed while it was copied: try again", part.source.string()));
+  }
+  std::ofstream(folder / kStarter) << kStarterText;
+  fs::permissions(folder / kStarter, fs::perms::owner_all);
+}
+
+/// Folders of copies that were interrupted.
+void remove_old_drafts() {
+  for (const auto& each : fs::directory_iterator(trainers_folder())) {
+    const bool is_draft = each.path().filename().string().starts_with(kDraft);
+    if (is_draft &&
+        each.last_write_time() < fs::file_time_type::clock::now() - std::chrono::hours(1))
+      fs::remove_all(each.path());
+  }
+}
+
+/// Calls `take` with all bytes of a file, piece by piece.
+template <typename Take>
+void read_pieces(const fs::path& file, Take take) {
+  std::ifstream stream(file, std::ios::binary);
+  std::vector<char> piece(1 << 20);
+  while (stream) {
+    stream.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    take(std::string_view(piece.data(), static_cast<std::size_t>(stream.gcount())));
+  }
+  if (!stream.eof()) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
+}
+
+std::vector<TrainerBundle::Part> find_parts() {
+  const fs::path trainer = trainer_beside();
+  const fs::path worker = trainer.parent_path() / "dtool-trainer-worker";
+  for (const fs::path& program : {trainer, worker}) {
+    if (!fs::exists(program)) throw std::runtime_error(fmt::format("no {}", program.string()));
+  }
+  std::map<std::string, fs::path> sources = {{trainer.filename(), trainer},
+                                             {worker.filename(), worker}};
+  add_libraries(trainer, sources);
+  add_libraries(worker, sources);
+  std::vector<TrainerBundle::Part> parts;
+  for (const auto& [name, source] : sources)
+    parts.push_back({"lib/" + name, source, stamp_of_file(source)});
+  return parts;
+}
+
+void keep(const TrainerBundle& bundle) {
+  nlohmann::json parts = nlohmann::json::array();
+  for (const auto& part : bundle.parts)
+    parts.push_back({{"name", part.name}, {"source", part.source.string()}, {"stamp", part.stamp}});
+  const nlohmann::json record = {{"trainer", trainer_beside().string()},
+                                 {"loader", stamp_of_loader()},
+                                 {"hash", bundle.hash},
+                                 {"bytes", bundle.bytes},
+                                 {"glibc", bundle.glibc},
+                                 {"parts", parts}};
+  killfiles::write_whole(record_file(), record.dump() + "\n");
+}
+
+}  // namespace
+
+fs::path trainer_beside() {
+  return fs::read_symlink("/proc/self/exe").parent_path() / "dtool-trainer";
+}
+
+std::optional<TrainerBundle> known_trainer_bundle() {
+  try {
+    const auto record = nlohmann::json::parse(killfiles::read_whole(record_file()));
+    if (record.at("trainer") != trainer_beside().string() ||
+        record.at("loader") != stamp_of_loader())
+      return std::nullopt;
+    TrainerBundle bundle;
+    bundle.hash = record.at("hash");
+    bundle.bytes = record.at("bytes");
+    bundle.glibc = record.at("glibc");
+    for (const auto& part : record.at("parts")) {
+      const std::string source = part.at("source");
+      bundle.parts.push_back({part.at("name"), source, part.at("stamp")});
+      if (bundle.parts.back().stamp != stamp_of_file(source)) return std::nullopt;
+    }
+    return bundle;
+  } catch (const nlohmann::json::exception&) {  // it was spoilt
+    return std::nullopt;
+  } catch (const std::system_error&) {  // there is none
+    return std::nullopt;
+  }
+}
+
+TrainerBundle read_trainer_bundle(Console& console) {
+  if (auto known = known_trainer_bundle()) return *known;
+  TrainerBundle bundle;
+  bundle.parts = find_parts();
+  ssh::Sha256 hash;
+  hash.add(kStarterText);
+  for (const auto& part : bundle.parts) {
+    console.progress(fmt::format("reading the trainer and its libraries: {:.0f} MB",
+                                 static_cast<double>(bundle.bytes) / 1e6));
+    hash.add(fmt::format("{} {}\n", part.name, fs::file_size(part.source)));
+    GlibcSearch search;
+    read_pieces(part.source, [&](std::string_view piece) {
+      hash.add(piece);
+      search.add(piece);
+      bundle.bytes += piece.size();
+    });
+    bundle.glibc = std::max(bundle.glibc, search.most());
+  }
+  console.progress("");
+  bundle.hash = hash.hex();
+  keep(bundle);
+  return bundle;
+}
+
+std::string folder_of(const TrainerBundle& bundle) {
+  return "~/.dtool/trainers/" + bundle.hash;
+}
+
+tree_sync::Tree make_tree(const TrainerBundle& bundle) {
+  const fs::path folder = trainers_folder() / bundle.hash;
+  if (!fs::exists(folder)) {
+    remove_old_drafts();
+    const fs::path draft = trainers_folder() / (kDraft + ssh::random_hex(8));
+    try {
+      copy_parts(bundle, draft);
+      std::error_code taken;  // another dtool was quicker
+      fs::rename(draft, folder, taken);
+      if (taken) fs::remove_all(draft);
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(draft, ignored);
+      throw;
+    }
+  }
+  // Not as any folder is read: a home folder may be a checkout that ignores libraries.
+  tree_sync::Tree tree;
+  tree.root = fs::canonical(folder);
+  tree.files.emplace_back(kStarter);
+  for (const auto& part : bundle.parts) tree.files.push_back(part.name);
+  for (const std::string& file : tree.files) {
+    const struct stat status = ssh::status_of(tree.root / file);
+    tree.looks.push_back(tree_sync::look_of(status));
+    tree.bytes += static_cast<std::uint64_t>(status.st_size);
+  }
+  return tree;
+}
+
+std::string misfit(const TrainerBundle& bundle, const std::string& processor,
+                   const std::string& libc) {
+  utsname own{};
+  ::uname(&own);
+  if (processor != own.machine)
+    return fmt::format("it is of another kind ({}) than this machine ({})", processor, own.machine);
+  constexpr std::string_view kBegin = "glibc 2.";
+  int minor = 0;
+  if (libc.starts_with(kBegin))
+    std::from_chars(libc.data() + kBegin.size(), libc.data() + libc.size(), minor);
+  if (minor >= bundle.glibc) return {};
+  return fmt::format("the trainer of this machine needs glibc 2.{} or later, and it has {}",
+                     bundle.glibc, minor == 0 ? "another libc" : libc);
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,52 @@
+// The trainer bundle: dtool-trainer, its worker and every library above libc in one folder, for
+// hosts that have no trainer. It lies in `~/.dtool/trainers/SHA256` on this machine and on hosts.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "sync/tree.h"
+
+namespace dtool::cli {
+
+struct TrainerBundle {
+  struct Part {
+    std::string name;              ///< in the bundle: `lib/libc10.so.1.13`
+    std::filesystem::path source;  ///< on this machine
+    std::string stamp;             ///< of the source (ssh/machine/file_stamp.h)
+  };
+
+  std::string hash;         ///< SHA-256 of the names and contents, in hex
+  std::uint64_t bytes = 0;  ///< of all parts
+  int glibc = 0;            ///< the least that it needs: 34 is glibc 2.34
+  std::vector<Part> parts;  ///< sorted by name
+};
+
+/// The trainer that was installed or built with this dtool; hosts that share its file system have
+/// it too.
+std::filesystem::path trainer_beside();
+
+/// The bundle of trainer_beside() as it was read last; nothing if it was never read, or if a file
+/// has changed since.
+std::optional<TrainerBundle> known_trainer_bundle();
+
+/// The bundle of trainer_beside(): looks up its libraries, and reads all files. Throws
+/// std::runtime_error with a sentence if there is no trainer, or if a library is missing here.
+TrainerBundle read_trainer_bundle(Console& console);
+
+/// `~/.dtool/trainers/SHA256`
+std::string folder_of(const TrainerBundle& bundle);
+
+/// Copies the parts into that folder on this machine, unless they are there. Throws
+/// std::runtime_error.
+tree_sync::Tree make_tree(const TrainerBundle& bundle);
+
+/// Why the bundle cannot run on a host with this processor and libc (CheckReply); empty: it can.
+std::string misfit(const TrainerBundle& bundle, const std::string& processor,
+                   const std::string& libc);
+
+}  // namespace dtool::cli

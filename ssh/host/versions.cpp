@@ -1,0 +1,35 @@
+#include "ssh/host/versions.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "ssh/host/files.h"
+
+namespace dtool::host {
+namespace {
+
+bool is_hash(const std::string& name) {
+  return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == name.npos;
+}
+
+}  // namespace
+
+std::set<std::string> mark_used(const std::string& folder) {
+  constexpr time_t kUnused = 30 * 86400;
+  std::set<std::string> old;
+  if (!is_hash(folder.substr(folder.rfind('/') + 1))) return old;
+  ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);
+  struct stat now;  // by the file system's clock, which may be another machine's
+  if (::stat(folder.c_str(), &now) != 0) return old;
+  const std::string all = folder_of(folder);
+  for (const std::string& name : list_folder(all)) {
+    struct stat found;
+    const std::string other = all + "/" + name;
+    if (is_hash(name) && ::lstat(other.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+        found.st_mtim.tv_sec < now.st_mtim.tv_sec - kUnused)
+      old.insert(other);
+  }
+  return old;
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,14 @@
+// Folders whose names are hashes of their content, side by side: the versions of what dtool brought
+// to this host.
+#pragma once
+
+#include <set>
+#include <string>
+
+namespace dtool::host {
+
+/// Marks the version in `folder` as used. Returns the other versions beside it that were not marked
+/// for 30 days; none if the folder's name is no hash.
+std::set<std::string> mark_used(const std::string& folder);
+
+}  // namespace dtool::host
