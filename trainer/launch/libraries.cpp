@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <string_view>
 #include <system_error>
 
 namespace dtool::trainer {
@@ -47,6 +46,17 @@ std::string_view missing_in(std::string_view line) {
 
 }  // namespace
 
+std::vector<std::string> missing_in_trace(std::string_view trace) {
+  std::vector<std::string> missing;
+  while (!trace.empty()) {
+    const std::size_t end = std::min(trace.find('\n'), trace.size());
+    std::string name(missing_in(trace.substr(0, end)));
+    if (!name.empty() && std::ranges::count(missing, name) == 0) missing.push_back(std::move(name));
+    trace.remove_prefix(std::min(end + 1, trace.size()));
+  }
+  return missing;
+}
+
 std::vector<std::string> missing_libraries(const std::filesystem::path& program) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
@@ -58,14 +68,7 @@ std::vector<std::string> missing_libraries(const std::filesystem::path& program)
   ::close(ends[0]);
   if (child == -1) throw std::system_error(errno, std::generic_category(), "no process");
   ::waitpid(child, nullptr, 0);
-  std::vector<std::string> missing;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string name(missing_in(rest.substr(0, end)));
-    if (!name.empty() && std::ranges::count(missing, name) == 0) missing.push_back(std::move(name));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return missing;
+  return missing_in_trace(text);
 }
 
 }  // namespace dtool::trainer
