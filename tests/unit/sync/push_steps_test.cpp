@@ -225,7 +225,7 @@ TEST_F(PushStepsTest, APackageThatNeverEndsHoldsUpNobody) {
     run(ask_command(tree_, place, {}));
     const auto package = pack(tree_, listing, {}, Compression::zstd, seal);
     const auto part =
-        seal == Seal::yes ? std::optional(host::RelayPart{package->key, "", {}}) : std::nullopt;
+        seal == Seal::yes ? std::optional(host::RelayPart{{package->key}, {}, {}}) : std::nullopt;
     Package silent = *package;
     silent.content = endless;
     place.patience = std::chrono::seconds(1);
