@@ -106,8 +106,8 @@ add_library(dtool_cli STATIC
   cli/watch/run_states.cpp
   cli/watch/run_status.cpp
   cli/watch/status.cpp
-  cli/watch/status_headlines.cpp
   cli/watch/status_answer.cpp
+  cli/watch/status_headlines.cpp
   cli/watch/status_table.cpp
   cli/watch/watch.cpp)
 target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool_killfiles fmt::fmt

@@ -1,5 +1,9 @@
 // A killfile: what one run started on which machines. It is kept under ~/.dtool until the run is
-// ended. With this file and the keys, any machine can watch and end the run.
+// ended. With this file and the keys, any machine can watch and end the run. docs/killfile.md says
+// how to add a key.
+//
+// killfile_text.cpp writes and reads the text, killfile_folder.cpp finds and keeps the files, and
+// killfile_allenact.cpp reads AllenAct's form.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +42,10 @@ struct Killfile {
   std::string created;
   std::string launcher;                   ///< user@host that started it
   std::vector<std::string> command_line;  ///< dtool's own arguments
-  std::string what;                       ///< name of the experiment or program, for lists
+  std::string what;                       ///< name of the experiment or program
   std::optional<std::uint64_t> seed;
   std::string distributed_ip_and_port;  ///< empty if there is none
-  int nproc_per_node = 0;               ///< 0: chosen by each machine
+  int nproc_per_node = 0;               ///< of the first machine; 0 for dtool config
   std::string code_path;
   std::string on_failure = "leave";  ///< `stop`: one machine's failure ends the others
   int max_restarts = 0;              ///< of the whole run, after a failure

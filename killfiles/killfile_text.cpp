@@ -1,8 +1,8 @@
 // A killfile's text. It is written by hand to keep the order of the keys, and read through
 // StrictTable.
 //
-// The number of machines stands before them, and every key is always written. So a file that was
-// cut short is recognised.
+// The number of machines stands before them, and every key but `seed` is always written. So a file
+// that was cut short is recognised.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -150,9 +150,17 @@ HostIdentity read_identity(const StrictTable& table) {
   return identity;
 }
 
+void require_known(const StrictTable& table, const std::vector<std::string>& keys) {
+  try {
+    table.require_known(keys);
+  } catch (const std::invalid_argument& fault) {
+    throw std::invalid_argument(std::string(fault.what()) + " (or a newer dtool wrote the file)");
+  }
+}
+
 Machine read_machine(const StrictTable& table) {
-  table.require_known({"id", "host", "machine_id", "host_name", "boot_id", "process_namespace",
-                       "host_key", "session", "state_folder", "log", "output_folder"});
+  require_known(table, {"id", "host", "machine_id", "host_name", "boot_id", "process_namespace",
+                        "host_key", "session", "state_folder", "log", "output_folder"});
   Machine machine;
   machine.id = require_count(table, "id");
   machine.host = require_text(table, "host");
@@ -265,27 +273,27 @@ Killfile parse(std::string_view text, const std::string& name) {
                                        "hint: the run was started by another version of dtool",
                                        *format, kFormat));
   }
-  table.require_known({"format",
-                       "run_id",
-                       "kind",
-                       "created",
-                       "launcher",
-                       "what",
-                       "command_line",
-                       "seed",
-                       "distributed_ip_and_port",
-                       "nproc_per_node",
-                       "code_path",
-                       "on_failure",
-                       "max_restarts",
-                       "coordinator",
-                       "launched_by",
-                       "job",
-                       "ended",
-                       "ssh_config_file",
-                       "ssh_settings",
-                       "machine_count",
-                       "machine"});
+  require_known(table, {"format",
+                        "run_id",
+                        "kind",
+                        "created",
+                        "launcher",
+                        "what",
+                        "command_line",
+                        "seed",
+                        "distributed_ip_and_port",
+                        "nproc_per_node",
+                        "code_path",
+                        "on_failure",
+                        "max_restarts",
+                        "coordinator",
+                        "launched_by",
+                        "job",
+                        "ended",
+                        "ssh_config_file",
+                        "ssh_settings",
+                        "machine_count",
+                        "machine"});
   require_count(table, "format");
   Killfile killfile;
   killfile.run_id = require_text(table, "run_id");

@@ -21,7 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLongestText = 200;
-constexpr std::size_t kTokenSize = 32;
 
 std::string describe_bytes(std::size_t size) {
   return fmt::format("<{} bytes>", size);
@@ -36,17 +35,15 @@ requires(std::is_integral_v<Number>) std::string describe_value(Number value) {
   return fmt::format("{}", value);
 }
 
-/// Scripts, and whatever else has lines, are told by their size; so is what may be a run's token.
+/// A text with lines is a script or a file.
 std::string describe_value(const std::string& value) {
-  const bool may_be_token =
-      value.size() == kTokenSize && value.find_first_not_of("0123456789abcdef") == value.npos;
-  if (may_be_token || value.size() > kLongestText || value.find('\n') != value.npos)
+  if (value.size() > kLongestText || value.find('\n') != value.npos)
     return describe_bytes(value.size());
   return fmt::format("\"{}\"", printable(value, Kept::nothing));
 }
 
-std::string describe_value(const host::File& file) {
-  return fmt::format("{} {}", describe_value(file.name), describe_bytes(file.content.size()));
+std::string describe_value(const host::Hidden& value) {
+  return describe_bytes(value.text.size());
 }
 
 template <host::Fielded Struct>
@@ -67,15 +64,10 @@ std::string describe_value(const std::vector<Value>& values) {
 template <host::Fielded Struct>
 std::string describe_value(const Struct& value) {
   std::string text;
-  const auto add = [&text](const auto& field) {
+  host::visit_fields(const_cast<Struct&>(value), [&text](const auto& field) {
     text += (text.empty() ? "" : ", ") + describe_value(field);
-  };
-  const_cast<Struct&>(value).fields([&add](auto&... each) { (add(each), ...); });
+  });
   return "(" + text + ")";
-}
-
-std::string describe_value(const host::LogBytes& message) {
-  return describe_bytes(message.bytes.size());
 }
 
 template <typename Message>

@@ -1,5 +1,6 @@
-// Records the messages to and from each host with times, for `--trace`: one file per host. Of file
-// contents, scripts and tokens only the size is recorded.
+// Records the messages to and from each host with times, for `--trace`: one file per host. Of texts
+// that are host::Hidden, or that have several lines or more than 200 characters, only the size is
+// recorded.
 #pragma once
 
 #include <filesystem>

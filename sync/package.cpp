@@ -97,7 +97,7 @@ void add_file(PackageWriter& package, host::PackageEntry entry, const OpenFolder
     }
     left -= piece.size();
     if (is_first) {
-      entry.content = piece;
+      entry.content.text = piece;
       package.add(host::to_frame(entry));
     } else {
       package.add(host::to_frame(host::Kind::package_bytes, piece));

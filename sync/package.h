@@ -27,7 +27,7 @@ struct Sum {
 };
 
 /// A package: the names of the files that the tree no longer has, then folders, files and links
-/// (host::PackageEntry); sealed if `seal` says so.
+/// (host::PackageEntry); sealed if it has a key.
 struct Package {
   std::shared_ptr<const ssh::SharedBytes> content;
   std::string basis = {};  ///< the fingerprint of the tree that it builds on; empty: none

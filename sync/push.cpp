@@ -22,7 +22,7 @@
 namespace dtool::tree_sync {
 namespace {
 
-/// `await`: for a host that it can have the package from.
+/// `await`: until another host can pass the package on.
 enum class Step { ask, await, unpack, prepare, compare, refuse, send, prune, done };
 
 /// How soon a host that has to wait for others asks again.

@@ -59,7 +59,7 @@ std::optional<ssh::NextTask> FollowedLogs::next_task(std::size_t host,
   host::LogRequest again = request(host);
   again.lines.reset();
   again.offset = stream(host).offset();
-  again.before = stream(host).last();
+  again.before = {stream(host).last()};
   stream(host).begin_again();
   return ssh::NextTask{task(host, again), pause};
 }

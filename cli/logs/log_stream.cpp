@@ -39,7 +39,7 @@ void LogStream::take(const host::Frame& frame) {
       break;
     }
     case host::Kind::log_bytes:
-      pass_on(host::open<host::LogBytes>(frame).bytes);
+      pass_on(host::open<host::LogBytes>(frame).bytes.text);
       break;
     case host::Kind::log_break:
       break_off(host::open<host::LogBreak>(frame).is_rotated ? Break::rotated : Break::truncated);

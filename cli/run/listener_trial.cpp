@@ -76,7 +76,7 @@ std::int64_t start_listener(ssh::Remote& remote, const TrialPlan& plan, const st
   host::ListenRequest request;
   request.address = plan.address;
   request.port = plan.port;
-  request.token = token;
+  request.token = {token};
   request.machines = static_cast<std::int64_t>(remote.hosts().size());
   request.seconds = plan.listens.count();
   ssh::Listener nobody;
@@ -122,7 +122,7 @@ void connect_all(Console& console, ssh::Remote& remote, const TrialPlan& plan,
     host::ReachRequest request;
     if (trial.listened && host > 0) request.address = plan.address;
     request.port = plan.port;
-    request.token = token;
+    request.token = {token};
     request.place = static_cast<std::int64_t>(host);
     request.timeout_ms = std::chrono::milliseconds(kReachLimit).count();
     tasks.push_back({host, ssh::ask_host(request)});

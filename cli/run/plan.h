@@ -38,6 +38,7 @@ enum class OnFailure { stop, leave };
 
 struct RunPlan {
   std::string run_id;
+  std::string what;      ///< name of the experiment or program
   std::string launcher;  ///< its name
   std::uint64_t seed = 0;
   std::string listener;  ///< machine 0's address for the others; empty: known once it runs

@@ -66,7 +66,7 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
   };
   row("run id", plan.run_id + "  (a new one each time)");
   row("runs",
-      is_trainer ? "dtool-trainer with the experiment " + open.what : ssh::quote_all(plan.program));
+      is_trainer ? "dtool-trainer with the experiment " + plan.what : ssh::quote_all(plan.program));
   row("seed", std::to_string(plan.seed));
   row("listener", open.listener == "auto" ? launcher.usual_listener() : open.listener);
   row("processes", processes_of(plan, open));

@@ -17,7 +17,6 @@ namespace dtool::cli {
 
 /// The values, as typed, that a plan which is only shown leaves open.
 struct OpenQuestions {
-  std::string what;
   std::string listener;
   std::string nproc_per_node;
   bool sends_code = false;

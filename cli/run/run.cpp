@@ -63,7 +63,6 @@ class RunAction : public Action {
   std::map<CLI::Option*, std::vector<const Launcher*>> own_options_;  ///< of some launchers
   RunFlags flags_;
   RunPlan plan_;
-  std::string what_;  ///< the experiment's or the program's name
   bool experiment_is_shipped_ = false;
 };
 
@@ -110,17 +109,18 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
         read_experiment(flags_.experiment, flags_.config_kwargs, machines);
     plan_.experiment_toml = experiment.toml;
     experiment_is_shipped_ = experiment.is_shipped;
-    what_ = experiment.name;
+    plan_.what = experiment.name;
   } else if (plan_.program.empty()) {
     throw UsageError("nothing to run was named",
                      "dtool run digits trains the experiment that comes with dtool; dtool run -- "
                      "PROGRAM runs any program");
   } else {
     check_config_kwargs(flags_.config_kwargs, machines);
-    what_ = name_of_program(plan_.program);
+    plan_.what = name_of_program(plan_.program);
   }
   if (flags_.nproc_per_node != "auto") parse_processes(flags_.nproc_per_node);
-  plan_.run_id = make_run_id(flags_.extra_tag.empty() ? what_ : what_ + "_" + flags_.extra_tag);
+  plan_.run_id =
+      make_run_id(flags_.extra_tag.empty() ? plan_.what : plan_.what + "_" + flags_.extra_tag);
   plan_.token = ssh::random_hex(16);
   // A seed that every library accepts.
   plan_.seed = flags_.seed.value_or(std::random_device()() & 0x7fffffffU);
@@ -187,7 +187,8 @@ bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report, Co
   if (!report.all_well(results, "checking the hosts")) return false;
   if (!checked.front().experiment_fault.empty()) {
     discard_run_folders(remote, plan_.run_id);
-    throw UsageError(fmt::format("experiment {}: {}", what_, checked.front().experiment_fault));
+    throw UsageError(
+        fmt::format("experiment {}: {}", plan_.what, checked.front().experiment_fault));
   }
   return true;
 }
@@ -254,8 +255,7 @@ int RunAction::run(Invocation& invocation) {
   if (flags_.dry_run) {
     RunPlan shown = plan_;
     shown.variables = without_values(plan_.variables);
-    show_plan(console, shown, *launcher_,
-              {what_, flags_.listener, flags_.nproc_per_node, wants_sync()});
+    show_plan(console, shown, *launcher_, {flags_.listener, flags_.nproc_per_node, wants_sync()});
     return kAllWell;
   }
 
@@ -268,7 +268,7 @@ int RunAction::run(Invocation& invocation) {
     return report.end(nlohmann::json::object(), remote->interrupted() ? kInterrupted : kNotDone);
   }
   const killfiles::Killfile killfile = record_or_discard(console, *remote, plan_.run_id, [&] {
-    return record_run(plan_, what_, without_values(invocation.command_line), targets.connect);
+    return record_run(plan_, without_values(invocation.command_line), targets.connect);
   });
   return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
                    flags_.follow ? Follow::yes : Follow::no, report);

@@ -87,11 +87,10 @@ int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile&
 
 }  // namespace
 
-killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
-                               const std::vector<std::string>& command_line,
+killfiles::Killfile record_run(const RunPlan& plan, const std::vector<std::string>& command_line,
                                const ssh::ConnectOptions& connect) {
   killfiles::Killfile killfile = new_killfile(plan.run_id, command_line);
-  killfile.what = what;
+  killfile.what = plan.what;
   killfile.seed = plan.seed;
   if (!plan.listener.empty()) killfile.distributed_ip_and_port = listener_of(plan);
   killfile.nproc_per_node = plan.machines.front().processes;

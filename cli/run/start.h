@@ -18,10 +18,8 @@ namespace dtool::cli {
 /// Whether `dtool run` stays until the run has ended.
 enum class Follow { no, yes };
 
-/// Writes the killfile, which names every session that may come to exist. `what` is the name of the
-/// experiment or program.
-killfiles::Killfile record_run(const RunPlan& plan, const std::string& what,
-                               const std::vector<std::string>& command_line,
+/// Writes the killfile, which names every session that may come to exist.
+killfiles::Killfile record_run(const RunPlan& plan, const std::vector<std::string>& command_line,
                                const ssh::ConnectOptions& connect);
 
 /// Starts the launcher's jobs; if one does not start, ends the others again. Returns the exit code:

@@ -35,7 +35,7 @@ std::optional<TrainingProgress> read_progress(const StatusAnswer& answer) {
   TrainingProgress progress;
   bool is_told = false;
   // A run that only validates has no lines of training.
-  for (const std::string& line : {answer.validation, answer.metrics}) {
+  for (const std::string& line : {answer.validation.text, answer.metrics.text}) {
     if (line.empty()) continue;
     const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object()) continue;
@@ -157,13 +157,14 @@ MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer&
   if (answer.cpu_percent) status.cpu_percent = static_cast<int>(*answer.cpu_percent);
   status.memory_bytes = answer.memory_bytes;
   for (const std::string& line : answer.gpus) status.gpus.push_back(read_gpu(line));
-  status.last_line = without_controls(answer.last_line);
+  status.last_line = without_controls(answer.last_line.text);
   status.cause = without_controls(answer.cause);
   status.full_disk = without_controls(answer.full_disk);
-  status.said = without_controls(answer.said);
+  status.said = without_controls(answer.said.text);
   status.supervision = without_controls(answer.supervision);
   status.attempt = static_cast<int>(answer.attempt);
-  for (const std::string& line : answer.lines) status.last_lines.push_back(without_controls(line));
+  for (const host::Hidden& line : answer.lines)
+    status.last_lines.push_back(without_controls(line.text));
   status.progress = read_progress(answer);
   return status;
 }

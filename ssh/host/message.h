@@ -34,6 +34,34 @@ concept Fielded = std::is_class_v<Struct> && requires(Struct& each) {
   each.fields([](auto&...) {});
 };
 
+/// Stands for a value of any type, to count the fields of a struct.
+struct AnyValue {
+  explicit AnyValue(std::size_t /*place*/) {}
+  template <typename Value>
+  operator Value() const;  // NOLINT(google-explicit-constructor): a field in braces converts it
+};
+
+/// Whether so many values fit into the braces of the struct.
+template <typename Struct, std::size_t... places>
+constexpr bool takes(std::index_sequence<places...> /*count*/) {
+  return requires {
+    Struct{AnyValue(places)...};
+  };
+}
+
+template <typename Struct, std::size_t count>
+inline constexpr bool has_fields = takes<Struct>(std::make_index_sequence<count>()) &&
+                                   !takes<Struct>(std::make_index_sequence<count + 1>());
+
+/// Calls `visit` with all fields of the struct.
+template <Fielded Struct>
+void visit_fields(Struct& value, auto visit) {
+  value.fields([&visit](auto&... each) {
+    static_assert(has_fields<Struct, sizeof...(each)>, "fields() leaves out a field");
+    (visit(each), ...);
+  });
+}
+
 /// The lowest `size` bytes of a number, lowest first.
 inline std::string number_bytes(std::uint64_t number, std::size_t size) {
   std::string bytes;
@@ -79,7 +107,7 @@ class Encoder {
   template <Fielded Struct>
   void put(const Struct& value) {
     // fields() also serves the decoder, so it is not const; nothing is written here.
-    const_cast<Struct&>(value).fields([this](auto&... each) { (put(each), ...); });
+    visit_fields(const_cast<Struct&>(value), [this](const auto& each) { this->put(each); });
   }
 
   std::string take() { return std::move(bytes_); }
@@ -107,12 +135,13 @@ class Decoder {
     if (wide != bits) throw BadMessage("a number is too large");
   }
 
-  void get(std::string& value) { value = cut(get_size(1)); }
+  void get(std::string& value) { value = cut(get_size()); }
 
+  /// Each element is read before the next one is made: a length alone demands no memory.
   template <typename Value>
   void get(std::vector<Value>& values) {
-    values.resize(get_size(kSmallest<Value>));
-    for (Value& each : values) get(each);
+    values.clear();
+    for (std::size_t left = get_size(); left > 0; --left) get(values.emplace_back());
   }
 
   template <typename Value>
@@ -125,17 +154,12 @@ class Decoder {
 
   template <Fielded Struct>
   void get(Struct& value) {
-    value.fields([this](auto&... each) { (get(each), ...); });
+    visit_fields(value, [this](auto& each) { this->get(each); });
   }
 
   bool is_at_end() const { return rest_.empty(); }
 
  private:
-  /// The fewest bytes that an element of a list takes. With it, a length alone cannot demand more
-  /// memory than the message has bytes. Elements that are lists or structs begin with 8 or 1.
-  template <typename Value>
-  static constexpr std::size_t kSmallest = std::is_integral_v<Value> ? 8 : 1;
-
   std::string_view cut(std::size_t size) {
     if (size > rest_.size()) throw BadMessage("it ends too soon");
     const std::string_view part = rest_.substr(0, size);
@@ -143,11 +167,11 @@ class Decoder {
     return part;
   }
 
-  std::size_t get_size(std::size_t smallest_element) {
+  /// The number of elements or characters that follow. Each takes a byte or more.
+  std::size_t get_size() {
     std::uint64_t size = 0;
     get(size);
-    if (size > rest_.size() / smallest_element)
-      throw BadMessage("a length is larger than the rest");
+    if (size > rest_.size()) throw BadMessage("a length is larger than the rest");
     return static_cast<std::size_t>(size);
   }
 

@@ -32,7 +32,7 @@ enum class Kind : std::uint16_t {
   listen_request = 18,
   listen_reply = 19,
   reach_request = 20,
-  clock = 21,
+  host_clock = 21,
   reach_reply = 22,
   tree_request = 30,
   tree_reply = 31,
@@ -65,7 +65,7 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::listen_request:
     case Kind::listen_reply:
     case Kind::reach_request:
-    case Kind::clock:
+    case Kind::host_clock:
     case Kind::reach_reply:
     case Kind::tree_request:
     case Kind::prepare_request:
@@ -96,6 +96,14 @@ constexpr std::uint32_t longest_body(Kind kind) {
   return 0;
 }
 
+/// Text of which a trace shows only the size: a secret, a script, a file's content, or what a
+/// user's program wrote.
+struct Hidden {
+  std::string text;
+
+  void fields(auto visit) { visit(text); }
+};
+
 /// Takes the place of a reply: the reason why there is none.
 struct Fault {
   static constexpr Kind kKind = Kind::fault;
@@ -124,7 +132,7 @@ struct KillReply {
   std::string cancelled;          ///< jobs of a scheduler that were ended: `job 12`
   std::string job_left;     ///< why a scheduler may still have jobs of the run; empty: it has none
   std::string vouched_for;  ///< why nothing can be left on other hosts either; or empty
-  std::string host;         ///< who the host is, for killfiles::parse_identity
+  std::string host;         ///< its identity, as identify_host() writes it
   std::string no_folder;    ///< the run's folder, if it is missing; or empty
   std::string unmarked;     ///< a state folder that could not be marked; or empty
   std::vector<std::string> unseen;  ///< processes that may be the run's, without proof
@@ -137,7 +145,7 @@ struct KillReply {
 /// A file of a job's state folder.
 struct File {
   std::string name;
-  std::string content;
+  Hidden content;
 
   void fields(auto visit) { visit(name, content); }
 };
@@ -151,10 +159,10 @@ struct StartRequest {
   std::string log;
   bool has_fresh_log = false;  ///< an earlier log is deleted
   bool is_told = false;        ///< the script reports by a file that its program begins
-  std::string expected_host;   ///< as identify_host() says it; empty: any
+  std::string expected_host;   ///< its identity, as identify_host() writes it; empty: any
   std::vector<File> files;     ///< `script` among them
-  std::string begin;  ///< bash that defines `begin`, a launcher's own way to start; without it, or
-                      ///< if it does not answer `started`, a session is started
+  Hidden begin;  ///< bash that defines `begin`, a launcher's own way to start; without it, or
+                 ///< if it does not answer `started`, a session is started
 
   void fields(auto visit) {
     visit(run_id, session, state_folder, log, has_fresh_log, is_told, expected_host, files, begin);
@@ -211,11 +219,11 @@ struct StatusAnswer {
   std::int64_t processes = 0;
   std::optional<std::int64_t> cpu_percent;
   std::optional<std::int64_t> memory_bytes;  ///< resident; shared pages count in each process
-  std::string said;                ///< what the launched program reported about the whole run
-  std::string last_line;           ///< of the log
-  std::vector<std::string> lines;  ///< the last lines of a failed machine
-  std::string metrics;             ///< newest line of training in metrics.jsonl
-  std::string validation;          ///< newest line of validation
+  Hidden said;                ///< what the launched program reported about the whole run
+  Hidden last_line;           ///< of the log
+  std::vector<Hidden> lines;  ///< the last lines of a failed machine
+  Hidden metrics;             ///< newest line of training in metrics.jsonl
+  Hidden validation;          ///< newest line of validation
   std::optional<std::int64_t> metrics_s_ago;
   std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
   std::vector<std::string> gpus;  ///< `index, use, memory, total memory` each
@@ -230,7 +238,7 @@ struct StatusAnswer {
 
 struct StatusReply {
   static constexpr Kind kKind = Kind::status_reply;
-  std::string host;                    ///< as identify_host() writes it
+  std::string host;                    ///< its identity, as identify_host() writes it
   std::vector<StatusAnswer> machines;  ///< in the order of the questions
 
   void fields(auto visit) { visit(host, machines); }
@@ -243,7 +251,7 @@ struct LogRequest {
   std::string log;                     ///< path from the killfile
   std::optional<std::uint64_t> lines;  ///< begin that many lines before the end
   std::uint64_t offset = 0;            ///< else begin at this byte,
-  std::string before;        ///< if this text precedes it: recognises the file by its content
+  Hidden before;             ///< if this text precedes it: recognises the file by its content
   bool is_followed = false;  ///< go on until the job has ended
 
   void fields(auto visit) { visit(state_folder, log, lines, offset, before, is_followed); }
@@ -253,14 +261,14 @@ struct LogBegin {
   static constexpr Kind kKind = Kind::log_begin;
   std::uint64_t offset = 0;  ///< of the first byte that follows
   bool is_lost = false;      ///< the requested place no longer exists
-  std::string host = {};     ///< as identify_host() says it
+  std::string host = {};     ///< its identity, as identify_host() writes it
 
   void fields(auto visit) { visit(offset, is_lost, host); }
 };
 
 struct LogBytes {
   static constexpr Kind kKind = Kind::log_bytes;
-  std::string bytes;
+  Hidden bytes;
 
   void fields(auto visit) { visit(bytes); }
 };
@@ -362,7 +370,7 @@ struct Survey {
 
 struct CheckReply {
   static constexpr Kind kKind = Kind::check_reply;
-  std::string host;  ///< as identify_host() writes it
+  std::string host;  ///< its identity, as identify_host() writes it
   ProgramLacks lacks;
   bool is_home_read_only = false;  ///< nothing can be written to ~/.dtool
   std::string missing_code;        ///< the code folder that should exist but does not; or empty
@@ -402,7 +410,7 @@ struct ReadyRequest {
 
 struct ReadyReply {
   static constexpr Kind kKind = Kind::ready_reply;
-  std::string host;  ///< as identify_host() writes it
+  std::string host;  ///< its identity, as identify_host() writes it
   ProgramLacks lacks;
   std::string running;  ///< `RUN/MACHINE` of a set-up script that still runs; or empty
   std::string key;      ///< `added` or `present`; empty: no key was given
@@ -415,7 +423,7 @@ struct ListenRequest {
   static constexpr Kind kKind = Kind::listen_request;
   std::string address;  ///< of this machine, to find its interface
   std::int64_t port = 0;
-  std::string token;  ///< shared secret: both sides must know it
+  Hidden token;  ///< shared secret: both sides must know it
   std::int64_t machines = 1;
   std::int64_t seconds = 0;  ///< ends by itself after this
 
@@ -437,7 +445,7 @@ struct ReachRequest {
   static constexpr Kind kKind = Kind::reach_request;
   std::string address;  ///< empty: only the clock
   std::int64_t port = 0;
-  std::string token;
+  Hidden token;
   std::int64_t place = 0;       ///< of this machine
   std::int64_t timeout_ms = 0;  ///< for the answer
 
@@ -445,7 +453,7 @@ struct ReachRequest {
 };
 
 struct HostClock {
-  static constexpr Kind kKind = Kind::clock;
+  static constexpr Kind kKind = Kind::host_clock;
   std::int64_t nanoseconds = 0;  ///< since 1970
 
   void fields(auto visit) { visit(nanoseconds); }
@@ -478,41 +486,47 @@ struct RelayPart {
   struct Parent {
     std::string address;  ///< numeric
     std::uint16_t port = 0;
-    std::string secret;  ///< opens the package
+    Hidden secret;  ///< opens the package
     std::uint64_t size = 0;
     std::string sha256;  ///< of the sealed bytes, in hex
 
     void fields(auto visit) { visit(address, port, secret, size, sha256); }
   };
-  std::string key;               ///< key that seals the package
-  std::string secret;            ///< for the hosts that this one serves; empty: it serves none
+  Hidden key;                    ///< key that seals the package
+  Hidden secret;                 ///< for the hosts that this one serves; empty: it serves none
   std::optional<Parent> parent;  ///< nothing: the package follows the request
 
   void fields(auto visit) { visit(key, secret, parent); }
 };
 
-/// Report how much of a code tree a folder has. If it has the basis of the package that follows,
-/// the package is unpacked at once. A package is a series of PackageBytes, the last one empty.
+/// Two messages in one. The question (`is_asked` is not set): report how much of a code tree a
+/// folder has, and unpack the guessed package that may follow if the folder has its basis. After
+/// the answer (`is_asked` is set): unpack the package that follows. A package is a series of frames
+/// of Kind::package_bytes, the last one empty.
 struct TreeRequest {
   static constexpr Kind kKind = Kind::tree_request;
   std::string folder;  ///< absolute, or from `~/`; made where it is missing
   std::string tree;    ///< its fingerprint
+  bool is_asked = false;
+
+  // Only in the question:
   TreeRoot root;
   std::string push;  ///< hosts of the push that share the folder recognise each other by this; or
                      ///< empty
-  std::int64_t host = 0;         ///< its number in the push
-  bool refuses_foreign = false;  ///< refuse files that have names of the tree, are not from dtool,
-                                 ///< and differ
-  bool is_asked = false;         ///< it has been asked before, and has answered
+  std::int64_t host = 0;  ///< its number in the push
+
+  // About the package:
   bool has_package = false;
-  bool is_compressed = false;          ///< the package
+  bool is_compressed = false;
   std::string basis;                   ///< the tree that the package builds on; empty: none
-  std::int64_t patience_ms = 300'000;  ///< for a package of which no more bytes come
-  std::optional<RelayPart> relay;
+  bool refuses_foreign = false;        ///< refuse files that have names of the tree, are not from
+                                       ///< dtool, and differ
+  std::int64_t patience_ms = 300'000;  ///< how long to wait for more bytes of the package
+  std::optional<RelayPart> relay;      ///< never in the question
 
   void fields(auto visit) {
-    visit(folder, tree, root, push, host, refuses_foreign, is_asked, has_package, is_compressed,
-          basis, patience_ms, relay);
+    visit(folder, tree, is_asked, root, push, host, has_package, is_compressed, basis,
+          refuses_foreign, patience_ms, relay);
   }
 };
 
@@ -543,7 +557,8 @@ struct Unpacked {
   }
 };
 
-/// How much of a tree a folder has. If none of these is set, the content is unknown.
+/// How much of a tree a folder has. If none of the first six is set, the content is
+/// unknown.
 struct TreeReply {
   static constexpr Kind kKind = Kind::tree_reply;
   bool is_same_folder = false;         ///< it is the tree's own folder: there is nothing to do
@@ -569,7 +584,7 @@ struct Names {
 };
 
 /// In a package: a file, a link, or a folder (its name ends with a slash). Names are sorted. If
-/// `content` is shorter than `size`, the rest follows in PackageBytes.
+/// `content` is shorter than `size`, the rest follows in frames of Kind::package_bytes.
 struct PackageEntry {
   static constexpr Kind kKind = Kind::package_entry;
   std::string name;
@@ -578,7 +593,7 @@ struct PackageEntry {
   std::int64_t nanoseconds = 0;
   std::string target;  ///< of a link; else empty
   std::uint64_t size = 0;
-  std::string content;
+  Hidden content;
 
   void fields(auto visit) { visit(name, mode, seconds, nanoseconds, target, size, content); }
 };
@@ -634,7 +649,7 @@ struct LookRequest {
 struct LookReply {
   static constexpr Kind kKind = Kind::look_reply;
   std::string identity;   ///< hosts that answer alike share the folder
-  std::string host = {};  ///< as identify_host() says it
+  std::string host = {};  ///< its identity, as identify_host() writes it
 
   void fields(auto visit) { visit(identity, host); }
 };

@@ -60,7 +60,7 @@ void write_files(const std::string& state, const std::vector<File>& files) {
   if (!make_folder(made)) throw NotStarted("cannot make the folder " + made);
   for (const File& each : files) {
     const std::string file = made + "/" + find_target(state, each.name).name;
-    if (!write_in_place(file, each.content)) throw cannot;
+    if (!write_in_place(file, each.content.text)) throw cannot;
   }
   for (const File& each : files) {
     const Target target = find_target(state, each.name);
@@ -86,8 +86,8 @@ StartReply begin_by_script(const StartRequest& request, const std::string& state
                            "fail() { answer error \"$1\"; exit 1; }\n"
                            "begin_in_session() { :; }\n"
                            "run_id=$1 session=$2 state=$3 log=$4\n";
-  const ChildResult begun = run_program({"bash", "-c", head + request.begin + "\nbegin\n", "dtool",
-                                         request.run_id, request.session, state, log},
+  const ChildResult begun = run_program({"bash", "-c", head + request.begin.text + "\nbegin\n",
+                                         "dtool", request.run_id, request.session, state, log},
                                         std::chrono::seconds(55), state);
   if (begun.is_missing) throw NotStarted("bash is not installed");
   StartReply reply;
@@ -160,7 +160,7 @@ StartReply start(const StartRequest& request) {
   }
   prepare_log(request, state, log);
   StartReply reply;
-  if (!request.begin.empty()) reply = begin_by_script(request, state, log);
+  if (!request.begin.text.empty()) reply = begin_by_script(request, state, log);
   if (reply.started.empty()) reply.started = begin_in_session(request, state, log);
   return reply;
 }

@@ -22,7 +22,7 @@ Command start_command(const ScreenJob& job, OldLog old_log) {
   if (!job.host.empty()) request.files.push_back({"host", job.host + "\n"});
   for (const auto& [name, content] : job.files) request.files.push_back({name, content});
   request.files.push_back({"script", job.script});
-  request.begin = job.begin;
+  request.begin = {job.begin};
   return ask_host(request);
 }
 

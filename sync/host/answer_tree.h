@@ -1,5 +1,6 @@
 // The first question of a push: how much of a tree has this host? A package that fits is unpacked
-// at once. If nothing has changed since the last push, the host only looks at each file once.
+// at once. If nothing has changed since the last push, the host does no more than stat each file,
+// once.
 #pragma once
 
 #include "ssh/host/frames.h"

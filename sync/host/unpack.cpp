@@ -82,7 +82,7 @@ void Unpacking::begin(PackageEntry entry) {
   if (!is_folder && !names_.empty() && entry.name <= names_.back())
     throw BadMessage("its files are not sorted");
   const bool has_content = !is_folder && entry.target.empty();
-  const std::string content = std::exchange(entry.content, {});
+  const std::string content = std::exchange(entry.content.text, {});
   if (!is_folder) names_.push_back(entry.name);
   std::vector<PackageEntry>& entries = is_folder ? folders_ : coming_;
   entries.push_back(std::move(entry));
@@ -223,7 +223,7 @@ Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& inpu
       passed_on.emplace(unpacking.path_aside() + "/package", *request.relay, tell);
       passed_on->get(input, patience);
       unpacking.receive(
-          PackageReader(passed_on->content(), patience, compressed, request.relay->key));
+          PackageReader(passed_on->content(), patience, compressed, request.relay->key.text));
     } else {
       unpacking.receive(PackageReader(input, patience, compressed));
     }

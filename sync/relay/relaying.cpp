@@ -20,7 +20,7 @@ constexpr std::uint64_t kLittle = 4'000'000;
 std::optional<host::RelayPart> Relaying::part_for(std::size_t host) {
   constexpr std::size_t kSecret = 16;  // bytes
   const auto& sum = *package_.sum;
-  if (sum && sum->bytes * hosts_ <= kLittle) return host::RelayPart{package_.key, "", {}};
+  if (sum && sum->bytes * hosts_ <= kLittle) return host::RelayPart{{package_.key}, {}, {}};
   if (sum && !std::exchange(is_sum_seen_, true)) {
     for (const auto& [other, member] : members_)
       if (member.bytes >= sum->bytes) tree_.got_all(other);
@@ -30,12 +30,12 @@ std::optional<host::RelayPart> Relaying::part_for(std::size_t host) {
   if (source.from == RelayTree::From::nobody_yet) return std::nullopt;
   Member& member = members_[host] = Member{};
   member.secret = ssh::random_hex(kSecret);
-  host::RelayPart part{package_.key, member.secret, {}};
+  host::RelayPart part{{package_.key}, {member.secret}, {}};
   if (source.from == RelayTree::From::host) {
     member.has_parent = true;
     const Member& parent = members_.at(source.host);
-    part.parent = host::RelayPart::Parent{parent.address, parent.port, parent.secret, sum->bytes,
-                                          sum->sha256};
+    part.parent = host::RelayPart::Parent{
+        parent.address, parent.port, {parent.secret}, sum->bytes, sum->sha256};
   }
   return part;
 }

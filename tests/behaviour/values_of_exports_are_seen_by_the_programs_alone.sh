@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What --env_file and --export give reaches the programs under every launcher and in a container, and stands in no process's
-# arguments, in no killfile, in nothing that dtool shows, and in no file that others can read.
+# arguments, in no killfile or trace, in nothing that dtool shows, and in no file that others can read. A trace has no token either.
 # shellcheck disable=SC2016,SC2088  # it is for the hosts to expand
 source "$(dirname "$0")/harness.sh"
 source "$here/container_image.sh"
@@ -40,8 +40,10 @@ end $$" ]] || return 1; done
 run_with() {
   export OTHER="with a line
 end $$"
-  expect_exit 0 dtool run --json --runs_on h1,h2 "$@" --env_file "$work/env" --export OTHER -- /bin/sh program.sh
+  rm -rf "$work/trace"
+  expect_exit 0 dtool run --json --trace "$work/trace" --runs_on h1,h2 "$@" --env_file "$work/env" --export OTHER -- /bin/sh program.sh
   expect_nowhere
+  expect_in_no_trace -Ff "$work/needle"
   id=$(json "d['run_id']")
   unset OTHER
   eventually 30 said_everywhere
@@ -57,7 +59,14 @@ end $$"
     expect_equal "600 $file" "$(stat -c '%a %n' "$file")"
     expect_equal 700 "$(stat -c %a "${file%/*}")"
   done < <(grep -rlFf "$work/needle" "$DTOOL_LAB_FOLDER"/host[12]/root/.dtool)
+  cat "$DTOOL_LAB_FOLDER/host1/root/.dtool/runs/$id/machine0/token" >"$work/token"
+  [[ $(wc -c <"$work/token") -ge 32 ]] || fail 'no token was found: the test tests nothing'
+  expect_in_no_trace -Ff "$work/token"
   expect_exit 0 dtool kill "$id" --delete
+}
+expect_in_no_trace() {
+  [[ -n $(ls "$work/trace") ]] || fail 'there is no trace: the test tests nothing'
+  ! grep -rq "$@" "$work/trace" || fail "in a trace: $(grep -rl "$@" "$work/trace")"
 }
 expect_nowhere() { ! cat "$out" "$err" | grep -qFf "$work/needle" || fail 'the value is shown'; }
 

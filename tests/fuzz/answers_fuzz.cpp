@@ -96,7 +96,7 @@ TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {
   one.up_s = 100;
   one.attempt = 1;
   one.supervision = "ok";
-  one.last_line = "x";
+  one.last_line.text = "x";
   one.processes = 3;
   one.cpu_percent = 120;
   one.memory_bytes = 9;
@@ -107,8 +107,8 @@ TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {
   other.exit_code = 3;
   other.ended_s_ago = 5;
   other.cause = "rank 0";
-  other.lines = {"a", "b"};
-  other.metrics = R"({"event": "step", "epoch": 1, "step": 2, "loss": 0.5})";
+  other.lines = {{"a"}, {"b"}};
+  other.metrics.text = R"({"event": "step", "epoch": 1, "step": 2, "loss": 0.5})";
   fuzz::Mutator mutator({host::to_frame(running), host::to_frame(failed)}, kTokens);
   int known = 0;
   for (int i = 0; i < fuzz::rounds(4000); ++i) {

@@ -25,7 +25,7 @@ host::PackageEntry entry(const std::string& name, const std::string& content,
   made.seconds = 1'000'000'000;
   made.target = target;
   made.size = content.size();
-  made.content = content;
+  made.content.text = content;
   return made;
 }
 

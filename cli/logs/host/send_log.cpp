@@ -75,7 +75,7 @@ bool holds(int file, std::uint64_t offset, const std::string& before) {
 /// has renamed, `log.1`.
 std::optional<std::string> find_earlier(const std::string& log, const LogRequest& request) {
   const Descriptor now = open_file(log);
-  if (now.is_open() && holds(now.get(), request.offset, request.before)) return log;
+  if (now.is_open() && holds(now.get(), request.offset, request.before.text)) return log;
   // The file itself may be gone at the moment, so that the link leads nowhere.
   std::array<char, 4096> target{};
   const ssize_t size = ::readlink(log.c_str(), target.data(), target.size());
@@ -86,7 +86,7 @@ std::optional<std::string> find_earlier(const std::string& log, const LogRequest
     if (each.size() <= name.size() || each.compare(0, name.size(), name) != 0) continue;
     const std::string file = folder_of(path) + "/" + each;
     const Descriptor other = open_file(file);
-    if (other.is_open() && holds(other.get(), request.offset, request.before)) return file;
+    if (other.is_open() && holds(other.get(), request.offset, request.before.text)) return file;
   }
   return std::nullopt;
 }

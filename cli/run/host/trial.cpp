@@ -38,8 +38,8 @@ std::uint16_t check_port(std::int64_t port) {
 [[noreturn]] void listen_until(const ListenRequest& request, Time end, Descriptor fault) {
   try {
     Watch watch;
-    ReportPort port(check_port(request.port), static_cast<int>(request.machines), request.token,
-                    watch);
+    ReportPort port(check_port(request.port), static_cast<int>(request.machines),
+                    request.token.text, watch);
     ::setsid();
     const int nothing = ::open("/dev/null", O_RDWR);
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
@@ -91,7 +91,7 @@ std::string connect_to(const Descriptor& socket, const Address& address, Time en
 
 /// Why who listens has not proven itself; or empty.
 std::string greet(const Descriptor& socket, const ReachRequest& request, Time end) {
-  const std::string hello = make_hello(request.token, static_cast<int>(request.place));
+  const std::string hello = make_hello(request.token.text, static_cast<int>(request.place));
   if (::send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(hello.size()))
     return kNoAnswer;
@@ -103,7 +103,7 @@ std::string greet(const Descriptor& socket, const ReachRequest& request, Time en
     if (size <= 0) return "something else listens there";
     welcome.append(piece, 0, static_cast<std::size_t>(size));
   }
-  return is_welcome(request.token, hello, welcome) ? "" : "something else answers there";
+  return is_welcome(request.token.text, hello, welcome) ? "" : "something else answers there";
 }
 
 }  // namespace

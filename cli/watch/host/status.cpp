@@ -144,12 +144,13 @@ void tell_state(const std::string& state, StatusAnswer& answer) {
 void tell_metrics(const std::string& output, StatusAnswer& answer) {
   const std::string metrics = output + "/metrics.jsonl";
   if (output.empty() || !exists(metrics)) return;
-  answer.metrics = newest_event(metrics, {"step", "epoch"});
+  answer.metrics = {newest_event(metrics, {"step", "epoch"})};
   // A run that follows another one's checkpoints validates into a file of its own.
   const std::string apart = output + "/validation.jsonl";
   const bool is_apart = !read_end(apart, 1).empty();
-  answer.validation = newest_event(is_apart ? apart : metrics, {"validation"});
-  if (!answer.metrics.empty() || !answer.validation.empty()) answer.metrics_s_ago = age_of(metrics);
+  answer.validation = {newest_event(is_apart ? apart : metrics, {"validation"})};
+  if (!answer.metrics.text.empty() || !answer.validation.text.empty())
+    answer.metrics_s_ago = age_of(metrics);
 }
 
 std::vector<std::string> look_at_gpus() {
@@ -166,10 +167,11 @@ std::vector<std::string> look_at_gpus() {
 void tell_output(const StatusQuestion& question, StatusAnswer& answer) {
   const std::string log = expand_home(question.log);
   const LogTail end = read_log_tail(log);
-  answer.said = end.said;
-  if (!end.lines.empty()) answer.last_line = end.lines.back();
+  answer.said = {end.said};
+  if (!end.lines.empty()) answer.last_line = {end.lines.back()};
   // The lines before a failure, from the machine that failed.
-  if (answer.exit_code.value_or(0) != 0 && !answer.is_stopped) answer.lines = end.lines;
+  if (answer.exit_code.value_or(0) != 0 && !answer.is_stopped)
+    for (const std::string& line : end.lines) answer.lines.push_back({line});
   tell_metrics(expand_home(question.output_folder), answer);
   answer.full_disk = find_full_disk({log, expand_home(question.state_folder)});
 }

@@ -49,7 +49,7 @@ Descriptor connect_to(const RelayPart::Parent& parent, const std::string& from) 
     ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &reason, &size);
   }
   if (reason != 0) throw NotGiven("no connection to " + from + ": " + std::strerror(reason));
-  const std::string hello = make_hello(parent.secret, 0);
+  const std::string hello = make_hello(parent.secret.text, 0);
   if (::send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(hello.size()))
     throw NotGiven(from + " broke off");
@@ -65,7 +65,7 @@ PassedOn::PassedOn(const std::string& path, const RelayPart& part,
       file_(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (!file_.is_open()) throw std::runtime_error(with_reason("cannot make " + path));
   content_.emplace(file_.get());
-  if (!part.secret.empty() && !own_address().empty()) server_.emplace(path, part.secret);
+  if (!part.secret.text.empty() && !own_address().empty()) server_.emplace(path, part.secret.text);
 }
 
 /// Not sooner, so that no host waits for one that gets nothing.

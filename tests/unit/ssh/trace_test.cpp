@@ -42,14 +42,40 @@ TEST(Trace, KeepsFilesScriptsAndTokensToItself) {
   const std::string token = "0123456789abcdef0123456789abcdef";
   host::StartRequest start;
   start.files = {{"token", token + "\n"}, {"script", "export PASSWORD=secret\n"}};
-  start.begin = "export PASSWORD=secret\n";
+  start.begin.text = "export PASSWORD=secret";
   const std::string said = describe(frame_of(start));
   EXPECT_EQ(said.find("secret"), said.npos) << said;
   EXPECT_EQ(said.find(token), said.npos) << said;
-  EXPECT_NE(said.find("\"script\" <23 bytes>"), said.npos) << said;
+  EXPECT_NE(said.find("(\"script\", <23 bytes>)"), said.npos) << said;
   const std::string listen = describe(frame_of(host::ListenRequest{"10.0.0.1", 1, token, 2, 3}));
   EXPECT_EQ(listen, R"(ListenRequest("10.0.0.1", 1, <32 bytes>, 2, 3))");
-  EXPECT_EQ(describe(frame_of(host::LogBytes{"secret"})), "LogBytes<6 bytes>");
+  EXPECT_EQ(describe(frame_of(host::LogBytes{"secret"})), "LogBytes(<6 bytes>)");
+}
+
+TEST(Trace, KeepsKeysOfPackagesToItselfWhateverTheirLength) {
+  const std::string key(64, 'a');
+  const std::string secret(32, 'b');
+  host::TreeRequest request;
+  request.relay = host::RelayPart{
+      {key}, {secret}, host::RelayPart::Parent{"10.0.0.1", 1, {secret}, 5, std::string(64, 'c')}};
+  const std::string said = describe(frame_of(request));
+  EXPECT_EQ(said.find("aaaa"), said.npos) << said;
+  EXPECT_EQ(said.find("bbbb"), said.npos) << said;
+  EXPECT_NE(said.find("(<64 bytes>, <32 bytes>, (\"10.0.0.1\", 1, <32 bytes>, 5, "), said.npos)
+      << said;
+}
+
+TEST(Trace, KeepsWhatAProgramWroteToItself) {
+  host::StatusReply reply;
+  host::StatusAnswer& answer = reply.machines.emplace_back();
+  answer.said = answer.last_line = answer.metrics = answer.validation = {"PASSWORD=secret"};
+  answer.lines = {{"PASSWORD=secret"}};
+  host::LogRequest request;
+  request.before = {"PASSWORD=secret"};
+  for (const std::string& said : {describe(frame_of(reply)), describe(frame_of(request))}) {
+    EXPECT_EQ(said.find("secret"), said.npos) << said;
+    EXPECT_NE(said.find("<15 bytes>"), said.npos) << said;
+  }
 }
 
 TEST(Trace, WhatAHostSaysSteersNoTerminal) {

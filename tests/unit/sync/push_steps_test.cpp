@@ -227,7 +227,7 @@ TEST_F(PushStepsTest, APackageThatNeverEndsHoldsUpNobody) {
     run(ask_command(root_of(tree_), there, {}));
     const auto package = pack(tree_, listing, {}, Compression::zstd, seal);
     const auto part =
-        seal == Seal::yes ? std::optional(host::RelayPart{package->key, "", {}}) : std::nullopt;
+        seal == Seal::yes ? std::optional(host::RelayPart{{package->key}, {}, {}}) : std::nullopt;
     Package silent = *package;
     silent.content = endless;
     there.patience = std::chrono::seconds(1);

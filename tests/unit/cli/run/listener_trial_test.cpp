@@ -56,7 +56,7 @@ TEST(ListenerTrial, WhoTriesHasTheListenersToken) {
   try_it(remote);
   const auto listen = tests::request_of<host::ListenRequest>(remote.input_of(0, 0));
   const auto reach = tests::request_of<host::ReachRequest>(remote.input_of(2, 1));
-  EXPECT_EQ(listen.token, reach.token);
+  EXPECT_EQ(listen.token.text, reach.token.text);
   EXPECT_EQ(listen.machines, 3);
   EXPECT_EQ(reach.place, 2);
   EXPECT_EQ(reach.address, "10.0.0.1");

@@ -45,11 +45,11 @@ inline host::StatusAnswer status_answer(const std::string& text) {
     if (name == "processes") answer.processes = number();
     if (name == "cpu_percent") answer.cpu_percent = number();
     if (name == "memory_bytes") answer.memory_bytes = number();
-    if (name == "said") answer.said = value;
-    if (name == "last_line") answer.last_line = value;
-    if (name == "line") answer.lines.push_back(value);
-    if (name == "metrics") answer.metrics = value;
-    if (name == "validation") answer.validation = value;
+    if (name == "said") answer.said.text = value;
+    if (name == "last_line") answer.last_line.text = value;
+    if (name == "line") answer.lines.push_back({value});
+    if (name == "metrics") answer.metrics.text = value;
+    if (name == "validation") answer.validation.text = value;
     if (name == "metrics_s_ago") answer.metrics_s_ago = number();
     if (name == "full_disk") answer.full_disk = value;
     if (name == "gpu") answer.gpus.push_back(value);

@@ -80,6 +80,53 @@ TEST(Messages, ALengthAloneAsksForNoMemory) {
   EXPECT_THROW(decode<Fault>(encoder.take()), BadMessage);
 }
 
+/// Counts how many were made.
+struct Counted {
+  static inline int made = 0;
+  std::string text = (++made, "");
+
+  void fields(auto visit) { visit(text); }
+};
+
+TEST(Messages, AnElementOfAListIsMadeOnlyOnceItsBytesAreThere) {
+  Counted::made = 0;
+  Encoder encoder;
+  encoder.put(std::uint64_t{1000});
+  encoder.put(std::string(992, 'x'));  // the first element; there is no second one
+  const std::string bytes = encoder.take();
+  Decoder decoder(bytes);
+  std::vector<Counted> list;
+  EXPECT_THROW(decoder.get(list), BadMessage);
+  EXPECT_LE(Counted::made, 2);
+}
+
+/// A list of it costs no byte for each element.
+struct Empty {
+  void fields(auto visit) { visit(); }
+};
+
+TEST(Messages, AListOfEmptyElementsIsNotLongerThanItsMessage) {
+  const std::string bytes = encode(std::uint64_t{1} << 40U);
+  Decoder decoder(bytes);
+  std::vector<Empty> list;
+  EXPECT_THROW(decoder.get(list), BadMessage);
+}
+
+/// `second` would not cross.
+struct Forgetful {
+  std::string first;
+  std::optional<std::int64_t> second;
+
+  void fields(auto visit) { visit(first); }
+};
+
+TEST(Messages, AStructThatForgetsAFieldIsSeen) {
+  static_assert(has_fields<Forgetful, 2>);
+  static_assert(!has_fields<Forgetful, 1>);
+  static_assert(!has_fields<Forgetful, 3>);
+  static_assert(has_fields<KillReply, 10>);
+}
+
 TEST(Messages, ANumberThatDoesNotFitIsRefused) {
   Encoder encoder;
   encoder.put(std::numeric_limits<std::int64_t>::max());

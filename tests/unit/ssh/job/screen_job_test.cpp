@@ -26,9 +26,9 @@ TEST(StartCommand, SendsEveryWordAsItIs) {
     EXPECT_TRUE(request.has_fresh_log);
     ASSERT_EQ(request.files.size(), 2U);
     EXPECT_EQ(request.files[0].name, "file" + word);
-    EXPECT_EQ(request.files[0].content, word);
+    EXPECT_EQ(request.files[0].content.text, word);
     EXPECT_EQ(request.files[1].name, "script");
-    EXPECT_EQ(request.files[1].content, word);
+    EXPECT_EQ(request.files[1].content.text, word);
   }
 }
 

@@ -26,7 +26,7 @@ PackageEntry file(const std::string& name, const std::string& content) {
   entry.seconds = 1'000'000'000;
   entry.nanoseconds = 123'456'789;
   entry.size = content.size();
-  entry.content = content;
+  entry.content.text = content;
   return entry;
 }
 
