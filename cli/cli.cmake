@@ -131,7 +131,11 @@ function(dtool_install_extras component)
   endif()
   install(FILES cli/shell/bash_completion.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
     RENAME dtool COMPONENT ${component} ${ARGN})
-  install(FILES cli/shell/zsh_completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
+  set(zsh vendor-completions)  # Debian's name
+  if(component STREQUAL portable)
+    set(zsh site-functions)
+  endif()
+  install(FILES cli/shell/zsh_completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${zsh}
     RENAME _dtool COMPONENT ${component} ${ARGN})
   install(FILES cli/shell/fish_completion.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
     RENAME dtool.fish COMPONENT ${component} ${ARGN})

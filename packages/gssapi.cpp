@@ -7,7 +7,6 @@ namespace {
 constexpr unsigned kUnavailable = 16U << 16;  // GSS_S_UNAVAILABLE, RFC 2744, section 3.9.1
 }
 
-// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 void* GSS_C_NT_HOSTBASED_SERVICE = nullptr;
 void* GSS_C_NT_USER_NAME = nullptr;
@@ -66,4 +65,3 @@ unsigned gss_verify_mic(...) {
   return kUnavailable;
 }
 }
-// NOLINTEND(readability-identifier-naming)

@@ -1,7 +1,8 @@
 # The packages: targets `tarball`, `deb` and `rpm`. docs/building.md says what they hold. cpack reads for_each.cmake.
 set(portable dtool-portable)
-if(DTOOL_SANITIZE OR DTOOL_PORTABLE_LACKS)
-  message(STATUS "the portable dtool is left out: no ${DTOOL_PORTABLE_LACKS}, or a sanitizer")
+if(DTOOL_PORTABLE_LACKS)
+  list(JOIN DTOOL_PORTABLE_LACKS ", " lacks)
+  message(STATUS "the tarball is left out: its dtool needs ${lacks}")
   set(portable "")
 else()
   add_executable(dtool-portable EXCLUDE_FROM_ALL cli/main.cpp packages/fmt.cpp packages/glibc.cpp packages/gssapi.cpp
@@ -78,10 +79,7 @@ endforeach()
 set(CPACK_RPM_TRAINER_PACKAGE_NAME dtool-trainer)
 set(CPACK_RPM_TRAINER_PACKAGE_SUMMARY "${trainer_summary}")
 set(CPACK_RPM_TRAINER_PACKAGE_DESCRIPTION "${trainer_description}")
-# Folders that belong to the system's own packages.
-set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/bash-completion /usr/share/bash-completion/completions
-  /usr/share/fish /usr/share/fish/vendor_completions.d /usr/share/man /usr/share/man/man1 /usr/share/zsh
-  /usr/share/zsh/vendor-completions)
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/man /usr/share/man/man1)  # the system's own folders
 include(CPack)
 
 # They lie in the folder `packages` of the build.

@@ -378,6 +378,7 @@ if(DTOOL_TESTS)
       modules_are_loaded_on_each_host
       only_a_dropped_greeting_is_tried_again
       other_users_of_a_host_decide_nothing
+      packages_need_what_they_say
       passwords_are_asked_at_the_terminal
       plot_draws_the_curves_of_runs
       programs_are_told_the_commit_of_their_code
