@@ -132,7 +132,7 @@ function(dtool_install_extras component)
   install(FILES cli/shell/bash_completion.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
     RENAME dtool COMPONENT ${component} ${ARGN})
   set(zsh vendor-completions)  # Debian's name
-  if(component STREQUAL portable)
+  if("${component}" STREQUAL "portable")
     set(zsh site-functions)
   endif()
   install(FILES cli/shell/zsh_completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${zsh}
