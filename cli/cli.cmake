@@ -115,11 +115,6 @@ target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool
   nlohmann_json::nlohmann_json CLI11::CLI11)
 add_executable(dtool cli/main.cpp)
 target_link_libraries(dtool PRIVATE dtool_cli)
-install(TARGETS dtool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES cli/shell/bash_completion.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME dtool)
-install(FILES cli/shell/zsh_completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _dtool)
-install(FILES cli/shell/fish_completion.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
-  RENAME dtool.fish)
 
 # Man pages come from the tables that --help comes from, so dtool writes them itself.
 if(NOT CMAKE_CROSSCOMPILING)
@@ -130,5 +125,24 @@ if(NOT CMAKE_CROSSCOMPILING)
     COMMAND dtool __man ${man_folder} ${today}
     DEPENDS dtool VERBATIM)
   add_custom_target(man_pages ALL DEPENDS ${man_folder}/dtool.1)
-  install(DIRECTORY ${man_folder}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
 endif()
+
+# What goes with the program, for the package that has `component`. Arguments after it go to install().
+function(dtool_install_extras component)
+  if(man_folder)
+    install(DIRECTORY ${man_folder}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT ${component} ${ARGN}
+      FILES_MATCHING PATTERN "*.1")
+  endif()
+  install(FILES cli/shell/bash_completion.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    RENAME dtool COMPONENT ${component} ${ARGN})
+  set(zsh vendor-completions)  # Debian's name
+  if("${component}" STREQUAL "portable")
+    set(zsh site-functions)
+  endif()
+  install(FILES cli/shell/zsh_completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${zsh}
+    RENAME _dtool COMPONENT ${component} ${ARGN})
+  install(FILES cli/shell/fish_completion.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+    RENAME dtool.fish COMPONENT ${component} ${ARGN})
+endfunction()
+install(TARGETS dtool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT dtool)
+dtool_install_extras(dtool)

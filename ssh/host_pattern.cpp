@@ -57,7 +57,8 @@ std::vector<std::string_view> split_list(std::string_view list) {
   bool inside = false;
   for (std::size_t i = 0; i <= list.size(); ++i) {
     const bool at_end = i == list.size();
-    if (at_end && inside) refuse(trim(list.substr(begin)), "'[' has no partner");
+    if (at_end && inside)
+      refuse(trim(list.substr(begin)), "'[' has no partner\nhint: ']' closes it, as in 'gpu[1-8]'");
     if (at_end || (list[i] == ',' && !inside)) {
       elements.push_back(trim(list.substr(begin, i - begin)));
       begin = i + 1;

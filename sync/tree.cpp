@@ -226,15 +226,16 @@ Look look_of(const struct stat& status) {
 }
 
 Tree read_tree(const fs::path& root, const std::vector<std::string>& excludes) {
-  Tree tree = Reader(real_folder(root), excludes).read();
-  if (tree.files.empty()) {
-    const bool is_gits = find_checkout(tree.root).has_value();
-    throw std::runtime_error(
-        fmt::format("the code tree {} has no file to send\nhint: {}", root.native(),
-                    is_gits ? "git ignores what is in it; `git check-ignore -v` tells by which rule"
-                            : "is this the folder you meant?"));
-  }
-  return tree;
+  return Reader(real_folder(root), excludes).read();
+}
+
+void require_files(const Tree& tree) {
+  if (!tree.files.empty()) return;
+  const bool is_gits = find_checkout(tree.root).has_value();
+  throw std::runtime_error(
+      fmt::format("the code tree {} has no file to send\nhint: {}", tree.root.native(),
+                  is_gits ? "git ignores what is in it; `git check-ignore -v` tells by which rule"
+                          : "is this the folder you meant?"));
 }
 
 }  // namespace dtool::tree_sync

@@ -35,8 +35,11 @@ struct Tree {
 /// The files of `root`. In a checkout these are the files that git tracks or would add (inner
 /// repositories are asked likewise); elsewhere all files but `.git`. Symbolic links are listed and
 /// never followed. `excludes` are patterns (exclude.h). Throws std::runtime_error with a sentence
-/// that names the folder or file at fault (missing, unreadable, refused by git) or says that there
-/// is nothing to send; std::invalid_argument on a pattern.
+/// that names the folder or file at fault (missing, unreadable, refused by git);
+/// std::invalid_argument on a pattern.
 Tree read_tree(const std::filesystem::path& root, const std::vector<std::string>& excludes);
+
+/// Throws std::runtime_error with a hint if the tree has no file.
+void require_files(const Tree& tree);
 
 }  // namespace dtool::tree_sync

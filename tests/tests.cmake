@@ -308,6 +308,7 @@ if(DTOOL_TESTS)
       a_run_goes_on_when_its_launcher_is_killed
       a_run_is_validated_on_another_machine
       a_run_that_cannot_start_starts_nothing
+      an_experiment_needs_no_file_beside_it
       an_id_that_begins_anothers_names_its_own_run
       an_agent_that_waits_for_its_user_holds_up_nobody
       attach_gives_the_screen_and_the_terminal_back
@@ -380,6 +381,7 @@ if(DTOOL_TESTS)
       modules_are_loaded_on_each_host
       only_a_dropped_greeting_is_tried_again
       other_users_of_a_host_decide_nothing
+      packages_need_what_they_say
       passwords_are_asked_at_the_terminal
       plot_draws_the_curves_of_runs
       programs_are_told_the_commit_of_their_code

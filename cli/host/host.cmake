@@ -51,7 +51,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/words.cpp)
 # For the launcher, which speaks the same protocol, and for tests.
 add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})
-target_link_libraries(dtool_host PUBLIC dtool_warnings zstd)
+target_link_libraries(dtool_host PUBLIC dtool_warnings $<IF:${DTOOL_IS_PORTABLE},${DTOOL_ARCHIVE_zstd},zstd>)
 target_compile_definitions(dtool_host PRIVATE DTOOL_ZSTD)
 
 add_executable(dtool-host cli/host/main.cpp ${DTOOL_HOST_SOURCES})

@@ -67,6 +67,10 @@ std::string title(const killfiles::Killfile& killfile, const std::filesystem::pa
   return killfile.run_id.empty() ? file.filename().string() : killfile.run_id;
 }
 
+std::string no_run_is_recorded() {
+  return fmt::format("no run is recorded in {}", killfile_folder().string());
+}
+
 std::vector<Chosen> KillAction::choose_all() const {
   std::vector<Chosen> chosen;
   for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
@@ -74,13 +78,12 @@ std::vector<Chosen> KillAction::choose_all() const {
       throw UsageError(each.error, "name the runs to end, or mend or remove that file");
     chosen.push_back({*each.killfile, each.file});
   }
-  if (chosen.empty())
-    throw UsageError(fmt::format("no run is recorded in {}", killfile_folder().string()));
   return chosen;
 }
 
 std::vector<Chosen> KillAction::ask_for_each(Console& console) const {
   std::vector<Chosen> all = choose_all();
+  if (all.empty()) throw UsageError(no_run_is_recorded());
   if (all.size() == 1 && yes_) return all;
   if (yes_)
     throw UsageError(fmt::format("{} runs are recorded", all.size()),
@@ -201,7 +204,9 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
 int KillAction::run(Invocation& invocation) {
   nlohmann::json report = nlohmann::json::array();
   int exit_code = kAllWell;
-  for (const Chosen& chosen : choose(invocation.console)) {
+  const std::vector<Chosen> all = choose(invocation.console);
+  if (all_ && all.empty()) invocation.console.note(no_run_is_recorded());
+  for (const Chosen& chosen : all) {
     exit_code = std::max(exit_code, end(invocation, chosen, report));
     if (exit_code == kInterrupted) break;
   }

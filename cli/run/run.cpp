@@ -26,10 +26,13 @@
 #include "cli/run/report.h"
 #include "cli/run/start.h"
 #include "ssh/fleet.h"
+#include "ssh/host/child.h"
 #include "ssh/machine/random_hex.h"
 
 namespace dtool::cli {
 namespace {
+
+using namespace std::string_literals;
 
 /// A word of each launcher, with `between` in between.
 std::string joined(const std::vector<const Launcher*>& launchers,
@@ -50,6 +53,7 @@ class RunAction : public Action {
   bool needs_code() const;
   std::string code_folder_on(const ssh::Host& host) const;
   bool wants_sync() const;
+  void require_program(const Targets& targets) const;
   std::vector<std::string> code_folders(const Targets& targets) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
@@ -97,6 +101,30 @@ std::string RunAction::code_folder_on(const ssh::Host& host) const {
 
 bool RunAction::wants_sync() const {
   return !flags_.no_sync && needs_code();
+}
+
+/// A program that is not there is known at once if it is to run on this machine alone, as it is.
+void RunAction::require_program(const Targets& targets) const {
+  const Environment& environment = plan_.environment;
+  const bool is_plain = environment.modules.empty() && environment.activate.empty() &&
+                        !environment.container && environment.torchrun == Torchrun::no &&
+                        plan_.launcher == "ssh" && flags_.code_path.empty();
+  if (plan_.program.empty() || !is_plain ||
+      !std::ranges::all_of(targets.hosts, &ssh::Host::is_local))
+    return;
+  if (std::ranges::any_of(plan_.variables, [](const auto& each) { return each.first == "PATH"; }))
+    return;
+  const std::string& program = plan_.program.front();
+  if (!host::find_program(program).empty()) return;
+  const bool is_path = program.find('/') != program.npos;
+  const bool is_file = std::filesystem::is_regular_file(program);
+  if (is_path && is_file)
+    throw UsageError(program + " may not be executed",
+                     "chmod +x, or name the program that reads it first");
+  throw UsageError(program + ": no such program on this machine",
+                   is_file
+                       ? "it is in the current folder: ./" + program
+                       : "it is looked for " + (is_path ? "from the current folder" : "in PATH"s));
 }
 
 void RunAction::make_plan(const Invocation& invocation, const Targets& targets) {
@@ -225,6 +253,11 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
   if (wants_sync()) {
     tree = read_code_tree(flags_.excludes, flags_.output_dir, flags_.env_files);
+    // A program is in the tree, or reads it; the trainer has all it needs in the experiment.
+    if (!plan_.program.empty()) tree_sync::require_files(*tree);
+    flags_.no_sync = tree->files.empty();
+  }
+  if (wants_sync()) {
     plan_.git_commit = commit_of_code_tree(flags_.output_dir);
   }
   Sending sending;
@@ -252,6 +285,7 @@ int RunAction::run(Invocation& invocation) {
   const Targets targets = launcher_->reach(flags_, invocation.settings.all());
   make_plan(invocation, targets);
   if (wants_sync()) require_code_tree();
+  require_program(targets);
   if (flags_.dry_run) {
     RunPlan shown = plan_;
     shown.variables = without_values(plan_.variables);

@@ -18,8 +18,12 @@ answer() {
   script -qec "$(printf '%q ' "$DTOOL" "$@")" /dev/null <<<"$answers" >"$out" 2>"$err" || last_code=$?
 }
 
-expect_exit 2 dtool kill --all
-expect_error 'dtool: no run is recorded in '
+expect_exit 0 dtool kill --all
+expect_error '^no run is recorded in '
+expect_exit 0 dtool kill --all --json
+expect_equal '[]' "$(json 'd["runs"]')"
+expect_exit 2 dtool kill --yes
+expect_error '^dtool: no run is recorded in '
 
 one=$(start one) another=$(start another) third=$(start third)
 expect_exit 2 dtool kill sleep_

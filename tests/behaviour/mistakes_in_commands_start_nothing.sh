@@ -131,6 +131,16 @@ refused '^dtool: --ssh_cmd: -v is not understood$' command --runs_on "$host" --s
 refused '^dtool: --ssh_cmd: -p wants a value$' command --runs_on "$host" --ssh_cmd 'ssh -p'
 refused '^dtool: --ssh_cmd: the value is empty$' command --runs_on "$host" --ssh_cmd ''
 
+# Programs that this machine would run, and does not have.
+refused '^dtool: nosuchprogram: no such program on this machine$' run -- nosuchprogram
+refused '^dtool: ./absent: no such program on this machine$' run -- ./absent
+expect_error '^hint: it is looked for from the current folder$'
+touch my_script
+refused '^dtool: ./my_script may not be executed$' run -- ./my_script
+refused '^dtool: my_script: no such program on this machine$' run -- my_script
+expect_error '^hint: it is in the current folder: ./my_script$'
+rm my_script
+
 # Configuration files.
 mkdir -p "$HOME/.dtool"
 configured() {

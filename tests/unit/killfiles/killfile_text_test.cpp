@@ -292,9 +292,18 @@ log = "~/code/experiment_output/sleep_20261120-101112-aabbcc/machine0.log"
 output_folder = "~/code/experiment_output/sleep_20261120-101112-aabbcc"
 )";
 
-TEST(KillfileText, AnOlderDtoolsSaysNothingOfTheHost) {
+/// The promise of docs/killfile.md, "Between versions": kOld stays as it is.
+TEST(KillfileText, OneOfVersion010IsReadAndSaysNothingOfTheHost) {
   const Killfile killfile = parse(kOld, "f");
+  EXPECT_EQ(killfile.run_id, "sleep_20261120-101112-aabbcc");
+  EXPECT_EQ(killfile.created, "2026-11-20T10:11:12Z");
+  EXPECT_EQ(killfile.seed, 7U);
+  EXPECT_EQ(killfile.command_line.size(), 7U);
   ASSERT_EQ(killfile.machines.size(), 1U);
+  EXPECT_EQ(killfile.machines[0].host, "gpu01");
+  EXPECT_EQ(killfile.machines[0].session, "dtool_sleep_20261120-101112-aabbcc_machine0");
+  EXPECT_EQ(killfile.machines[0].state_folder,
+            "~/.dtool/runs/sleep_20261120-101112-aabbcc/machine0");
   EXPECT_FALSE(killfile.machines[0].identity.is_known());
   EXPECT_EQ(killfile.ended, "");
   EXPECT_EQ(parse(to_text(killfile), "f"), killfile);

@@ -64,13 +64,14 @@ TEST(Expand, RefusesEmptyListsAndElements) {
 }
 
 TEST(Expand, RefusesBracketsWithoutPartner) {
-  EXPECT_EQ(fault("a,n[1-"), "host pattern 'n[1-': '[' has no partner");
-  EXPECT_EQ(fault("n[1-2"), "host pattern 'n[1-2': '[' has no partner");
-  EXPECT_EQ(fault("n[1-2,m"), "host pattern 'n[1-2,m': '[' has no partner");
+  const std::string open = ": '[' has no partner\nhint: ']' closes it, as in 'gpu[1-8]'";
+  EXPECT_EQ(fault("a,n[1-"), "host pattern 'n[1-'" + open);
+  EXPECT_EQ(fault("n[1-2"), "host pattern 'n[1-2'" + open);
+  EXPECT_EQ(fault("n[1-2,m"), "host pattern 'n[1-2,m'" + open);
   EXPECT_EQ(fault("n]"), "host pattern 'n]': ']' has no partner");
   EXPECT_EQ(fault("n[1]]"), "host pattern 'n[1]]': ']' has no partner");
   EXPECT_EQ(fault("n[[1]]"), "host pattern 'n[[1]]': '[' stands inside '['");
-  EXPECT_EQ(fault("[fe80::1"), "host pattern '[fe80::1': '[' has no partner");
+  EXPECT_EQ(fault("[fe80::1"), "host pattern '[fe80::1'" + open);
 }
 
 TEST(Expand, RefusesRangesThatAreNone) {
@@ -146,7 +147,9 @@ TEST(ParseHosts, RefusesGroupsThatAreNotThereOrHoldThemselves) {
 }
 
 TEST(ParseHosts, NamesTheGroupInWhichAFaultStands) {
-  EXPECT_EQ(group_fault("@bad"), "in group '@bad': host pattern 'n[1-': '[' has no partner");
+  EXPECT_EQ(group_fault("@bad"),
+            "in group '@bad': host pattern 'n[1-': '[' has no partner\nhint: ']' closes it, as in "
+            "'gpu[1-8]'");
   EXPECT_EQ(group_fault("@empty"), "in group '@empty': the list of hosts is empty");
 }
 

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# The tarball's dtool needs nothing but the C library and reaches a host; the .deb holds what it should and says what it needs.
+# tests/packages installs them in systems of their own.
+source "$(dirname "$0")/harness.sh"
+
+build=$(dirname "$DTOOL")
+version=$(dtool --version)
+version=${version#dtool }
+
+# A build without archives of libssh and the others has no portable dtool.
+ninja -C "$build" -t query tarball >/dev/null 2>&1 || skip 'this build makes no tarball'
+expect_exit 0 ninja -C "$build" tarball deb
+needs_program dpkg-deb
+
+tarball=$build/packages/dtool-$version-linux-$(uname -m).tar.gz
+expect_file "$tarball"
+tar xzf "$tarball"
+cd "dtool-$version-linux-$(uname -m)"
+
+# ---- what the program needs
+expect_exit 0 objdump -p bin/dtool
+expect_equal 'ld-linux-x86-64.so.2 libc.so.6 libm.so.6' "$(sed -n 's/^ *NEEDED *//p' "$out" | sort | xargs)"
+expect_equal GLIBC_2.34 "$({ objdump -T bin/dtool | grep -o 'GLIBC_[0-9.]*'; echo GLIBC_2.34; } | sort -V | tail -n 1)"
+
+# ---- what comes with it
+for file in share/doc/dtool/{LICENSE,README.md,CHANGELOG.md,licenses/libssh-dev} share/bash-completion/completions/dtool \
+  share/zsh/site-functions/_dtool share/fish/vendor_completions.d/dtool.fish share/man/man1/dtool.1; do
+  expect_file "$file"
+done
+mapfile -t commands < <(bin/dtool __complete '' | cut -f 1)
+for command in "${commands[@]}"; do expect_file "share/man/man1/dtool-$command.1"; done
+
+# ---- that it works: an exception crosses it, a host is reached, dtool-host is inside
+expect_exit 0 bin/dtool --version
+expect_output "^dtool $version\$"
+expect_exit 2 bin/dtool run --no_such_flag
+expect_error '^dtool: .*no_such_flag'
+lab 2
+expect_exit 0 bin/dtool command --runs_on "$DTOOL_LAB_RANGE" --command 'echo "on $(hostname)"'
+expect_output 'on lab-.*-2'
+expect_exit 0 bin/dtool run --runs_on "$DTOOL_LAB_RANGE" --no_sync --code_path '~' --follow -- bash -c 'echo "rank $RANK of $WORLD_SIZE"'
+expect_output 'rank 1 of 2'
+
+# ---- the package of Debian
+deb=$build/packages/dtool_$version-1_$(dpkg --print-architecture).deb
+expect_exit 0 dpkg-deb --field "$deb" Depends Recommends
+expect_output '^Depends: .*libc6 \(>= .*libssh-4 \(>= '
+expect_output '^Recommends: .*openssh-client, rsync, screen'
+expect_exit 0 dpkg-deb --contents "$deb"
+for file in bin/dtool share/man/man1/dtool-run.1.gz share/bash-completion/completions/dtool share/doc/dtool/{copyright,changelog.gz}; do
+  expect_output "root/root .* \\./usr/$file\$"
+done
+expect_no_output 'root/root .* \./(usr/local|home|root|opt|work)'
+expect_exit 0 dpkg-deb --extract "$deb" "$work/deb"
+expect_exit 0 "$work/deb/usr/bin/dtool" --version
+expect_output "^dtool $version\$"
