@@ -486,7 +486,7 @@ struct RelayPart {
   struct Parent {
     std::string address;  ///< numeric
     std::uint16_t port = 0;
-    Hidden secret;  ///< opens the package
+    Hidden secret;  ///< this host proves to it that it knows this
     std::uint64_t size = 0;
     std::string sha256;  ///< of the sealed bytes, in hex
 
@@ -557,8 +557,7 @@ struct Unpacked {
   }
 };
 
-/// How much of a tree a folder has. If none of the first six is set, the content is
-/// unknown.
+/// How much of a tree a folder has. If none of the first six is set, the content is unknown.
 struct TreeReply {
   static constexpr Kind kKind = Kind::tree_reply;
   bool is_same_folder = false;         ///< it is the tree's own folder: there is nothing to do
