@@ -10,6 +10,8 @@
 #include <cstring>
 #include <mutex>
 #include <set>
+#include <string_view>
+#include <typeinfo>
 #ifdef DTOOL_TRAINER_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #endif
@@ -103,6 +105,10 @@ c10::intrusive_ptr<ProcessGroup> as_process_group(
     auto options = c10::make_intrusive<typename ProcessGroup::Options>("undefined");
     group = c10::make_intrusive<ProcessGroup>(meeting.store, place.rank, place.world_size, options);
   }
+  // From 2.4 on setBackend gives the backend the group's bound device, which is none so far.
+  if constexpr (requires { group->getBoundDeviceId(); }) {
+    group->setBoundDeviceId(made->getBoundDeviceId());
+  }
   group->setBackend(device, type, made);
   return group;
 }
@@ -123,6 +129,14 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const Meeting& meeting
 }
 
 }  // namespace
+
+/// By the type's name: not every LibTorch comes with gloo's headers.
+bool is_of_backend(const std::exception& problem) {
+#if TORCH_VERSION_MAJOR >= 2
+  if (dynamic_cast<const c10::DistError*>(&problem) != nullptr) return true;
+#endif
+  return std::string_view(typeid(problem).name()).starts_with("N4gloo");
+}
 
 Backend choose_backend(Backend wanted) {
   const bool there = gpu::count() > 0;

@@ -35,12 +35,14 @@ class LinkedAverage : public c10d::CommHookInterface {
 
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     at::Tensor& gradients = bucket.getBufferRef();
-    if (gradients.scalar_type() == at::kFloat) {
-      group_.gradient_sum->add_up(gradients.data_ptr<float>(), gradients.numel());
-    } else {
-      std::vector<at::Tensor> tensors = {gradients};
-      group_.process_group->allreduce(tensors)->wait();
-    }
+    collectively([&] {
+      if (gradients.scalar_type() == at::kFloat) {
+        group_.gradient_sum->add_up(gradients.data_ptr<float>(), gradients.numel());
+      } else {
+        std::vector<at::Tensor> tensors = {gradients};
+        group_.process_group->allreduce(tensors)->wait();
+      }
+    });
     gradients.mul_(1.0 / group_.size);
     auto done = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get());
     done->markCompleted(gradients);
@@ -81,10 +83,14 @@ void DataParallel::backward(const at::Tensor& loss, AcrossRanks across) {
     loss.backward();
     return;
   }
-  collectively([&] {
+  // The reducer exchanges gradients within the backward pass, whose own errors are this rank's.
+  try {
     reducer_->prepare_for_backward({});
     loss.backward();
-  });
+  } catch (const std::exception& problem) {
+    if (is_of_backend(problem)) throw CollectiveFailed(first_line(problem));
+    throw;
+  }
 }
 
 void DataParallel::settle(const std::function<at::Tensor()>& loss) {
