@@ -10,8 +10,6 @@
 #include <cstring>
 #include <mutex>
 #include <set>
-#include <string_view>
-#include <typeinfo>
 #ifdef DTOOL_TRAINER_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #endif
@@ -129,14 +127,6 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const Meeting& meeting
 }
 
 }  // namespace
-
-/// By the type's name: not every LibTorch comes with gloo's headers.
-bool is_of_backend(const std::exception& problem) {
-#if TORCH_VERSION_MAJOR >= 2
-  if (dynamic_cast<const c10::DistError*>(&problem) != nullptr) return true;
-#endif
-  return std::string_view(typeid(problem).name()).starts_with("N4gloo");
-}
 
 Backend choose_backend(Backend wanted) {
   const bool there = gpu::count() > 0;

@@ -30,9 +30,6 @@ void collectively(Operation operation) {
   }
 }
 
-/// Whether c10d's backend threw it: gloo, or NCCL from LibTorch 2 on.
-bool is_of_backend(const std::exception& problem);
-
 class GradientSum;
 
 /// The ranks of a run as the training code sees them.

@@ -2,7 +2,10 @@
 #include "trainer/training/data_parallel.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+#include <torch/version.h>
 
+#include <string_view>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include "trainer/comm/gradient_sum.h"
@@ -25,6 +28,15 @@ std::unique_ptr<c10d::Reducer> make_reducer(const Group& group,
       c10d::kDefaultBucketBytesCap, /*find_unused_parameters=*/false,
       /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{},
       c10d::kDefaultFirstBucketBytes);
+}
+
+/// Whether gloo threw it, or NCCL (from LibTorch 2 on).
+/// Gloo's by the type's name: not every LibTorch comes with its headers.
+bool is_of_backend(const std::exception& problem) {
+#if TORCH_VERSION_MAJOR >= 2
+  if (dynamic_cast<const c10::DistError*>(&problem) != nullptr) return true;
+#endif
+  return std::string_view(typeid(problem).name()).starts_with("N4gloo");
 }
 
 /// Averages a bucket of gradients as soon as it is full, in the thread of the backward pass: its
