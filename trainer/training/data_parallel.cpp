@@ -7,6 +7,7 @@
 
 #include <string_view>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <typeinfo>
 
 #include "trainer/comm/gradient_sum.h"
 
