@@ -129,6 +129,8 @@ TEST(ProcessGroup, SumsAndTextsGoRound) {
     const std::string text = group.rank == 0 ? std::string("a\0b", 3) : "not read";
     EXPECT_EQ(broadcast_text(group, text), std::string("a\0b", 3));
     EXPECT_EQ(broadcast_text(group, ""), "");
+    const std::string large(40 << 20, 'x');  // goes in parts
+    EXPECT_TRUE(broadcast_text(group, group.rank == 0 ? large + "y" : "") == large + "y");
   });
 }
 
