@@ -310,6 +310,7 @@ void run_supervised(const Run& run) {
   // Refuses what this device cannot do, before the data is loaded.
   plays_back(settings.train.cuda_graph, settings.kind, run.group.device);
   DataSets data = load_data(settings.data, run.group.device);
+  wait_for_all_ranks(run.meeting, "loaded");
   auto model = make_model(settings.model, data, run.group);
   Objective objective(std::move(model), std::move(data), settings.model, settings.train.precision);
   const auto samples = objective.data().train.size();
