@@ -162,7 +162,7 @@ int run(int argc, char** argv) {
   std::optional<RequestExchange> requests;
   std::optional<UncaughtExceptions> uncaught;  // NCCL's, as a rule
   if (place->world_size > 1) {
-    requests.emplace(meeting, job.timeout, stop_for_others);
+    requests.emplace(meeting, stop_for_others);
     uncaught.emplace(
         [&meeting](const std::string& error) { stop_for_others(blame_others(meeting, error)); });
   }

@@ -16,3 +16,9 @@ paste <(tail -n 1 float32.log) <(tail -n 1 bfloat16.log) |
   fail "accuracies: $(tail -qn 1 float32.log bfloat16.log | xargs)"
 sizes=$(stat -c %s float32/checkpoints/best.pt bfloat16/checkpoints/best.pt | sort -u | wc -l)
 [ "$sizes" = 1 ] || fail "checkpoints of other sizes: $(stat -c %s ./*/checkpoints/best.pt | xargs)"
+
+# Batch norm over the ranks computes its statistics in float32 and answers in bfloat16.
+digits_experiment norm.toml data.train_samples=6400 data.test_samples=1000 train.epochs=3 'train.precision="bfloat16"' \
+  'model.layers=["linear 50", "batch_norm", "relu"]'
+"$trainer" norm.toml --nproc_per_node 2 --output_dir norm > norm.log 2>&1 || fail "with batch norm: exit code $?"
+awk '{ exit !($3 > 0.8) }' <<< "$(tail -n 1 norm.log)" || fail "with batch norm: $(tail -n 1 norm.log)"

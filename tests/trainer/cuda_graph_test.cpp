@@ -92,6 +92,38 @@ TEST(GraphedStep, SaysWhatToDoWhereAStepCannotBeRecorded) {
   }
 }
 
+TEST(GraphedStep, GoesOnWithoutARecordingWhereThatIsAllowed) {
+  int worked = 0;
+  int tried = 0;
+  std::vector<std::string> reasons;
+  GraphedStep step([&](const std::vector<Batch>&) { ++worked; },
+                   [&](const std::function<void()>& work) -> std::function<void()> {
+                     ++tried;
+                     work();  // part of a step, thrown away
+                     --worked;
+                     throw std::runtime_error("operation not permitted");
+                   },
+                   [&](const std::string& reason) { reasons.push_back(reason); });
+  for (int i = 1; i <= 3 * GraphedStep::kWarmUp; ++i) {
+    step.run({batch_of(1, i <= 2 * GraphedStep::kWarmUp ? 1 : 2)});
+    EXPECT_EQ(worked, i);
+  }
+  EXPECT_EQ(tried, 1);
+  EXPECT_EQ(reasons, (std::vector<std::string>{
+                         "the step cannot be recorded as a CUDA graph (train.cuda_graph = \"off\" "
+                         "does without): operation not permitted"}));
+}
+
+TEST(CudaGraph, IsForUpdatesThatReadTheLearningRateAnew) {
+  const at::Device gpu(at::kCUDA, 0);
+  EXPECT_FALSE(plays_back(CudaGraph::automatic, ModelKind::classifier, gpu, Replay::stale));
+  EXPECT_FALSE(plays_back(CudaGraph::off, ModelKind::classifier, gpu, Replay::stale));
+  EXPECT_THROW(plays_back(CudaGraph::on, ModelKind::classifier, gpu, Replay::stale), UsageError);
+  EXPECT_TRUE(plays_back(CudaGraph::on, ModelKind::classifier, gpu, Replay::right));
+  // Without the fused update the numbers are the CPU's.
+  EXPECT_EQ(Optimizer({at::zeros({3})}, {}).replay(), Replay::stale);
+}
+
 TEST(CudaGraph, IsForGpusAndForCodeThatIsKnown) {
   const at::Device cpu = at::kCPU;
   const at::Device gpu(at::kCUDA, 0);

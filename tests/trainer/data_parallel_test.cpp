@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "tests/trainer/ranks.h"
 #include "trainer/settings/usage_error.h"
@@ -14,6 +15,17 @@ namespace {
 at::Tensor parameter(double value) {
   return at::full({4}, value).requires_grad_(true);
 }
+
+/// Fails in the backward pass.
+struct Spoilt : torch::autograd::Function<Spoilt> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& values) {
+    return values * 2;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list&) {
+    throw std::runtime_error("out of paper");
+  }
+};
 
 }  // namespace
 
@@ -67,6 +79,39 @@ TEST(DataParallel, GradientsOfAStepAddUpBeforeTheyAreExchanged) {
   });
 }
 
+TEST_P(EveryAllReduce, ARanksOwnMistakeKeepsItsWords) {
+  const auto body = [](const Group& group) {
+    at::Tensor weight = parameter(1);
+    DataParallel parallel(group, {weight});
+    parallel.begin_step();
+    try {
+      parallel.backward(Spoilt::apply(weight).sum(), AcrossRanks::yes);
+      ADD_FAILURE();
+    } catch (const CollectiveFailed& problem) {
+      ADD_FAILURE() << "told as a lost peer: " << problem.what();
+    } catch (const std::exception& problem) {
+      EXPECT_STREQ(problem.what(), "out of paper");
+    }
+  };
+  on_every_rank(body, GetParam());
+}
+
+TEST_P(EveryAllReduce, APeerThatIsGoneIsToldAsOne) {
+  on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
+    constexpr std::chrono::seconds timeout(2);
+    Group group = make_group(meeting, Backend::gloo, timeout);
+    if (GetParam() != AllReduce::library) {
+      group.gradient_sum = std::make_shared<GradientSum>(meeting, GetParam(), timeout);
+    }
+    at::Tensor weight = parameter(1);
+    DataParallel parallel(group, {weight});
+    parallel.settle([&] { return weight.sum(); });
+    parallel.begin_step();
+    if (group.rank == 1) return;  // takes no part in the step
+    EXPECT_THROW(parallel.backward(weight.sum(), AcrossRanks::yes), CollectiveFailed);
+  });
+}
+
 TEST(DataParallel, OneRankNeedsNobody) {
   at::Tensor weight = parameter(1);
   DataParallel parallel(Group{}, {weight});
@@ -84,6 +129,8 @@ TEST(ProcessGroup, SumsAndTextsGoRound) {
     const std::string text = group.rank == 0 ? std::string("a\0b", 3) : "not read";
     EXPECT_EQ(broadcast_text(group, text), std::string("a\0b", 3));
     EXPECT_EQ(broadcast_text(group, ""), "");
+    const std::string large(40 << 20, 'x');  // goes in parts
+    EXPECT_TRUE(broadcast_text(group, group.rank == 0 ? large + "y" : "") == large + "y");
   });
 }
 

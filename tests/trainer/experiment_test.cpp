@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/trainer/experiment_text.h"
+#include "trainer/launch/launch.h"
 #include "trainer/settings/settings_table.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/supervised/supervised_settings.h"
@@ -32,6 +33,16 @@ const SupervisedSettings& supervised_of(const Experiment& experiment) {
 const std::filesystem::path kSource = DTOOL_SOURCE_DIR;
 
 }  // namespace
+
+TEST(Experiment, ATorchScriptModuleMayUseAllThreadsOfItsRank) {
+  const auto threads = [](const std::string& text) {
+    return useful_threads(16, 2, parse(text).own->multiply_adds_per_batch());
+  };
+  EXPECT_EQ(threads("workload = 'torchscript'\nmodel.file = 'model.pt'\nmodel.loss = 'mse'\n"
+                    "data.source = 'digits'\n"),
+            8);
+  EXPECT_EQ(threads("workload = 'classifier'\ndata.source = 'digits'\n"), 1);
+}
 
 TEST(Experiment, TheShippedOnesTrainTheSmallNetwork) {
   for (const char* name : {"digits.toml", "mnist.toml"}) {

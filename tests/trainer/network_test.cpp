@@ -2,6 +2,7 @@
 #include "trainer/model/network.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
@@ -13,6 +14,7 @@
 #include "trainer/model/loss.h"
 #include "trainer/model/sync_batch_norm.h"
 #include "trainer/settings/usage_error.h"
+#include "trainer/training/data_parallel.h"
 
 using namespace dtool::trainer;
 
@@ -40,6 +42,32 @@ std::vector<std::int64_t> backwards(std::int64_t count) {
   std::iota(order.rbegin(), order.rend(), 0);
   return order;
 }
+
+/// Notes this thread's operations that copy a value to the CPU, and so wait for a GPU.
+class WaitsSeen {
+ public:
+  explicit WaitsSeen(std::vector<std::string>& waits) {
+    names() = &waits;
+    handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(note));
+  }
+  ~WaitsSeen() { at::removeCallback(handle_); }
+
+ private:
+  static std::vector<std::string>*& names() {
+    thread_local std::vector<std::string>* of_this_thread = nullptr;
+    return of_this_thread;
+  }
+
+  static std::unique_ptr<at::ObserverContext> note(const at::RecordFunction& operation) {
+    const std::string name = operation.name();
+    for (const char* each : {"aten::item", "aten::_local_scalar_dense", "aten::nonzero"}) {
+      if (name == each) names()->push_back(name);
+    }
+    return nullptr;
+  }
+
+  at::CallbackHandle handle_{};
+};
 
 }  // namespace
 
@@ -114,6 +142,57 @@ TEST(SyncBatchNorm, EqualsOneRankWithTheWholeBatch) {
     EXPECT_TRUE((of_weight[0] + of_weight[1] + of_weight[2]).allclose(weight.grad(), 1e-4, 1e-4));
     EXPECT_TRUE((of_bias[0] + of_bias[1] + of_bias[2]).allclose(bias.grad(), 1e-4, 1e-4));
   }
+}
+
+// bfloat16 has 8 bits: the mean of values around 50 is told apart from 50 only in float32.
+TEST(SyncBatchNorm, ComputesInFloat32WhateverTheTypeOfTheValues) {
+  torch::manual_seed(3);
+  const at::Tensor whole = (at::randn({12, 5, 3, 2}) * 3 + 50).to(at::kBFloat16);
+  const at::Tensor mean = at::zeros({5});
+  const at::Tensor variance = at::ones({5});
+  const at::Tensor expected = at::batch_norm(whole.to(at::kFloat), at::ones({5}), at::zeros({5}),
+                                             mean, variance, true, 0.1, 1e-5, false);
+  on_every_rank([&](const Group& group) {
+    const at::Tensor part =
+        whole.slice(0, 4 * group.rank, 4 * (group.rank + 1)).clone().requires_grad_(true);
+    const BatchNormTensors tensors{at::ones({5}).requires_grad_(true),
+                                   at::zeros({5}).requires_grad_(true), at::zeros({5}),
+                                   at::ones({5})};
+    const at::Tensor out = sync_batch_norm(group, part, tensors, 0.1, 1e-5);
+    EXPECT_EQ(out.scalar_type(), at::kBFloat16);
+    EXPECT_TRUE(
+        out.to(at::kFloat)
+            .allclose(expected.slice(0, 4 * group.rank, 4 * (group.rank + 1)), 1. / 128, 1e-3));
+    EXPECT_TRUE(tensors.running_mean.allclose(mean, 1e-5, 1e-6));
+    EXPECT_TRUE(tensors.running_variance.allclose(variance, 1e-4, 1e-6));
+    out.to(at::kFloat).square().sum().backward();
+    EXPECT_EQ(part.grad().scalar_type(), at::kBFloat16);
+    EXPECT_EQ(tensors.weight.grad().scalar_type(), at::kFloat);
+  });
+}
+
+// What a recorded step must not do. No GPU is needed to see it: the same operations run on CPUs.
+TEST(Network, AStepNeverWaitsForTheDevice) {
+  on_every_rank([](const Group& group) {
+    const auto model =
+        network({"conv 4 3", "batch_norm", "relu", "max_pool 2", "average_pool 2", "dropout 0.5",
+                 "linear 16", "batch_norm", "gelu", "tanh", "sigmoid"},
+                {1, 28, 28}, group);
+    DataParallel parallel(group, tensors_of(model->parameters()));
+    const at::Tensor images = at::rand({5, 784});
+    const at::Tensor labels = at::zeros({5}, at::kLong);
+    std::vector<std::string> waits;
+    {
+      const WaitsSeen seen(waits);
+      parallel.begin_step();
+      parallel.backward(mean_loss(Loss::cross_entropy, model->forward(images), labels),
+                        AcrossRanks::yes);
+    }
+    EXPECT_EQ(waits, std::vector<std::string>{});
+    const WaitsSeen seen(waits);
+    images.sum().item<float>();
+    EXPECT_FALSE(waits.empty());
+  });
 }
 
 TEST(Loss, NeverSpreadsOneShapeOverAnother) {

@@ -7,20 +7,18 @@
 #include "trainer/ranks/process_group.h"
 
 namespace dtool::trainer {
-namespace {
 
 /// The last one to come opens the door for all.
-void wait_for_all_ranks(const Meeting& meeting) {
+void wait_for_all_ranks(const Meeting& meeting, const std::string& what) {
+  if (meeting.place.world_size == 1) return;
   const auto everyone = static_cast<std::int64_t>(meeting.members.size());
   constexpr auto kForAsLongAsItTakes = std::chrono::hours(24 * 365);
   collectively([&] {
-    if (meeting.store->add("data/ranks", 1) == everyone)
-      meeting.store->set("data/ready", std::vector<std::uint8_t>{1});
-    meeting.store->wait({"data/ready"}, kForAsLongAsItTakes);
+    if (meeting.store->add(what + "/ranks", 1) == everyone)
+      meeting.store->set(what + "/ready", std::vector<std::uint8_t>{1});
+    meeting.store->wait({what + "/ready"}, kForAsLongAsItTakes);
   });
 }
-
-}  // namespace
 
 void provide_data(FileSettings& settings, const Meeting& meeting) {
   if (settings.files.empty()) return;
@@ -29,7 +27,7 @@ void provide_data(FileSettings& settings, const Meeting& meeting) {
   const Waits waits = meeting.place.local_rank == 0 ? Waits::told : Waits::silent;
   settings.paths =
       provide_files(settings.files, settings.place, process_environment, waits, progress);
-  if (meeting.place.world_size > 1) wait_for_all_ranks(meeting);
+  wait_for_all_ranks(meeting, "files");
 }
 
 }  // namespace dtool::trainer

@@ -1,6 +1,8 @@
 // Gives every machine its data files before training.
 #pragma once
 
+#include <string>
+
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/settings/file_settings.h"
 
@@ -11,5 +13,10 @@ namespace dtool::trainer {
 /// takes. So this comes before the first exchange between ranks, which has a time limit. Throws
 /// UsageError as `provide_files` does, and CollectiveFailed if the run's store is gone.
 void provide_data(FileSettings& settings, const Meeting& meeting);
+
+/// Waits until every rank has called this with the same `what`, however long that takes: for work
+/// whose length differs between ranks, and before collective operations, which have a limit. Throws
+/// CollectiveFailed if the store is gone.
+void wait_for_all_ranks(const Meeting& meeting, const std::string& what);
 
 }  // namespace dtool::trainer

@@ -28,8 +28,10 @@ at::Tensor spread(const at::Tensor& channels, const at::Tensor& values) {
   return channels.view(shape);
 }
 
+/// On the device: reading one would wait for it, which a recorded step must not. In float32 at
+/// least, since bfloat16 counts no further than 256.
 struct Statistics {
-  double count = 0;     ///< values a channel, over all ranks
+  at::Tensor count;     ///< values a channel, over all ranks: [1]
   at::Tensor mean;      ///< [channels]
   at::Tensor variance;  ///< [channels], biased
 };
@@ -41,6 +43,10 @@ at::Tensor gather_from_ranks(const Group& group, const at::Tensor& mine) {
   for (int i = 0; i < group.size; ++i) outputs[0].push_back(at::empty_like(mine));
   collectively([&] { group.process_group->allgather(outputs, inputs)->wait(); });
   return at::stack(outputs[0]);
+}
+
+at::Tensor widened(const at::Tensor& values) {
+  return values.to(c10::promoteTypes(values.scalar_type(), at::kFloat));
 }
 
 Statistics over_all_ranks(const Group& group, const at::Tensor& values) {
@@ -55,11 +61,16 @@ Statistics over_all_ranks(const Group& group, const at::Tensor& values) {
   const at::Tensor means = all.slice(1, 1, 1 + channels);        // [ranks, channels]
   const at::Tensor deviations = all.slice(1, 1 + channels, {});  // [ranks, channels]
   Statistics whole;
-  whole.count = counts.sum().item<double>();
+  whole.count = counts.sum(0);
   whole.mean = (means * counts).sum(0) / whole.count;
   const at::Tensor between_ranks = ((means - whole.mean).square() * counts).sum(0);
   whole.variance = (deviations.sum(0) + between_ranks) / whole.count;
   return whole;
+}
+
+at::Tensor normalised(const at::Tensor& values, const at::Tensor& mean,
+                      const at::Tensor& inverse_deviation) {
+  return (widened(values) - spread(mean, values)) * spread(inverse_deviation, values);
 }
 
 struct Normalise : torch::autograd::Function<Normalise> {
@@ -67,30 +78,36 @@ struct Normalise : torch::autograd::Function<Normalise> {
                           const Variable& bias, const Group* group, const Statistics* statistics,
                           double epsilon) {
     const at::Tensor inverse_deviation = (statistics->variance + epsilon).rsqrt();
-    const at::Tensor normalised =
-        (values - spread(statistics->mean, values)) * spread(inverse_deviation, values);
-    context->save_for_backward({normalised, weight, inverse_deviation});
+    context->save_for_backward(
+        {values, weight, statistics->mean, inverse_deviation, statistics->count});
     context->saved_data["group"] = reinterpret_cast<std::int64_t>(group);
-    context->saved_data["count"] = statistics->count;
-    return normalised * spread(weight, values) + spread(bias, values);
+    const at::Tensor outputs =
+        normalised(values, statistics->mean, inverse_deviation) * spread(weight, values) +
+        spread(bias, values);
+    return outputs.to(values.scalar_type());
   }
 
   /// Each rank's weight and bias get its own samples' part, which data parallelism averages.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor& normalised = saved[0];
-    const at::Tensor& gradient = gradients[0];
+    const at::Tensor& values = saved[0];
+    const at::Tensor& weight = saved[1];
+    const at::Tensor& inverse_deviation = saved[3];
+    const at::Tensor& count = saved[4];
+    const at::Tensor norm = normalised(values, saved[2], inverse_deviation);
+    const at::Tensor gradient = widened(gradients[0]);
     const auto& group = *reinterpret_cast<const Group*>(context->saved_data["group"].toInt());
-    const auto dimensions = other_dimensions(normalised);
+    const auto dimensions = other_dimensions(values);
     const at::Tensor of_bias = gradient.sum(dimensions);
-    const at::Tensor of_weight = (gradient * normalised).sum(dimensions);
+    const at::Tensor of_weight = (gradient * norm).sum(dimensions);
     std::vector<at::Tensor> sums = {at::stack({of_bias, of_weight})};
     collectively([&] { group.process_group->allreduce(sums)->wait(); });
-    const at::Tensor means = sums[0] / context->saved_data["count"].toDouble();
+    const at::Tensor means = sums[0] / count;
     const at::Tensor of_values =
-        (gradient - spread(means[0], gradient) - normalised * spread(means[1], gradient)) *
-        spread(saved[1] * saved[2], gradient);
-    return {of_values, of_weight, of_bias, Variable(), Variable(), Variable()};
+        (gradient - spread(means[0], values) - norm * spread(means[1], values)) *
+        spread(weight * inverse_deviation, values);
+    return {
+        of_values.to(values.scalar_type()), of_weight, of_bias, Variable(), Variable(), Variable()};
   }
 };
 
@@ -101,9 +118,9 @@ at::Tensor sync_batch_norm(const Group& group, const at::Tensor& values,
   Statistics statistics;
   {
     const c10::NoGradGuard no_gradients;
-    statistics = over_all_ranks(group, values.detach());
+    statistics = over_all_ranks(group, widened(values.detach()));
     tensors.running_mean.lerp_(statistics.mean, momentum);
-    const double unbiased = statistics.count / std::max(statistics.count - 1, 1.0);
+    const at::Tensor unbiased = statistics.count / (statistics.count - 1).clamp_min(1);
     tensors.running_variance.lerp_(statistics.variance * unbiased, momentum);
   }
   return Normalise::apply(values, tensors.weight, tensors.bias, &group, &statistics, epsilon);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -103,6 +104,10 @@ c10::intrusive_ptr<ProcessGroup> as_process_group(
     auto options = c10::make_intrusive<typename ProcessGroup::Options>("undefined");
     group = c10::make_intrusive<ProcessGroup>(meeting.store, place.rank, place.world_size, options);
   }
+  // From 2.4 on setBackend gives the backend the group's bound device, which is none so far.
+  if constexpr (requires { group->getBoundDeviceId(); }) {
+    group->setBoundDeviceId(made->getBoundDeviceId());
+  }
   group->setBackend(device, type, made);
   return group;
 }
@@ -182,12 +187,21 @@ std::string broadcast_text(const Group& group, const std::string& text) {
   at::Tensor size =
       at::full({1}, static_cast<std::int64_t>(text.size()), on_device.dtype(at::kLong));
   broadcast(group, size);
-  at::Tensor content = at::empty({size.item<std::int64_t>()}, at::kByte);
-  if (group.rank == 0) std::memcpy(content.data_ptr(), text.data(), text.size());
-  content = content.to(group.device);
-  broadcast(group, content);
-  content = content.cpu();
-  return {static_cast<const char*>(content.data_ptr()), static_cast<std::size_t>(content.numel())};
+  std::string content;
+  if (group.rank == 0) {
+    content = text;
+  } else {
+    content.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
+  }
+  constexpr std::size_t kPart = 16 << 20;  // a checkpoint may be gigabytes
+  for (std::size_t begin = 0; begin < content.size(); begin += kPart) {
+    const auto part = static_cast<std::int64_t>(std::min(kPart, content.size() - begin));
+    const at::Tensor there = at::from_blob(content.data() + begin, {part}, at::kByte);
+    const at::Tensor moved = there.to(group.device);
+    broadcast(group, moved);
+    there.copy_(moved);
+  }
+  return content;
 }
 
 }  // namespace dtool::trainer

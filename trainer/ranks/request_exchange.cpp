@@ -17,6 +17,10 @@ constexpr const char* kFulfilled = "fulfilled";
 constexpr const char* kFailed = "failed";
 constexpr auto kBetweenLooks = std::chrono::seconds(1);
 
+/// The store answers from a thread of rank 0 that does nothing else: no limit for collective
+/// operations, which may have to wait for long computations, applies to it.
+constexpr auto kPatience = std::chrono::seconds(60);
+
 /// A launcher signals all ranks at once; what they tell of it comes when rank 0 has long done it.
 constexpr auto kSameRequest = std::chrono::seconds(4);
 
@@ -26,11 +30,9 @@ std::string asked(int signal) {
 
 }  // namespace
 
-RequestExchange::RequestExchange(const Meeting& meeting, std::chrono::seconds patience,
+RequestExchange::RequestExchange(const Meeting& meeting,
                                  std::function<void(const std::string&)> stop_process)
-    : meeting_(meeting),
-      stop_process_(std::move(stop_process)),
-      thread_([this, patience] { work(patience); }) {}
+    : meeting_(meeting), stop_process_(std::move(stop_process)), thread_([this] { work(); }) {}
 
 RequestExchange::~RequestExchange() {
   stop();
@@ -45,10 +47,10 @@ void RequestExchange::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void RequestExchange::work(std::chrono::seconds patience) {
+void RequestExchange::work() {
   try {
     // A store's connection serves one caller at a time.
-    const auto store = connect_store(meeting_.place.listener, patience);
+    const auto store = connect_store(meeting_.place.listener, kPatience);
     std::unique_lock lock(mutex_);
     do {
       lock.unlock();

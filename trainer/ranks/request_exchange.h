@@ -21,10 +21,9 @@ namespace dtool::trainer {
 /// Lives from the rendezvous to the end of a run of several ranks.
 class RequestExchange {
  public:
-  /// The thread calls `stop_process` with the reason if the store gives no answer for `patience` or
+  /// The thread calls `stop_process` with the reason if the store gives no answer for kPatience or
   /// is gone, or if another rank has failed; it must not return.
-  RequestExchange(const Meeting& meeting, std::chrono::seconds patience,
-                  std::function<void(const std::string&)> stop_process);
+  RequestExchange(const Meeting& meeting, std::function<void(const std::string&)> stop_process);
   ~RequestExchange();
   RequestExchange(const RequestExchange&) = delete;
   RequestExchange& operator=(const RequestExchange&) = delete;
@@ -35,7 +34,7 @@ class RequestExchange {
   void announce(const std::string& reason) noexcept;
 
  private:
-  void work(std::chrono::seconds patience);
+  void work();
   void stop();
   void exchange(c10d::Store& store);
   void tell(c10d::Store& store);

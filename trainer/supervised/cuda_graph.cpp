@@ -22,19 +22,25 @@ std::vector<std::int64_t> sizes_of(const std::vector<Batch>& batches) {
 
 }  // namespace
 
-bool plays_back(CudaGraph wanted, ModelKind kind, at::Device device) {
+bool plays_back(CudaGraph wanted, ModelKind kind, at::Device device, Replay of_update) {
   if (wanted == CudaGraph::on && !device.is_cuda()) {
     throw UsageError("train.cuda_graph is \"on\", but this run is on CPUs",
                      "leave it out, or make it \"auto\"");
   }
+  if (wanted == CudaGraph::on && of_update == Replay::stale) {
+    throw UsageError(
+        "train.cuda_graph is \"on\", but a recording would repeat one step's learning rate: the "
+        "parameters are not all contiguous float32, or LibTorch is older than 2.4",
+        "leave it out, or make it \"auto\"");
+  }
   if (wanted == CudaGraph::automatic) {
-    return device.is_cuda() && kind != ModelKind::torchscript;
+    return device.is_cuda() && kind != ModelKind::torchscript && of_update == Replay::right;
   }
   return wanted == CudaGraph::on;
 }
 
-GraphedStep::GraphedStep(Work work, Record record)
-    : work_(std::move(work)), record_(std::move(record)) {}
+GraphedStep::GraphedStep(Work work, Record record, GiveUp give_up)
+    : work_(std::move(work)), record_(std::move(record)), give_up_(std::move(give_up)) {}
 
 void GraphedStep::run(const std::vector<Batch>& batches) {
   auto sizes = sizes_of(batches);
@@ -48,8 +54,8 @@ void GraphedStep::run(const std::vector<Batch>& batches) {
   }
   steps_alike_ = sizes == sizes_ ? steps_alike_ + 1 : 1;
   sizes_ = std::move(sizes);
-  if (steps_alike_ > kWarmUp) {
-    record(batches);
+  if (steps_alike_ > kWarmUp && record_) record(batches);
+  if (play_ && sizes_ == sizes_of(inputs_)) {
     play_();
   } else {
     work_(batches);
@@ -62,11 +68,14 @@ void GraphedStep::record(const std::vector<Batch>& batches) {
   for (const Batch& each : batches) inputs_.push_back({each.inputs.clone(), each.targets.clone()});
   try {
     play_ = record_([this] { work_(inputs_); });
-  } catch (const c10::Error& problem) {
-    throw std::runtime_error(
-        "the step cannot be recorded as a CUDA graph (train.cuda_graph = "
-        "\"off\" does without): " +
-        first_line(problem));
+  } catch (const std::exception& problem) {
+    const std::string reason =
+        "the step cannot be recorded as a CUDA graph (train.cuda_graph = \"off\" does without): " +
+        first_line(problem);
+    if (!give_up_) throw std::runtime_error(reason);
+    record_ = nullptr;
+    inputs_.clear();
+    give_up_(reason);
   }
 }
 

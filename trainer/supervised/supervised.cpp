@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "trainer/data/batch_loader.h"
 #include "trainer/data/provide_data.h"
@@ -100,6 +101,7 @@ class Supervised : public Workload {
   Optimizer optimizer_;
   std::optional<DataParallel> parallel_;
   std::optional<GraphedStep> graphed_;  ///< where steps are played back
+  std::string not_recorded_;            ///< why, until the log is told
   std::optional<BatchLoader> loader_;   ///< within a leg: up to the end of an epoch or of a stage
   std::vector<Batch> batches_;          ///< the next step's
   bool ended_leg_ = false;              ///< the last step did
@@ -117,9 +119,14 @@ void Supervised::begin() {
   parallel_.emplace(group_, parameters_);
   keeping_buffers(objective_.model(),
                   [this] { parallel_->settle([this] { return probe_loss(objective_); }); });
-  if (plays_back(settings_.train.cuda_graph, settings_.kind, group_.device)) {
-    graphed_.emplace([this](const std::vector<Batch>& batches) { compute(batches); }, gpu::record);
+  const CudaGraph wanted = settings_.train.cuda_graph;
+  if (!plays_back(wanted, settings_.kind, group_.device, optimizer_.replay())) return;
+  GraphedStep::GiveUp give_up;
+  if (wanted == CudaGraph::automatic) {
+    give_up = [this](const std::string& reason) { not_recorded_ = reason; };
   }
+  graphed_.emplace([this](const std::vector<Batch>& batches) { compute(batches); }, gpu::record,
+                   give_up);
 }
 
 Position Supervised::position() const {
@@ -132,6 +139,10 @@ Advance Supervised::advance(const std::function<int()>& asked, ProgressLog* log)
   if (!loader_) begin_leg(log);
   const auto repeats = batches_.empty() ? 0 : plan_.stage(progress).repeats;
   for (std::int64_t i = 0; i < repeats && !plan_.stage_is_over(progress); ++i) step();
+  if (const std::string reason = std::exchange(not_recorded_, {});
+      log != nullptr && !reason.empty()) {
+    log->note("without a CUDA graph: " + reason);
+  }
   for (const Batch& each : batches_) progress.samples += each.size() * group_.size;
   batches_ = next_batches();
   ended_leg_ = batches_.empty() || plan_.stage_is_over(progress);
@@ -299,6 +310,7 @@ void run_supervised(const Run& run) {
   // Refuses what this device cannot do, before the data is loaded.
   plays_back(settings.train.cuda_graph, settings.kind, run.group.device);
   DataSets data = load_data(settings.data, run.group.device);
+  wait_for_all_ranks(run.meeting, "loaded");
   auto model = make_model(settings.model, data, run.group);
   Objective objective(std::move(model), std::move(data), settings.model, settings.train.precision);
   const auto samples = objective.data().train.size();

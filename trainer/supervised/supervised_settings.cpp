@@ -1,6 +1,7 @@
 #include "trainer/supervised/supervised_settings.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "trainer/settings/schedule_settings.h"
 
@@ -27,6 +28,7 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
 }  // namespace
 
 std::int64_t SupervisedSettings::multiply_adds_per_batch() const {
+  if (kind == ModelKind::torchscript) return std::numeric_limits<std::int64_t>::max();
   std::int64_t largest = 0;
   for (const Stage& each : train.stages) largest = std::max(largest, each.batch_size);
   Shape shape = {1, 28, 28};

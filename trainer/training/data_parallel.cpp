@@ -2,8 +2,12 @@
 #include "trainer/training/data_parallel.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+#include <torch/version.h>
 
+#include <string_view>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <typeinfo>
 
 #include "trainer/comm/gradient_sum.h"
 
@@ -27,6 +31,15 @@ std::unique_ptr<c10d::Reducer> make_reducer(const Group& group,
       c10d::kDefaultFirstBucketBytes);
 }
 
+/// Whether gloo threw it, or NCCL (from LibTorch 2 on).
+/// Gloo's by the type's name: not every LibTorch comes with its headers.
+bool is_of_backend(const std::exception& problem) {
+#if TORCH_VERSION_MAJOR >= 2
+  if (dynamic_cast<const c10::DistError*>(&problem) != nullptr) return true;
+#endif
+  return std::string_view(typeid(problem).name()).starts_with("N4gloo");
+}
+
 /// Averages a bucket of gradients as soon as it is full, in the thread of the backward pass: its
 /// messages are shorter than the way to another thread and back.
 class LinkedAverage : public c10d::CommHookInterface {
@@ -35,12 +48,14 @@ class LinkedAverage : public c10d::CommHookInterface {
 
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     at::Tensor& gradients = bucket.getBufferRef();
-    if (gradients.scalar_type() == at::kFloat) {
-      group_.gradient_sum->add_up(gradients.data_ptr<float>(), gradients.numel());
-    } else {
-      std::vector<at::Tensor> tensors = {gradients};
-      group_.process_group->allreduce(tensors)->wait();
-    }
+    collectively([&] {
+      if (gradients.scalar_type() == at::kFloat) {
+        group_.gradient_sum->add_up(gradients.data_ptr<float>(), gradients.numel());
+      } else {
+        std::vector<at::Tensor> tensors = {gradients};
+        group_.process_group->allreduce(tensors)->wait();
+      }
+    });
     gradients.mul_(1.0 / group_.size);
     auto done = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get());
     done->markCompleted(gradients);
@@ -81,10 +96,14 @@ void DataParallel::backward(const at::Tensor& loss, AcrossRanks across) {
     loss.backward();
     return;
   }
-  collectively([&] {
+  // The reducer exchanges gradients within the backward pass, whose own errors are this rank's.
+  try {
     reducer_->prepare_for_backward({});
     loss.backward();
-  });
+  } catch (const std::exception& problem) {
+    if (is_of_backend(problem)) throw CollectiveFailed(first_line(problem));
+    throw;
+  }
 }
 
 void DataParallel::settle(const std::function<at::Tensor()>& loss) {

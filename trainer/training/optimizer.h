@@ -26,6 +26,10 @@ struct StepFactors {
   float root_correction;  ///< 1 / sqrt(1 - beta2^t)
 };
 
+/// Whether a replayed recording of a step uses the numbers of the current step, or for ever those
+/// of the step that was recorded.
+enum class Replay { right, stale };
+
 /// Computes the same numbers as torch.optim (to rounding), and clips as
 /// torch.nn.utils.clip_grad_norm_.
 class Optimizer {
@@ -43,6 +47,9 @@ class Optimizer {
   /// device's work, which can be recorded.
   void prepare(double learning_rate);
   void apply();
+
+  /// For recordings of `apply`.
+  Replay replay() const { return fused_ ? Replay::right : Replay::stale; }
 
   /// The state in a checkpoint. The averages have the shape of their parameter.
   struct State {
