@@ -70,7 +70,8 @@ function(dtool_find_gloo root)
 endfunction()
 
 # Makes the target dtool_libtorch. Sets DTOOL_TRAINER_NCCL and DTOOL_TRAINER_GLOO, ON where they were found, and
-# DTOOL_LIBTORCH_PROBLEM, a sentence that says why dtool-trainer cannot be built, or empty.
+# DTOOL_LIBTORCH_PROBLEM, a sentence that says why dtool-trainer cannot be built, or empty; DTOOL_LIBTORCH_FMT, a definition for
+# sources that include LibTorch's headers without linking dtool_libtorch, or empty.
 function(dtool_find_libtorch)
   set(places)
   foreach(each ${CMAKE_PREFIX_PATH} ${Torch_DIR})
@@ -103,6 +104,11 @@ function(dtool_find_libtorch)
     target_include_directories(dtool_libtorch SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/trainer/compat)
   endif()
   target_compile_definitions(dtool_libtorch INTERFACE USE_DISTRIBUTED USE_RPC)
+  # A PyTorch from pip brings fmt's headers, which hide those of the fmt that is linked, and not its library.
+  if(NOT root STREQUAL "/usr" AND EXISTS ${TORCH_INCLUDE_DIR}/fmt/format.h)
+    target_compile_definitions(dtool_libtorch INTERFACE FMT_HEADER_ONLY=1)
+    set(DTOOL_LIBTORCH_FMT FMT_HEADER_ONLY=1 PARENT_SCOPE)
+  endif()
   dtool_find_gloo(${root})
   if(TORCH_CUDA_LIBRARY AND NOT DTOOL_CUDA STREQUAL "OFF")
     dtool_find_libtorch_cuda(${root})
