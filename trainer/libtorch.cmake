@@ -13,9 +13,11 @@ endfunction()
 # dtool_libtorch and sets DTOOL_TRAINER_NCCL.
 function(dtool_find_libtorch_cuda root)
   dtool_pip_cuda_folders(${root} pip_folders)
-  set(places HINTS ENV CUDA_HOME ENV CUDA_PATH ${CUDA_TOOLKIT_ROOT_DIR} ${pip_folders} /usr/local/cuda)
+  # LibTorch's own first: the layout of its classes depends on NCCL's version.
+  set(places HINTS ${pip_folders} ENV CUDA_HOME ENV CUDA_PATH ${CUDA_TOOLKIT_ROOT_DIR} /usr/local/cuda)
   find_library(C10_CUDA_LIBRARY c10_cuda HINTS ${root}/lib)
-  find_library(CUDART_LIBRARY NAMES cudart libcudart.so.13 libcudart.so.12 libcudart.so.11.0 ${places} PATH_SUFFIXES lib lib64)
+  find_library(CUDART_LIBRARY NAMES cudart libcudart.so.13 libcudart.so.12 libcudart.so.11.0 NAMES_PER_DIR ${places}
+    PATH_SUFFIXES lib lib64)
   find_path(CUDART_INCLUDE_DIR cuda_runtime_api.h ${places} PATH_SUFFIXES include)
   find_path(CUBLAS_INCLUDE_DIR cublas_v2.h ${places} PATH_SUFFIXES include)
   find_path(CUSPARSE_INCLUDE_DIR cusparse.h ${places} PATH_SUFFIXES include)
@@ -43,13 +45,18 @@ function(dtool_find_libtorch_cuda root)
   set(DTOOL_TRAINER_NCCL ON PARENT_SCOPE)
 endfunction()
 
-# gloo's headers: beside LibTorch, or Debian's for Debian's LibTorch, which was built against them.
+# gloo's headers: beside LibTorch, or Debian's for Debian's LibTorch, which was built against them. pip's PyTorch has gloo without
+# its headers: trainer/compat/gloo takes their place.
 function(dtool_find_gloo root)
   if(root STREQUAL "/usr")
     find_path(GLOO_INCLUDE_DIR gloo/config.h)
     find_library(GLOO_LIBRARY gloo)
   else()
     find_path(GLOO_INCLUDE_DIR gloo/config.h HINTS ${root}/include NO_DEFAULT_PATH)  # the library is inside libtorch_cpu
+    execute_process(COMMAND grep -q ProcessGroupGlooC1E ${TORCH_CPU_LIBRARY} RESULT_VARIABLE without_gloo)
+    if(NOT GLOO_INCLUDE_DIR AND NOT without_gloo)
+      set(GLOO_INCLUDE_DIR ${PROJECT_SOURCE_DIR}/trainer/compat/gloo)
+    endif()
   endif()
   if(NOT GLOO_INCLUDE_DIR)
     return()
@@ -63,7 +70,8 @@ function(dtool_find_gloo root)
 endfunction()
 
 # Makes the target dtool_libtorch. Sets DTOOL_TRAINER_NCCL and DTOOL_TRAINER_GLOO, ON where they were found, and
-# DTOOL_LIBTORCH_PROBLEM, a sentence that says why dtool-trainer cannot be built, or empty.
+# DTOOL_LIBTORCH_PROBLEM, a sentence that says why dtool-trainer cannot be built, or empty; DTOOL_LIBTORCH_FMT, a definition for
+# sources that include LibTorch's headers without linking dtool_libtorch, or empty.
 function(dtool_find_libtorch)
   set(places)
   foreach(each ${CMAKE_PREFIX_PATH} ${Torch_DIR})
@@ -96,6 +104,11 @@ function(dtool_find_libtorch)
     target_include_directories(dtool_libtorch SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/trainer/compat)
   endif()
   target_compile_definitions(dtool_libtorch INTERFACE USE_DISTRIBUTED USE_RPC)
+  # A PyTorch from pip brings fmt's headers, which hide those of the fmt that is linked, and not its library.
+  if(NOT root STREQUAL "/usr" AND EXISTS ${TORCH_INCLUDE_DIR}/fmt/format.h)
+    target_compile_definitions(dtool_libtorch INTERFACE FMT_HEADER_ONLY=1)
+    set(DTOOL_LIBTORCH_FMT FMT_HEADER_ONLY=1 PARENT_SCOPE)
+  endif()
   dtool_find_gloo(${root})
   if(TORCH_CUDA_LIBRARY AND NOT DTOOL_CUDA STREQUAL "OFF")
     dtool_find_libtorch_cuda(${root})
@@ -109,8 +122,7 @@ function(dtool_find_libtorch)
   endif()
   target_link_libraries(dtool_libtorch INTERFACE ${TORCH_CPU_LIBRARY} ${C10_LIBRARY} Threads::Threads)
   if(NOT DTOOL_TRAINER_GLOO AND NOT DTOOL_TRAINER_NCCL)
-    set(DTOOL_LIBTORCH_PROBLEM "no headers of gloo (libgloo-dev; GLOO_INCLUDE_DIR for a PyTorch of pip), and no NCCL"
-      PARENT_SCOPE)
+    set(DTOOL_LIBTORCH_PROBLEM "${TORCH_CPU_LIBRARY} has neither gloo (Debian's: libgloo-dev) nor NCCL" PARENT_SCOPE)
   endif()
   set(TORCH_INCLUDE_DIR ${TORCH_INCLUDE_DIR} PARENT_SCOPE)
   set(DTOOL_TRAINER_GLOO ${DTOOL_TRAINER_GLOO} PARENT_SCOPE)

@@ -133,6 +133,7 @@ if(DTOOL_TRAINER)
   add_executable(dtool-trainer trainer/main.cpp)
   # For LibTorch's version only.
   target_include_directories(dtool-trainer SYSTEM PRIVATE ${TORCH_INCLUDE_DIR} ${TORCH_INCLUDE_DIR}/torch/csrc/api/include)
+  target_compile_definitions(dtool-trainer PRIVATE ${DTOOL_LIBTORCH_FMT})
   target_link_libraries(dtool-trainer PRIVATE dtool_trainer)
   target_link_options(dtool-trainer PRIVATE -Wl,--as-needed)
   add_executable(dtool-trainer-worker trainer/worker.cpp)

@@ -80,10 +80,9 @@ c10::intrusive_ptr<CommunicationBackend> connect_gloo(const Meeting& meeting,
 }
 
 #else
-// A PyTorch that pip installed has gloo inside, but not its headers.
 c10::intrusive_ptr<CommunicationBackend> connect_gloo(const Meeting&, milliseconds) {
   throw UsageError("this program is built without gloo, so its ranks need a GPU each",
-                   "build it with Debian's libtorch-dev, or with GLOO_INCLUDE_DIR");
+                   "build it with a LibTorch that has gloo, such as Debian's or pip's");
 }
 #endif
 

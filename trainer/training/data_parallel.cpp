@@ -24,11 +24,28 @@ std::unique_ptr<c10d::Reducer> make_reducer(const Group& group,
   // The backward pass finishes the last parameters first.
   std::reverse(buckets.begin(), buckets.end());
   std::reverse(bucket_limits.begin(), bucket_limits.end());
-  return std::make_unique<c10d::Reducer>(
-      parameters, std::move(buckets), std::move(bucket_limits), group.process_group, sparse,
-      c10d::kDefaultBucketBytesCap, /*find_unused_parameters=*/false,
-      /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{},
-      c10d::kDefaultFirstBucketBytes);
+  const auto construct = [&](const auto&... others) {
+    using Reducer = c10d::Reducer;
+    using Tensors = std::vector<at::Tensor>;
+    if constexpr (std::is_constructible_v<Reducer, Tensors, decltype(buckets),
+                                          decltype(bucket_limits), decltype(others)...>) {
+      return std::make_unique<Reducer>(parameters, buckets, bucket_limits, others...);
+    } else if constexpr (std::is_constructible_v<Reducer, Tensors, decltype(buckets),
+                                                 decltype(others)..., bool, bool>) {
+      // 2.8 dropped the limits and added these.
+      return std::make_unique<Reducer>(parameters, buckets, others...,
+                                       /*skip_all_reduce_unused_params=*/false,
+                                       /*use_python_reducer=*/false);
+    } else {
+      // 2.11 added this.
+      const std::vector<std::int64_t> bucket_bytes_cap_list;
+      return std::make_unique<Reducer>(parameters, buckets, others..., false, false,
+                                       bucket_bytes_cap_list);
+    }
+  };
+  return construct(group.process_group, sparse, c10d::kDefaultBucketBytesCap,
+                   /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
+                   std::unordered_map<size_t, std::string>{}, c10d::kDefaultFirstBucketBytes);
 }
 
 /// Whether gloo threw it, or NCCL (from LibTorch 2 on).
