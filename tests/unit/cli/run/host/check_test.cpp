@@ -99,7 +99,7 @@ TEST_F(HostCheck, FindsATrainerOfTheUsersOwnAndAsksItInTheReadiedEnvironment) {
   const CheckReply reply = check(request);
   EXPECT_EQ(reply.trainer, home_.path().string() + "/.dtool/bin/dtool-trainer");
   EXPECT_EQ(reply.trainer_version, "dtool-trainer " DTOOL_VERSION " a  b --self_check");
-  EXPECT_EQ(reply.experiment_fault, "bad: experiment a b ");
+  EXPECT_EQ(reply.experiment_fault, "bad: experiment a b");
   EXPECT_EQ(reply.processor, "");
   EXPECT_EQ(reply.environment, "name=value\n");
   EXPECT_TRUE(reply.is_environment_ready);
