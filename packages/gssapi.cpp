@@ -22,6 +22,9 @@ unsigned gss_add_oid_set_member(...) {
 unsigned gss_create_empty_oid_set(...) {
   return kUnavailable;
 }
+unsigned gss_delete_sec_context(...) {
+  return kUnavailable;
+}
 unsigned gss_display_name(...) {
   return kUnavailable;
 }
@@ -53,6 +56,9 @@ unsigned gss_release_cred(...) {
   return kUnavailable;
 }
 unsigned gss_release_name(...) {
+  return kUnavailable;
+}
+unsigned gss_release_oid(...) {
   return kUnavailable;
 }
 unsigned gss_release_oid_set(...) {
