@@ -197,3 +197,8 @@ TEST(RecordedStep, WaitsForNothingWhereGradientsAreClippedOffTheCpu) {
     EXPECT_EQ(waiting_in([&] { optimizer.step(1e-3); }), Names{});
   }
 }
+
+TEST(RecordedStep, WaitsForNothingWithBatchNormAcrossRanks) {
+  const Case each{.layers = {"batch_norm", "linear 8"}, .sync_batch_norm = SyncBatchNorm::yes};
+  expect_nothing_waits(each);
+}
