@@ -221,6 +221,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/optimizer_test.cpp
     tests/trainer/ppo_loss_test.cpp
     tests/trainer/precision_test.cpp
+    tests/trainer/recorded_step_test.cpp
     tests/trainer/sample_actions_test.cpp
     tests/trainer/uncaught_test.cpp
     tests/trainer/view_embedding_test.cpp)

@@ -18,6 +18,7 @@
 #include "trainer/ranks/gpu.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/supervised/cuda_graph.h"
+#include "trainer/supervised/device_step.h"
 #include "trainer/supervised/loss_window.h"
 #include "trainer/supervised/objective.h"
 #include "trainer/supervised/probe.h"
@@ -43,12 +44,6 @@ std::vector<Stage> stages_of_rank(const TrainSettings& train, const Group& group
 /// have to share theirs with it.
 std::int64_t batches_ahead(const DataSettings& data, int local_size) {
   return data.prefetch.value_or(local_size < count_cores() ? 2 : 0);
-}
-
-std::int64_t samples_of(const std::vector<Batch>& batches) {
-  std::int64_t samples = 0;
-  for (const Batch& each : batches) samples += each.size();
-  return samples;
 }
 
 /// One run of samples that a model learns from, epoch by epoch.
@@ -88,7 +83,9 @@ class Supervised : public Workload {
   void next_stage(ProgressLog* log);
   std::vector<Batch> next_batches();
   void step();
-  void compute(const std::vector<Batch>& batches);
+  void compute(const std::vector<Batch>& batches) {
+    step_on_device(batches, objective_, *parallel_, optimizer_, loss_);
+  }
   double learning_rate() const;
   Report report(const LossSums& sums) const;
 
@@ -222,21 +219,6 @@ void Supervised::step() {
   window_.add(loss_, samples_of(batches_), progress.steps + 1);
   ++progress.steps;
   ++progress.stage_steps;
-}
-
-/// The device's work in a step. It must not depend on a changing number in the CPU's memory.
-void Supervised::compute(const std::vector<Batch>& batches) {
-  const auto samples = static_cast<double>(samples_of(batches));
-  parallel_->begin_step();
-  loss_.zero_();
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    const at::Tensor loss = objective_.loss(batches[i]);
-    const double share = static_cast<double>(batches[i].size()) / samples;
-    parallel_->backward(share == 1 ? loss : loss * share,
-                        i + 1 == batches.size() ? AcrossRanks::yes : AcrossRanks::no);
-    loss_.add_(loss.detach(), share);
-  }
-  optimizer_.apply();
 }
 
 double Supervised::learning_rate() const {

@@ -1,0 +1,23 @@
+// A step's work on the device: what a CUDA graph records. supervised.cpp runs it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer/supervised/objective.h"
+#include "trainer/training/data_parallel.h"
+#include "trainer/training/optimizer.h"
+
+namespace dtool::trainer {
+
+std::int64_t samples_of(const std::vector<Batch>& batches);
+
+/// One step with the mean loss of `batches`, in which each counts by its samples; `loss`, a scalar
+/// on the device, gets that mean. It must neither wait for the device nor depend on a changing
+/// number in the CPU's memory. `Optimizer::prepare` comes before.
+void step_on_device(const std::vector<Batch>& batches, Objective& objective, DataParallel& parallel,
+                    Optimizer& optimizer, const at::Tensor& loss);
+
+}  // namespace dtool::trainer
