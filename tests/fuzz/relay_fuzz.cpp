@@ -63,11 +63,11 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
         const auto part = relaying.part_for(host);
         if (!part) continue;
         has_part[host] = true;
-        EXPECT_EQ(part->secret.size(), 32U);
+        EXPECT_EQ(part->secret.text.size(), 32U);
         if (!part->parent) continue;
         ++parents;
         EXPECT_GT(part->parent->port, 0);
-        EXPECT_NE(part->parent->secret, part->secret);
+        EXPECT_NE(part->parent->secret.text, part->secret.text);
         EXPECT_FALSE(part->parent->address.empty());
         EXPECT_EQ(part->parent->address.find_first_not_of(
                       "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.:%-_"),
