@@ -78,7 +78,6 @@ if(DTOOL_TRAINER)
     trainer/settings/toml_reader.cpp
     trainer/settings/train_settings.cpp
     trainer/settings/workload_settings.cpp
-    trainer/training/background_writer.cpp
     trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_keeper.cpp
     trainer/training/schedule.cpp)

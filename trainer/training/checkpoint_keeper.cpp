@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "trainer/launch/requests.h"
 #include "trainer/training/checkpoint_folder.h"
@@ -35,7 +34,11 @@ bool CheckpointKeeper::is_due(std::int64_t steps_before) const {
 
 void CheckpointKeeper::keep(const std::vector<NamedTensor>& others) {
   kept_step_ = progress_.steps;
-  if (group_.rank == 0) write(kStep, others);
+  if (group_.rank != 0) return;
+  const auto folder = checkpoints_of(options_);
+  write_whole(checkpoint_file(folder, progress_.steps),
+              pack(model_, optimizer_, progress_, others));
+  thin_out(folder, progress_.steps, settings_.keep);
 }
 
 void CheckpointKeeper::take_score(double score, Better better) {
@@ -43,27 +46,8 @@ void CheckpointKeeper::take_score(double score, Better better) {
   const bool is_better = better == Better::higher ? score > best : score < best;
   if (!std::isnan(best) && !is_better) return;
   progress_.best_score = score;
-  if (group_.rank == 0 && settings_.best) write(kBest, {});
-}
-
-void CheckpointKeeper::write(const char* kind, const std::vector<NamedTensor>& others) {
-  const auto snapshot =
-      std::make_shared<const Snapshot>(take_snapshot(model_, optimizer_, progress_, others));
-  const auto folder = checkpoints_of(options_);
-  const auto step = snapshot->progress.steps;
-  const auto keep = settings_.keep;
-  if (kind == kBest) {
-    writer_.add(
-        {kind, step, snapshot->bytes(), [=] { write_whole(folder / "best.pt", pack(*snapshot)); }},
-        1);
-    return;
-  }
-  writer_.add({kind, step, snapshot->bytes(),
-               [=] {
-                 write_whole(checkpoint_file(folder, step), pack(*snapshot));
-                 thin_out(folder, step, keep);
-               }},
-              keep);
+  if (group_.rank != 0 || !settings_.best) return;
+  write_whole(checkpoints_of(options_) / "best.pt", pack(model_, optimizer_, progress_));
 }
 
 bool CheckpointKeeper::is_sound() const {
@@ -73,9 +57,8 @@ bool CheckpointKeeper::is_sound() const {
   });
 }
 
-void CheckpointKeeper::answer(int signal, const std::string& outcome, std::int64_t step,
-                              ProgressLog& log) {
-  log.note(fmt::format("{}: step {}, since {} came", outcome, step,
+void CheckpointKeeper::answer(int signal, const std::string& outcome, ProgressLog& log) const {
+  log.note(fmt::format("{}: step {}, since {} came", outcome, progress_.steps,
                        signal == SIGTERM ? "SIGTERM" : "SIGUSR1"));
   note_request_fulfilled();
   end_if_terminated();

@@ -10,7 +10,6 @@
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
-#include "trainer/training/background_writer.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/progress.h"
 
@@ -28,21 +27,12 @@ class CheckpointKeeper {
   /// Whether a checkpoint is due after the steps since `steps_before`.
   bool is_due(std::int64_t steps_before) const;
 
-  /// Copies the current state, with this workload's `others`. A thread writes it as a checkpoint
-  /// and deletes the oldest. If the disk is too slow for all checkpoints, the older ones of those
-  /// that wait are left out. Throws what an earlier writing threw: std::system_error.
+  /// Writes a checkpoint of the current state, with this workload's `others`, and deletes the
+  /// oldest. Throws std::system_error.
   void keep(const std::vector<NamedTensor>& others = {});
 
   /// The step of the last checkpoint; -1: none.
   std::int64_t kept_step() const { return kept_step_; }
-
-  /// The step of the last checkpoint that is on the disk. For rank 0.
-  std::int64_t written_step() { return writer_.last_written(kStep); }
-
-  /// Throws what a writing threw.
-  void check() { writer_.check(); }
-  /// Waits until all is written.
-  void finish() { writer_.finish(); }
 
   /// Remembers `score` if it is the best so far; then also keeps the model as best.pt, if wanted.
   void take_score(double score, Better better);
@@ -52,14 +42,9 @@ class CheckpointKeeper {
 
   /// Answers a request by `signal`: reports `outcome` in the log and to waiting ranks; ends this
   /// process if it was terminated. For rank 0.
-  static void answer(int signal, const std::string& outcome, std::int64_t step, ProgressLog& log);
+  void answer(int signal, const std::string& outcome, ProgressLog& log) const;
 
  private:
-  void write(const char* kind, const std::vector<NamedTensor>& others);
-
-  static constexpr const char* kStep = "step";
-  static constexpr const char* kBest = "best";
-
   const Group& group_;
   const Options& options_;
   const CheckpointSettings& settings_;
@@ -67,7 +52,6 @@ class CheckpointKeeper {
   Optimizer& optimizer_;
   Progress& progress_;
   std::int64_t kept_step_ = -1;
-  BackgroundWriter writer_;  ///< rank 0's
 };
 
 /// Whether a multiple of `every` lies after `before` and up to `now`; 0 has no multiples.

@@ -182,46 +182,17 @@ auto read_archive(const std::string& bytes, const std::string& name, Read read) 
 
 }  // namespace
 
-std::int64_t Snapshot::bytes() const {
-  std::int64_t sum = 0;
-  for (const auto* named : {&model, &others}) {
-    for (const NamedTensor& each : *named) sum += static_cast<std::int64_t>(each.tensor.nbytes());
-  }
-  for (const auto* tensors : {&optimizer.first, &optimizer.second}) {
-    for (const at::Tensor& each : *tensors) sum += static_cast<std::int64_t>(each.nbytes());
-  }
-  return sum;
-}
-
-Snapshot take_snapshot(const Weights& model, Optimizer& optimizer, const Progress& progress,
-                       const std::vector<NamedTensor>& others) {
-  const c10::NoGradGuard no_gradients;
-  const auto copy = [](const at::Tensor& each) {
-    return each.detach().to(at::kCPU, each.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
-  };
-  Snapshot snapshot;
-  for (const auto& [name, tensor] : all_tensors(model)) {
-    snapshot.model.push_back({name, copy(tensor)});
-  }
-  snapshot.kind = optimizer.kind();
-  const Optimizer::State& state = optimizer.state();
-  snapshot.optimizer.steps = state.steps;
-  for (const at::Tensor& each : state.first) snapshot.optimizer.first.push_back(copy(each));
-  for (const at::Tensor& each : state.second) snapshot.optimizer.second.push_back(copy(each));
-  snapshot.progress = progress;
-  for (const auto& [name, tensor] : others) snapshot.others.push_back({name, copy(tensor)});
-  return snapshot;
-}
-
-std::string pack(const Snapshot& snapshot) {
+std::string pack(const Weights& model, Optimizer& optimizer, const Progress& progress,
+                 const std::vector<NamedTensor>& others) {
   OutputArchive archive;
+  const auto tensors = all_tensors(model);
   OutputArchive saved_model(archive.compilation_unit());
-  write_nested(saved_model, snapshot.model);
+  write_nested(saved_model, tensors);
   archive.write("model", saved_model);
-  archive.write("model_tensors", c10::IValue(static_cast<std::int64_t>(snapshot.model.size())));
+  archive.write("model_tensors", c10::IValue(static_cast<std::int64_t>(tensors.size())));
 
-  const Optimizer::State& state = snapshot.optimizer;
-  archive.write("optimizer", c10::IValue(std::string(name_of(snapshot.kind))));
+  const Optimizer::State& state = optimizer.state();
+  archive.write("optimizer", c10::IValue(std::string(name_of(optimizer.kind()))));
   archive.write("optimizer_steps", c10::IValue(state.steps));
   for (std::size_t i = 0; i < state.first.size(); ++i) {
     archive.write(fmt::format("optimizer_first_{}", i), state.first[i], /*is_buffer=*/true);
@@ -230,13 +201,12 @@ std::string pack(const Snapshot& snapshot) {
     archive.write(fmt::format("optimizer_second_{}", i), state.second[i], /*is_buffer=*/true);
   }
 
-  if (!snapshot.others.empty()) {
+  if (!others.empty()) {
     OutputArchive saved_others(archive.compilation_unit());
-    write_nested(saved_others, snapshot.others);
+    write_nested(saved_others, others);
     archive.write("others", saved_others);
   }
 
-  const Progress& progress = snapshot.progress;
   for (const auto& [key, field] : kWholeNumbers) archive.write(key, c10::IValue(progress.*field));
   archive.write("seed", c10::IValue(static_cast<std::int64_t>(progress.seed)));
   archive.write("world_size", c10::IValue(std::int64_t{progress.world_size}));

@@ -2,7 +2,6 @@
 // format, which torch.jit.load reads in Python.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,22 +11,10 @@
 
 namespace dtool::trainer {
 
-/// Copies in the CPU's memory: training may go on.
-struct Snapshot {
-  std::vector<NamedTensor> model;  ///< parameters, then buffers
-  OptimizerKind kind{};
-  Optimizer::State optimizer;
-  Progress progress;
-  std::vector<NamedTensor> others;  ///< other state of this kind of workload
-
-  std::int64_t bytes() const;
-};
-
-Snapshot take_snapshot(const Weights& model, Optimizer& optimizer, const Progress& progress,
-                       const std::vector<NamedTensor>& others = {});
-
-/// The archive's bytes.
-std::string pack(const Snapshot& snapshot);
+/// The archive's bytes: the model's parameters and buffers, the optimizer's state, `progress`, and
+/// other state of this kind of workload.
+std::string pack(const Weights& model, Optimizer& optimizer, const Progress& progress,
+                 const std::vector<NamedTensor>& others = {});
 
 /// The parts that are returned rather than restored in place.
 struct Unpacked {

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <utility>
 
 #include "trainer/launch/requests.h"
 #include "trainer/training/resume.h"
@@ -32,7 +31,6 @@ class Training {
   void evaluate();
   void keep_checkpoint();
   void answer(int signal);
-  void tell_written();
 
   bool keeps_checkpoints() const {
     return run_.experiment.checkpoint.every_epochs + run_.experiment.checkpoint.every_steps > 0;
@@ -45,8 +43,7 @@ class Training {
   CheckpointKeeper keeper_;
   std::optional<ProgressLog> log_;  ///< rank 0 only
   std::string resumed_from_;
-  Scores scores_;       ///< of the last evaluation
-  int unanswered_ = 0;  ///< the signal that asked for a checkpoint which is not yet on the disk
+  Scores scores_;  ///< of the last evaluation
 };
 
 void Training::run() {
@@ -59,8 +56,6 @@ void Training::run() {
   if (workload_.is_over()) evaluate();
   if (keeps_checkpoints()) await_requests();
   while (!workload_.is_over()) step();
-  if (log_) keeper_.finish();
-  tell_written();
   // A request at the end is answered by the last checkpoint.
   if (log_ && keeper_.kept_step() == progress_.steps) answer(take_request());
   await_no_requests();
@@ -105,8 +100,6 @@ void Training::step() {
   if (due.checkpoint) keep_checkpoint();
   if (due.evaluation || due.checkpoint) workload_.restart_clock();
   answer(done.request);
-  keeper_.check();
-  tell_written();
 }
 
 void Training::evaluate() {
@@ -120,25 +113,13 @@ void Training::keep_checkpoint() {
 }
 
 /// A state that cannot be resumed from is not saved. The loss would show that, but it may not have
-/// been checked, since that takes all ranks. A run that goes on is told of the checkpoint when it
-/// is on the disk.
+/// been checked, since that takes all ranks.
 void Training::answer(int signal) {
   if (signal == 0) return;
   const bool is_sound = keeper_.is_sound();
   if (is_sound && keeper_.kept_step() != progress_.steps) keep_checkpoint();
   if (!log_) return;
-  if (!is_sound) {
-    keeper_.answer(signal, "no checkpoint, the model is no number", progress_.steps, *log_);
-    return;
-  }
-  unanswered_ = signal;
-  if (is_terminated()) keeper_.finish();
-  tell_written();
-}
-
-void Training::tell_written() {
-  if (unanswered_ == 0 || keeper_.written_step() < keeper_.kept_step()) return;
-  keeper_.answer(std::exchange(unanswered_, 0), "checkpoint written", keeper_.written_step(),
+  keeper_.answer(signal, is_sound ? "checkpoint written" : "no checkpoint, the model is no number",
                  *log_);
 }
 
