@@ -4,6 +4,7 @@
 #include <link.h>
 #include <sys/random.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 
@@ -43,7 +44,10 @@ int _dl_find_object(void* address, dl_find_object* found) noexcept {
 // For std::random_device. Four bytes are never given in parts.
 std::uint32_t arc4random() noexcept {
   std::uint32_t number = 0;
-  if (getrandom(&number, sizeof number, 0) != sizeof number) std::abort();
+  // EINTR is possible early after boot only.
+  while (getrandom(&number, sizeof number, 0) != sizeof number) {
+    if (errno != EINTR) std::abort();
+  }
   return number;
 }
 }

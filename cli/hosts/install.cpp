@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -61,6 +63,11 @@ std::vector<bool> install(Console& console, ssh::Remote& remote, std::vector<Che
 int InstallAction::run(Invocation& invocation) {
   const auto targets = choose_targets(hosts_, invocation.settings.all());
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
+  if (!std::filesystem::exists(trainer_beside())) {
+    throw UsageError(fmt::format("this machine has no trainer to send: there is no {}",
+                                 trainer_beside().string()),
+                     "install dtool with its trainer here");
+  }
   Console& console = invocation.console;
   const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
   std::vector<Checked> checked;

@@ -95,15 +95,12 @@ void judge_trainer(const Needs& needs, Checked& checked) {
   const host::CheckReply& reply = *checked.reply;
   checked.trainer = reply.trainer;
   const std::string& version = reply.trainer_version;
-  const bool is_fit = !reply.trainer.empty() && reply.missing_libraries.empty() &&
-                      (version.starts_with("dtool-trainer " DTOOL_VERSION " ") ||
-                       version == "dtool-trainer " DTOOL_VERSION);
-  checked.awaits_trainer = !is_fit && needs.sends_trainer;
-  if (is_fit || checked.awaits_trainer) return;
+  checked.awaits_trainer = !reply.is_trainer_fit && needs.sends_trainer;
+  if (reply.is_trainer_fit || checked.awaits_trainer) return;
   if (reply.trainer.empty()) {
-    set_lack(
-        checked, "trainer", "dtool-trainer is not there",
-        "install dtool on the host (cmake --install), or put dtool-trainer into its ~/.dtool/bin");
+    set_lack(checked, "trainer", "dtool-trainer is not there",
+             "install dtool on the host (cmake --install), or put dtool-trainer and "
+             "dtool-trainer-worker into its ~/.dtool/bin");
   } else if (!reply.missing_libraries.empty()) {
     set_lack(checked, "trainer", fmt::format("{} lacks {}", reply.trainer, reply.missing_libraries),
              "install LibTorch there (apt-get install libtorch1.13 libgloo0)");

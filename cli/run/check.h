@@ -69,8 +69,9 @@ struct Checked {
   bool logout_kills = false;           ///< the system ends a user's processes at logout
 };
 
-/// Asks all hosts. A host that lacks nothing and awaits no trainer gets the run's folder, if there
-/// is a run, and continues at once with `push`, if one is given, without waiting for the others.
+/// Asks all hosts. If there is a run, each host makes its folder. A host that lacks nothing and
+/// awaits no trainer continues at once with `push`, if one is given, without waiting for the
+/// others.
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs,
                                  tree_sync::Pushing* push = nullptr);
 

@@ -59,8 +59,7 @@ class RunAction : public Action {
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   bool send_trainer_to(std::vector<Checked>& checked, Needs& needs, RunReport& report,
                        Console& console, ssh::Remote& remote) const;
-  bool judge(const std::vector<Checked>& checked, RunReport& report, Console& console,
-             ssh::Remote& remote) const;
+  bool judge(const std::vector<Checked>& checked, RunReport& report, ssh::Remote& remote) const;
 
   std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
   const Launcher* launcher_ = nullptr;                                ///< the one that is used
@@ -117,7 +116,8 @@ void RunAction::require_program(const Targets& targets) const {
   const std::string& program = plan_.program.front();
   if (!host::find_program(program).empty()) return;
   const bool is_path = program.find('/') != program.npos;
-  const bool is_file = std::filesystem::is_regular_file(program);
+  std::error_code unseen;
+  const bool is_file = std::filesystem::is_regular_file(program, unseen);
   if (is_path && is_file)
     throw UsageError(program + " may not be executed",
                      "chmod +x, or name the program that reads it first");
@@ -199,19 +199,10 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
   return needs;
 }
 
-bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report, Console& console,
+bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report,
                       ssh::Remote& remote) const {
   std::vector<ssh::HostResult> results;
-  std::vector<ssh::Host> at_risk;
-  for (const Checked& each : checked) {
-    results.push_back(each.result);
-    if (each.logout_kills) at_risk.push_back(each.result.host);
-  }
-  if (!at_risk.empty()) {
-    console.note(fmt::format(
-        "{}: the system ends what you leave running at logout; to keep it: loginctl enable-linger",
-        fold_hosts(at_risk)));
-  }
+  for (const Checked& each : checked) results.push_back(each.result);
   if (!report.all_well(results, "checking the hosts")) return false;
   if (!checked.front().experiment_fault.empty()) {
     discard_run_folders(remote, plan_.run_id);
@@ -219,6 +210,16 @@ bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report, Co
         fmt::format("experiment {}: {}", plan_.what, checked.front().experiment_fault));
   }
   return true;
+}
+
+void note_log_out(const std::vector<Checked>& checked, Console& console) {
+  std::vector<ssh::Host> at_risk;
+  for (const Checked& each : checked)
+    if (each.logout_kills) at_risk.push_back(each.result.host);
+  if (at_risk.empty()) return;
+  console.note(fmt::format(
+      "{}: the system ends what you leave running at logout; to keep it: loginctl enable-linger",
+      fold_hosts(at_risk)));
 }
 
 /// Takes the identities of hosts that run the machines' sessions. A scheduler's nodes may be asked
@@ -235,11 +236,18 @@ void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
 /// Sends the trainer to the hosts that await it.
 bool RunAction::send_trainer_to(std::vector<Checked>& checked, Needs& needs, RunReport& report,
                                 Console& console, ssh::Remote& remote) const {
+  console.progress("");
   const auto [bundle, places] = bundle_for(console, checked);
-  if (!judge(checked, report, console, remote)) return false;
+  if (!judge(checked, report, remote)) return false;
   needs.sends_trainer = false;
   needs.trainer_bundle = bundle.hash;
-  return report.all_well(send_trainer(console, remote, bundle, places), "sending the trainer");
+  try {
+    return report.all_well(send_trainer(console, remote, bundle, places), "sending the trainer");
+  } catch (const std::exception&) {  // this machine's disk is full, for one
+    discard_run_folders(remote, plan_.run_id);
+    console.note("nothing was started");
+    throw;
+  }
 }
 
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
@@ -266,12 +274,13 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   Needs wanted = needs(folders);
   std::vector<Checked> checked;
   for (;;) {
-    if (tree) push.emplace(console, remote.hosts(), *tree, destinations, sending);
+    if (wants_sync()) push.emplace(console, remote.hosts(), *tree, destinations, sending);
     checked = check_hosts(console, remote, wanted, push ? &push->steps() : nullptr);
-    if (!judge(checked, report, console, remote)) return false;
+    if (!judge(checked, report, remote)) return false;
     if (std::ranges::none_of(checked, &Checked::awaits_trainer)) break;
     if (!send_trainer_to(checked, wanted, report, console, remote)) return false;
   }
+  note_log_out(checked, console);
   if (!launcher_->complete(console, flags_, targets, checked, plan_)) return false;
   take_identities(checked, plan_);
   return !push || report.all_well(push->finish(remote), "sending the code");

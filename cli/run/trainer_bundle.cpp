@@ -2,22 +2,23 @@
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <stdexcept>
 #include <string_view>
 
+#include "cli/run/host/trainers.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host/words.h"
 #include "ssh/machine/file_stamp.h"
 #include "ssh/machine/home_folder.h"
+#include "ssh/machine/interrupts.h"
 #include "ssh/machine/random_hex.h"
 #include "ssh/machine/run_to_end.h"
 #include "ssh/machine/sha256.h"
@@ -46,9 +47,10 @@ fs::path record_file() {
   return trainers_folder() / "read.json";
 }
 
-/// Changes when libraries are installed or removed.
+/// Changes with what the loader finds: libraries are installed or removed, or a module is loaded.
 std::string stamp_of_loader() {
-  return ssh::stamp_of(ssh::status_of("/etc/ld.so.cache"));
+  const char* path = std::getenv("LD_LIBRARY_PATH");
+  return ssh::stamp_of(ssh::status_of("/etc/ld.so.cache")) + (path == nullptr ? "" : path);
 }
 
 std::string stamp_of_file(const fs::path& file) {
@@ -120,17 +122,29 @@ void copy_parts(const TrainerBundle& bundle, const fs::path& folder) {
       throw std::runtime_error(
           fmt::format("{} has changed while it was copied: try again", part.source.string()));
   }
-  std::ofstream(folder / kStarter) << kStarterText;
+  killfiles::write_whole(folder / kStarter, kStarterText);
   fs::permissions(folder / kStarter, fs::perms::owner_all);
+}
+
+/// Whether all parts are there, with their sizes.
+bool is_whole(const TrainerBundle& bundle, const fs::path& folder) {
+  std::error_code missing;
+  std::uint64_t bytes = 0;
+  for (const auto& part : bundle.parts) {
+    bytes += fs::file_size(folder / part.name, missing);
+    if (missing) return false;
+  }
+  return bytes == bundle.bytes && fs::file_size(folder / kStarter, missing) == kStarterText.size();
 }
 
 /// Folders of copies that were interrupted.
 void remove_old_drafts() {
   for (const auto& each : fs::directory_iterator(trainers_folder())) {
+    std::error_code gone;  // another dtool was quicker
     const bool is_draft = each.path().filename().string().starts_with(kDraft);
     if (is_draft &&
-        each.last_write_time() < fs::file_time_type::clock::now() - std::chrono::hours(1))
-      fs::remove_all(each.path());
+        each.last_write_time(gone) < fs::file_time_type::clock::now() - std::chrono::hours(1))
+      fs::remove_all(each.path(), gone);
   }
 }
 
@@ -156,6 +170,10 @@ std::vector<TrainerBundle::Part> find_parts() {
                                              {worker.filename(), worker}};
   add_libraries(trainer, sources);
   add_libraries(worker, sources);
+  // CUDA's libraries load others by name, which the loader does not tell of.
+  if (std::ranges::any_of(sources,
+                          [](const auto& each) { return each.first.starts_with("libtorch_cuda"); }))
+    throw std::runtime_error("this machine's trainer is built for GPUs, and CUDA is not sent");
   std::vector<TrainerBundle::Part> parts;
   for (const auto& [name, source] : sources)
     parts.push_back({"lib/" + name, source, stamp_of_file(source)});
@@ -172,7 +190,11 @@ void keep(const TrainerBundle& bundle) {
                                  {"bytes", bundle.bytes},
                                  {"glibc", bundle.glibc},
                                  {"parts", parts}};
-  killfiles::write_whole(record_file(), record.dump() + "\n");
+  try {
+    using Handler = nlohmann::json::error_handler_t;
+    killfiles::write_whole(record_file(), record.dump(-1, ' ', false, Handler::replace) + "\n");
+  } catch (const std::system_error&) {  // then it is read again next time
+  }
 }
 
 }  // namespace
@@ -206,6 +228,7 @@ std::optional<TrainerBundle> known_trainer_bundle() {
 
 TrainerBundle read_trainer_bundle(Console& console) {
   if (auto known = known_trainer_bundle()) return *known;
+  const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
   TrainerBundle bundle;
   bundle.parts = find_parts();
   ssh::Sha256 hash;
@@ -234,12 +257,14 @@ std::string folder_of(const TrainerBundle& bundle) {
 
 tree_sync::Tree make_tree(const TrainerBundle& bundle) {
   const fs::path folder = trainers_folder() / bundle.hash;
-  if (!fs::exists(folder)) {
+  const ssh::EndsAtOnce ends_at_once;  // nobody listens while this copies
+  if (!is_whole(bundle, folder)) {
     remove_old_drafts();
     const fs::path draft = trainers_folder() / (kDraft + ssh::random_hex(8));
     try {
       copy_parts(bundle, draft);
-      std::error_code taken;  // another dtool was quicker
+      std::error_code taken;          // another dtool was quicker
+      fs::remove_all(folder, taken);  // a part of one
       fs::rename(draft, folder, taken);
       if (taken) fs::remove_all(draft);
     } catch (...) {
@@ -248,6 +273,7 @@ tree_sync::Tree make_tree(const TrainerBundle& bundle) {
       throw;
     }
   }
+  host::use_bundle(folder.string());
   // Not as any folder is read: a home folder may be a checkout that ignores libraries.
   tree_sync::Tree tree;
   tree.root = fs::canonical(folder);

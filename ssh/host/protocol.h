@@ -379,6 +379,7 @@ struct CheckReply {
   bool is_environment_ready = false;  ///< that bash ran to its end
   std::string trainer;                ///< its path; or empty
   std::string trainer_version;        ///< its first line
+  bool is_trainer_fit = false;        ///< is of this version and has its libraries here
   std::string missing_libraries;  ///< that this trainer needs: `libc10.so, GLIBC_2.38`; or empty
   std::string processor;          ///< `x86_64`; empty: the trainer is fit, or none is needed
   std::string libc;               ///< `glibc 2.36`, likewise; empty also for another libc
@@ -393,9 +394,9 @@ struct CheckReply {
 
   void fields(auto visit) {
     visit(host, lacks, is_home_read_only, missing_code, lacks_torchrun, environment,
-          is_environment_ready, trainer, trainer_version, missing_libraries, processor, libc,
-          experiment_fault, gpus, is_port_taken, port, coordinator_port, address, logout_kills,
-          survey);
+          is_environment_ready, trainer, trainer_version, is_trainer_fit, missing_libraries,
+          processor, libc, experiment_fault, gpus, is_port_taken, port, coordinator_port, address,
+          logout_kills, survey);
   }
 };
 

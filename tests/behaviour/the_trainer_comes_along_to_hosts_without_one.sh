@@ -23,7 +23,6 @@ expect_output '2 ranks on 2 machines'
 hash=$(bundle_on h1)
 expect_equal 64 "${#hash}"
 expect_equal "$hash" "$(bundle_on h2)"
-library=/root/.dtool/trainers/$hash/lib/libc10.so.1.13
 [[ $(on h1 sh -c "ls /root/.dtool/trainers/$hash/lib") == *libc10.so* ]] || fail 'no LibTorch came along'
 on h1 sh -c "! ls /root/.dtool/trainers/$hash/lib | grep -E '^(libc|libm|ld-linux[^ ]*)\.so'" || fail 'libc came along'
 
@@ -54,7 +53,14 @@ expect_exit 1 dtool install --json --runs_on "$both"
 expect_equal 'True False' "$(json '" ".join(str(h["failure"] == "none") for h in d["hosts"])')"
 rm "$DTOOL_LAB_FOLDER/host2/root/.bashrc"
 
-# Copies that this machine makes are for its user alone, and a library that changes makes another bundle.
+# This machine's copy is for its user alone, and is made whole again.
 expect_equal 700 "$(stat -c %a ~/.dtool/trainers/"$hash")"
+rm ~/.dtool/trainers/"$hash"/dtool-trainer
 train 0
+expect_file ~/.dtool/trainers/"$hash"/dtool-trainer
+
+# A trainer of the host's own whose worker is gone is not taken for one that is fit.
+on h2 sh -c 'mkdir -p /root/.dtool/bin && cp /root/.dtool/trainers/*/lib/dtool-trainer /root/.dtool/bin'
+expect_exit 0 dtool install --runs_on h2
+expect_output '^h2  there already: /root/.dtool/trainers/'
 dtool kill --all --yes >/dev/null 2>&1

@@ -13,6 +13,10 @@ TEST(Libraries, NothingIsMissingForAProgramThatRuns) {
   EXPECT_TRUE(missing_libraries("/bin/sh").empty());
 }
 
+TEST(Libraries, AProgramThatCannotBeStartedIsMissingItself) {
+  EXPECT_EQ(missing_libraries("/nowhere/worker"), std::vector<std::string>{"/nowhere/worker"});
+}
+
 TEST(Libraries, MissingOnesAndVersionsAreNamedOnce) {
   const std::vector<std::string> wanted = {"libc10.so", "GLIBC_2.99"};
   EXPECT_EQ(missing_in_trace("\tlibc10.so => not found\n"

@@ -67,8 +67,13 @@ std::vector<std::string> missing_libraries(const std::filesystem::path& program)
   const std::string text = child == -1 ? "" : read_to_end(ends[0]);
   ::close(ends[0]);
   if (child == -1) throw std::system_error(errno, std::generic_category(), "no process");
-  ::waitpid(child, nullptr, 0);
-  return missing_in_trace(text);
+  int status = 0;
+  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
+  }
+  std::vector<std::string> missing = missing_in_trace(text);
+  if (missing.empty() && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+    missing.push_back(program.string());
+  return missing;
 }
 
 }  // namespace dtool::trainer

@@ -19,9 +19,8 @@ struct BatchNormTensors {
 /// Normalises `values` ([batch, channels, ...]) by mean and variance over all ranks, as
 /// torch.nn.SyncBatchNorm does in training. It uses one all-gather forward and one all-reduce
 /// backward, so every rank must call it equally often. Differentiable in `values`, weight and bias.
-/// Ranks may hold different numbers of samples. It
-/// computes in float32 whatever the type of `values`, and never waits for the device. Throws
-/// CollectiveFailed.
+/// Ranks may hold different numbers of samples. It computes in float32 whatever the type of
+/// `values`, and never waits for the device. Throws CollectiveFailed.
 at::Tensor sync_batch_norm(const Group& group, const at::Tensor& values,
                            const BatchNormTensors& tensors, double momentum, double epsilon);
 

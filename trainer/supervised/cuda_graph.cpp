@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 
+#include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/settings/usage_error.h"
 
@@ -68,6 +69,8 @@ void GraphedStep::record(const std::vector<Batch>& batches) {
   for (const Batch& each : batches) inputs_.push_back({each.inputs.clone(), each.targets.clone()});
   try {
     play_ = record_([this] { work_(inputs_); });
+  } catch (const CollectiveFailed&) {
+    throw;  // a lost peer is no fault of the recording
   } catch (const std::exception& problem) {
     const std::string reason =
         "the step cannot be recorded as a CUDA graph (train.cuda_graph = \"off\" does without): " +

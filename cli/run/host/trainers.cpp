@@ -15,6 +15,7 @@ namespace dtool::host {
 namespace {
 
 constexpr std::chrono::seconds kForTrainer{60};
+constexpr std::chrono::seconds kForSelfCheck{10};
 
 struct Trainer {
   std::string path;
@@ -25,7 +26,7 @@ struct Trainer {
 
 Trainer ask(const std::string& path, Inside words) {
   words.insert(words.end(), {path, "--self_check"});
-  const ChildResult told = run_program(words, kForTrainer);
+  const ChildResult told = run_program(words, kForSelfCheck);
   const std::string said = told.out + told.err;
   Trainer trainer{path, {}, {}, false};
   std::string_view rest = said;
@@ -63,36 +64,42 @@ void remove_bundle(const std::string& folder) {
   ::rmdir(folder.c_str());
 }
 
+bool names(const std::string& script, const std::string& bundle) {
+  return read_file(script).value_or("").find(bundle) != std::string::npos;
+}
+
 /// Whether a run that has not ended may use the bundle, on this host or on another with this home
 /// folder. A run's script names its trainer.
 bool is_used(const std::string& bundle) {
   const std::string runs = expand_home("~/.dtool/runs");
   for (const std::string& run : list_folder(runs)) {
+    bool is_named = false;
+    bool has_ended = true;
     for (const std::string& name : list_folder(runs + "/" + run)) {
       const std::string machine = runs + "/" + run + "/" + name;
-      if (exists(machine + "/exit_code")) continue;
-      for (const char* const script : {"/script", "/rank"}) {
-        const std::string text = read_file(machine + script).value_or("");
-        if (text.find(bundle) != text.npos) return true;
-      }
+      if (!is_folder(machine)) continue;
+      is_named = is_named || names(machine + "/script", bundle) || names(machine + "/rank", bundle);
+      has_ended = has_ended && exists(machine + "/exit_code");
     }
+    if (is_named && !has_ended) return true;
   }
   return false;
 }
+
+std::string libc_version(Inside words) {
+  words.insert(words.end(), {"getconf", "GNU_LIBC_VERSION"});
+  const ChildResult told = run_program(words, kForSelfCheck);
+  std::string_view text = told.out;
+  return told.ok() ? std::string(cut_line(text)) : "";
+}
+
+}  // namespace
 
 void use_bundle(const std::string& folder) {
   for (const std::string& old : mark_used(folder)) {
     if (!is_used(old.substr(old.rfind('/') + 1))) remove_bundle(old);
   }
 }
-
-std::string libc_version() {
-  const ChildResult told = run_program({"getconf", "GNU_LIBC_VERSION"}, kForTrainer);
-  std::string_view text = told.out;
-  return told.ok() ? std::string(cut_line(text)) : "";
-}
-
-}  // namespace
 
 void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply& reply) {
   const std::string bundle = expand_home("~/.dtool/trainers/" + request.bundle);
@@ -103,17 +110,19 @@ void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply&
     const std::string path = name.empty() ? "" : find_program(name);
     if (path.empty()) continue;
     const Trainer trainer = ask(path, inside);
-    if (trainer.is_fit || found.path.empty()) found = trainer;
+    const bool was_sent = path == bundle + "/dtool-trainer";
+    if (trainer.is_fit || found.path.empty() || was_sent) found = trainer;
     if (trainer.is_fit) break;
   }
   reply.trainer = found.path;
   reply.trainer_version = found.version;
+  reply.is_trainer_fit = found.is_fit;
   reply.missing_libraries = found.missing_libraries;
   if (!found.is_fit) {
     utsname system{};
     ::uname(&system);
     reply.processor = system.machine;
-    reply.libc = libc_version();
+    reply.libc = libc_version(inside);
     return;
   }
   if (folder_of(found.path) == bundle) use_bundle(bundle);

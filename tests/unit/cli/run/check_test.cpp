@@ -146,11 +146,12 @@ TEST(RunCheck, ATrainerThatIsMissingOrOldIsNamed) {
     host::CheckReply reply = some_reply();
     reply.trainer = "/opt/dtool-trainer";
     reply.trainer_version = version;
+    reply.is_trainer_fit = version.starts_with("dtool-trainer " DTOOL_VERSION " ");
     return judged(reply, needs);
   };
   EXPECT_TRUE(with_version("dtool-trainer " DTOOL_VERSION " (LibTorch)").result.ok());
-  EXPECT_TRUE(with_version("dtool-trainer " DTOOL_VERSION).result.ok());
-  EXPECT_EQ(with_version("dtool-trainer " DTOOL_VERSION).trainer, "/opt/dtool-trainer");
+  EXPECT_EQ(with_version("dtool-trainer " DTOOL_VERSION " (LibTorch)").trainer,
+            "/opt/dtool-trainer");
   EXPECT_EQ(with_version("dtool-trainer " DTOOL_VERSION "9").result.failure, Failure::not_started);
   EXPECT_NE(with_version("error: libtorch.so: not found").result.error.find("libtorch.so"),
             std::string::npos);
