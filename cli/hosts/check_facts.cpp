@@ -190,7 +190,7 @@ Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine,
   if (needs.trainer && !add_lacks(facts, checked, "trainer")) {
     const std::string& version = reply.trainer_version;
     add_text(facts, "trainer",
-             checked.awaits_trainer
+             checked.awaits_trainer()
                  ? bundle
                  : version.substr(std::min(version.size(), version.find(' ') + 1)));
   }

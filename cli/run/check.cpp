@@ -91,29 +91,36 @@ void set_lack(Checked& checked, std::string what, std::string error, std::string
   result.hint = std::move(hint);
 }
 
-void judge_trainer(const Needs& needs, Checked& checked) {
-  const host::CheckReply& reply = *checked.reply;
-  checked.trainer = reply.trainer;
+/// Why the host's own trainer is not fit.
+Lack trainer_lack(const Needs& needs, const host::CheckReply& reply) {
   const std::string& version = reply.trainer_version;
-  checked.awaits_trainer = !reply.is_trainer_fit && needs.sends_trainer;
-  if (reply.is_trainer_fit || checked.awaits_trainer) return;
   if (reply.trainer.empty()) {
-    set_lack(checked, "trainer", "dtool-trainer is not there",
-             "install dtool on the host (cmake --install), or put dtool-trainer and "
-             "dtool-trainer-worker into its ~/.dtool/bin");
-  } else if (!reply.missing_libraries.empty()) {
-    set_lack(checked, "trainer", fmt::format("{} lacks {}", reply.trainer, reply.missing_libraries),
-             "install LibTorch there (apt-get install libtorch1.13 libgloo0)");
-  } else if (needs.environment.container && !version.starts_with("dtool-trainer ")) {
-    set_lack(checked, "trainer",
-             fmt::format("{} does not run in the container: {}", reply.trainer, version),
-             "the image must contain LibTorch and the other libraries; --bind can add them");
+    return {"trainer", "dtool-trainer is not there",
+            "install dtool on the host (cmake --install), or put dtool-trainer and "
+            "dtool-trainer-worker into its ~/.dtool/bin"};
+  }
+  if (!reply.missing_libraries.empty()) {
+    return {"trainer", fmt::format("{} lacks {}", reply.trainer, reply.missing_libraries),
+            "install LibTorch there (apt-get install libtorch1.13 libgloo0)"};
+  }
+  if (needs.environment.container && !version.starts_with("dtool-trainer ")) {
+    return {"trainer", fmt::format("{} does not run in the container: {}", reply.trainer, version),
+            "the image must contain LibTorch and the other libraries; --bind can add them"};
+  }
+  return {"trainer",
+          fmt::format("{} is not of version {}: it says {}", reply.trainer, DTOOL_VERSION, version),
+          "install the same dtool everywhere; LibTorch belongs to it (apt-get install libtorch1.13 "
+          "libgloo0)"};
+}
+
+void judge_trainer(const Needs& needs, Checked& checked) {
+  checked.trainer = checked.reply->trainer;
+  if (checked.reply->is_trainer_fit) return;
+  Lack lack = trainer_lack(needs, *checked.reply);
+  if (needs.sends_trainer) {
+    checked.awaited_trainer = std::move(lack);
   } else {
-    set_lack(
-        checked, "trainer",
-        fmt::format("{} is not of version {}: it says {}", reply.trainer, DTOOL_VERSION, version),
-        "install the same dtool everywhere; LibTorch belongs to it (apt-get install "
-        "libtorch1.13 libgloo0)");
+    set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
   }
 }
 
@@ -223,7 +230,7 @@ class Checking : public ProgressListener {
     if (pushes_[host]) return push_->next_task(host, result);
     take(host, result);
     const Checked& checked = checked_[host];
-    pushes_[host] = push_ != nullptr && checked.result.ok() && !checked.awaits_trainer &&
+    pushes_[host] = push_ != nullptr && checked.result.ok() && !checked.awaits_trainer() &&
                     checked.experiment_fault.empty();
     if (!pushes_[host]) return std::nullopt;
     return ssh::NextTask{push_->first_task(host)};
@@ -272,16 +279,15 @@ BundleForHosts bundle_for(Console& console, std::vector<Checked>& checked) {
     fault = error.what();
   }
   for (std::size_t i = 0; i < checked.size(); ++i) {
-    if (!checked[i].awaits_trainer) continue;
+    if (!checked[i].awaits_trainer()) continue;
+    const Lack lack = *checked[i].awaited_trainer;
     const host::CheckReply& reply = *checked[i].reply;
     const std::string why =
         fault.empty() ? misfit(found.bundle, reply.processor, reply.libc) : fault;
     if (why.empty()) {
       found.places.push_back(i);
     } else {
-      set_lack(checked[i], "trainer",
-               "it has no fitting dtool-trainer, and none can be sent: " + why,
-               "install dtool on the host (cmake --install)");
+      set_lack(checked[i], lack.what, lack.error + "; none can be sent: " + why, lack.hint);
     }
   }
   return found;

@@ -61,12 +61,14 @@ struct Checked {
   std::string experiment_fault;  ///< what machine 0's trainer says against the experiment; empty:
                                  ///< nothing
   std::string trainer;           ///< path of the bundled trainer there
-  bool awaits_trainer = false;   ///< has none that is fit, and a bundle will be sent
-  std::string address;           ///< of machine 0, for the other machines
-  std::uint16_t port = 0;        ///< of machine 0
-  std::uint16_t coordinator_port = 0;  ///< another free port there
-  killfiles::HostIdentity identity;    ///< who it is; unknown if it did not say
-  bool logout_kills = false;           ///< the system ends a user's processes at logout
+  std::optional<Lack> awaited_trainer;  ///< why it has none that is fit, if one will be sent
+  std::string address;                  ///< of machine 0, for the other machines
+  std::uint16_t port = 0;               ///< of machine 0
+  std::uint16_t coordinator_port = 0;   ///< another free port there
+  killfiles::HostIdentity identity;     ///< who it is; unknown if it did not say
+  bool logout_kills = false;            ///< the system ends a user's processes at logout
+
+  bool awaits_trainer() const { return awaited_trainer.has_value(); }
 };
 
 /// Asks all hosts. If there is a run, each host makes its folder. A host that lacks nothing and

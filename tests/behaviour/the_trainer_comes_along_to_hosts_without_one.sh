@@ -46,7 +46,7 @@ chmod +x "$DTOOL_LAB_FOLDER/host2/root/bin/getconf"
 # shellcheck disable=SC2016
 echo 'PATH=/root/bin:$PATH' >"$DTOOL_LAB_FOLDER/host2/root/.bashrc"
 train 2
-expect_error 'it has no fitting dtool-trainer, and none can be sent: the trainer of this machine needs glibc 2\.[0-9]+ or later, and it has glibc 2\.17'
+expect_error 'dtool-trainer is not there; none can be sent: the trainer of this machine needs glibc 2\.[0-9]+ or later, and it has glibc 2\.17'
 expect_error 'nothing was started'
 expect_equal '' "$(bundle_on h2)"
 expect_exit 1 dtool install --json --runs_on "$both"

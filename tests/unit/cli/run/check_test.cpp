@@ -166,7 +166,7 @@ TEST(RunCheck, AHostWithoutATrainerAwaitsTheBundleThatFitsIt) {
   reply.libc = "glibc 2.36";
   const Checked checked = judged(reply, needs);
   EXPECT_TRUE(checked.result.ok());
-  EXPECT_TRUE(checked.awaits_trainer);
+  EXPECT_TRUE(checked.awaits_trainer());
 }
 
 TEST(RunCheck, ABundleFitsHostsWithItsProcessorAndALaterGlibc) {
@@ -190,7 +190,7 @@ TEST(RunCheck, ATrainerThatLacksLibrariesIsReplacedByTheBundle) {
   reply.missing_libraries = "libc10.so";
   EXPECT_EQ(judged(reply, needs).result.error, "/opt/dtool-trainer lacks libc10.so");
   needs.sends_trainer = true;
-  EXPECT_TRUE(judged(reply, needs).awaits_trainer);
+  EXPECT_TRUE(judged(reply, needs).awaits_trainer());
 }
 
 TEST(RunCheck, AnEnvironmentThatEndsItsShellIsNoMissingTrainer) {
