@@ -145,6 +145,7 @@ if(DTOOL_TESTS)
     tests/fuzz/killfile_fuzz.cpp
     tests/fuzz/known_hosts_fuzz.cpp
     tests/fuzz/listeners_fuzz.cpp
+    tests/fuzz/messages_fuzz.cpp
     tests/fuzz/package_fuzz.cpp
     tests/fuzz/relay_fuzz.cpp
     tests/fuzz/shell_words_fuzz.cpp)

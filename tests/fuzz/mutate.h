@@ -35,7 +35,7 @@ class Mutator {
   std::string next() {
     std::string text = one_of(seeds_);
     for (std::size_t left = below(9); left > 0; --left) spoil(text);
-    constexpr std::size_t kLongest = 4096;
+    constexpr std::size_t kLongest = 256U << 10U;
     return text.substr(0, kLongest);
   }
 
@@ -48,7 +48,7 @@ class Mutator {
   void spoil(std::string& text) {
     const std::size_t at = below(text.size() + 1);
     const std::size_t size = below(std::min<std::size_t>(text.size() - at, 32) + 1);
-    switch (below(7)) {
+    switch (below(64) == 0 ? 7 : below(7)) {
       case 0:
         text.insert(at, one_of(tokens_));
         break;
@@ -67,9 +67,20 @@ class Mutator {
       case 5:
         text.resize(at);
         break;
+      case 7:
+        repeat(text, at, size);
+        break;
       default:
         splice(text, at, one_of(seeds_));
     }
+  }
+
+  /// Makes a text much longer than any that is meant.
+  void repeat(std::string& text, std::size_t at, std::size_t size) {
+    const std::string part = text.substr(at, size);
+    std::string many;
+    for (std::size_t left = below(2000); left > 0; --left) many += part;
+    text.insert(at, many);
   }
 
   void splice(std::string& text, std::size_t at, const std::string& other) {
