@@ -95,8 +95,16 @@ set(hash_header ${PROJECT_BINARY_DIR}/generated/ssh/fanout/host_program_hash.h)
 add_custom_command(OUTPUT ${hash_header}
   COMMAND ${CMAKE_COMMAND} -DPROGRAMS=${programs_word} -DHEADER=${hash_header} -P ${PROJECT_SOURCE_DIR}/ssh/fanout/host_program_hash.cmake
   DEPENDS dtool-host ${DTOOL_OTHER_HOST_FILE} ssh/fanout/host_program_hash.cmake VERBATIM)
+find_program(DTOOL_GZIP gzip REQUIRED)
+set(packed "")
+set(definitions "")
+set(suffix "")
+foreach(file ${DTOOL_HOST_FILE} ${DTOOL_OTHER_HOST_FILE})
+  add_custom_command(OUTPUT ${file}.gz DEPENDS ${file} VERBATIM COMMAND ${DTOOL_GZIP} -9nkf ${file})
+  list(APPEND packed ${file} ${file}.gz)
+  list(APPEND definitions DTOOL_HOST_FILE${suffix}="${file}" DTOOL_HOST_FILE${suffix}_GZ="${file}.gz")
+  set(suffix _2)
+endforeach()
 target_sources(dtool_ssh PRIVATE ssh/fanout/host_program.S ${hash_header})
-set_source_files_properties(ssh/fanout/host_program.S PROPERTIES
-  COMPILE_DEFINITIONS "DTOOL_HOST_FILE=\"${DTOOL_HOST_FILE}\"$<$<BOOL:${DTOOL_OTHER_HOST_FILE}>:;DTOOL_HOST_FILE_2=\"${DTOOL_OTHER_HOST_FILE}\">"
-  OBJECT_DEPENDS "${DTOOL_HOST_FILE};${DTOOL_OTHER_HOST_FILE}")
+set_source_files_properties(ssh/fanout/host_program.S PROPERTIES COMPILE_DEFINITIONS "${definitions}" OBJECT_DEPENDS "${packed}")
 target_link_libraries(dtool_ssh PUBLIC dtool_host)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 #include "ssh/fanout/host_program_hash.h"
@@ -12,14 +13,19 @@
 extern "C" {
 extern const char dtool_host_begin[];  // host_program.S
 extern const char dtool_host_end[];
+extern const char dtool_host_gz_begin[];
+extern const char dtool_host_gz_end[];
 extern const char dtool_host_2_begin[];
 extern const char dtool_host_2_end[];
+extern const char dtool_host_2_gz_begin[];
+extern const char dtool_host_2_gz_end[];
 }
 
 namespace dtool::ssh {
 namespace {
 
 constexpr std::string_view kMissing = "dtool-host needed on ";
+constexpr std::string_view kHasGzip = " with gzip";
 constexpr std::size_t kLongestNoise = 1U << 20U;  // of a log-in shell, before the program speaks
 
 /// Its possible folders, in this order; the home folder may be mounted so that programs in it do
@@ -28,11 +34,15 @@ constexpr std::string_view kFolders =
     "\"${HOME:-/}/.dtool/host\" \"${XDG_RUNTIME_DIR:-/}/dtool-host\" "
     "\"/var/tmp/dtool-host-$(id -u)\" \"/tmp/dtool-host-$(id -u)\"";
 
-std::string_view bytes_of(std::size_t program) {
-  const char* begin = program == 0 ? dtool_host_begin : dtool_host_2_begin;
-  const char* end = program == 0 ? dtool_host_end : dtool_host_2_end;
-  return {begin, static_cast<std::size_t>(end - begin)};
-}
+struct HostProgram {
+  std::string_view bytes;
+  std::string_view gzipped;
+};
+
+const std::array<HostProgram, 2> kHostPrograms = {
+    HostProgram{{dtool_host_begin, dtool_host_end}, {dtool_host_gz_begin, dtool_host_gz_end}},
+    HostProgram{{dtool_host_2_begin, dtool_host_2_end},
+                {dtool_host_2_gz_begin, dtool_host_2_gz_end}}};
 
 /// `x86_64 or aarch64`
 std::string known_machines() {
@@ -42,9 +52,9 @@ std::string known_machines() {
   return names;
 }
 
-/// Takes the program's bytes on standard input, once it has found a folder that has room for them
-/// and in which programs run.
-std::string bring_line(std::string_view sha256, std::size_t size) {
+/// Takes the program on standard input through the filter `unpack`, once it has found a folder that
+/// has room for it and in which programs run.
+std::string bring_line(std::string_view sha256, std::size_t size, std::string_view unpack) {
   return fmt::format(
       "exec sh -c 'umask 077; for d in {}; do "
       "case $d in //*) continue;; esac; "
@@ -53,10 +63,10 @@ std::string bring_line(std::string_view sha256, std::size_t size) {
       "n=$d/$0/new.$$.$(uname -n); "
       "( head -c {} /dev/zero > \"$n\" && chmod 700 \"$n\" && [ -x \"$n\" ] ) 2>/dev/null || "
       "{{ rm -f \"$n\"; continue; }}; "
-      "cat > \"$n\" && \"$n\" verify \"$0\" && mv -f \"$n\" \"$d/$0/dtool-host\" && exit 0; "
+      "{} > \"$n\" && \"$n\" verify \"$0\" && mv -f \"$n\" \"$d/$0/dtool-host\" && exit 0; "
       "rm -f \"$n\"; echo \"$d cannot hold it: is the disk full?\" >&2; exit 1; done; "
       "echo \"no folder was found in which programs may be put and run: {}\" >&2; exit 1' {}",
-      kFolders, size, "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp", sha256);
+      kFolders, size, unpack, "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp", sha256);
 }
 
 /// Hands on what comes behind the program's greeting, and keeps what the line says in its place.
@@ -88,7 +98,8 @@ class Gate {
   /// The text before the greeting; all text, if there was no greeting.
   std::string noise() const { return held_.substr(0, held_.find(host::kGreeting)); }
 
-  /// The system and processor of a host that lacks the program, `Linux x86_64`; or empty.
+  /// The system and processor of a host that lacks the program, `Linux x86_64` or `Linux x86_64
+  /// with gzip`; or empty.
   std::string missing_on() const {
     const std::size_t at = held_.rfind(kMissing);
     if (at == held_.npos || is_open_) return {};
@@ -103,6 +114,8 @@ class Gate {
 };
 
 asio::awaitable<void> bring(Connection& connection, std::string system, Deadline deadline) {
+  const bool has_gzip = system.ends_with(kHasGzip);
+  if (has_gzip) system.resize(system.size() - kHasGzip.size());
   std::size_t chosen = 0;
   while (chosen < kHostProgramNames.size() &&
          system != fmt::format("Linux {}", kHostProgramNames[chosen].machine))
@@ -113,11 +126,13 @@ asio::awaitable<void> bring(Connection& connection, std::string system, Deadline
                                 printable_start(system, 100), known_machines()));
   std::string said;
   CommandStreams streams;
-  streams.input = bytes_of(chosen);
+  const HostProgram& program = kHostPrograms.at(chosen);
+  streams.input = has_gzip ? program.gzipped : program.bytes;
   streams.on_output = [&said](Stream stream, std::string_view bytes) {
     if (stream == Stream::err && said.size() < 4096) said += bytes;
   };
-  std::string line = bring_line(kHostProgramNames[chosen].sha256, bytes_of(chosen).size());
+  std::string line = bring_line(kHostProgramNames[chosen].sha256, program.bytes.size(),
+                                has_gzip ? "gzip -dc" : "cat");
   const int exit_code = co_await connection.execute(std::move(line), std::move(streams), deadline);
   if (exit_code == 0) co_return;
   const std::string why = said.empty() ? fmt::format("exit code {}", exit_code) : said;
@@ -143,8 +158,8 @@ std::string host_program_line() {
       "for s; do p=$h/$s/dtool-host; [ -x \"$p\" ] && exec \"$p\" serve; done; "
       "for d in {}; do for s; do p=$d/$s/dtool-host; "
       "[ -x \"$p\" ] && [ -O \"$d\" ] && [ ! -h \"$d\" ] && exec \"$p\" serve; done; done; "
-      "echo \"{}$(uname -sm)\"; exit {}' dtool{}",
-      by_machine, kFolders, kMissing, kHostProgramMissing, names);
+      "g=; command -v gzip >/dev/null && g=\"{}\"; echo \"{}$(uname -sm)$g\"; exit {}' dtool{}",
+      by_machine, kFolders, kHasGzip, kMissing, kHostProgramMissing, names);
 }
 
 asio::awaitable<int> run_host_program(Connection& connection,

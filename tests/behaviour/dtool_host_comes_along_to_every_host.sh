@@ -37,7 +37,7 @@ expect_equal "$(printf '%064d %064d' 2 3)" "$(on h1 sh -c 'cd /root/.dtool/host 
 end_all
 
 # Hosts of two processors share the home folder: each starts its own. One of a third kind is told.
-other_program=$(find "$(dirname "$DTOOL")" -maxdepth 1 -name 'dtool-host-*' -type f)
+other_program=$(find "$(dirname "$DTOOL")" -maxdepth 1 -name 'dtool-host-*' ! -name '*.gz' -type f)
 if [[ -n $other_program ]]; then
   other=$(sha256sum "$other_program" | cut -d ' ' -f 1)
   on h1 sh -c "mkdir /root/.dtool/host/$other && printf 'not for this processor' >/root/.dtool/host/$other/dtool-host && chmod 700 /root/.dtool/host/$other/dtool-host"
@@ -52,6 +52,22 @@ echo 'PATH=/root/bin:$PATH' >"$DTOOL_LAB_FOLDER/host3/root/.bashrc"
 expect_exit 2 dtool run --runs_on h3 -- true
 expect_error 'it is Linux riscv64, and this dtool has dtool-host for Linux [a-z0-9_]+( or [a-z0-9_]+)? only'
 rm -r "$DTOOL_LAB_FOLDER/host3/root/bin" "$DTOOL_LAB_FOLDER/host3/root/.bashrc"
+
+# It crosses the network compressed where the host has gzip, and as it is where it has none.
+bin=$DTOOL_LAB_FOLDER/host3/root/bin
+mkdir "$bin"
+find /usr/bin -maxdepth 1 ! -type d ! -name gzip -exec ln -s -t "$bin" {} +
+echo 'PATH=/root/bin' >"$DTOOL_LAB_FOLDER/host3/root/.bashrc"
+start_on h3
+end_all
+on h3 rm -r /root/.dtool/host
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "$@" >>/root/asked_gzip\nexec /usr/bin/gzip "$@"\n' >"$bin/gzip"
+chmod +x "$bin/gzip"
+start_on h3
+end_all
+expect_equal -dc "$(on h3 cat /root/asked_gzip)"
+on h3 rm -r /root/.dtool /root/.bashrc /root/bin
 
 # A home folder from which nothing runs; and before dtool came, another user has taken the name that it would take.
 on h2 sh -c 'mkdir -p /root/.dtool && mount -t tmpfs -o noexec tmpfs /root/.dtool'
