@@ -5,21 +5,15 @@
 #include <algorithm>
 #include <array>
 
+#include "killfiles/ascii.h"
+
 namespace dtool::killfiles {
 namespace {
 
 constexpr std::string_view kUnknown = "-";
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f');
-}
-
-bool is_alphanumeric(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 bool is_machine_id(std::string_view text) {

@@ -11,6 +11,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "killfiles/ascii.h"
 #include "killfiles/killfile.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/toml_bytes.h"
@@ -19,10 +20,6 @@ namespace dtool::killfiles {
 namespace {
 
 constexpr std::int64_t kFormat = 1;
-
-bool is_alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 // `2026-11-21T03:45:12Z`, or nothing.
 bool is_time(std::string_view text) {

@@ -51,7 +51,7 @@ void make_folder(const fs::path& folder) {
 
 void write_all(int descriptor, std::string_view text, const fs::path& file) {
   while (!text.empty()) {
-    const ssize_t count = write(descriptor, text.data(), text.size());
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
     if (count < 0 && errno != EINTR) fail(file, "cannot be written");
     if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
   }
@@ -65,7 +65,7 @@ std::string read_whole(const fs::path& file) {
   std::string text;
   std::array<char, 65536> buffer;
   while (true) {
-    const ssize_t count = read(opened.get(), buffer.data(), buffer.size());
+    const ssize_t count = ::read(opened.get(), buffer.data(), buffer.size());
     if (count == 0) return text;
     if (count < 0 && errno != EINTR) fail(file, "cannot be read");
     if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));

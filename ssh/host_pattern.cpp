@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t kMostDigits = 18;  // what std::uint64_t holds without overflow
 
-[[noreturn]] void refuse(std::string_view pattern, std::string_view fault) {
+[[noreturn]] void refuse_pattern(std::string_view pattern, std::string_view fault) {
   throw std::invalid_argument(fmt::format("host pattern '{}': {}", pattern, fault));
 }
 
 [[noreturn]] void refuse_size(std::string_view pattern) {
-  refuse(pattern, fmt::format("it names more than {} hosts", kMostHosts));
+  refuse_pattern(pattern, fmt::format("it names more than {} hosts", kMostHosts));
 }
 
 std::string_view trim(std::string_view text) {
@@ -58,15 +58,16 @@ std::vector<std::string_view> split_list(std::string_view list) {
   for (std::size_t i = 0; i <= list.size(); ++i) {
     const bool at_end = i == list.size();
     if (at_end && inside)
-      refuse(trim(list.substr(begin)), "'[' has no partner\nhint: ']' closes it, as in 'gpu[1-8]'");
+      refuse_pattern(trim(list.substr(begin)),
+                     "'[' has no partner\nhint: ']' closes it, as in 'gpu[1-8]'");
     if (at_end || (list[i] == ',' && !inside)) {
       elements.push_back(trim(list.substr(begin, i - begin)));
       begin = i + 1;
     } else if (list[i] == '[') {
-      if (inside) refuse(trim(list.substr(begin)), "'[' stands inside '['");
+      if (inside) refuse_pattern(trim(list.substr(begin)), "'[' stands inside '['");
       inside = true;
     } else if (list[i] == ']') {
-      if (!inside) refuse(trim(list.substr(begin)), "']' has no partner");
+      if (!inside) refuse_pattern(trim(list.substr(begin)), "']' has no partner");
       inside = false;
     }
   }
@@ -75,10 +76,11 @@ std::vector<std::string_view> split_list(std::string_view list) {
 
 void require_number(std::string_view digits, std::string_view range, std::string_view pattern) {
   if (digits.empty() || !std::ranges::all_of(digits, is_digit)) {
-    refuse(pattern, fmt::format("'{}' is neither a number nor a range such as 01-08", range));
+    refuse_pattern(pattern,
+                   fmt::format("'{}' is neither a number nor a range such as 01-08", range));
   }
   if (digits.size() > kMostDigits) {
-    refuse(pattern, fmt::format("'{}' has more than {} digits", digits, kMostDigits));
+    refuse_pattern(pattern, fmt::format("'{}' has more than {} digits", digits, kMostDigits));
   }
 }
 
@@ -90,10 +92,10 @@ void unfold_range(std::string_view range, std::string_view pattern, std::vector<
   require_number(first, range, pattern);
   require_number(last, range, pattern);
   if (is_padded(last) && first.size() != last.size()) {
-    refuse(pattern, fmt::format("the ends of '{}' are padded to different widths", range));
+    refuse_pattern(pattern, fmt::format("the ends of '{}' are padded to different widths", range));
   }
   if (value_of(first) > value_of(last)) {
-    refuse(pattern, fmt::format("the range '{}' runs backwards", range));
+    refuse_pattern(pattern, fmt::format("the range '{}' runs backwards", range));
   }
   if (value_of(last) - value_of(first) >= kMostHosts - std::min(kMostHosts, out.size())) {
     refuse_size(pattern);
@@ -110,7 +112,7 @@ std::vector<std::string> unfold_bracket(std::string_view content, std::string_vi
   for (std::size_t begin = 0; begin <= content.size();) {
     const std::size_t end = std::min(content.find(',', begin), content.size());
     const std::string_view range = trim(content.substr(begin, end - begin));
-    if (range.empty()) refuse(pattern, "a range in brackets is empty");
+    if (range.empty()) refuse_pattern(pattern, "a range in brackets is empty");
     unfold_range(range, pattern, numbers);
     begin = end + 1;
   }

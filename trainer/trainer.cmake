@@ -79,7 +79,6 @@ if(DTOOL_TRAINER)
     trainer/settings/train_settings.cpp
     trainer/settings/workload_settings.cpp
     trainer/training/checkpoint_folder.cpp
-    trainer/training/checkpoint_keeper.cpp
     trainer/training/schedule.cpp)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)
@@ -106,6 +105,7 @@ if(DTOOL_TRAINER)
     trainer/ranks/request_exchange.cpp
     trainer/ranks/run_store.cpp
     trainer/ranks/uncaught.cpp
+    trainer/training/checkpoint_keeper.cpp
     trainer/training/data_parallel.cpp
     trainer/training/fused_update.cpp
     trainer/training/optimizer.cpp

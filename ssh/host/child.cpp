@@ -23,7 +23,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostKept = 1U << 20U;
-constexpr int kCannotRun = 127;
 
 struct Pipe {
   Descriptor reader;

@@ -14,6 +14,10 @@ namespace dtool::host {
 /// Arguments as execvp takes them: pointers into the strings, and a null pointer.
 std::vector<char*> as_pointers(const std::vector<std::string>& arguments);
 
+/// Exit codes, as shells have them.
+inline constexpr int kCannotRun = 127;
+inline constexpr int kKilled = 137;  ///< 128 + SIGKILL
+
 /// The exit code in waitpid's status; 128 + signal if a signal ended the process.
 int to_exit_code(int status);
 

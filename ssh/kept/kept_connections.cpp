@@ -18,7 +18,7 @@
 namespace dtool::ssh {
 namespace {
 
-constexpr auto kLongestAnswer = std::chrono::seconds(5);
+constexpr auto kLongestReply = std::chrono::seconds(5);
 
 std::string target_of(const std::string& user, const std::string& address,
                       const std::string& port) {
@@ -34,7 +34,7 @@ class Silence : public std::runtime_error {
 /// The next message, or nothing if the keeper has gone. Throws Silence.
 std::optional<Message> next_message(int socket) {
   pollfd readable{socket, POLLIN, 0};
-  const auto timeout = std::chrono::milliseconds(kLongestAnswer).count();
+  const auto timeout = std::chrono::milliseconds(kLongestReply).count();
   if (::poll(&readable, 1, static_cast<int>(timeout)) <= 0) throw Silence();
   Message message;
   if (receive_message(socket, message) != Received::message) return std::nullopt;

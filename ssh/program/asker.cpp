@@ -25,13 +25,8 @@ namespace {
 
 using namespace askpass_protocol;
 
-constexpr auto kSlice = std::chrono::milliseconds(100);
-constexpr std::size_t kLongestAnswer = 4000;
-
-void wipe(std::string& secret) {
-  ::explicit_bzero(secret.data(), secret.size());
-  secret.clear();
-}
+constexpr auto kAskSlice = std::chrono::milliseconds(100);
+constexpr std::size_t kMostTyped = 4000;
 
 /// This process's terminal, if the process is in the foreground; a background process would be
 /// stopped for using it.
@@ -136,7 +131,7 @@ asio::awaitable<void> Asker::serve(const OwnedFd& listener, Opening& opening, co
   Waiter waiter(reactor_, listener.get());
   const WaitsAt here(opening, waiter);
   while (!is_over) {
-    const Deadline soon = after(kSlice);
+    const Deadline soon = after(kAskSlice);
     co_await waiter.wait(Waiter::For::readable, soon);
     const OwnedFd caller(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (caller && is_own_user(caller.get())) co_await answer(caller.get(), opening, is_over);
@@ -157,7 +152,7 @@ asio::awaitable<void> Asker::answer(int caller, Opening& opening, const bool& is
     if (terminal) show(terminal.get(), line);
     opening.is_asking = true;
     const auto began = Clock::now();
-    while (!is_over && !is_stopped_ && is_alive(caller)) co_await reactor_.sleep(kSlice);
+    while (!is_over && !is_stopped_ && is_alive(caller)) co_await reactor_.sleep(kAskSlice);
     opening.deadline += Clock::now() - began;
     opening.is_asking = false;
     co_return;
@@ -196,7 +191,7 @@ asio::awaitable<std::optional<std::string>> Asker::find_answer(int caller, std::
       opening.was_left = true;
       co_return std::nullopt;
     }
-    co_await reactor_.sleep(kSlice / 2);
+    co_await reactor_.sleep(kAskSlice / 2);
     text = known();
   }
   if (!text) {
@@ -219,10 +214,10 @@ asio::awaitable<std::optional<std::string>> Asker::ask(int caller, std::string l
   if (!hidden.is_hidden()) co_return std::nullopt;
   show(terminal.get(), line + (kind == kConfirmation ? " [y/N] " : " "));
   std::string text;
-  text.reserve(2 * kLongestAnswer);  // no copies are left behind
+  text.reserve(2 * kMostTyped);  // no copies are left behind
   Waiter waiter(reactor_, terminal.get());
-  while (!is_stopped_ && is_alive(caller) && text.size() < kLongestAnswer) {
-    const Deadline soon = after(kSlice);
+  while (!is_stopped_ && is_alive(caller) && text.size() < kMostTyped) {
+    const Deadline soon = after(kAskSlice);
     co_await waiter.wait(Waiter::For::readable, soon);
     char bytes[512];
     const ssize_t count = ::read(terminal.get(), bytes, sizeof bytes);

@@ -22,12 +22,12 @@ using namespace askpass_protocol;
 
 constexpr const char* kVariable = "DTOOL_ASKPASS";
 
+}  // namespace
+
 void wipe(std::string& secret) {
   ::explicit_bzero(secret.data(), secret.size());
   secret.clear();
 }
-
-}  // namespace
 
 bool is_askpass(int argc) {
   return argc == 2 && std::getenv(kVariable) != nullptr;

@@ -31,4 +31,7 @@ constexpr char kRefused = 'n';
 constexpr std::size_t kLongestPrompt = 1000;
 }  // namespace askpass_protocol
 
+/// Overwrites a secret, so that it stays in no memory.
+void wipe(std::string& secret);
+
 }  // namespace dtool::ssh

@@ -31,7 +31,7 @@
 namespace dtool::ssh {
 namespace {
 
-constexpr auto kSlice = std::chrono::milliseconds(100);
+constexpr auto kWordSlice = std::chrono::milliseconds(100);
 /// `ssh -G` only asks programs that the configuration names.
 constexpr auto kLongestLook = std::chrono::seconds(30);
 /// A master that is to end with this process ends by itself if this process cannot tell it.
@@ -138,7 +138,7 @@ asio::awaitable<Masters::Ended> Masters::finish(std::vector<std::string> words,
   try {
     bool has_ended = false;
     while (!has_ended && !is_late && !is_interrupted_) {
-      const Deadline soon = after(kSlice);
+      const Deadline soon = after(kWordSlice);
       has_ended = co_await process.ends_before(soon);
       is_late = !has_ended && !opening.is_asking && Clock::now() >= opening.deadline;
     }
@@ -147,13 +147,13 @@ asio::awaitable<Masters::Ended> Masters::finish(std::vector<std::string> words,
   }
   const bool is_ended = process.exit_code().has_value();
   if (!is_ended) process.tell_to_end();
-  end_of_words = after(kSlice);
+  end_of_words = after(kWordSlice);
   try {
     co_await pumps.join();
   } catch (const HostError&) {  // abandoned
     failure = std::current_exception();
   }
-  if (!is_ended) process.end(kSlice);
+  if (!is_ended) process.end(kWordSlice);
   if (failure) std::rethrow_exception(failure);
   if (is_interrupted_) throw interrupted();
   if (is_late) {

@@ -85,10 +85,6 @@ void measure_row(const CommOptions& options, const Trial& trial, const Group& gr
   row.wrong = static_cast<std::int64_t>(sum_over_ranks(group, {wrong})[0]);
 }
 
-bool on_one_machine(const Member& one, const Member& other) {
-  return count_machines({one, other}) == 1;
-}
-
 /// Rank 0 with the next rank of its machine, and with the first of another one.
 std::vector<Pair> pairs_of(const Meeting& meeting) {
   std::vector<Pair> pairs;

@@ -59,10 +59,6 @@ Endpoint look_up(const Meeting& meeting, int rank) {
   return parse_endpoint(std::string(bytes.begin(), bytes.end()));
 }
 
-bool on_one_machine(const Member& one, const Member& other) {
-  return one.machine == other.machine && one.host == other.host;
-}
-
 /// All the pairs of this rank while they are being linked, by rank of the peer.
 class Linking {
  public:

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "trainer/objectnav/observation.h"
 #include "trainer/objectnav/show_rollout.h"
@@ -15,7 +14,6 @@
 namespace dtool::trainer {
 namespace {
 
-constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
 constexpr Limits<double> kWeight = {0.0, 1e6};
 constexpr Limits<double> kShare = {0.0, 1.0};
 

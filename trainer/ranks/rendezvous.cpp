@@ -250,6 +250,10 @@ c10::intrusive_ptr<c10d::Store> connect_store(const Endpoint& listener,
   return open_store(listener, nullptr, timeout);
 }
 
+bool on_one_machine(const Member& one, const Member& other) {
+  return one.machine == other.machine && one.host == other.host;
+}
+
 int count_machines(const std::vector<Member>& members) {
   std::set<std::pair<int, std::string>> machines;
   for (const Member& each : members) machines.emplace(each.machine, each.host);

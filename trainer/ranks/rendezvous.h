@@ -21,6 +21,9 @@ struct Member {
   std::string address;  ///< its address on the route to rank 0
 };
 
+/// Whether two ranks share their memory.
+bool on_one_machine(const Member& one, const Member& other);
+
 /// `rank 3 on machine 1 (red02)`.
 std::string to_string(const Member& member);
 

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "trainer/settings/toml_reader.h"
 
 namespace dtool::trainer {
+
+/// The limit of a number that has none.
+inline constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
 
 /// A word of the file and its meaning; the first one is the default if there is one.
 template <class Value>

@@ -1,14 +1,10 @@
 // One function per source.
 #include "trainer/settings/data_settings.h"
 
-#include <limits>
-
 #include "trainer/settings/choice.h"
 
 namespace dtool::trainer {
 namespace {
-
-constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
 
 void read_random(TomlReader& reader, DataSettings& data) {
   data.features = reader.integer("data.features", 10, {1, 1 << 24});

@@ -4,14 +4,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 #include "trainer/settings/choice.h"
 
 namespace dtool::trainer {
 namespace {
-
-constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
 
 CheckpointSettings read_checkpoint(TomlReader& reader, const std::string& workload,
                                    const Rhythm& rhythm) {

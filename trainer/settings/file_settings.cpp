@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "trainer/data/mnist.h"
+#include "trainer/settings/choice.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -20,11 +21,6 @@ const std::vector<std::string> kIdxKeys = {"data.train_images", "data.train_labe
 const std::vector<std::string> kCsvKeys = {"data.train_file", "data.test_file", "data.test_share",
                                            "data.split_seed", "data.separator", "data.header",
                                            "data.inputs",     "data.targets",   "data.standardise"};
-
-void refuse_all(const TomlReader& reader, const std::vector<std::string>& keys,
-                const std::string& why) {
-  for (const auto& each : keys) reader.refuse_if_given(each, why);
-}
 
 /// Whether `text` is written as `sha256_of` and sha256sum write.
 bool is_sha256(const std::string& text) {

@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "trainer/settings/choice.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {
-
-constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
 
 Stage read_stage(TomlReader& reader, const std::string& prefix, const Stage& standard) {
   Stage stage = standard;

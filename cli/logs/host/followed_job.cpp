@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 constexpr int kLooksAtEnd = 10;
-constexpr int kKilled = 143;  // 128 + SIGTERM
+constexpr int kTerminated = 143;  // 128 + SIGTERM
 
 }  // namespace
 
@@ -59,11 +59,11 @@ LogEnd FollowedJob::wait_for_end() {
       return {exists(state_ + "/stopped") ? "stopped" : "exited", code.value_or(1)};
     }
     if (is_elsewhere()) return {"unproven", 1};
-    if (exists(state_ + "/killed")) return {"killed", kKilled};
+    if (exists(state_ + "/killed")) return {"killed", kTerminated};
     pause(kBetweenLooks);
   }
   const std::string state = became();
-  if (state == "killed") return {state, kKilled};
+  if (state == "killed") return {state, kTerminated};
   return {state.empty() ? "lost" : state, 1};
 }
 

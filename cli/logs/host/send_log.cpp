@@ -20,7 +20,7 @@
 namespace dtool::host {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks{200};
+constexpr std::chrono::milliseconds kBetweenReads{200};
 constexpr int kLooksUntilSign = 5;  // between two signs of life, if there is nothing new
 constexpr std::size_t kPiece = 64U << 10U;
 
@@ -169,7 +169,7 @@ int follow(const LogRequest& request, const std::string& state, int output) {
   bool runs = job.runs();
   bool is_open = sending.open(file);
   while (!is_open && runs) {
-    pause(kBetweenLooks);
+    pause(kBetweenReads);
     runs = job.runs();
     is_open = sending.open(file);
   }
@@ -182,7 +182,7 @@ int follow(const LogRequest& request, const std::string& state, int output) {
       } else if (!runs) {
         break;
       }
-      pause(kBetweenLooks);
+      pause(kBetweenReads);
       if (looks % kLooksUntilSign == 0) sending.send(StillHere());
       runs = job.runs();
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ssh/host/child.h"
+
 namespace dtool::host {
 namespace {
 
@@ -16,7 +18,6 @@ constexpr Time kForGathering = 30s;
 constexpr Time kForSilentMachines = 120s;
 constexpr Time kLongestTurn = 5s;
 constexpr Time kBetweenSearches = 1s;
-constexpr int kKilled = 137;
 
 }  // namespace
 

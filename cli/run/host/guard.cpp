@@ -24,7 +24,6 @@ using namespace std::chrono_literals;
 
 constexpr Time kForFailure = 5s;  // the processes left here do not run longer than this
 constexpr Time kForLastWords = 20s;
-constexpr int kKilled = 137;
 // A session writes this before it ends properly, in place of a report.
 constexpr std::string_view kFarewell = "farewell";
 

@@ -24,8 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kCannotRun = 127;
-
 bool is_of_launcher(std::string_view line) {
   constexpr std::array<std::string_view, 4> kBeginnings = {"dtool: attempt", "dtool: rank",
                                                            "dtool: the run failed", "mpirun: "};

@@ -23,7 +23,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kKilled = 137;
 constexpr int kToldToEnd = 143;
 constexpr int kMost = 10'000'000;
 constexpr Time kPause = 200ms;

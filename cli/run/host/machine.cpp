@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/run/host/last_words.h"
+#include "ssh/host/child.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -11,7 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kNotEnded = 143;  // if this session ended the script or never started it
-constexpr int kKilled = 137;
 constexpr std::size_t kLongestCause = 1000;
 constexpr Time kForDecision = 10s;  // after a failure, where machine 0's session was never heard
 constexpr Time kForContact = 120s;  // after a good end, likewise

@@ -24,7 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kCannotRun = 127;
 constexpr int kMostRanks = 10'000'000;
 /// The aftermath of a rank's end may be seen before that end.
 constexpr Time kForCause = 1s;

@@ -20,7 +20,7 @@ constexpr Time kForConnecting = 5s;
 constexpr Time kForRefusals = 5s;  // a session that begins a little later listens by then
 constexpr Time kLongestTurn = 5s;
 constexpr Time kFirstPause = 250ms;
-constexpr std::size_t kMostUnsent = 1U << 20U;
+constexpr std::size_t kMostBacklog = 1U << 20U;
 
 }  // namespace
 
@@ -75,7 +75,7 @@ void ReportLink::greet(Time now) {
   if (reason != 0) return lose(reason == ECONNREFUSED ? Fault::refused : Fault::silent, now);
   connection_->wire.wait_until(Until::readable);
   connection_->hello = make_hello(token_, settings_.place);
-  if (!connection_->wire.write(connection_->hello, kMostUnsent)) lose(Fault::silent, now);
+  if (!connection_->wire.write(connection_->hello, kMostBacklog)) lose(Fault::silent, now);
 }
 
 /// Gives the connection up; another one is made after a pause that grows.
@@ -108,7 +108,7 @@ void ReportLink::send_report(Time now) {
   connection_->sent = now;
   ++connection_->sent_reports;
   is_new_ = false;
-  if (!connection_->wire.write(connection_->channel->seal(to_bytes(*report_)), kMostUnsent))
+  if (!connection_->wire.write(connection_->channel->seal(to_bytes(*report_)), kMostBacklog))
     lose(Fault::silent, now);
 }
 

@@ -29,7 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kCannotRun = 126;
+constexpr int kNotExecutable = 126;
 constexpr std::size_t kEndOfLog = 8192;
 constexpr Time kForLastWords = 15s;  // for the last report to be told, or to be heard
 constexpr Time kBetweenPorts = 5s;
@@ -132,7 +132,7 @@ bool SupervisedSession::start_script(int attempt, const std::vector<int>& places
 }
 
 std::optional<int> SupervisedSession::wait_for_script(Time patience) {
-  if (!script_) return kCannotRun;
+  if (!script_) return kNotExecutable;
   const auto code = wait_for_child(*script_, patience);
   if (code) script_.reset();
   return code;

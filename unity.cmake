@@ -1,0 +1,22 @@
+# Joins the sources of each folder, at most DTOOL_UNITY_FILES in one file for the compiler, so that it reads the libraries' headers once for
+# all of them. A file with options of its own stays alone.
+set(DTOOL_UNITY_FILES 8)
+function(dtool_join_sources target)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "^[a-z].*\\.cpp$")
+  list(SORT sources)
+  foreach(source IN LISTS sources)
+    get_filename_component(folder ${source} DIRECTORY)
+    string(MAKE_C_IDENTIFIER ${folder} folder)
+    math(EXPR count_${folder} "0${count_${folder}} + 1")
+    math(EXPR part "(${count_${folder}} - 1) / ${DTOOL_UNITY_FILES}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${part})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+foreach(target dtool_ssh dtool_sync dtool_killfiles dtool_host dtool-host dtool_cli dtool_trainer dtool_trainer_torch)
+  if(TARGET ${target})
+    dtool_join_sources(${target})
+  endif()
+endforeach()
