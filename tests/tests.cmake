@@ -15,6 +15,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/hosts/check_facts_test.cpp
     tests/unit/cli/kill/end_run_test.cpp
     tests/unit/cli/launchers/mpi/mpi_test.cpp
+    tests/unit/cli/launchers/scheduler/job_cause_test.cpp
     tests/unit/cli/launchers/scheduler/scheduler_text_test.cpp
     tests/unit/cli/launchers/slurm/slurm_text_test.cpp
     tests/unit/cli/logs/log_lines_test.cpp

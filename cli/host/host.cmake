@@ -5,6 +5,7 @@ set(DTOOL_HOST_SOURCES
   ${DTOOL_SYNC_HOST_SOURCES}
   cli/host/serve.cpp
   cli/hosts/host/ready.cpp
+  cli/launchers/scheduler/host/job_cause.cpp
   cli/launchers/scheduler/host/scheduled_job.cpp
   cli/logs/host/followed_job.cpp
   cli/logs/host/send_log.cpp
