@@ -269,6 +269,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       starts_under_torchrun_and_mpirun
       stragglers_rollouts_are_cut_short
       survivors_stop_when_a_rank_is_killed
+      survivors_stop_when_a_rank_is_killed_as_it_loads
       survivors_stop_when_rank_0_is_killed
       tensorboard_reads_what_a_run_wrote
       trains_an_exported_module
