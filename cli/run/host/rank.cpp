@@ -142,7 +142,7 @@ int follow(const Start& start) {
   if (start.is_watched && self)
     note(start.record, std::to_string(self->pid) + " " + std::to_string(self->start) + "\n");
   tell_script_this_program();
-  const pid_t program = start_program(start.script, {}, Input::nothing, Interrupts::heard);
+  const pid_t program = start_program(start.script, {}, Input::nothing);
   if (start.is_watched) note(start.record + ".program", std::to_string(program) + "\n");
   const pid_t hearing = start.has_input ? hear_words() : -1;
 
