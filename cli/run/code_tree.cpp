@@ -74,21 +74,21 @@ std::string commit_of_code_tree(const std::string& output_dir) {
   return tree_sync::git_commit(std::filesystem::current_path(), outputs_inside(output_dir));
 }
 
-class TreePush::Reporter : public tree_sync::PushListener {
+class TreePush::Reporter : public ssh::Events {
  public:
   Reporter(Console& console, std::string what, std::size_t hosts)
       : console_(console), sending_(std::move(what), hosts) {}
 
   void leave_out(std::size_t host) { sending_.done(host); }
 
-  void on_sent(std::size_t host, const ssh::Transferred& sent) override {
+  void on_progress(std::size_t host, const ssh::Transferred& sent) override {
     const auto now = SendingProgress::Clock::now();
     sending_.sent(host, sent, now);
     if (now - shown_ < kShowEvery) return;
     shown_ = now;
     console_.progress(sending_.line(now));
   }
-  void on_result(std::size_t host, const ssh::HostResult&, const tree_sync::Pushed&) override {
+  void on_result(std::size_t host, const ssh::HostResult&) override {
     sending_.done(host);
     console_.progress(sending_.line(SendingProgress::Clock::now()));
   }
