@@ -1,5 +1,5 @@
 // Samplers that a checkpoint keeps, put back on other numbers of ranks.
-#include "trainer/reinforcement/kept_samplers.h"
+#include "trainer/objectnav/agent/kept_samplers.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,14 +1,14 @@
 // There are as many samplers as episodes, and only the first episode of each counts, so that short
 // episodes do not count more often than long ones.
-#include "trainer/reinforcement/validation.h"
+#include "trainer/objectnav/agent/validation.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 
+#include "trainer/objectnav/agent/sample_actions.h"
 #include "trainer/objectnav/samplers.h"
-#include "trainer/reinforcement/sample_actions.h"
 
 namespace dtool::trainer {
 namespace {
