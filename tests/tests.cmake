@@ -15,7 +15,6 @@ if(DTOOL_TESTS)
     tests/unit/cli/hosts/check_facts_test.cpp
     tests/unit/cli/kill/end_run_test.cpp
     tests/unit/cli/launchers/mpi/mpi_test.cpp
-    tests/unit/cli/launchers/scheduler/job_cause_test.cpp
     tests/unit/cli/launchers/scheduler/scheduler_text_test.cpp
     tests/unit/cli/launchers/slurm/slurm_text_test.cpp
     tests/unit/cli/logs/log_lines_test.cpp
@@ -36,6 +35,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/channel_test.cpp
     tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
+    tests/unit/cli/run/host/job_cause_test.cpp
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/last_words_test.cpp
     tests/unit/cli/run/host/machine_test.cpp

@@ -5,7 +5,6 @@ set(DTOOL_HOST_SOURCES
   ${DTOOL_SYNC_HOST_SOURCES}
   cli/host/serve.cpp
   cli/hosts/host/ready.cpp
-  cli/launchers/scheduler/host/job_cause.cpp
   cli/launchers/scheduler/host/scheduled_job.cpp
   cli/logs/host/followed_job.cpp
   cli/logs/host/send_log.cpp
@@ -13,6 +12,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/coordinator.cpp
   cli/run/host/guard.cpp
   cli/run/host/job.cpp
+  cli/run/host/job_cause.cpp
   cli/run/host/kept_ranks.cpp
   cli/run/host/lacks.cpp
   cli/run/host/last_words.cpp

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "cli/host/serve.h"
-#include "cli/launchers/scheduler/host/job_cause.h"
 #include "cli/launchers/scheduler/host/scheduled_job.h"
 #include "cli/run/host/guard.h"
+#include "cli/run/host/job_cause.h"
 #include "cli/run/host/kept_ranks.h"
 #include "cli/run/host/rank.h"
 #include "cli/run/host/ranks.h"

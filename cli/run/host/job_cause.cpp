@@ -1,4 +1,4 @@
-#include "cli/launchers/scheduler/host/job_cause.h"
+#include "cli/run/host/job_cause.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // The cause of a failed attempt of a scheduler's job, by the files of its processes.
-#include "cli/launchers/scheduler/host/job_cause.h"
+#include "cli/run/host/job_cause.h"
 
 #include <gtest/gtest.h>
 
