@@ -20,7 +20,6 @@ target_sources(dtool_trainer PRIVATE
   trainer/reinforcement/gru_gates.cpp
   trainer/reinforcement/mini_batches.cpp
   trainer/reinforcement/pipeline.cpp
-  trainer/reinforcement/rollout_options.cpp
   trainer/reinforcement/sum_rows.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/objectnav/objectnav_runner.cpp

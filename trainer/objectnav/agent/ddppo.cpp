@@ -80,7 +80,7 @@ DdPpo::DdPpo(const Run& run, const ObjectNavSettings& settings)
       pipeline_(plan_pipeline(settings_, group_.size)),
       policy_({settings_.embedding, settings_.hidden}, group_.device),
       optimizer_(tensors_of(policy_.parameters()), run.experiment.optimizer),
-      samplers_(settings_.environment, HouseSet::training, run.options.seed, first_sampler_,
+      samplers_(settings_.environment, EpisodeSet::training, run.options.seed, first_sampler_,
                 static_cast<int>(settings_.samplers)),
       rollout_(settings_.ppo.num_steps, settings_.samplers, policy_.memory_size()),
       collector_(samplers_, settings_.environment.threads, policy_, run.options.seed,

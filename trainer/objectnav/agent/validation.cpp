@@ -18,7 +18,7 @@ constexpr std::int64_t kAtOnce = 1000;
 
 EpisodeSums play(const EnvironmentSettings& environment, std::uint64_t seed, ActorCritic& policy,
                  std::int64_t first, std::int64_t count) {
-  Samplers samplers(environment, HouseSet::validation, seed, first, static_cast<int>(count));
+  Samplers samplers(environment, EpisodeSet::validation, seed, first, static_cast<int>(count));
   samplers.count_only(1);
   const auto places = static_cast<std::size_t>(count);
   at::Tensor observations = at::empty({count, kObservationBytes}, at::kByte);
