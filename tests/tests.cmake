@@ -24,7 +24,6 @@ if(DTOOL_TESTS)
     tests/unit/cli/plot/comm_rows_test.cpp
     tests/unit/cli/plot/metrics_test.cpp
     tests/unit/cli/plot/plot_test.cpp
-    tests/unit/cli/run/cause_test.cpp
     tests/unit/cli/run/check_test.cpp
     tests/unit/cli/run/code_tree_test.cpp
     tests/unit/cli/run/environment/assignments_test.cpp
@@ -54,6 +53,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/shell/completion_test.cpp
     tests/unit/cli/shell_words_test.cpp
     tests/unit/cli/terminal_text_test.cpp
+    tests/unit/cli/watch/cause_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
     tests/unit/cli/watch/run_states_test.cpp
     tests/unit/cli/watch/status_answer_test.cpp

@@ -9,7 +9,7 @@
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/recorded.h"
-#include "cli/run/cause.h"
+#include "cli/watch/cause.h"
 #include "cli/watch/run_status.h"
 #include "cli/watch/status_headlines.h"
 #include "cli/watch/status_table.h"
