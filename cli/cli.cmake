@@ -72,7 +72,6 @@ add_library(dtool_cli STATIC
   cli/plot/plot.cpp
   cli/plot/plot_sources.cpp
   cli/recorded.cpp
-  cli/run/cause.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
   cli/run/environment/assignments.cpp
@@ -91,6 +90,7 @@ add_library(dtool_cli STATIC
   cli/run/start.cpp
   cli/run/start_jobs.cpp
   cli/run/trainer_bundle.cpp
+  cli/run/tree_push.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/live_values.cpp
@@ -99,6 +99,7 @@ add_library(dtool_cli STATIC
   cli/shell_words.cpp
   cli/terminal_text.cpp
   cli/watch/attach.cpp
+  cli/watch/cause.cpp
   cli/watch/full_screen.cpp
   cli/watch/list.cpp
   cli/watch/machine_status.cpp

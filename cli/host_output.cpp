@@ -15,14 +15,14 @@ constexpr std::size_t kLongestLine = 1 << 20;
 
 }  // namespace
 
-void ProgressListener::on_result(std::size_t, const ssh::HostResult&) {
+void AnswerCount::on_result(std::size_t, const ssh::HostResult&) {
   ++answered_;
   console_.progress(answered_ < hosts_.size()
                         ? fmt::format("{}: {} of {} hosts", doing_, answered_, hosts_.size())
                         : std::string());
 }
 
-void ProgressListener::on_interrupt(const std::vector<std::size_t>& running) {
+void AnswerCount::on_interrupt(const std::vector<std::size_t>& running) {
   std::vector<ssh::Host> hosts;
   for (const std::size_t host : running) hosts.push_back(hosts_[host]);
   console_.note(hosts.empty() ? std::string("interrupted")
@@ -33,7 +33,7 @@ void ProgressListener::on_interrupt(const std::vector<std::size_t>& running) {
 
 StreamedOutput::StreamedOutput(Console& console, const std::vector<ssh::Host>& hosts,
                                std::string doing, std::vector<std::string> prefixes)
-    : ProgressListener(console, hosts, std::move(doing)),
+    : AnswerCount(console, hosts, std::move(doing)),
       prefixes_(std::move(prefixes)),
       unfinished_(2 * hosts.size()) {
   if (!prefixes_.empty()) return;
@@ -63,7 +63,7 @@ void StreamedOutput::on_result(std::size_t host, const ssh::HostResult& result) 
     std::string& line = unfinished(host, stream);
     if (!line.empty()) print(host, stream, std::exchange(line, {}) + "\n");
   }
-  ProgressListener::on_result(host, result);
+  AnswerCount::on_result(host, result);
 }
 
 void StreamedOutput::print(std::size_t host, ssh::Stream stream, std::string_view lines) {

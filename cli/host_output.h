@@ -13,9 +13,9 @@
 namespace dtool::cli {
 
 /// Shows how many hosts have answered, and what the first Ctrl-C does.
-class ProgressListener : public ssh::Listener {
+class AnswerCount : public ssh::Events {
  public:
-  ProgressListener(Console& console, const std::vector<ssh::Host>& hosts, std::string doing)
+  AnswerCount(Console& console, const std::vector<ssh::Host>& hosts, std::string doing)
       : console_(console), hosts_(hosts), doing_(std::move(doing)) {}
 
   void on_result(std::size_t host, const ssh::HostResult& result) override;
@@ -31,7 +31,7 @@ class ProgressListener : public ssh::Listener {
 };
 
 /// Prints whole lines, each after `prefix: `; standard error's lines on standard error.
-class StreamedOutput : public ProgressListener {
+class StreamedOutput : public AnswerCount {
  public:
   /// `prefixes`: one per host; empty: the hosts' names.
   StreamedOutput(Console& console, const std::vector<ssh::Host>& hosts, std::string doing,
@@ -49,10 +49,10 @@ class StreamedOutput : public ProgressListener {
 };
 
 /// Gathers both streams of each host in the order of arrival; print() shows identical outputs once.
-class FoldedOutput : public ProgressListener {
+class FoldedOutput : public AnswerCount {
  public:
   FoldedOutput(Console& console, const std::vector<ssh::Host>& hosts, std::string doing)
-      : ProgressListener(console, hosts, std::move(doing)), outputs_(hosts.size()) {}
+      : AnswerCount(console, hosts, std::move(doing)), outputs_(hosts.size()) {}
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   /// Hosts without output are left out.

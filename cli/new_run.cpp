@@ -67,7 +67,7 @@ void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
       fmt::format("rmdir -- {} 2> /dev/null\n", ssh::quote_path(killfiles::run_folder(run_id)));
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
-  ssh::Listener nobody;
+  ssh::Events nobody;
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(10);  // a host that did not answer before may not now
   remote.run(std::move(tasks), nobody, options);

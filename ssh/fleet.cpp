@@ -38,7 +38,7 @@ struct FleetRound {
   std::vector<std::optional<Clock::time_point>> begun;
   std::size_t next = 0;
   std::size_t workers = 0;
-  Listener* listener = nullptr;
+  Events* events = nullptr;
   RunOptions options;
   std::exception_ptr failure;
   std::map<std::shared_ptr<const SharedBytes>, std::unique_ptr<SharedOutput>> outputs;
@@ -69,13 +69,13 @@ class Fleet : public Remote {
 
   const std::vector<Host>& hosts() const override { return hosts_; }
   bool interrupted() const override { return is_interrupted_; }
-  std::vector<HostResult> run(std::vector<Task> tasks, Listener& listener,
+  std::vector<HostResult> run(std::vector<Task> tasks, Events& events,
                               const RunOptions& options) override;
 
  private:
   void on_asked(Asked what);
   void give_up(FleetRound& round, std::exception_ptr error);
-  void tell(FleetRound& round, const std::function<void(Listener&)>& what);
+  void tell(FleetRound& round, const std::function<void(Events&)>& what);
   void start_workers(FleetRound& round);
   asio::awaitable<void> work(FleetRound& round);
   asio::awaitable<void> answer(FleetRound& round, std::size_t index);
@@ -98,18 +98,18 @@ class Fleet : public Remote {
   FleetRound* round_ = nullptr;  ///< while run() runs
 };
 
-/// An exception of a listener (the disk is full, the reader of a pipe has left) is passed on by
-/// run(). The coroutines unwind as after an interrupt, and the other hosts' answers are not waited
-/// for.
+/// An exception of the observer of events (the disk is full, the reader of a pipe has left) is
+/// passed on by run(). The coroutines unwind as after an interrupt, and the other hosts' answers
+/// are not waited for.
 void Fleet::give_up(FleetRound& round, std::exception_ptr error) {
   if (!round.failure) round.failure = error;
   reactor_.abandon();
 }
 
-void Fleet::tell(FleetRound& round, const std::function<void(Listener&)>& what) {
+void Fleet::tell(FleetRound& round, const std::function<void(Events&)>& what) {
   if (round.failure) return;
   try {
-    what(*round.listener);
+    what(*round.events);
   } catch (const HostError&) {
     throw;
   } catch (...) {
@@ -126,7 +126,7 @@ void Fleet::on_asked(Asked what) {
     if (round_->begun[i] && !round_->is_answered[i]) running.push_back(round_->tasks[i].host);
   }
   links_->interrupt();
-  if (is_first) round_->listener->on_interrupt(running);
+  if (is_first) round_->events->on_interrupt(running);
   if (!leaves) return;
   tell_children_to_end();
   reactor_.abandon();
@@ -151,7 +151,7 @@ asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
           }
           (stream == Stream::out ? result.out : result.err) += bytes;
         }
-        tell(round, [&](Listener& listener) { listener.on_output(task.host, stream, bytes); });
+        tell(round, [&](Events& events) { events.on_output(task.host, stream, bytes); });
       };
   const Deadline deadline = options.timeout ? after(*options.timeout) : kNoDeadline;
   if (const auto* program = std::get_if<LocalProgram>(&task.step)) {
@@ -171,7 +171,7 @@ asio::awaitable<void> Fleet::feed(FleetRound& round, std::size_t index, OwnedFd 
   if (output == nullptr) output = std::make_unique<SharedOutput>(reactor_, *command.input_from);
   std::function<void(const Transferred&)> on_sent = [this, &round,
                                                      &task](const Transferred& input) {
-    tell(round, [&](Listener& listener) { listener.on_input(task.host, input); });
+    tell(round, [&](Events& events) { events.on_progress(task.host, input); });
   };
   co_await output->send(pipe.get(), command.input, deadline, std::move(on_sent));
 }
@@ -263,8 +263,7 @@ asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {
 std::optional<NextTask> Fleet::next_task(FleetRound& round, std::size_t index) {
   const HostResult& result = round.results[index];
   std::optional<NextTask> next;
-  tell(round,
-       [&](Listener& listener) { next = listener.next_task(round.tasks[index].host, result); });
+  tell(round, [&](Events& events) { next = events.next_task(round.tasks[index].host, result); });
   // It would be answered like that again, for ever.
   if (result.failure == Failure::not_started) return std::nullopt;
   return next;
@@ -297,8 +296,8 @@ asio::awaitable<void> Fleet::work(FleetRound& round) {
       }
     }
     round.is_answered[index] = true;
-    tell(round, [&round, index](Listener& listener) {
-      listener.on_result(round.tasks[index].host, round.results[index]);
+    tell(round, [&round, index](Events& events) {
+      events.on_result(round.tasks[index].host, round.results[index]);
     });
   }
 }
@@ -313,7 +312,7 @@ void Fleet::start_workers(FleetRound& round) {
   }
 }
 
-std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Listener& listener,
+std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Events& events,
                                    const RunOptions& options) {
   FleetRound round;
   round.results.resize(tasks.size());
@@ -321,7 +320,7 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Listener& listener,
   round.begun.resize(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) round.results[i].host = hosts_.at(tasks[i].host);
   round.tasks = std::move(tasks);
-  round.listener = &listener;
+  round.events = &events;
   round.options = options;
   if (round.tasks.empty()) return {};
 

@@ -131,13 +131,15 @@ inline constexpr std::string_view kHostsInHint = "{hosts}";
 
 enum class Stream { out, err };
 
-/// Is told about events as they happen, on the thread that called Remote::run.
-struct Listener {
-  virtual ~Listener() = default;
+/// What happens on hosts, told as it happens, on the thread that called Remote::run. Whoever
+/// watches overrides some of it. A push and a pull (sync/) tell on_progress, on_result and
+/// on_interrupt.
+struct Events {
+  virtual ~Events() = default;
   /// Bytes as they came; not cut at lines. A HostError from here ends the host's task with that.
   virtual void on_output(std::size_t /*host*/, Stream /*stream*/, std::string_view /*bytes*/) {}
-  /// The host has got that much of its Command::input_from.
-  virtual void on_input(std::size_t /*host*/, const Transferred& /*input*/) {}
+  /// So much is on its way: of the host's Command::input_from, or of a tree.
+  virtual void on_progress(std::size_t /*host*/, const Transferred& /*sent*/) {}
   /// The host's next task after the result of its last one: another step that waits for no other
   /// host, or the same step again. Nothing: the result was the host's answer. Called after each
   /// task that was begun. After an interrupt no new task begins: the host's answer is then
@@ -166,9 +168,9 @@ struct Remote {
   virtual const std::vector<Host>& hosts() const = 0;
 
   /// Runs all tasks, at most one per host and up to `width` at once, and the follow-up tasks that
-  /// the listener names. Returns each host's last result, in the order of the tasks. A second
+  /// `events` names. Returns each host's last result, in the order of the tasks. A second
   /// SIGINT ends the wait: hosts without an answer get Failure::connection_lost.
-  virtual std::vector<HostResult> run(std::vector<Task> tasks, Listener& listener,
+  virtual std::vector<HostResult> run(std::vector<Task> tasks, Events& events,
                                       const RunOptions& options) = 0;
 
   /// Whether SIGINT or SIGTERM came since the start. After that no task is begun.

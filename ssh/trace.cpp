@@ -207,7 +207,7 @@ class TracedRemote : public Remote {
   const std::vector<Host>& hosts() const override { return remote_->hosts(); }
   bool interrupted() const override { return remote_->interrupted(); }
 
-  std::vector<HostResult> run(std::vector<Task> tasks, Listener& listener,
+  std::vector<HostResult> run(std::vector<Task> tasks, Events& events,
                               const RunOptions& options) override;
 
   HostTrace& trace(std::size_t host) {
@@ -228,41 +228,40 @@ class TracedRemote : public Remote {
   std::map<std::size_t, HostTrace> traces_;
 };
 
-/// Writes down what the listener is told, and tells it.
-class TracingListener : public Listener {
+/// Writes the events down, and passes them on.
+class TracedEvents : public Events {
  public:
-  TracingListener(TracedRemote& remote, Listener& listener)
-      : remote_(remote), listener_(listener) {}
+  TracedEvents(TracedRemote& remote, Events& events) : remote_(remote), events_(events) {}
 
   void on_output(std::size_t host, Stream stream, std::string_view bytes) override {
     remote_.trace(host).take(stream, bytes);
-    listener_.on_output(host, stream, bytes);
+    events_.on_output(host, stream, bytes);
   }
-  void on_input(std::size_t host, const Transferred& input) override {
-    listener_.on_input(host, input);
+  void on_progress(std::size_t host, const Transferred& input) override {
+    events_.on_progress(host, input);
   }
   std::optional<NextTask> next_task(std::size_t host, const HostResult& result) override {
     remote_.trace(host).end(result);
-    auto next = listener_.next_task(host, result);
+    auto next = events_.next_task(host, result);
     if (next && next->task) remote_.trace(host).begin(*next->task);
     return next;
   }
   void on_result(std::size_t host, const HostResult& result) override {
-    listener_.on_result(host, result);
+    events_.on_result(host, result);
   }
   void on_interrupt(const std::vector<std::size_t>& running) override {
-    listener_.on_interrupt(running);
+    events_.on_interrupt(running);
   }
 
  private:
   TracedRemote& remote_;
-  Listener& listener_;
+  Events& events_;
 };
 
-std::vector<HostResult> TracedRemote::run(std::vector<Task> tasks, Listener& listener,
+std::vector<HostResult> TracedRemote::run(std::vector<Task> tasks, Events& events,
                                           const RunOptions& options) {
   for (const Task& task : tasks) trace(task.host).begin(task);
-  TracingListener tracing(*this, listener);
+  TracedEvents tracing(*this, events);
   return remote_->run(std::move(tasks), tracing, options);
 }
 

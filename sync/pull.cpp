@@ -23,10 +23,9 @@ struct Slot {
   std::string err = {};
 };
 
-class PullOutput : public ssh::Listener {
+class PullOutput : public ssh::Events {
  public:
-  PullOutput(const std::vector<Pull>& pulls, PullListener& listener)
-      : pulls_(pulls), listener_(listener) {
+  PullOutput(const std::vector<Pull>& pulls, ssh::Events& events) : pulls_(pulls), events_(events) {
     for (std::size_t i = 0; i < pulls.size(); ++i) slots_[pulls[i].host].index = i;
   }
 
@@ -41,7 +40,10 @@ class PullOutput : public ssh::Listener {
     slot.out_tail += bytes;
     if (slot.out_tail.size() > 2 * kTail) slot.out_tail.erase(0, slot.out_tail.size() - kTail);
     slot.progress = slot.reader.add(bytes);
-    listener_.on_progress(host, slot.progress);
+    const auto& [sent, fraction] = slot.progress;
+    ssh::Transferred progress{sent.bytes};
+    if (fraction > 0) progress.all = static_cast<std::uint64_t>(sent.bytes / fraction);
+    events_.on_progress(host, progress);
     const auto& most = pulls_[slot.index].most;
     if (most && slot.progress.sent.bytes > *most)
       throw ssh::HostError(ssh::Failure::local_program, "more came than is allowed (--max_gb)",
@@ -49,15 +51,17 @@ class PullOutput : public ssh::Listener {
   }
 
   void on_result(std::size_t host, const ssh::HostResult& result) override {
-    listener_.on_result(host, result);
+    events_.on_result(host, result);
   }
-  void on_interrupt(const std::vector<std::size_t>&) override { listener_.on_interrupt(); }
+  void on_interrupt(const std::vector<std::size_t>& running) override {
+    events_.on_interrupt(running);
+  }
 
   const Slot& slot(std::size_t host) const { return slots_.at(host); }
 
  private:
   const std::vector<Pull>& pulls_;
-  PullListener& listener_;
+  ssh::Events& events_;
   std::map<std::size_t, Slot> slots_;
 };
 
@@ -123,14 +127,13 @@ void explain_pull(ssh::HostResult& result) {
   result.hint = hint_for(result.exit_code, reason);
 }
 
-std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls,
-                         PullListener& listener) {
+std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls, ssh::Events& events) {
   std::vector<ssh::Task> tasks;
   for (const Pull& each : pulls) {
     const Link link = remote.hosts().at(each.host).is_local ? Link::local : Link::network;
     tasks.push_back({each.host, pull_program(each.source, each.destination, link, each.silence)});
   }
-  PullOutput output(pulls, listener);
+  PullOutput output(pulls, events);
   ssh::RunOptions options;
   options.keep_output = ssh::KeepOutput::no;
   options.on_interrupt = ssh::OnInterrupt::leave;

@@ -24,16 +24,6 @@ struct Pull {
   std::optional<std::uint64_t> most = {};  ///< bytes that may come from it
 };
 
-/// Is told about the progress of a pull, on the thread that called pull().
-struct PullListener {
-  virtual ~PullListener() = default;
-  virtual void on_progress(std::size_t /*host*/, const RsyncProgress& /*progress*/) {}
-  /// The host is done or has failed; called once for each.
-  virtual void on_result(std::size_t /*host*/, const ssh::HostResult& /*result*/) {}
-  /// The first SIGINT or SIGTERM came: no host is waited for.
-  virtual void on_interrupt() {}
-};
-
 /// One answer of pull().
 struct Pulled {
   ssh::HostResult result;
@@ -44,8 +34,7 @@ struct Pulled {
 /// `exit_code` is its exit code and `error` its own message. A file that vanished on the host
 /// meanwhile is not a failure. An interrupt keeps the files that have come, and the next pull
 /// continues from there.
-std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls,
-                         PullListener& listener);
+std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls, ssh::Events& events);
 
 /// Asks a host whether the source exists.
 ssh::Command look_command(const Source& source);

@@ -56,15 +56,16 @@ struct Slot {
 class Push : public Pushing {
  public:
   Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
-       const std::vector<Destination>& destinations, PushListener& listener,
+       const std::vector<Destination>& destinations, ssh::Events& events,
        const ssh::TaskOptions& options, Relay relay, Foreign foreign);
 
   ssh::Task first_task(std::size_t host) const override { return task(*by_host_.at(host)); }
   std::vector<ssh::HostResult> finish(ssh::Remote& remote) override;
+  Pushed pushed(std::size_t host) const override { return by_host_.at(host)->pushed; }
   std::vector<Missed> missed() const override;
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
-  void on_input(std::size_t host, const ssh::Transferred& input) override;
+  void on_progress(std::size_t host, const ssh::Transferred& input) override;
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
   void on_interrupt(const std::vector<std::size_t>& running) override;
@@ -97,7 +98,7 @@ class Push : public Pushing {
   std::vector<Missed> missed_;                    ///< beside what relayings_ know
   /// The names of the tree's files, for who needs them.
   mutable std::map<Compression, std::shared_ptr<const ssh::SharedBytes>> names_;
-  PushListener& listener_;
+  ssh::Events& events_;
   const ssh::TaskOptions options_;
   std::vector<Slot> slots_;
   std::map<std::size_t, Slot*> by_host_;
@@ -115,7 +116,7 @@ std::vector<std::string> contents_for(const std::vector<ssh::Host>& hosts, const
 }
 
 Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
-           const std::vector<Destination>& destinations, PushListener& listener,
+           const std::vector<Destination>& destinations, ssh::Events& events,
            const ssh::TaskOptions& options, Relay relay, Foreign foreign)
     : hosts_(hosts),
       tree_(tree),
@@ -123,7 +124,7 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
       packages_(tree_, listing_),
       relay_(relay),
       foreign_(foreign),
-      listener_(listener),
+      events_(events),
       options_(options) {
   const auto is_remote = [&hosts](const Destination& each) {
     return !hosts.at(each.host).is_local;
@@ -161,7 +162,7 @@ std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
       if (!goes_on) {
         slot.result.exit_code = 1;
         slot.result.error = "it says that another host has its folder in hand, and none has";
-        listener_.on_result(slot.destination.host, slot.result, slot.pushed);
+        events_.on_result(slot.destination.host, slot.result);
         continue;
       }
       slot.step = Step::ask;
@@ -249,7 +250,7 @@ void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view byte
   Slot& slot = *by_host_.at(host);
   Relaying* relaying = slot.step == Step::unpack ? relaying_of(slot) : nullptr;
   if (relaying != nullptr && stream == ssh::Stream::out) {
-    if (const auto received = relaying->heard(host, bytes)) listener_.on_sent(host, *received);
+    if (const auto received = relaying->heard(host, bytes)) events_.on_progress(host, *received);
   }
   if (slot.step != Step::send && slot.step != Step::compare) return;
   if (stream == ssh::Stream::err) {
@@ -263,13 +264,13 @@ void Push::on_output(std::size_t host, ssh::Stream stream, std::string_view byte
   constexpr std::size_t kTail = 4096;  // rsync's figures at the end take 700 bytes
   slot.out_tail += bytes;
   if (slot.out_tail.size() > 2 * kTail) slot.out_tail.erase(0, slot.out_tail.size() - kTail);
-  listener_.on_sent(host, {slot.progress.add(bytes).sent.bytes});
+  events_.on_progress(host, {slot.progress.add(bytes).sent.bytes});
 }
 
-void Push::on_input(std::size_t host, const ssh::Transferred& input) {
+void Push::on_progress(std::size_t host, const ssh::Transferred& input) {
   const Slot& slot = *by_host_.at(host);
   if (slot.step != Step::unpack && slot.step != Step::ask) return;
-  listener_.on_sent(host, input);
+  events_.on_progress(host, input);
   if (Relaying* relaying = relaying_of(slot)) relaying->sent(host, input.bytes);
 }
 
@@ -289,11 +290,11 @@ void Push::on_result(std::size_t host, const ssh::HostResult& result) {
   Slot& slot = *by_host_.at(host);
   if (slot.step != Step::done) slot.result = result;  // it came to no further step
   if (slot.shares) return;                            // finish() has it go on
-  listener_.on_result(host, slot.result, slot.pushed);
+  events_.on_result(host, slot.result);
 }
 
 void Push::on_interrupt(const std::vector<std::size_t>& running) {
-  listener_.on_interrupt(running);
+  events_.on_interrupt(running);
 }
 
 /// The package that the host lacks, shared with all hosts that lack the same.
@@ -415,9 +416,9 @@ Step Push::next_step(Slot& slot) {
 
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
-                                   PushListener& listener, const ssh::TaskOptions& options,
+                                   ssh::Events& events, const ssh::TaskOptions& options,
                                    Relay relay, Foreign foreign) {
-  return std::make_unique<Push>(hosts, tree, destinations, listener, options, relay, foreign);
+  return std::make_unique<Push>(hosts, tree, destinations, events, options, relay, foreign);
 }
 
 }  // namespace dtool::tree_sync

@@ -33,18 +33,6 @@ struct Pushed {
                              ///< done
 };
 
-/// Is told about the progress of a push, on the thread that called Remote::run.
-struct PushListener {
-  virtual ~PushListener() = default;
-  /// Bytes sent to the host so far, after compression.
-  virtual void on_sent(std::size_t /*host*/, const ssh::Transferred& /*sent*/) {}
-  /// The host is done or has failed; called once for each.
-  virtual void on_result(std::size_t /*host*/, const ssh::HostResult& /*result*/,
-                         const Pushed& /*pushed*/) {}
-  /// The first SIGINT or SIGTERM came.
-  virtual void on_interrupt(const std::vector<std::size_t>& /*running*/) {}
-};
-
 /// Whether hosts pass a package on to each other, so that this machine sends it once and not once
 /// per host.
 enum class Relay { no, yes };
@@ -53,14 +41,16 @@ enum class Relay { no, yes };
 /// differ from the tree's: the host fails and names them, or they are overwritten.
 enum class Foreign { refuse, overwrite };
 
-/// A push in which each host goes from step to step without waiting for the others. A listener that
-/// gives hosts other tasks first must forward the events of those that have begun the push.
-struct Pushing : ssh::Listener {
+/// A push in which each host goes from step to step without waiting for the others. An observer
+/// that gives hosts other tasks first must forward the events of those that have begun the push.
+struct Pushing : ssh::Events {
   /// The host's first task; next_task has the later ones.
   virtual ssh::Task first_task(std::size_t host) const = 0;
   /// Call it when all hosts have answered. It continues with the hosts that had to wait for another
   /// host with the same folder. Returns the results in the destinations' order.
   virtual std::vector<ssh::HostResult> finish(ssh::Remote& remote) = 0;
+  /// What was done on a host that has answered.
+  virtual Pushed pushed(std::size_t /*host*/) const { return {}; }
   /// Under Relay::yes: the hosts that did not get the package from their first parent. They got it
   /// later, from another host or from here.
   virtual std::vector<Missed> missed() const { return {}; }
@@ -72,10 +62,10 @@ struct Pushing : ssh::Listener {
 /// sending failed. If rsync failed, `exit_code` is its exit code and `error` its own message.
 /// `hosts` are the Remote's. The timeout in `options` is for each step of a host. Throws
 /// std::invalid_argument on a folder that is neither absolute nor from `~/`, and on two
-/// destinations on one host. `tree` and `listener` must outlive the push.
+/// destinations on one host. `tree` and `events` must outlive the push.
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
-                                   PushListener& listener, const ssh::TaskOptions& options,
+                                   ssh::Events& events, const ssh::TaskOptions& options,
                                    Relay relay = Relay::no, Foreign foreign = Foreign::refuse);
 
 }  // namespace dtool::tree_sync

@@ -24,7 +24,6 @@ if(DTOOL_TESTS)
     tests/unit/cli/plot/comm_rows_test.cpp
     tests/unit/cli/plot/metrics_test.cpp
     tests/unit/cli/plot/plot_test.cpp
-    tests/unit/cli/run/cause_test.cpp
     tests/unit/cli/run/check_test.cpp
     tests/unit/cli/run/code_tree_test.cpp
     tests/unit/cli/run/environment/assignments_test.cpp
@@ -35,6 +34,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/channel_test.cpp
     tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
+    tests/unit/cli/run/host/job_cause_test.cpp
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/last_words_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
@@ -53,6 +53,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/shell/completion_test.cpp
     tests/unit/cli/shell_words_test.cpp
     tests/unit/cli/terminal_text_test.cpp
+    tests/unit/cli/watch/cause_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
     tests/unit/cli/watch/run_states_test.cpp
     tests/unit/cli/watch/status_answer_test.cpp
@@ -269,6 +270,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       starts_under_torchrun_and_mpirun
       stragglers_rollouts_are_cut_short
       survivors_stop_when_a_rank_is_killed
+      survivors_stop_when_a_rank_is_killed_as_it_loads
       survivors_stop_when_rank_0_is_killed
       tensorboard_reads_what_a_run_wrote
       trains_an_exported_module

@@ -23,9 +23,9 @@
 #include "trainer/launch/run_token.h"
 #include "trainer/launch/visible_gpus.h"
 #include "trainer/launch/workers.h"
-#include "trainer/reinforcement/rollout_options.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
+#include "trainer/settings/rollout_options.h"
 #include "trainer/settings/usage_error.h"
 
 namespace {

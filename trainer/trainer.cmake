@@ -73,6 +73,7 @@ if(DTOOL_TRAINER)
     trainer/settings/experiment.cpp
     trainer/settings/file_settings.cpp
     trainer/settings/model_settings.cpp
+    trainer/settings/rollout_options.cpp
     trainer/settings/schedule_settings.cpp
     trainer/settings/settings_table.cpp
     trainer/settings/toml_reader.cpp

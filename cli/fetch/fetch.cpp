@@ -39,13 +39,13 @@ struct Part {
 };
 
 /// A row a machine with a bar, and what an interrupt means.
-class FetchProgress : public tree_sync::PullListener {
+class FetchProgress : public ssh::Events {
  public:
   FetchProgress(Console& console, const std::vector<Part>& parts) : console_(console) {
     for (const Part& part : parts) rows_[part.host].name = fmt::format("machine{}", part.id);
   }
 
-  void on_progress(std::size_t host, const tree_sync::RsyncProgress& progress) override {
+  void on_progress(std::size_t host, const ssh::Transferred& progress) override {
     rows_[host].progress = progress;
     rows_[host].is_running = true;
     show();
@@ -54,14 +54,14 @@ class FetchProgress : public tree_sync::PullListener {
     rows_[host].is_running = false;
     show();
   }
-  void on_interrupt() override {
+  void on_interrupt(const std::vector<std::size_t>&) override {
     console_.note("interrupted: fetched files stay, and the same command continues from there");
   }
 
  private:
   struct Row {
     std::string name;
-    tree_sync::RsyncProgress progress;
+    ssh::Transferred progress;
     bool is_running = false;
   };
 
@@ -69,8 +69,9 @@ class FetchProgress : public tree_sync::PullListener {
     std::vector<std::string> lines;
     for (const auto& [host, row] : rows_) {
       if (!row.is_running) continue;
-      lines.push_back(fmt::format("{:<10} {}  {:>8}", row.name, bar(row.progress.fraction),
-                                  size_text(row.progress.sent.bytes)));
+      const auto [bytes, all] = row.progress;
+      const double fraction = all.value_or(0) == 0 ? 0 : static_cast<double>(bytes) / *all;
+      lines.push_back(fmt::format("{:<10} {}  {:>8}", row.name, bar(fraction), size_text(bytes)));
     }
     console_.live(lines);
   }
@@ -153,7 +154,7 @@ void FetchAction::look(Console& console, ssh::Remote& remote, std::vector<Part>&
   std::vector<ssh::Task> tasks;
   for (const Part& part : parts)
     tasks.push_back({part.host, tree_sync::look_command(part.sources.front())});
-  ProgressListener progress(console, remote.hosts(), "looked at");
+  AnswerCount progress(console, remote.hosts(), "looked at");
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);
   const auto results = remote.run(std::move(tasks), progress, options);

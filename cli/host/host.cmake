@@ -12,6 +12,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/coordinator.cpp
   cli/run/host/guard.cpp
   cli/run/host/job.cpp
+  cli/run/host/job_cause.cpp
   cli/run/host/kept_ranks.cpp
   cli/run/host/lacks.cpp
   cli/run/host/last_words.cpp

@@ -13,6 +13,7 @@
 #include "cli/host/serve.h"
 #include "cli/launchers/scheduler/host/scheduled_job.h"
 #include "cli/run/host/guard.h"
+#include "cli/run/host/job_cause.h"
 #include "cli/run/host/kept_ranks.h"
 #include "cli/run/host/rank.h"
 #include "cli/run/host/ranks.h"
@@ -70,6 +71,8 @@ int run(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[0] == "await_job") return await_job(words[1]);
   if (words.size() == 1 && words[0] == "port") return tell_free_port();
   if (words.size() == 3 && words[0] == "interface") return tell_interface(words[1], words[2]);
+  if (!words.empty() && words[0] == "cause")
+    return tell_job_cause({words.begin() + 1, words.end()});
   if (!words.empty() && words[0] == "keep") return keep_ranks({words.begin() + 1, words.end()});
   if (!words.empty() && words[0] == "ranks") return run_ranks({words.begin() + 1, words.end()});
   if (!words.empty() && words[0] == "rank") return run_rank({words.begin() + 1, words.end()});

@@ -25,7 +25,7 @@ class CommandAction : public Action {
   int run_streamed(Console& console, ssh::Remote& remote) const;
   int run_folded(Console& console, ssh::Remote& remote) const;
   int run_json(Console& console, ssh::Remote& remote) const;
-  std::vector<ssh::HostResult> run_all(ssh::Remote& remote, ssh::Listener& listener,
+  std::vector<ssh::HostResult> run_all(ssh::Remote& remote, ssh::Events& events,
                                        ssh::KeepOutput keep) const;
 
   HostOptions hosts_;
@@ -66,7 +66,7 @@ Targets CommandAction::targets(Invocation& invocation) const {
   return recorded;
 }
 
-std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Listener& listener,
+std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Events& events,
                                                     ssh::KeepOutput keep) const {
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i)
@@ -74,7 +74,7 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Li
   ssh::RunOptions options;
   options.keep_output = keep;
   if (timeout_ > 0) options.timeout = from_seconds(timeout_);
-  auto results = remote.run(std::move(tasks), listener, options);
+  auto results = remote.run(std::move(tasks), events, options);
   for (ssh::HostResult& result : results) {
     if (result.failure == ssh::Failure::timed_out)
       result.hint = "--timeout sets how long a command may take";
@@ -98,7 +98,7 @@ int CommandAction::run_folded(Console& console, ssh::Remote& remote) const {
 }
 
 int CommandAction::run_json(Console& console, ssh::Remote& remote) const {
-  ssh::Listener nobody;
+  ssh::Events nobody;
   const auto results = run_all(remote, nobody, ssh::KeepOutput::yes);
   nlohmann::json hosts = nlohmann::json::array();
   for (const ssh::HostResult& result : results) {

@@ -137,7 +137,7 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i)
     tasks.push_back({i, ssh::ask_host(request)});
-  ProgressListener progress(console, remote.hosts(), "reached");
+  AnswerCount progress(console, remote.hosts(), "reached");
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);
   auto results = remote.run(std::move(tasks), progress, options);
@@ -181,7 +181,7 @@ void ConfigAction::end_old(Console& console, ssh::Remote& remote,
         {i, ssh::kill_command(
                 {run_id, {"dtool_config_" + machine}, {"~/.dtool/runs/" + job->second}, 5000})});
   }
-  ProgressListener progress(console, remote.hosts(), "ended");
+  AnswerCount progress(console, remote.hosts(), "ended");
   const std::vector<ssh::Task> asked = tasks;
   const auto results = remote.run(std::move(tasks), progress, {});
   for (std::size_t i = 0; i < results.size(); ++i) {

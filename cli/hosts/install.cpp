@@ -11,7 +11,7 @@
 #include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/run/check.h"
-#include "cli/run/code_tree.h"
+#include "cli/run/tree_push.h"
 #include "cli/terminal_text.h"
 #include "ssh/fleet.h"
 

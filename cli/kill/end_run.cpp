@@ -122,7 +122,7 @@ void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile) {
   std::vector<ssh::Task> tasks;
   for (const HostMachines& each : machines_by_host(remote.hosts(), killfile))
     tasks.push_back({each.host, ssh::bash(text)});
-  ssh::Listener nobody;
+  ssh::Events nobody;
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);
   remote.run(std::move(tasks), nobody, options);
@@ -154,7 +154,7 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
     }
     tasks.push_back({host, ssh::kill_command(request)});
   }
-  ProgressListener progress(console, remote.hosts(), "ended");
+  AnswerCount progress(console, remote.hosts(), "ended");
   ssh::RunOptions options;
   options.timeout = grace + std::chrono::seconds(90);
   report.results = remote.run(std::move(tasks), progress, options);

@@ -17,7 +17,7 @@ constexpr std::size_t kLastLines = 10;
 
 /// Keeps the last lines of each host, and shows the very last ones: of those that still run on a
 /// terminal, and of each that has ended well for good.
-class LastLines : public ssh::Listener {
+class LastLines : public ssh::Events {
  public:
   LastLines(Console& console, const std::vector<ssh::Host>& hosts,
             const std::vector<std::size_t>& which)

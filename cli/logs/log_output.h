@@ -31,7 +31,7 @@ ssh::RunOptions until_the_end();
 enum class LogsWithJson { keep, show };
 
 /// Shows the machines' logs, or keeps them.
-class LogOutput : public ssh::Listener, protected LogLines {
+class LogOutput : public ssh::Events, protected LogLines {
  public:
   /// The remote's hosts are the run's machines in their order. `tail`: that many lines of each
   /// log's end; nothing: all.

@@ -12,7 +12,7 @@ namespace dtool::cli {
 
 void write_picture(const PictureRequest& request, const std::string& file) {
   const auto here = ssh::make_fleet({ssh::parse_host("local")}, {});
-  ssh::Listener nobody;
+  ssh::Events nobody;
   const ssh::HostResult drawn =
       here->run({{0, ssh::LocalProgram{{"gnuplot", "-"}, gnuplot_script(request)}}}, nobody, {})
           .front();

@@ -73,7 +73,7 @@ std::vector<PlotSource> read_file_sources(const std::string& file) {
 
 PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killfile) {
   const std::string& folder = killfile.machines.front().output_folder;
-  ssh::Listener nobody;
+  ssh::Events nobody;
   ssh::RunOptions options;
   options.timeout = std::chrono::minutes(5);
   options.on_interrupt = ssh::OnInterrupt::leave;

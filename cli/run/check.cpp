@@ -207,11 +207,11 @@ void judge(Checked& checked, const Needs& needs) {
 }
 
 /// Handles the answers of the hosts in one call of check_hosts, and their next steps.
-class Checking : public ProgressListener {
+class Checking : public AnswerCount {
  public:
   Checking(Console& console, const std::vector<ssh::Host>& hosts, const Needs& needs,
            tree_sync::Pushing* push)
-      : ProgressListener(console, hosts, "looked at"),
+      : AnswerCount(console, hosts, "looked at"),
         needs_(needs),
         push_(push),
         checked_(hosts.size()),
@@ -222,8 +222,8 @@ class Checking : public ProgressListener {
     if (pushes_[host]) push_->on_output(host, stream, bytes);
   }
 
-  void on_input(std::size_t host, const ssh::Transferred& input) override {
-    if (pushes_[host]) push_->on_input(host, input);
+  void on_progress(std::size_t host, const ssh::Transferred& input) override {
+    if (pushes_[host]) push_->on_progress(host, input);
   }
 
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {
@@ -252,7 +252,7 @@ class Checking : public ProgressListener {
     answered_[host] = true;
     checked.result = result;
     judge(checked, needs_);
-    ProgressListener::on_result(host, result);
+    AnswerCount::on_result(host, result);
   }
 
   const Needs& needs_;

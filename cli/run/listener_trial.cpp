@@ -14,10 +14,10 @@ namespace {
 using std::chrono::duration;
 
 /// Notes when each host's clock came. The host read it between its turn's begin and then.
-class ClockListener : public ProgressListener {
+class ClockAnswers : public AnswerCount {
  public:
-  ClockListener(Console& console, const std::vector<ssh::Host>& hosts)
-      : ProgressListener(console, hosts, "tried"), clocks_(hosts.size()) {}
+  ClockAnswers(Console& console, const std::vector<ssh::Host>& hosts)
+      : AnswerCount(console, hosts, "tried"), clocks_(hosts.size()) {}
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
     Clock& clock = clocks_[host];
@@ -41,7 +41,7 @@ class ClockListener : public ProgressListener {
     const auto began = std::chrono::steady_clock::now() - result.elapsed;
     Clock& clock = clocks_[host];
     if (clock.came) clock.round_trip = std::max(0.0, duration<double>(*clock.came - began).count());
-    ProgressListener::on_result(host, result);
+    AnswerCount::on_result(host, result);
   }
 
   void tell(std::size_t host, TrialOfHost& trial) const {
@@ -79,7 +79,7 @@ std::int64_t start_listener(ssh::Remote& remote, const TrialPlan& plan, const st
   request.token = {token};
   request.machines = static_cast<std::int64_t>(remote.hosts().size());
   request.seconds = plan.listens.count();
-  ssh::Listener nobody;
+  ssh::Events nobody;
   const ssh::HostResult result =
       remote.run({{0, ssh::ask_host(request)}}, nobody, within_half_a_minute()).front();
   std::string fault = result.error;
@@ -127,7 +127,7 @@ void connect_all(Console& console, ssh::Remote& remote, const TrialPlan& plan,
     request.timeout_ms = std::chrono::milliseconds(kReachLimit).count();
     tasks.push_back({host, ssh::ask_host(request)});
   }
-  ClockListener clocks(console, remote.hosts());
+  ClockAnswers clocks(console, remote.hosts());
   const auto results = remote.run(std::move(tasks), clocks, within_half_a_minute());
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::size_t host = plan.hosts[i];
@@ -137,7 +137,7 @@ void connect_all(Console& console, ssh::Remote& remote, const TrialPlan& plan,
 }
 
 void end_listener(ssh::Remote& remote, std::int64_t process) {
-  ssh::Listener nobody;
+  ssh::Events nobody;
   remote.run({{0, ssh::Command{fmt::format("kill {}", process)}}}, nobody, within_half_a_minute());
 }
 

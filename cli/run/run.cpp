@@ -25,6 +25,7 @@
 #include "cli/run/plan.h"
 #include "cli/run/report.h"
 #include "cli/run/start.h"
+#include "cli/run/tree_push.h"
 #include "ssh/fleet.h"
 #include "ssh/host/child.h"
 #include "ssh/machine/random_hex.h"

@@ -22,7 +22,7 @@ ssh::HostResult judge_start(ssh::HostResult result) {
 std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
                                         const std::vector<HostJob>& jobs, ssh::OldLog old_log) {
   std::vector<ssh::HostResult> results;
-  ProgressListener progress(console, remote.hosts(), "started");
+  AnswerCount progress(console, remote.hosts(), "started");
   for (const StartOrder order : {StartOrder::first, StartOrder::last}) {
     std::vector<ssh::Task> tasks;
     for (const HostJob& each : jobs) {

@@ -89,11 +89,11 @@ Answers ListAction::ask(Invocation& invocation,
   }
   for (const HostsOfRuns& hosts : group_hosts(targets)) {
     const auto remote = ssh::make_fleet(hosts.targets.hosts, hosts.targets.connect);
-    ProgressListener listener(invocation.console, hosts.targets.hosts, "answered");
+    AnswerCount answered(invocation.console, hosts.targets.hosts, "answered");
     ssh::RunOptions run_options;
     run_options.timeout = kPatience;
     run_options.on_interrupt = ssh::OnInterrupt::leave;
-    const auto results = remote->run(state_tasks(runs, hosts), listener, run_options);
+    const auto results = remote->run(state_tasks(runs, hosts), answered, run_options);
     read_states(runs, hosts, results, answers.states);
     answers.results.insert(answers.results.end(), results.begin(), results.end());
     answers.interrupted = remote->interrupted();

@@ -16,15 +16,15 @@ namespace dtool::cli {
 namespace {
 
 /// The machines to ask, host by host; passes each host's answer on, machine by machine.
-class Questions : public ssh::Listener {
+class Questions : public ssh::Events {
  public:
   Questions(const ssh::Remote& remote, const killfiles::Killfile& killfile,
-            const std::vector<std::size_t>& which, StatusListener& listener,
+            const std::vector<std::size_t>& which, const OnStatus& on_status,
             std::chrono::seconds patience)
       : groups_(machines_by_host(remote.hosts(), killfile)),
         asked_(groups_.size()),
         machines_(killfile.machines.size()),
-        listener_(listener),
+        on_status_(on_status),
         patience_(patience) {
     const std::set<std::size_t> wanted(which.begin(), which.end());
     for (std::size_t group = 0; group < groups_.size(); ++group) {
@@ -50,7 +50,7 @@ class Questions : public ssh::Listener {
     for (std::size_t i = 0; i < statuses.size(); ++i) {
       const std::size_t machine = groups_[group].machines[i];
       machines_[machine] = statuses[i];
-      listener_.on_status(machine, result, statuses[i]);
+      on_status_(machine, result, statuses[i]);
     }
   }
 
@@ -67,7 +67,7 @@ class Questions : public ssh::Listener {
   std::map<std::size_t, std::size_t> group_of_;  ///< by host
   std::vector<std::vector<AskedMachine>> asked_;
   std::vector<MachineStatus> machines_;
-  StatusListener& listener_;
+  const OnStatus& on_status_;
   std::chrono::seconds patience_;
 };
 
@@ -75,8 +75,8 @@ class Questions : public ssh::Listener {
 
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
                                         const std::vector<std::size_t>& which,
-                                        StatusListener& listener, std::chrono::seconds patience) {
-  Questions questions(remote, killfile, which, listener, patience);
+                                        const OnStatus& on_status, std::chrono::seconds patience) {
+  Questions questions(remote, killfile, which, on_status, patience);
   ssh::RunOptions options;
   options.timeout = patience;
   options.on_interrupt = ssh::OnInterrupt::leave;

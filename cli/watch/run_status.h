@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <vector>
 
 #include "cli/watch/machine_status.h"
@@ -10,19 +11,16 @@
 
 namespace dtool::cli {
 
-/// Is told about each machine's answer as it arrives.
-struct StatusListener {
-  virtual ~StatusListener() = default;
-  virtual void on_status(std::size_t machine, const ssh::HostResult& result,
-                         const MachineStatus& status) = 0;
-};
+/// Is called with each machine's answer as it arrives.
+using OnStatus =
+    std::function<void(std::size_t machine, const ssh::HostResult&, const MachineStatus&)>;
 
 /// Asks the machines `which` (indexes in the killfile), each host once; the remote's hosts are the
 /// run's machines in their order. A host that takes longer than `patience` counts as unreachable:
 /// one with a hanging disk never answers.
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
                                         const std::vector<std::size_t>& which,
-                                        StatusListener& listener, std::chrono::seconds patience);
+                                        const OnStatus& on_status, std::chrono::seconds patience);
 
 /// The indexes of all machines.
 std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile);

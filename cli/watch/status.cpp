@@ -9,7 +9,7 @@
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/recorded.h"
-#include "cli/run/cause.h"
+#include "cli/watch/cause.h"
 #include "cli/watch/run_status.h"
 #include "cli/watch/status_headlines.h"
 #include "cli/watch/status_table.h"
@@ -18,21 +18,6 @@
 
 namespace dtool::cli {
 namespace {
-
-/// Tells how many machines have been heard.
-class AnswersCounted : public StatusListener {
- public:
-  AnswersCounted(Console& console, std::size_t machines) : console_(console), machines_(machines) {}
-
-  void on_status(std::size_t, const ssh::HostResult&, const MachineStatus&) override {
-    console_.progress(fmt::format("answered: {} of {} machines", ++heard_, machines_));
-  }
-
- private:
-  Console& console_;
-  std::size_t machines_;
-  std::size_t heard_ = 0;
-};
 
 class StatusAction : public Action {
  public:
@@ -108,10 +93,13 @@ int StatusAction::run(Invocation& invocation) {
     const double seconds = interval_ > 0 ? interval_ : kDefaultInterval;
     return watch(console, *remote, killfile, from_seconds(seconds));
   }
-  AnswersCounted listener(console, killfile.machines.size());
+  std::size_t answered = 0;
+  const auto count = [&](std::size_t, const ssh::HostResult&, const MachineStatus&) {
+    console.progress(
+        fmt::format("answered: {} of {} machines", ++answered, killfile.machines.size()));
+  };
   constexpr std::chrono::seconds kPatience{20};
-  const auto machines =
-      ask_machines(*remote, killfile, all_machines(killfile), listener, kPatience);
+  const auto machines = ask_machines(*remote, killfile, all_machines(killfile), count, kPatience);
   console.progress("");
   if (remote->interrupted()) return kInterrupted;
   if (console.json()) {

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "cli/failures.h"
-#include "cli/run/cause.h"
 #include "cli/terminal_text.h"
+#include "cli/watch/cause.h"
 #include "cli/watch/run_status.h"
 
 namespace dtool::cli {

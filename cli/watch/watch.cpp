@@ -33,15 +33,14 @@ struct Machine {
   std::chrono::seconds pause = kFirstPause;
 };
 
-class Watch : public StatusListener {
+class Watch {
  public:
   Watch(Console& console, const killfiles::Killfile& killfile)
       : console_(console), killfile_(killfile), machines_(killfile.machines.size()) {
     if (FullScreen::is_possible()) screen_.emplace(console);
   }
 
-  void on_status(std::size_t place, const ssh::HostResult& result,
-                 const MachineStatus& status) override {
+  void take(std::size_t place, const ssh::HostResult& result, const MachineStatus& status) {
     // If the user leaves in the middle of a round, the machines' answers of the round before count.
     if (result.failure == ssh::Failure::not_started || (quit() && !result.ok())) return;
     Machine& machine = machines_[place];
@@ -137,8 +136,12 @@ void pause(Watch& watch, std::chrono::milliseconds interval) {
 int watch(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
           std::chrono::milliseconds interval) {
   Watch watched(console, killfile);
+  const auto take = [&watched](std::size_t place, const ssh::HostResult& result,
+                               const MachineStatus& status) {
+    watched.take(place, result, status);
+  };
   while (true) {
-    ask_machines(remote, killfile, watched.due(), watched, kPatience);
+    ask_machines(remote, killfile, watched.due(), take, kPatience);
     if (remote.interrupted()) break;
     if (has_ended(watched.known())) {
       watched.leave_screen();

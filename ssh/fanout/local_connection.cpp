@@ -39,76 +39,76 @@ class LocalConnection : public Connection {
 
  private:
   /// The streams of one command that are pumped by dtool itself; what the pumps share.
-  struct Exchange {
+  struct RunningCommand {
     CommandStreams streams;
     Deadline deadline;
     Pipe in, out, err;
   };
 
-  asio::awaitable<void> pump_input(Exchange& exchange);
-  asio::awaitable<void> pump_output(Exchange& exchange, Stream stream);
-  void start_pumps(TaskGroup& pumps, Exchange& exchange);
+  asio::awaitable<void> pump_input(RunningCommand& running);
+  asio::awaitable<void> pump_output(RunningCommand& running, Stream stream);
+  void start_pumps(TaskGroup& pumps, RunningCommand& running);
 
   Reactor& reactor_;
   Process* running_ = nullptr;
 };
 
-asio::awaitable<void> LocalConnection::pump_input(Exchange& exchange) {
-  const std::string_view view = exchange.streams.input;
-  co_await write_all(reactor_, exchange.in.writer.get(), view, exchange.deadline);
-  exchange.in.writer.reset();
+asio::awaitable<void> LocalConnection::pump_input(RunningCommand& running) {
+  const std::string_view view = running.streams.input;
+  co_await write_all(reactor_, running.in.writer.get(), view, running.deadline);
+  running.in.writer.reset();
 }
 
-asio::awaitable<void> LocalConnection::pump_output(Exchange& exchange, Stream stream) {
+asio::awaitable<void> LocalConnection::pump_output(RunningCommand& running, Stream stream) {
   // Closed at the end of this function in every case, so that a command whose output is not read
   // does not wait.
-  const OwnedFd fd = std::move(stream == Stream::out ? exchange.out.reader : exchange.err.reader);
-  std::function<void(std::string_view)> on_bytes = [&exchange, stream](std::string_view bytes) {
-    if (exchange.streams.on_output) exchange.streams.on_output(stream, bytes);
+  const OwnedFd fd = std::move(stream == Stream::out ? running.out.reader : running.err.reader);
+  std::function<void(std::string_view)> on_bytes = [&running, stream](std::string_view bytes) {
+    if (running.streams.on_output) running.streams.on_output(stream, bytes);
   };
-  co_await read_all(reactor_, fd.get(), on_bytes, &exchange.deadline);
+  co_await read_all(reactor_, fd.get(), on_bytes, &running.deadline);
 }
 
-void LocalConnection::start_pumps(TaskGroup& pumps, Exchange& exchange) {
-  if (exchange.in.writer) pumps.spawn(pump_input(exchange));
-  if (exchange.out.reader) pumps.spawn(pump_output(exchange, Stream::out));
-  if (exchange.err.reader) pumps.spawn(pump_output(exchange, Stream::err));
+void LocalConnection::start_pumps(TaskGroup& pumps, RunningCommand& running) {
+  if (running.in.writer) pumps.spawn(pump_input(running));
+  if (running.out.reader) pumps.spawn(pump_output(running, Stream::out));
+  if (running.err.reader) pumps.spawn(pump_output(running, Stream::err));
 }
 
 asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams streams,
                                               Deadline deadline) {
-  Exchange exchange;
-  exchange.streams = std::move(streams);
-  exchange.deadline = deadline;
-  make_blocking(exchange.streams.input_fd);
-  make_blocking(exchange.streams.output_fd);
-  make_blocking(exchange.streams.error_fd);
+  RunningCommand running;
+  running.streams = std::move(streams);
+  running.deadline = deadline;
+  make_blocking(running.streams.input_fd);
+  make_blocking(running.streams.output_fd);
+  make_blocking(running.streams.error_fd);
   Process::Descriptors descriptors;
-  descriptors.in = exchange.streams.input_fd;
-  descriptors.out = exchange.streams.output_fd;
+  descriptors.in = running.streams.input_fd;
+  descriptors.out = running.streams.output_fd;
   if (descriptors.in < 0) {
-    exchange.in = make_pipe(NonBlocking::writer);
-    descriptors.in = exchange.in.reader.get();
+    running.in = make_pipe(NonBlocking::writer);
+    descriptors.in = running.in.reader.get();
   }
   if (descriptors.out < 0) {
-    exchange.out = make_pipe(NonBlocking::reader);
-    descriptors.out = exchange.out.writer.get();
+    running.out = make_pipe(NonBlocking::reader);
+    descriptors.out = running.out.writer.get();
   }
-  descriptors.err = exchange.streams.error_fd;
+  descriptors.err = running.streams.error_fd;
   if (descriptors.err < 0) {
-    exchange.err = make_pipe(NonBlocking::reader);
-    descriptors.err = exchange.err.writer.get();
+    running.err = make_pipe(NonBlocking::reader);
+    descriptors.err = running.err.writer.get();
   }
   Process::Program program;
   program.arguments = {login_shell(), "-c", line};
   program.folder = home_folder();
   Process process(reactor_, program, descriptors);
   running_ = &process;
-  exchange.in.reader.reset();
-  exchange.out.writer.reset();
-  exchange.err.writer.reset();
+  running.in.reader.reset();
+  running.out.writer.reset();
+  running.err.writer.reset();
   TaskGroup pumps(reactor_);
-  start_pumps(pumps, exchange);
+  start_pumps(pumps, running);
 
   int exit_code = -1;
   std::exception_ptr failure;
@@ -120,7 +120,7 @@ asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams s
   running_ = nullptr;
   // A background process may keep the output open: what it has not said five seconds later is not
   // waited for.
-  exchange.deadline = after(std::chrono::seconds(failure ? 0 : 5));
+  running.deadline = after(std::chrono::seconds(failure ? 0 : 5));
   co_await pumps.join();
   if (failure) std::rethrow_exception(failure);
   co_return exit_code;

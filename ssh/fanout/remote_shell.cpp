@@ -35,7 +35,7 @@ struct Request {
   OwnedFd out;
 };
 
-/// As receive_message; a message without its streams is none, the program's end.
+/// As receive_message. A message without both streams counts as the end of the program.
 Received receive_request(int socket, Request& request) {
   Message message;
   const Received received = receive_message(socket, message);

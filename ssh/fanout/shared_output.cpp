@@ -72,7 +72,7 @@ void SharedOutput::make(const std::function<void(const SharedBytes::Write&)>& ma
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);  // they are the other thread's
   try {
     maker([this](std::string_view bytes) {
-      if (is_unwanted_) throw std::runtime_error("nobody wants it any more");
+      if (is_unwanted_) throw std::runtime_error("no host needs the rest of it");
       if (on_whole_) digest_.add(bytes);
       while (!bytes.empty()) {
         const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());

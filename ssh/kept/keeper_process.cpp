@@ -55,7 +55,8 @@ void rename_process(const std::string& title) {
   std::memcpy(memory.begin, title.data(), std::min(title.size(), memory.size - 1));
 }
 
-/// A name, as a server's, is none of ours, nor is a socket without one that leads to it.
+/// Whether one end of a UNIX socket has no name, by `ask`: getsockname or getpeername. Sockets with
+/// names are servers', and none of ours has one.
 bool is_unnamed(int fd, int (*ask)(int, sockaddr*, socklen_t*)) {
   sockaddr_un address{};
   socklen_t size = sizeof address;

@@ -41,15 +41,15 @@ class KeptConnection : public Connection {
 
  private:
   /// One command's streams on this side.
-  struct Exchange {
+  struct RunningCommand {
     CommandStreams streams;
     Deadline deadline = kNoDeadline;
     Pipe out, err;
     OwnedFd input;
   };
 
-  void send_order(Exchange& exchange, const std::string& line, Deadline deadline);
-  asio::awaitable<void> pump(Exchange& exchange, Stream stream);
+  void send_order(RunningCommand& running, const std::string& line, Deadline deadline);
+  asio::awaitable<void> pump(RunningCommand& running, Stream stream);
   asio::awaitable<int> await_result(Deadline deadline);
 
   Reactor& reactor_;
@@ -65,39 +65,40 @@ bool KeptConnection::is_usable() const {
          errno == EAGAIN;
 }
 
-void KeptConnection::send_order(Exchange& exchange, const std::string& line, Deadline deadline) {
-  CommandStreams& streams = exchange.streams;
+void KeptConnection::send_order(RunningCommand& running, const std::string& line,
+                                Deadline deadline) {
+  CommandStreams& streams = running.streams;
   keeper_protocol::Order order;
   order.shell_output = streams.shell_output;
   if (deadline != kNoDeadline) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     order.timeout_ms = std::max<std::int64_t>(left.count(), 0);
   }
-  if (streams.output_fd < 0) exchange.out = make_pipe(NonBlocking::both);
-  if (streams.error_fd < 0) exchange.err = make_pipe(NonBlocking::both);
-  const int out = streams.output_fd < 0 ? exchange.out.writer.get() : streams.output_fd;
-  const int err = streams.error_fd < 0 ? exchange.err.writer.get() : streams.error_fd;
+  if (streams.output_fd < 0) running.out = make_pipe(NonBlocking::both);
+  if (streams.error_fd < 0) running.err = make_pipe(NonBlocking::both);
+  const int out = streams.output_fd < 0 ? running.out.writer.get() : streams.output_fd;
+  const int err = streams.error_fd < 0 ? running.err.writer.get() : streams.error_fd;
   int in = streams.input_fd;
   if (in < 0 && !streams.input.empty()) {
-    exchange.input = memory_file(streams.input);
-    if (!exchange.input) throw HostError(Failure::local_program, "no memory for a command's input");
-    in = exchange.input.get();
+    running.input = memory_file(streams.input);
+    if (!running.input) throw HostError(Failure::local_program, "no memory for a command's input");
+    in = running.input.get();
   }
   const std::string message = keeper_protocol::pack(keeper_protocol::kExecute, order) + line;
   const bool is_sent = in < 0 ? send_message(keeper_.get(), message, {out, err})
                               : send_message(keeper_.get(), message, {out, err, in});
-  exchange.out.writer.reset();
-  exchange.err.writer.reset();
-  exchange.input.reset();
+  running.out.writer.reset();
+  running.err.writer.reset();
+  running.input.reset();
   if (!is_sent) throw keeper_gone();
 }
 
-asio::awaitable<void> KeptConnection::pump(Exchange& exchange, Stream stream) {
-  const OwnedFd fd = std::move(stream == Stream::out ? exchange.out.reader : exchange.err.reader);
-  std::function<void(std::string_view)> on_bytes = [&exchange, stream](std::string_view bytes) {
-    if (exchange.streams.on_output) exchange.streams.on_output(stream, bytes);
+asio::awaitable<void> KeptConnection::pump(RunningCommand& running, Stream stream) {
+  const OwnedFd fd = std::move(stream == Stream::out ? running.out.reader : running.err.reader);
+  std::function<void(std::string_view)> on_bytes = [&running, stream](std::string_view bytes) {
+    if (running.streams.on_output) running.streams.on_output(stream, bytes);
   };
-  co_await read_all(reactor_, fd.get(), on_bytes, &exchange.deadline);
+  co_await read_all(reactor_, fd.get(), on_bytes, &running.deadline);
 }
 
 asio::awaitable<int> KeptConnection::await_result(Deadline deadline) {
@@ -118,13 +119,13 @@ asio::awaitable<int> KeptConnection::await_result(Deadline deadline) {
 
 asio::awaitable<int> KeptConnection::execute(std::string line, CommandStreams streams,
                                              Deadline deadline) {
-  Exchange exchange;
-  exchange.streams = std::move(streams);
+  RunningCommand running;
+  running.streams = std::move(streams);
   is_usable_ = false;  // until all is told
-  send_order(exchange, line, deadline);
+  send_order(running, line, deadline);
   TaskGroup pumps(reactor_);
-  if (exchange.out.reader) pumps.spawn(pump(exchange, Stream::out));
-  if (exchange.err.reader) pumps.spawn(pump(exchange, Stream::err));
+  if (running.out.reader) pumps.spawn(pump(running, Stream::out));
+  if (running.err.reader) pumps.spawn(pump(running, Stream::err));
   int exit_code = -1;
   std::exception_ptr failure;
   try {
@@ -133,7 +134,7 @@ asio::awaitable<int> KeptConnection::execute(std::string line, CommandStreams st
     failure = std::current_exception();
   }
   // The keeper has closed its ends, or is gone and cannot have kept them.
-  exchange.deadline = after(std::chrono::seconds(5));
+  running.deadline = after(std::chrono::seconds(5));
   co_await pumps.join();
   if (failure) std::rethrow_exception(failure);
   is_usable_ = true;

@@ -208,7 +208,7 @@ asio::awaitable<std::optional<std::string>> AgentLink::ask(std::string message,
   std::size_t size = 0;
   for (const char byte : answer) size = size << 8 | static_cast<unsigned char>(byte);
   if (size == 0 || size > kLongestMessage) {
-    why_ = "its answer is none";
+    why_ = "its answer has an impossible length";
     co_return std::nullopt;
   }
   const bool is_whole = co_await read(answer, size);

@@ -218,8 +218,8 @@ KeyVerdict KnownHosts::judge(const Endpoint& endpoint, std::string_view blob) {
     if (each) return *each;
   }
   if (name != plain_name) {
-    // As ssh does: the key of the machine is good for its other ports, too; another key is none of
-    // their business.
+    // As ssh does: a line about the machine's usual port also proves its other ports. A different
+    // key in such a line says nothing about them.
     const Findings plain = look(endpoint, plain_name, blob);
     for (const auto& each : {plain.revoked, plain.unclear, plain.same}) {
       if (each) return *each;

@@ -150,7 +150,7 @@ class MasterConnection : public Connection {
 
  private:
   /// One command's streams on this side, and how it ended.
-  struct Exchange {
+  struct RunningCommand {
     CommandStreams streams;
     Deadline deadline = kNoDeadline;
     Pipe in, out, err;
@@ -158,12 +158,12 @@ class MasterConnection : public Connection {
     std::optional<int> exit_code;
   };
 
-  asio::awaitable<void> start(Talk& talk, Exchange& exchange, std::string line);
-  asio::awaitable<void> pump_input(Exchange& exchange);
-  asio::awaitable<void> pump_output(Exchange& exchange, Stream stream);
-  asio::awaitable<void> hand_on(Exchange& exchange);
-  asio::awaitable<void> await_end(Talk& talk, Exchange& exchange, Deadline deadline);
-  asio::awaitable<void> converse(Talk& talk, Exchange& exchange, Deadline deadline);
+  asio::awaitable<void> start(Talk& talk, RunningCommand& running, std::string line);
+  asio::awaitable<void> pump_input(RunningCommand& running);
+  asio::awaitable<void> pump_output(RunningCommand& running, Stream stream);
+  asio::awaitable<void> hand_on(RunningCommand& running);
+  asio::awaitable<void> await_end(Talk& talk, RunningCommand& running, Deadline deadline);
+  asio::awaitable<void> converse(Talk& talk, RunningCommand& running, Deadline deadline);
   asio::awaitable<void> end_command();
 
   Reactor& reactor_;
@@ -173,9 +173,9 @@ class MasterConnection : public Connection {
   int talk_ = -1;  ///< the conversation's socket, while there is one
 };
 
-asio::awaitable<void> MasterConnection::pump_input(Exchange& exchange) {
-  const OwnedFd fd = std::move(exchange.in.writer);  // closed at the end of this
-  std::string_view left = exchange.streams.input;
+asio::awaitable<void> MasterConnection::pump_input(RunningCommand& running) {
+  const OwnedFd fd = std::move(running.in.writer);  // closed at the end of this
+  std::string_view left = running.streams.input;
   Waiter waiter(reactor_, fd.get());
   while (!left.empty()) {
     const ssize_t count = ::write(fd.get(), left.data(), left.size());
@@ -184,60 +184,61 @@ asio::awaitable<void> MasterConnection::pump_input(Exchange& exchange) {
     } else if (errno != EAGAIN && errno != EINTR) {
       co_return;  // the command reads no more
     } else {
-      if (Clock::now() >= exchange.deadline) co_return;
-      const Deadline soon = std::min(exchange.deadline, after(kSlice));
+      if (Clock::now() >= running.deadline) co_return;
+      const Deadline soon = std::min(running.deadline, after(kSlice));
       co_await waiter.wait(Waiter::For::writable, soon);
     }
   }
 }
 
-asio::awaitable<void> MasterConnection::pump_output(Exchange& exchange, Stream stream) {
+asio::awaitable<void> MasterConnection::pump_output(RunningCommand& running, Stream stream) {
   // Closed at the end of this function in every case, so that a command whose output is not read
   // does not wait.
-  const OwnedFd fd = std::move(stream == Stream::out ? exchange.out.reader : exchange.err.reader);
-  std::function<void(std::string_view)> on_bytes = [&exchange, stream](std::string_view bytes) {
+  const OwnedFd fd = std::move(stream == Stream::out ? running.out.reader : running.err.reader);
+  std::function<void(std::string_view)> on_bytes = [&running, stream](std::string_view bytes) {
     const bool is_cut = stream == Stream::out &&
-                        exchange.streams.shell_output == ShellOutput::leave_out &&
-                        exchange.streams.output_fd < 0;
-    const std::string_view part = is_cut ? exchange.login_output.commands_part(bytes) : bytes;
-    if (exchange.streams.on_output) exchange.streams.on_output(stream, part);
+                        running.streams.shell_output == ShellOutput::leave_out &&
+                        running.streams.output_fd < 0;
+    const std::string_view part = is_cut ? running.login_output.commands_part(bytes) : bytes;
+    if (running.streams.on_output) running.streams.on_output(stream, part);
   };
-  co_await read_all(reactor_, fd.get(), on_bytes, &exchange.deadline);
+  co_await read_all(reactor_, fd.get(), on_bytes, &running.deadline);
 }
 
 /// Standard output for a descriptor, without what the log-in shell printed first.
-asio::awaitable<void> MasterConnection::hand_on(Exchange& exchange) {
-  const OwnedFd fd = std::move(exchange.out.reader);
+asio::awaitable<void> MasterConnection::hand_on(RunningCommand& running) {
+  const OwnedFd fd = std::move(running.out.reader);
   Waiter waiter(reactor_, fd.get());
   std::array<char, 32'768> bytes;
   for (;;) {
     const ssize_t count = ::read(fd.get(), bytes.data(), bytes.size());
     if (count > 0) {
-      const std::string_view part = exchange.login_output.commands_part(
+      const std::string_view part = running.login_output.commands_part(
           std::string_view(bytes.data(), static_cast<std::size_t>(count)));
       const bool is_taken =
-          co_await write_all(reactor_, exchange.streams.output_fd, part, exchange.deadline);
+          co_await write_all(reactor_, running.streams.output_fd, part, running.deadline);
       if (!is_taken) co_return;
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
       co_return;
     } else {
-      if (Clock::now() >= exchange.deadline) co_return;
-      const Deadline soon = std::min(exchange.deadline, after(kSlice));
+      if (Clock::now() >= running.deadline) co_return;
+      const Deadline soon = std::min(running.deadline, after(kSlice));
       co_await waiter.wait(Waiter::For::readable, soon);
     }
   }
 }
 
 /// Opens the session; from then on the master has the other ends of our pipes.
-asio::awaitable<void> MasterConnection::start(Talk& talk, Exchange& exchange, std::string line) {
-  const CommandStreams& streams = exchange.streams;
+asio::awaitable<void> MasterConnection::start(Talk& talk, RunningCommand& running,
+                                              std::string line) {
+  const CommandStreams& streams = running.streams;
   const bool leaves_out = streams.shell_output == ShellOutput::leave_out;
-  if (streams.input_fd < 0) exchange.in = make_pipe(NonBlocking::both);
-  if (streams.output_fd < 0 || leaves_out) exchange.out = make_pipe(NonBlocking::both);
-  if (streams.error_fd < 0) exchange.err = make_pipe(NonBlocking::both);
-  const int in = exchange.in.reader ? exchange.in.reader.get() : streams.input_fd;
-  const int out = exchange.out.writer ? exchange.out.writer.get() : streams.output_fd;
-  const int err = exchange.err.writer ? exchange.err.writer.get() : streams.error_fd;
+  if (streams.input_fd < 0) running.in = make_pipe(NonBlocking::both);
+  if (streams.output_fd < 0 || leaves_out) running.out = make_pipe(NonBlocking::both);
+  if (streams.error_fd < 0) running.err = make_pipe(NonBlocking::both);
+  const int in = running.in.reader ? running.in.reader.get() : streams.input_fd;
+  const int out = running.out.writer ? running.out.writer.get() : streams.output_fd;
+  const int err = running.err.writer ? running.err.writer.get() : streams.error_fd;
   const std::string text =
       master_protocol::hello() +
       master_protocol::new_session(leaves_out ? behind_mark(line) : std::string(line));
@@ -246,24 +247,24 @@ asio::awaitable<void> MasterConnection::start(Talk& talk, Exchange& exchange, st
   if (is_said) is_said = co_await talk.hand_over(out);
   if (is_said) is_said = co_await talk.hand_over(err);
   if (!is_said) throw master_lost();
-  exchange.in.reader.reset();
-  exchange.out.writer.reset();
-  exchange.err.writer.reset();
+  running.in.reader.reset();
+  running.out.writer.reset();
+  running.err.writer.reset();
 }
 
 /// Until the master closes the conversation, which it does once all output is handed on. Throws
 /// HostError(timed_out) at the deadline with the command still running.
-asio::awaitable<void> MasterConnection::await_end(Talk& talk, Exchange& exchange,
+asio::awaitable<void> MasterConnection::await_end(Talk& talk, RunningCommand& running,
                                                   Deadline deadline) {
   Deadline latest = deadline;
   for (;;) {
     const std::optional<Packet> packet = co_await talk.hear(latest);
     if (!packet && talk.is_over()) co_return;
     // Streams that a background process still holds open are not waited for.
-    if (!packet && exchange.exit_code) co_return;
+    if (!packet && running.exit_code) co_return;
     if (!packet) throw command_timed_out();
     if (packet->kind == Kind::exit_message) {
-      exchange.exit_code = static_cast<int>(packet->second & 0xff);
+      running.exit_code = static_cast<int>(packet->second & 0xff);
       latest = std::min(deadline, after(kEndOfOutput));
     } else if (packet->kind == Kind::failure || packet->kind == Kind::permission_denied) {
       throw HostError(Failure::connection_lost,
@@ -278,29 +279,29 @@ asio::awaitable<void> MasterConnection::await_end(Talk& talk, Exchange& exchange
 asio::awaitable<void> MasterConnection::end_command() {
   if (master_.is_shared == MasterIsShared::yes) co_return;
   const Command command = bash(scripts::kEnd_commands);
-  Exchange exchange;
-  exchange.streams.input = command.input;
-  exchange.deadline = after(kLongestAnswer);
+  RunningCommand running;
+  running.streams.input = command.input;
+  running.deadline = after(kLongestAnswer);
   try {
     OwnedFd socket = co_await reach(reactor_, master_.socket);
     if (!socket) co_return;
     Talk talk(reactor_, std::move(socket));
     const std::string line = command.line;
-    const Deadline deadline = exchange.deadline;
-    co_await start(talk, exchange, line);
-    co_await pump_input(exchange);
-    co_await await_end(talk, exchange, deadline);
+    const Deadline deadline = running.deadline;
+    co_await start(talk, running, line);
+    co_await pump_input(running);
+    co_await await_end(talk, running, deadline);
   } catch (const HostError&) {
     // A server that allows one command at a time, or does not answer any more.
   } catch (const std::invalid_argument&) {
   }
 }
 
-asio::awaitable<void> MasterConnection::converse(Talk& talk, Exchange& exchange,
+asio::awaitable<void> MasterConnection::converse(Talk& talk, RunningCommand& running,
                                                  Deadline deadline) {
   bool has_timed_out = false;
   try {
-    co_await await_end(talk, exchange, deadline);
+    co_await await_end(talk, running, deadline);
   } catch (const HostError& error) {
     if (error.failure() != Failure::timed_out) throw;
     has_timed_out = true;
@@ -309,41 +310,41 @@ asio::awaitable<void> MasterConnection::converse(Talk& talk, Exchange& exchange,
   }
   if (!has_timed_out) co_return;
   co_await end_command();
-  exchange.deadline = after(kSlice);  // for what it still said
+  running.deadline = after(kSlice);  // for what it still said
   throw command_timed_out();
 }
 
 asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams streams,
                                                Deadline deadline) {
-  Exchange exchange;
-  exchange.streams = std::move(streams);
-  exchange.deadline = kNoDeadline;  // its end comes with the conversation's
-  is_usable_ = false;               // until all is told
+  RunningCommand running;
+  running.streams = std::move(streams);
+  running.deadline = kNoDeadline;  // its end comes with the conversation's
+  is_usable_ = false;              // until all is told
   OwnedFd socket = co_await reach(reactor_, master_.socket);
   if (!socket) throw master_lost();
   std::optional<Talk> talk;
   talk.emplace(reactor_, std::move(socket));
   talk_ = talk->fd();
-  co_await start(*talk, exchange, line);
+  co_await start(*talk, running, line);
   TaskGroup pumps(reactor_);
-  if (exchange.in.writer) pumps.spawn(pump_input(exchange));
-  const bool cuts_for_fd = exchange.out.reader && exchange.streams.output_fd >= 0;
-  if (cuts_for_fd) pumps.spawn(hand_on(exchange));
-  if (exchange.out.reader && !cuts_for_fd) pumps.spawn(pump_output(exchange, Stream::out));
-  if (exchange.err.reader) pumps.spawn(pump_output(exchange, Stream::err));
+  if (running.in.writer) pumps.spawn(pump_input(running));
+  const bool cuts_for_fd = running.out.reader && running.streams.output_fd >= 0;
+  if (cuts_for_fd) pumps.spawn(hand_on(running));
+  if (running.out.reader && !cuts_for_fd) pumps.spawn(pump_output(running, Stream::out));
+  if (running.err.reader) pumps.spawn(pump_output(running, Stream::err));
   std::exception_ptr failure;
   try {
-    co_await converse(*talk, exchange, deadline);
+    co_await converse(*talk, running, deadline);
   } catch (...) {  // whatever it is, the pumps must end first
     failure = std::current_exception();
   }
   talk_ = -1;
   talk.reset();  // the master closes the session if it still runs
-  if (!failure) exchange.deadline = after(kEndOfOutput);
-  if (failure) exchange.deadline = std::min(exchange.deadline, after(kSlice));
+  if (!failure) running.deadline = after(kEndOfOutput);
+  if (failure) running.deadline = std::min(running.deadline, after(kSlice));
   co_await pumps.join();
   if (failure) std::rethrow_exception(failure);
-  if (!exchange.exit_code) {
+  if (!running.exit_code) {
     const std::optional<pid_t> pid = co_await find_master(reactor_, master_.socket);
     if (!pid) throw master_lost();
     throw HostError(Failure::connection_lost,
@@ -351,7 +352,7 @@ asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams 
                     "ssh does not tell where a signal ended it");
   }
   is_usable_ = true;
-  co_return *exchange.exit_code;
+  co_return *running.exit_code;
 }
 
 }  // namespace

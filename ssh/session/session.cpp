@@ -227,7 +227,7 @@ asio::awaitable<bool> Session::try_keys(IdentityCache& identities, std::vector<s
 }
 
 HostError Session::not_let_in(const std::vector<std::string>& tried) const {
-  const std::string list = tried.empty() ? std::string("no key, there is none")
+  const std::string list = tried.empty() ? std::string("no key, because none was found")
                                          : fmt::format("{}", fmt::join(tried, ", "));
   if (is_connected()) {
     return {Failure::not_authenticated,

@@ -55,17 +55,17 @@ expect_output 'h[23].* does not see the code folder /srv/code: --code_path names
 expect_exit 0 dtool kill --all --yes
 
 # A process on another node that ends by a signal, or in a way that Grid Engine has a meaning for: the cause is the process, and the job is over.
-ends() {  # exit code, program...
+ends() {  # exit code, program, cause
   expect_exit 1 grid_program --follow -- bash -c '[ "$RANK" = 0 ] && exec sleep 1000; '"$2"
   expect_exit 1 dtool status
-  expect_output "cause: machine 1 \\(h[23]\\) ended with exit code $1"
+  expect_output "cause: rank 1 on machine 1 \\(h[23]\\) $3"
   expect_exit 1 dtool logs -f
   expect_error "machine1 ended with exit code $1"
   expect_exit 0 dtool kill --all --yes
 }
-ends 137 'kill -KILL $$'
-ends 139 'exit 139'
-ends 99 'exit 99'
+ends 137 'kill -KILL $$' 'was killed by signal 9 \(KILL\)'
+ends 139 'exit 139' 'was killed by signal 11 \(SEGV\)'
+ends 99 'exit 99' 'ended with exit code 99'
 expect_exit 1 grid_program --follow -- bash -c 'exit 99'
 eventually 10 queue_is_empty
 expect_exit 1 dtool status
@@ -79,7 +79,7 @@ echo '[ -z "${JOB_ID-}" ] || { echo "no licence" >&2; false; }' >"$DTOOL_LAB_FOL
 expect_exit 1 grid_program --env_activate_path '~/activate' --follow -- true
 expect_output 'dtool: /root/activate failed: no licence'
 expect_exit 1 dtool status
-expect_output 'cause: machine [01] .* exit code 1: dtool: /root/activate failed: no licence'
+expect_output 'cause: rank [01] on machine [01] .* exit code 1: dtool: /root/activate failed: no licence'
 expect_exit 1 dtool logs -f
 expect_error 'machine[01] ended with exit code 1'
 expect_exit 0 dtool kill --all --yes

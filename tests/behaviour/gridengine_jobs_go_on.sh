@@ -28,9 +28,24 @@ expect_exit 0 dtool status
 expect_output '^attempt 2 of 2$'
 expect_exit 1 grid --nodes 2 --max_restarts 1 --follow -- bash -c 'sleep $((1000 - RANK * 999)); exit $((RANK * 3))'
 expect_exit 1 dtool status
-expect_output 'cause: machine 1 \(h[23]\) ended with exit code 3'
+expect_output 'cause: rank 1 on machine 1 \(h[23]\) ended with exit code 3'
 expect_exit 1 grid --nodes 2 --on_failure leave --follow -- bash -c 'sleep $((4 - RANK * 3)); echo "rank $RANK ends"; exit $((RANK * 3))'
 expect_output 'rank 0 ends'
+expect_exit 0 dtool kill --all --yes
+
+# A rank is killed: it is the cause, and not the connection that the other one lost by that.
+sed 's/epochs = 1/epochs = 1000000/' e.toml >endless.toml
+echo 'checkpoint.every_epochs = 0' >>endless.toml
+: >"$out"
+timeout 100 "$DTOOL" run endless.toml --launcher gridengine --runs_on "$login" --parallel_environment one --nodes 2 --follow >"$out" 2>"$err" </dev/null &
+waiting=$!
+eventually 60 grep -q samples/s "$out"
+for victim in $(pgrep -x dtool-trainer-w); do
+  ! tr '\0' '\n' <"/proc/$victim/environ" | grep -qx RANK=1 || break
+done
+kill -KILL "$victim"
+expect_ended 1 "$waiting" 'dtool run --follow, a rank killed'
+expect_error 'the cause: rank 1 on machine 1 \(h[23]\) was killed by signal 9 \(KILL\)'
 expect_exit 0 dtool kill --all --yes
 
 # A run for each seed.

@@ -17,26 +17,27 @@ expect_output "hint: on Debian: dtool command --command 'sudo apt-get install -y
 expect_output '! neither screen nor tmux is there: .* +h1$'
 expect_error '^dtool: 1 of 2 hosts lacks something for a run: h1$'
 expect_equal '' "$(on 1 find .dtool/runs .lock_trial* 2>/dev/null || true)"
-fault hide h2 tail
+fault hide h2 rsync
 expect_exit 2 dtool run --runs_on h1,h2 -- true
-expect_error '^  h2: tail is not there'
+expect_error '^  h.*: rsync is not there'
 expect_error '^nothing was started'
 expect_equal '' "$(on 1 ls .dtool/runs 2>/dev/null || true)"
-echo true >set_up.sh
-expect_exit 1 dtool config --runs_on h1,h2 --config_script set_up.sh --follow
-expect_error '^  h2: tail is not there'
-fault unhide h2 tail
+fault unhide h2 rsync
 
 # What only environments and launchers' scripts use is needed with those alone.
+echo true >set_up.sh
 fault hide h2 awk
+fault hide h2 tail
 expect_exit 2 dtool run --runs_on h2 --no_sync --code_path /root --env_activate_path /root/activate -- true
-expect_error '^  h2: awk is not there'
+expect_error '^  h2: awk, tail is not there'
+expect_exit 0 dtool config --runs_on h1,h2 --config_script set_up.sh --follow
 
 # busybox runs all the rest of a run.
 expect_exit 0 dtool run --runs_on h2,h1 --no_sync --code_path /root --follow -- sh -c 'echo "rank $RANK"'
 expect_output 'rank 1'
 expect_exit 0 dtool kill --all
 fault unhide h2 awk
+fault unhide h2 tail
 
 # Its own package manager.
 # shellcheck disable=SC2016

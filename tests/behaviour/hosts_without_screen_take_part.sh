@@ -9,6 +9,7 @@ mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 fault hide h1 screen
 fault hide h2 screen
 fault hide h2 tmux
+fault hide h1 tail
 # A server of the user's own, whom nothing of this concerns.
 on 1 tmux new-session -d -s mine 'sleep 1000'
 

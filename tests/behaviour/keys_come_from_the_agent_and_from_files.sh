@@ -47,7 +47,7 @@ ssh-add -q "$work/other0" "$work/other1" "$work/other2" "$work/plain_key"
 expect_exit 0 dtool command --runs_on h1,h2 --command hostname
 expect_exit 0 env -u SSH_AUTH_SOCK "$DTOOL" command --ssh_cmd "ssh -o IdentityAgent=$SSH_AUTH_SOCK" --runs_on h1 --command hostname
 expect_exit 1 dtool command --ssh_cmd 'ssh -o IdentityAgent=none' --runs_on h1 --command hostname
-expect_error 'tried no key, there is none'
+expect_error 'tried no key, because none was found'
 
 # More keys than the server lets anybody try: that is told, at once. With IdentitiesOnly the agent offers the named ones alone, known by the
 # public file, by an encrypted private one, or by a public one that is named itself.

@@ -24,7 +24,33 @@ expect_exit 0 dtool status
 expect_output '^attempt 3 of 3$'
 expect_exit 1 dtool run --launcher slurm --nodes 2 --max_restarts 1 --follow -- bash -c 'sleep 1; exit $((RANK * 3))'
 expect_exit 1 dtool status
-expect_output 'cause: machine 1 \(h[23]\) ended with exit code 3'
+expect_output 'cause: rank 1 on machine 1 \(h[23]\) ended with exit code 3'
+expect_exit 0 dtool kill --all --yes
+
+# A rank is killed: it is the cause, and not the connection that the other one lost by that. A mistake is not tried again.
+sed 's/epochs = 1/epochs = 1000000/' e.toml >endless.toml
+echo 'checkpoint.every_epochs = 0' >>endless.toml
+: >"$out"
+timeout 100 "$DTOOL" run endless.toml --launcher slurm --nodes 2 --follow >"$out" 2>"$err" </dev/null &
+waiting=$!
+eventually 60 grep -q samples/s "$out"
+for victim in $(pgrep -x dtool-trainer-w); do
+  ! tr '\0' '\n' <"/proc/$victim/environ" | grep -qx RANK=1 || break
+done
+kill -KILL "$victim"
+expect_ended 1 "$waiting" 'dtool run --follow, a rank killed'
+killed='rank 1 on machine 1 \(h[23]\) was killed by signal 9 \(KILL\)'
+expect_error "the cause: $killed"
+expect_exit 1 dtool status
+expect_output "cause: $killed"
+for host in 0 1; do
+  tail -n 1 experiment_output/endless_*/machine$host.log >"$out"
+  expect_output "^dtool: the run failed: $killed"
+done
+sed 's/"digits"/"mnist"/; $ a data.path = "/root/nothing"\ndata.download = false' e.toml | grep -v _samples >mistake.toml
+expect_exit 1 dtool run mistake.toml --launcher slurm --nodes 2 --max_restarts 3 --follow
+expect_error 'the cause: rank [01] on machine [01] \(h[23]\) ended with exit code 2: no train-images.*hint: '
+expect_no_output 'attempt 2'
 expect_exit 0 dtool kill --all --yes
 
 # A run for each seed: the numbers are those of a run of that seed alone.

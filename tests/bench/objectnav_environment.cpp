@@ -47,7 +47,7 @@ void print_part(const char* name, int calls, const std::function<void(int)>& wor
 /// Actions evenly from the first `actions` of them: without the last, `done`, episodes go on to the
 /// step limit.
 void print_steps(const char* name, int steps, int samplers, int actions) {
-  Samplers environments({}, HouseSet::training, 1, 0, samplers);
+  Samplers environments({}, EpisodeSet::training, 1, 0, samplers);
   const auto count = static_cast<std::size_t>(samplers);
   Random random(7);
   std::vector<std::uint8_t> drawn(count * 1009);

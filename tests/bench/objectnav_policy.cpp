@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "tests/trainer/random_observations.h"
-#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/objectnav/agent/sample_actions.h"
 #include "trainer/reinforcement/gae.h"
 #include "trainer/reinforcement/ppo_loss.h"
-#include "trainer/reinforcement/sample_actions.h"
 #include "trainer/training/optimizer.h"
 
 using namespace dtool::trainer;

@@ -42,7 +42,7 @@ int send(const std::string& start, const std::string& folder, const std::string&
     std::vector<ssh::Task> tasks;
     for (std::size_t i = 0; i < remote->hosts().size(); ++i)
       tasks.push_back({i, ssh::Command{"true"}});
-    ssh::Listener nobody;
+    ssh::Events nobody;
     remote->run(std::move(tasks), nobody, {});
   }
   const double cpu = cpu_seconds();
@@ -50,7 +50,7 @@ int send(const std::string& start, const std::string& folder, const std::string&
   const tree_sync::Tree tree = tree_sync::read_tree(folder, {});
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < remote->hosts().size(); ++i) destinations.push_back({i, place});
-  tree_sync::PushListener nobody;
+  ssh::Events nobody;
   int failed = 0;
   const auto pushing = tree_sync::make_push(remote->hosts(), tree, destinations, nobody, {}, relay);
   std::vector<ssh::Task> tasks;

@@ -1,5 +1,5 @@
 // The whole network with PPO's loss against PyTorch's modules and autograd.
-#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/objectnav/agent/actor_critic.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

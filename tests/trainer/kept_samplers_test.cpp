@@ -1,5 +1,5 @@
 // Samplers that a checkpoint keeps, put back on other numbers of ranks.
-#include "trainer/reinforcement/kept_samplers.h"
+#include "trainer/objectnav/agent/kept_samplers.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr std::int64_t kHidden = 5;
 struct Rank {
   Rank(int number, int count, std::uint64_t seed = kSeed)
       : policy(NetworkSettings{4, kHidden}, at::kCPU),
-        samplers(EnvironmentSettings(), HouseSet::training, seed, number * count, count),
+        samplers(EnvironmentSettings(), EpisodeSet::training, seed, number * count, count),
         collector(samplers, 0, policy, seed, number * count) {
     group.rank = number;
   }

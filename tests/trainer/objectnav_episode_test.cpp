@@ -284,7 +284,7 @@ TEST(ObjectNavEpisode, AHouseServesTheNumberOfEpisodesThatIsSet) {
 TEST(ObjectNavEpisode, ThePolicyThatKnowsTheHouseAlwaysSucceedsByTheShortestPath) {
   const EnvironmentSettings settings;
   Scene scene;
-  scene.set = HouseSet::validation;
+  scene.set = EpisodeSet::validation;
   for (int number = 0; number < 2000; ++number) {
     begin_episode(settings, scene, number);
     StepOutcome outcome;

@@ -169,12 +169,12 @@ TEST(ObjectNavHouse, ANumberIsAHouse) {
 
 TEST(ObjectNavHouse, TrainingAndValidationHousesAreDisjointAndNoTwoSamplersShareOne) {
   std::set<std::uint64_t> numbers;
-  for (const HouseSet set : {HouseSet::training, HouseSet::validation}) {
+  for (const EpisodeSet set : {EpisodeSet::training, EpisodeSet::validation}) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       for (std::int64_t sampler = 0; sampler < 50; ++sampler) {
         for (std::int64_t house = 0; house < 50; ++house) {
           const std::uint64_t number = house_number(set, seed, sampler, house);
-          EXPECT_EQ(number >> 63, set == HouseSet::validation ? 1u : 0u);
+          EXPECT_EQ(number >> 63, set == EpisodeSet::validation ? 1u : 0u);
           EXPECT_TRUE(numbers.insert(number).second);
         }
       }

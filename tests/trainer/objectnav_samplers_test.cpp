@@ -88,9 +88,9 @@ std::vector<Value> joined(std::vector<Value> one, const std::vector<Value>& othe
 }  // namespace
 
 TEST(ObjectNavSamplers, TwoHalvesSeeWhatOneWholeSees) {
-  Samplers whole({}, HouseSet::training, 5, 100, 12);
-  Samplers first({}, HouseSet::training, 5, 100, 7);
-  Samplers second({}, HouseSet::training, 5, 107, 5);
+  Samplers whole({}, EpisodeSet::training, 5, 100, 12);
+  Samplers first({}, EpisodeSet::training, 5, 100, 7);
+  Samplers second({}, EpisodeSet::training, 5, 107, 5);
   Arrays all(12), left(7), right(5);
   whole.observe(all.observations.data());
   first.observe(left.observations.data());
@@ -118,28 +118,28 @@ TEST(ObjectNavSamplers, TwoHalvesSeeWhatOneWholeSees) {
 }
 
 TEST(ObjectNavSamplers, ASeedASetAndANumberEachGiveOtherEpisodes) {
-  const auto first_observations = [](HouseSet set, std::uint64_t seed, std::int64_t first) {
+  const auto first_observations = [](EpisodeSet set, std::uint64_t seed, std::int64_t first) {
     const Samplers samplers({}, set, seed, first, 8);
     Arrays arrays(8);
     samplers.observe(arrays.observations.data());
     return arrays.observations;
   };
-  const auto base = first_observations(HouseSet::training, 1, 0);
-  EXPECT_EQ(base, first_observations(HouseSet::training, 1, 0));
-  EXPECT_NE(base, first_observations(HouseSet::training, 2, 0));
-  EXPECT_NE(base, first_observations(HouseSet::training, 1, 8));
-  EXPECT_NE(base, first_observations(HouseSet::validation, 1, 0));
+  const auto base = first_observations(EpisodeSet::training, 1, 0);
+  EXPECT_EQ(base, first_observations(EpisodeSet::training, 1, 0));
+  EXPECT_NE(base, first_observations(EpisodeSet::training, 2, 0));
+  EXPECT_NE(base, first_observations(EpisodeSet::training, 1, 8));
+  EXPECT_NE(base, first_observations(EpisodeSet::validation, 1, 0));
 }
 
 TEST(ObjectNavSamplers, RestoredTheyGoOnBitForBit) {
-  Samplers samplers({}, HouseSet::training, 3, 0, 9);
+  Samplers samplers({}, EpisodeSet::training, 3, 0, 9);
   Arrays arrays(9);
   for (int step = 0; step < 137; ++step) {
     draw_actions(arrays, 0, step);
     step_all(samplers, arrays);
   }
   const auto state = samplers.state();
-  Samplers other({}, HouseSet::training, 3, 0, 9);
+  Samplers other({}, EpisodeSet::training, 3, 0, 9);
   Arrays others = arrays;
   draw_actions(others, 50, 0);
   step_all(other, others);
@@ -159,15 +159,15 @@ TEST(ObjectNavSamplers, RestoredTheyGoOnBitForBit) {
 }
 
 TEST(ObjectNavSamplers, AStateOfOtherSamplersIsRefused) {
-  Samplers samplers({}, HouseSet::training, 3, 0, 9);
-  Samplers fewer({}, HouseSet::training, 3, 0, 8);
-  Samplers elsewhere({}, HouseSet::training, 4, 0, 9);
+  Samplers samplers({}, EpisodeSet::training, 3, 0, 9);
+  Samplers fewer({}, EpisodeSet::training, 3, 0, 8);
+  Samplers elsewhere({}, EpisodeSet::training, 4, 0, 9);
   EXPECT_THROW(fewer.restore(samplers.state()), std::runtime_error);
   EXPECT_THROW(elsewhere.restore(samplers.state()), std::runtime_error);
 }
 
 TEST(ObjectNavSamplers, ARandomPolicyHardlyEverSucceeds) {
-  Samplers samplers({}, HouseSet::validation, 1, 0, 50);
+  Samplers samplers({}, EpisodeSet::validation, 1, 0, 50);
   Arrays arrays(50);
   for (int step = 0; step < 2000; ++step) {
     draw_actions(arrays, 0, step);
@@ -180,7 +180,7 @@ TEST(ObjectNavSamplers, ARandomPolicyHardlyEverSucceeds) {
 }
 
 TEST(ObjectNavSamplers, StepsAllocateNothing) {
-  Samplers samplers({}, HouseSet::training, 9, 0, 16);
+  Samplers samplers({}, EpisodeSet::training, 9, 0, 16);
   Arrays arrays(16);
   const long before = allocations;
   for (int step = 0; step < 3000; ++step) {
@@ -196,7 +196,7 @@ TEST(ObjectNavSamplers, StepsAllocateNothing) {
 TEST(ObjectNavSamplers, OnlyTheAskedForEpisodesOfEachAreCounted) {
   EnvironmentSettings settings;
   settings.step_limit = 7;
-  Samplers samplers(settings, HouseSet::validation, 1, 0, 20);
+  Samplers samplers(settings, EpisodeSet::validation, 1, 0, 20);
   samplers.count_only(3);
   Arrays arrays(20);
   int step = 0;
@@ -212,8 +212,8 @@ TEST(ObjectNavSamplers, OnlyTheAskedForEpisodesOfEachAreCounted) {
 
 TEST(SteppingThreads, StepWhatTheCallersThreadWouldHave) {
   for (const int threads : {0, 1, 3}) {
-    Samplers alone({}, HouseSet::training, 5, 0, 10);
-    Samplers shared({}, HouseSet::training, 5, 0, 10);
+    Samplers alone({}, EpisodeSet::training, 5, 0, 10);
+    Samplers shared({}, EpisodeSet::training, 5, 0, 10);
     Arrays expected(10), arrays(10);
     SteppingThreads stepping(shared, threads);
     for (int step = 0; step < 300; ++step) {

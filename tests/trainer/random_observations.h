@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "trainer/reinforcement/view_embedding.h"
+#include "trainer/objectnav/agent/view_embedding.h"
 
 namespace dtool::trainer {
 

@@ -19,7 +19,7 @@ refused() {
 refused 'no experiment given' 'dtool-trainer rollout EXPERIMENT.toml'
 refused "'more' is one too many" '' e.toml more
 refused 'nothing.toml' '' nothing.toml
-refused 'digits.toml: .*another workload' 'objectnav' digits.toml
+refused 'digits.toml: .*no episodes' 'reinforcement learning' digits.toml
 refused "no 'clever'" 'shortest, random and checkpoint' e.toml --policy clever
 refused "'test' is neither training nor validation" '' e.toml --set test
 refused "'png' is neither text nor svg" '' e.toml --format png

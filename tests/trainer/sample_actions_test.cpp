@@ -1,5 +1,5 @@
 // Actions are drawn as often as the policy says, and alike on any number of ranks.
-#include "trainer/reinforcement/sample_actions.h"
+#include "trainer/objectnav/agent/sample_actions.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

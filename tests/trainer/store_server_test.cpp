@@ -78,12 +78,32 @@ TEST_F(Store, AnswersWhoWaitsOnceAllIsThere) {
   EXPECT_EQ(hear(*one), "1 done");
 }
 
+TEST_F(Store, FulfilsTheWillOfAConnectionThatEnds) {
+  const auto one = client();
+  auto killed = client();
+  auto leaving = client();
+  auto late = client();
+  EXPECT_EQ(ask(*killed, "1 will x61 x01"), "1 done");
+  EXPECT_EQ(ask(*leaving, "1 will x62 x02"), "1 done");
+  EXPECT_EQ(ask(*leaving, "2 will x62 x"), "2 done");
+  EXPECT_EQ(ask(*late, "1 will x61 x03"), "1 done");
+  EXPECT_EQ(ask(*one, "1 check x61"), "1 no");
+  leaving.reset();
+  one->send("2 wait x61");
+  killed.reset();
+  EXPECT_EQ(hear(*one), "2 done");
+  late.reset();
+  EXPECT_EQ(ask(*one, "3 get x61"), "3 value x01");
+  EXPECT_EQ(ask(*one, "4 check x62"), "4 no");
+}
+
 TEST_F(Store, HangsUpOnWhoSaysNonsenseAndOnNobodyElse) {
   const auto one = client();
   EXPECT_EQ(ask(*one, "1 set x61 x00"), "1 done");
   for (const char* nonsense :
        {"", "1", "one get x61", "1 get", "1 get 61", "1 get x6", "1 get xgg", "1 add x61 many",
-        "1 set x61", "1 steal x61", "1 get x61 x62", "1  get x61", "1 get x61 ", "1 wait x62 x6"}) {
+        "1 set x61", "1 will x61", "1 will x61 1", "1 steal x61", "1 get x61 x62", "1  get x61",
+        "1 get x61 ", "1 wait x62 x6"}) {
     const auto two = client();
     EXPECT_EQ(ask(*two, nonsense), "closed") << nonsense;
   }

@@ -1,5 +1,5 @@
 // The encoder's loops against PyTorch's embedding bags.
-#include "trainer/reinforcement/view_embedding.h"
+#include "trainer/objectnav/agent/view_embedding.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

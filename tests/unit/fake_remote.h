@@ -60,7 +60,7 @@ struct FakeRemote : ssh::Remote {
   bool interrupted() const override { return is_interrupted; }
 
   /// Tasks are answered in their order, each host's further ones before the next host's.
-  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Listener& listener,
+  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Events& events,
                                    const ssh::RunOptions& options) override {
     const std::size_t round = rounds.size();
     std::vector<ssh::HostResult> results;
@@ -68,15 +68,15 @@ struct FakeRemote : ssh::Remote {
       const std::size_t host = task.host;
       if (interrupt_before == host && !is_interrupted) {
         is_interrupted = true;
-        listener.on_interrupt({});
+        events.on_interrupt({});
       }
-      ssh::HostResult result = answer(std::move(task), round, listener, options);
-      auto next = is_interrupted ? std::nullopt : listener.next_task(host, result);
+      ssh::HostResult result = answer(std::move(task), round, events, options);
+      auto next = is_interrupted ? std::nullopt : events.next_task(host, result);
       for (std::size_t step = round + 1; next; ++step) {
-        result = answer(std::move(next->task.value()), step, listener, options);
-        next = listener.next_task(host, result);
+        result = answer(std::move(next->task.value()), step, events, options);
+        next = events.next_task(host, result);
       }
-      listener.on_result(host, result);
+      events.on_result(host, result);
       results.push_back(std::move(result));
     }
     if (rounds.size() == round) add_round(options);
@@ -113,7 +113,7 @@ struct FakeRemote : ssh::Remote {
     asked_options.push_back(options);
   }
 
-  ssh::HostResult answer(ssh::Task task, std::size_t round, ssh::Listener& listener,
+  ssh::HostResult answer(ssh::Task task, std::size_t round, ssh::Events& events,
                          const ssh::RunOptions& options) {
     const std::size_t host = task.host;
     const ssh::KeepOutput keep = task.options ? task.options->keep_output : options.keep_output;
@@ -127,8 +127,8 @@ struct FakeRemote : ssh::Remote {
       result = found == answers.end() ? answered("") : found->second;
     }
     result.host = names.at(host);
-    listener.on_output(host, ssh::Stream::out, result.out);
-    listener.on_output(host, ssh::Stream::err, result.err);
+    events.on_output(host, ssh::Stream::out, result.out);
+    events.on_output(host, ssh::Stream::err, result.err);
     if (keep == ssh::KeepOutput::no) result.out = result.err = "";
     return result;
   }

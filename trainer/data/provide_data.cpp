@@ -1,5 +1,5 @@
-// The ranks meet again in the run's store. While they wait, failures are still watched: a rank that
-// fails or falls silent ends the wait for all.
+// The ranks meet again in the run's store. While they wait, RequestExchange watches for failures: a
+// rank that fails or is killed ends the wait for all.
 #include "trainer/data/provide_data.h"
 
 #include <fmt/format.h>

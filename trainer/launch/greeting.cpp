@@ -180,7 +180,7 @@ Call call_at(const Endpoint& endpoint, std::string_view door, std::string_view w
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
     const int descriptor = connect_within(endpoint, std::max(left, milliseconds(0)));
     if (descriptor < 0) {
-      throw std::runtime_error(fmt::format("nobody listens on {}", to_string(endpoint)));
+      throw std::runtime_error(fmt::format("no process listens on {}", to_string(endpoint)));
     }
     Call call{descriptor, ""};
     const Heard heard = greet(descriptor, Greeting(token, std::string(door)), words, call.welcome);

@@ -1,6 +1,8 @@
 // The settings of the ObjectNav environment: the experiment's table [environment].
 #pragma once
 
+#include "trainer/settings/rollout_options.h"
+
 namespace dtool::trainer {
 
 /// The side of a grid cell, which is also the distance of move_ahead.
@@ -35,8 +37,5 @@ struct EnvironmentSettings {
   double shaping_weight = 1.0;  ///< reward for each metre that the goal came nearer
   int threads = 0;  ///< threads that step the environments; 0: the caller's own thread does
 };
-
-/// The source of houses. No house is in both sets.
-enum class HouseSet { training, validation };
 
 }  // namespace dtool::trainer

@@ -16,12 +16,12 @@ void list_free_cells(House& house) {
 
 }  // namespace
 
-std::uint64_t house_number(HouseSet set, std::uint64_t seed, std::int64_t sampler,
+std::uint64_t house_number(EpisodeSet set, std::uint64_t seed, std::int64_t sampler,
                            std::int64_t house) {
   std::uint64_t number = Random(seed).next();
   number = Random(number ^ static_cast<std::uint64_t>(sampler)).next();
   number = Random(number ^ static_cast<std::uint64_t>(house)).next();
-  return number >> 1 | (set == HouseSet::validation ? std::uint64_t{1} << 63 : 0);
+  return number >> 1 | (set == EpisodeSet::validation ? std::uint64_t{1} << 63 : 0);
 }
 
 void make_house(const EnvironmentSettings& settings, std::uint64_t number, House& house) {

@@ -87,7 +87,7 @@ struct House {
 
 /// The number of house `house` of a sampler, the same on every machine. Training and validation
 /// houses are disjoint: the highest bit of their numbers differs.
-std::uint64_t house_number(HouseSet set, std::uint64_t seed, std::int64_t sampler,
+std::uint64_t house_number(EpisodeSet set, std::uint64_t seed, std::int64_t sampler,
                            std::int64_t house);
 
 /// Makes the house of this number, the same on every machine. Allocates nothing.

@@ -20,26 +20,25 @@ target_sources(dtool_trainer PRIVATE
   trainer/reinforcement/gru_gates.cpp
   trainer/reinforcement/mini_batches.cpp
   trainer/reinforcement/pipeline.cpp
-  trainer/reinforcement/rollout_options.cpp
   trainer/reinforcement/sum_rows.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/objectnav/objectnav_runner.cpp
-  trainer/reinforcement/actor_critic.cpp
+  trainer/objectnav/agent/actor_critic.cpp
+  trainer/objectnav/agent/checkpoint_policy.cpp
+  trainer/objectnav/agent/ddppo.cpp
+  trainer/objectnav/agent/experience.cpp
+  trainer/objectnav/agent/follow_checkpoints.cpp
+  trainer/objectnav/agent/kept_samplers.cpp
+  trainer/objectnav/agent/learner.cpp
+  trainer/objectnav/agent/rollout.cpp
+  trainer/objectnav/agent/sample_actions.cpp
+  trainer/objectnav/agent/validation.cpp
+  trainer/objectnav/agent/view_embedding.cpp
   trainer/reinforcement/advantage_statistics.cpp
-  trainer/reinforcement/checkpoint_policy.cpp
-  trainer/reinforcement/ddppo.cpp
-  trainer/reinforcement/experience.cpp
-  trainer/reinforcement/follow_checkpoints.cpp
   trainer/reinforcement/gae.cpp
-  trainer/reinforcement/kept_samplers.cpp
-  trainer/reinforcement/learner.cpp
   trainer/reinforcement/masked_gru.cpp
   trainer/reinforcement/ppo_loss.cpp
-  trainer/reinforcement/rollout.cpp
-  trainer/reinforcement/sample_actions.cpp
-  trainer/reinforcement/stragglers.cpp
-  trainer/reinforcement/validation.cpp
-  trainer/reinforcement/view_embedding.cpp)
+  trainer/reinforcement/stragglers.cpp)
 
 # Those of a policy. -ffast-math has exp and tanh taken for whole registers.
 set_source_files_properties(trainer/reinforcement/sum_rows.cpp PROPERTIES COMPILE_OPTIONS "-O3")

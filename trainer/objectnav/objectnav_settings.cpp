@@ -210,7 +210,7 @@ const ObjectNavSettings& objectnav_of(const Experiment& experiment) {
 
 std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSettings& settings) {
   if (options.seed) return *options.seed;
-  return options.set == HouseSet::validation ? settings.validation.seed : 0;
+  return options.set == EpisodeSet::validation ? settings.validation.seed : 0;
 }
 
 Pipeline plan_pipeline(const ObjectNavSettings& settings, std::int64_t ranks) {

@@ -9,8 +9,8 @@
 #include "trainer/objectnav/environment_settings.h"
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/ppo_settings.h"
-#include "trainer/reinforcement/rollout_options.h"
 #include "trainer/settings/experiment.h"
+#include "trainer/settings/rollout_options.h"
 #include "trainer/settings/workload_settings.h"
 
 namespace dtool::trainer {

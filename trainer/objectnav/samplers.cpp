@@ -87,7 +87,7 @@ EpisodeSums& EpisodeSums::operator+=(const EpisodeSums& other) {
   return *this;
 }
 
-Samplers::Samplers(const EnvironmentSettings& settings, HouseSet set, std::uint64_t seed,
+Samplers::Samplers(const EnvironmentSettings& settings, EpisodeSet set, std::uint64_t seed,
                    std::int64_t first_sampler, int count)
     : settings_(settings), samplers_(static_cast<std::size_t>(count)) {
   for (std::size_t i = 0; i < samplers_.size(); ++i) {

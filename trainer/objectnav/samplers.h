@@ -27,7 +27,7 @@ struct EpisodeSums {
 /// only `state` and `restore` allocate memory.
 class Samplers {
  public:
-  Samplers(const EnvironmentSettings& settings, HouseSet set, std::uint64_t seed,
+  Samplers(const EnvironmentSettings& settings, EpisodeSet set, std::uint64_t seed,
            std::int64_t first_sampler, int count);
   ~Samplers();
   Samplers(Samplers&& other) noexcept;

@@ -11,7 +11,7 @@ namespace dtool::trainer {
 /// Which houses and episodes these are, and the current episode. Some kilobytes, without further
 /// memory.
 struct Scene {
-  HouseSet set = HouseSet::training;
+  EpisodeSet set = EpisodeSet::training;
   std::uint64_t seed = 0;
   std::int64_t sampler = 0;  ///< its number among all ranks' samplers
   std::int64_t number = -1;  ///< of the episode, from 0; -1: none has begun

@@ -45,7 +45,7 @@ void show_rollout(const RolloutOptions& options, const EnvironmentSettings& sett
   Trace trace = play_episode(settings, *scene, policy);
   trace.name =
       fmt::format("Episode {} in {} houses, seed {}; actions by {}", options.episode,
-                  options.set == HouseSet::training ? "training" : "validation", seed, who);
+                  options.set == EpisodeSet::training ? "training" : "validation", seed, who);
   if (options.shown == RolloutOptions::Shown::step_by_step) return show_step_by_step(trace);
   const std::string picture = options.format == PictureFormat::svg
                                   ? svg_picture(trace)

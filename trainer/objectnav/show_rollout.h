@@ -6,7 +6,7 @@
 #include <string>
 
 #include "trainer/objectnav/trace.h"
-#include "trainer/reinforcement/rollout_options.h"
+#include "trainer/settings/rollout_options.h"
 
 namespace dtool::trainer {
 

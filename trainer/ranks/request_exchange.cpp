@@ -1,5 +1,6 @@
 // The keys in the store: `asked/<signal>` counts signals to ranks, `fulfilled` the checkpoints that
-// rank 0 has written for them, `finished` and `left` the ranks at the end; `failed` is a sentence.
+// rank 0 has written for them, `finished` and `left` the ranks at the end; `failed` is a sentence,
+// which a rank's connection leaves as its will.
 #include "trainer/ranks/request_exchange.h"
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "trainer/launch/requests.h"
+#include "trainer/ranks/run_store.h"
 
 namespace dtool::trainer {
 namespace {
@@ -23,6 +25,12 @@ constexpr auto kPatience = std::chrono::seconds(60);
 
 /// A launcher signals all ranks at once; what they tell of it comes when rank 0 has long done it.
 constexpr auto kSameRequest = std::chrono::seconds(4);
+
+/// A rank that is killed says nothing, and the others may be waiting for it. A launcher's store has
+/// no wills.
+void set_will(c10d::Store& store, const std::string& sentence) {
+  if (auto* const own = dynamic_cast<RunStore*>(&store)) own->set_will(kFailed, sentence);
+}
 
 std::string asked(int signal) {
   return fmt::format("asked/{}", signal);
@@ -51,12 +59,14 @@ void RequestExchange::work() {
   try {
     // A store's connection serves one caller at a time.
     const auto store = connect_store(meeting_.place.listener, kPatience);
+    set_will(*store, to_string(meeting_.me()) + " closed its connection");
     std::unique_lock lock(mutex_);
     do {
       lock.unlock();
       exchange(*store);
       lock.lock();
     } while (!stopping_.wait_for(lock, kBetweenLooks, [this] { return is_stopped_; }));
+    set_will(*store, "");
   } catch (const std::exception&) {
     stop_process_(
         fmt::format("lost {}, where the run's store was", to_string(meeting_.members[0])));

@@ -121,6 +121,10 @@ void RunStore::wait(const std::vector<std::string>& keys, const milliseconds& ti
   if (!keys.empty()) ask("wait" + write_all(keys), "done", timeout);
 }
 
+void RunStore::set_will(const std::string& key, const std::string& value) {
+  ask(fmt::format("will {} {}", write_bytes(key), write_bytes(value)), "done", timeout_);
+}
+
 c10::intrusive_ptr<c10d::Store> RunStore::clone() {
   return c10::make_intrusive<RunStore>(endpoint_, timeout_, server_);
 }

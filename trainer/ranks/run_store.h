@@ -37,6 +37,9 @@ class RunStore : public c10d::Store {
   void wait(const std::vector<std::string>& keys,
             const std::chrono::milliseconds& timeout) override;
 
+  /// The value that `key` gets if it has none when this connection ends; empty: none.
+  void set_will(const std::string& key, const std::string& value);
+
   /// Later versions of LibTorch call it: another connection.
   virtual c10::intrusive_ptr<c10d::Store> clone();
 

@@ -62,6 +62,7 @@ Request read_request(std::uint64_t client, std::string_view line) {
   const bool fits = request.verb == "count"                             ? count == 0
                     : request.verb == "get" || request.verb == "delete" ? count == 1
                     : request.verb == "set" || request.verb == "add"    ? count == 2
+                    : request.verb == "will"                            ? count == 2
                     : request.verb == "swap"                            ? count == 3
                     : request.verb == "check" || request.verb == "wait" ? count >= 1
                                                                         : false;
@@ -115,10 +116,16 @@ class StoreServer::Serving {
   }
 
  private:
+  struct Client {
+    std::unique_ptr<LineSocket> socket;
+    std::string name, value;  ///< its will
+  };
+
   void watch(int descriptor, std::uint64_t number, int operation, std::uint32_t events) const;
   void serve();
   void let_in();
   void listen_to(std::uint64_t number);
+  void drop(std::uint64_t number);
   void perform(const Request& request);
   void answer(const Request& request, std::string_view text);
   void put(const std::string& name, std::string value);
@@ -128,7 +135,7 @@ class StoreServer::Serving {
   int watched_;  ///< epoll
   int end_;
   std::uint64_t next_client_ = kFirstClient;
-  std::unordered_map<std::uint64_t, std::unique_ptr<LineSocket>> clients_;
+  std::unordered_map<std::uint64_t, Client> clients_;
   std::unordered_map<std::string, std::string> values_;
   std::unordered_map<std::string, std::vector<Request>> waiting_;  ///< for this name to come
   std::thread thread_;  ///< last, so that it starts when the others are there
@@ -161,32 +168,38 @@ void StoreServer::Serving::let_in() {
     socket->allow(kLongestRequest);
     const auto number = next_client_++;
     watch(socket->descriptor(), number, EPOLL_CTL_ADD, EPOLLIN);
-    clients_.emplace(number, std::move(socket));
+    clients_.emplace(number, Client{std::move(socket), {}, {}});
   }
 }
 
 void StoreServer::Serving::listen_to(std::uint64_t number) {
   const auto found = clients_.find(number);
   if (found == clients_.end()) return;
-  LineSocket& socket = *found->second;
+  LineSocket& socket = *found->second.socket;
   try {
     for (const std::string& line : socket.receive()) perform(read_request(number, line));
   } catch (const std::exception&) {
-    clients_.erase(number);  // no client of ours says such things
+    drop(number);  // no client of ours says such things
     return;
   }
   if (socket.has_ended()) {
-    clients_.erase(number);
+    drop(number);
   } else {
     watch(socket.descriptor(), number, EPOLL_CTL_MOD,
           socket.has_to_send() ? EPOLLIN | EPOLLOUT : EPOLLIN);
   }
 }
 
+void StoreServer::Serving::drop(std::uint64_t number) {
+  const Client gone = std::move(clients_.at(number));
+  clients_.erase(number);
+  if (!gone.value.empty() && !values_.contains(gone.name)) put(gone.name, gone.value);
+}
+
 void StoreServer::Serving::answer(const Request& request, std::string_view text) {
   const auto found = clients_.find(request.client);
   if (found == clients_.end()) return;
-  LineSocket& socket = *found->second;
+  LineSocket& socket = *found->second.socket;
   socket.send(fmt::format("{} {}", request.number, text));
   if (socket.has_to_send()) {
     watch(socket.descriptor(), request.client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
@@ -246,6 +259,11 @@ void StoreServer::Serving::perform(const Request& request) {
     if (is_expected) put(name, read_bytes(request.words[2]));
     const auto now = values_.find(name);
     answer(request, "value " + write_bytes(now == values_.end() ? expected : now->second));
+  } else if (request.verb == "will") {
+    Client& client = clients_.at(request.client);
+    client.name = request.name();
+    client.value = read_bytes(request.words[1]);
+    answer(request, "done");
   } else if (request.verb == "delete") {
     answer(request, values_.erase(request.name()) > 0 ? "yes" : "no");
   }

@@ -26,6 +26,9 @@ inline constexpr const char* kStoreDoor = "store";
 ///   wait NAME...           done, once all are there
 ///   swap NAME OLD NEW      value VALUE: the one that is there then (an absent one is empty)
 ///   delete NAME            yes or no: it was there
+///   will NAME VALUE        done: NAME gets VALUE if it has none when this connection ends; an
+///   empty
+///                          VALUE takes that back
 ///   count                  number HOW_MANY
 inline constexpr std::size_t kLongestRequest = std::size_t{16} << 20;
 

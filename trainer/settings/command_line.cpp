@@ -113,7 +113,7 @@ const Flag kFlags[] = {
     {"output_dir", "DIR", "where the checkpoints are (default experiment_output)",
      [](Options& o, const char* v) { o.output_dir = v; }, For::rollout},
     {"set", "training|validation", "whose houses (default validation)",
-     [](Options& o, const char* v) { o.rollout->set = parse_house_set(v); }, For::rollout},
+     [](Options& o, const char* v) { o.rollout->set = parse_episode_set(v); }, For::rollout},
     {"seed", "S",
      "seed of the houses, the starts and the actions that are drawn (default: that of the "
      "experiment's [validation]; 0 for training houses)",

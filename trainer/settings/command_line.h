@@ -10,7 +10,7 @@
 
 #include "trainer/comm/comm_options.h"
 #include "trainer/launch/endpoint.h"
-#include "trainer/reinforcement/rollout_options.h"
+#include "trainer/settings/rollout_options.h"
 
 namespace dtool::trainer {
 

@@ -32,14 +32,9 @@ bool is_of_launcher(std::string_view line) {
 }
 
 /// In the child; only calls that are safe between fork and exec.
-[[noreturn]] void become(const std::vector<char*>& arguments, const char* log, Input input,
-                         Interrupts interrupts) {
+[[noreturn]] void become(const std::vector<char*>& arguments, const char* log, Input input) {
   restore_open_files();
-  for (const int each : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD}) {
-    const bool is_ignored =
-        interrupts == Interrupts::ignored && (each == SIGINT || each == SIGQUIT);
-    ::signal(each, is_ignored ? SIG_IGN : SIG_DFL);
-  }
+  for (const int each : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD}) ::signal(each, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -124,12 +119,12 @@ std::string find_last_line(std::string_view end_of_log) {
   return std::string(last);
 }
 
-pid_t start_program(const std::vector<std::string>& arguments, const std::string& log, Input input,
-                    Interrupts interrupts) {
+pid_t start_program(const std::vector<std::string>& arguments, const std::string& log,
+                    Input input) {
   const std::vector<char*> pointers = as_pointers(arguments);
   const pid_t child = ::fork();
   if (child == -1) throw std::runtime_error(with_reason("no process can be made"));
-  if (child == 0) become(pointers, log.c_str(), input, interrupts);
+  if (child == 0) become(pointers, log.c_str(), input);
   return child;
 }
 

@@ -39,13 +39,10 @@ std::string find_last_line(std::string_view end_of_log);
 
 /// The standard input of a program that a session starts.
 enum class Input { inherited, nothing };
-/// Whether the program receives Ctrl-C and the loss of the terminal.
-enum class Interrupts { heard, ignored };
 
 /// Starts a program in this folder with default signal handling. Its output goes to `log`; if that
 /// is empty, to this process's output. Throws std::runtime_error if no process can be made.
-pid_t start_program(const std::vector<std::string>& arguments, const std::string& log, Input input,
-                    Interrupts interrupts);
+pid_t start_program(const std::vector<std::string>& arguments, const std::string& log, Input input);
 
 /// Waits up to `patience` for the end of a child. Returns its exit code, 128 + signal if a signal
 /// ended it; nothing while it runs.

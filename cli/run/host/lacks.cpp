@@ -21,9 +21,8 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kForAWord{20};  // of a program that has to say its version, say
-constexpr std::array kNeeded = {"bash", "tail"};
 /// By the scripts that ready an environment, and by those of launchers.
-constexpr std::array kNeededByScripts = {"awk", "grep", "head", "mktemp", "sed", "timeout"};
+constexpr std::array kNeededByScripts = {"awk", "grep", "head", "mktemp", "sed", "tail", "timeout"};
 
 /// The version of a bash older than 4.4.
 std::string find_old_bash() {
@@ -124,9 +123,7 @@ std::string version_of(const std::string& program) {
 
 ProgramLacks find_lacks(const Wants& wants, Screen screen, Scripts scripts) {
   ProgramLacks lacks;
-  for (const char* program : kNeeded) {
-    if (!is_program(program)) lacks.programs.emplace_back(program);
-  }
+  if (!is_program("bash")) lacks.programs.emplace_back("bash");
   for (const char* program : kNeededByScripts) {
     if (scripts == Scripts::some && !is_program(program)) lacks.programs.emplace_back(program);
   }

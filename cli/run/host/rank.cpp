@@ -29,6 +29,7 @@ constexpr std::size_t kMostNodes = 100'000;
 struct Start {
   std::vector<std::string> script;
   std::string record;       ///< the file that tells of this process
+  std::string last_words;   ///< the file for its program's message
   bool is_watched = false;  ///< dtool-host keep reads the record all the time
   bool has_input = false;   ///< signals for the program come as words on standard input
 };
@@ -42,12 +43,13 @@ Start started_on_machine(const std::vector<std::string>& words) {
   const std::string& state = words[1];
   const int rank = number_among(words, 2, 0, kMost);
   const std::string local_rank = std::to_string(number_among(words, 3, 0, kMost));
-  if (exists(state + "/supervise"))
-    ::setenv("DTOOL_LAST_WORDS", (state + "/" + last_words_file(attempt, rank)).c_str(), 1);
+  const std::string last_words = state + "/" + last_words_file(attempt, rank);
+  if (exists(state + "/supervise")) ::setenv("DTOOL_LAST_WORDS", last_words.c_str(), 1);
   // In a session of its own: mpirun sends KILL to a process's group one second after TERM, and how
   // long a program may take to end well is dtool's to say.
   Start start{{"setsid", "bash", "./rank"},
               state + "/ranks/" + std::to_string(attempt) + "." + local_rank,
+              last_words,
               true,
               false};
   start.script.insert(start.script.end(), words.begin() + 2, words.end());
@@ -63,7 +65,7 @@ std::string value_of(const std::string& variable) {
 }
 
 Start started_in_job(std::vector<std::string> words) {
-  constexpr std::size_t kFirst = 6, kHow = 7, kMachine = 9, kProcesses = 13, kNode = 14;
+  constexpr std::size_t kFirst = 6, kHow = 7, kMachine = 9, kRank = 10, kProcesses = 13, kNode = 14;
   if (words.size() != kNode + 1) refuse_words();
   const bool is_in_words = words[kHow] == "words";
   if (!is_in_words && words[kHow] != "variables") refuse_words();
@@ -80,8 +82,11 @@ Start started_in_job(std::vector<std::string> words) {
   const std::string& run = words[1];
   words[kProcesses] = std::to_string(processes[which]);
   words[kFirst] = std::to_string(number_among(words, kFirst, 0, kMost) + machine);
+  const std::string state = run + "/machine" + words[kFirst];
+  const int rank = number_among(words, kRank, 0, kMost);
   Start start{{"bash", run + "/machine0/rank"},
-              run + "/machine" + words[kFirst] + "/ranks/" + words[10],
+              state + "/ranks/" + words[kRank],
+              state + "/" + last_words_file(number_among(words, 2, 0, kMost), rank),
               false,
               is_in_words};
   if (is_in_words) start.script.insert(start.script.begin(), "setsid");
@@ -89,6 +94,7 @@ Start started_in_job(std::vector<std::string> words) {
   start.script.insert(start.script.end(), numbers, words.end());
   // A scheduler may have been told to hand on no variables.
   ::setenv("DTOOL_RUN_ID", run.substr(run.rfind('/') + 1).c_str(), 1);
+  ::setenv("DTOOL_LAST_WORDS", start.last_words.c_str(), 1);
   return start;
 }
 
@@ -129,12 +135,14 @@ int follow(const Start& start) {
   for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&heard, each);
   if (start.has_input) ::sigaddset(&heard, SIGUSR2);  // a scheduler may announce KILL by it
   ::sigprocmask(SIG_BLOCK, &heard, nullptr);
+  sigset_t to_end = heard;
+  ::sigdelset(&to_end, SIGCHLD);
   make_folder(folder_of(start.record));
   const auto self = find_process(::getpid());
   if (start.is_watched && self)
     note(start.record, std::to_string(self->pid) + " " + std::to_string(self->start) + "\n");
   tell_script_this_program();
-  const pid_t program = start_program(start.script, {}, Input::nothing, Interrupts::heard);
+  const pid_t program = start_program(start.script, {}, Input::nothing);
   if (start.is_watched) note(start.record + ".program", std::to_string(program) + "\n");
   const pid_t hearing = start.has_input ? hear_words() : -1;
 
@@ -160,9 +168,17 @@ int follow(const Start& start) {
     const int signal = ::sigtimedwait(&heard, nullptr, &kForWord);
     if (signal > 0 && signal != SIGCHLD) hear(signal);
   }
+  if (start.is_watched) {
+    note(start.record + ".code", std::to_string(*code) + "\n");
+  } else {
+    const RankEnd end{"", *code, read_last_words(start.last_words)};
+    const bool is_aftermath = meaning_of(end) == Meaning::aftermath;
+    note(start.record, std::to_string(*code) + (is_told || is_aftermath ? " told\n" : " \n"));
+    // The first process to end with a failure has the others ended, and it is to be the other one.
+    constexpr timespec kForCause{1, 0};
+    if (is_aftermath && !is_told) ::sigtimedwait(&to_end, nullptr, &kForCause);
+  }
   if (hearing > 0) ::kill(hearing, SIGKILL);
-  if (start.is_watched) note(start.record + ".code", std::to_string(*code) + "\n");
-  if (!start.is_watched) note(start.record, std::to_string(*code) + (is_told ? " told\n" : " \n"));
   return *code;
 }
 

@@ -1,6 +1,8 @@
 #include "cli/run/host/session.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include "cli/run/host/job.h"
 #include "cli/run/host/supervised_session.h"
 #include "cli/run/host/supervision.h"
+#include "ssh/host/child.h"
 #include "ssh/host/files.h"
 
 namespace dtool::host {
@@ -27,18 +30,33 @@ void survive_terminal() {
   for (const int each : {SIGINT, SIGHUP, SIGCHLD}) ::sigaction(each, &action, nullptr);
 }
 
+/// Writes the log to the terminal as it grows, until this process is ended.
+[[noreturn]] void show(const std::string& log) {
+  for (const int each : {SIGINT, SIGQUIT}) ::signal(each, SIG_IGN);
+  for (const int each : {SIGHUP, SIGCHLD}) ::signal(each, SIG_DFL);
+  const Descriptor file(::open(log.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0666));
+  try {
+    for (;; host::pause(200ms)) {
+      struct stat now {};
+      ::fstat(file.get(), &now);
+      if (::lseek(file.get(), 0, SEEK_CUR) > now.st_size) ::lseek(file.get(), 0, SEEK_SET);
+      for (auto bytes = read_some(file.get()); bytes; bytes = read_some(file.get()))
+        write_all(STDOUT_FILENO, *bytes);
+    }
+  } catch (const std::runtime_error&) {
+    ::_exit(0);  // the terminal is gone
+  }
+}
+
 /// Shows the log in this process's terminal, if there is one. It is a separate process, since a
 /// terminal that is stopped by Ctrl-S stops every process that writes to it.
 class Viewer {
  public:
   explicit Viewer(const std::string& log) {
     if (::isatty(STDOUT_FILENO) != 1) return;
-    try {
-      pid_ =
-          start_program({"tail", "-n", "+1", "-f", log}, {}, Input::nothing, Interrupts::ignored);
-    } catch (const std::runtime_error& error) {
-      say_in_log(log, std::string("the log is not shown: ") + error.what());
-    }
+    pid_ = ::fork();
+    if (pid_ == 0) show(log);
+    if (pid_ == -1) say_in_log(log, with_reason("the log is not shown"));
   }
   ~Viewer() {
     if (pid_ == -1) return;
@@ -55,8 +73,7 @@ class Viewer {
 };
 
 int run_once(const std::string& log) {
-  const pid_t script =
-      start_program({"bash", "./script"}, log, Input::inherited, Interrupts::heard);
+  const pid_t script = start_program({"bash", "./script"}, log, Input::inherited);
   const int code = wait_for_child(script);
   record_end(code);
   return code;

@@ -123,7 +123,7 @@ bool SupervisedSession::start_script(int attempt, const std::vector<int>& places
   std::vector<std::string> arguments = {"bash", "./script", std::to_string(attempt)};
   for (const int place : places) arguments.push_back(std::to_string(place));
   try {
-    script_ = start_program(arguments, log_, Input::nothing, Interrupts::heard);
+    script_ = start_program(arguments, log_, Input::nothing);
   } catch (const std::runtime_error& error) {
     script_.reset();
     say(std::string("the script does not start: ") + error.what());

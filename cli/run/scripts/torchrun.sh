@@ -43,7 +43,7 @@ run_torchrun() {  # $1: state folder, $2: log, $3: the machine's first rank, $4:
   "$@" 2>&3 3>&- < /dev/null &
   torchrun=$!
   exec 3>&-
-  # A signal ends the wait, too; bash's own words on one that ended torchrun are nobody's last.
+  # A signal ends the wait, too. If a signal ended torchrun, bash would say so on stderr, and that is not the program's last line.
   while wait "$torchrun" 2> /dev/null; code=$?; kill -0 "$torchrun" 2> /dev/null; do :; done
   [ "$code" != 0 ] || exit 0
   # What the ranks left behind may hold its pipe.

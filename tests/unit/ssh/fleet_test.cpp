@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Has hosts go on with what the test wrote down, and remembers what it was told.
-struct Steps : Listener {
+struct Steps : Events {
   std::optional<NextTask> next_task(std::size_t host, const HostResult& result) override {
     seen[host].push_back(result.out);
     std::vector<NextTask>& left = next[host];

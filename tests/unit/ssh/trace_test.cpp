@@ -89,7 +89,7 @@ TEST(Trace, HasAFileForEachHostThatIsAsked) {
   fake->answers[0] = tests::answered(host::to_frame(host::KillReply{}));
   fake->answers[1] = tests::failed(Failure::unreachable, "refused");
   const auto remote = traced(std::move(fake), folder.path() / "traces");
-  Listener nobody;
+  Events nobody;
   remote->run({{0, ask_host(host::KillRequest{"x_1", {}, {}, 5})}, {1, Command{"true", "in"}}},
               nobody, {});
   const std::string first = tests::read_text(folder.path() / "traces/0000_h1.trace");

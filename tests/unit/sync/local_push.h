@@ -21,12 +21,11 @@
 namespace dtool::tree_sync {
 
 /// Remembers what it was told.
-struct Told : PushListener {
-  void on_sent(std::size_t host, const ssh::Transferred& what) override { sent[host] = what; }
-  void on_result(std::size_t host, const ssh::HostResult& result, const Pushed& what) override {
+struct Told : ssh::Events {
+  void on_progress(std::size_t host, const ssh::Transferred& what) override { sent[host] = what; }
+  void on_result(std::size_t host, const ssh::HostResult& result) override {
     order.push_back(host);
     results[host] = result;
-    pushed[host] = what;
   }
 
   std::vector<std::size_t> order;
@@ -37,22 +36,24 @@ struct Told : PushListener {
 
 /// Sends the tree to all destinations and waits for them; results in their order.
 inline std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
-                                         const std::vector<Destination>& destinations,
-                                         PushListener& listener, Relay relay = Relay::no) {
-  const auto pushing = make_push(remote.hosts(), tree, destinations, listener, {}, relay);
+                                         const std::vector<Destination>& destinations, Told& told,
+                                         Relay relay = Relay::no) {
+  const auto pushing = make_push(remote.hosts(), tree, destinations, told, {}, relay);
   std::vector<ssh::Task> tasks;
   for (const Destination& each : destinations) tasks.push_back(pushing->first_task(each.host));
   remote.run(std::move(tasks), *pushing, {});
-  return pushing->finish(remote);
+  auto results = pushing->finish(remote);
+  for (const Destination& each : destinations) told.pushed[each.host] = pushing->pushed(each.host);
+  return results;
 }
 
 /// This machine under another name, so that it is sent what a host over the network is.
 struct Elsewhere : ssh::Remote {
   const std::vector<ssh::Host>& hosts() const override { return names; }
   bool interrupted() const override { return real->interrupted(); }
-  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Listener& listener,
+  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Events& events,
                                    const ssh::RunOptions& options) override {
-    return real->run(std::move(tasks), listener, options);
+    return real->run(std::move(tasks), events, options);
   }
 
   std::vector<ssh::Host> names = {ssh::parse_host("elsewhere")};

@@ -28,7 +28,7 @@ class PushStepsTest : public ::testing::Test {
   }
 
   ssh::HostResult run(ssh::Command command) {
-    ssh::Listener nobody;
+    ssh::Events nobody;
     return remote_->run({{0, std::move(command)}}, nobody, {}).at(0);
   }
 

@@ -53,30 +53,30 @@ struct FakeRemote : ssh::Remote {
 
   const std::vector<ssh::Host>& hosts() const override { return names; }
   bool interrupted() const override { return false; }
-  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Listener& listener,
+  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Events& events,
                                    const ssh::RunOptions&) override {
     std::vector<ssh::HostResult> results;
     for (const ssh::Task& task : tasks) {
-      ssh::HostResult result = tell(task, listener);
-      for (auto next = listener.next_task(task.host, result); next;
-           next = listener.next_task(task.host, result)) {
+      ssh::HostResult result = tell(task, events);
+      for (auto next = events.next_task(task.host, result); next;
+           next = events.next_task(task.host, result)) {
         const auto before = result.elapsed;
-        result = tell(next->task.value(), listener);
+        result = tell(next->task.value(), events);
         result.elapsed += before;
       }
-      listener.on_result(task.host, result);
+      events.on_result(task.host, result);
       results.push_back(std::move(result));
     }
     return results;
   }
 
-  ssh::HostResult tell(const ssh::Task& task, ssh::Listener& listener) {
+  ssh::HostResult tell(const ssh::Task& task, ssh::Events& events) {
     ssh::HostResult result = answer(task);
     result.host = names[task.host];
     result.elapsed = std::chrono::milliseconds(10);
     if (task.options && task.options->keep_output == ssh::KeepOutput::no) {
-      listener.on_output(task.host, ssh::Stream::err, result.err);
-      listener.on_output(task.host, ssh::Stream::out, result.out);
+      events.on_output(task.host, ssh::Stream::err, result.err);
+      events.on_output(task.host, ssh::Stream::out, result.out);
       result.out.clear();
       result.err.clear();
     }

@@ -30,12 +30,12 @@ constexpr std::size_t kHosts = 3;
 
 /// This machine under other names, so that it is sent what hosts over the network are; counts how
 /// often a package leaves the launcher.
-struct Elsewhere : ssh::Remote, ssh::Listener {
+struct Elsewhere : ssh::Remote, ssh::Events {
   const std::vector<ssh::Host>& hosts() const override { return names; }
   bool interrupted() const override { return real->interrupted(); }
-  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Listener& listener,
+  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Events& events,
                                    const ssh::RunOptions& options) override {
-    to = &listener;
+    to = &events;
     return real->run(std::move(tasks), *this, options);
   }
 
@@ -51,8 +51,8 @@ struct Elsewhere : ssh::Remote, ssh::Listener {
       to->on_output(host, stream, host::to_frame(frame->kind, frame->body));
     }
   }
-  void on_input(std::size_t host, const ssh::Transferred& input) override {
-    to->on_input(host, input);
+  void on_progress(std::size_t host, const ssh::Transferred& input) override {
+    to->on_progress(host, input);
   }
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {
     const std::string said = result.out + result.err;
@@ -72,7 +72,7 @@ struct Elsewhere : ssh::Remote, ssh::Listener {
   std::vector<ssh::Host> names = {ssh::parse_host("a"), ssh::parse_host("b"), ssh::parse_host("c")};
   std::unique_ptr<ssh::Remote> real =
       ssh::make_fleet(std::vector<ssh::Host>(kHosts, ssh::parse_host("local")), {});
-  ssh::Listener* to = nullptr;
+  ssh::Events* to = nullptr;
   int sent = 0;
   std::map<std::size_t, std::string> before;  ///< what each host said so far
   /// What a hostile host says instead of where it is found.
@@ -121,7 +121,7 @@ class RelayPushTest : public ::testing::Test {
     scratch_.write("tree/deep/small", "small");
     std::vector<Destination> places;
     for (std::size_t i = 0; i < kHosts; ++i) places.push_back({i, folder(i)});
-    PushListener nobody;
+    ssh::Events nobody;
     const auto pushing = make_push(remote_.names, tree(), places, nobody, {}, Relay::yes);
     std::vector<ssh::Task> tasks;
     for (std::size_t i = 0; i < kHosts; ++i) tasks.push_back(pushing->first_task(i));

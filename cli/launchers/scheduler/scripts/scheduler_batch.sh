@@ -19,7 +19,7 @@ mkdir -p "$output${parts[task]}"
 exec >> "$output${parts[task]}/machine$first.log" 2>&1
 
 # A job that was put back into the queue goes on counting.
-attempt='' failures=''
+attempt='' failures='' cause=''
 read -r attempt 2> /dev/null < attempts
 is_number "$attempt" || attempt=-1
 read -r failures 2> /dev/null < failures
@@ -29,7 +29,7 @@ is_number "$failures" || failures=0
 clear_records() {
   local i
   for ((i = first; i < first + nodes; i++)); do
-    rm -rf "$run/machine$i"/{exit_code,stopped,cause,ranks}
+    rm -rf "$run/machine$i"/{exit_code,stopped,cause,first_failure,ranks}
     mkdir -p "$run/machine$i/ranks"
   done
 }
@@ -46,6 +46,7 @@ record_ends() {
       if [ -z "$machine_code" ] || [ "$machine_code" = 0 ]; then machine_code=$code; fi
     done < <(ls -tr "$run/machine$i/ranks" 2> /dev/null)
     [ -n "$machine_code" ] || machine_code=143  # it was ended before it could tell
+    [ -z "$cause" ] || { echo "$cause" > "$run/machine$i/cause"; echo "dtool: the run failed: $cause" >> "$run/machine$i/log"; }
     [ "$stopped" = no ] || [ "$machine_code" = 0 ] || : > "$run/machine$i/stopped"
     echo "$machine_code" > "$run/machine$i/exit_code.new" && mv -f "$run/machine$i/exit_code.new" "$run/machine$i/exit_code"
   done
@@ -78,6 +79,7 @@ go_on_later() {
 }
 
 run_attempt() {
+  cause=''
   ((attempt += 1))
   echo "$attempt" > attempts
   [ "$attempt" = 0 ] || echo "$attempt" > attempt
@@ -95,6 +97,7 @@ run_attempt() {
   after=$?
   [ "$after" = 127 ] || code=$after
   step=''
+  [ "$code" = 0 ] || cause=$("$run/dtool-host" cause "$run" "$attempt" "$first" "$nodes") || failures=$max_restarts  # a mistake
   grep -vE "$noise" started.err
 }
 
@@ -106,7 +109,7 @@ while :; do
   [ "$code" != 0 ] && [ "$failures" -lt "$max_restarts" ] && [ ! -e "$run/machine0/killed" ] || break
   ((failures += 1))
   echo "$failures" > failures
-  say "attempt $((attempt + 1)) ended with exit code $code; attempt $((attempt + 2)) begins"
+  say "attempt $((attempt + 1)) ended with exit code $code${cause:+ ($cause)}; attempt $((attempt + 2)) begins"
 done
 record_ends
 : > over

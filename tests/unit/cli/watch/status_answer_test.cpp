@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/run/cause.h"
+#include "cli/watch/cause.h"
 #include "tests/unit/cli/watch/read_status.h"
 
 namespace dtool::cli {

@@ -46,12 +46,10 @@ TEST_F(JobTest, TheFirstEndCountsAndTakesNoNewRoom) {
 
 TEST_F(JobTest, AScriptsOutputAndEndAreKept) {
   folder_.write("script", "echo $1; echo err >&2; kill -KILL $$\n");
-  const pid_t script =
-      start_program({"bash", "./script", "a b"}, "log", Input::nothing, Interrupts::heard);
+  const pid_t script = start_program({"bash", "./script", "a b"}, "log", Input::nothing);
   EXPECT_EQ(wait_for_child(script, 10s), 137);
   EXPECT_EQ(folder_.read("log"), "a b\nerr\n");
-  EXPECT_EQ(wait_for_child(start_program({"./missing"}, "log", Input::nothing, Interrupts::heard)),
-            127);
+  EXPECT_EQ(wait_for_child(start_program({"./missing"}, "log", Input::nothing)), 127);
 }
 
 TEST_F(JobTest, AScriptHearsSignalsThatItsSessionDoesNot) {
@@ -62,7 +60,7 @@ TEST_F(JobTest, AScriptHearsSignalsThatItsSessionDoesNot) {
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &blocked, &old);
-  wait_for_child(start_program({"bash", "./script"}, "log", Input::nothing, Interrupts::heard));
+  wait_for_child(start_program({"bash", "./script"}, "log", Input::nothing));
   ::sigprocmask(SIG_SETMASK, &old, nullptr);
   ::signal(SIGINT, before);
   const std::string log = folder_.read("log");
@@ -73,7 +71,7 @@ TEST_F(JobTest, AScriptHearsSignalsThatItsSessionDoesNot) {
 }
 
 TEST_F(JobTest, WaitsNoLongerThanItIsTold) {
-  const pid_t sleep = start_program({"sleep", "60"}, "log", Input::nothing, Interrupts::heard);
+  const pid_t sleep = start_program({"sleep", "60"}, "log", Input::nothing);
   EXPECT_EQ(wait_for_child(sleep, 0s), std::nullopt);
   ::kill(sleep, SIGKILL);
   EXPECT_EQ(wait_for_child(sleep), 137);

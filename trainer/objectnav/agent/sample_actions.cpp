@@ -1,5 +1,5 @@
 // Inverts the cumulative distribution at one random number per sampler and step.
-#include "trainer/reinforcement/sample_actions.h"
+#include "trainer/objectnav/agent/sample_actions.h"
 
 #include <ATen/ATen.h>
 

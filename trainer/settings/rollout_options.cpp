@@ -1,4 +1,4 @@
-#include "trainer/reinforcement/rollout_options.h"
+#include "trainer/settings/rollout_options.h"
 
 #include <fmt/format.h>
 
@@ -14,9 +14,9 @@ PolicyKind parse_policy(std::string_view text) {
                    "there are shortest, random and checkpoint");
 }
 
-HouseSet parse_house_set(std::string_view text) {
-  if (text == "training") return HouseSet::training;
-  if (text == "validation") return HouseSet::validation;
+EpisodeSet parse_episode_set(std::string_view text) {
+  if (text == "training") return EpisodeSet::training;
+  if (text == "validation") return EpisodeSet::validation;
   throw UsageError(fmt::format("--set: '{}' is neither training nor validation", text));
 }
 
@@ -45,9 +45,8 @@ void complete(RolloutOptions& options, const std::optional<std::string>& checkpo
 
 void refuse_rollout(const std::filesystem::path& experiment) {
   throw UsageError(
-      fmt::format("{}: rollout shows episodes of objectnav, and this is another workload",
-                  experiment.string()),
-      "give an experiment with workload = \"objectnav\"");
+      fmt::format("{}: its workload has no episodes that rollout could show", experiment.string()),
+      "give an experiment of reinforcement learning");
 }
 
 }  // namespace dtool::trainer

@@ -1,4 +1,4 @@
-#include "trainer/reinforcement/checkpoint_policy.h"
+#include "trainer/objectnav/agent/checkpoint_policy.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "trainer/reinforcement/actor_critic.h"
-#include "trainer/reinforcement/sample_actions.h"
+#include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/objectnav/agent/sample_actions.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/resume.h"

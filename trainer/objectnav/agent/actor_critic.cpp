@@ -1,6 +1,6 @@
 // The encoder has no bias: the goal, the previous action and the head's direction are always
 // present.
-#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/objectnav/agent/actor_critic.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "trainer/reinforcement/view_embedding.h"
+#include "trainer/objectnav/agent/view_embedding.h"
 
 namespace dtool::trainer {
 namespace {

@@ -1,6 +1,6 @@
 // A rollout's advantages are computed once and normalised over all ranks. In every pass they are
 // dealt out anew to mini-batches of whole samplers.
-#include "trainer/reinforcement/learner.h"
+#include "trainer/objectnav/agent/learner.h"
 
 #include <ATen/ATen.h>
 

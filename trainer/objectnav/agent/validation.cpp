@@ -1,14 +1,14 @@
 // There are as many samplers as episodes, and only the first episode of each counts, so that short
 // episodes do not count more often than long ones.
-#include "trainer/reinforcement/validation.h"
+#include "trainer/objectnav/agent/validation.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 
+#include "trainer/objectnav/agent/sample_actions.h"
 #include "trainer/objectnav/samplers.h"
-#include "trainer/reinforcement/sample_actions.h"
 
 namespace dtool::trainer {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::int64_t kAtOnce = 1000;
 
 EpisodeSums play(const EnvironmentSettings& environment, std::uint64_t seed, ActorCritic& policy,
                  std::int64_t first, std::int64_t count) {
-  Samplers samplers(environment, HouseSet::validation, seed, first, static_cast<int>(count));
+  Samplers samplers(environment, EpisodeSet::validation, seed, first, static_cast<int>(count));
   samplers.count_only(1);
   const auto places = static_cast<std::size_t>(count);
   at::Tensor observations = at::empty({count, kObservationBytes}, at::kByte);

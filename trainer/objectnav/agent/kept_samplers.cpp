@@ -1,5 +1,5 @@
 // Three tensors with a row per rank: `samplers` (bytes), `memory` [N x H] and `keep` [N].
-#include "trainer/reinforcement/kept_samplers.h"
+#include "trainer/objectnav/agent/kept_samplers.h"
 
 #include <ATen/ATen.h>
 

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
+#include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/objectnav/agent/experience.h"
+#include "trainer/objectnav/agent/rollout.h"
 #include "trainer/ranks/process_group.h"
-#include "trainer/reinforcement/actor_critic.h"
-#include "trainer/reinforcement/experience.h"
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/ppo_settings.h"
-#include "trainer/reinforcement/rollout.h"
 #include "trainer/training/data_parallel.h"
 #include "trainer/training/optimizer.h"
 

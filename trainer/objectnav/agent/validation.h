@@ -1,10 +1,10 @@
 // How well a policy does in houses that were not used for training.
 #pragma once
 
+#include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/environment_settings.h"
 #include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/ranks/process_group.h"
-#include "trainer/reinforcement/actor_critic.h"
 #include "trainer/report/progress_log.h"
 
 namespace dtool::trainer {

@@ -1,10 +1,10 @@
 // The policy handles all samplers at once, then all of them take their step.
-#include "trainer/reinforcement/rollout.h"
+#include "trainer/objectnav/agent/rollout.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include "trainer/reinforcement/sample_actions.h"
+#include "trainer/objectnav/agent/sample_actions.h"
 
 namespace dtool::trainer {
 

@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "trainer/objectnav/environment_settings.h"
-
 namespace dtool::trainer {
+
+/// Where episodes come from: those that a policy trains on, or those that it is validated on.
+enum class EpisodeSet { training, validation };
 
 /// What chooses the actions: a policy that knows the house, chance, or a checkpoint's network.
 enum class PolicyKind { shortest, random, checkpoint };
@@ -19,7 +20,7 @@ enum class PictureFormat { text, svg };
 struct RolloutOptions {
   /// Absent: `checkpoint` if one is named, else `shortest`.
   std::optional<PolicyKind> policy;
-  HouseSet set = HouseSet::validation;
+  EpisodeSet set = EpisodeSet::validation;
   /// Its number in a validation: the first episode of the sampler with this number.
   std::int64_t episode = 0;
   std::optional<std::uint64_t> seed;            ///< absent: validation's own; for training houses 0
@@ -30,7 +31,7 @@ struct RolloutOptions {
 
 /// Throw UsageError.
 PolicyKind parse_policy(std::string_view text);
-HouseSet parse_house_set(std::string_view text);
+EpisodeSet parse_episode_set(std::string_view text);
 PictureFormat parse_picture_format(std::string_view text);
 
 /// Fills values that depend on several flags; `checkpoint` is the value of --checkpoint. Throws

@@ -1,6 +1,6 @@
 // Read it from `advance` on: a rollout, the data that ranks need of each other's, and the passes
 // over it.
-#include "trainer/reinforcement/ddppo.h"
+#include "trainer/objectnav/agent/ddppo.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -10,15 +10,15 @@
 #include <cmath>
 #include <optional>
 
+#include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/objectnav/agent/experience.h"
+#include "trainer/objectnav/agent/kept_samplers.h"
+#include "trainer/objectnav/agent/learner.h"
+#include "trainer/objectnav/agent/rollout.h"
+#include "trainer/objectnav/agent/validation.h"
 #include "trainer/objectnav/samplers.h"
-#include "trainer/reinforcement/actor_critic.h"
-#include "trainer/reinforcement/experience.h"
-#include "trainer/reinforcement/kept_samplers.h"
-#include "trainer/reinforcement/learner.h"
 #include "trainer/reinforcement/pipeline.h"
-#include "trainer/reinforcement/rollout.h"
 #include "trainer/reinforcement/stragglers.h"
-#include "trainer/reinforcement/validation.h"
 #include "trainer/training/training.h"
 
 namespace dtool::trainer {
@@ -80,7 +80,7 @@ DdPpo::DdPpo(const Run& run, const ObjectNavSettings& settings)
       pipeline_(plan_pipeline(settings_, group_.size)),
       policy_({settings_.embedding, settings_.hidden}, group_.device),
       optimizer_(tensors_of(policy_.parameters()), run.experiment.optimizer),
-      samplers_(settings_.environment, HouseSet::training, run.options.seed, first_sampler_,
+      samplers_(settings_.environment, EpisodeSet::training, run.options.seed, first_sampler_,
                 static_cast<int>(settings_.samplers)),
       rollout_(settings_.ppo.num_steps, settings_.samplers, policy_.memory_size()),
       collector_(samplers_, settings_.environment.threads, policy_, run.options.seed,

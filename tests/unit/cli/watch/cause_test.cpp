@@ -1,5 +1,5 @@
 // How several machines are becomes the cause of a failed run.
-#include "cli/run/cause.h"
+#include "cli/watch/cause.h"
 
 #include <gtest/gtest.h>
 

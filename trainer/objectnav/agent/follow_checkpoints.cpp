@@ -1,6 +1,6 @@
 // Rank 0 looks into the folder and broadcasts the result, even if there is nothing new: the other
 // ranks may not wait longer than a collective operation may take.
-#include "trainer/reinforcement/follow_checkpoints.h"
+#include "trainer/objectnav/agent/follow_checkpoints.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 
 #include "trainer/data/expand_path.h"
 #include "trainer/launch/environment.h"
-#include "trainer/reinforcement/actor_critic.h"
-#include "trainer/reinforcement/validation.h"
+#include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/objectnav/agent/validation.h"
 #include "trainer/report/metrics.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/usage_error.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "trainer/model/model.h"
+#include "trainer/objectnav/agent/network_settings.h"
 #include "trainer/objectnav/observation.h"
 #include "trainer/reinforcement/masked_gru.h"
-#include "trainer/reinforcement/network_settings.h"
 
 namespace dtool::trainer {
 

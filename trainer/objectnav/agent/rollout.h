@@ -7,9 +7,9 @@
 #include <functional>
 #include <vector>
 
+#include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/objectnav/stepping_threads.h"
-#include "trainer/reinforcement/actor_critic.h"
 
 namespace dtool::trainer {
 

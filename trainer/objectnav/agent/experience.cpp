@@ -1,5 +1,5 @@
 // The numbers are sent and stored in checkpoints in the order of the fields.
-#include "trainer/reinforcement/experience.h"
+#include "trainer/objectnav/agent/experience.h"
 
 namespace dtool::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/run/cause.h"
+#include "cli/watch/cause.h"
 
 #include <fmt/format.h>
 

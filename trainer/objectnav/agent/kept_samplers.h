@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "trainer/model/model.h"
+#include "trainer/objectnav/agent/rollout.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/ranks/process_group.h"
-#include "trainer/reinforcement/rollout.h"
 
 namespace dtool::trainer {
 

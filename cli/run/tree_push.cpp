@@ -1,0 +1,108 @@
+#include "cli/run/tree_push.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <set>
+
+#include "cli/failures.h"
+#include "cli/run/sending_progress.h"
+#include "cli/terminal_text.h"
+
+namespace dtool::cli {
+
+class TreePush::Reporter : public ssh::Events {
+ public:
+  Reporter(Console& console, std::string what, std::size_t hosts)
+      : console_(console), sending_(std::move(what), hosts) {}
+
+  void leave_out(std::size_t host) { sending_.done(host); }
+
+  void on_progress(std::size_t host, const ssh::Transferred& sent) override {
+    const auto now = SendingProgress::Clock::now();
+    sending_.sent(host, sent, now);
+    if (now - shown_ < kShowEvery) return;
+    shown_ = now;
+    console_.progress(sending_.line(now));
+  }
+  void on_result(std::size_t host, const ssh::HostResult&) override {
+    sending_.done(host);
+    console_.progress(sending_.line(SendingProgress::Clock::now()));
+  }
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    console_.note("interrupted: nothing is started");
+  }
+
+ private:
+  /// A thousand hosts tell of twenty thousand pieces, and the line is about all of them.
+  static constexpr std::chrono::milliseconds kShowEvery{50};
+
+  Console& console_;
+  SendingProgress sending_;
+  SendingProgress::Clock::time_point shown_ = {};
+};
+
+TreePush::TreePush(Console& console, const std::vector<ssh::Host>& hosts,
+                   const tree_sync::Tree& tree,
+                   const std::vector<tree_sync::Destination>& destinations, Sending sending)
+    : console_(console),
+      hosts_(hosts),
+      what_(sending.what),
+      reporter_(std::make_unique<Reporter>(console, sending.what, hosts.size())) {
+  std::vector<bool> gets_it(hosts.size());
+  for (const tree_sync::Destination& each : destinations) gets_it.at(each.host) = true;
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    if (!gets_it[i]) reporter_->leave_out(i);
+  steps_ = tree_sync::make_push(hosts, tree, destinations, *reporter_, {}, sending.relay,
+                                sending.foreign);
+}
+
+TreePush::~TreePush() = default;
+
+std::vector<ssh::HostResult> TreePush::finish(ssh::Remote& remote) {
+  auto results = steps_->finish(remote);
+  console_.progress("");
+  note_missed();
+  return results;
+}
+
+/// One line, however many hosts it was: of the reasons the first few.
+void TreePush::note_missed() const {
+  constexpr std::size_t kReasons = 3;
+  constexpr std::size_t kLongest = 200;  // bytes of what a host says
+  std::set<std::size_t> indices;
+  std::set<std::string> reasons;
+  std::string told;
+  for (const tree_sync::Missed& each : steps_->missed()) {
+    indices.insert(each.host);
+    const bool is_new = reasons.insert(each.reason).second;
+    if (!is_new || reasons.size() > kReasons) continue;
+    told += fmt::format("{}{}: {}", told.empty() ? "" : "; ", ssh::to_string(hosts_.at(each.host)),
+                        without_controls(each.reason).substr(0, kLongest));
+  }
+  if (indices.empty()) return;
+  std::vector<ssh::Host> hosts;
+  for (const std::size_t index : indices) hosts.push_back(hosts_.at(index));
+  console_.note(
+      fmt::format("{}: {} was not passed on there as planned, and came another way ({}{})",
+                  fold_hosts_in_short(hosts), what_, told, reasons.size() > kReasons ? "; …" : ""));
+}
+
+std::vector<ssh::HostResult> send_trainer(Console& console, ssh::Remote& remote,
+                                          const TrainerBundle& bundle,
+                                          const std::vector<std::size_t>& places) {
+  const tree_sync::Tree tree = make_tree(bundle);
+  std::vector<tree_sync::Destination> destinations;
+  for (const std::size_t place : places) destinations.push_back({place, folder_of(bundle)});
+  // So many bytes that a host which cannot be passed them costs little beside.
+  const auto relay = places.size() > 2 ? tree_sync::Relay::yes : tree_sync::Relay::no;
+  // Part of a bundle whose sending was interrupted is no edit of the user's.
+  TreePush push(console, remote.hosts(), tree, destinations,
+                {"the trainer", relay, tree_sync::Foreign::overwrite});
+  std::vector<ssh::Task> tasks;
+  for (const std::size_t place : places) tasks.push_back(push.steps().first_task(place));
+  remote.run(std::move(tasks), push.steps(), {});
+  return push.finish(remote);
+}
+
+}  // namespace dtool::cli
