@@ -15,7 +15,7 @@ namespace {
 constexpr int kVanished = 24;  ///< rsync: some files vanished before they could be sent
 
 /// One host's output, as far as it is needed.
-struct Slot {
+struct HostOutput {
   std::size_t index = 0;  ///< in pulls
   ProgressReader reader = {};
   RsyncProgress progress = {};
@@ -32,7 +32,7 @@ class PullOutput : public ssh::Events {
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
     constexpr std::size_t kTail = 4096;  // rsync's figures at the end take 700 bytes
     constexpr std::size_t kMostErrors = 1 << 20;
-    Slot& slot = slots_.at(host);
+    HostOutput& slot = slots_.at(host);
     if (stream == ssh::Stream::err) {
       if (slot.err.size() < kMostErrors) slot.err += bytes;
       return;
@@ -57,12 +57,12 @@ class PullOutput : public ssh::Events {
     events_.on_interrupt(running);
   }
 
-  const Slot& slot(std::size_t host) const { return slots_.at(host); }
+  const HostOutput& slot(std::size_t host) const { return slots_.at(host); }
 
  private:
   const std::vector<Pull>& pulls_;
   ssh::Events& events_;
-  std::map<std::size_t, Slot> slots_;
+  std::map<std::size_t, HostOutput> slots_;
 };
 
 /// Words of rsync's that have a known mend. The receiver is here.
@@ -140,7 +140,7 @@ std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls, ss
   std::vector<ssh::HostResult> results = remote.run(std::move(tasks), output, options);
   std::vector<Pulled> answers;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const Slot& slot = output.slot(pulls[i].host);
+    const HostOutput& slot = output.slot(pulls[i].host);
     ssh::HostResult& result = results[i];
     result.err = slot.err;
     explain_pull(result);
