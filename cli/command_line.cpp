@@ -42,7 +42,10 @@ std::vector<std::string> subcommands_of(const CLI::App& app) {
 
 UsageError unknown_word(const CLI::App& app, const std::string& word,
                         const std::vector<std::string>& known, const std::string& kind) {
-  const auto meant = killfiles::nearest(word, known);
+  auto meant = killfiles::nearest(word, known);
+  const auto longer = std::ranges::find_if(
+      known, [&word](const std::string& each) { return each.starts_with(word); });
+  if (!meant && longer != known.end()) meant = *longer;
   const std::string all = fmt::format("{} --help lists all", name_in_full(app));
   return UsageError(fmt::format("{} is not a {} of {}", word, kind, name_in_full(app)),
                     meant ? fmt::format("did you mean {}? {}", *meant, all) : all);
@@ -52,10 +55,17 @@ UsageError unknown_word(const CLI::App& app, const std::string& word,
 std::string hint_at_words(const CLI::App& command, const std::vector<std::string>& words,
                           TakesProgram takes) {
   const std::string all = fmt::format("{} --help lists all flags", name_in_full(command));
-  const std::string line = fmt::format("{}", fmt::join(words, " "));
-  if (takes == TakesProgram::yes)
+  std::string line = fmt::format("{}", fmt::join(words, " "));
+  if (takes == TakesProgram::yes) {
+    // The first of the words has been taken for the experiment.
+    const CLI::Option* experiment = command.get_option_no_throw("EXPERIMENT");
+    if (experiment != nullptr && experiment->count() > 0) {
+      const std::string first = experiment->as<std::string>();
+      line.insert(0, first.ends_with(".toml") ? "" : first + " ");
+    }
     return fmt::format("a program and its words go after --: {} -- {}; {}", name_in_full(command),
                        line, all);
+  }
   const CLI::Option* given = command.get_option_no_throw("--command");
   if (given != nullptr && given->count() == 0)
     return fmt::format("the command line goes after --command, in quotes: --command '{}'; {}", line,

@@ -189,8 +189,16 @@ Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions&
     if (keyword == kProgramKeyword && options.ssh_program.empty())
       targets.connect.program = program_of(value);
   }
-  for (const killfiles::Machine& machine : killfile.machines)
-    targets.hosts.push_back(ssh::parse_host(machine.host));
+  for (const killfiles::Machine& machine : killfile.machines) {
+    try {
+      targets.hosts.push_back(ssh::parse_host(machine.host));
+    } catch (const std::invalid_argument& fault) {
+      const std::string_view sentence = fault.what();
+      throw std::invalid_argument(
+          fmt::format("the killfile of {}, machine {}: {}\nhint: mend the file", killfile.run_id,
+                      machine.id, sentence.substr(0, sentence.find("\nhint: "))));
+    }
+  }
   targets.slots.resize(targets.hosts.size());
   return targets;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/action.h"
 #include "ssh/machine/home_folder.h"
 
 namespace dtool::cli {
@@ -14,16 +13,22 @@ std::filesystem::path killfile_folder() {
   return ssh::home_folder() / ".dtool" / "killfiles";
 }
 
+UsageError unreadable(const killfiles::Listed& listed) {
+  const bool has_hint = listed.error.find("\nhint: ") != listed.error.npos;
+  return UsageError(listed.error, has_hint ? "" : "mend the file: dtool needs it to end the run");
+}
+
 killfiles::Killfile recorded_run(const std::string& id) {
   if (!id.empty()) {
     const killfiles::Listed found = killfiles::find(killfile_folder(), id);
-    if (!found.killfile)
-      throw UsageError(found.error, "dtool kill --screen_ids_file takes a mended copy");
+    if (!found.killfile) throw unreadable(found);
     return *found.killfile;
   }
-  for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
+  const std::vector<killfiles::Listed> runs = killfiles::list(killfile_folder());
+  for (const killfiles::Listed& each : runs) {
     if (each.killfile) return *each.killfile;
   }
+  if (!runs.empty()) throw unreadable(runs.front());
   throw UsageError("no run is recorded in " + killfile_folder().string(), "dtool run starts one");
 }
 

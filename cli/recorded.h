@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/action.h"
 #include "killfiles/killfile.h"
 #include "ssh/host.h"
 #include "ssh/remote.h"
@@ -17,6 +18,9 @@ std::filesystem::path killfile_folder();
 /// The run named by an id or a prefix; the newest if `id` is empty. Throws UsageError if none or
 /// several match, or if its file cannot be read.
 killfiles::Killfile recorded_run(const std::string& id);
+
+/// Says why the killfile could not be read.
+UsageError unreadable(const killfiles::Listed& listed);
 
 /// The machines of a run that are reached through one host, by their indexes in the killfile.
 struct HostMachines {

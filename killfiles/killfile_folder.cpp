@@ -72,8 +72,9 @@ std::optional<Listed> require_one(std::vector<Listed> runs, std::string_view wan
     throw std::invalid_argument(fmt::format("run '{}' is recorded twice: {} and {}", wanted,
                                             runs[0].file.string(), runs[1].file.string()));
   }
-  throw std::invalid_argument(
-      fmt::format("'{}' begins the id of {} runs: {}", wanted, runs.size(), join_names(runs)));
+  throw std::invalid_argument(fmt::format(
+      "'{}' begins the id of {} runs: {}\nhint: give more of the id of the one you mean", wanted,
+      runs.size(), join_names(runs)));
 }
 
 // A launcher that was killed while writing leaves a temporary file, and no run was started from it.
@@ -163,7 +164,7 @@ Listed find(const fs::path& folder, std::string_view id_or_prefix) {
   if (std::optional<Listed> run = require_one(std::move(begun), id_or_prefix)) return *run;
   throw std::invalid_argument(
       fmt::format("no run '{}' is recorded in {}{}", id_or_prefix, folder.string(),
-                  runs.empty() ? "" : "\nhint: recorded are " + join_names(runs)));
+                  runs.empty() ? "" : "\nhint: these runs are recorded: " + join_names(runs)));
 }
 
 }  // namespace dtool::killfiles

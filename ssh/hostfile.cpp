@@ -52,8 +52,8 @@ HostfileEntry read_entry(const std::vector<std::string>& words) {
     const std::string& key = words[i];
     const bool is_most = key == "max_slots" || key == "max-slots";
     if (!is_most && key != "slots") {
-      throw std::invalid_argument(
-          fmt::format("unknown key '{}'\nhint: the keys are slots and max_slots", key));
+      throw std::invalid_argument(fmt::format(
+          "unknown key '{}'\nhint: a line has one host, then slots=N or max_slots=N", key));
     }
     if (i + 2 >= words.size() || words[i + 1] != "=") {
       throw std::invalid_argument(fmt::format("'{0}' has no value\nhint: write {0}=8", key));

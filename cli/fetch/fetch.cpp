@@ -1,5 +1,6 @@
 // `dtool fetch`: the outputs of a run's machines to this machine, a folder a machine.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -97,7 +98,7 @@ class FetchAction : public Action {
   std::vector<Part> plan(const killfiles::Killfile& killfile, const Targets& targets) const;
   static void look(Console& console, ssh::Remote& remote, std::vector<Part>& parts);
   void fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts) const;
-  static void tell(Console& console, const std::vector<Part>& parts);
+  void tell(Console& console, const std::vector<Part>& parts) const;
   static nlohmann::json to_json(const Part& part, const std::vector<Part>& parts);
 
   HostOptions hosts_;
@@ -205,13 +206,18 @@ fs::path as_seen_from_here(const fs::path& folder) {
   return *from_here.begin() == ".." ? folder : from_here;
 }
 
-void FetchAction::tell(Console& console, const std::vector<Part>& parts) {
+void FetchAction::tell(Console& console, const std::vector<Part>& parts) const {
+  const std::string nothing =
+      only_.empty() ? "there is no file to fetch"
+                    : fmt::format("no file matches --only {}", fmt::join(only_, " or "));
   for (const Part& part : parts) {
     const std::string name = console.styled_error(
         Style::bold, fmt::format("machine{} ({})", part.id, ssh::to_string(part.result.host)));
     if (!part.stranger.empty()) console.note(fmt::format("{}: {}", name, part.stranger));
     if (part.same && part.result.ok()) {
       console.note(fmt::format("{}: the same folder as machine{}'s", name, parts[*part.same].id));
+    } else if (part.is_fetched && part.result.ok() && fs::is_empty(part.folder)) {
+      console.note(fmt::format("{}: {}", name, nothing));
     } else if (part.is_fetched) {
       console.note(fmt::format("{}: {}, {} into {}{}", name, counted(part.sent.files, "file"),
                                size_text(part.sent.bytes), as_seen_from_here(part.folder).string(),

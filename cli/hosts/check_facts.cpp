@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kGibibyte = 1 << 30;
 constexpr double kLeastDiskGib = 1;
-constexpr double kMostClockOffset = 1;  ///< seconds
+constexpr std::int64_t kFullDisk = 1 << 20;  ///< bytes: a run's own files would not fit
+constexpr double kMostClockOffset = 1;       ///< seconds
 
 void add_text(Facts& facts, const std::string& name, const std::string& value) {
   if (!value.empty()) facts.push_back({name, value});
@@ -30,7 +31,7 @@ void add_disk(Facts& facts, const std::string& name, std::int64_t bytes) {
                            Unit::gibibytes};
   facts.push_back({name, "", Verdict::well, "", gibibytes});
   if (gibibytes.number >= kLeastDiskGib) return;
-  facts.back().verdict = Verdict::warning;
+  facts.back().verdict = bytes >= 0 && bytes < kFullDisk ? Verdict::failure : Verdict::warning;
   facts.back().hint = "make room: logs, checkpoints and the code need some";
 }
 

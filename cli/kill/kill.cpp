@@ -112,7 +112,7 @@ std::vector<Chosen> KillAction::choose(Console& console) const {
   std::vector<Chosen> chosen;
   for (const std::string& id : runs_) {
     const killfiles::Listed found = killfiles::find(killfile_folder(), id);
-    if (!found.killfile) throw UsageError(found.error, "--screen_ids_file takes a mended copy");
+    if (!found.killfile) throw unreadable(found);
     chosen.push_back({*found.killfile, found.file});
   }
   return chosen;

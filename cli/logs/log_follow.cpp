@@ -53,7 +53,8 @@ std::optional<ssh::NextTask> FollowedLogs::next_task(std::size_t host,
       tries_[host] == kMostTries)
     return std::nullopt;
   if (tries_[host] == 0)
-    console_.note(fmt::format("{}: {}; trying again", name(host), result.error));
+    console_.note(fmt::format("{}: {}; trying again (Ctrl-C ends this, not the run)", name(host),
+                              result.error));
   const auto pause = std::min(kLongestPause, kFirstPause * (1 << std::min(tries_[host], 8)));
   ++tries_[host];
   host::LogRequest again = request(host);

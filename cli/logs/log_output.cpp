@@ -189,6 +189,7 @@ std::string LogOutput::label(const std::vector<std::size_t>& machines) const {
 void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
   const auto cause = cause_in(line);
   if (cause && (cause_.empty() || line.starts_with(kFailurePrefix))) cause_ = *cause;
+  has_shown_lines_ = true;
   shown_ += console_.as_passed_on(to(), label(machines), line);
   if (shown_.size() >= kMostAtOnce) write_out();
 }

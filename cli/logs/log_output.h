@@ -49,6 +49,7 @@ class LogOutput : public ssh::Events, protected LogLines {
   void tell_strangers(const std::vector<ssh::HostResult>& results) const;
   /// The first message about why the whole run failed, or an empty text.
   const std::string& cause() const { return cause_; }
+  bool has_shown_lines() const { return has_shown_lines_; }
   /// The host's log, if logs are kept.
   const std::string& text(std::size_t host) const { return texts_[host]; }
 
@@ -85,6 +86,7 @@ class LogOutput : public ssh::Events, protected LogLines {
   std::vector<std::string> texts_;
   std::vector<std::string> complaints_;
   std::string cause_;
+  bool has_shown_lines_ = false;
   std::string shown_;  ///< not yet written
 };
 

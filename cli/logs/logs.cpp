@@ -60,7 +60,7 @@ killfiles::Killfile LogsAction::choose() const {
     const auto has_id = [id](const killfiles::Machine& machine) { return machine.id == id; };
     if (std::none_of(all.begin(), all.end(), has_id))
       throw UsageError(fmt::format("{} has no machine {}", run.run_id, id),
-                       fmt::format("it has {} to {}", all.front().id, all.back().id));
+                       fmt::format("its machines are {} to {}", all.front().id, all.back().id));
   }
   if (!machines_.empty()) {
     std::erase_if(run.machines, [this](const killfiles::Machine& machine) {
@@ -96,6 +96,8 @@ int LogsAction::run(Invocation& invocation) {
       console.note(cause);
     }
   }
+  if (!console.json() && exit_code == kAllWell && !output.has_shown_lines() && tail_ != 0)
+    console.note(machines_.empty() ? "the logs are empty" : "the log is empty");
   if (console.json()) {
     nlohmann::json machines = nlohmann::json::array();
     for (std::size_t i = 0; i < results.size(); ++i) {

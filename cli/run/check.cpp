@@ -141,8 +141,7 @@ std::string readable_fault(std::string text) {
   if (text.starts_with(kProgram)) {
     text.erase(0, kProgram.size());
     const std::size_t end = text.find_first_not_of("0123456789:", kFile.size());
-    if (text.starts_with(kFile) && end != text.npos && end > kFile.size() && text[end] == ' ')
-      text.erase(0, end + 1);
+    if (text.starts_with(kFile) && end != text.npos && text[end] == ' ') text.erase(0, end + 1);
   }
   const std::size_t hint = text.rfind(" hint: ");
   if (hint != text.npos) text.replace(hint, 1, "\n");
@@ -180,8 +179,10 @@ void judge(Checked& checked, const Needs& needs) {
   for (Lack& lack : program_lacks(reply.lacks))
     set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
   if (reply.is_home_read_only) {
-    set_lack(checked, "home", "nothing can be written into ~/.dtool",
-             "a run keeps its state there: whose is it, and is the disk full or read-only?");
+    set_lack(
+        checked, "home", "nothing can be written into ~/.dtool",
+        "a run keeps its state there: look at the folder's owner, and whether the disk is full or "
+        "read-only");
   }
   for (Lack& lack : environment_lacks(checked.environment, reply.lacks.package_manager))
     set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));

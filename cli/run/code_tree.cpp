@@ -16,6 +16,13 @@ std::filesystem::path home() {
   return std::filesystem::weakly_canonical(ssh::home_folder());
 }
 
+std::filesystem::path current_folder() {
+  std::error_code error;
+  std::filesystem::path here = std::filesystem::current_path(error);
+  if (error) throw UsageError("the current folder was deleted", "change into the code's folder");
+  return here;
+}
+
 /// The pattern of --exclude that takes this file of the tree alone.
 std::string exactly(const std::filesystem::path& file) {
   std::string pattern = "/";
@@ -36,7 +43,7 @@ std::string outputs_inside(const std::string& output_dir) {
 }  // namespace
 
 std::string code_folder(const ssh::Host& host, const std::string& code_path) {
-  const std::filesystem::path here = std::filesystem::current_path();
+  const std::filesystem::path here = current_folder();
   if (!code_path.empty()) return ssh::is_anchored(code_path) ? code_path : "~/" + code_path;
   if (host.is_local) return here;
   const std::filesystem::path inside = here.lexically_relative(home());
@@ -45,7 +52,7 @@ std::string code_folder(const ssh::Host& host, const std::string& code_path) {
 }
 
 void require_code_tree() {
-  const std::filesystem::path here = std::filesystem::current_path();
+  const std::filesystem::path here = current_folder();
   if (here == home() || here == here.root_path()) {
     throw UsageError(fmt::format("the current folder {} is no code tree to send", here.string()),
                      "change into the tree's folder, or give --no_sync");
@@ -55,7 +62,7 @@ void require_code_tree() {
 tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir,
                                const std::vector<std::string>& secrets) {
   require_code_tree();
-  const std::filesystem::path here = std::filesystem::current_path();
+  const std::filesystem::path here = current_folder();
   for (const std::string& file : secrets) {
     const auto inside = std::filesystem::weakly_canonical(file).lexically_relative(here);
     if (!inside.empty() && *inside.begin() != "..") excludes.push_back(exactly(inside));

@@ -1,6 +1,7 @@
 #include "cli/run/experiment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -33,10 +34,13 @@ toml::table parse_toml(const std::string& text, const std::filesystem::path& fil
   } catch (const std::invalid_argument& fault) {
     const bool is_named_toml = file.extension() == ".toml";
     if (is_named_toml) throw UsageError(fault.what());
+    if (file.extension() == ".py") {
+      throw UsageError(file.string() + " is a program, and an experiment is a TOML file",
+                       "a program goes after --: dtool run -- python3 " + file.string());
+    }
     const std::string_view sentence = fault.what();
     throw UsageError(std::string(sentence.substr(0, sentence.find("\nhint: "))),
-                     "an experiment is a TOML file; a program goes after --: "
-                     "dtool run -- python FILE");
+                     "an experiment is a TOML file; a program goes after --: dtool run -- PROGRAM");
   }
   return toml::parse(text);
 }
@@ -127,6 +131,20 @@ void merge(toml::table& table, const Json& json, const std::string& path) {
   }
 }
 
+UsageError no_experiment(const std::string& file) {
+  std::vector<std::string> known = shipped_experiments();
+  const std::string all = fmt::format("{}", fmt::join(known, ", "));
+  std::error_code unseen;
+  for (const auto& each : std::filesystem::directory_iterator(".", unseen)) {
+    if (each.path().extension() == ".toml") known.push_back(each.path().filename());
+  }
+  const auto meant = killfiles::nearest(file, known);
+  return UsageError(
+      fmt::format("there is no experiment {}: no such file, and none of that name comes with dtool",
+                  file),
+      meant ? fmt::format("did you mean '{}'?", *meant) : "these come with dtool: " + all);
+}
+
 void check_nodes(std::int64_t nodes, int machines, std::string_view source) {
   if (nodes == machines) return;
   throw UsageError(fmt::format("distributed_nodes is {} in {}, but the run has {}", nodes, source,
@@ -169,11 +187,7 @@ ExperimentText read_experiment(const std::string& file, const std::string& confi
     const auto* const shipped =
         std::ranges::find(experiments::kAll, file, [](const auto& each) { return each.first; });
     if (shipped == std::end(experiments::kAll)) {
-      throw UsageError(
-          fmt::format(
-              "there is no experiment {}: no such file, and none of that name comes with dtool",
-              file) +
-          killfiles::hint_at(file, shipped_experiments()));
+      throw no_experiment(file);
     }
     text_of_file = shipped->second;
     experiment.is_shipped = true;

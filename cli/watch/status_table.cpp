@@ -84,7 +84,8 @@ std::string last_of(const MachineStatus& status) {
                        status.processes == 1 ? "is" : "are", status.last_line);
   }
   if (!status.full_disk.empty())
-    return fmt::format("the disk at {} is full; {}", status.full_disk, status.last_line);
+    return fmt::format("the disk at {} is full{}{}", status.full_disk,
+                       status.last_line.empty() ? "" : "; ", status.last_line);
   return status.last_line;
 }
 

@@ -74,7 +74,8 @@ std::string take_word(std::string_view& text) {
       word += c;
     }
   }
-  if (quote != 0) throw std::invalid_argument(fmt::format("{} is not closed", quote));
+  if (quote != 0)
+    throw std::invalid_argument(fmt::format("the quotation mark {} has no partner", quote));
   text = trim(text.substr(i));
   return word;
 }

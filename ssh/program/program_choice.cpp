@@ -92,8 +92,8 @@ HostError needs_program(const Endpoint& endpoint) {
 HostError with_hint_at_program(const HostError& refused) {
   const std::string hint = refused.hint();
   return {refused.failure(), refused.what(),
-          fmt::format("{}{}where the host wants a password or a code: --ssh_program ssh", hint,
-                      hint.empty() ? "" : "; ")};
+          fmt::format("{}{}if the host wants a password or a code: --ssh_program ssh", hint,
+                      hint.empty() ? "" : " ")};
 }
 
 }  // namespace dtool::ssh

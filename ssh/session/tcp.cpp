@@ -121,8 +121,10 @@ HostError connect_error(std::uint16_t port, int error) {
     return {Failure::connect_timed_out, fmt::format("no answer from port {} in time", port),
             "is the host up and its SSH port open? --connect_timeout sets how long dtool waits"};
   }
-  const std::string hint =
-      error == ECONNREFUSED ? "is an SSH server running there, on this port?" : "";
+  const std::string hint = error == ECONNREFUSED ? "is an SSH server running there, on this port?"
+                           : error == EHOSTUNREACH || error == ENETUNREACH
+                               ? "is the host up, and can this machine reach its network?"
+                               : "";
   return {Failure::unreachable,
           fmt::format("cannot connect to port {}: {}", port, std::strerror(error)), hint};
 }

@@ -65,7 +65,11 @@ Unpacking::Unpacking(TreeFolder& folder) : folder_(folder), aside_(new_name()) {
 
 void Unpacking::write(std::string_view bytes) {
   if (bytes.size() > left_) throw BadMessage("a file is longer than it was said to be");
-  write_all(file_.get(), bytes);
+  try {
+    write_all(file_.get(), bytes);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(folder_.path() + "/" + coming_.back().name + ": " + error.what());
+  }
   left_ -= bytes.size();
   if (left_ != 0) return;
   const PackageEntry& entry = coming_.back();

@@ -63,7 +63,7 @@ at_end 'rmdir "$group"'
 for limit in memory.limit_in_bytes memory.max; do [[ ! -e $group/$limit ]] || echo 50000000 >"$group/$limit"; done
 start_run hungry
 on 3 sh -c "echo 'echo \$BASHPID > $group/cgroup.procs; exec tail /dev/zero' > ~/do.new && mv ~/do.new ~/do"
-expect_end 'stopped stopped exited' 'rank 2 on machine 2 \(198[0-9.]*\) was killed by signal 9 \(KILL\): the kernel ran out of memory: rank 2 works$'
+expect_end 'stopped stopped exited' 'rank 2 on machine 2 \(198[0-9.]*\) was killed by signal 9 \(KILL\): the kernel ran out of memory; its last line: rank 2 works$'
 
 # Machine 0, whose session decides, is no other.
 start_run killed
@@ -71,7 +71,7 @@ worker=$(on 1 pgrep -f '^bash program.sh$' | head -n 1)
 # Ctrl-C in an attached session reaches it: SIGINT, the second bit, is not ignored.
 on 1 grep -q '^SigIgn:.*[014589cd]$' "/proc/$worker/status" || fail "SIGINT is ignored: $(on 1 grep SigIgn "/proc/$worker/status")"
 on 1 kill -KILL "$worker"
-expect_end 'exited stopped stopped' 'rank 0 on machine 0 \(198[0-9.]*\) was killed by signal 9 \(KILL\): rank 0 works$'
+expect_end 'exited stopped stopped' 'rank 0 on machine 0 \(198[0-9.]*\) was killed by signal 9 \(KILL\); its last line: rank 0 works$'
 
 # Without its screen a run goes on, but for attach, and so without the guards of its sessions; and ends as ever.
 start_run screen

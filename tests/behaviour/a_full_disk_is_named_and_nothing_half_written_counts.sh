@@ -16,7 +16,7 @@ killfiles() { ls "$HOME/.dtool/killfiles" 2>/dev/null || true; }
 for i in $(seq 20); do head -c 100000 /dev/urandom >"file$i"; done
 disk h2 /root/here 1m
 expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- true
-expect_error "^  ${address[1]}: .*No space left on device"
+expect_error "^  ${address[1]}: .*/root/.*No space left on device"
 expect_error 'hint: free some space there'
 expect_error 'nothing was started'
 expect_equal '' "$(on h2 find here -maxdepth 1 -name 'file*')"

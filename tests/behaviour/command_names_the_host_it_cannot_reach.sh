@@ -8,3 +8,4 @@ fault cut h2
 expect_exit 1 dtool command --runs_on "$DTOOL_LAB_HOSTS" --command 'echo hello'
 expect_equal 2 "$(grep -c hello "$out")"
 expect_error "$(sed -n 2p "$DTOOL_LAB_FOLDER/hosts")"
+expect_error '^    hint: is the host up'

@@ -28,6 +28,25 @@ expect_error '^dtool: no run is recorded in '
 one=$(start one) another=$(start another) third=$(start third)
 expect_exit 2 dtool kill sleep_
 expect_error "'sleep_' begins the id of 3 runs: "
+expect_error '^hint: give more of the id of the one you mean$'
+# One killfile is broken by hand: the message names the file, and the mended file is enough.
+mkdir "$work/kept"
+mv "$(killfile "$another")" "$(killfile "$third")" "$work/kept"
+cp "$(killfile "$one")" "$work/whole"
+for words in status "kill $one"; do
+  sed 's/^seed = .*/garbage here/' "$work/whole" >"$(killfile "$one")"
+  expect_exit 2 dtool $words
+  expect_error "^dtool: $(killfile "$one"):[0-9]+:"
+  expect_error '^hint: mend the file'
+  sed 's/^seed = /seeed = /' "$work/whole" >"$(killfile "$one")"
+  expect_exit 2 dtool $words
+  expect_equal 1 "$(grep -c '^hint: ' "$err")"
+  sed 's/^host = .*/host = "h 1"/' "$work/whole" >"$(killfile "$one")"
+  expect_exit 2 dtool $words
+  expect_error "^dtool: the killfile of $one, machine 0: 'h 1' is not a host"
+done
+cp "$work/whole" "$(killfile "$one")"
+mv "$work/kept"/* "$(dirname "$(killfile "$one")")"
 expect_exit 2 dtool kill nothing
 expect_error "no run 'nothing' is recorded"
 expect_exit 2 dtool kill ''

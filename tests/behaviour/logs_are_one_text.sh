@@ -34,6 +34,14 @@ expect_equal 'machine0: rank 0,machine1: rank 1,machine2: rank 2' "$(grep -aE 'r
 expect_exit 0 timeout 60 "$DTOOL" logs --json --tail 1
 expect_equal "0 012 no end of line" "$(json '"%d %s %s" % (d["exit_code"], "".join(str(m["id"]) for m in d["machines"]), d["machines"][2]["log"])')"
 
+# A run that prints nothing.
+expect_exit 0 timeout 60 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" --extra_tag silent -- true
+expect_exit 0 timeout 60 "$DTOOL" logs true_silent
+expect_no_output .
+expect_error '^the logs are empty$'
+expect_exit 0 timeout 60 "$DTOOL" logs true_silent --machine 0
+expect_error '^the log is empty$'
+
 # A run that goes on; one host cut off, one without its log.
 expect_exit 0 timeout 60 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" --extra_tag second -- bash -c 'echo here; sleep 443322'
 here() { expect_exit 0 timeout 60 "$DTOOL" logs && expect_equal 3 "$(grep -c ': here$' "$out")"; }
@@ -52,7 +60,7 @@ expect_output $'\x1b\\[34mmachine0:\x1b\\[0m no end'
 
 expect_exit 2 timeout 60 "$DTOOL" logs --machine 7
 expect_error 'second.* has no machine 7'
-expect_error 'hint: it has 0 to 2'
+expect_error 'hint: its machines are 0 to 2'
 expect_exit 2 timeout 60 "$DTOOL" logs --tail -3
 expect_error 'tail'
 expect_exit 2 timeout 60 "$DTOOL" logs nosuch

@@ -83,6 +83,8 @@ refused '^dtool: --runs_an is not a flag of dtool command$' command --runs_an "$
 expect_error 'hint: did you mean --runs_on\?'
 refused '^dtool: --time_out is not a flag' command --runs_on "$host" --time-out=3
 expect_error 'hint: did you mean --timeout\?'
+refused '^dtool: --nproc is not a flag' run --runs_on "$host" --nproc 2 -- true
+expect_error 'hint: did you mean --nproc_per_node\?'
 refused '^dtool: --zzzzzzz is not a flag' command --zzzzzzz
 expect_error 'hint: dtool command --help lists all'
 refused '^dtool: -n is not a flag' command -n 3
@@ -96,7 +98,7 @@ expect_error "hint: .*after --command, in quotes: --command 'uptime'"
 refused 'does not expect the word h9' command --runs_on "$host" h9 --command uptime
 expect_error 'hint: .*hosts are joined by commas'
 refused 'does not expect the word train.py' run --runs_on "$host" python3 train.py
-expect_error 'hint: .*after --: dtool run -- train.py'
+expect_error 'hint: .*after --: dtool run -- python3 train.py;'
 refused 'takes no words after --' command --runs_on "$host" -- uptime
 expect_error "hint: .*--command"
 refused 'takes no words after --' trust --runs_on "$host" -- uptime
@@ -116,8 +118,17 @@ done
 
 # Files that are something else.
 echo 'import os' >train.py
-refused '^dtool: train.py:1:8: ' run train.py --runs_on "$host"
-expect_error 'hint: .*a program goes after --'
+refused '^dtool: train.py is a program, and an experiment is a TOML file$' run train.py --runs_on "$host"
+expect_error '^hint: a program goes after --: dtool run -- python3 train.py$'
+echo 'workload "classifier"' >plain
+refused '^dtool: plain:1:10: ' run plain --runs_on "$host"
+expect_error '^hint: an experiment is a TOML file; a program goes after --'
+touch mine.toml
+refused '^dtool: there is no experiment mime.toml' run mime.toml --runs_on "$host"
+expect_error "^hint: did you mean 'mine.toml'\?$"
+refused '^dtool: there is no experiment nosuchthing' run nosuchthing --runs_on "$host"
+expect_error '^hint: these come with dtool: autoencoder, digits'
+rm plain mine.toml
 : >empty.sh
 refused '^dtool: --config_script: empty.sh is empty$' config --runs_on "$host" --config_script empty.sh
 refused '^dtool: --config_script: \.: cannot be read: Is a directory$' config --runs_on "$host" --config_script .
@@ -140,6 +151,10 @@ refused '^dtool: ./my_script may not be executed$' run -- ./my_script
 refused '^dtool: my_script: no such program on this machine$' run -- my_script
 expect_error '^hint: it is in the current folder: ./my_script$'
 rm my_script
+
+# A folder that is gone.
+mkdir gone
+(cd gone && rmdir ../gone && refused '^dtool: the current folder was deleted$' run --runs_on "$host" -- true)
 
 # Configuration files.
 mkdir -p "$HOME/.dtool"

@@ -97,7 +97,11 @@ std::vector<Variable> parse_env_file(std::string_view text, const std::string& n
 }
 
 std::vector<Variable> read_env_file(const std::string& file) {
-  return parse_env_file(killfiles::read_whole(file), file);
+  try {
+    return parse_env_file(killfiles::read_whole(file), file);
+  } catch (const std::system_error& fault) {
+    throw UsageError(fmt::format("--env_file: {}", fault.what()));
+  }
 }
 
 std::vector<std::string> without_values(std::vector<std::string> command_line) {

@@ -95,7 +95,8 @@ void Machine::report_failure() {
       code_ == kKilled && effects_.count_out_of_memory_kills() != kills_before_;
   cause_ = describe(end, ran_out_of_memory ? "the kernel ran out of memory" : "");
   const std::string last = end.words.empty() ? effects_.last_line() : "";
-  if (!last.empty()) cause_ += ": " + last;
+  // What a program printed before a signal ended it need not be the reason.
+  if (!last.empty()) cause_ += (code_ > 128 ? "; its last line: " : ": ") + last;
   cause_.resize(std::min(cause_.size(), kLongestCause));
   failed_at_ = now_;
   if (meaning == Meaning::aftermath && !stopped_rank_.empty()) {

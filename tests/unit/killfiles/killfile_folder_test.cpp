@@ -140,9 +140,11 @@ TEST_F(KillfileFolderTest, FindsARunByItsIdOrTheBeginningOfOne) {
 TEST_F(KillfileFolderTest, NamesTheCandidatesOrTheRecordedRuns) {
   record("20261121-a", "2026-11-21T00:00:00Z");
   record("20261121-b", "2026-11-22T00:00:00Z");
-  EXPECT_EQ(find_fault("2026"), "'2026' begins the id of 2 runs: 20261121-b, 20261121-a");
+  EXPECT_EQ(find_fault("2026"),
+            "'2026' begins the id of 2 runs: 20261121-b, 20261121-a\n"
+            "hint: give more of the id of the one you mean");
   EXPECT_EQ(find_fault("x"), "no run 'x' is recorded in " + folder().string() +
-                                 "\nhint: recorded are 20261121-b, 20261121-a");
+                                 "\nhint: these runs are recorded: 20261121-b, 20261121-a");
   EXPECT_EQ(find_fault(""), "the run id is empty");
 }
 

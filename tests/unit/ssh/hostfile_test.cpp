@@ -76,9 +76,9 @@ TEST_F(HostfileTest, SaysWhereARangeBelongs) {
 
 TEST_F(HostfileTest, RefusesUnknownKeys) {
   EXPECT_EQ(fault("red01 slot=2\n"),
-            "hosts:1: unknown key 'slot'\nhint: the keys are slots and max_slots");
+            "hosts:1: unknown key 'slot'\nhint: a line has one host, then slots=N or max_slots=N");
   EXPECT_EQ(fault("red01 red02\n"),
-            "hosts:1: unknown key 'red02'\nhint: the keys are slots and max_slots");
+            "hosts:1: unknown key 'red02'\nhint: a line has one host, then slots=N or max_slots=N");
 }
 
 TEST_F(HostfileTest, RefusesSlotsThatAreNoPositiveNumber) {

@@ -51,5 +51,7 @@ fi
 [ "$torchrun" = no ] || wrap_in_torchrun
 if [ -z "$trainer$engine" ] && ! type -P -- "${program[0]}" > /dev/null; then
   [ ! -f "${program[0]}" ] || give_up 126 "${program[0]} may not be executed: chmod +x, or name the program that reads it first"
-  give_up 127 "${program[0]}: no such program on this host"
+  other=
+  [ "${program[0]}" != python ] || ! type -P python3 > /dev/null || other="; python3 is there"
+  give_up 127 "${program[0]}: no such program on this host$other"
 fi

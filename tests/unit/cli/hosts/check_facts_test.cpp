@@ -114,6 +114,8 @@ TEST(CheckFacts, ADiskWithLessThanAGibibyteIsAWarning) {
   };
   EXPECT_EQ(disk(1'073'741'824).verdict, Verdict::well);
   EXPECT_EQ(disk(1'073'741'823).verdict, Verdict::warning);
+  EXPECT_EQ(disk(1'048'576).verdict, Verdict::warning);
+  EXPECT_EQ(disk(1'048'575).verdict, Verdict::failure) << "a run's own files do not fit";
   EXPECT_EQ(disk(-5).verdict, Verdict::warning);
   EXPECT_DOUBLE_EQ(disk(1'610'612'736).quantity->number, 1.5);
 }

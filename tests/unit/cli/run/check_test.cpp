@@ -319,7 +319,7 @@ TEST(RunCheck, TheFaultOfAnExperimentIsTakenOutOfTheTrainersWordsHoweverLongThey
   };
   EXPECT_EQ(fault_of("dtool-trainer: experiment:3:1: no stage hint: name one"),
             "no stage\nhint: name one");
-  EXPECT_EQ(fault_of("dtool-trainer: experiment: what"), "experiment: what");
+  EXPECT_EQ(fault_of("dtool-trainer: experiment: what"), "what");
   EXPECT_EQ(fault_of("dtool-trainer: no file"), "no file");
   EXPECT_EQ(fault_of("experiment:3:1: x"), "experiment:3:1: x");
   const std::string digits(200'000, '7');

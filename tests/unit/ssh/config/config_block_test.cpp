@@ -74,7 +74,7 @@ TEST_F(ConfigBlockTest, NamesTheLineThatCannotBeRead) {
   EXPECT_EQ(fault("Match host\n"), "config:1: Match 'host' has no value");
   EXPECT_EQ(fault("Match hots gpu\n"), "config:1: Match knows no 'hots'");
   EXPECT_EQ(fault("Include\n"), "config:1: Include has no value");
-  EXPECT_EQ(fault("User \"ann\n"), "config:1: \" is not closed");
+  EXPECT_EQ(fault("User \"ann\n"), "config:1: the quotation mark \" has no partner");
   EXPECT_EQ(fault("IdentitiesOnly perhaps\n"),
             "config:1: IdentitiesOnly 'perhaps' is not yes or no");
   EXPECT_EQ(fault("ConnectTimeout soon\n"),

@@ -146,8 +146,10 @@ TEST_F(MachineTest, ASignalIsNamedAndSoIsTheLackOfMemory) {
             "mpirun on machine 1 (h1) was killed by signal 9 (KILL): the kernel ran out of memory");
   host_ = {};
   begin();
+  host_.last = "step 7";
   end_script(139);
-  EXPECT_EQ(host_.reports.back().text, "rank 3 on machine 1 (h1) was killed by signal 11 (SEGV)");
+  EXPECT_EQ(host_.reports.back().text,
+            "rank 3 on machine 1 (h1) was killed by signal 11 (SEGV); its last line: step 7");
 }
 
 TEST_F(MachineTest, ItsOwnWordsAreBetterThanItsLogs) {
