@@ -18,6 +18,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/last_words.cpp
   cli/run/host/limits.cpp
   cli/run/host/machine.cpp
+  cli/run/host/port_holder.cpp
   cli/run/host/rank.cpp
   cli/run/host/ranks.cpp
   cli/run/host/report.cpp

@@ -15,6 +15,7 @@
 #include "cli/run/host/guard.h"
 #include "cli/run/host/job_cause.h"
 #include "cli/run/host/kept_ranks.h"
+#include "cli/run/host/port_holder.h"
 #include "cli/run/host/rank.h"
 #include "cli/run/host/ranks.h"
 #include "cli/run/host/session.h"
@@ -67,6 +68,7 @@ int run(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[0] == "verify") return verify(words[1]);
   if (words.size() == 2 && words[0] == "session") return run_session(words[1]);
   if (words.size() == 1 && words[0] == "guard") return run_guard();
+  if (words.size() == 4 && words[0] == "hold") return run_port_holder(words[1], words[2], words[3]);
   if (words.size() == 2 && words[0] == "end") return end_here(words[1]);
   if (words.size() == 2 && words[0] == "await_job") return await_job(words[1]);
   if (words.size() == 1 && words[0] == "port") return tell_free_port();

@@ -64,7 +64,7 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
   if (!needs.run_id.empty()) request.run_folder = killfiles::run_folder(needs.run_id);
   request.code_folder = needs.code_folders[host];
   request.code_must_exist = needs.code_must_exist;
-  request.environment = ready_script(needs, host);
+  request.environment.text = ready_script(needs, host);
   request.wants_torchrun = needs.environment.torchrun == Torchrun::yes;
   if (needs.trainer) {
     request.trainer = trainer_beside();
@@ -72,8 +72,9 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
   }
   request.machines = needs.machines;
   if (host > 0) return request;
-  request.experiment = needs.experiment_toml;
+  request.experiment.text = needs.experiment_toml;
   request.port = needs.port;
+  request.is_supervised = needs.is_supervised;
   request.peer = peer;
   return request;
 }

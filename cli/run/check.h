@@ -37,6 +37,7 @@ struct Needs {
   bool runs_here = true;        ///< false: on nodes behind these hosts
   bool sync = false;            ///< code is sent there
   std::uint16_t port = 0;       ///< on machine 0; 0: any free port
+  bool is_supervised = false;   ///< machine 0's session listens for those of the others
   Survey survey = Survey::no;
   /// What the launcher checks on each host: bash that reports a lack with `lack_of ERROR HINT`
   /// (environment/scripts/ready.sh); empty: nothing.
@@ -64,7 +65,7 @@ struct Checked {
   std::optional<Lack> awaited_trainer;  ///< why it has none that is fit, if one will be sent
   std::string address;                  ///< of machine 0, for the other machines
   std::uint16_t port = 0;               ///< of machine 0
-  std::uint16_t coordinator_port = 0;   ///< another free port there
+  std::uint16_t coordinator_port = 0;   ///< likewise, if the run is supervised
   killfiles::HostIdentity identity;     ///< who it is; unknown if it did not say
   bool logout_kills = false;            ///< the system ends a user's processes at logout
 

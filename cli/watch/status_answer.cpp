@@ -158,7 +158,7 @@ MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer&
   status.memory_bytes = answer.memory_bytes;
   for (const std::string& line : answer.gpus) status.gpus.push_back(read_gpu(line));
   status.last_line = without_controls(answer.last_line.text);
-  status.cause = without_controls(answer.cause);
+  status.cause = without_controls(answer.cause.text);
   status.full_disk = without_controls(answer.full_disk);
   status.said = without_controls(answer.said.text);
   status.supervision = without_controls(answer.supervision);

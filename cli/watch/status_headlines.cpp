@@ -20,7 +20,10 @@ std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
   const bool is_running = std::any_of(machines.begin(), machines.end(), [](const auto& each) {
     return each.state == MachineState::running;
   });
-  if (is_running && !killfile.coordinator.empty())
+  const auto is_watched = [](const MachineStatus& each) {
+    return each.supervision.empty() || each.supervision == "ok";
+  };
+  if (is_running && is_watched(machines.front()) && !killfile.coordinator.empty())
     notes.push_back(fmt::format("supervised by machine {} ({})", killfile.machines.front().id,
                                 killfile.machines.front().host));
   const int attempt = attempt_of(machines) + 1;
@@ -31,8 +34,7 @@ std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
   }
   std::map<std::string, std::vector<ssh::Host>> unwatched;
   for (const MachineStatus& each : machines) {
-    const bool is_watched = each.supervision.empty() || each.supervision == "ok";
-    if (each.state == MachineState::running && !is_watched)
+    if (each.state == MachineState::running && !is_watched(each))
       unwatched[each.supervision].push_back(each.host);
   }
   for (const auto& [why, hosts] : unwatched)

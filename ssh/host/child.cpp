@@ -161,6 +161,30 @@ std::string Child::output() {
   return text;
 }
 
+// The first child ends at once, so that the second belongs to init.
+std::string start_detached(const std::vector<std::string>& arguments, const std::string& folder,
+                           const Descriptor& input, const std::string& run_id) {
+  const std::vector<char*> pointers = as_pointers(arguments);
+  const pid_t child = ::fork();
+  if (child == -1) return with_reason("no process can be made");
+  if (child == 0) {
+    ::setsid();
+    const pid_t grandchild = ::fork();
+    if (grandchild != 0) ::_exit(grandchild == -1 ? 1 : 0);
+    const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    ::dup2(input.is_open() ? input.get() : nothing, STDIN_FILENO);
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
+    ::setsid();
+    if (!run_id.empty()) ::setenv("DTOOL_RUN_ID", run_id.c_str(), 1);
+    if (::chdir(folder.c_str()) == 0) ::execv(pointers[0], pointers.data());
+    ::_exit(1);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
+  }
+  return status == 0 ? "" : "no process can be made";
+}
+
 void pause(std::chrono::milliseconds duration) {
   timespec rest{static_cast<time_t>(duration.count() / 1000),
                 static_cast<long>(duration.count() % 1000) * 1'000'000};

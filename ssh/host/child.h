@@ -61,6 +61,12 @@ class Child {
   Descriptor out_;
 };
 
+/// Starts a program in a kernel session of its own, without a terminal and a parent. It has `input`
+/// as its standard input, or nothing if that is closed, and no output; if a run is named, it bears
+/// the run's id. Returns why that failed, or an empty text.
+std::string start_detached(const std::vector<std::string>& arguments, const std::string& folder,
+                           const Descriptor& input, const std::string& run_id = {});
+
 void pause(std::chrono::milliseconds duration);
 
 }  // namespace dtool::host

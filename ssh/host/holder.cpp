@@ -1,11 +1,5 @@
 #include "ssh/host/holder.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
 
 #include "ssh/host/child.h"
@@ -13,32 +7,6 @@
 #include "ssh/host/own_program.h"
 
 namespace dtool::host {
-namespace {
-
-/// A process of its own session, without a terminal. The first child ends at once, so that the
-/// second belongs to init.
-std::string hold_with_nothing(const std::string& state, const std::string& log) {
-  const std::string program = own_path();
-  const pid_t child = ::fork();
-  if (child == -1) return with_reason("no process can be made");
-  if (child == 0) {
-    ::setsid();
-    const pid_t grandchild = ::fork();
-    if (grandchild != 0) ::_exit(grandchild == -1 ? 1 : 0);
-    const int nothing = ::open("/dev/null", O_RDWR);
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
-    ::setsid();
-    if (::chdir(state.c_str()) == 0)
-      ::execl(program.c_str(), program.c_str(), "session", log.c_str(), nullptr);
-    ::_exit(1);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
-  }
-  return status == 0 ? "" : "no process can be made";
-}
-
-}  // namespace
 
 std::string name_of(Holder holder) {
   switch (holder) {
@@ -59,7 +27,8 @@ Holder choose_holder() {
 
 std::string hold_session(Holder holder, const std::string& session, const std::string& state,
                          const std::string& log) {
-  if (holder == Holder::none) return hold_with_nothing(state, log);
+  if (holder == Holder::none)
+    return start_detached({own_path(), "session", log}, state, Descriptor());
   std::vector<std::string> words;
   if (holder == Holder::screen) {
     words = {"screen", "-dmS", session, own_path(), "session", log};

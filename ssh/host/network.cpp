@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <utility>
 
 #include "ssh/host/words.h"
 
@@ -32,17 +33,42 @@ std::string to_text(const sockaddr* address) {
   return done == nullptr ? "" : done;
 }
 
-Descriptor listen_at(const sockaddr* address, socklen_t size) {
-  Descriptor listener(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener.is_open()) return listener;
+enum class Use { hold, listen, listen_on_held };
+
+/// With SO_REUSEPORT a socket may be bound beside those of the same user that have it too; other
+/// users' sockets may not (socket(7)). A holder gets it once it is bound, so that it never joins
+/// another one. It never has SO_REUSEADDR, by which any user could join a socket that does not
+/// listen.
+Descriptor bind_to(const sockaddr* address, socklen_t size, Use use) {
+  Descriptor socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) return socket;
   const int on = 1;
   const int off = 0;
-  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const auto set = [&socket](int option, const int& value) {
+    ::setsockopt(socket.get(), SOL_SOCKET, option, &value, sizeof value);
+  };
+  if (use != Use::hold) set(SO_REUSEADDR, on);
+  if (use == Use::listen_on_held) set(SO_REUSEPORT, on);
   if (address->sa_family == AF_INET6)
-    ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  if (::bind(listener.get(), address, size) != 0 || ::listen(listener.get(), kWaiting) != 0)
-    return Descriptor();
-  return listener;
+    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (::bind(socket.get(), address, size) != 0) return Descriptor();
+  if (use == Use::hold) set(SO_REUSEPORT, on);
+  if (use != Use::hold && ::listen(socket.get(), kWaiting) != 0) return Descriptor();
+  return socket;
+}
+
+/// At all addresses of the host.
+Descriptor bind_to(std::uint16_t port, Use use) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  six.sin6_addr = in6addr_any;
+  Descriptor socket = bind_to(reinterpret_cast<const sockaddr*>(&six), sizeof six, use);
+  if (socket.is_open()) return socket;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  return bind_to(reinterpret_cast<const sockaddr*>(&four), sizeof four, use);
 }
 
 }  // namespace
@@ -86,16 +112,16 @@ std::string local_address_towards(const Address& other) {
 }
 
 Descriptor listen_on(std::uint16_t port) {
-  sockaddr_in6 six{};
-  six.sin6_family = AF_INET6;
-  six.sin6_port = htons(port);
-  six.sin6_addr = in6addr_any;
-  Descriptor listener = listen_at(reinterpret_cast<const sockaddr*>(&six), sizeof six);
-  if (listener.is_open()) return listener;
-  sockaddr_in four{};
-  four.sin_family = AF_INET;
-  four.sin_port = htons(port);
-  return listen_at(reinterpret_cast<const sockaddr*>(&four), sizeof four);
+  return bind_to(port, Use::listen);
+}
+
+Descriptor listen_on_held(std::uint16_t port) {
+  Descriptor listener = listen_on(port);
+  return listener.is_open() ? std::move(listener) : bind_to(port, Use::listen_on_held);
+}
+
+Descriptor hold_port(std::uint16_t port) {
+  return bind_to(port, Use::hold);
 }
 
 std::uint16_t port_of(const Descriptor& listener) {

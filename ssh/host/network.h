@@ -32,6 +32,11 @@ std::string local_address_towards(const Address& other);
 /// Opens a non-blocking listener for IPv6 and IPv4, or for IPv4 alone if the host has no IPv6. Port
 /// 0: any free port. If the descriptor is closed, errno says why.
 Descriptor listen_on(std::uint16_t port);
+/// The same at a port that this user may hold.
+Descriptor listen_on_held(std::uint16_t port);
+/// Binds the port without listening there: only listen_on_held() of the same user can have it too.
+/// The descriptor is closed if the port is not free.
+Descriptor hold_port(std::uint16_t port);
 std::uint16_t port_of(const Descriptor& listener);
 
 /// The text that identifies a peer. All loopback addresses of this machine give the same one.

@@ -209,7 +209,7 @@ struct StatusAnswer {
   std::optional<std::int64_t> ended_s_ago;
   std::int64_t attempt = 0;
   std::string supervision;
-  std::string cause;
+  Hidden cause;
   std::string node;             ///< node that a scheduler chose; or empty
   std::string job;              ///< a scheduler's id; or empty
   std::string scheduler;        ///< its title; or empty
@@ -328,19 +328,20 @@ struct CheckRequest {
   std::string run_folder;        ///< created; empty: none
   std::string code_folder;       ///< folder for the code
   bool code_must_exist = false;  ///< the code will not be sent
-  std::string environment;       ///< bash that prepares the environment and answers what it finds
+  Hidden environment;            ///< bash that prepares the environment and answers what it finds
   bool wants_torchrun = false;
-  std::string trainer;     ///< the launcher's own trainer, tried first; empty: none is needed
-  std::string bundle;      ///< hash of a trainer bundle, tried last; empty: none
-  std::string experiment;  ///< for the trainer to check; empty: none
+  std::string trainer;  ///< the launcher's own trainer, tried first; empty: none is needed
+  std::string bundle;   ///< hash of a trainer bundle, tried last; empty: none
+  Hidden experiment;    ///< for the trainer to check; empty: none
   std::int64_t machines = 1;
   std::optional<std::int64_t> port;  ///< port to check; 0: find a free one; nothing: this machine
                                      ///< does not listen
+  bool is_supervised = false;        ///< this machine's session will listen for the others, too
   std::string peer;                  ///< an address of another machine, numeric; or empty
 
   void fields(auto visit) {
     visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
-          trainer, bundle, experiment, machines, port, peer);
+          trainer, bundle, experiment, machines, port, is_supervised, peer);
   }
 };
 

@@ -38,9 +38,15 @@ bool is_container(const Process& process) {
   return ::access(std::string(socket).c_str(), W_OK) == 0;
 }
 
+/// It is above each container of podman. The processes inside may have other users' numbers.
+bool is_conmon(const Process& process) {
+  return process.name == "conmon";
+}
+
 bool is_server(const Process& process) {
-  return process.pid != 1 && (process.name == "tmux: server" || process.name == "screen" ||
-                              process.name == "systemd" || is_container(process));
+  return process.pid != 1 &&
+         (process.name == "tmux: server" || process.name == "screen" || process.name == "systemd" ||
+          is_conmon(process) || is_container(process));
 }
 
 /// They keep keys or passwords, so the kernel hides them from other programs of their user.
@@ -136,10 +142,13 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
     if (process->start < began || mark == sight.marks.end() || mark->second.run_id) continue;
     const Handed handed = find_server(table, pid);
     if (handed.server != 0) {
+      const Process& server = *table.at(handed.server);
+      const auto servers_mark = sight.marks.find(handed.server);
+      const bool is_of_a_run = servers_mark != sight.marks.end() && servers_mark->second.run_id;
       const bool is_own = own.server != 0 && handed.top == own.top;
       const bool may_be =
-          is_container(*table.at(handed.server)) || (is_mine(handed.server) && is_mine(pid));
-      if (!is_own && may_be) handed_over[handed.server].push_back(pid);
+          is_container(server) || (is_mine(handed.server) && (is_conmon(server) || is_mine(pid)));
+      if (!is_own && !is_of_a_run && may_be) handed_over[handed.server].push_back(pid);
     } else if (mark->second.look == RunMark::Look::hidden && !is_known_to_hide(*process) &&
                is_mine(pid)) {
       unseen.push_back("process " + std::to_string(pid) + " (" + command_of(pid, kLongestCommand) +

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What may be a run's and cannot be told to be is named by `dtool kill`: a process that hides its environment from its own user, a job of `at`
-# that has not begun, and what docker has begun since.
+# that has not begun, and what docker and podman have begun since.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program setpriv
@@ -44,7 +44,7 @@ expect_error "process $(hidden) \(.*hide.py $tag\) began after the run and hides
 expect_error "no process is left that is known to be the run's"
 eventually 5 hidden
 
-# ---- at and docker
+# ---- at, docker and podman
 cd "$work/here"
 lab 1
 connects_anew
@@ -59,17 +59,24 @@ printf '#!/bin/sh\nprintf "7\\tMon Nov 23 12:00:00 2026 a root\\n8\\tMon Nov 23 
 printf '#!/bin/sh\n[ "$2" != 7 ] || echo "DTOOL_RUN_ID=%s; export DTOOL_RUN_ID"\n[ "$2" != 8 ] || echo "DTOOL_RUN_ID=other; export DTOOL_RUN_ID"\n' "$run_id" >"$root/bin/at"
 chmod 755 "$root/bin/at" "$root/bin/atq"
 cat >"$root/shim.py" <<'END'
-import ctypes, os, time
-ctypes.CDLL(None).prctl(15, b"containerd-shim", 0, 0, 0)  # PR_SET_NAME
+import ctypes, os, sys, time
+ctypes.CDLL(None).prctl(15, sys.argv[2].encode(), 0, 0, 0)  # PR_SET_NAME
 if os.fork() == 0:
-    os.execvp("sleep", ["sleep", "300"])
+    os.execvpe("sleep", ["sleep", sys.argv[3]], {"PATH": os.defpath})  # a container has an environment of its own
 time.sleep(300)
 END
-on 1 env -i /usr/bin/python3 /root/shim.py "$tag" || true &
-at_end "kill $! 2> /dev/null"
-eventually 10 pgrep -f "shim.py $tag"
+begin_container() {
+  on 1 env -i "${@:3}" /usr/bin/python3 /root/shim.py "$tag" "$1" "$2" || true &
+  at_end "kill $! 2> /dev/null"
+  eventually 10 on 1 pgrep -f "^sleep $2\$"
+}
+begin_container containerd-shim 300
+begin_container conmon 301
+begin_container conmon 302 DTOOL_RUN_ID=another
 expect_exit 0 dtool kill --yes --grace 1 "$run_id"
 expect_error 'at has job 7 of the run, which has not begun'
 expect_no_error 'job 8'
 expect_error 'containerd-shim .*has 1 process that began after the run: [0-9]+ sleep 300'
+expect_error 'conmon .*has 1 process that began after the run: [0-9]+ sleep 301'
+expect_no_error 'sleep 302'
 expect_error "no process is left that is known to be the run's"

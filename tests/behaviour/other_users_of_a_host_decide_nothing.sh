@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Another user of a host, without any right, takes the coordinator's port, listens, answers, floods it, and gives processes odd names:
-# nothing of that is run anywhere, ends a run, delays it, or is answered; the run's token is seen by nobody.
+# Another user of a host, without any right, tries to take the coordinator's port, listens there if its holder was killed, answers, floods it,
+# and gives processes odd names: nothing of that is run anywhere, ends a run, delays it, or is answered; the run's token is seen by nobody.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program setpriv
@@ -34,11 +34,13 @@ eventually 10 on 2 test -e /tmp/named
 expect_exit 1 dtool command --timeout 1 --runs_on h2 --command 'sleep 60'
 on 2 test ! -e /root/owned || fail 'the name of a process of another user was run as a command'
 
-# ---- a thief of the coordinator's port: what is to listen there comes late, and finds it taken
+# ---- a thief of the coordinator's port: what is to listen there comes late
 cat >"$DTOOL_LAB_FOLDER/host1/root/wrapper" <<'END'
 #!/bin/bash
 # In place of screen: the session, which is to listen at a port, waits until the thief has tried to take it.
 if [[ -e supervise && ! -e /tmp/port ]]; then
+  run=$(basename "$(dirname "$PWD")")
+  while [[ -e ~/unheld ]] && pkill -KILL -f "dtool-host hold /root/.dtool/runs/$run "; do sleep 0.05; done
   sed -n 's/^coordinator .* //p' supervise > /tmp/port.new
   chmod 644 /tmp/port.new && mv /tmp/port.new /tmp/port
   until [ -e /tmp/stolen ]; do sleep 0.05; done
@@ -52,11 +54,21 @@ while not os.path.exists("/tmp/port"):
     time.sleep(0.02)
 port = int(open("/tmp/port").read())
 heard = open("/tmp/heard", "ab", buffering=0)
-try:
-    listener = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=200)
-    open("/tmp/bound", "w")
-except OSError:
-    listener = None
+listener = None
+for family, address in (socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0"), (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"):
+    for options in [], [socket.SO_REUSEADDR], [socket.SO_REUSEPORT], [socket.SO_REUSEADDR, socket.SO_REUSEPORT]:
+        try:
+            tried = socket.socket(family)
+            if family == socket.AF_INET6:
+                tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            for option in options:
+                tried.setsockopt(socket.SOL_SOCKET, option, 1)
+            tried.bind((address, port))
+            tried.listen(200)
+            listener = listener or tried
+            open("/tmp/bound", "w")
+        except OSError:
+            pass
 open("/tmp/stolen", "w")
 owned = "a[$(touch${IFS}/root/owned)]"
 def serve(peer, number):
@@ -77,25 +89,50 @@ while listener:
     threading.Thread(target=serve, args=(peer, number), daemon=True).start()
     number += 1
 END
-as_nobody 1 /usr/bin/python3 /tmp/thief.py &
-at_end "kill $!"
+begin_thief() {
+  as_nobody 1 /usr/bin/python3 /tmp/thief.py &
+  at_end "kill $! 2> /dev/null"
+}
 cat >program.sh <<'END'
 until [ -e ~/do ]; do sleep 0.1; done
 . ~/do
 END
+
+# The port is held: the thief does not get it, and the run is supervised.
+begin_thief
+expect_exit 0 dtool run --json --runs_on h1,h2 --extra_tag held -- bash program.sh
+run_id=$(json 'd["run_id"]')
+on 1 test -e /tmp/stolen || fail 'no thief came'
+on 1 test ! -e /tmp/bound || fail 'another user took the port between the check and the start'
+eventually 20 is_supervised
+expect_equal ok "$(supervision_of 0)"
+! pgrep -f "dtool-host hold $(run_folder) " || fail 'the holder of the port has outlived the start'
+do_on 2 'echo sick; exit 7'
+eventually 30 has_ended
+expect_exit 1 dtool status "$run_id"
+expect_output '^cause: rank 1 on machine 1 \(h2\) ended with exit code 7: sick$'
+expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+
+# Its holder was killed: the thief gets the port, and that is all.
+on 1 touch /root/unheld
+on 1 rm -f /tmp/port /tmp/stolen
+on 2 rm -f /root/do
+begin_thief
 expect_exit 0 dtool run --json --runs_on h1,h2 -- bash program.sh
 run_id=$(json 'd["run_id"]')
 token=$(on 2 cat "$(run_folder)/machine1/token")
-eventually 30 on 1 test -e /tmp/stolen
-if on 1 test -e /tmp/bound; then
-  all_is_said() { on 1 test -e /tmp/all_said || on 2 test -e /root/owned; }
-  eventually 60 all_is_said
-  on 2 test ! -e /root/owned || fail 'what the thief of a port said was run as a command'
-  is_named() { supervision_of 1 | grep -q 'does not prove that it is the session on machine 0$' && supervision_of 0 | grep -q 'cannot listen on port'; }
-  eventually 20 is_named
-  expect_exit 0 dtool status "$run_id"
-  expect_output '^not supervised: .*h2.* does not prove that it is the session on machine 0'
-fi
+on 1 test -e /tmp/bound || fail 'the thief did not get a port that nobody held'
+all_is_said() { on 1 test -e /tmp/all_said || on 2 test -e /root/owned; }
+eventually 60 all_is_said
+on 2 test ! -e /root/owned || fail 'what the thief of a port said was run as a command'
+is_named() { supervision_of 1 | grep -q 'does not prove that it is the session on machine 0$' && supervision_of 0 | grep -q 'cannot listen on port'; }
+eventually 20 is_named
+expect_exit 0 dtool status "$run_id"
+expect_output '^not supervised: .*h2.* does not prove that it is the session on machine 0'
+expect_output '^not supervised: .*h1.* cannot listen on port [0-9]+: Address already in use'
+expect_no_output '^supervised by'
+expect_exit 0 dtool logs "$run_id"
+expect_output 'dtool: the run is not supervised, and a failure may not end it: cannot listen on port'
 ! grep -q "$token" "${tmp[1]}/heard" || fail 'the token was said to the thief of a port'
 # The run goes on, and ends well.
 for host in 1 2; do do_on "$host" 'exit 0'; done
@@ -176,6 +213,7 @@ expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
 
 # A run whose port is flooded before it listens there is supervised all the same.
 for host in 1 2; do on "$host" rm -f /root/do; done
+on 1 rm /root/unheld
 on 1 rm -f /tmp/port /tmp/stolen
 timeout 100 "$DTOOL" run --json --runs_on h1,h2 --extra_tag early -- bash program.sh >"$out" 2>"$err" </dev/null &
 waiting=$!

@@ -107,7 +107,7 @@ TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {
   other.pid = 12;
   other.exit_code = 3;
   other.ended_s_ago = 5;
-  other.cause = "rank 0";
+  other.cause.text = "rank 0";
   other.lines = {{"a"}, {"b"}};
   other.metrics.text = R"({"event": "step", "epoch": 1, "step": 2, "loss": 0.5})";
   fuzz::Mutator mutator({host::to_frame(running), host::to_frame(failed)}, kTokens);

@@ -152,6 +152,7 @@ void MpiLauncher::place(const RunFlags& flags, const Targets& targets, RunPlan& 
 }
 
 void MpiLauncher::add_needs(const RunPlan& plan, Needs& needs) const {
+  needs.is_supervised = has_coordinator(plan);
   std::vector<ssh::Host> hosts;
   for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
   std::string text = assign_array(

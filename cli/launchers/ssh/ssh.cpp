@@ -15,6 +15,10 @@ class SshLauncher : public Launcher {
     place_on_hosts(targets, plan);
   }
 
+  void add_needs(const RunPlan& plan, Needs& needs) const override {
+    needs.is_supervised = has_coordinator(plan);
+  }
+
   bool complete(Console& /*console*/, const RunFlags& flags, const Targets& targets,
                 const std::vector<Checked>& checked, RunPlan& plan) const override {
     place_coordinator(checked, plan);

@@ -23,9 +23,12 @@ host::Supervision supervision(const RunPlan& plan, const MachinePlan& machine) {
 
 }  // namespace
 
+bool has_coordinator(const RunPlan& plan) {
+  return plan.on_failure == OnFailure::stop && plan.machines.size() > 1;
+}
+
 void place_coordinator(const std::vector<Checked>& checked, RunPlan& plan) {
-  if (plan.on_failure == OnFailure::stop && plan.machines.size() > 1)
-    plan.coordinator_port = checked[0].coordinator_port;
+  if (has_coordinator(plan)) plan.coordinator_port = checked[0].coordinator_port;
 }
 
 ssh::ScreenJob make_supervised_job(const RunPlan& plan, const MachinePlan& machine,

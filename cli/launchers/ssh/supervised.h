@@ -10,7 +10,10 @@
 
 namespace dtool::cli {
 
-/// Sets where machine 0 listens for the others, if there are others and their failures matter.
+/// Whether machine 0 listens for the others: there are others, and their failures matter.
+bool has_coordinator(const RunPlan& plan);
+
+/// Sets where it listens.
 void place_coordinator(const std::vector<Checked>& checked, RunPlan& plan);
 
 /// A machine's job: the variables for environment.sh, then the scripts `parts` in order; with the

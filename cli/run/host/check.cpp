@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/run/host/lacks.h"
+#include "cli/run/host/port_holder.h"
 #include "cli/run/host/survey.h"
 #include "cli/run/host/trainers.h"
 #include "ssh/host/child.h"
@@ -67,8 +68,8 @@ ChildResult run_bash(const std::string& script, seconds timeout) {
 Inside ready_environment(const CheckRequest& request, CheckReply& reply) {
   constexpr std::string_view kReady = "ready\n";
   reply.is_environment_ready = true;
-  if (request.environment.empty()) return {};
-  const ChildResult told = run_bash(request.environment, kForEnvironment);
+  if (request.environment.text.empty()) return {};
+  const ChildResult told = run_bash(request.environment.text, kForEnvironment);
   const std::size_t end = ("\n" + told.out).find("\n" + std::string(kReady));
   reply.environment = told.out.substr(0, std::min(end, told.out.size()));
   reply.is_environment_ready = end != told.out.npos && !told.timed_out;
@@ -108,7 +109,8 @@ void find_listener(const CheckRequest& request, CheckReply& reply) {
   const std::uint16_t port = wanted == 0 ? find_free_port(taken) : wanted;
   taken.insert(port);
   reply.port = port;
-  reply.coordinator_port = find_free_port(taken);
+  if (request.is_supervised && !request.run_folder.empty())
+    reply.coordinator_port = hold_free_port(taken, expand_home(request.run_folder));
   reply.address = own_address();
   if (reply.address.empty()) reply.address = local_address_towards(parse_address(request.peer, 1));
   if (reply.address.empty()) reply.address = "127.0.0.1";
@@ -169,16 +171,16 @@ CheckReply check_host(const CheckRequest& request) {
   reply.host = identify_host();
   reply.lacks = find_lacks(
       request.wants, request.is_survey ? Screen::tried : Screen::found,
-      request.environment.empty() && !request.wants_torchrun ? Scripts::none : Scripts::some);
+      request.environment.text.empty() && !request.wants_torchrun ? Scripts::none : Scripts::some);
   const std::string code = expand_home(request.code_folder);
   // Before the environment is another one.
   if (request.is_survey) reply.survey = survey_host(nearest_folder(code));
   reply.gpus = reply.survey ? static_cast<std::int64_t>(reply.survey->gpus.size()) : count_gpus();
-  find_listener(request, reply);
   reply.logout_kills = ends_at_logout();
   reply.is_home_read_only = request.run_folder.empty()
                                 ? !may_make_runs()
                                 : !make_run_folder(expand_home(request.run_folder));
+  find_listener(request, reply);
   if (request.code_must_exist && !is_folder(code)) reply.missing_code = code;
   const Inside inside = ready_environment(request, reply);
   if (request.wants_torchrun) reply.lacks_torchrun = inside.empty() && !has_torchrun();

@@ -26,7 +26,7 @@ constexpr std::size_t kMostUnsent = kLongestAnswer;
 }  // namespace
 
 ReportPort::ReportPort(std::uint16_t port, int places, std::string token, Watch& watch)
-    : listener_(listen_on(port)), places_(places), token_(std::move(token)), watch_(watch) {
+    : listener_(listen_on_held(port)), places_(places), token_(std::move(token)), watch_(watch) {
   if (!listener_.is_open()) throw std::runtime_error(std::strerror(errno));
   watch_.add(listener_.get());
 }

@@ -190,17 +190,20 @@ void SupervisedSession::open_reports() {
   }
 }
 
-/// Another user's program may have the port, and give it back.
+/// A program may have the port if its holder was killed, and may give it back.
 void SupervisedSession::open_port(Time now) {
   if (reports_.port || token_.empty() || settings_.place != 0) return;
   if (port_tried_at_ && now - *port_tried_at_ < kBetweenPorts) return;
+  const bool is_first = !port_tried_at_;
   port_tried_at_ = now;
   try {
     reports_.port.emplace(settings_.port, settings_.places, token_, watch_);
     note("supervision", "ok");
   } catch (const std::runtime_error& error) {
-    note("supervision",
-         "cannot listen on port " + std::to_string(settings_.port) + ": " + error.what());
+    const std::string why =
+        "cannot listen on port " + std::to_string(settings_.port) + ": " + error.what();
+    note("supervision", why);
+    if (is_first) say("the run is not supervised, and a failure may not end it: " + why);
   }
 }
 

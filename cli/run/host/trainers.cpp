@@ -42,7 +42,7 @@ std::string check_experiment(const CheckRequest& request, Inside words) {
   std::string path = "/tmp/dtool_experiment.XXXXXX";
   const Descriptor file(::mkstemp(path.data()));
   if (!file.is_open()) return {};
-  write_all(file.get(), request.experiment + "\n");
+  write_all(file.get(), request.experiment.text + "\n");
   words.insert(words.end(),
                {"--check", path, "--distributed_nodes", std::to_string(request.machines),
                 "--distributed_ip_and_port", "127.0.0.1:1"});
@@ -126,7 +126,7 @@ void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply&
     return;
   }
   if (folder_of(found.path) == bundle) use_bundle(bundle);
-  if (request.experiment.empty()) return;
+  if (request.experiment.text.empty()) return;
   Inside words = inside;
   words.push_back(found.path);
   reply.experiment_fault = check_experiment(request, words);

@@ -132,7 +132,7 @@ void tell_state(const std::string& state, StatusAnswer& answer) {
   answer.is_stopped = exists(state + "/stopped");
   answer.attempt = parse_number<std::int64_t>(text_of(state + "/attempt")).value_or(0);
   answer.supervision = text_of(state + "/supervision");
-  answer.cause = text_of(state + "/cause");
+  answer.cause.text = text_of(state + "/cause");
   if (exists(exit_code)) {
     answer.exit_code = parse_number<std::int64_t>(text_of(exit_code));
     if (!answer.ended_s_ago) answer.ended_s_ago = age_of(exit_code);

@@ -47,6 +47,10 @@ TEST(Trace, KeepsFilesScriptsAndTokensToItself) {
   EXPECT_EQ(said.find("secret"), said.npos) << said;
   EXPECT_EQ(said.find(token), said.npos) << said;
   EXPECT_NE(said.find("(\"script\", <23 bytes>)"), said.npos) << said;
+  host::CheckRequest check;
+  check.environment.text = "export PASSWORD=secret";
+  check.experiment.text = "password = 'secret'";
+  EXPECT_EQ(describe(frame_of(check)).find("secret"), said.npos);
   const std::string listen = describe(frame_of(host::ListenRequest{"10.0.0.1", 1, token, 2, 3}));
   EXPECT_EQ(listen, R"(ListenRequest("10.0.0.1", 1, <32 bytes>, 2, 3))");
   EXPECT_EQ(describe(frame_of(host::LogBytes{"secret"})), "LogBytes(<6 bytes>)");

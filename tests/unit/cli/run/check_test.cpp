@@ -250,15 +250,19 @@ TEST(RunCheck, OnlyTheFirstMachineIsAskedForAPort) {
   look(remote, needs);
   EXPECT_EQ(request_to(remote, 0).port, 0);
   EXPECT_EQ(request_to(remote, 1).port, std::nullopt);
+  EXPECT_FALSE(request_to(remote, 0).is_supervised);
   needs.port = 29500;
+  needs.is_supervised = true;
   look(remote, needs);
   EXPECT_EQ(request_to(remote, 0, 1).port, 29500);
+  EXPECT_TRUE(request_to(remote, 0, 1).is_supervised);
+  EXPECT_FALSE(request_to(remote, 1, 1).is_supervised);
 }
 
 TEST(RunCheck, HostsWithoutAnEnvironmentAreAskedNothingInBash) {
   FakeRemote remote("h1");
   look(remote, some_needs());
-  EXPECT_EQ(request_to(remote, 0).environment, "");
+  EXPECT_EQ(request_to(remote, 0).environment.text, "");
 }
 
 TEST(RunCheck, BashReadsTheScriptWhateverThePathsHold) {
@@ -268,7 +272,7 @@ TEST(RunCheck, BashReadsTheScriptWhateverThePathsHold) {
   needs.code_folders = {"~/it's a $(place)"};
   needs.environment.activate = "~/-x\n'";
   look(remote, needs);
-  EXPECT_EQ(tests::syntax_fault(request_to(remote, 0).environment), "");
+  EXPECT_EQ(tests::syntax_fault(request_to(remote, 0).environment.text), "");
 }
 
 /// A push of one step, which writes down which hosts came to it.

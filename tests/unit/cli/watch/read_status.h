@@ -37,7 +37,7 @@ inline host::StatusAnswer status_answer(const std::string& text) {
     if (name == "ended_s_ago") answer.ended_s_ago = number();
     if (name == "attempt") answer.attempt = number();
     if (name == "supervision") answer.supervision = value;
-    if (name == "cause") answer.cause = value;
+    if (name == "cause") answer.cause.text = value;
     if (name == "node") answer.node = value;
     if (name == "job") answer.job = value;
     if (name == "scheduler_state") answer.scheduler_state = value;

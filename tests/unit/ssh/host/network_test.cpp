@@ -34,6 +34,20 @@ TEST(HostNetwork, APortThatIsTakenIsNotFound) {
   EXPECT_NE(find_free_port(taken), 0);  // it gives up
 }
 
+TEST(HostNetwork, AHeldPortIsLeftToTheListenerThatWasMeant) {
+  const std::uint16_t port = find_free_port(listening_ports());
+  Descriptor held = hold_port(port);
+  ASSERT_TRUE(held.is_open());
+  EXPECT_FALSE(hold_port(port).is_open());
+  EXPECT_FALSE(listen_on(port).is_open());
+  const Descriptor listener = listen_on_held(port);
+  ASSERT_TRUE(listener.is_open());
+  EXPECT_EQ(port_of(listener), port);
+  held = Descriptor();
+  EXPECT_FALSE(hold_port(port).is_open());
+  EXPECT_FALSE(listen_on(port).is_open());
+}
+
 TEST(HostNetwork, LoopbackHasItsInterface) {
   EXPECT_EQ(interface_of("127.0.0.1"), "lo");
   EXPECT_EQ(interface_of("192.0.2.77"), "");

@@ -1,0 +1,67 @@
+#include "cli/run/host/port_holder.h"
+
+#include <unistd.h>
+
+#include "cli/run/host/report.h"
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/network.h"
+#include "ssh/host/own_program.h"
+#include "ssh/host/process_table.h"
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kMostTried = 100;
+constexpr Time kLongest = 1h;
+constexpr Time kBetweenLooks = 50ms;
+
+/// The process that has started this one and the shells before it: they have one process group.
+Process find_above() {
+  const auto first = find_process(::getpgrp());
+  return first ? find_process(first->parent).value_or(Process()) : Process();
+}
+
+void start_holder(const Descriptor& socket, const std::string& run_folder) {
+  const Process above = find_above();
+  start_detached(
+      {own_path(), "hold", run_folder, std::to_string(above.pid), std::to_string(above.start)}, "/",
+      socket, run_folder.substr(folder_of(run_folder).size() + 1));
+}
+
+}  // namespace
+
+std::uint16_t hold_free_port(std::set<std::uint16_t> taken, const std::string& run_folder) {
+  for (int tried = 0; tried < kMostTried; ++tried) {
+    const std::uint16_t port = find_free_port(taken);
+    const Descriptor socket = hold_port(port);
+    if (socket.is_open()) {
+      start_holder(socket, run_folder);
+      return port;
+    }
+    taken.insert(port);
+  }
+  return find_free_port(taken);
+}
+
+int run_port_holder(const std::string& run_folder, const std::string& pid,
+                    const std::string& start) {
+  const auto above = parse_number<pid_t>(pid).value_or(0);
+  const auto above_start = parse_number<std::uint64_t>(start).value_or(0);
+  const Time end = time_since_boot() + kLongest;
+  const auto is_awaited = [&] {
+    if (above != 0) {
+      const auto found = find_process(above, above_start);
+      if (!found || found->is_dead()) return false;
+    }
+    const std::string state = run_folder + "/machine0";
+    return is_folder(run_folder) && !exists(state + "/supervision") && !exists(state + "/begun");
+  };
+  while (is_awaited() && time_since_boot() < end) pause(kBetweenLooks);
+  return 0;
+}
+
+}  // namespace dtool::host
