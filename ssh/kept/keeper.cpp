@@ -87,8 +87,7 @@ asio::awaitable<void> Keeper::serve(OfferedSession& session) {
 asio::awaitable<void> Keeper::tick() {
   for (int ticks = 0;; ++ticks) {
     timer_.expires_after(kTick);
-    boost::system::error_code ignored;
-    co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_await reactor_.wait_for(timer_);
     for (OfferedSession& session : sessions_) {
       if (ticks % kTicksBetweenLooks == 0) session.look_at_socket();
       session.look_at_time();

@@ -88,6 +88,18 @@ asio::awaitable<void> Reactor::sleep(std::chrono::milliseconds duration, const c
   throw_if_abandoned(*this);
 }
 
+asio::awaitable<void> Reactor::wait_for(asio::steady_timer& timer, const char* file, int line) {
+  if (!abandoned_ && is_to_stall(file, line)) {
+    try {
+      co_await sleep(kForEver, nullptr, 0);
+    } catch (const HostError&) {
+      co_return;  // from now on it waits as it does without the test
+    }
+  }
+  boost::system::error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
 Waiter::Waiter(Reactor& reactor, int fd) : reactor_(reactor), descriptor_(reactor.context(), fd) {
   reactor_.waiters_.insert(this);
 }
@@ -125,17 +137,16 @@ asio::awaitable<Waiter::Outcome> Waiter::wait(For what, Deadline deadline, const
 
 void TaskGroup::spawn(asio::awaitable<void> task) {
   ++running_;
-  asio::co_spawn(context_, std::move(task), [this](std::exception_ptr error) {
+  asio::co_spawn(reactor_.context(), std::move(task), [this](std::exception_ptr error) {
     if (error && !first_error_) first_error_ = error;
     if (--running_ == 0) all_ended_.cancel();
   });
 }
 
-asio::awaitable<void> TaskGroup::join() {
+asio::awaitable<void> TaskGroup::join(const char* file, int line) {
   while (running_ > 0) {
     all_ended_.expires_at(kNoDeadline);
-    boost::system::error_code ignored;
-    co_await all_ended_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_await reactor_.wait_for(all_ended_, file, line);
   }
   if (first_error_) std::rethrow_exception(first_error_);
 }

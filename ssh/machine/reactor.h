@@ -44,6 +44,11 @@ class Reactor {
   asio::awaitable<void> sleep(std::chrono::milliseconds duration,
                               const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
+  /// Suspends until the timer has expired or was cancelled, and perhaps sooner. abandon() does not
+  /// end it: for what ends with another coroutine.
+  asio::awaitable<void> wait_for(asio::steady_timer& timer, const char* file = __builtin_FILE(),
+                                 int line = __builtin_LINE());
+
  private:
   friend class Waiter;
   asio::io_context context_{1};
@@ -79,18 +84,17 @@ class Waiter {
 /// Coroutines that end before the one that started them continues.
 class TaskGroup {
  public:
-  explicit TaskGroup(Reactor& reactor)
-      : context_(reactor.context()), all_ended_(reactor.context()) {}
+  explicit TaskGroup(Reactor& reactor) : reactor_(reactor), all_ended_(reactor.context()) {}
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   void spawn(asio::awaitable<void> task);
   /// Waits for all of them, then throws the first exception among them. Must be awaited before the
   /// group is destroyed.
-  asio::awaitable<void> join();
+  asio::awaitable<void> join(const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
  private:
-  asio::io_context& context_;
+  Reactor& reactor_;
   asio::steady_timer all_ended_;  ///< cancelled when the last one ends
   std::size_t running_ = 0;
   std::exception_ptr first_error_;

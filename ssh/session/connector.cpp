@@ -174,8 +174,7 @@ asio::awaitable<Connector::Jump*> Connector::reach_jump(std::vector<std::string>
   if (is_new) co_await log_in_to_jump(jump, jumps);
   while (jump.session == nullptr && !jump.error) {
     jump.is_decided.expires_at(kNoDeadline);
-    boost::system::error_code ignored;
-    co_await jump.is_decided.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_await reactor_.wait_for(jump.is_decided);
   }
   if (jump.error) std::rethrow_exception(jump.error);
   co_return &jump;

@@ -49,6 +49,14 @@ attaches "$id --machine 0"
 eventually 30 shows 'size 20 70, terminal 0'
 pkill -TERM -f "^$DTOOL attach $id"
 ends_with 130
+# A host that answers without end does not fill the memory.
+program=$(on 1 sh -c 'echo ~/.dtool/host/*/dtool-host')
+on 1 sh -c "mv $program $program.kept; printf '#!/bin/sh\necho dtool-host 1\nexec head -c 50000000 /dev/zero\n' >$program; chmod +x $program"
+attaches "$id --machine 0"
+ends_with 1
+eventually 5 shows 'its answer has more than 1 MB'
+on 1 sh -c "mv $program.kept $program"
+
 attaches "$id --machine 0"
 eventually 30 shows 'size 20 70, terminal 0'
 fault cut h1
