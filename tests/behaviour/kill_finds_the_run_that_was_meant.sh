@@ -33,16 +33,18 @@ expect_error '^hint: give more of the id of the one you mean$'
 mkdir "$work/kept"
 mv "$(killfile "$another")" "$(killfile "$third")" "$work/kept"
 cp "$(killfile "$one")" "$work/whole"
-for words in status "kill $one"; do
+for command in status kill; do
+  words=("$command")
+  [[ $command == status ]] || words+=("$one")
   sed 's/^seed = .*/garbage here/' "$work/whole" >"$(killfile "$one")"
-  expect_exit 2 dtool $words
+  expect_exit 2 dtool "${words[@]}"
   expect_error "^dtool: $(killfile "$one"):[0-9]+:"
   expect_error '^hint: mend the file'
   sed 's/^seed = /seeed = /' "$work/whole" >"$(killfile "$one")"
-  expect_exit 2 dtool $words
+  expect_exit 2 dtool "${words[@]}"
   expect_equal 1 "$(grep -c '^hint: ' "$err")"
   sed 's/^host = .*/host = "h 1"/' "$work/whole" >"$(killfile "$one")"
-  expect_exit 2 dtool $words
+  expect_exit 2 dtool "${words[@]}"
   expect_error "^dtool: the killfile of $one, machine 0: 'h 1' is not a host"
 done
 cp "$work/whole" "$(killfile "$one")"
