@@ -43,9 +43,9 @@ std::vector<std::string> subcommands_of(const CLI::App& app) {
 UsageError unknown_word(const CLI::App& app, const std::string& word,
                         const std::vector<std::string>& known, const std::string& kind) {
   auto meant = killfiles::nearest(word, known);
-  const auto longer = std::ranges::find_if(
-      known, [&word](const std::string& each) { return each.starts_with(word); });
-  if (!meant && longer != known.end()) meant = *longer;
+  const auto is_longer = [&word](const std::string& each) { return each.starts_with(word); };
+  if (!meant && std::ranges::count_if(known, is_longer) == 1)
+    meant = *std::ranges::find_if(known, is_longer);
   const std::string all = fmt::format("{} --help lists all", name_in_full(app));
   return UsageError(fmt::format("{} is not a {} of {}", word, kind, name_in_full(app)),
                     meant ? fmt::format("did you mean {}? {}", *meant, all) : all);

@@ -23,6 +23,11 @@
 namespace dtool::cli {
 namespace {
 
+bool is_empty_folder(const std::filesystem::path& folder) {
+  std::error_code fault;
+  return std::filesystem::is_empty(folder, fault) && !fault;
+}
+
 namespace fs = std::filesystem;
 
 /// One machine on its way.
@@ -216,7 +221,7 @@ void FetchAction::tell(Console& console, const std::vector<Part>& parts) const {
     if (!part.stranger.empty()) console.note(fmt::format("{}: {}", name, part.stranger));
     if (part.same && part.result.ok()) {
       console.note(fmt::format("{}: the same folder as machine{}'s", name, parts[*part.same].id));
-    } else if (part.is_fetched && part.result.ok() && fs::is_empty(part.folder)) {
+    } else if (part.is_fetched && part.result.ok() && is_empty_folder(part.folder)) {
       console.note(fmt::format("{}: {}", name, nothing));
     } else if (part.is_fetched) {
       console.note(fmt::format("{}: {}, {} into {}{}", name, counted(part.sent.files, "file"),

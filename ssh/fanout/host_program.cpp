@@ -158,7 +158,8 @@ std::string host_program_line() {
       "for s; do p=$h/$s/dtool-host; [ -x \"$p\" ] && exec \"$p\" serve; done; "
       "for d in {}; do for s; do p=$d/$s/dtool-host; "
       "[ -x \"$p\" ] && [ -O \"$d\" ] && [ ! -h \"$d\" ] && exec \"$p\" serve; done; done; "
-      "g=; command -v gzip >/dev/null && g=\"{}\"; echo \"{}$(uname -sm)$g\"; exit {}' dtool{}",
+      "g=; (echo | gzip -c) >/dev/null 2>&1 && g=\"{}\"; echo \"{}$(uname -sm)$g\"; exit {}' "
+      "dtool{}",
       by_machine, kFolders, kHasGzip, kMissing, kHostProgramMissing, names);
 }
 

@@ -66,7 +66,7 @@ printf '#!/bin/sh\necho "$@" >>/root/asked_gzip\nexec /usr/bin/gzip "$@"\n' >"$b
 chmod +x "$bin/gzip"
 start_on h3
 end_all
-expect_equal -dc "$(on h3 cat /root/asked_gzip)"
+expect_equal $'-c\n-dc' "$(on h3 cat /root/asked_gzip)"
 on h3 rm -r /root/.dtool /root/.bashrc /root/bin
 
 # A home folder from which nothing runs; and before dtool came, another user has taken the name that it would take.

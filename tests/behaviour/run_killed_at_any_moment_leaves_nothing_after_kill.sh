@@ -13,13 +13,16 @@ sleep 600
 END
 for ((i = 0; i < 200; i++)); do echo "$i" >"file$i"; done
 
-# Ids that any process of this test's hosts bears; other labs' hosts have other addresses.
+# Ids that any process of this test's hosts bears, but for those that hold a port; other labs' hosts have other addresses.
 bridge=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
 bridge=${bridge%.*}
 ids() {
   local environ
   { grep -lsz "^SSH_CONNECTION=${bridge//./\\.}\." /proc/[0-9]*/environ || true; } |
-    while read -r environ; do { cat "$environ" 2>/dev/null || true; } | tr '\0' '\n' | sed -n 's/^DTOOL_RUN_ID=//p'; done |
+    while read -r environ; do
+      ! grep -qsz '^hold$' "${environ%environ}cmdline" || [[ ${1:-} == holders_too ]] || continue
+      { cat "$environ" 2>/dev/null || true; } | tr '\0' '\n' | sed -n 's/^DTOOL_RUN_ID=//p'
+    done |
     sort -u
 }
 recorded() { find "$HOME/.dtool/killfiles" -name '[!.]*.killfile' -printf '%f\n' 2>/dev/null | sed 's/\.killfile$//'; }
@@ -59,6 +62,10 @@ for ((i = 0; i < moments || (with_processes == 0 && i < 5 * moments); i++)); do
   expect_equal '' "$(ids)"
   for host in 1 2 3; do expect_equal '' "$(on "$host" ls /run/screen/S-root 2>/dev/null || true)"; done
 done
+# What holds the port for the reports from the check on ends with the connection.
+expect_exit 0 dtool disconnect
+no_id_at_all() { [[ -z $(ids holders_too) ]]; }
+eventually 5 no_id_at_all
 ((with_killfile > 0 && with_killfile < i)) ||
   fail "the moments missed what they were to hit: a killfile was there at $with_killfile of $i"
 ((with_processes > 0)) || fail 'at no moment was anything running'

@@ -13,10 +13,10 @@ is_free() { ! is_held && ! is_held_here; }
 expect_exit 0 dtool check --no_trainer --runs_on h1,h2
 is_free || fail 'dtool check holds a port'
 
-fault hide h2 tail
+on h2 sh -c 'mv ~/.dtool ~/kept && touch ~/.dtool'
 expect_exit 2 dtool run --runs_on h1,h2 -- true
 eventually 2 is_free
-fault unhide h2 tail
+on h2 sh -c 'rm ~/.dtool && mv ~/kept ~/.dtool'
 
 # The second host keeps the launcher waiting.
 for case in 'h1 KILL' 'h1 TERM' 'h1 INT' 'local KILL' 'kept INT' 'kept KILL'; do
@@ -48,7 +48,7 @@ done
 # It is there until the session has the port.
 expect_exit 0 dtool run --json --runs_on h1,h2 -- sleep 1000
 run_id=$(json 'd["run_id"]')
-is_free || fail 'the port is held beside the session'
+eventually 2 is_free
 is_supervised() { [[ $(on 1 cat ".dtool/runs/$run_id/machine0/supervision") == ok && $(on 2 cat ".dtool/runs/$run_id/machine1/supervision") == ok ]]; }
 eventually 20 is_supervised
 expect_exit 0 dtool kill --yes "$run_id"

@@ -54,4 +54,9 @@ std::string describe(const RankEnd& end, const std::string& detail) {
   return text;
 }
 
+std::string before_last_line(int code) {
+  const bool ended_by_signal = code > 128 && code <= 128 + 64;
+  return ended_by_signal ? "; its last line: " : ": ";
+}
+
 }  // namespace dtool::host

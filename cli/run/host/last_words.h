@@ -32,4 +32,8 @@ Meaning meaning_of(const RankEnd& end);
 /// message; or only the message if that says it all.
 std::string describe(const RankEnd& end, const std::string& detail = {});
 
+/// What joins the end of a process and the last line of its log: what it printed before a signal
+/// ended it need not be the reason.
+std::string before_last_line(int code);
+
 }  // namespace dtool::host

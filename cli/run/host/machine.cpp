@@ -95,8 +95,7 @@ void Machine::report_failure() {
       code_ == kKilled && effects_.count_out_of_memory_kills() != kills_before_;
   cause_ = describe(end, ran_out_of_memory ? "the kernel ran out of memory" : "");
   const std::string last = end.words.empty() ? effects_.last_line() : "";
-  // What a program printed before a signal ended it need not be the reason.
-  if (!last.empty()) cause_ += (code_ > 128 ? "; its last line: " : ": ") + last;
+  if (!last.empty()) cause_ += before_last_line(code_) + last;
   cause_.resize(std::min(cause_.size(), kLongestCause));
   failed_at_ = now_;
   if (meaning == Meaning::aftermath && !stopped_rank_.empty()) {

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr int kMostTried = 100;
 constexpr Time kLongest = 1h;
-constexpr Time kBetweenLooks = 50ms;
+constexpr Time kBetweenLooks = 200ms;
 
 /// The process that has started this one and the shells before it: they have one process group.
 Process find_above() {
@@ -27,6 +27,7 @@ Process find_above() {
 
 void start_holder(const Descriptor& socket, const std::string& run_folder) {
   const Process above = find_above();
+  if (above.pid <= 1) return;  // the connection has gone already, or nothing would tell its end
   start_detached(
       {own_path(), "hold", run_folder, std::to_string(above.pid), std::to_string(above.start)}, "/",
       socket, run_folder.substr(folder_of(run_folder).size() + 1));

@@ -56,8 +56,9 @@ std::int64_t count_cores() {
 
 std::int64_t free_bytes(const std::string& folder) {
   struct statvfs disk;
-  if (::statvfs(folder.c_str(), &disk) != 0) return 0;
-  return static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
+  if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return -1;
+  const auto blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
+  return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(disk.f_frsize);
 }
 
 void add_memory(Survey& survey) {
