@@ -132,7 +132,6 @@ int do_job(const Job& job, const Meeting& meeting, std::optional<RequestExchange
     stop_for_others(blame_others(meeting, problem.what()));
   } catch (const RunFailed& problem) {
     say_last_words(problem.what());
-    if (requests) requests->stop();
     // To another launcher it is a failure as any.
     return has_file_for_last_words() ? kRunFailed : kFailed;
   } catch (const std::exception& problem) {

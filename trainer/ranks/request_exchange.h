@@ -32,11 +32,10 @@ class RequestExchange {
   void leave();
   /// This rank has failed: tells the others why, if possible.
   void announce(const std::string& reason) noexcept;
-  /// Tells the others nothing more: each of them ends by itself.
-  void stop();
 
  private:
   void work();
+  void stop();
   void exchange(c10d::Store& store);
   void tell(c10d::Store& store);
   void hear(c10d::Store& store);

@@ -17,7 +17,6 @@
 namespace dtool::host {
 namespace {
 
-constexpr int kMistakeTold = 3;  // an exit code that no fault of this program has
 constexpr int kMost = 10'000'000;
 constexpr int kKilled = 137;
 constexpr std::size_t kEndOfLog = 8192;
@@ -73,10 +72,10 @@ int tell_job_cause(const std::vector<std::string>& words) {
   std::string text = describe(cause.end);
   if (cause.end.words.empty()) {
     const std::string last = find_last_line(read_end(cause.log, kEndOfLog));
-    if (!last.empty()) text += before_last_line(cause.end.code) + last;
+    if (!last.empty()) text += ": " + last;
   }
   write_all(STDOUT_FILENO, in_ascii(text.substr(0, kLongestCause)) + "\n");
-  return meaning_of(cause.end) == Meaning::mistake ? kMistakeTold : 0;
+  return meaning_of(cause.end) == Meaning::mistake ? 1 : 0;
 }
 
 }  // namespace dtool::host
