@@ -129,9 +129,12 @@ int do_job(const Job& job, const Meeting& meeting, std::optional<RequestExchange
     return kMistake;
   } catch (const CollectiveFailed& problem) {
     if (meeting.place.world_size == 1) throw;
-    stop_for_others(blame_others(meeting, problem.what()));
+    const auto first = requests ? requests->find_first_failure() : std::nullopt;
+    if (requests && !first) requests->announce(problem.what());
+    stop_for_others(blame_others(meeting, first.value_or(problem.what())));
   } catch (const RunFailed& problem) {
     say_last_words(problem.what());
+    if (requests) requests->stop();
     // To another launcher it is a failure as any.
     return has_file_for_last_words() ? kRunFailed : kFailed;
   } catch (const std::exception& problem) {

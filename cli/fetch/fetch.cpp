@@ -23,12 +23,12 @@
 namespace dtool::cli {
 namespace {
 
-bool is_empty_folder(const std::filesystem::path& folder) {
-  std::error_code fault;
-  return std::filesystem::is_empty(folder, fault) && !fault;
-}
-
 namespace fs = std::filesystem;
+
+bool is_empty_folder(const fs::path& folder) {
+  std::error_code fault;
+  return fs::is_empty(folder, fault) && !fault;
+}
 
 /// One machine on its way.
 struct Part {

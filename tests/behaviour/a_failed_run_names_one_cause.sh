@@ -26,17 +26,6 @@ start_run() {
   run_id=$(basename "$(ls "$HOME"/.dtool/killfiles/*"$tag"*)" .killfile)
 }
 
-# Sets REPLY to a worker of host $1, as this machine numbers it.
-worker_on() {
-  local pid name
-  name=$(fault exec "h$1" hostname)
-  for pid in $(pgrep -x dtool-trainer-w); do
-    REPLY=$pid
-    [[ $(nsenter --target "$pid" --uts hostname 2>/dev/null || true) != "$name" ]] || return 0
-  done
-  fail "no worker on host $1"
-}
-
 end_of_run() {
   expect_ended 1 "$waiting" "dtool run --follow, $1"
 }
@@ -53,8 +42,7 @@ expect_cause() {
 }
 
 start_run killed
-worker_on 2
-kill -KILL "$REPLY"
+signal_rank KILL 1 h2
 end_of_run 'a worker killed'
 expect_cause 'rank 1 on machine 1 \([0-9.]*\) was killed by signal 9 \(KILL\)' 1 2 3
 expect_error '3 of 3 hosts failed'
@@ -63,16 +51,14 @@ expect_error 'its processes were ended because the run failed$'
 eventually 10 expect_no_process_with "$run_id"
 
 start_run crashed --nproc_per_node 2
-worker_on 3
-kill -SEGV "$REPLY"
+signal_rank SEGV 5 h3
 end_of_run 'a worker crashed'
-expect_cause 'rank [45] on machine 2 \([0-9.]*\) was killed by signal 11 \(SEGV\)' 1 2 3
+expect_cause 'rank 5 on machine 2 \([0-9.]*\) was killed by signal 11 \(SEGV\)' 1 2 3
 eventually 10 expect_no_process_with "$run_id"
 
 # The others have waited for it as long as a collective operation may take, and say so; it is the cause all the same.
 start_run frozen
-worker_on 2
-kill -STOP "$REPLY"
+signal_rank STOP 1 h2
 end_of_run 'a worker stopped'
 expect_cause 'rank 1 on machine 1 \([0-9.]*\) is stopped' 1 2 3
 eventually 10 expect_no_process_with "$run_id"

@@ -97,8 +97,14 @@ run_attempt() {
   after=$?
   [ "$after" = 127 ] || code=$after
   step=''
-  [ "$code" = 0 ] || cause=$("$run/dtool-host" cause "$run" "$attempt" "$first" "$nodes") || failures=$max_restarts  # a mistake
+  [ "$code" = 0 ] || tell_cause
   grep -vE "$noise" started.err
+}
+
+# Exit code 3: a mistake, which another attempt would only repeat.
+tell_cause() {
+  cause=$("$run/dtool-host" cause "$run" "$attempt" "$first" "$nodes")
+  [ "$?" != 3 ] || failures=$max_restarts
 }
 
 prepare_job
