@@ -145,7 +145,7 @@ int roll_out(const Options& options, char** argv) {
 }
 
 void print_version() {
-  fmt::print("dtool-trainer {} (LibTorch {}, backends {})\n", killfiles::dtool_version(),
+  fmt::print("dtool-trainer {} (LibTorch {}, backends {})\n", dtool::killfiles::dtool_version(),
              TORCH_VERSION, kBackends);
 }
 

@@ -1,0 +1,168 @@
+#include "ssh/config/config_keyword.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "ssh/config/config_value.h"
+#include "ssh/notice.h"
+
+namespace dtool::ssh {
+namespace {
+
+/// Of readconf.c in OpenSSH 10, and what Debian adds to it; sorted.
+constexpr std::array<std::string_view, 137> kKeywords = {"addkeystoagent",
+                                                         "addressfamily",
+                                                         "afstokenpassing",
+                                                         "batchmode",
+                                                         "bindaddress",
+                                                         "bindinterface",
+                                                         "canonicaldomains",
+                                                         "canonicalizefallbacklocal",
+                                                         "canonicalizehostname",
+                                                         "canonicalizemaxdots",
+                                                         "canonicalizepermittedcnames",
+                                                         "casignaturealgorithms",
+                                                         "certificatefile",
+                                                         "challengeresponseauthentication",
+                                                         "channeltimeout",
+                                                         "checkhostip",
+                                                         "cipher",
+                                                         "ciphers",
+                                                         "clearallforwardings",
+                                                         "compression",
+                                                         "compressionlevel",
+                                                         "connectionattempts",
+                                                         "connecttimeout",
+                                                         "controlmaster",
+                                                         "controlpath",
+                                                         "controlpersist",
+                                                         "dsaauthentication",
+                                                         "dynamicforward",
+                                                         "enableescapecommandline",
+                                                         "enablesshkeysign",
+                                                         "escapechar",
+                                                         "exitonforwardfailure",
+                                                         "fallbacktorsh",
+                                                         "fingerprinthash",
+                                                         "forkafterauthentication",
+                                                         "forwardagent",
+                                                         "forwardx11",
+                                                         "forwardx11timeout",
+                                                         "forwardx11trusted",
+                                                         "gatewayports",
+                                                         "globalknownhostsfile",
+                                                         "globalknownhostsfile2",
+                                                         "gssapiauthentication",
+                                                         "gssapiclientidentity",
+                                                         "gssapidelegatecredentials",
+                                                         "gssapikexalgorithms",
+                                                         "gssapikeyexchange",
+                                                         "gssapirenewalforcesrekey",
+                                                         "gssapiserveridentity",
+                                                         "gssapitrustdns",
+                                                         "hashknownhosts",
+                                                         "host",
+                                                         "hostbasedacceptedalgorithms",
+                                                         "hostbasedauthentication",
+                                                         "hostbasedkeytypes",
+                                                         "hostkeyalgorithms",
+                                                         "hostkeyalias",
+                                                         "hostname",
+                                                         "identitiesonly",
+                                                         "identityagent",
+                                                         "identityfile",
+                                                         "identityfile2",
+                                                         "ignoreunknown",
+                                                         "include",
+                                                         "ipqos",
+                                                         "kbdinteractiveauthentication",
+                                                         "kbdinteractivedevices",
+                                                         "keepalive",
+                                                         "kerberosauthentication",
+                                                         "kerberostgtpassing",
+                                                         "kexalgorithms",
+                                                         "knownhostscommand",
+                                                         "localcommand",
+                                                         "localforward",
+                                                         "loglevel",
+                                                         "logverbose",
+                                                         "macs",
+                                                         "match",
+                                                         "nohostauthenticationforlocalhost",
+                                                         "numberofpasswordprompts",
+                                                         "obscurekeystroketiming",
+                                                         "passwordauthentication",
+                                                         "permitlocalcommand",
+                                                         "permitremoteopen",
+                                                         "pkcs11provider",
+                                                         "port",
+                                                         "preferredauthentications",
+                                                         "protocol",
+                                                         "protocolkeepalives",
+                                                         "proxycommand",
+                                                         "proxyjump",
+                                                         "proxyusefdpass",
+                                                         "pubkeyacceptedalgorithms",
+                                                         "pubkeyacceptedkeytypes",
+                                                         "pubkeyauthentication",
+                                                         "refuseconnection",
+                                                         "rekeylimit",
+                                                         "remotecommand",
+                                                         "remoteforward",
+                                                         "requesttty",
+                                                         "requiredrsasize",
+                                                         "revokedhostkeys",
+                                                         "rhostsauthentication",
+                                                         "rhostsrsaauthentication",
+                                                         "rsaauthentication",
+                                                         "securitykeyprovider",
+                                                         "sendenv",
+                                                         "serveralivecountmax",
+                                                         "serveraliveinterval",
+                                                         "sessiontype",
+                                                         "setenv",
+                                                         "setuptimeout",
+                                                         "skeyauthentication",
+                                                         "smartcarddevice",
+                                                         "stdinnull",
+                                                         "streamlocalbindmask",
+                                                         "streamlocalbindunlink",
+                                                         "stricthostkeychecking",
+                                                         "syslogfacility",
+                                                         "tag",
+                                                         "tcpkeepalive",
+                                                         "tisauthentication",
+                                                         "tunnel",
+                                                         "tunneldevice",
+                                                         "updatehostkeys", "useblacklistedkeys",
+                                                         "useprivilegedport",
+                                                         "user",
+                                                         "userknownhostsfile",
+                                                         "userknownhostsfile2",
+                                                         "useroaming",
+                                                         "usersh",
+                                                         "verifyhostkeydns",
+                                                         "versionaddendum",
+                                                         "visualhostkey",
+                                                         "warnweakcrypto",
+                                                         "xauthlocation"};
+static_assert(std::ranges::is_sorted(kKeywords));
+
+}  // namespace
+
+bool is_config_keyword(std::string_view keyword) {
+  return std::ranges::binary_search(kKeywords, keyword);
+}
+
+void note_unless_known(std::string_view keyword, const std::string& place,
+                       const std::vector<std::string>& ignored) {
+  if (is_config_keyword(keyword) || matches_any(keyword, ignored)) return;
+  static std::set<std::string> told;  // a command reads its configuration several times
+  if (told.insert(place).second)
+    notice(fmt::format("{}: ssh knows no setting '{}': it is left out", place, keyword));
+}
+
+}  // namespace dtool::ssh
