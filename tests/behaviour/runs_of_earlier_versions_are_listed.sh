@@ -18,7 +18,8 @@ expect_output "^$run  2026-11-20T10:11:12Z +1  [a-z]+ +local$"
 run dtool status "$run" --json
 expect_equal "$run" "$(json 'd["run_id"]')"
 
-# Of a host without a record of its identity, dtool kill claims what it sees there.
+# The host has the run's folder, and nothing of the run is left.
+mkdir -p "$HOME/.dtool/runs/$run/machine0"
 expect_exit 0 dtool kill "$run" --delete
 expect_exit 0 dtool list --json
 expect_equal '[]' "$(json 'd["runs"]')"
