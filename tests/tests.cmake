@@ -65,6 +65,7 @@ if(DTOOL_TESTS)
     tests/unit/killfiles/nearest_test.cpp
     tests/unit/killfiles/strict_toml_test.cpp
     tests/unit/killfiles/toml_bytes_test.cpp
+    tests/unit/killfiles/version_test.cpp
     tests/unit/killfiles/whole_file_test.cpp
     tests/unit/main.cpp
     tests/unit/ssh/config/client_config_peer_test.cpp
@@ -390,6 +391,7 @@ if(DTOOL_TESTS)
       plot_draws_the_curves_of_runs
       programs_are_told_the_commit_of_their_code
       run_killed_at_any_moment_leaves_nothing_after_kill
+      runs_of_earlier_versions_are_listed
       signals_end_dtool_at_every_wait
       slurm_and_mpirun_start_the_trainer
       slurm_faults_are_told

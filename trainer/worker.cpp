@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "killfiles/version.h"
 #include "trainer/comm/comm.h"
 #include "trainer/comm/gradient_sum.h"
 #include "trainer/launch/last_words.h"
@@ -56,7 +57,7 @@ void print_settings(const Experiment& experiment, const Options& options, const 
                       Origin::given});
   fmt::print(
       "dtool-trainer {} (LibTorch {}): {} rank{} on {} machine{}, {}, {} thread{} a rank\n{}",
-      DTOOL_VERSION, TORCH_VERSION, meeting.place.world_size,
+      dtool::killfiles::dtool_version(), TORCH_VERSION, meeting.place.world_size,
       meeting.place.world_size == 1 ? "" : "s", machines, machines == 1 ? "" : "s",
       backend == Backend::nccl ? "NCCL on GPUs" : "gloo on CPUs", at::get_num_threads(),
       at::get_num_threads() == 1 ? "" : "s", settings_table(settings));

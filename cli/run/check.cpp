@@ -15,6 +15,7 @@
 #include "cli/run/environment/program_lacks.h"
 #include "cli/scripts.h"
 #include "killfiles/killfile.h"
+#include "killfiles/version.h"
 #include "ssh/host/words.h"
 #include "ssh/host_request.h"
 #include "ssh/quote.h"
@@ -68,6 +69,7 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
   request.wants_torchrun = needs.environment.torchrun == Torchrun::yes;
   if (needs.trainer) {
     request.trainer = trainer_beside();
+    request.trainer_version = killfiles::dtool_version();
     request.bundle = needs.trainer_bundle;
   }
   request.machines = needs.machines;
@@ -109,7 +111,8 @@ Lack trainer_lack(const Needs& needs, const host::CheckReply& reply) {
             "the image must contain LibTorch and the other libraries; --bind can add them"};
   }
   return {"trainer",
-          fmt::format("{} is not of version {}: it says {}", reply.trainer, DTOOL_VERSION, version),
+          fmt::format("{} is not of version {}: it says {}", reply.trainer,
+                      killfiles::dtool_version(), version),
           "install the same dtool everywhere; LibTorch belongs to it (apt-get install libtorch1.13 "
           "libgloo0)"};
 }

@@ -330,9 +330,10 @@ struct CheckRequest {
   bool code_must_exist = false;  ///< the code will not be sent
   Hidden environment;            ///< bash that prepares the environment and answers what it finds
   bool wants_torchrun = false;
-  std::string trainer;  ///< the launcher's own trainer, tried first; empty: none is needed
-  std::string bundle;   ///< hash of a trainer bundle, tried last; empty: none
-  Hidden experiment;    ///< for the trainer to check; empty: none
+  std::string trainer;          ///< the launcher's own trainer, tried first; empty: none is needed
+  std::string trainer_version;  ///< which is wanted: `0.2.0`
+  std::string bundle;           ///< hash of a trainer bundle, tried last; empty: none
+  Hidden experiment;            ///< for the trainer to check; empty: none
   std::int64_t machines = 1;
   std::optional<std::int64_t> port;  ///< port to check; 0: find a free one; nothing: this machine
                                      ///< does not listen
@@ -341,7 +342,7 @@ struct CheckRequest {
 
   void fields(auto visit) {
     visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
-          trainer, bundle, experiment, machines, port, is_supervised, peer);
+          trainer, trainer_version, bundle, experiment, machines, port, is_supervised, peer);
   }
 };
 
