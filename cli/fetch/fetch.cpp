@@ -75,9 +75,8 @@ class FetchProgress : public ssh::Events {
     std::vector<std::string> lines;
     for (const auto& [host, row] : rows_) {
       if (!row.is_running) continue;
-      const auto [bytes, all] = row.progress;
-      const double fraction = all.value_or(0) == 0 ? 0 : static_cast<double>(bytes) / *all;
-      lines.push_back(fmt::format("{:<10} {}  {:>8}", row.name, bar(fraction), size_text(bytes)));
+      lines.push_back(fmt::format("{:<10} {}  {:>8}", row.name, bar(row.progress.fraction()),
+                                  size_text(row.progress.bytes)));
     }
     console_.live(lines);
   }

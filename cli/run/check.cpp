@@ -158,6 +158,10 @@ void judge_listener(const Needs& needs, Checked& checked) {
     set_lack(checked, "port", fmt::format("something listens on port {} already", needs.port),
              "--distributed_ip_and_port auto takes a free one");
   }
+  if (reply.lacks_port) {
+    set_lack(checked, "port", "no port from 20000 to 31999 is free: programs there have them all",
+             "end those programs, or name another host first");
+  }
   checked.address = reply.address;
   if (!checked.address.empty() && !ssh::is_address(checked.address)) {
     set_lack(checked, "address", "its answer cannot be read: its address is not one", "");

@@ -388,7 +388,8 @@ struct CheckReply {
   std::string experiment_fault;   ///< what the trainer says against the experiment; or empty
   std::int64_t gpus = 0;
   bool is_port_taken = false;
-  std::int64_t port = 0;              ///< a free port; 0: none was wanted
+  bool lacks_port = false;            ///< none of the ports that dtool takes is free
+  std::int64_t port = 0;              ///< a free port; 0: none was wanted, or none is free
   std::int64_t coordinator_port = 0;  ///< another free port
   std::string address;                ///< this machine's address for others; or empty
   bool logout_kills = false;          ///< the system ends a user's processes at logout
@@ -397,8 +398,8 @@ struct CheckReply {
   void fields(auto visit) {
     visit(host, lacks, is_home_read_only, missing_code, lacks_torchrun, environment,
           is_environment_ready, trainer, trainer_version, is_trainer_fit, missing_libraries,
-          processor, libc, experiment_fault, gpus, is_port_taken, port, coordinator_port, address,
-          logout_kills, survey);
+          processor, libc, experiment_fault, gpus, is_port_taken, lacks_port, port,
+          coordinator_port, address, logout_kills, survey);
   }
 };
 

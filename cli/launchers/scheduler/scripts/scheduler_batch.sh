@@ -84,7 +84,7 @@ run_attempt() {
   echo "$attempt" > attempts
   [ "$attempt" = 0 ] || echo "$attempt" > attempt
   clear_records
-  free=$("$run/dtool-host" port) || { say "$(hostname) cannot run $run/dtool-host"; code=126; return; }
+  free=$("$run/dtool-host" port) || { say "$(hostname): $run/dtool-host found no port"; code=126; return; }
   # The scheduler's function adds the numbers of each process, or the names of the variables that hold them (cli/run/host/rank.h).
   start_processes "$run/dtool-host" rank job "$run" "$attempt" "$address" "$free" "$task" "$first" 2> started.err &
   step=$!

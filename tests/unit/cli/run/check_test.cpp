@@ -130,6 +130,16 @@ TEST(RunCheck, ATakenPortIsNamed) {
   EXPECT_NE(checked.result.hint.find("auto"), std::string::npos);
 }
 
+TEST(RunCheck, AHostWithoutAFreePortIsNamed) {
+  host::CheckReply reply = some_reply();
+  reply.lacks_port = true;
+  const Checked checked = judged(reply);
+  EXPECT_EQ(checked.lacks.at(0).what, "port");
+  EXPECT_EQ(checked.result.error,
+            "no port from 20000 to 31999 is free: programs there have them all");
+  EXPECT_EQ(checked.result.hint, "end those programs, or name another host first");
+}
+
 TEST(RunCheck, SeveralLacksAreAllTold) {
   host::CheckReply reply = some_reply();
   reply.lacks.programs = {"bash"};
