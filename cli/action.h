@@ -7,11 +7,8 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/options.h"
 #include "cli/settings.h"
-
-namespace CLI {
-class App;
-}
 
 namespace dtool::cli {
 
@@ -39,7 +36,7 @@ struct Invocation {
 
 struct Action {
   virtual ~Action() = default;
-  virtual void add_options(CLI::App& app) = 0;
+  virtual void add_options(Options& command) = 0;
   /// Returns the exit code. Throws UsageError and std::invalid_argument for mistakes of the user.
   virtual int run(Invocation& invocation) = 0;
 };

@@ -62,6 +62,7 @@ add_library(dtool_cli STATIC
   cli/logs/log_stream.cpp
   cli/logs/logs.cpp
   cli/new_run.cpp
+  cli/options.cpp
   cli/plot/axis.cpp
   cli/plot/chart.cpp
   cli/plot/comm_rows.cpp

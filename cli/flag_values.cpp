@@ -1,9 +1,7 @@
 #include "cli/flag_values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -37,34 +35,13 @@ std::string must_be_count(const std::string& text) {
   return fmt::format("'{}' is not a whole number from 1 to {}", text, kLargest);
 }
 
-CLI::Validator must_be_from(double least, double most) {
-  const auto check = [least, most](const std::string& text) {
+Check must_be_from(double least, double most) {
+  return [least, most](const std::string& text) {
     const auto number = ssh::read_number<double>(text);
     // Written so that NaN is refused too.
     if (number && *number >= least && *number <= most) return std::string();
     return fmt::format("'{}' is not a number from {} to {}", text, least, most);
   };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator must_be_one_of(const std::vector<std::string>& words) {
-  const auto check = [words](const std::string& text) {
-    if (std::ranges::find(words, text) != words.end()) return std::string();
-    return fmt::format("'{}' is not one of {}", text, fmt::join(words, ", "));
-  };
-  return CLI::Validator(check, fmt::format("{{{}}}", fmt::join(words, ",")));
-}
-
-CLI::Validator must_be_within(WholeNumbers numbers) {
-  const auto check = [numbers](std::string& text) {
-    const auto number = ssh::read_number<std::uint64_t>(text);
-    if (!number || *number < numbers.least || *number > numbers.most)
-      return fmt::format("'{}' is not a whole number from {} to {}", text, numbers.least,
-                         numbers.most);
-    text = std::to_string(*number);  // zeros before it would make it octal for CLI11
-    return std::string();
-  };
-  return CLI::Validator(check, "", "");
 }
 
 std::string must_not_be_empty(const std::string& text) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <strings.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -112,49 +111,56 @@ ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& 
 
 }  // namespace
 
-void add_connect_options(CLI::App& app, HostOptions& options) {
-  app.add_option("--connect_timeout", options.connect_timeout,
-                 "seconds to wait for a connection (10)")
-      ->check(must_be_seconds)
-      ->type_name("SECONDS")
-      ->group(kGroup);
-  add_whole_number(app, "--width", options.width, "most hosts served at once (256)", {1})
-      ->group(kGroup);
-  app.add_option("--ssh_cmd", options.ssh_cmd,
-                 "an ssh command line: -i -p -l -F -J -o and user@{addr}")
-      ->check(must_not_be_empty)
-      ->group(kGroup);
-  app.add_option("--ssh_program", options.ssh_program,
-                 "connect by libssh, by your own ssh, or by ssh only where needed (auto)")
-      ->check(must_be_one_of({"auto", "libssh", "ssh"}))
-      ->type_name("auto|libssh|ssh")
-      ->group(kGroup);
-  app.add_option(
-         "--ask", options.ask,
-         "ask for passwords and codes for each host, or once for hosts that ask the same (each)")
-      ->check(must_be_one_of({"each", "once"}))
-      ->type_name("WHEN")
-      ->group(kGroup);
-  app.add_option(
-         "--trace", options.trace,
-         "write the messages to and from each host into DIR, with times and without secrets")
-      ->check(must_not_be_empty)
-      ->type_name("DIR")
-      ->group(kGroup);
+void add_connect_options(Options& command, HostOptions& options) {
+  command
+      .add_option("--connect_timeout", options.connect_timeout,
+                  "seconds to wait for a connection (10)")
+      .check(must_be_seconds)
+      .type_name("SECONDS")
+      .group(kGroup);
+  command.add_whole_number("--width", options.width, "most hosts served at once (256)", {1})
+      .group(kGroup);
+  command
+      .add_option("--ssh_cmd", options.ssh_cmd,
+                  "an ssh command line: -i -p -l -F -J -o and user@{addr}")
+      .check(must_not_be_empty)
+      .group(kGroup);
+  command
+      .add_option("--ssh_program", options.ssh_program,
+                  "connect by libssh, by your own ssh, or by ssh only where needed (auto)")
+      .one_of({"auto", "libssh", "ssh"})
+      .type_name("auto|libssh|ssh")
+      .group(kGroup);
+  command
+      .add_option(
+          "--ask", options.ask,
+          "ask for passwords and codes for each host, or once for hosts that ask the same (each)")
+      .one_of({"each", "once"})
+      .type_name("WHEN")
+      .group(kGroup);
+  command
+      .add_option(
+          "--trace", options.trace,
+          "write the messages to and from each host into DIR, with times and without secrets")
+      .check(must_not_be_empty)
+      .type_name("DIR")
+      .group(kGroup);
 }
 
-void add_host_options(CLI::App& app, HostOptions& options) {
-  app.add_option("--runs_on", options.runs_on,
-                 "hosts: a,b  [user@]host[:port]  gpu[01-08,12]  @group  local")
-      ->check(must_not_be_empty)
-      ->type_name("HOSTS")
-      ->group(kGroup);
-  app.add_option("--hostfile", options.hostfile,
-                 "a file of hosts, in the form of Open MPI and DeepSpeed")
-      ->check(must_not_be_empty)
-      ->type_name("FILE")
-      ->group(kGroup);
-  add_connect_options(app, options);
+void add_host_options(Options& command, HostOptions& options) {
+  command
+      .add_option("--runs_on", options.runs_on,
+                  "hosts: a,b  [user@]host[:port]  gpu[01-08,12]  @group  local")
+      .check(must_not_be_empty)
+      .type_name("HOSTS")
+      .group(kGroup);
+  command
+      .add_option("--hostfile", options.hostfile,
+                  "a file of hosts, in the form of Open MPI and DeepSpeed")
+      .check(must_not_be_empty)
+      .type_name("FILE")
+      .group(kGroup);
+  add_connect_options(command, options);
 }
 
 std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings) {

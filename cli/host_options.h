@@ -11,11 +11,9 @@
 #include "ssh/fleet.h"
 #include "ssh/host.h"
 
-namespace CLI {
-class App;
-}
-
 namespace dtool::cli {
+
+class Options;
 
 /// As typed.
 struct HostOptions {
@@ -36,9 +34,9 @@ struct Targets {
   ssh::ConnectOptions connect;
 };
 
-void add_host_options(CLI::App& app, HostOptions& options);
+void add_host_options(Options& command, HostOptions& options);
 /// The flags without --runs_on and --hostfile, for commands that act on recorded hosts.
-void add_connect_options(CLI::App& app, HostOptions& options);
+void add_connect_options(Options& command, HostOptions& options);
 
 /// Hosts from the flags, else from the settings' runs_on; nothing if neither names any. Throws
 /// std::invalid_argument on unreadable hosts, and if both flags are given.

@@ -17,7 +17,7 @@
 #include "cli/action.h"
 #include "cli/command_line.h"
 #include "cli/console.h"
-#include "cli/flag_values.h"
+#include "cli/options.h"
 #include "cli/settings.h"
 #include "cli/shell/completion.h"
 #include "cli/shell/man_page.h"
@@ -63,16 +63,18 @@ constexpr std::array kSubcommands = {
 void add_console_options(CLI::App& app, ConsoleOptions& options) {
   static const std::map<std::string, Color> colors = {
       {"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}};
-  app.add_flag("--json", options.json,
-               "print one JSON document on standard output, and nothing else")
-      ->group("Output");
-  app.add_flag("--quiet", options.quiet, "no progress and no summaries")->group("Output");
-  app.add_option_function<std::string>(
-         "--color", [&options](const std::string& text) { options.color = colors.at(text); },
-         "auto, always or never (auto)")
-      ->check(must_be_one_of({"auto", "always", "never"}))
-      ->type_name("WHEN")
-      ->group("Output");
+  Options command(app);
+  command
+      .add_flag("--json", options.json,
+                "print one JSON document on standard output, and nothing else")
+      .group("Output");
+  command.add_flag("--quiet", options.quiet, "no progress and no summaries").group("Output");
+  Option(app.add_option_function<std::string>(
+             "--color", [&options](const std::string& text) { options.color = colors.at(text); },
+             "auto, always or never (auto)"))
+      .one_of({"auto", "always", "never"})
+      .type_name("WHEN")
+      .group("Output");
 }
 
 std::string version_line() {
@@ -125,7 +127,8 @@ int run(Console& console, int argc, char** argv) {
     CLI::App* subcommand = app.add_subcommand(row.name, row.summary)->group("Commands");
     takes_program[subcommand] = row.takes_program;
     std::unique_ptr<Action>& action = actions[subcommand] = row.make();
-    action->add_options(*subcommand);
+    Options options(*subcommand);
+    action->add_options(options);
     add_console_options(*subcommand, console_options);
   }
   app.footer("`dtool COMMAND --help` lists a command's flags.");  // here, since commands inherit it

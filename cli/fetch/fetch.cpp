@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -95,7 +94,7 @@ void make_folder(const fs::path& folder) {
 
 class FetchAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -114,26 +113,28 @@ class FetchAction : public Action {
   std::optional<double> max_gb_;
 };
 
-void FetchAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
-  app.add_option("DEST", destination_, "a folder on this machine (the run's id)")
-      ->check(must_not_be_empty);
-  app.add_option("--only", only_, "files to fetch, such as '*.jsonl'; repeatable")
-      ->check(must_not_be_empty)
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
-  add_whole_number(app, "--machine", machines_, "only the machine with this id; repeatable")
-      ->type_name("I")
-      ->allow_extra_args(false);
-  add_whole_number(app, "--timeout", timeout_,
-                   "seconds after which a machine that sends nothing is given up (300)",
-                   {1, 24 * 3600})
-      ->type_name("SECONDS");
-  app.add_option("--max_gb", max_gb_,
-                 "gigabytes that each machine may send; no more than the disk has room for")
-      ->check(must_be_from(0.000001, 1e6))
-      ->type_name("N");
-  add_connect_options(app, hosts_);
+void FetchAction::add_options(Options& command) {
+  command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  command.add_option("DEST", destination_, "a folder on this machine (the run's id)")
+      .check(must_not_be_empty);
+  command.add_option("--only", only_, "files to fetch, such as '*.jsonl'; repeatable")
+      .check(must_not_be_empty)
+      .type_name("PATTERN")
+      .one_value_each();
+  command.add_whole_number("--machine", machines_, "only the machine with this id; repeatable")
+      .type_name("I")
+      .one_value_each();
+  command
+      .add_whole_number("--timeout", timeout_,
+                        "seconds after which a machine that sends nothing is given up (300)",
+                        {1, 24 * 3600})
+      .type_name("SECONDS");
+  command
+      .add_option("--max_gb", max_gb_,
+                  "gigabytes that each machine may send; no more than the disk has room for")
+      .check(must_be_from(0.000001, 1e6))
+      .type_name("N");
+  add_connect_options(command, hosts_);
 }
 
 std::vector<Part> FetchAction::plan(const killfiles::Killfile& killfile,

@@ -51,14 +51,15 @@ set(DTOOL_HOST_SOURCES
   ssh/host/unseen.cpp
   ssh/host/versions.cpp
   ssh/host/words.cpp)
-# For the launcher, which speaks the same protocol, and for tests.
+# A library, because the launcher speaks the same protocol and tests link it. What the launcher does much of is quick, all else small.
 add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})
 target_link_libraries(dtool_host PUBLIC dtool_warnings $<IF:${DTOOL_IS_PORTABLE},${DTOOL_ARCHIVE_zstd},zstd>)
 target_compile_definitions(dtool_host PRIVATE DTOOL_ZSTD)
+target_compile_options(dtool_host PRIVATE -Os -ffunction-sections -fdata-sections)
+set_source_files_properties(ssh/host/sha256.cpp PROPERTIES COMPILE_OPTIONS -O2)
 
-add_executable(dtool-host cli/host/main.cpp ${DTOOL_HOST_SOURCES})
-target_link_libraries(dtool-host PRIVATE dtool_warnings zstd)
-target_compile_definitions(dtool-host PRIVATE DTOOL_ZSTD)
+add_executable(dtool-host cli/host/main.cpp)
+target_link_libraries(dtool-host PRIVATE dtool_host)
 target_compile_options(dtool-host PRIVATE -Os -ffunction-sections -fdata-sections)
 if(NOT DTOOL_SANITIZE)  # a sanitizer's library cannot be linked statically
   target_link_options(dtool-host PRIVATE -static -s -Wl,--gc-sections)

@@ -1,7 +1,6 @@
 // `dtool check`: what each host has and lacks for a run.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
@@ -21,7 +20,7 @@ namespace {
 
 class CheckAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -42,16 +41,17 @@ class CheckAction : public Action {
   std::uint16_t port_ = 0;
 };
 
-void CheckAction::add_options(CLI::App& app) {
-  add_host_options(app, hosts_);
-  app.add_option("--distributed_ip_and_port", listener_,
-                 "where rank 0 would listen: IP:PORT of the first host, or auto (auto)");
-  add_environment_flags(app, environment_);
-  app.add_option("--code_path,--allenact_path", code_path_,
-                 "where the current folder would go on the hosts")
-      ->type_name("PATH");
-  app.add_flag("--no_trainer", no_trainer_,
-               "for programs of your own: do not look for the bundled trainer");
+void CheckAction::add_options(Options& command) {
+  add_host_options(command, hosts_);
+  command.add_option("--distributed_ip_and_port", listener_,
+                     "where rank 0 would listen: IP:PORT of the first host, or auto (auto)");
+  add_environment_flags(command, environment_);
+  command
+      .add_option("--code_path,--allenact_path", code_path_,
+                  "where the current folder would go on the hosts")
+      .type_name("PATH");
+  command.add_flag("--no_trainer", no_trainer_,
+                   "for programs of your own: do not look for the bundled trainer");
 }
 
 Needs CheckAction::needs(const Settings& settings, const Targets& targets) {

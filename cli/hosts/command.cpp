@@ -1,7 +1,6 @@
 // `dtool command`: runs a command on all hosts at once.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
@@ -17,7 +16,7 @@ namespace {
 
 class CommandAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -35,16 +34,16 @@ class CommandAction : public Action {
   bool yes_ = false;
 };
 
-void CommandAction::add_options(CLI::App& app) {
-  add_host_options(app, hosts_);
-  app.add_option("--command", command_, "a command line for each host's login shell")
-      ->check(must_not_be_empty)
-      ->capture_default_str();
-  app.add_option("--timeout", timeout_, "end the command after this many seconds")
-      ->check(must_be_seconds)
-      ->type_name("SECONDS");
-  app.add_flag("--fold", fold_, "show identical outputs once, with their hosts");
-  app.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
+void CommandAction::add_options(Options& command) {
+  add_host_options(command, hosts_);
+  command.add_option("--command", command_, "a command line for each host's login shell")
+      .check(must_not_be_empty)
+      .show_default();
+  command.add_option("--timeout", timeout_, "end the command after this many seconds")
+      .check(must_be_seconds)
+      .type_name("SECONDS");
+  command.add_flag("--fold", fold_, "show identical outputs once, with their hosts");
+  command.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
 }
 
 Targets CommandAction::targets(Invocation& invocation) const {

@@ -2,7 +2,6 @@
 // session.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -34,7 +33,7 @@ constexpr const char* kLog = "~/log_dtool_distributed_config";
 
 class ConfigAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -105,16 +104,17 @@ bool is_job(const std::string& text) {
          killfiles::is_run_id(text.substr(0, slash));
 }
 
-void ConfigAction::add_options(CLI::App& app) {
-  add_host_options(app, hosts_);
-  app.add_option("--config_script", script_file_, "the set-up script")->type_name("FILE");
-  app.add_flag("--follow", follow_, "show each host's last line, and wait for the end");
-  app.add_flag("--force", force_, "first end a set-up script that is still running");
-  app.add_flag("--distribute_public_key", distribute_public_key_,
-               "add this machine's public key to each host's authorized_keys, once");
-  app.add_option("--public_key", public_key_file_,
-                 "that key (~/.ssh/id_ed25519.pub, id_ecdsa.pub or id_rsa.pub)")
-      ->type_name("FILE");
+void ConfigAction::add_options(Options& command) {
+  add_host_options(command, hosts_);
+  command.add_option("--config_script", script_file_, "the set-up script").type_name("FILE");
+  command.add_flag("--follow", follow_, "show each host's last line, and wait for the end");
+  command.add_flag("--force", force_, "first end a set-up script that is still running");
+  command.add_flag("--distribute_public_key", distribute_public_key_,
+                   "add this machine's public key to each host's authorized_keys, once");
+  command
+      .add_option("--public_key", public_key_file_,
+                  "that key (~/.ssh/id_ed25519.pub, id_ecdsa.pub or id_rsa.pub)")
+      .type_name("FILE");
 }
 
 void ConfigAction::check_flags() const {

@@ -1,7 +1,6 @@
 // `dtool disconnect`: ends the connections that are kept for later commands.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -16,7 +15,7 @@ namespace {
 
 class DisconnectAction : public Action {
  public:
-  void add_options(CLI::App& app) override { add_host_options(app, hosts_); }
+  void add_options(Options& command) override { add_host_options(command, hosts_); }
   int run(Invocation& invocation) override;
 
  private:

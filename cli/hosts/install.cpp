@@ -1,7 +1,6 @@
 // `dtool install`: sends the bundled trainer to hosts that have none, before a run needs it.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -20,7 +19,7 @@ namespace {
 
 class InstallAction : public Action {
  public:
-  void add_options(CLI::App& app) override { add_host_options(app, hosts_); }
+  void add_options(Options& command) override { add_host_options(command, hosts_); }
   int run(Invocation& invocation) override;
 
  private:

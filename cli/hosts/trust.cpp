@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -38,13 +37,14 @@ const char* name_of(ssh::HostKeyState state) {
 
 class TrustAction : public Action {
  public:
-  void add_options(CLI::App& app) override {
-    add_host_options(app, hosts_);
-    app.add_flag("--settings", settings_,
-                 "accept the current ./dtool.toml, which decides about hosts and programs")
-        ->excludes("--runs_on")
-        ->excludes("--hostfile");
-    app.add_flag("--yes", yes_, "accept without asking");
+  void add_options(Options& command) override {
+    add_host_options(command, hosts_);
+    command
+        .add_flag("--settings", settings_,
+                  "accept the current ./dtool.toml, which decides about hosts and programs")
+        .excludes(command.find("--runs_on").value())
+        .excludes(command.find("--hostfile").value());
+    command.add_flag("--yes", yes_, "accept without asking");
   }
   int run(Invocation& invocation) override;
 

@@ -2,7 +2,6 @@
 // whether to forget the run.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +26,7 @@ struct Chosen {
 
 class KillAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -47,20 +46,22 @@ class KillAction : public Action {
   bool forget_ = false;
 };
 
-void KillAction::add_options(CLI::App& app) {
-  app.add_option("RUN", runs_, "run ids, or their beginnings; none: ask about each recorded run");
-  app.add_flag("--all", all_, "every recorded run");
-  app.add_option("--screen_ids_file", screen_ids_file_,
-                 "a killfile at another place, also one of AllenAct's")
-      ->type_name("FILE");
-  app.add_option("--grace", grace_, "seconds between TERM and KILL (5)")
-      ->check(must_be_from(0.0, 3600.0));
-  app.add_flag("--yes", yes_, "answer every question with yes");
-  app.add_flag("--delete", delete_, "delete the killfile when nothing is left, without asking");
-  app.add_flag(
+void KillAction::add_options(Options& command) {
+  command.add_option("RUN", runs_,
+                     "run ids, or their beginnings; none: ask about each recorded run");
+  command.add_flag("--all", all_, "every recorded run");
+  command
+      .add_option("--screen_ids_file", screen_ids_file_,
+                  "a killfile at another place, also one of AllenAct's")
+      .type_name("FILE");
+  command.add_option("--grace", grace_, "seconds between TERM and KILL (5)")
+      .check(must_be_from(0.0, 3600.0));
+  command.add_flag("--yes", yes_, "answer every question with yes");
+  command.add_flag("--delete", delete_, "delete the killfile when nothing is left, without asking");
+  command.add_flag(
       "--forget", forget_,
       "delete the killfile even if something may be left, as on a host that is gone for good");
-  add_connect_options(app, hosts_);
+  add_connect_options(command, hosts_);
 }
 
 std::string title(const killfiles::Killfile& killfile, const std::filesystem::path& file) {

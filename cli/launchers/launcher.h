@@ -12,17 +12,13 @@
 
 #include "cli/console.h"
 #include "cli/host_options.h"
+#include "cli/options.h"
 #include "cli/run/check.h"
 #include "cli/run/flags.h"
 #include "cli/run/plan.h"
 #include "cli/run/start_jobs.h"
 #include "cli/settings.h"
 #include "killfiles/killfile.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace dtool::cli {
 
@@ -39,7 +35,7 @@ class Launcher {
 
   /// Adds this launcher's flags, and returns all of them: an earlier launcher may have added some.
   /// A flag that the chosen launcher does not have is refused.
-  virtual std::vector<CLI::Option*> add_options(CLI::App& /*app*/) { return {}; }
+  virtual std::vector<Option> add_options(Options& /*command*/) { return {}; }
 
   /// The hosts that dtool reaches. Throws UsageError, std::invalid_argument.
   virtual Targets reach(const RunFlags& flags, const Settings& settings) const;

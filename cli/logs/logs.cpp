@@ -2,7 +2,6 @@
 // machine.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -25,7 +24,7 @@ namespace {
 
 class LogsAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -39,17 +38,16 @@ class LogsAction : public Action {
   bool follow_ = false;
 };
 
-void LogsAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
-  app.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
-  add_whole_number(app, "--machine", machines_, "only the log of this machine; repeatable")
-      ->type_name("I")
-      ->expected(1)
-      ->take_all();
-  add_whole_number(app, "--tail", tail_, "the last N lines of each log, instead of all")
-      ->type_name("N");
-  app.add_flag("--fold", fold_, "show a line that several machines print only once");
-  add_connect_options(app, hosts_);
+void LogsAction::add_options(Options& command) {
+  command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  command.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
+  command.add_whole_number("--machine", machines_, "only the log of this machine; repeatable")
+      .type_name("I")
+      .take_all();
+  command.add_whole_number("--tail", tail_, "the last N lines of each log, instead of all")
+      .type_name("N");
+  command.add_flag("--fold", fold_, "show a line that several machines print only once");
+  add_connect_options(command, hosts_);
 }
 
 /// The run with the machines that were asked for alone, in the order of their ids.

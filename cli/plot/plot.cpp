@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -61,7 +60,7 @@ std::string must_be_picture(const std::string& text) {
 
 class PlotAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -83,32 +82,35 @@ class PlotAction : public Action {
   std::string y_axis_ = "auto";
 };
 
-void PlotAction::add_options(CLI::App& app) {
-  app.add_option("RUN", runs_, "run ids, or their beginnings (the newest run)");
-  app.add_option("--file", files_, "a metrics.jsonl or comm.jsonl on this machine; repeatable")
-      ->check(must_not_be_empty)
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  app.add_option("--metrics", metrics_,
-                 "metrics, joined by commas (loss,learning_rate,samples_per_s,test_accuracy)")
-      ->delimiter(',')
-      ->check(must_not_be_empty)
-      ->type_name("NAMES")
-      ->allow_extra_args(false);
-  app.add_option("--output", output_, "draw a picture into this .svg or .png file, with gnuplot")
-      ->check(must_be_picture)
-      ->type_name("FILE");
-  app.add_option("--size", size_,
-                 "characters of the terminal's plot, pixels of a picture (1200x800)")
-      ->check(must_be_size)
-      ->type_name("WIDTHxHEIGHT");
-  app.add_option("--x_axis", x_axis_, "steps, or seconds of running time (steps)")
-      ->check(must_be_one_of({"steps", "seconds"}))
-      ->type_name("WHAT");
-  app.add_option("--y_axis", y_axis_, "auto, linear or log (auto: log if values span decades)")
-      ->check(must_be_one_of({"auto", "linear", "log"}))
-      ->type_name("SCALE");
-  add_connect_options(app, hosts_);
+void PlotAction::add_options(Options& command) {
+  command.add_option("RUN", runs_, "run ids, or their beginnings (the newest run)");
+  command.add_option("--file", files_, "a metrics.jsonl or comm.jsonl on this machine; repeatable")
+      .check(must_not_be_empty)
+      .type_name("FILE")
+      .one_value_each();
+  command
+      .add_option("--metrics", metrics_,
+                  "metrics, joined by commas (loss,learning_rate,samples_per_s,test_accuracy)")
+      .delimiter(',')
+      .check(must_not_be_empty)
+      .type_name("NAMES")
+      .one_value_each();
+  command
+      .add_option("--output", output_, "draw a picture into this .svg or .png file, with gnuplot")
+      .check(must_be_picture)
+      .type_name("FILE");
+  command
+      .add_option("--size", size_,
+                  "characters of the terminal's plot, pixels of a picture (1200x800)")
+      .check(must_be_size)
+      .type_name("WIDTHxHEIGHT");
+  command.add_option("--x_axis", x_axis_, "steps, or seconds of running time (steps)")
+      .one_of({"steps", "seconds"})
+      .type_name("WHAT");
+  command.add_option("--y_axis", y_axis_, "auto, linear or log (auto: log if values span decades)")
+      .one_of({"auto", "linear", "log"})
+      .type_name("SCALE");
+  add_connect_options(command, hosts_);
 }
 
 std::vector<killfiles::Killfile> PlotAction::choose_runs(Console& console) const {

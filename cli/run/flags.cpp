@@ -2,80 +2,93 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <limits>
 
 #include "cli/flag_values.h"
 #include "cli/launchers/launcher.h"
 
 namespace dtool::cli {
-void add_run_flags(CLI::App& app, RunFlags& flags) {
-  app.add_option("EXPERIMENT", flags.experiment,
-                 "a TOML file, or the name of an experiment that comes with dtool");
-  app.footer(
+void add_run_flags(Options& command, RunFlags& flags) {
+  command.add_option("EXPERIMENT", flags.experiment,
+                     "a TOML file, or the name of an experiment that comes with dtool");
+  command.footer(
       "`-- PROGRAM ARGS...` runs that program instead of the bundled trainer, once per process, "
       "with "
       "MASTER_ADDR,\n"
       "MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, DTOOL_RUN_ID, "
       "DTOOL_MACHINE_ID,\n"
       "DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it runs on this machine.");
-  add_host_options(app, flags.hosts);
-  app.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
-      ->type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
-      ->check(must_be_one_of(launcher_names()));
-  app.add_option("--distributed_ip_and_port", flags.listener,
-                 "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
-  app.add_option("--config_kwargs", flags.config_kwargs,
-                 R"(settings to merge into the experiment: '{"train":{"epochs":3}}')")
-      ->type_name("JSON");
-  add_whole_number(app, "-s,--seed", flags.seed,
-                   "random seed, the same on every machine (any; it is recorded)",
-                   {0, std::numeric_limits<std::uint64_t>::max()});
-  add_environment_flags(app, flags.environment);
-  app.add_option("--code_path,--allenact_path", flags.code_path,
-                 "where the current folder goes on the hosts (the same path below the home folder, "
-                 "else ~/NAME)")
-      ->type_name("PATH");
-  app.add_option("--output_dir", flags.output_dir,
-                 "a folder for outputs on the hosts (experiment_output, in the code folder)")
-      ->type_name("PATH");
-  app.add_option("--extra_tag", flags.extra_tag, "text to include in the run's id");
-  app.add_option("--nproc_per_node", flags.nproc_per_node,
-                 "processes per machine; auto: one per GPU, else 1 (auto)");
-  app.add_option("--on_failure", flags.on_failure,
-                 "when a machine fails: stop the others' processes, or leave them (stop)")
-      ->type_name("stop|leave")
-      ->check(must_be_one_of({"stop", "leave"}));
-  add_whole_number(app, "--max_restarts", flags.max_restarts,
-                   "restart the whole run after a failure, at most N times (0)", {0, 1000})
-      ->type_name("N");
-  add_whole_number(app, "--lost_after", flags.lost_after,
-                   "a machine without a sign of life for this long has failed (60)",
-                   {1, kLongestSilence})
-      ->type_name("SECONDS");
-  app.add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
-      ->type_name("VAR[=VALUE]")
-      ->allow_extra_args(false);
-  app.add_option("--env_file", flags.env_files,
-                 "a file of lines VAR=VALUE, for secret values; repeatable")
-      ->type_name("FILE")
-      ->check(must_not_be_empty)
-      ->allow_extra_args(false);
-  app.add_option("--exclude", flags.excludes, "files not to send; repeatable")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
-  const auto no_sync = app.add_flag("--no_sync", flags.no_sync, "do not send the current folder");
-  app.add_flag("--relay", flags.relay,
-               "hosts pass the current folder on to each other, so that this machine sends it once")
-      ->excludes(no_sync);
-  app.add_flag("--force", flags.force,
-               "overwrite files in the hosts' code folders that are not from dtool and differ")
-      ->excludes(no_sync);
-  app.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
-               "do not send this machine's trainer to hosts that have none");
-  app.add_flag("--follow", flags.follow,
-               "print all machines' logs until the run ends; exit with 0 if it ended well, else 1");
-  app.add_flag("--dry_run", flags.dry_run, "show what would run where, and change nothing");
+  add_host_options(command, flags.hosts);
+  command.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
+      .type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
+      .one_of(launcher_names());
+  command.add_option("--distributed_ip_and_port", flags.listener,
+                     "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
+  command
+      .add_option("--config_kwargs", flags.config_kwargs,
+                  R"(settings to merge into the experiment: '{"train":{"epochs":3}}')")
+      .type_name("JSON");
+  command.add_whole_number("-s,--seed", flags.seed,
+                           "random seed, the same on every machine (any; it is recorded)",
+                           {0, std::numeric_limits<std::uint64_t>::max()});
+  add_environment_flags(command, flags.environment);
+  command
+      .add_option(
+          "--code_path,--allenact_path", flags.code_path,
+          "where the current folder goes on the hosts (the same path below the home folder, "
+          "else ~/NAME)")
+      .type_name("PATH");
+  command
+      .add_option("--output_dir", flags.output_dir,
+                  "a folder for outputs on the hosts (experiment_output, in the code folder)")
+      .type_name("PATH");
+  command.add_option("--extra_tag", flags.extra_tag, "text to include in the run's id");
+  command.add_option("--nproc_per_node", flags.nproc_per_node,
+                     "processes per machine; auto: one per GPU, else 1 (auto)");
+  command
+      .add_option("--on_failure", flags.on_failure,
+                  "when a machine fails: stop the others' processes, or leave them (stop)")
+      .type_name("stop|leave")
+      .one_of({"stop", "leave"});
+  command
+      .add_whole_number("--max_restarts", flags.max_restarts,
+                        "restart the whole run after a failure, at most N times (0)", {0, 1000})
+      .type_name("N");
+  command
+      .add_whole_number("--lost_after", flags.lost_after,
+                        "a machine without a sign of life for this long has failed (60)",
+                        {1, kLongestSilence})
+      .type_name("SECONDS");
+  command
+      .add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
+      .type_name("VAR[=VALUE]")
+      .one_value_each();
+  command
+      .add_option("--env_file", flags.env_files,
+                  "a file of lines VAR=VALUE, for secret values; repeatable")
+      .type_name("FILE")
+      .check(must_not_be_empty)
+      .one_value_each();
+  command.add_option("--exclude", flags.excludes, "files not to send; repeatable")
+      .type_name("PATTERN")
+      .one_value_each();
+  const auto no_sync =
+      command.add_flag("--no_sync", flags.no_sync, "do not send the current folder");
+  command
+      .add_flag(
+          "--relay", flags.relay,
+          "hosts pass the current folder on to each other, so that this machine sends it once")
+      .excludes(no_sync);
+  command
+      .add_flag("--force", flags.force,
+                "overwrite files in the hosts' code folders that are not from dtool and differ")
+      .excludes(no_sync);
+  command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
+                   "do not send this machine's trainer to hosts that have none");
+  command.add_flag(
+      "--follow", flags.follow,
+      "print all machines' logs until the run ends; exit with 0 if it ended well, else 1");
+  command.add_flag("--dry_run", flags.dry_run, "show what would run where, and change nothing");
 }
 
 void apply_settings(const Settings& settings, RunFlags& flags) {

@@ -10,11 +10,9 @@
 #include "cli/run/environment/environment.h"
 #include "cli/settings.h"
 
-namespace CLI {
-class App;
-}
-
 namespace dtool::cli {
+
+class Options;
 
 /// The flags as typed; empty if not given.
 struct RunFlags {
@@ -44,7 +42,7 @@ struct RunFlags {
 };
 
 /// Adds them to the command, with its EXPERIMENT.
-void add_run_flags(CLI::App& app, RunFlags& flags);
+void add_run_flags(Options& command, RunFlags& flags);
 
 /// Fills flags that were not given from the settings, else with the defaults.
 void apply_settings(const Settings& settings, RunFlags& flags);

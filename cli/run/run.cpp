@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -45,7 +44,7 @@ std::string joined(const std::vector<const Launcher*>& launchers,
 
 class RunAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -63,28 +62,28 @@ class RunAction : public Action {
   bool judge(const std::vector<Checked>& checked, RunReport& report, ssh::Remote& remote) const;
 
   std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
-  const Launcher* launcher_ = nullptr;                                ///< the one that is used
-  std::map<CLI::Option*, std::vector<const Launcher*>> own_options_;  ///< of some launchers
+  const Launcher* launcher_ = nullptr;                          ///< the one that is used
+  std::map<Option, std::vector<const Launcher*>> own_options_;  ///< of some launchers
   RunFlags flags_;
   RunPlan plan_;
   bool experiment_is_shipped_ = false;
 };
 
-void RunAction::add_options(CLI::App& app) {
-  add_run_flags(app, flags_);
+void RunAction::add_options(Options& command) {
+  add_run_flags(command, flags_);
   for (const auto& launcher : launchers_) {
-    for (CLI::Option* const option : launcher->add_options(app))
+    for (const Option option : launcher->add_options(command))
       own_options_[option].push_back(launcher.get());
   }
   for (const auto& [option, takers] : own_options_)
-    option->group(joined(takers, &Launcher::title, " and "));
+    option.group(joined(takers, &Launcher::title, " and "));
 }
 
 void RunAction::refuse_others_flags() const {
   for (const auto& [option, takers] : own_options_) {
-    if (option->count() > 0 && !std::ranges::count(takers, launcher_))
+    if (option.is_given() && !std::ranges::count(takers, launcher_))
       throw UsageError(fmt::format("{} goes with --launcher {}, and this run uses {}",
-                                   option->get_name(), joined(takers, &Launcher::name, " or "),
+                                   option.name(), joined(takers, &Launcher::name, " or "),
                                    launcher_->name()));
   }
 }

@@ -51,7 +51,7 @@ Cursor read_cursor(const CLI::App& app, const std::vector<std::string>& words) {
   return cursor;
 }
 
-/// The names in `WHEN:{auto,always,never}`, as must_be_one_of describes itself.
+/// The names in `WHEN:{auto,always,never}`, as Option::one_of writes it.
 std::vector<Candidate> members_of(const std::string& type) {
   const std::size_t begin = type.find('{');
   const std::size_t end = type.rfind('}');

@@ -1,5 +1,4 @@
 // `dtool completion`: prints the script that completes dtool's commands in a shell.
-#include <CLI/CLI.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -12,17 +11,17 @@ namespace {
 
 class CompletionAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
   std::string shell_;
 };
 
-void CompletionAction::add_options(CLI::App& app) {
-  app.add_option("SHELL", shell_, "bash, zsh or fish")
-      ->check(must_be_one_of({"bash", "zsh", "fish"}))
-      ->required();
+void CompletionAction::add_options(Options& command) {
+  command.add_option("SHELL", shell_, "bash, zsh or fish")
+      .one_of({"bash", "zsh", "fish"})
+      .required();
 }
 
 int CompletionAction::run(Invocation& invocation) {

@@ -2,7 +2,6 @@
 // the session has no terminal of its own.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -64,7 +63,7 @@ constexpr const char* kResetTerminal =
 
 class AttachAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -77,11 +76,11 @@ class AttachAction : public Action {
   std::optional<int> machine_;
 };
 
-void AttachAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
-  add_whole_number(app, "--machine", machine_, "the machine's id; optional if there is only one")
-      ->type_name("I");
-  add_connect_options(app, hosts_);
+void AttachAction::add_options(Options& command) {
+  command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  command.add_whole_number("--machine", machine_, "the machine's id; optional if there is only one")
+      .type_name("I");
+  add_connect_options(command, hosts_);
 }
 
 std::size_t AttachAction::choose(const killfiles::Killfile& killfile) const {

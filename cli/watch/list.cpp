@@ -1,7 +1,6 @@
 // `dtool list`: recorded runs, newest first; with --state also the state of each.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -50,7 +49,7 @@ struct Answers {
 
 class ListAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -64,14 +63,16 @@ class ListAction : public Action {
   bool state_ = false;
 };
 
-void ListAction::add_options(CLI::App& app) {
-  auto* const state = app.add_flag("--state", state_, "ask the hosts for the state of each run");
-  add_connect_options(app, hosts_);
+void ListAction::add_options(Options& command) {
+  const Option state =
+      command.add_flag("--state", state_, "ask the hosts for the state of each run");
+  add_connect_options(command, hosts_);
   for (const char* const flag :
        {"--connect_timeout", "--width", "--ssh_cmd", "--ssh_program", "--ask"})
-    app.get_option(flag)->needs(state);
-  app.get_option("--connect_timeout")
-      ->description(fmt::format("seconds to wait for a connection ({})", kConnectSeconds));
+    command.find(flag).value().needs(state);
+  command.find("--connect_timeout")
+      .value()
+      .description(fmt::format("seconds to wait for a connection ({})", kConnectSeconds));
 }
 
 Answers ListAction::ask(Invocation& invocation,

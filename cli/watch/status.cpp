@@ -1,7 +1,6 @@
 // `dtool status`: a row for each machine of a recorded run, and the cause if the run failed.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +20,7 @@ namespace {
 
 class StatusAction : public Action {
  public:
-  void add_options(CLI::App& app) override;
+  void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
@@ -37,14 +36,14 @@ class StatusAction : public Action {
   double interval_ = 0;  ///< seconds; 0: not given
 };
 
-void StatusAction::add_options(CLI::App& app) {
-  app.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
-  app.add_flag("--watch", watch_, "repeat until the run ends; on a terminal in place");
-  app.add_option("--interval", interval_, "seconds between two rounds of --watch (2)")
-      ->check(must_be_seconds)
-      ->check(must_be_from(0.1, 3600.0));
-  app.add_flag("--each", each_, "a row for each machine, even if there are many");
-  add_connect_options(app, hosts_);
+void StatusAction::add_options(Options& command) {
+  command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  command.add_flag("--watch", watch_, "repeat until the run ends; on a terminal in place");
+  command.add_option("--interval", interval_, "seconds between two rounds of --watch (2)")
+      .check(must_be_seconds)
+      .check(must_be_from(0.1, 3600.0));
+  command.add_flag("--each", each_, "a row for each machine, even if there are many");
+  add_connect_options(command, hosts_);
 }
 
 void StatusAction::show(Console& console, const killfiles::Killfile& killfile,

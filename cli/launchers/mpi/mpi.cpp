@@ -4,7 +4,6 @@
 // supervised, followed and ended as one over SSH is.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 
@@ -99,17 +98,19 @@ class MpiLauncher : public Launcher {
   std::string_view name() const override { return "mpi"; }
   std::string_view title() const override { return "mpirun"; }
 
-  std::vector<CLI::Option*> add_options(CLI::App& app) override {
-    CLI::Option* const np =
-        add_whole_number(app, "--np", np_,
-                         "number of processes; they fill the hosts' slots in order (all slots)",
-                         {1})
-            ->type_name("N");
-    CLI::Option* const words =
-        app.add_option("--mpirun_arg", arguments_,
-                       "more arguments for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
-            ->type_name("WORDS")
-            ->allow_extra_args(false);
+  std::vector<Option> add_options(Options& command) override {
+    const Option np =
+        command
+            .add_whole_number(
+                "--np", np_, "number of processes; they fill the hosts' slots in order (all slots)",
+                {1})
+            .type_name("N");
+    const Option words =
+        command
+            .add_option("--mpirun_arg", arguments_,
+                        "more arguments for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
+            .type_name("WORDS")
+            .one_value_each();
     return {np, words};
   }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 
@@ -25,47 +24,48 @@ std::size_t nodes_of(const RunPlan& plan) {
 
 /// The option of that name, where another scheduler has declared it; else what `declare` makes.
 template <typename Declare>
-CLI::Option* once(CLI::App& app, const std::string& flag, const Declare& declare) {
-  CLI::Option* const there = app.get_option_no_throw(flag);
-  return there != nullptr ? there : declare();
+Option once(Options& command, const std::string& flag, const Declare& declare) {
+  const std::optional<Option> there = command.find(flag);
+  return there ? *there : declare();
 }
 
 }  // namespace
 
-std::vector<CLI::Option*> SchedulerLauncher::add_options(CLI::App& app) {
+std::vector<Option> SchedulerLauncher::add_options(Options& command) {
   JobRequest& request = *shared_;
-  std::vector<CLI::Option*> all;
-  all.push_back(once(app, "--nodes", [&] {
-    return add_whole_number(app, "--nodes", request.nodes,
-                            "nodes of the job (1; in an allocation all of its nodes)", {1, 100'000})
-        ->type_name("N");
+  std::vector<Option> all;
+  all.push_back(once(command, "--nodes", [&] {
+    return command
+        .add_whole_number("--nodes", request.nodes,
+                          "nodes of the job (1; in an allocation all of its nodes)", {1, 100'000})
+        .type_name("N");
   }));
-  all.push_back(once(app, "--ntasks_per_node", [&] {
-    return app
+  all.push_back(once(command, "--ntasks_per_node", [&] {
+    return command
         .add_option("--ntasks_per_node", request.ntasks_per_node,
                     "processes per node (--nproc_per_node, else --gpus_per_node, else 1)")
-        ->type_name("N")
-        ->check(must_be_count);
+        .type_name("N")
+        .check(must_be_count);
   }));
-  all.push_back(once(app, "--seeds", [&] {
-    return app
+  all.push_back(once(command, "--seeds", [&] {
+    return command
         .add_option("--seeds", request.seeds, "a job array, a run for each seed: 1-5 or 1,3,7")
-        ->type_name("LIST");
+        .type_name("LIST");
   }));
   for (const SchedulerOption& option : options()) {
-    all.push_back(once(app, option.flag, [&] {
+    all.push_back(once(command, option.flag, [&] {
       std::string& value = request.values[option.flag];
-      return option.value.empty() ? app.add_flag(option.flag, value, option.about)
-                                  : app.add_option(option.flag, value, option.about)
-                                        ->type_name(option.value)
-                                        ->check(must_be_one_line);
+      return option.value.empty() ? command.add_flag(option.flag, value, option.about)
+                                  : command.add_option(option.flag, value, option.about)
+                                        .type_name(option.value)
+                                        .check(must_be_one_line);
     }));
   }
   const SchedulerOption more = argument_option();
-  all.push_back(app.add_option(more.flag, arguments_, more.about)
-                    ->type_name(more.value)
-                    ->allow_extra_args(false)
-                    ->check([this](const std::string& text) { return must_be_argument(text); }));
+  all.push_back(command.add_option(more.flag, arguments_, more.about)
+                    .type_name(more.value)
+                    .one_value_each()
+                    .check([this](const std::string& text) { return must_be_argument(text); }));
   return all;
 }
 

@@ -31,7 +31,7 @@ class SchedulerLauncher : public Launcher {
   /// All schedulers share one `request`, since they share flags.
   explicit SchedulerLauncher(std::shared_ptr<JobRequest> request) : shared_(std::move(request)) {}
 
-  std::vector<CLI::Option*> add_options(CLI::App& app) override;
+  std::vector<Option> add_options(Options& command) override;
   Targets reach(const RunFlags& flags, const Settings& settings) const override;
   void place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const override;
   void add_needs(const RunPlan& plan, Needs& needs) const override;

@@ -48,7 +48,7 @@ int processes_of_node(const std::string& ntasks_per_node, const std::string& npr
 /// `1-5` or `1,3,7` or both; none for an empty text. Throws UsageError.
 std::vector<std::uint64_t> parse_seeds(const std::string& text);
 
-/// A check for CLI11: the complaint, or nothing.
+/// A check of a value: the complaint, or nothing.
 std::string must_be_one_line(const std::string& text);
 
 }  // namespace dtool::cli

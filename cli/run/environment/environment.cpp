@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -80,27 +79,32 @@ bool is_sent(const std::string& path) {
 
 }  // namespace
 
-void add_environment_flags(CLI::App& app, EnvironmentFlags& flags) {
-  app.add_option("--env_activate_path", flags.activate,
-                 "on the hosts: a script to source first, or the folder of a virtual or conda "
-                 "environment")
-      ->type_name("PATH");
-  app.add_option("--modules", flags.modules,
-                 "environment modules to load on the hosts, after a purge: 'cuda/12 python/3.11'")
-      ->type_name("NAMES");
-  app.add_option("--container", flags.container,
-                 "run inside this image: a path on the hosts, or the name of a podman image")
-      ->type_name("IMAGE");
-  app.add_option("--container_engine", flags.container_engine,
-                 "apptainer, podman or charliecloud (by the kind of image)")
-      ->type_name("ENGINE")
-      ->check(must_be_one_of({"apptainer", "podman", "charliecloud"}));
-  app.add_option("--bind", flags.binds,
-                 "bind a host's folder into the container, at the same path or at DST; repeatable")
-      ->type_name("SRC[:DST]")
-      ->allow_extra_args(false);
-  app.add_flag("--torchrun", flags.torchrun,
-               "the program is a Python script, and torchrun starts its processes");
+void add_environment_flags(Options& command, EnvironmentFlags& flags) {
+  command
+      .add_option("--env_activate_path", flags.activate,
+                  "on the hosts: a script to source first, or the folder of a virtual or conda "
+                  "environment")
+      .type_name("PATH");
+  command
+      .add_option("--modules", flags.modules,
+                  "environment modules to load on the hosts, after a purge: 'cuda/12 python/3.11'")
+      .type_name("NAMES");
+  command
+      .add_option("--container", flags.container,
+                  "run inside this image: a path on the hosts, or the name of a podman image")
+      .type_name("IMAGE");
+  command
+      .add_option("--container_engine", flags.container_engine,
+                  "apptainer, podman or charliecloud (by the kind of image)")
+      .type_name("ENGINE")
+      .one_of({"apptainer", "podman", "charliecloud"});
+  command
+      .add_option("--bind", flags.binds,
+                  "bind a host's folder into the container, at the same path or at DST; repeatable")
+      .type_name("SRC[:DST]")
+      .one_value_each();
+  command.add_flag("--torchrun", flags.torchrun,
+                   "the program is a Python script, and torchrun starts its processes");
 }
 
 void check_torchrun(const Environment& environment, const std::vector<std::string>& program) {

@@ -10,11 +10,9 @@
 
 #include "cli/settings.h"
 
-namespace CLI {
-class App;
-}
-
 namespace dtool::cli {
+
+class Options;
 
 enum class ContainerEngine { apptainer, podman, charliecloud };
 enum class Torchrun { no, yes };
@@ -48,7 +46,7 @@ struct EnvironmentFlags {
   bool torchrun = false;
 };
 
-void add_environment_flags(CLI::App& app, EnvironmentFlags& flags);
+void add_environment_flags(Options& command, EnvironmentFlags& flags);
 
 /// From the flags, else from the settings; binds from both. Throws UsageError on impossible values.
 Environment make_environment(const EnvironmentFlags& flags, const Settings& settings);

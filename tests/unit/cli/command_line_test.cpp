@@ -15,12 +15,13 @@ namespace {
 /// What is said of `flag` with that value; its hint left out.
 std::string said_of(const std::string& flag, const std::string& value) {
   CLI::App app("", "dtool");
+  Options command(app);
   int machine = 0;
   double grace = 0;
   std::string color;
-  add_whole_number(app, "--machine", machine, "");
-  app.add_option("--grace", grace)->check(must_be_from(0, 3600));
-  app.add_option("--color", color)->check(must_be_one_of({"auto", "always"}));
+  command.add_whole_number("--machine", machine, "");
+  command.add_option("--grace", grace, "").check(must_be_from(0, 3600));
+  command.add_option("--color", color, "").one_of({"auto", "always"});
   try {
     app.parse(std::vector<std::string>{value, flag});  // the last word first
   } catch (const CLI::ParseError& error) {

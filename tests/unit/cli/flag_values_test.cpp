@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -13,12 +14,13 @@ namespace {
 
 TEST(FlagValues, AFlagOfAWholeNumberReadsDecimalAndIsCheckedAsSuch) {
   CLI::App app;
+  Options command(app);
   std::optional<std::uint64_t> seed;
   std::optional<int> restarts;
   std::vector<int> machines;
-  add_whole_number(app, "--seed", seed, "", {0, std::numeric_limits<std::uint64_t>::max()});
-  add_whole_number(app, "--restarts", restarts, "", {0, 1000});
-  add_whole_number(app, "--machine", machines, "")->expected(1)->take_all();
+  command.add_whole_number("--seed", seed, "", {0, std::numeric_limits<std::uint64_t>::max()});
+  command.add_whole_number("--restarts", restarts, "", {0, 1000});
+  command.add_whole_number("--machine", machines, "").take_all();
   app.parse("--seed 010 --restarts 0999 --machine 08 --machine 011");
   EXPECT_EQ(seed, 10U);
   EXPECT_EQ(restarts, 999);
@@ -29,8 +31,9 @@ TEST(FlagValues, AWholeNumberIsOneOfTheFlagsOwn) {
   std::optional<std::uint64_t> seed;
   int machine = 0;
   CLI::App app;
-  add_whole_number(app, "--seed", seed, "", {0, std::numeric_limits<std::uint64_t>::max()});
-  add_whole_number(app, "--machine", machine, "");
+  Options command(app);
+  command.add_whole_number("--seed", seed, "", {0, std::numeric_limits<std::uint64_t>::max()});
+  command.add_whole_number("--machine", machine, "");
   app.parse("--seed 18446744073709551615 --machine 000");
   EXPECT_EQ(seed, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(machine, 0);
@@ -42,7 +45,8 @@ TEST(FlagValues, AWholeNumberIsOneOfTheFlagsOwn) {
 TEST(FlagValues, ARangeHasBothItsEnds) {
   double grace = 0;
   CLI::App app;
-  app.add_option("--grace", grace)->check(must_be_from(0.5, 3600));
+  Options command(app);
+  command.add_option("--grace", grace, "").check(must_be_from(0.5, 3600));
   for (const std::string right : {"0.5", "3600", "1e3"})
     EXPECT_NO_THROW(app.parse("--grace " + right));
   for (const std::string wrong : {"0.4", "3601", "nan", "x", "1 2"})

@@ -18,7 +18,8 @@ using tests::syntax_fault;
 std::unique_ptr<Launcher> with_flags(std::vector<std::string> words) {
   auto launcher = make_mpi_launcher();
   CLI::App app;
-  launcher->add_options(app);
+  Options command(app);
+  launcher->add_options(command);
   std::ranges::reverse(words);
   app.parse(words);
   return launcher;

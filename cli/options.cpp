@@ -1,0 +1,167 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "ssh/number.h"
+
+namespace dtool::cli {
+namespace {
+
+CLI::Validator must_be_within(WholeNumbers numbers) {
+  const auto check = [numbers](std::string& text) {
+    const auto number = ssh::read_number<std::uint64_t>(text);
+    if (!number || *number < numbers.least || *number > numbers.most)
+      return fmt::format("'{}' is not a whole number from {} to {}", text, numbers.least,
+                         numbers.most);
+    text = std::to_string(*number);  // zeros before it would make it octal for CLI11
+    return std::string();
+  };
+  return CLI::Validator(check, "", "");
+}
+
+template <typename Value>
+Option whole_number(CLI::App& command, const std::string& names, Value& value,
+                    const std::string& about, WholeNumbers numbers) {
+  return Option(command.add_option(names, value, about)->transform(must_be_within(numbers)));
+}
+
+}  // namespace
+
+Option Option::check(const Check& check) const {
+  option_->check(check);
+  return *this;
+}
+
+Option Option::one_of(const std::vector<std::string>& words) const {
+  const auto check = [words](const std::string& text) {
+    if (std::ranges::find(words, text) != words.end()) return std::string();
+    return fmt::format("'{}' is not one of {}", text, fmt::join(words, ", "));
+  };
+  // Completion reads the words from the description.
+  option_->check(CLI::Validator(check, fmt::format("{{{}}}", fmt::join(words, ","))));
+  return *this;
+}
+
+Option Option::type_name(const std::string& name) const {
+  option_->type_name(name);
+  return *this;
+}
+
+Option Option::description(const std::string& text) const {
+  option_->description(text);
+  return *this;
+}
+
+Option Option::group(const std::string& title) const {
+  option_->group(title);
+  return *this;
+}
+
+Option Option::show_default() const {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option Option::required() const {
+  option_->required();
+  return *this;
+}
+
+Option Option::one_value_each() const {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Option Option::take_all() const {
+  option_->expected(1)->take_all();
+  return *this;
+}
+
+Option Option::delimiter(char between) const {
+  option_->delimiter(between);
+  return *this;
+}
+
+Option Option::needs(Option other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Option Option::excludes(Option other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+std::string Option::name() const {
+  return option_->get_name();
+}
+
+bool Option::is_given() const {
+  return option_->count() > 0;
+}
+
+Option Options::add_flag(const std::string& names, bool& value, const std::string& about) {
+  return Option(command_.add_flag(names, value, about));
+}
+
+Option Options::add_flag(const std::string& names, std::string& value, const std::string& about) {
+  return Option(command_.add_flag(names, value, about));
+}
+
+Option Options::add_option(const std::string& names, std::string& value, const std::string& about) {
+  return Option(command_.add_option(names, value, about));
+}
+
+Option Options::add_option(const std::string& names, std::vector<std::string>& value,
+                           const std::string& about) {
+  return Option(command_.add_option(names, value, about));
+}
+
+Option Options::add_option(const std::string& names, double& value, const std::string& about) {
+  return Option(command_.add_option(names, value, about));
+}
+
+Option Options::add_option(const std::string& names, std::optional<double>& value,
+                           const std::string& about) {
+  return Option(command_.add_option(names, value, about));
+}
+
+Option Options::add_whole_number(const std::string& names, int& value, const std::string& about,
+                                 WholeNumbers numbers) {
+  return whole_number(command_, names, value, about, numbers);
+}
+
+Option Options::add_whole_number(const std::string& names, std::size_t& value,
+                                 const std::string& about, WholeNumbers numbers) {
+  return whole_number(command_, names, value, about, numbers);
+}
+
+Option Options::add_whole_number(const std::string& names, std::optional<int>& value,
+                                 const std::string& about, WholeNumbers numbers) {
+  return whole_number(command_, names, value, about, numbers);
+}
+
+Option Options::add_whole_number(const std::string& names, std::optional<std::uint64_t>& value,
+                                 const std::string& about, WholeNumbers numbers) {
+  return whole_number(command_, names, value, about, numbers);
+}
+
+Option Options::add_whole_number(const std::string& names, std::vector<int>& value,
+                                 const std::string& about, WholeNumbers numbers) {
+  return whole_number(command_, names, value, about, numbers);
+}
+
+std::optional<Option> Options::find(const std::string& name) const {
+  CLI::Option* const option = command_.get_option_no_throw(name);
+  return option == nullptr ? std::nullopt : std::optional(Option(option));
+}
+
+void Options::footer(const std::string& text) {
+  command_.footer(text);
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,100 @@
+// The flags and words of a command, as its file declares them. CLI11 stands behind them; its header
+// takes seconds to compile, so that the commands do not include it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace dtool::cli {
+
+/// A check of a value as typed: returns the complaint, or nothing.
+using Check = std::function<std::string(const std::string& text)>;
+
+/// The allowed values of a flag of whole numbers.
+struct WholeNumbers {
+  std::uint64_t least = 0;
+  std::uint64_t most = std::numeric_limits<std::int32_t>::max();
+};
+
+/// One flag or word of a command. A copy stands for the same one, and each change returns it.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option check(const Check& check) const;
+  /// Allows these words only. Completion knows them too.
+  Option one_of(const std::vector<std::string>& words) const;
+  /// Name of the value in the help text.
+  Option type_name(const std::string& name) const;
+  Option description(const std::string& text) const;
+  /// Title in the help text.
+  Option group(const std::string& title) const;
+  /// Shows the value before the command line is read as the default.
+  Option show_default() const;
+  Option required() const;
+  /// Each value wants the flag again: `--only a --only b`.
+  Option one_value_each() const;
+  /// The same, where the help text shows one value.
+  Option take_all() const;
+  Option delimiter(char between) const;
+  Option needs(Option other) const;
+  Option excludes(Option other) const;
+
+  std::string name() const;
+  /// Whether the user gave it.
+  bool is_given() const;
+
+  auto operator<=>(const Option&) const = default;
+
+ private:
+  CLI::Option* option_;
+};
+
+/// A command's flags and words. Values are written when the command line is read, so they must live
+/// until then. `names` is `--file`, `-f,--file`, or `FILE` for a word.
+class Options {
+ public:
+  explicit Options(CLI::App& command) : command_(command) {}
+
+  Option add_flag(const std::string& names, bool& value, const std::string& about);
+  /// The value becomes `true`.
+  Option add_flag(const std::string& names, std::string& value, const std::string& about);
+
+  Option add_option(const std::string& names, std::string& value, const std::string& about);
+  Option add_option(const std::string& names, std::vector<std::string>& value,
+                    const std::string& about);
+  Option add_option(const std::string& names, double& value, const std::string& about);
+  Option add_option(const std::string& names, std::optional<double>& value,
+                    const std::string& about);
+
+  /// Whole numbers are decimal, whatever zeros stand before them.
+  Option add_whole_number(const std::string& names, int& value, const std::string& about,
+                          WholeNumbers numbers = {});
+  Option add_whole_number(const std::string& names, std::size_t& value, const std::string& about,
+                          WholeNumbers numbers = {});
+  Option add_whole_number(const std::string& names, std::optional<int>& value,
+                          const std::string& about, WholeNumbers numbers = {});
+  Option add_whole_number(const std::string& names, std::optional<std::uint64_t>& value,
+                          const std::string& about, WholeNumbers numbers = {});
+  Option add_whole_number(const std::string& names, std::vector<int>& value,
+                          const std::string& about, WholeNumbers numbers = {});
+
+  std::optional<Option> find(const std::string& name) const;
+  /// Text below the help.
+  void footer(const std::string& text);
+
+ private:
+  CLI::App& command_;
+};
+
+}  // namespace dtool::cli
