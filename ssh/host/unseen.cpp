@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -101,27 +102,39 @@ void add_jobs_of_at(const std::string& run_id, std::vector<std::string>& unseen)
   }
 }
 
+/// A process of the user that has just begun, whose parent is gone, and that is not among those
+/// met before; it is added to them.
+std::optional<pid_t> meet_young_orphan(std::set<pid_t>& met) {
+  constexpr double kYoung = 0.3;  // seconds
+  std::optional<pid_t> found;
+  const double now = seconds_since_boot() * static_cast<double>(ticks_per_second());
+  for (const Process& each : read_processes()) {
+    const double age =
+        (now - static_cast<double>(each.start)) / static_cast<double>(ticks_per_second());
+    if (each.parent != 1 || each.is_dead() || age > kYoung || !is_mine(each.pid)) continue;
+    if (met.insert(each.pid).second) found = each.pid;
+  }
+  return found;
+}
+
 /// A process that forks and ends all the time, with no sign of a run: at each look another one is
-/// there that has just begun and whose parent is gone.
+/// there. It is missed between its fork and its parent's end, so that one look is a few.
 void add_hopper(std::vector<std::string>& unseen) {
   constexpr std::chrono::milliseconds kBetweenLooks{60};
+  constexpr std::chrono::milliseconds kBetweenTries{8};
   constexpr int kLooks = 4;
-  constexpr double kYoung = 0.3;  // seconds
+  constexpr int kTries = 3;
   std::set<pid_t> met;
   std::string last;
   for (int look = 0; look < kLooks; ++look) {
     if (look > 0) pause(kBetweenLooks);
-    bool is_new = false;
-    const double now = seconds_since_boot() * static_cast<double>(ticks_per_second());
-    for (const Process& each : read_processes()) {
-      const double age =
-          (now - static_cast<double>(each.start)) / static_cast<double>(ticks_per_second());
-      if (each.parent != 1 || each.is_dead() || age > kYoung || !is_mine(each.pid)) continue;
-      if (!met.insert(each.pid).second) continue;
-      is_new = true;
-      last = std::to_string(each.pid) + " " + command_of(each.pid, kLongestCommand);
+    auto found = meet_young_orphan(met);
+    for (int tries = 1; tries < kTries && !found; ++tries) {
+      pause(kBetweenTries);
+      found = meet_young_orphan(met);
     }
-    if (!is_new) return;
+    if (!found) return;
+    last = std::to_string(*found) + " " + command_of(*found, kLongestCommand);
   }
   unseen.push_back("processes begin and end all the time, each the child of one that is gone (" +
                    last + ")");
