@@ -65,6 +65,8 @@ class Console {
 
   bool json() const { return options_.json; }
   bool quiet() const { return options_.quiet; }
+  /// Whether standard output and standard error go to the same terminal, file or pipe.
+  bool has_one_place() const;
 
   /// Prints a line of the answer on standard output. Not called with --json.
   void say(std::string_view line);

@@ -75,8 +75,13 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
   std::size_t count = 0;
   for (const LikeFailures& each : failures) count += each.hosts.size();
   if (count == 0) return 0;
-  const std::string hosts_text =
-      results.size() == 1 ? "" : fmt::format("{} of {} ", count, counted(results.size(), "host"));
+  // Those that were ended for another's failure are listed, and not counted.
+  const auto by_itself = static_cast<std::size_t>(std::ranges::count_if(
+      results, [](const ssh::HostResult& each) { return !each.ok() && !each.was_ended; }));
+  const std::string hosts_text = results.size() == 1
+                                     ? ""
+                                     : fmt::format("{} of {} ", by_itself == 0 ? count : by_itself,
+                                                   counted(results.size(), "host"));
   console.fail(fmt::format("{}failed: {}", hosts_text, doing));
   for (const LikeFailures& each : failures) {
     const std::string hosts = fold_hosts(each.hosts);

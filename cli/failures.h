@@ -14,8 +14,9 @@ namespace dtool::cli {
 std::string describe(const ssh::HostResult& result);
 
 /// Reports the hosts that failed and why, and folds equal failures. `doing` is part of the
-/// headline: `2 of 8 hosts failed: doing`, or `failed: doing` if there is only one host. Prints
-/// nothing if no host failed. Returns their number.
+/// headline: `2 of 8 hosts failed: doing`, or `failed: doing` if there is only one host. Hosts that
+/// were ended for another's failure are not counted there. Prints nothing if no host failed.
+/// Returns the number of all hosts that did not end well.
 std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>& results,
                             std::string_view doing);
 

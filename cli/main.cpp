@@ -21,6 +21,7 @@
 #include "cli/settings.h"
 #include "cli/shell/completion.h"
 #include "cli/shell/man_page.h"
+#include "killfiles/version.h"
 #include "ssh/fleet.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/interrupts.h"
@@ -76,6 +77,10 @@ void add_console_options(CLI::App& app, ConsoleOptions& options) {
       .group("Output");
 }
 
+std::string version_line() {
+  return fmt::format("dtool {}", killfiles::dtool_version());
+}
+
 /// what() of our exceptions: a sentence, then perhaps a line `hint: …`.
 void report(Console& console, const std::string& text) {
   const std::string mark = "\nhint: ";
@@ -113,7 +118,7 @@ int run(Console& console, int argc, char** argv) {
   CLI::App app("dtool: set up machines over SSH and run training on them");
   app.name("dtool");
   app.set_help_flag("-h,--help", "print this help");
-  app.set_version_flag("--version", "dtool " DTOOL_VERSION, "print the version");
+  app.set_version_flag("--version", version_line(), "print the version");
   app.require_subcommand(0, 1);
   TakesPrograms takes_program;
   app.formatter(make_help_formatter(takes_program));
@@ -139,7 +144,7 @@ int run(Console& console, int argc, char** argv) {
     console.write(chosen.empty() ? app.help() : chosen.front()->help("dtool"));
     return kAllWell;
   } catch (const CLI::CallForVersion&) {
-    console.say("dtool " DTOOL_VERSION);
+    console.say(version_line());
     return kAllWell;
   } catch (const CLI::ParseError& error) {
     console.configure(console_options);

@@ -7,5 +7,7 @@ add_library(dtool_killfiles STATIC
   killfiles/nearest.cpp
   killfiles/strict_toml.cpp
   killfiles/toml_bytes.cpp
+  killfiles/version.cpp
   killfiles/whole_file.cpp)
+set_source_files_properties(killfiles/version.cpp PROPERTIES COMPILE_DEFINITIONS DTOOL_VERSION="${PROJECT_VERSION}")
 target_link_libraries(dtool_killfiles PUBLIC dtool_warnings fmt::fmt PRIVATE PkgConfig::tomlplusplus)

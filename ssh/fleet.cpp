@@ -145,7 +145,7 @@ asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
           if (result.out.size() + result.err.size() + bytes.size() > kMostKept) {
             result.out = result.err = {};
             throw HostError(
-                Failure::connection_lost,
+                Failure::too_much_output,
                 fmt::format("it wrote more than {} MB, and no more was read", kMostKept >> 20U),
                 "have it write to a file there, and fetch that");
           }

@@ -24,6 +24,8 @@ std::string_view to_string(Failure failure) {
       return "timed_out";
     case Failure::connection_lost:
       return "connection_lost";
+    case Failure::too_much_output:
+      return "too_much_output";
     case Failure::not_started:
       return "not_started";
     case Failure::local_program:

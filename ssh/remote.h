@@ -34,6 +34,12 @@ struct SharedBytes {
 struct Transferred {
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> all = {};  ///< in total; nothing: not known yet
+
+  /// From 0 to 1; 0 while the total is not known.
+  double fraction() const {
+    if (!all) return 0;
+    return *all == 0 ? 1 : static_cast<double>(bytes) / static_cast<double>(*all);
+  }
 };
 
 /// What receives a command's input: the host's login shell, or dtool-host, which is installed first
@@ -98,6 +104,7 @@ enum class Failure {
   not_authenticated,
   timed_out,        ///< the command took longer than allowed
   connection_lost,  ///< while the command ran
+  too_much_output,  ///< the command wrote more than is kept; the rest was not read
   not_started,      ///< the user interrupted dtool before this host's turn
   local_program,    ///< a step on this machine failed
   host_program,     ///< dtool-host could not be installed on the host, or does not run there
@@ -117,6 +124,7 @@ struct HostResult {
   Failure failure = Failure::none;
   std::string error;          ///< one sentence about `failure`
   std::string hint;           ///< what the user can do about it, or empty
+  bool was_ended = false;     ///< it failed only because dtool ended it for another host's failure
   std::string host_key = {};  ///< the server's key, `ssh-ed25519 SHA256:…`; empty if unknown
   std::string address = {};   ///< the address that the configuration gives for an unreachable host,
                               ///< if it is another name

@@ -5,6 +5,7 @@ add_library(dtool_ssh STATIC
   ssh/config/client_config.cpp
   ssh/config/config_block.cpp
   ssh/config/config_time.cpp
+  ssh/config/config_keyword.cpp
   ssh/config/config_value.cpp
   ssh/fanout/host_program.cpp
   ssh/fanout/links.cpp

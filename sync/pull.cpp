@@ -42,7 +42,9 @@ class PullOutput : public ssh::Events {
     slot.progress = slot.reader.add(bytes);
     const auto& [sent, fraction] = slot.progress;
     ssh::Transferred progress{sent.bytes};
-    if (fraction > 0) progress.all = static_cast<std::uint64_t>(sent.bytes / fraction);
+    // If all files so far were here already, the total is not known before the last one.
+    if (fraction == 1 || (fraction > 0 && sent.bytes > 0))
+      progress.all = static_cast<std::uint64_t>(sent.bytes / fraction);
     events_.on_progress(host, progress);
     const auto& most = pulls_[slot.index].most;
     if (most && slot.progress.sent.bytes > *most)

@@ -65,12 +65,14 @@ if(DTOOL_TESTS)
     tests/unit/killfiles/nearest_test.cpp
     tests/unit/killfiles/strict_toml_test.cpp
     tests/unit/killfiles/toml_bytes_test.cpp
+    tests/unit/killfiles/version_test.cpp
     tests/unit/killfiles/whole_file_test.cpp
     tests/unit/main.cpp
     tests/unit/ssh/config/client_config_peer_test.cpp
     tests/unit/ssh/config/client_config_test.cpp
     tests/unit/ssh/config/config_block_test.cpp
     tests/unit/ssh/config/config_time_test.cpp
+    tests/unit/ssh/fanout/host_program_test.cpp
     tests/unit/ssh/fanout/remote_shell_test.cpp
     tests/unit/ssh/fleet_test.cpp
     tests/unit/ssh/host/frames_test.cpp
@@ -390,6 +392,7 @@ if(DTOOL_TESTS)
       plot_draws_the_curves_of_runs
       programs_are_told_the_commit_of_their_code
       run_killed_at_any_moment_leaves_nothing_after_kill
+      runs_of_earlier_versions_are_listed
       signals_end_dtool_at_every_wait
       slurm_and_mpirun_start_the_trainer
       slurm_faults_are_told
@@ -428,8 +431,8 @@ if(DTOOL_TESTS)
   set_tests_properties(behaviour.a_host_cut_off_for_good_is_named_and_the_others_go_on PROPERTIES TIMEOUT 400)
   # It waits until a machine has been silent for a minute.
   set_tests_properties(behaviour.a_failed_run_starts_again PROPERTIES TIMEOUT 400)
-  set_tests_properties(behaviour.hosts_of_other_systems_take_part
-    behaviour.the_trainer_comes_along_to_hosts_without_one PROPERTIES TIMEOUT 400)
+  set_tests_properties(behaviour.hosts_of_other_systems_take_part PROPERTIES TIMEOUT 500)
+  set_tests_properties(behaviour.the_trainer_comes_along_to_hosts_without_one PROPERTIES TIMEOUT 400)
   # It waits until a host has been silent for a minute, and for those that do not answer then.
   set_tests_properties(behaviour.a_host_lost_under_mpirun_is_left_out PROPERTIES TIMEOUT 500)
   set_tests_properties(behaviour.lab_slurm_is_a_cluster behaviour.lab_gridengine_is_a_cluster PROPERTIES TIMEOUT 400)

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "killfiles/version.h"
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/launch.h"
 #include "trainer/launch/libraries.h"
@@ -144,8 +145,8 @@ int roll_out(const Options& options, char** argv) {
 }
 
 void print_version() {
-  fmt::print("dtool-trainer {} (LibTorch {}, backends {})\n", DTOOL_VERSION, TORCH_VERSION,
-             kBackends);
+  fmt::print("dtool-trainer {} (LibTorch {}, backends {})\n", dtool::killfiles::dtool_version(),
+             TORCH_VERSION, kBackends);
 }
 
 /// What dtool asks before it starts a trainer on a host.

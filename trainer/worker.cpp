@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "killfiles/version.h"
 #include "trainer/comm/comm.h"
 #include "trainer/comm/gradient_sum.h"
 #include "trainer/launch/last_words.h"
@@ -56,7 +57,7 @@ void print_settings(const Experiment& experiment, const Options& options, const 
                       Origin::given});
   fmt::print(
       "dtool-trainer {} (LibTorch {}): {} rank{} on {} machine{}, {}, {} thread{} a rank\n{}",
-      DTOOL_VERSION, TORCH_VERSION, meeting.place.world_size,
+      dtool::killfiles::dtool_version(), TORCH_VERSION, meeting.place.world_size,
       meeting.place.world_size == 1 ? "" : "s", machines, machines == 1 ? "" : "s",
       backend == Backend::nccl ? "NCCL on GPUs" : "gloo on CPUs", at::get_num_threads(),
       at::get_num_threads() == 1 ? "" : "s", settings_table(settings));
@@ -129,9 +130,12 @@ int do_job(const Job& job, const Meeting& meeting, std::optional<RequestExchange
     return kMistake;
   } catch (const CollectiveFailed& problem) {
     if (meeting.place.world_size == 1) throw;
-    stop_for_others(blame_others(meeting, problem.what()));
+    const auto first = requests ? requests->find_first_failure() : std::nullopt;
+    if (requests && !first) requests->announce(problem.what());
+    stop_for_others(blame_others(meeting, first.value_or(problem.what())));
   } catch (const RunFailed& problem) {
     say_last_words(problem.what());
+    if (requests) requests->stop();
     // To another launcher it is a failure as any.
     return has_file_for_last_words() ? kRunFailed : kFailed;
   } catch (const std::exception& problem) {

@@ -22,12 +22,12 @@
 namespace dtool::cli {
 namespace {
 
-bool is_empty_folder(const std::filesystem::path& folder) {
-  std::error_code fault;
-  return std::filesystem::is_empty(folder, fault) && !fault;
-}
-
 namespace fs = std::filesystem;
+
+bool is_empty_folder(const fs::path& folder) {
+  std::error_code fault;
+  return fs::is_empty(folder, fault) && !fault;
+}
 
 /// One machine on its way.
 struct Part {
@@ -74,9 +74,8 @@ class FetchProgress : public ssh::Events {
     std::vector<std::string> lines;
     for (const auto& [host, row] : rows_) {
       if (!row.is_running) continue;
-      const auto [bytes, all] = row.progress;
-      const double fraction = all.value_or(0) == 0 ? 0 : static_cast<double>(bytes) / *all;
-      lines.push_back(fmt::format("{:<10} {}  {:>8}", row.name, bar(fraction), size_text(bytes)));
+      lines.push_back(fmt::format("{:<10} {}  {:>8}", row.name, bar(row.progress.fraction()),
+                                  size_text(row.progress.bytes)));
     }
     console_.live(lines);
   }

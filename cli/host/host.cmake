@@ -84,7 +84,7 @@ if(DTOOL_CROSS_COMPILER AND NOT DTOOL_SANITIZE)
     add_custom_command(OUTPUT ${object} DEPFILE ${object}.d DEPENDS ${source} VERBATIM
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/${other_processor}
       COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${DTOOL_CROSS_COMPILER} -std=c++20 -Os -ffunction-sections -fdata-sections
-        -DDTOOL_VERSION="${PROJECT_VERSION}" -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d -c ${PROJECT_SOURCE_DIR}/${source} -o ${object})
+        -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d -c ${PROJECT_SOURCE_DIR}/${source} -o ${object})
     list(APPEND objects ${object})
   endforeach()
   add_custom_command(OUTPUT ${DTOOL_OTHER_HOST_FILE} DEPENDS ${objects} VERBATIM

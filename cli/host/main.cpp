@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,9 @@ int end_here(const std::string& run_id) {
 }
 
 int tell_free_port() {
-  write_all(STDOUT_FILENO, std::to_string(find_free_port(listening_ports())) + "\n");
+  const std::uint16_t port = find_free_port(listening_ports());
+  if (port == 0) throw std::runtime_error("no port from 20000 to 31999 is free");
+  write_all(STDOUT_FILENO, std::to_string(port) + "\n");
   return 0;
 }
 

@@ -103,7 +103,10 @@ class RunLogs : public FollowedLogs {
   void show(const std::vector<std::size_t>& machines, std::string_view line) override {
     if (const auto cause = cause_in(line)) {
       const auto [at, is_new] = said_by_.try_emplace(std::string(*cause), machines.front());
-      if (!is_new && at->second != machines.front()) return;
+      if (!is_new && at->second != machines.front()) {
+        hear(line);
+        return;
+      }
     }
     FollowedLogs::show(machines, line);
   }
@@ -145,7 +148,7 @@ FollowedRun follow_logs(Console& console, ssh::Remote& remote,
                         const killfiles::Killfile& killfile) {
   RunLogs logs(console, killfile);
   std::vector<ssh::HostResult> results = logs.read(remote);
-  return {std::move(results), logs.cause()};
+  return {std::move(results), logs.cause(), logs.is_cause_shown()};
 }
 
 }  // namespace dtool::cli

@@ -11,6 +11,8 @@ namespace {
 /// Pauses of 0.5 s doubling to 10 s: with the time that connecting takes, a host may be away for a
 /// minute and a half at least.
 constexpr int kMostTries = 12;
+/// Once a run has failed, a host that is away has little more to say.
+constexpr int kMostTriesAfterFailure = 1;
 constexpr auto kFirstPause = std::chrono::milliseconds(500);
 constexpr auto kLongestPause = std::chrono::milliseconds(10'000);
 
@@ -49,8 +51,9 @@ void FollowedLogs::on_output(std::size_t host, ssh::Stream stream_of, std::strin
 
 std::optional<ssh::NextTask> FollowedLogs::next_task(std::size_t host,
                                                      const ssh::HostResult& result) {
+  const int most_tries = has_run_failed() ? kMostTriesAfterFailure : kMostTries;
   if (is_interrupted_ || !was_reached_[host] || !may_come_back(result) ||
-      tries_[host] == kMostTries)
+      tries_[host] >= most_tries)
     return std::nullopt;
   if (tries_[host] == 0)
     console_.note(fmt::format("{}: {}; trying again (Ctrl-C ends this, not the run)", name(host),

@@ -138,6 +138,8 @@ void LogOutput::explain(std::vector<ssh::HostResult>& results) const {
     if (results[host].exit_code == 0 && streams_[host]->fault().empty()) continue;
     if (results[host].exit_code == 0) results[host].failure = ssh::Failure::connection_lost;
     results[host].error = complaint(host);
+    const auto& end = streams_[host]->log_end();
+    results[host].was_ended = end && end->state == "stopped";
     // Where several machines are reached through one host, its name says too little.
     const bool is_shared =
         std::ranges::count(results, results[host].host, &ssh::HostResult::host) > 1;
@@ -186,9 +188,21 @@ std::string LogOutput::label(const std::vector<std::size_t>& machines) const {
   return styled(Style::bold, ssh::fold(names) + ":") + " ";
 }
 
-void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
+bool LogOutput::is_cause_shown() const {
+  const bool is_seen = to() == To::err || console_.has_one_place();
+  return has_run_failed_ && has_shown_lines_ && is_seen;
+}
+
+void LogOutput::hear(std::string_view line) {
   const auto cause = cause_in(line);
-  if (cause && (cause_.empty() || line.starts_with(kFailurePrefix))) cause_ = *cause;
+  if (!cause) return;
+  const bool is_verdict = line.starts_with(kFailurePrefix);
+  if (cause_.empty() || is_verdict) cause_ = *cause;
+  has_run_failed_ = has_run_failed_ || is_verdict;
+}
+
+void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
+  hear(line);
   has_shown_lines_ = true;
   shown_ += console_.as_passed_on(to(), label(machines), line);
   if (shown_.size() >= kMostAtOnce) write_out();

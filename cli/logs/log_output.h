@@ -49,6 +49,8 @@ class LogOutput : public ssh::Events, protected LogLines {
   void tell_strangers(const std::vector<ssh::HostResult>& results) const;
   /// The first message about why the whole run failed, or an empty text.
   const std::string& cause() const { return cause_; }
+  /// Whether the user has seen it where messages about the work go.
+  bool is_cause_shown() const;
   bool has_shown_lines() const { return has_shown_lines_; }
   /// The host's log, if logs are kept.
   const std::string& text(std::size_t host) const { return texts_[host]; }
@@ -60,6 +62,10 @@ class LogOutput : public ssh::Events, protected LogLines {
   ssh::Task task(std::size_t host, const host::LogRequest& request) const;
   /// Called once a second while a log is followed.
   virtual void on_sign_of_life(std::size_t /*host*/) {}
+  /// Takes note of what a line says about the whole run.
+  void hear(std::string_view line);
+  /// Whether the run's supervision has said that the run failed.
+  bool has_run_failed() const { return has_run_failed_; }
   void write_out();
   const std::string& name(std::size_t host) const { return names_[host]; }
   const LogStream& stream(std::size_t host) const { return *streams_[host]; }
@@ -86,6 +92,7 @@ class LogOutput : public ssh::Events, protected LogLines {
   std::vector<std::string> texts_;
   std::vector<std::string> complaints_;
   std::string cause_;
+  bool has_run_failed_ = false;
   bool has_shown_lines_ = false;
   std::string shown_;  ///< not yet written
 };

@@ -86,7 +86,7 @@ int LogsAction::run(Invocation& invocation) {
   if (exit_code != kInterrupted)
     report_failures(console, results,
                     follow_ ? run.run_id : fmt::format("reading the logs of {}", run.run_id));
-  if (exit_code != kInterrupted && !output.cause().empty()) {
+  if (exit_code != kInterrupted && !output.cause().empty() && !output.is_cause_shown()) {
     const std::string cause = fmt::format("the cause: {}", output.cause());
     if (follow_) {
       console.fail(cause);

@@ -15,6 +15,7 @@
 #include "cli/run/environment/program_lacks.h"
 #include "cli/scripts.h"
 #include "killfiles/killfile.h"
+#include "killfiles/version.h"
 #include "ssh/host/words.h"
 #include "ssh/host_request.h"
 #include "ssh/quote.h"
@@ -68,6 +69,7 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
   request.wants_torchrun = needs.environment.torchrun == Torchrun::yes;
   if (needs.trainer) {
     request.trainer = trainer_beside();
+    request.trainer_version = killfiles::dtool_version();
     request.bundle = needs.trainer_bundle;
   }
   request.machines = needs.machines;
@@ -109,7 +111,8 @@ Lack trainer_lack(const Needs& needs, const host::CheckReply& reply) {
             "the image must contain LibTorch and the other libraries; --bind can add them"};
   }
   return {"trainer",
-          fmt::format("{} is not of version {}: it says {}", reply.trainer, DTOOL_VERSION, version),
+          fmt::format("{} is not of version {}: it says {}", reply.trainer,
+                      killfiles::dtool_version(), version),
           "install the same dtool everywhere; LibTorch belongs to it (apt-get install libtorch1.13 "
           "libgloo0)"};
 }
@@ -154,6 +157,10 @@ void judge_listener(const Needs& needs, Checked& checked) {
   if (reply.is_port_taken) {
     set_lack(checked, "port", fmt::format("something listens on port {} already", needs.port),
              "--distributed_ip_and_port auto takes a free one");
+  }
+  if (reply.lacks_port) {
+    set_lack(checked, "port", "no port from 20000 to 31999 is free: programs there have them all",
+             "end those programs, or name another host first");
   }
   checked.address = reply.address;
   if (!checked.address.empty() && !ssh::is_address(checked.address)) {

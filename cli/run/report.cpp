@@ -90,11 +90,6 @@ bool RunReport::all_well(const std::vector<ssh::HostResult>& results, std::strin
   return report_failures(console_, results, doing) == 0;
 }
 
-void RunReport::tell_cause(const std::string& cause) {
-  cause_ = cause;
-  if (!cause.empty()) console_.fail("the cause: " + cause);
-}
-
 int RunReport::end(nlohmann::json document, int exit_code) const {
   document.update({{"run_id", run_id_}, {"exit_code", exit_code}, {"failures", failures_}});
   if (!cause_.empty()) document["cause"] = cause_;

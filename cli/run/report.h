@@ -36,8 +36,8 @@ class RunReport {
   /// Reports the failures among `results`; true if there are none.
   bool all_well(const std::vector<ssh::HostResult>& results, std::string_view doing);
 
-  /// Reports why the run failed.
-  void tell_cause(const std::string& cause);
+  /// Why the run failed, for the document.
+  void keep_cause(const std::string& cause) { cause_ = cause; }
 
   /// With --json: prints the document, with the parts that all runs share. Returns `exit_code`.
   int end(nlohmann::json document, int exit_code) const;

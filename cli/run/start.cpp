@@ -53,7 +53,7 @@ void record_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile
 
 int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
               RunReport& report) {
-  const auto [results, cause] = follow_logs(console, remote, killfile);
+  const auto [results, cause, is_cause_shown] = follow_logs(console, remote, killfile);
   if (remote.interrupted()) {
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
     return kInterrupted;
@@ -62,7 +62,8 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
     console.note(fmt::format("{}: ended well on {}",
                              console.styled_error(Style::bold, killfile.run_id),
                              fold_hosts(remote.hosts())));
-  report.tell_cause(cause);
+  report.keep_cause(cause);
+  if (!cause.empty() && !is_cause_shown) console.fail("the cause: " + cause);
   const bool is_on_one = machines_by_host(remote.hosts(), killfile).size() == 1;
   std::filesystem::path outputs = killfile.machines.front().output_folder;
   // A run for each of several seeds has their folders side by side.

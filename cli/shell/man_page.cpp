@@ -9,6 +9,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "killfiles/version.h"
+
 namespace dtool::cli {
 namespace {
 
@@ -132,7 +134,7 @@ std::string man_page(const CLI::App& app, const std::string& date) {
   const std::string name = page_name(app);
   std::string text =
       fmt::format(".\\\" Made by the build from what {} says.\n.TH {} 1 {} \"dtool {}\"\n",
-                  "dtool --help", escaped(upper(name)), date, DTOOL_VERSION);
+                  "dtool --help", escaped(upper(name)), date, killfiles::dtool_version());
   std::string summary = app.get_description();
   if (summary.starts_with("dtool: ")) summary.erase(0, 7);
   text += fmt::format(".SH NAME\n{} \\- {}\n", escaped(name), escaped(summary));

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "ssh/config/config_keyword.h"
 #include "ssh/config/config_time.h"
 #include "ssh/config/config_value.h"
 #include "ssh/machine/home_folder.h"
@@ -281,6 +282,7 @@ ClientConfig ClientConfig::read(const std::optional<fs::path>& user_file, Overri
   by_hand.by_hand = true;
   for (const auto& [keyword, value] : overrides) {
     by_hand.settings.push_back(read_override(keyword, value));
+    note_unless_known(by_hand.settings.back().keyword, "-o " + keyword, {});
   }
   config.blocks_.push_back(std::move(by_hand));
 

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "ssh/config/config_keyword.h"
 #include "ssh/config/config_time.h"
 #include "ssh/host.h"
 #include "ssh/machine/read_file.h"
@@ -262,6 +263,11 @@ class ConfigReader {
     } else if (std::ranges::find(kUsed, keyword) != kUsed.end()) {
       blocks_.back().settings.push_back(
           read_config_setting(line.substr(0, end), rest, ValueForm::file));
+    } else if (keyword == "ignoreunknown") {
+      for (const std::string& word : split_words(to_lower(rest)))
+        std::ranges::move(split_commas(word), std::back_inserter(ignored_));
+    } else {
+      note_unless_known(keyword, place, ignored_);
     }
   }
 
@@ -287,6 +293,7 @@ class ConfigReader {
   fs::path folder_;
   fs::path home_;
   std::vector<ConfigBlock> blocks_;
+  std::vector<std::string> ignored_;  ///< patterns of IgnoreUnknown, so far
 };
 
 }  // namespace

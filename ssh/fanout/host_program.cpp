@@ -29,10 +29,18 @@ constexpr std::string_view kHasGzip = " with gzip";
 constexpr std::size_t kLongestNoise = 1U << 20U;  // of a log-in shell, before the program speaks
 
 /// Its possible folders, in this order; the home folder may be mounted so that programs in it do
-/// not run. A folder that others could have made is used only if it belongs to the user.
+/// not run. A folder that others could have made is used only if `own` finds that it is the user's.
 constexpr std::string_view kFolders =
     "\"${HOME:-/}/.dtool/host\" \"${XDG_RUNTIME_DIR:-/}/dtool-host\" "
     "\"/var/tmp/dtool-host-$(id -u)\" \"/tmp/dtool-host-$(id -u)\"";
+
+/// Whether the folder at this very path, and not at the end of a link, belongs to the user; in /tmp
+/// nobody else can move it then. Two questions about the path would not do: another user can put a
+/// link to a folder of the user's there for the first, and a folder of his own for the second. The
+/// kernel says where the shell is: bash's `pwd -P` would look at the path again.
+constexpr std::string_view kOwn =
+    "own() { [ \"$(cd \"$1\" 2>/dev/null && [ -O . ] && readlink /proc/self/cwd)\" = "
+    "\"$(cd \"${1%/*}\" 2>/dev/null && readlink /proc/self/cwd)/${1##*/}\" ]; }; ";
 
 struct HostProgram {
   std::string_view bytes;
@@ -56,9 +64,9 @@ std::string known_machines() {
 /// has room for it and in which programs run.
 std::string bring_line(std::string_view sha256, std::size_t size, std::string_view unpack) {
   return fmt::format(
-      "exec sh -c 'umask 077; for d in {}; do "
+      "exec sh -c 'umask 077; {}for d in {}; do "
       "case $d in //*) continue;; esac; "
-      "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] && [ ! -h \"$d\" ] && chmod 700 \"$d\" && "
+      "mkdir -p \"$d\" 2>/dev/null; own \"$d\" && chmod 700 \"$d\" && "
       "mkdir -p \"$d/$0\" || continue; "
       "n=$d/$0/new.$$.$(uname -n); "
       "( head -c {} /dev/zero > \"$n\" && chmod 700 \"$n\" && [ -x \"$n\" ] ) 2>/dev/null || "
@@ -66,7 +74,7 @@ std::string bring_line(std::string_view sha256, std::size_t size, std::string_vi
       "{} > \"$n\" && \"$n\" verify \"$0\" && mv -f \"$n\" \"$d/$0/dtool-host\" && exit 0; "
       "rm -f \"$n\"; echo \"$d cannot hold it: is the disk full?\" >&2; exit 1; done; "
       "echo \"no folder was found in which programs may be put and run: {}\" >&2; exit 1' {}",
-      kFolders, size, unpack, "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp", sha256);
+      kOwn, kFolders, size, unpack, "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp", sha256);
 }
 
 /// Hands on what comes behind the program's greeting, and keeps what the line says in its place.
@@ -156,11 +164,11 @@ std::string host_program_line() {
       "exec sh -c 'h=${{HOME:-/}}/.dtool/host; "
       "[ -x \"$h/$1/dtool-host\" ] && [ -x \"$h/$2/dtool-host\" ] && case $(uname -m) in {}esac; "
       "for s; do p=$h/$s/dtool-host; [ -x \"$p\" ] && exec \"$p\" serve; done; "
-      "for d in {}; do for s; do p=$d/$s/dtool-host; "
-      "[ -x \"$p\" ] && [ -O \"$d\" ] && [ ! -h \"$d\" ] && exec \"$p\" serve; done; done; "
+      "{}for d in {}; do for s; do p=$d/$s/dtool-host; "
+      "[ -x \"$p\" ] && own \"$d\" && exec \"$p\" serve; done; done; "
       "g=; (echo | gzip -c) >/dev/null 2>&1 && g=\"{}\"; echo \"{}$(uname -sm)$g\"; exit {}' "
       "dtool{}",
-      by_machine, kFolders, kHasGzip, kMissing, kHostProgramMissing, names);
+      by_machine, kOwn, kFolders, kHasGzip, kMissing, kHostProgramMissing, names);
 }
 
 asio::awaitable<int> run_host_program(Connection& connection,

@@ -154,7 +154,7 @@ asio::awaitable<void> TerminalLink::Work::ask(Command request, HostResult& resul
     streams.on_output = [&result](Stream stream, std::string_view bytes) {
       constexpr std::size_t kMostKept = 1'000'000;
       if (result.out.size() + result.err.size() + bytes.size() > kMostKept)
-        throw HostError(Failure::connection_lost, "its answer has more than 1 MB");
+        throw HostError(Failure::too_much_output, "its answer has more than 1 MB");
       (stream == Stream::out ? result.out : result.err) += bytes;
     };
     return streams;

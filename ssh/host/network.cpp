@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
@@ -57,6 +58,10 @@ Descriptor bind_to(const sockaddr* address, socklen_t size, Use use) {
   return socket;
 }
 
+bool has_no_ipv6(int error) {
+  return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
+}
+
 /// At all addresses of the host.
 Descriptor bind_to(std::uint16_t port, Use use) {
   sockaddr_in6 six{};
@@ -64,7 +69,8 @@ Descriptor bind_to(std::uint16_t port, Use use) {
   six.sin6_port = htons(port);
   six.sin6_addr = in6addr_any;
   Descriptor socket = bind_to(reinterpret_cast<const sockaddr*>(&six), sizeof six, use);
-  if (socket.is_open()) return socket;
+  // Any other error: somebody may have the port on IPv6.
+  if (socket.is_open() || !has_no_ipv6(errno)) return socket;
   sockaddr_in four{};
   four.sin_family = AF_INET;
   four.sin_port = htons(port);
@@ -182,13 +188,19 @@ std::set<std::uint16_t> listening_ports() {
   return ports;
 }
 
-std::uint16_t find_free_port(const std::set<std::uint16_t>& taken) {
+std::uint16_t find_port(const std::function<bool(std::uint16_t)>& is_free) {
   std::random_device random;
   std::uniform_int_distribution<std::uint16_t> any(kFirstPort, kLastPort);
   std::uint16_t port = any(random);
-  for (int tried = kFirstPort; tried < kLastPort && taken.contains(port); ++tried)
+  for (int tried = kFirstPort; tried <= kLastPort; ++tried) {
+    if (is_free(port)) return port;
     port = port == kLastPort ? kFirstPort : static_cast<std::uint16_t>(port + 1);
-  return port;
+  }
+  return 0;
+}
+
+std::uint16_t find_free_port(const std::set<std::uint16_t>& taken) {
+  return find_port([&taken](std::uint16_t port) { return !taken.contains(port); });
 }
 
 }  // namespace dtool::host

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,8 +30,9 @@ std::string own_address();
 /// is no route.
 std::string local_address_towards(const Address& other);
 
-/// Opens a non-blocking listener for IPv6 and IPv4, or for IPv4 alone if the host has no IPv6. Port
-/// 0: any free port. If the descriptor is closed, errno says why.
+/// Opens a non-blocking listener for IPv6 and IPv4, or for IPv4 alone if the host has no IPv6; a
+/// port that another program has on either is not free. Port 0: any free port. If the descriptor is
+/// closed, errno says why.
 Descriptor listen_on(std::uint16_t port);
 /// The same at a port that this user may hold.
 Descriptor listen_on_held(std::uint16_t port);
@@ -50,8 +52,10 @@ std::set<std::uint16_t> parse_listening_ports(std::string_view table);
 /// The listening ports of this host.
 std::set<std::uint16_t> listening_ports();
 
-/// A port that is not taken, below the kernel's range for outgoing connections, so that none of
-/// those takes it meanwhile.
+/// A port that is free, from 20000 to 31999: below the kernel's range for outgoing connections, so
+/// that none of those takes it meanwhile. 0: none of them is free.
+std::uint16_t find_port(const std::function<bool(std::uint16_t)>& is_free);
+/// The same with the ports that are not taken.
 std::uint16_t find_free_port(const std::set<std::uint16_t>& taken);
 
 }  // namespace dtool::host

@@ -330,9 +330,10 @@ struct CheckRequest {
   bool code_must_exist = false;  ///< the code will not be sent
   Hidden environment;            ///< bash that prepares the environment and answers what it finds
   bool wants_torchrun = false;
-  std::string trainer;  ///< the launcher's own trainer, tried first; empty: none is needed
-  std::string bundle;   ///< hash of a trainer bundle, tried last; empty: none
-  Hidden experiment;    ///< for the trainer to check; empty: none
+  std::string trainer;          ///< the launcher's own trainer, tried first; empty: none is needed
+  std::string trainer_version;  ///< which is wanted: `0.2.0`
+  std::string bundle;           ///< hash of a trainer bundle, tried last; empty: none
+  Hidden experiment;            ///< for the trainer to check; empty: none
   std::int64_t machines = 1;
   std::optional<std::int64_t> port;  ///< port to check; 0: find a free one; nothing: this machine
                                      ///< does not listen
@@ -341,7 +342,7 @@ struct CheckRequest {
 
   void fields(auto visit) {
     visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
-          trainer, bundle, experiment, machines, port, is_supervised, peer);
+          trainer, trainer_version, bundle, experiment, machines, port, is_supervised, peer);
   }
 };
 
@@ -387,7 +388,8 @@ struct CheckReply {
   std::string experiment_fault;   ///< what the trainer says against the experiment; or empty
   std::int64_t gpus = 0;
   bool is_port_taken = false;
-  std::int64_t port = 0;              ///< a free port; 0: none was wanted
+  bool lacks_port = false;            ///< none of the ports that dtool takes is free
+  std::int64_t port = 0;              ///< a free port; 0: none was wanted, or none is free
   std::int64_t coordinator_port = 0;  ///< another free port
   std::string address;                ///< this machine's address for others; or empty
   bool logout_kills = false;          ///< the system ends a user's processes at logout
@@ -396,8 +398,8 @@ struct CheckReply {
   void fields(auto visit) {
     visit(host, lacks, is_home_read_only, missing_code, lacks_torchrun, environment,
           is_environment_ready, trainer, trainer_version, is_trainer_fit, missing_libraries,
-          processor, libc, experiment_fault, gpus, is_port_taken, port, coordinator_port, address,
-          logout_kills, survey);
+          processor, libc, experiment_fault, gpus, is_port_taken, lacks_port, port,
+          coordinator_port, address, logout_kills, survey);
   }
 };
 

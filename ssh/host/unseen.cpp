@@ -31,6 +31,7 @@ bool is_mine(pid_t pid) {
 /// container.
 bool is_container(const Process& process) {
   if (!process.name.starts_with("containerd-shim")) return false;
+  if (user_of(process.pid) != 0 && !is_mine(process.pid)) return false;  // only its name is so
   const char* named = std::getenv("DOCKER_HOST");
   std::string_view socket = named == nullptr ? "unix:///var/run/docker.sock" : named;
   constexpr std::string_view kUnix = "unix://";

@@ -27,11 +27,12 @@ std::string as_line(std::string text) {
   return text;
 }
 
-int number_among(const std::vector<std::string>& words, std::size_t at, int least, int most) {
+int number_among(const std::vector<std::string>& words, std::size_t at, int least) {
+  constexpr int kMost = 10'000'000;
   const auto number = at < words.size() ? parse_number<int>(words[at]) : std::nullopt;
-  if (!number || *number < least || *number > most)
+  if (!number || *number < least || *number > kMost)
     throw std::runtime_error("its word " + std::to_string(at + 1) + " is not a number from " +
-                             std::to_string(least) + " to " + std::to_string(most));
+                             std::to_string(least) + " to " + std::to_string(kMost));
   return *number;
 }
 

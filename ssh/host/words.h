@@ -32,8 +32,8 @@ std::optional<Number> parse_number(std::string_view word) {
 }
 
 /// The number in the word at that place. Throws std::runtime_error if there is none, or it is not
-/// from `least` to `most`.
-int number_among(const std::vector<std::string>& words, std::size_t at, int least, int most);
+/// from `least` to ten million: a count of a run's ranks, machines, processes or attempts.
+int number_among(const std::vector<std::string>& words, std::size_t at, int least = 0);
 
 /// Bash that defines `answer NAME VALUE` for launchers' own scripts: it prints a line for
 /// read_pairs(). Line ends in a value become blanks.

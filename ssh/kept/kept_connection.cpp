@@ -32,6 +32,12 @@ class KeptConnection : public Connection {
  public:
   KeptConnection(Reactor& reactor, OwnedFd keeper, std::string host_key)
       : reactor_(reactor), keeper_(std::move(keeper)), host_key_(std::move(host_key)) {}
+  ~KeptConnection() override {
+    if (!is_usable_ || reactor_.abandoned()) return;
+    send_message(keeper_.get(), std::string_view(&keeper_protocol::kGiveBack, 1));
+  }
+  KeptConnection(const KeptConnection&) = delete;
+  KeptConnection& operator=(const KeptConnection&) = delete;
 
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;

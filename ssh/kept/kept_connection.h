@@ -25,6 +25,9 @@ inline constexpr char kYours = 'y';    ///< its key follows: the host has just a
 inline constexpr char kRefused = 'n';  ///< taken, or lost
 inline constexpr char kExecute = 'x';  ///< an Order, the line; with it output, error and input
 inline constexpr char kResult = 'r';   ///< a Result, the error, a NUL byte, the hint
+inline constexpr char kGiveBack = 'g';  ///< the command is done with it. One that goes without this
+                                        ///< was killed or interrupted, and what it had begun there
+                                        ///< is to end with the connection
 inline constexpr char kDescribe = 'd';  ///< which host is it? The answer is the text of a
                                         ///< Description
 inline constexpr char kEnd = 'e';       ///< close it as soon as no command uses it

@@ -104,6 +104,7 @@ asio::awaitable<void> OfferedSession::converse(OwnedFd caller) {
   const int fd = caller.get();
   callers_.insert(fd);
   bool has_it = false;
+  bool is_given_back = false;
   Deadline deadline = after(kFirstWords);
   try {
     while (!is_over_) {
@@ -118,6 +119,9 @@ asio::awaitable<void> OfferedSession::converse(OwnedFd caller) {
         deadline = kNoDeadline;
       } else if (kind == keeper_protocol::kExecute && has_it) {
         co_await execute(fd, std::move(*message));
+      } else if (kind == keeper_protocol::kGiveBack && has_it) {
+        is_given_back = true;
+        break;
       } else if (kind == keeper_protocol::kDescribe) {
         describe(fd);
       } else if (kind == keeper_protocol::kEnd) {
@@ -130,7 +134,9 @@ asio::awaitable<void> OfferedSession::converse(OwnedFd caller) {
     // Told to end.
   }
   callers_.erase(fd);
-  if (has_it) release();
+  if (!has_it) co_return;
+  release();
+  if (!is_given_back) end();
 }
 
 asio::awaitable<bool> OfferedSession::take(std::string key) {

@@ -21,6 +21,10 @@ expect_error "^  ${address[1]}: exit code 7"
 expect_exit 1 timeout 60 "$DTOOL" run --json --follow --runs_on "$DTOOL_LAB_HOSTS" -- bash -c "$fails"
 expect_equal '1 7' "$(json '"%d %d" % (d["exit_code"], d["failures"][0]["exit_code"])')"
 
+# Where the logs and the messages about the work go to one place, the cause stands there once.
+timeout 60 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" -- bash -c "$fails" >"$work/both" 2>&1 </dev/null || true
+expect_equal 1 "$(grep -Ec 'the run failed: |the cause: ' "$work/both")"
+
 # One of two processes fails: the other, deaf to TERM, is ended, and the exit code is the failing one's.
 # shellcheck disable=SC2016
 expect_exit 1 follow --nproc_per_node 2 -- bash -c '[ "$RANK" != 3 ] || { sleep 0.5; exit 9; }; [ "$GROUP_RANK" = 1 ] || exit 0; trap "" TERM; sleep 554433; sleep 554433'

@@ -14,6 +14,7 @@
 #   slurm_lab N                 a lab with Slurm, whose hosts share their home; host 1, which runs no jobs, is $login
 #   gridengine_lab N            the same with Grid Engine
 #   system_root SUITE           $REPLY is a folder with the files of a release of Debian, for --root
+#   signal_rank SIGNAL RANK HOST...  sends it to the trainer's process of that rank on one of these hosts
 #   let_h1_reach_the_others     the first host's own ssh gets a key that all hosts take, and knows theirs, as mpirun wants it
 #   connects_anew               from here on each command makes its own connections, for tests of how they are made
 #   keeps_connections           from here on commands leave them to the next, as they do unless told otherwise: for tests of that
@@ -203,6 +204,18 @@ expect_no_process_with() {
   local pids
   pids=$(processes_with "$1" | xargs)
   [[ -z $pids ]] || fail "$(printf 'processes of run %s are left:\n' "$1"; ps -o pid,ppid,stat,args -p "${pids// /,}")"
+}
+
+# On the hosts themselves, which see no process of another test's lab.
+signal_rank() {
+  local host
+  for host in "${@:3}"; do
+    # shellcheck disable=SC2016
+    ! on "$host" bash -c 'for pid in $(pgrep -x dtool-trainer-w); do
+      ! tr "\0" "\n" <"/proc/$pid/environ" | grep -qx "RANK=$1" || { kill "-$0" "$pid"; exit; }
+    done; exit 1' "$1" "$2" || return 0
+  done
+  fail "no process of rank $2 on ${*:3}"
 }
 
 expect_process_with() { [[ -n $(processes_with "$1") ]] || fail "no process of run $1"; }

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Hosts with the programs of other systems are checked, set up, run, watched and ended as Debian 12's are. DTOOL_LAB_ROOTS is a
 # folder with their files, made by tests/lab.d/make_root; DTOOL_BASHES one with other versions of bash that dtool serves, which
-# hosts get for theirs. Without either, Debian 13's are fetched.
+# hosts get for theirs. Without either, Debian 11's and 13's are fetched.
 # shellcheck disable=SC2153
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 if [[ -z ${DTOOL_LAB_ROOTS:-}${DTOOL_BASHES:-} ]]; then
   needs_program debootstrap
-  system_root trixie
   mkdir "$work/roots"
-  ln -s "$REPLY" "$work/roots/trixie"
+  for release in bullseye trixie; do
+    system_root "$release"
+    ln -s "$REPLY" "$work/roots/$release"
+  done
   DTOOL_LAB_ROOTS=$work/roots
 fi
 flags=() bashes=() count=0

@@ -50,15 +50,12 @@ expect_output ': 4 ranks on 2 machines'
 
 # names_the_dead LAUNCHER...: rank 1 of an endless run is killed.
 names_the_dead() {
-  local waiting victim
+  local waiting
   : >"$out" # what the last command said is no sign of this one
   "$@" "$DTOOL_TRAINER" endless.toml --output_dir "$PWD/endless" >"$out" 2>&1 </dev/null &
   waiting=$!
   eventually 60 grep -q samples/s "$out"
-  for victim in $(pgrep -x dtool-trainer-w); do
-    ! tr '\0' '\n' <"/proc/$victim/environ" | grep -qx RANK=1 || [[ $(nsenter --target "$victim" --uts hostname) != "$(fault exec h2 hostname)" ]] || break
-  done
-  kill -KILL "$victim"
+  signal_rank KILL 1 h2
   last_code=0 last_command="$1, with rank 1 killed"
   wait "$waiting" || last_code=$?
   [[ $last_code != 0 ]] || fail 'all went well, it says'

@@ -34,10 +34,7 @@ echo 'checkpoint.every_epochs = 0' >>endless.toml
 timeout 100 "$DTOOL" run endless.toml --launcher slurm --nodes 2 --follow >"$out" 2>"$err" </dev/null &
 waiting=$!
 eventually 60 grep -q samples/s "$out"
-for victim in $(pgrep -x dtool-trainer-w); do
-  ! tr '\0' '\n' <"/proc/$victim/environ" | grep -qx RANK=1 || break
-done
-kill -KILL "$victim"
+signal_rank KILL 1 h2 h3
 expect_ended 1 "$waiting" 'dtool run --follow, a rank killed'
 killed='rank 1 on machine 1 \(h[23]\) was killed by signal 9 \(KILL\)'
 expect_error "the cause: $killed"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The check before a run leaves a process on the first host that holds the port for the other machines' reports. It ends when the session
-# listens there, and when the launch fails, is interrupted or is killed, with its connection; `dtool check` leaves none.
+# listens there, and when the launch fails, is interrupted or is killed, also where the
+# connection was a kept one; `dtool check` leaves none. Where another user has all ports, nothing is started.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 2
@@ -39,8 +40,6 @@ for case in 'h1 KILL' 'h1 TERM' 'h1 INT' 'local KILL' 'kept INT' 'kept KILL'; do
   kill "-$signal" "$launcher"
   [[ $signal != INT ]] || { sleep 0.3; kill -INT "$launcher"; }
   wait "$launcher" || true
-  # A kept connection outlives the launcher, for five minutes if nothing uses it.
-  [[ $case != kept* ]] || expect_exit 0 dtool disconnect --runs_on h1
   eventually 3 is_free
   fault thaw h2
 done
@@ -55,3 +54,36 @@ expect_exit 0 dtool kill --yes "$run_id"
 expect_exit 0 dtool run --on_failure leave --json --runs_on h1,h2 -- sleep 1000
 is_free || fail 'a port is held for a run without supervision'
 expect_exit 0 dtool kill --yes --all
+
+# Another user has every port, without listening there, on IPv6 alone: nothing shows it but the attempt.
+cat >"$work/take_all.py" <<'END'
+import os, resource, socket, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))
+os.setgid(65534)
+os.setuid(65534)
+taken = []
+for port in range(20000, 32000):
+    s = socket.socket(socket.AF_INET6)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    try:
+        s.bind(("::", port))
+    except OSError:
+        continue
+    taken.append(s)
+print("taken", flush=True)
+time.sleep(600)
+END
+on 1 /usr/bin/python3 -c "$(cat "$work/take_all.py")" >"$work/said" &
+at_end "kill $! 2>/dev/null"
+has_taken_all() { grep -q taken "$work/said"; }
+eventually 20 has_taken_all
+before=$(on 1 ls .dtool/runs | wc -l)
+for hosts in h1 h1,h2; do
+  expect_exit 2 dtool run --runs_on "$hosts" -- touch started
+  expect_error "h1: no port from 20000 to 31999 is free: programs there have them all"
+  expect_error 'hint: end those programs, or name another host first'
+  expect_error 'nothing was started'
+done
+expect_equal "$before" "$(on 1 ls .dtool/runs | wc -l)"
+expect_exit 1 dtool check --no_trainer --runs_on h1,h2
+expect_output 'no port from 20000 to 31999 is free'

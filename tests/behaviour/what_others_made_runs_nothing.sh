@@ -108,3 +108,4 @@ expect_error "$work/known cannot be read, and may be about the host"
 expect_exit 1 dtool trust --yes --ssh_cmd "ssh -o UserKnownHostsFile=$work/known" --runs_on h1
 expect_exit 1 dtool command --json --runs_on h1 --command 'cat /dev/zero'
 expect_output 'it wrote more than 256 MB'
+expect_equal too_much_output "$(json 'd["hosts"][0]["failure"]')"

@@ -182,7 +182,7 @@ TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
   good.coordinator_port = 20124;
   good.address = "10.0.0.1";
   good.trainer = "/usr/bin/dtool-trainer";
-  good.trainer_version = "dtool-trainer " DTOOL_VERSION;
+  good.trainer_version = "dtool-trainer 9.8.7";
   good.is_environment_ready = true;
   good.survey.emplace().gpus = {"NVIDIA H100, 81559 MiB"};
   host::CheckReply bad = good;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "killfiles/version.h"
 #include "trainer/comm/comm_measure.h"
 #include "trainer/comm/comm_report.h"
 #include "trainer/comm/library_transport.h"
@@ -30,9 +31,9 @@ std::string describe_carrier(const Links& links, const Meeting& meeting) {
 std::string describe_run(const CommOptions& options, const Meeting& meeting, const Group& group,
                          const Links* links) {
   const int machines = count_machines(meeting.members);
-  auto text =
-      fmt::format("dtool-trainer {} (LibTorch {}) comm: {} ranks on {} machine{}\n", DTOOL_VERSION,
-                  TORCH_VERSION, group.size, machines, machines == 1 ? "" : "s");
+  auto text = fmt::format("dtool-trainer {} (LibTorch {}) comm: {} ranks on {} machine{}\n",
+                          killfiles::dtool_version(), TORCH_VERSION, group.size, machines,
+                          machines == 1 ? "" : "s");
   text += fmt::format("library: {}\n", group.device.is_cuda() ? "NCCL on GPUs" : "gloo on CPUs");
   if (group.device.is_cuda()) {
     text += "links and algorithms of our own are for CPUs: left out\n";

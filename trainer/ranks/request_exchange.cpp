@@ -18,6 +18,10 @@ constexpr std::array<int, 2> kSignals = {SIGUSR1, SIGTERM};
 constexpr const char* kFulfilled = "fulfilled";
 constexpr const char* kFailed = "failed";
 constexpr auto kBetweenLooks = std::chrono::seconds(1);
+constexpr auto kBetweenUrgentLooks = std::chrono::milliseconds(50);
+
+/// A killed rank's connections end together, and the others learn of them one after another.
+constexpr auto kForFirstFailure = std::chrono::seconds(2);
 
 /// The store answers from a thread of rank 0 that does nothing else: no limit for collective
 /// operations, which may have to wait for long computations, applies to it.
@@ -51,7 +55,7 @@ void RequestExchange::stop() {
     const std::lock_guard lock(mutex_);
     is_stopped_ = true;
   }
-  stopping_.notify_one();
+  changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -65,12 +69,30 @@ void RequestExchange::work() {
       lock.unlock();
       exchange(*store);
       lock.lock();
-    } while (!stopping_.wait_for(lock, kBetweenLooks, [this] { return is_stopped_; }));
+    } while (!pause(lock));
     set_will(*store, "");
   } catch (const std::exception&) {
     stop_process_(
         fmt::format("lost {}, where the run's store was", to_string(meeting_.members[0])));
   }
+}
+
+/// True: it is over.
+bool RequestExchange::pause(std::unique_lock<std::mutex>& lock) {
+  if (is_asked_) {
+    changed_.wait_for(lock, kBetweenUrgentLooks, [this] { return is_stopped_; });
+  } else {
+    changed_.wait_for(lock, kBetweenLooks, [this] { return is_stopped_ || is_asked_; });
+  }
+  return is_stopped_;
+}
+
+std::optional<std::string> RequestExchange::find_first_failure() {
+  std::unique_lock lock(mutex_);
+  is_asked_ = true;
+  changed_.notify_all();
+  changed_.wait_for(lock, kForFirstFailure, [this] { return first_failure_.has_value(); });
+  return first_failure_;
 }
 
 void RequestExchange::leave() {
@@ -102,7 +124,11 @@ void RequestExchange::announce(const std::string& reason) noexcept {
 void RequestExchange::exchange(c10d::Store& store) {
   if (!has_failed_ && store.check({kFailed})) {
     const auto text = store.get(kFailed);
-    if (!has_failed_) stop_process_(std::string(text.begin(), text.end()));
+    const std::string failure(text.begin(), text.end());
+    const std::lock_guard lock(mutex_);
+    if (!has_failed_ && !is_asked_) stop_process_(failure);
+    first_failure_ = failure;
+    changed_.notify_all();
   }
   if (meeting_.place.rank == 0) {
     hear(store);

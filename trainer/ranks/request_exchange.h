@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -32,10 +33,15 @@ class RequestExchange {
   void leave();
   /// This rank has failed: tells the others why, if possible.
   void announce(const std::string& reason) noexcept;
+  /// After a collective operation that failed: which rank failed first, and why, if the store
+  /// learns it within two seconds. Call it only before the end of the process.
+  std::optional<std::string> find_first_failure();
+  /// Tells the others nothing more: each of them ends by itself.
+  void stop();
 
  private:
   void work();
-  void stop();
+  bool pause(std::unique_lock<std::mutex>& lock);
   void exchange(c10d::Store& store);
   void tell(c10d::Store& store);
   void hear(c10d::Store& store);
@@ -48,8 +54,10 @@ class RequestExchange {
   bool has_asked_to_end_ = false;
   std::atomic<bool> has_failed_ = false;  ///< this rank
   std::mutex mutex_;
-  std::condition_variable stopping_;
+  std::condition_variable changed_;
   bool is_stopped_ = false;
+  bool is_asked_ = false;  ///< for the first failure
+  std::optional<std::string> first_failure_;
   std::thread thread_;  ///< last member, so that the thread starts after the others exist
 };
 

@@ -106,11 +106,18 @@ void find_listener(const CheckRequest& request, CheckReply& reply) {
   std::set<std::uint16_t> taken = listening_ports();
   const auto wanted = static_cast<std::uint16_t>(*request.port);
   reply.is_port_taken = wanted != 0 && taken.contains(wanted);
-  const std::uint16_t port = wanted == 0 ? find_free_port(taken) : wanted;
+  // Whoever binds a port and does not listen there has it too.
+  const auto is_free = [&taken](std::uint16_t port) {
+    return !taken.contains(port) && hold_port(port).is_open();
+  };
+  const std::uint16_t port = wanted == 0 ? find_port(is_free) : wanted;
   taken.insert(port);
   reply.port = port;
-  if (request.is_supervised && !request.run_folder.empty())
+  reply.lacks_port = port == 0;
+  if (request.is_supervised && !request.run_folder.empty() && !reply.lacks_port) {
     reply.coordinator_port = hold_free_port(taken, expand_home(request.run_folder));
+    reply.lacks_port = reply.coordinator_port == 0;
+  }
   reply.address = own_address();
   if (reply.address.empty()) reply.address = local_address_towards(parse_address(request.peer, 1));
   if (reply.address.empty()) reply.address = "127.0.0.1";

@@ -11,14 +11,14 @@
 #include "cli/run/host/last_words.h"
 #include "cli/run/host/report.h"
 #include "cli/watch/host/log_tail.h"
+#include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
 namespace {
 
-constexpr int kMost = 10'000'000;
-constexpr int kKilled = 137;
+constexpr int kMistakeTold = 3;  // an exit code that no fault of this program has
 constexpr std::size_t kEndOfLog = 8192;
 constexpr std::size_t kLongestCause = 1000;
 
@@ -62,7 +62,7 @@ void add_failed(const std::string& run, int attempt, int place, std::vector<Fail
 
 int tell_job_cause(const std::vector<std::string>& words) {
   if (words.size() != 4) throw std::runtime_error("cause: words are missing");
-  const auto number = [&](std::size_t at) { return number_among(words, at, 0, kMost); };
+  const auto number = [&](std::size_t at) { return number_among(words, at); };
   const int first = number(2);
   std::vector<Failed> all;
   for (int place = first; place < first + number(3); ++place)
@@ -72,10 +72,10 @@ int tell_job_cause(const std::vector<std::string>& words) {
   std::string text = describe(cause.end);
   if (cause.end.words.empty()) {
     const std::string last = find_last_line(read_end(cause.log, kEndOfLog));
-    if (!last.empty()) text += ": " + last;
+    if (!last.empty()) text += before_last_line(cause.end.code) + last;
   }
   write_all(STDOUT_FILENO, in_ascii(text.substr(0, kLongestCause)) + "\n");
-  return meaning_of(cause.end) == Meaning::mistake ? 1 : 0;
+  return meaning_of(cause.end) == Meaning::mistake ? kMistakeTold : 0;
 }
 
 }  // namespace dtool::host

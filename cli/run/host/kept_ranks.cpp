@@ -24,7 +24,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kToldToEnd = 143;
-constexpr int kMost = 10'000'000;
 constexpr Time kPause = 200ms;
 constexpr Time kGrace = 5s;
 constexpr Time kLongestStart = 300s;
@@ -65,7 +64,7 @@ class KeptRanks {
 };
 
 KeptRanks::KeptRanks(const std::vector<std::string>& words) {
-  const auto number = [&](std::size_t at) { return number_among(words, at, 0, kMost); };
+  const auto number = [&](std::size_t at) { return number_among(words, at); };
   if (words.size() != 5) throw std::runtime_error("keep: words are missing");
   state_ = words[0];
   attempt_ = number(1);

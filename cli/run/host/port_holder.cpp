@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kMostTried = 100;
 constexpr Time kLongest = 1h;
 constexpr Time kBetweenLooks = 200ms;
 
@@ -35,17 +34,14 @@ void start_holder(const Descriptor& socket, const std::string& run_folder) {
 
 }  // namespace
 
-std::uint16_t hold_free_port(std::set<std::uint16_t> taken, const std::string& run_folder) {
-  for (int tried = 0; tried < kMostTried; ++tried) {
-    const std::uint16_t port = find_free_port(taken);
-    const Descriptor socket = hold_port(port);
-    if (socket.is_open()) {
-      start_holder(socket, run_folder);
-      return port;
-    }
-    taken.insert(port);
-  }
-  return find_free_port(taken);
+std::uint16_t hold_free_port(const std::set<std::uint16_t>& taken, const std::string& run_folder) {
+  Descriptor socket;
+  const std::uint16_t port = find_port([&](std::uint16_t each) {
+    if (!taken.contains(each)) socket = hold_port(each);
+    return socket.is_open();
+  });
+  if (port != 0) start_holder(socket, run_folder);
+  return port;
 }
 
 int run_port_holder(const std::string& run_folder, const std::string& pid,

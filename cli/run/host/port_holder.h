@@ -9,8 +9,8 @@
 namespace dtool::host {
 
 /// A port that is free and not in `taken`, and a process that holds it for the run of that folder.
-/// If no process can be made, the port is only free.
-std::uint16_t hold_free_port(std::set<std::uint16_t> taken, const std::string& run_folder);
+/// If no process can be made, the port is only free. 0: no port could be taken.
+std::uint16_t hold_free_port(const std::set<std::uint16_t>& taken, const std::string& run_folder);
 
 /// The main function of that process, which has the port's socket as its standard input. It ends
 /// when the session has tried to listen, when the run's folder is gone, when the process above ends

@@ -21,7 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kMost = 10'000'000;
 constexpr std::uint32_t kMostTasks = 1024;  // of a machine
 constexpr std::size_t kMostNodes = 100'000;
 
@@ -39,10 +38,10 @@ struct Start {
 }
 
 Start started_on_machine(const std::vector<std::string>& words) {
-  const int attempt = number_among(words, 4, 0, kMost);
+  const int attempt = number_among(words, 4);
   const std::string& state = words[1];
-  const int rank = number_among(words, 2, 0, kMost);
-  const std::string local_rank = std::to_string(number_among(words, 3, 0, kMost));
+  const int rank = number_among(words, 2);
+  const std::string local_rank = std::to_string(number_among(words, 3));
   const std::string last_words = state + "/" + last_words_file(attempt, rank);
   if (exists(state + "/supervise")) ::setenv("DTOOL_LAST_WORDS", last_words.c_str(), 1);
   // In a session of its own: mpirun sends KILL to a process's group one second after TERM, and how
@@ -71,8 +70,8 @@ Start started_in_job(std::vector<std::string> words) {
   if (!is_in_words && words[kHow] != "variables") refuse_words();
   const auto numbers = words.begin() + kHow + 1;
   if (!is_in_words) std::transform(numbers, words.end(), numbers, value_of);
-  for (const std::size_t at : {2, 4, 5, 6, 8, 9, 10, 11, 12}) number_among(words, at, 0, kMost);
-  const int machine = number_among(words, kMachine, 0, kMost);
+  for (const std::size_t at : {2, 4, 5, 6, 8, 9, 10, 11, 12}) number_among(words, at);
+  const int machine = number_among(words, kMachine);
   const std::vector<int> processes = parse_tasks_per_node(words[kProcesses]);
   const std::size_t which = processes.size() == 1 ? 0 : static_cast<std::size_t>(machine);
   if (which >= processes.size())
@@ -81,12 +80,12 @@ Start started_in_job(std::vector<std::string> words) {
     throw std::runtime_error("rank: the machine's name is more than a word");
   const std::string& run = words[1];
   words[kProcesses] = std::to_string(processes[which]);
-  words[kFirst] = std::to_string(number_among(words, kFirst, 0, kMost) + machine);
+  words[kFirst] = std::to_string(number_among(words, kFirst) + machine);
   const std::string state = run + "/machine" + words[kFirst];
-  const int rank = number_among(words, kRank, 0, kMost);
+  const int rank = number_among(words, kRank);
   Start start{{"bash", run + "/machine0/rank"},
               state + "/ranks/" + words[kRank],
-              state + "/" + last_words_file(number_among(words, 2, 0, kMost), rank),
+              state + "/" + last_words_file(number_among(words, 2), rank),
               false,
               is_in_words};
   if (is_in_words) start.script.insert(start.script.begin(), "setsid");

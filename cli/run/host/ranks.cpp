@@ -24,7 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kMostRanks = 10'000'000;
 /// The aftermath of a rank's end may be seen before that end.
 constexpr Time kForCause = 1s;
 constexpr Time kGrace = 5s;
@@ -39,9 +38,7 @@ struct Plan {
 };
 
 Plan read_plan(const std::vector<std::string>& words) {
-  const auto number = [&](std::size_t at, int least) {
-    return number_among(words, at, least, kMostRanks);
-  };
+  const auto number = [&](std::size_t at, int least) { return number_among(words, at, least); };
   if (words.size() < 6) throw std::runtime_error("ranks: words are missing");
   return {words[0],     number(1, 0), number(2, 0),
           number(3, 0), number(4, 1), {words.begin() + 5, words.end()}};

@@ -24,7 +24,8 @@ struct Trainer {
   bool is_fit = false;
 };
 
-Trainer ask(const std::string& path, Inside words) {
+/// Asks a trainer for its version, which is to be `wanted`, and its libraries.
+Trainer ask(const std::string& path, const std::string& wanted, Inside words) {
   words.insert(words.end(), {path, "--self_check"});
   const ChildResult told = run_program(words, kForSelfCheck);
   const std::string said = told.out + told.err;
@@ -34,7 +35,7 @@ Trainer ask(const std::string& path, Inside words) {
   constexpr std::string_view kMissing = "missing: ";
   const std::string_view line = cut_line(rest);
   if (line.starts_with(kMissing)) trainer.missing_libraries = line.substr(kMissing.size());
-  trainer.is_fit = told.ok() && trainer.version.starts_with("dtool-trainer " DTOOL_VERSION " ");
+  trainer.is_fit = told.ok() && trainer.version.starts_with("dtool-trainer " + wanted + " ");
   return trainer;
 }
 
@@ -109,7 +110,7 @@ void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply&
         request.bundle.empty() ? "" : bundle + "/dtool-trainer"}) {
     const std::string path = name.empty() ? "" : find_program(name);
     if (path.empty()) continue;
-    const Trainer trainer = ask(path, inside);
+    const Trainer trainer = ask(path, request.trainer_version, inside);
     const bool was_sent = path == bundle + "/dtool-trainer";
     if (trainer.is_fit || found.path.empty() || was_sent) found = trainer;
     if (trainer.is_fit) break;

@@ -17,8 +17,8 @@ using Inside = std::vector<std::string>;
 /// days and that no run names.
 void use_bundle(const std::string& folder);
 
-/// Fills in the reply's words about the trainer: the first one that is of dtool's version and has
-/// its libraries here, else the bundle if it is there, else the first one that was found.
+/// Fills in the reply's words about the trainer: the first one that is of the wanted version and
+/// has its libraries here, else the bundle if it is there, else the first one that was found.
 void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply& reply);
 
 }  // namespace dtool::host

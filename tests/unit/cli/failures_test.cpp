@@ -74,6 +74,16 @@ TEST(Failures, HintsNameAllHostsThatShareThem) {
             "    hint: dtool trust --runs_on 'h[1,3],ann@h2:2222'\n");
 }
 
+TEST(Failures, ThoseThatWereEndedForAnotherAreListedAndNotCounted) {
+  ssh::HostResult ended = answered("", 143);
+  ended.error = "its processes were ended because the run failed";
+  ended.was_ended = true;
+  EXPECT_EQ(report({from("h1", ended), from("h2", answered("", 7)), from("h3", ended)}),
+            "dtool: 1 of 3 hosts failed: uptime\n"
+            "  h[1,3]: its processes were ended because the run failed\n"
+            "  h2: exit code 7\n");
+}
+
 TEST(Failures, AreCounted) {
   Console console;
   testing::internal::CaptureStderr();

@@ -260,41 +260,9 @@ TEST(RunId, HoldsLettersDigitsAndThreeSigns) {
   }
 }
 
-/// As dtool 0.1.0 wrote it.
-constexpr const char* kOld =
-    R"(# written by dtool; `dtool kill sleep_20261120-101112-aabbcc` ends this run
-format = 1
-run_id = "sleep_20261120-101112-aabbcc"
-kind = "run"
-created = "2026-11-20T10:11:12Z"
-launcher = "ann@desk"
-what = "sleep"
-command_line = ["dtool", "run", "--runs_on", "gpu01", "--", "sleep", "9"]
-seed = 7
-distributed_ip_and_port = "127.0.0.1:20001"
-nproc_per_node = 1
-code_path = "~/code"
-on_failure = "stop"
-max_restarts = 0
-coordinator = ""
-launched_by = "ssh"
-job = ""
-ssh_config_file = ""
-ssh_settings = []
-machine_count = 1
-
-[[machine]]
-id = 0
-host = "gpu01"
-session = "dtool_sleep_20261120-101112-aabbcc_machine0"
-state_folder = "~/.dtool/runs/sleep_20261120-101112-aabbcc/machine0"
-log = "~/code/experiment_output/sleep_20261120-101112-aabbcc/machine0.log"
-output_folder = "~/code/experiment_output/sleep_20261120-101112-aabbcc"
-)";
-
-/// The promise of docs/killfile.md, "Between versions": kOld stays as it is.
+/// The promise of docs/killfile.md, "Between versions": the file stays as dtool 0.1.0 wrote it.
 TEST(KillfileText, OneOfVersion010IsReadAndSaysNothingOfTheHost) {
-  const Killfile killfile = parse(kOld, "f");
+  const Killfile killfile = read(DTOOL_SOURCE_DIR "/tests/unit/killfiles/killfile_of_0.1.0.toml");
   EXPECT_EQ(killfile.run_id, "sleep_20261120-101112-aabbcc");
   EXPECT_EQ(killfile.created, "2026-11-20T10:11:12Z");
   EXPECT_EQ(killfile.seed, 7U);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tests/unit/fake_remote.h"
+
 namespace dtool::tree_sync {
 namespace {
 
@@ -57,6 +59,27 @@ TEST(Pull, HowFarItIsCountsFilesThatWereHereAlready) {
   EXPECT_EQ(progress.sent.files, 2U);
   EXPECT_EQ(progress.sent.bytes, 200U);
   EXPECT_DOUBLE_EQ(progress.fraction, 0.75);
+}
+
+/// The last progress that a pull tells if rsync prints this.
+double told_fraction(const std::string& printed) {
+  struct Told : ssh::Events {
+    void on_progress(std::size_t, const ssh::Transferred& so_far) override {
+      fraction = so_far.fraction();
+    }
+    double fraction = -1;
+  } told;
+  tests::FakeRemote remote("h1");
+  remote.answers[0] = tests::answered(printed);
+  pull(remote, {{0, {"/out"}, "/here", std::chrono::seconds(1), std::nullopt}}, told);
+  return told.fraction;
+}
+
+TEST(Pull, AFetchThatFindsEverythingHereIsWhole) {
+  const std::string all_here = "\r              0   0%    0.00kB/s    0:00:00 (xfr#0, to-chk=0/3)";
+  EXPECT_DOUBLE_EQ(told_fraction(all_here), 1);
+  EXPECT_DOUBLE_EQ(told_fraction("\r  0   0%    0.00kB/s    0:00:00 (xfr#0, to-chk=1/3)"), 0);
+  EXPECT_DOUBLE_EQ(told_fraction("\r  50   5%    1.00kB/s    0:00:00 (xfr#1, to-chk=1/2)"), 0.5);
 }
 
 ssh::HostResult failed(int exit_code, const std::string& err) {

@@ -110,7 +110,8 @@ TEST_F(LocalPushTest, FilesOfAnInterruptedPushAreKnownToBeDtools) {
 
 TEST_F(LocalPushTest, WithoutRsyncThereThatIsWhatItSays) {
   scratch_.write("tree/a");
-  for (const char* name : {"sh", "cat", "mkdir", "head", "id", "chmod", "rm", "mv", "uname"}) {
+  for (const char* name :
+       {"sh", "cat", "mkdir", "head", "id", "chmod", "rm", "mv", "uname", "readlink"}) {
     put_in_path(name, std::string("exec /bin/") + name + " \"$@\"\n");
   }
   ::setenv("PATH", (scratch_.path() / "bin").c_str(), 1);

@@ -84,7 +84,7 @@ run_attempt() {
   echo "$attempt" > attempts
   [ "$attempt" = 0 ] || echo "$attempt" > attempt
   clear_records
-  free=$("$run/dtool-host" port) || { say "$(hostname) cannot run $run/dtool-host"; code=126; return; }
+  free=$("$run/dtool-host" port) || { say "$(hostname): $run/dtool-host found no port"; code=126; return; }
   # The scheduler's function adds the numbers of each process, or the names of the variables that hold them (cli/run/host/rank.h).
   start_processes "$run/dtool-host" rank job "$run" "$attempt" "$address" "$free" "$task" "$first" 2> started.err &
   step=$!
@@ -97,8 +97,14 @@ run_attempt() {
   after=$?
   [ "$after" = 127 ] || code=$after
   step=''
-  [ "$code" = 0 ] || cause=$("$run/dtool-host" cause "$run" "$attempt" "$first" "$nodes") || failures=$max_restarts  # a mistake
+  [ "$code" = 0 ] || tell_cause
   grep -vE "$noise" started.err
+}
+
+# Exit code 3: a mistake, which another attempt would only repeat.
+tell_cause() {
+  cause=$("$run/dtool-host" cause "$run" "$attempt" "$first" "$nodes")
+  [ "$?" != 3 ] || failures=$max_restarts
 }
 
 prepare_job

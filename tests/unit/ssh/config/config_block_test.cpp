@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "ssh/notice.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -50,6 +51,20 @@ TEST_F(ConfigBlockTest, TakesQuotesAndBackslashesOff) {
   EXPECT_EQ(flat("IdentityFile='a \"b\" c'\n"), "identityfile|a \"b\" c\n");
   EXPECT_EQ(flat("IdentityFile my\\ key\n"), "identityfile|my key\n");
   EXPECT_EQ(flat("UserKnownHostsFile \"a b\" c\n"), "userknownhostsfile|a b|c\n");
+}
+
+TEST_F(ConfigBlockTest, NamesALineWithAKeywordThatSshDoesNotKnowOnce) {
+  std::string told;
+  give_notices_to([&told](std::string_view line) { told.append(line).append("\n"); });
+  const std::string text =
+      "Port 22\nHostnme gpu01\nForwardAgent yes\nIgnoreUnknown \"UseK*,Other\"\nUseKeychain yes\n"
+      "other 1\nThird 1\n";
+  EXPECT_EQ(flat(text), "port|22\n");
+  EXPECT_EQ(flat(text), "port|22\n");
+  give_notices_to({});
+  const std::string file = (folder_.path() / "config").string();
+  EXPECT_EQ(told, file + ":2: ssh knows no setting 'hostnme': it is left out\n" + file +
+                      ":7: ssh knows no setting 'third': it is left out\n");
 }
 
 TEST_F(ConfigBlockTest, PassesCommentsBlankLinesAndUnusedKeywordsOver) {

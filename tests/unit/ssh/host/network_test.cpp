@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+
+#include <cerrno>
+#include <utility>
 
 #include "cli/run/host/report_port.h"
 #include "cli/run/host/trial.h"
@@ -31,7 +36,29 @@ TEST(HostNetwork, APortThatIsTakenIsNotFound) {
   }
   EXPECT_EQ(find_free_port(taken), 25000);
   taken.insert(25000);
-  EXPECT_NE(find_free_port(taken), 0);  // it gives up
+  EXPECT_EQ(find_free_port(taken), 0);
+}
+
+/// Has a port at all addresses of one family, without listening there.
+Descriptor take_alone(int family, std::uint16_t port) {
+  Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  const Address all = parse_address(family == AF_INET6 ? "::" : "0.0.0.0", port);
+  return ::bind(socket.get(), all.get(), all.size) == 0 ? std::move(socket) : Descriptor();
+}
+
+TEST(HostNetwork, APortThatSomebodyHasOnOneFamilyIsNotTakenOnTheOther) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    const std::uint16_t port = find_free_port(listening_ports());
+    const Descriptor others = take_alone(family, port);
+    if (!others.is_open()) GTEST_SKIP() << "this host lacks IPv4 or IPv6";
+    for (const auto& open : {hold_port, listen_on, listen_on_held}) {
+      errno = 0;
+      EXPECT_FALSE(open(port).is_open()) << family;
+      EXPECT_EQ(errno, EADDRINUSE);
+    }
+  }
 }
 
 TEST(HostNetwork, AHeldPortIsLeftToTheListenerThatWasMeant) {

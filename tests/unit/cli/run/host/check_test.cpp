@@ -88,9 +88,10 @@ TEST_F(HostCheck, FindsATrainerOfTheUsersOwnAndAsksItInTheReadiedEnvironment) {
   // The fault is said on two lines, and names the file that was made for it.
   add_program(".dtool/bin/dtool-trainer",
               "[ \"$1\" != --check ] || { echo \"bad: $2\"; echo $MARK >&2; exit 2; }\n"
-              "echo \"dtool-trainer " DTOOL_VERSION " $MARK $1\"\n");
+              "echo \"dtool-trainer 9.8.7 $MARK $1\"\n");
   CheckRequest request;
   request.trainer = "/nowhere/dtool-trainer";
+  request.trainer_version = "9.8.7";
   request.experiment.text = "x = 1";
   request.environment.text =
       "exec 5>&1 >/dev/null\necho noise\nexport MARK='a  b'\necho name=value >&5\n"
@@ -98,7 +99,7 @@ TEST_F(HostCheck, FindsATrainerOfTheUsersOwnAndAsksItInTheReadiedEnvironment) {
       "\"$PATH\" \"$HOME\" >&5\n";
   const CheckReply reply = check(request);
   EXPECT_EQ(reply.trainer, home_.path().string() + "/.dtool/bin/dtool-trainer");
-  EXPECT_EQ(reply.trainer_version, "dtool-trainer " DTOOL_VERSION " a  b --self_check");
+  EXPECT_EQ(reply.trainer_version, "dtool-trainer 9.8.7 a  b --self_check");
   EXPECT_EQ(reply.experiment_fault, "bad: experiment a b");
   EXPECT_EQ(reply.processor, "");
   EXPECT_EQ(reply.environment, "name=value\n");
@@ -109,8 +110,11 @@ TEST_F(HostCheck, TakesTheFirstTrainerThatFitsAndTheBundleLast) {
   const std::string hash(64, 'a');
   CheckRequest request;
   request.trainer = "/nowhere/dtool-trainer";
+  request.trainer_version = "9.8.7";
   request.bundle = hash;
-  const std::string fit = "echo 'dtool-trainer " DTOOL_VERSION " (x)'\n";
+  const std::string fit = "echo 'dtool-trainer 9.8.7 (x)'\n";
+  add_program(".dtool/bin/dtool-trainer", "echo 'dtool-trainer 9.8.79 (x)'\n");
+  EXPECT_FALSE(check(request).is_trainer_fit) << "of another version";
   add_program(".dtool/bin/dtool-trainer", fit + "echo missing: libx.so, GLIBC_2.99\nexit 1\n");
   CheckReply reply = check(request);
   EXPECT_EQ(reply.missing_libraries, "libx.so, GLIBC_2.99");
@@ -129,7 +133,7 @@ TEST_F(HostCheck, RemovesBundlesThatWereNotUsedForAMonth) {
   const auto bundle = [this](char letter, int days) {
     const std::filesystem::path folder = home_.path() / ".dtool/trainers" / std::string(64, letter);
     add_program(".dtool/trainers/" + std::string(64, letter) + "/dtool-trainer",
-                "echo 'dtool-trainer " DTOOL_VERSION " (x)'\n");
+                "echo 'dtool-trainer 9.8.7 (x)'\n");
     add_program(".dtool/trainers/" + std::string(64, letter) + "/lib/libx.so", "");
     const auto now = std::filesystem::file_time_type::clock::now();
     std::filesystem::last_write_time(folder, now - std::chrono::hours(24 * days));
@@ -146,6 +150,7 @@ TEST_F(HostCheck, RemovesBundlesThatWereNotUsedForAMonth) {
   TemporaryVariable path("PATH", "/usr/bin:/bin");
   CheckRequest request;
   request.trainer = "/nowhere/dtool-trainer";
+  request.trainer_version = "9.8.7";
   request.bundle = std::string(64, 'a');
   EXPECT_EQ(check(request).trainer, (own / "dtool-trainer").string());
   EXPECT_TRUE(std::filesystem::exists(own));

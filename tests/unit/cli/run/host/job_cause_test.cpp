@@ -67,7 +67,7 @@ TEST_F(JobCause, TellsMistakesApartSinceAnotherAttemptWouldMakeThemAgain) {
   record(1, 1, "2 \n", "no such file\nhint: make it\n");
   EXPECT_EQ(told(), (Told{"rank 1 on machine 1 ended with exit code 2: no such file (hint: make "
                           "it)\n",
-                          1}));
+                          3}));
 }
 
 TEST_F(JobCause, IsTheRankThatTorchrunNames) {

@@ -1,0 +1,19 @@
+// The keywords of SSH client configuration files.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtool::ssh {
+
+/// Whether some OpenSSH takes this keyword, in lower case; also those that it takes and ignores.
+bool is_config_keyword(std::string_view keyword);
+
+/// Notes, once for each place, that the keyword in `place` (`FILE:LINE`) is unknown to `ssh`, which
+/// refuses the whole file for it. dtool goes on: an OpenSSH that is newer than this dtool may know
+/// it. Says nothing if one of the patterns of IgnoreUnknown matches.
+void note_unless_known(std::string_view keyword, const std::string& place,
+                       const std::vector<std::string>& ignored);
+
+}  // namespace dtool::ssh
