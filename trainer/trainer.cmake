@@ -12,6 +12,8 @@ function(dtool_join_sources target most)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${part})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # g++ takes a type of a joined .cpp for one of a header, which a second file might include.
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
 endfunction()
 
 # The second program, where LibTorch is. dtool-trainer itself needs none of it, so that it starts in
@@ -146,6 +148,7 @@ if(DTOOL_TRAINER)
   endforeach()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS trainer/workloads.def)
   if(DTOOL_UNITY)
+    dtool_join_sources(dtool_trainer 12)
     dtool_join_sources(dtool_trainer_torch 8)
   endif()
 
