@@ -72,6 +72,8 @@ void RequestExchange::work() {
     } while (!pause(lock));
     set_will(*store, "");
   } catch (const std::exception&) {
+    const std::lock_guard lock(mutex_);
+    if (is_stopped_) return;  // rank 0 ended sooner than this rank, for the same reason
     stop_process_(
         fmt::format("lost {}, where the run's store was", to_string(meeting_.members[0])));
   }
