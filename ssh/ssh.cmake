@@ -65,6 +65,7 @@ add_library(dtool_ssh STATIC
   ssh/session/session.cpp
   ssh/session/ssh_connection.cpp
   ssh/session/tcp.cpp)
+dtool_join_sources(dtool_ssh 12)
 target_include_directories(dtool_ssh PUBLIC ${PROJECT_BINARY_DIR}/generated)
 target_link_libraries(dtool_ssh PUBLIC dtool_warnings fmt::fmt
   PRIVATE "$<IF:${DTOOL_IS_PORTABLE},${DTOOL_ARCHIVE_ssh};${DTOOL_ARCHIVE_crypto};${DTOOL_ARCHIVE_z};${DTOOL_ARCHIVE_zstd},ssh;OpenSSL::Crypto>"

@@ -1,21 +1,3 @@
-# Gives the compiler the sources of a folder together, at most `most` at once, so that it reads what they include once. A file
-# with options of its own stays alone.
-function(dtool_join_sources target most)
-  get_target_property(sources ${target} SOURCES)
-  list(FILTER sources INCLUDE REGEX "^[a-z].*\\.cpp$")
-  list(SORT sources)
-  foreach(source IN LISTS sources)
-    get_filename_component(folder ${source} DIRECTORY)
-    string(MAKE_C_IDENTIFIER ${folder} folder)
-    math(EXPR part "0${count_${folder}} / ${most}")
-    math(EXPR count_${folder} "0${count_${folder}} + 1")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${part})
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # g++ takes a type of a joined .cpp for one of a header, which a second file might include.
-  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
-endfunction()
-
 # The second program, where LibTorch is. dtool-trainer itself needs none of it, so that it starts in
 # milliseconds; dtool-trainer-worker does
 if(DTOOL_TRAINER)
@@ -147,10 +129,8 @@ if(DTOOL_TRAINER)
     include(trainer/${folder}/${folder}.cmake)
   endforeach()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS trainer/workloads.def)
-  if(DTOOL_UNITY)
-    dtool_join_sources(dtool_trainer 12)
-    dtool_join_sources(dtool_trainer_torch 8)
-  endif()
+  dtool_join_sources(dtool_trainer 12)
+  dtool_join_sources(dtool_trainer_torch 8)
 
   add_executable(dtool-trainer trainer/main.cpp)
   # For LibTorch's version only.

@@ -53,6 +53,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/words.cpp)
 # A library, because the launcher speaks the same protocol and tests link it. What the launcher does much of is quick, all else small.
 add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})
+dtool_join_sources(dtool_host 12)
 target_link_libraries(dtool_host PUBLIC dtool_warnings $<IF:${DTOOL_IS_PORTABLE},${DTOOL_ARCHIVE_zstd},zstd>)
 target_compile_definitions(dtool_host PRIVATE DTOOL_ZSTD)
 target_compile_options(dtool_host PRIVATE -Os -ffunction-sections -fdata-sections)
