@@ -135,10 +135,12 @@ struct KillReply {
   std::string host;         ///< its identity, as identify_host() writes it
   std::string no_folder;    ///< the run's folder, if it is missing; or empty
   std::string unmarked;     ///< a state folder that could not be marked; or empty
+  std::string locked;       ///< a state folder into which a start still writes; or empty
   std::vector<std::string> unseen;  ///< processes that may be the run's, without proof
 
   void fields(auto visit) {
-    visit(ended, forced, left, cancelled, job_left, vouched_for, host, no_folder, unmarked, unseen);
+    visit(ended, forced, left, cancelled, job_left, vouched_for, host, no_folder, unmarked, locked,
+          unseen);
   }
 };
 
