@@ -98,6 +98,7 @@ if(DTOOL_TRAINER)
     trainer/settings/train_settings.cpp
     trainer/settings/workload_settings.cpp
     trainer/training/checkpoint_folder.cpp
+    trainer/training/checkpoint_writer.cpp
     trainer/training/schedule.cpp)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)
