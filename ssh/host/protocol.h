@@ -341,10 +341,13 @@ struct CheckRequest {
                                      ///< does not listen
   bool is_supervised = false;        ///< this machine's session will listen for the others, too
   std::string peer;                  ///< an address of another machine, numeric; or empty
+  std::optional<std::string>
+      visible_gpus;  ///< CUDA_VISIBLE_DEVICES of the run, if its user gave it
 
   void fields(auto visit) {
     visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
-          trainer, trainer_version, bundle, experiment, machines, port, is_supervised, peer);
+          trainer, trainer_version, bundle, experiment, machines, port, is_supervised, peer,
+          visible_gpus);
   }
 };
 
@@ -388,7 +391,7 @@ struct CheckReply {
   std::string processor;          ///< `x86_64`; empty: the trainer is fit, or none is needed
   std::string libc;               ///< `glibc 2.36`, likewise; empty also for another libc
   std::string experiment_fault;   ///< what the trainer says against the experiment; or empty
-  std::int64_t gpus = 0;
+  std::int64_t gpus = 0;          ///< that the run's processes will see
   bool is_port_taken = false;
   bool lacks_port = false;            ///< none of the ports that dtool takes is free
   std::int64_t port = 0;              ///< a free port; 0: none was wanted, or none is free
