@@ -213,9 +213,10 @@ void judge(Checked& checked, const Needs& needs) {
   checked.experiment_fault = readable_fault(reply.experiment_fault);
   checked.gpus = take_number(reply.gpus, "gpus", 1024, checked);
   if (checked.gpus < std::ranges::count(needs.gpus, ',') + (needs.gpus.empty() ? 0 : 1)) {
-    set_lack(checked, "gpus",
-             fmt::format("--gpus {}: this host has only {} of these GPUs", needs.gpus, checked.gpus),
-             "nvidia-smi -L lists a host's GPUs");
+    set_lack(
+        checked, "gpus",
+        fmt::format("--gpus {}: this host has only {} of these GPUs", needs.gpus, checked.gpus),
+        "nvidia-smi -L lists a host's GPUs");
   }
   judge_listener(needs, checked);
   checked.logout_kills = reply.logout_kills;
