@@ -41,6 +41,11 @@ using namespace dtool::trainer;
   std::_Exit(kOthersFailed);
 }
 
+/// For threads beside training.
+void stop_unless_it_ends(const std::string& reason) {
+  if (!answers_termination()) stop_for_others(reason);
+}
+
 void print_settings(const Experiment& experiment, const Options& options, const Meeting& meeting,
                     Backend backend) {
   const int machines = count_machines(meeting.members);
@@ -181,7 +186,7 @@ int run(int argc, char** argv) {
   std::optional<RequestExchange> requests;
   std::optional<UncaughtExceptions> uncaught;  // NCCL's, as a rule
   if (place->world_size > 1) {
-    requests.emplace(meeting, job.heartbeat, stop_for_others);
+    requests.emplace(meeting, job.heartbeat, stop_unless_it_ends);
     uncaught.emplace(
         [&meeting](const std::string& error) { stop_for_others(blame_others(meeting, error)); });
   }

@@ -28,14 +28,14 @@ P
 grep -q '^note: the checkpoint of step [0-9]* is left out: the disk is slower than checkpoints come$' slow.log || fail "it does not say what it left out"
 
 # Two requests during one write; each is answered when a file with its step, or a later one, is there.
-digits_experiment endless.toml "${small[@]}" train.epochs=1000000 checkpoint.every_epochs=0 checkpoint.every_steps=1000000000 logging.every_steps=20
+digits_experiment endless.toml "${small[@]}" train.epochs=1000000 checkpoint.keep=9 checkpoint.every_epochs=0 checkpoint.every_steps=1000000000 logging.every_steps=20
 written() { grep -c "^checkpoint written: step [0-9]*, since $2 came\$" "$1.log" || true; }
 has_written() { [ "$(written "$1" "$2")" -ge "$3" ]; }
 all_are_there() {
   local step
-  for step in $(sed -n 's/^checkpoint written: step \([0-9]*\), since .*/\1/p' "$1.log"); do
+  while read -r step; do
     compgen -G "$1/checkpoints/step_*$step.pt" > /dev/null || fail "$1: step $step is not on the disk"
-  done
+  done < <(sed -n 's/^checkpoint written: step \([0-9]*\), since .*/\1/p' "$1.log")
 }
 "${on_slow_disk[@]}" "$trainer" endless.toml --nproc_per_node 2 --output_dir usr1 > usr1.log 2>&1 &
 run=$!

@@ -18,6 +18,7 @@ std::atomic<Clock::duration::rep> checkpoint_taken_at = 0;
 std::atomic<Clock::duration::rep> end_taken_at = 0;
 std::atomic<Clock::duration::rep> end_kept_at = 0;
 std::atomic<std::int64_t> kept_ends = 0;
+std::atomic<bool> is_answering = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 Clock::duration::rep now() {
@@ -105,6 +106,18 @@ std::int64_t ends_kept() {
 
 bool last_end_is_kept() {
   return end_kept_at >= end_taken_at;
+}
+
+AnswersTermination::AnswersTermination() {
+  is_answering = true;
+}
+
+AnswersTermination::~AnswersTermination() {
+  is_answering = false;
+}
+
+bool answers_termination() {
+  return is_answering;
 }
 
 }  // namespace dtool::trainer

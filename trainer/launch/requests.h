@@ -45,4 +45,15 @@ void note_end_is_kept();
 std::int64_t ends_kept();
 bool last_end_is_kept();
 
+/// While one exists, this process waits for the disk and then ends by itself: nothing that happens
+/// to other ranks meanwhile may end it.
+class AnswersTermination {
+ public:
+  AnswersTermination();
+  ~AnswersTermination();
+  AnswersTermination(const AnswersTermination&) = delete;
+  AnswersTermination& operator=(const AnswersTermination&) = delete;
+};
+bool answers_termination();
+
 }  // namespace dtool::trainer

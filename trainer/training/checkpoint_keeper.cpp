@@ -93,6 +93,8 @@ void CheckpointKeeper::end_request(int signal, std::int64_t step, const char* ou
 }
 
 void CheckpointKeeper::answer(int signal, ProgressLog& log) {
+  std::optional<AnswersTermination> answers;
+  if (signal == SIGTERM && is_terminated()) answers.emplace();
   requests_.push_back({signal, kept_step_});
   if (signal == SIGTERM) writer_->wait_for(CheckpointWriter::Kind::step);
   tell(log);
