@@ -95,6 +95,8 @@ void Unpacking::begin(PackageEntry entry) {
   if (is_folder) entry.name.pop_back();
   if (!is_folder && !names_.empty() && entry.name <= names_.back())
     throw BadMessage("its files are not sorted");
+  if (entry.target.find('\0') != entry.target.npos)
+    throw BadMessage("no link can lead where " + entry.name + " does");
   const bool has_content = !is_folder && entry.target.empty();
   const std::string content = std::exchange(entry.content.text, {});
   if (!is_folder) names_.push_back(entry.name);

@@ -117,6 +117,11 @@ TEST_F(UnpackTest, NamesThatLeadOutAreRefused) {
   expect_empty();
 }
 
+TEST_F(UnpackTest, ALinkThatNoneCanBeIsRefused) {
+  EXPECT_FALSE(unpack(package_of({file("a", "A"), link("b", std::string("a\0b", 3))})).is_whole);
+  expect_empty();
+}
+
 TEST_F(UnpackTest, FilesThatAreNotWhatTheySayAreRefused) {
   PackageEntry shorter = file("a", "A");
   shorter.size = 2;
