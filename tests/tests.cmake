@@ -175,6 +175,7 @@ endif()
 # ---- tests/trainer: unit tests, and scripts that drive dtool-trainer, one a behaviour, named after it
 if(DTOOL_TESTS AND DTOOL_TRAINER)
   add_executable(trainer_tests
+    tests/trainer/checkpoint_writer_test.cpp
     tests/trainer/comm_options_test.cpp
     tests/trainer/comm_report_test.cpp
     tests/trainer/csv_test.cpp
@@ -235,6 +236,8 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   target_link_libraries(break_on_signal PRIVATE dtool_warnings Threads::Threads)
   add_library(spoil_received MODULE tests/trainer/spoil_received.cpp)
   target_link_libraries(spoil_received PRIVATE dtool_warnings ${CMAKE_DL_LIBS})
+  add_library(slow_disk MODULE tests/trainer/slow_disk.cpp)
+  target_link_libraries(slow_disk PRIVATE dtool_warnings Threads::Threads ${CMAKE_DL_LIBS})
   foreach(behaviour
       a_checkpoint_due_at_an_epochs_end_is_kept
       a_download_goes_on_where_it_stopped
@@ -242,6 +245,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       a_failing_mirror_is_followed_by_the_next
       a_loss_that_is_no_number_ends_the_run
       a_run_validates_the_checkpoints_of_another
+      a_slow_disk_stops_no_run
       a_terminal_has_a_bar_and_a_log_has_lines
       another_token_is_turned_away
       bfloat16_learns_as_float32_does

@@ -50,6 +50,7 @@ if(DTOOL_TRAINER)
     trainer/launch/endpoint.cpp
     trainer/launch/environment.cpp
     trainer/launch/front_door.cpp
+    trainer/launch/gpu_list.cpp
     trainer/launch/greeting.cpp
     trainer/launch/last_words.cpp
     trainer/launch/launch.cpp
@@ -80,6 +81,7 @@ if(DTOOL_TRAINER)
     trainer/settings/train_settings.cpp
     trainer/settings/workload_settings.cpp
     trainer/training/checkpoint_folder.cpp
+    trainer/training/checkpoint_writer.cpp
     trainer/training/schedule.cpp)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)

@@ -25,6 +25,7 @@
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/settings_table.h"
 #include "trainer/settings/usage_error.h"
+#include "trainer/training/checkpoint_writer.h"
 #include "trainer/training/workload.h"
 
 namespace {
@@ -34,9 +35,15 @@ using namespace dtool::trainer;
 /// Ends this process because another rank is gone. At once: destructors would wait for it. Where
 /// this rank was terminated, so were the others, and nothing has failed.
 [[noreturn]] void stop_for_others(const std::string& reason) {
+  if (!is_terminated()) say_last_words(reason);
+  finish_writing(kTerminationGrace);
   end_if_terminated();
-  say_last_words(reason);
   std::_Exit(kOthersFailed);
+}
+
+/// For threads beside training.
+void stop_unless_it_ends(const std::string& reason) {
+  if (!answers_termination()) stop_for_others(reason);
 }
 
 void print_settings(const Experiment& experiment, const Options& options, const Meeting& meeting,
@@ -86,12 +93,14 @@ void link_for_gradients(Group& group, const Meeting& meeting, const DistributedS
 struct Job {
   Backend backend;
   std::chrono::seconds timeout;        ///< of a collective operation
+  std::chrono::seconds heartbeat;      ///< how long a rank may be silent
   std::function<void(Backend)> begin;  ///< before the ranks are connected: may take its time
   std::function<void(Group&)> work;
 };
 
 Job training_job(Experiment& experiment, const Options& options, const Meeting& meeting) {
   return {experiment.distributed.backend, experiment.distributed.collective_timeout,
+          experiment.distributed.heartbeat_timeout,
           [&](Backend backend) {
             check_machines(experiment, meeting);
             if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
@@ -105,13 +114,24 @@ Job training_job(Experiment& experiment, const Options& options, const Meeting& 
 }
 
 Job comm_job(const CommOptions& options, const Meeting& meeting) {
-  return {options.backend, kCommTimeout, [](Backend) {},
+  return {options.backend, kCommTimeout, DistributedSettings{}.heartbeat_timeout, [](Backend) {},
           [&](const Group& group) { run_comm(options, meeting, group); }};
 }
 
 /// This rank's message if it cannot continue without another one.
 std::string blame_others(const Meeting& meeting, const std::string& error) {
   return fmt::format("{}: {}", to_string(meeting.me()), error);
+}
+
+/// Every rank fails alike, and none ends before rank 0 has written its checkpoints: where a rank
+/// ends, its machine ends the others.
+void leave_after(RequestExchange& requests) {
+  try {
+    requests.leave();
+  } catch (
+      const std::exception&) {  // the store has gone with rank 0, which is all that was awaited
+    requests.stop();
+  }
 }
 
 /// `group` outlives the job, since a group's destructor waits for operations that may never end.
@@ -135,7 +155,7 @@ int do_job(const Job& job, const Meeting& meeting, std::optional<RequestExchange
     stop_for_others(blame_others(meeting, first.value_or(problem.what())));
   } catch (const RunFailed& problem) {
     say_last_words(problem.what());
-    if (requests) requests->stop();
+    if (requests) leave_after(*requests);
     // To another launcher it is a failure as any.
     return has_file_for_last_words() ? kRunFailed : kFailed;
   } catch (const std::exception& problem) {
@@ -166,7 +186,7 @@ int run(int argc, char** argv) {
   std::optional<RequestExchange> requests;
   std::optional<UncaughtExceptions> uncaught;  // NCCL's, as a rule
   if (place->world_size > 1) {
-    requests.emplace(meeting, stop_for_others);
+    requests.emplace(meeting, job.heartbeat, stop_unless_it_ends);
     uncaught.emplace(
         [&meeting](const std::string& error) { stop_for_others(blame_others(meeting, error)); });
   }

@@ -10,6 +10,7 @@ set(DTOOL_HOST_SOURCES
   cli/logs/host/send_log.cpp
   cli/run/host/check.cpp
   cli/run/host/coordinator.cpp
+  cli/run/host/gpus.cpp
   cli/run/host/guard.cpp
   cli/run/host/job.cpp
   cli/run/host/job_cause.cpp
@@ -50,7 +51,8 @@ set(DTOOL_HOST_SOURCES
   ssh/host/start.cpp
   ssh/host/unseen.cpp
   ssh/host/versions.cpp
-  ssh/host/words.cpp)
+  ssh/host/words.cpp
+  trainer/launch/gpu_list.cpp)
 # A library, because the launcher speaks the same protocol and tests link it. What the launcher does much of is quick, all else small.
 add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})
 dtool_join_sources(dtool_host 12)

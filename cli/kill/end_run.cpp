@@ -71,6 +71,11 @@ void doubt(const FoundHost& host, const host::KillReply& outcome, const std::str
     set(fmt::format("cannot write into {}, so a start that is on its way may still come",
                     outcome.unmarked),
         "is the disk full or read-only? Run dtool kill again when it is not");
+  } else if (!outcome.locked.empty()) {
+    set(fmt::format("a start is at work in {} and does not end, so the run may still begin",
+                    outcome.locked),
+        fmt::format("run dtool kill again when it has ended: fuser {}/lock names it",
+                    outcome.locked));
   }
 }
 

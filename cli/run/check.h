@@ -37,7 +37,9 @@ struct Needs {
   bool runs_here = true;        ///< false: on nodes behind these hosts
   bool sync = false;            ///< code is sent there
   std::uint16_t port = 0;       ///< on machine 0; 0: any free port
-  bool is_supervised = false;   ///< machine 0's session listens for those of the others
+  std::optional<std::string> visible_gpus;  ///< the run's CUDA_VISIBLE_DEVICES
+  std::string gpus;                         ///< the list of --gpus, all of which must be there
+  bool is_supervised = false;               ///< machine 0's session listens for those of the others
   Survey survey = Survey::no;
   /// What the launcher checks on each host: bash that reports a lack with `lack_of ERROR HINT`
   /// (environment/scripts/ready.sh); empty: nothing.
@@ -47,7 +49,7 @@ struct Needs {
 /// Something that a host lacks.
 struct Lack {
   std::string what;  ///< `programs`, `trainer`, `modules`, `activate`, `container`, `torchrun`,
-                     ///< `code`, `port`, `launcher`, `answer`
+                     ///< `code`, `gpus`, `port`, `launcher`, `answer`
   std::string error;
   std::string hint;
 };
@@ -58,7 +60,7 @@ struct Checked {
   std::vector<Lack> lacks;                ///< one by one; empty if the host did not answer
   std::optional<host::CheckReply> reply;  ///< nothing: unreadable
   ssh::Answers environment;               ///< answers of its environment's script
-  int gpus = 0;
+  int gpus = 0;                           ///< that the run's processes will see
   std::string experiment_fault;  ///< what machine 0's trainer says against the experiment; empty:
                                  ///< nothing
   std::string trainer;           ///< path of the bundled trainer there

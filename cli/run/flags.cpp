@@ -46,6 +46,10 @@ void add_run_flags(Options& command, RunFlags& flags) {
   command.add_option("--nproc_per_node", flags.nproc_per_node,
                      "processes per machine; auto: one per GPU, else 1 (auto)");
   command
+      .add_option("--gpus", flags.gpus,
+                  "the GPUs of each machine to use, such as 0,2 or GPU-UUID (all)")
+      .type_name("LIST");
+  command
       .add_option("--on_failure", flags.on_failure,
                   "when a machine fails: stop the others' processes, or leave them (stop)")
       .type_name("stop|leave")

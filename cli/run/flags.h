@@ -27,6 +27,7 @@ struct RunFlags {
   std::string output_dir;
   std::string extra_tag;
   std::string nproc_per_node;
+  std::string gpus;
   std::string on_failure;
   std::optional<int> max_restarts;
   std::optional<int> lost_after;  ///< seconds

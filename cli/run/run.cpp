@@ -167,6 +167,15 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     for (auto& variable : read_env_file(file)) plan_.variables.push_back(std::move(variable));
   }
   for (const std::string& text : flags_.exports) plan_.variables.push_back(parse_export(text));
+  if (!flags_.gpus.empty()) {
+    Variable gpus = parse_gpus(flags_.gpus);
+    if (find_variable(plan_.variables, gpus.first))
+      throw UsageError(
+          fmt::format("--gpus sets {}, and --export, --env_file or the settings do too",
+                      gpus.first),
+          "give one of them");
+    plan_.variables.push_back(std::move(gpus));
+  }
   if (flags_.listener != "auto") {
     const ListenerAddress listener = parse_listener(flags_.listener, targets);
     plan_.listener = listener.address;
@@ -192,6 +201,8 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
     needs.experiment_toml = plan_.experiment_toml;
     if (!flags_.no_trainer_bundle) offer_trainer(needs);
   }
+  needs.visible_gpus = find_variable(plan_.variables, "CUDA_VISIBLE_DEVICES");
+  needs.gpus = flags_.gpus;
   needs.sync = wants_sync();
   needs.port = plan_.port;
   needs.machines = static_cast<int>(plan_.machines.size());

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -247,6 +248,9 @@ void mark(const std::string& folder, milliseconds grace, KillReply& reply) {
   }
   make_folder(folder);  // a start may make it meanwhile
   const Descriptor lock = lock_file(folder + "/lock", 30'000);
+  // Such a start has looked for the mark already. Where the lock cannot be opened at all, none gets
+  // that far.
+  if (!lock.is_open() && errno == EWOULDBLOCK) reply.locked = folder;
   // How many seconds this may take, for the run's own session, which stands still meanwhile.
   const auto seconds = grace.count() / 1000 + 90;
   write_in_place(folder + "/killed", std::to_string(seconds) + "\n");

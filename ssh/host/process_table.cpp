@@ -30,6 +30,27 @@ bool read_number(std::string_view word, Number& number) {
   return parsed.has_value();
 }
 
+std::optional<std::string> read_environment(const std::string& folder) {
+  constexpr std::size_t kMost = 16U << 20U;
+  return read_file(folder + "/environ", kMost);
+}
+
+/// Where the main thread alone has ended, /proc/PID/environ is empty or cannot be opened (by the
+/// kernel's version), and the other threads' tells. Leaves errno as it was.
+std::optional<std::string> read_environment_of_threads(pid_t pid) {
+  const int error = errno;
+  const auto process = find_process(pid);
+  errno = error;
+  if (!process || process->state != 'Z' || process->is_dead()) return std::nullopt;
+  const std::string threads = folder_of_process(pid) + "/task";
+  for (const std::string& each : list_folder(threads)) {
+    auto environment = read_environment(threads + "/" + each);
+    if (environment && !environment->empty()) return environment;
+  }
+  errno = error;
+  return std::nullopt;
+}
+
 [[noreturn]] void cannot_look(const std::string& why) {
   throw std::runtime_error("the host's processes cannot be looked at: " + why);
 }
@@ -130,7 +151,10 @@ std::vector<Process> read_processes() {
 
 RunMark read_run_mark(pid_t pid) {
   errno = 0;
-  const auto environment = read_file(folder_of_process(pid) + "/environ", 16U << 20U);
+  auto environment = read_environment(folder_of_process(pid));
+  const bool has_none = environment ? environment->empty() : errno == ESRCH;
+  if (auto threads = has_none ? read_environment_of_threads(pid) : std::nullopt)
+    environment = std::move(threads);
   if (!environment) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) cannot_look(std::strerror(errno));
     return {errno == EACCES || errno == EPERM ? RunMark::Look::hidden : RunMark::Look::gone};

@@ -135,10 +135,12 @@ struct KillReply {
   std::string host;         ///< its identity, as identify_host() writes it
   std::string no_folder;    ///< the run's folder, if it is missing; or empty
   std::string unmarked;     ///< a state folder that could not be marked; or empty
+  std::string locked;       ///< a state folder into which a start still writes; or empty
   std::vector<std::string> unseen;  ///< processes that may be the run's, without proof
 
   void fields(auto visit) {
-    visit(ended, forced, left, cancelled, job_left, vouched_for, host, no_folder, unmarked, unseen);
+    visit(ended, forced, left, cancelled, job_left, vouched_for, host, no_folder, unmarked, locked,
+          unseen);
   }
 };
 
@@ -339,10 +341,13 @@ struct CheckRequest {
                                      ///< does not listen
   bool is_supervised = false;        ///< this machine's session will listen for the others, too
   std::string peer;                  ///< an address of another machine, numeric; or empty
+  std::optional<std::string>
+      visible_gpus;  ///< CUDA_VISIBLE_DEVICES of the run, if its user gave it
 
   void fields(auto visit) {
     visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
-          trainer, trainer_version, bundle, experiment, machines, port, is_supervised, peer);
+          trainer, trainer_version, bundle, experiment, machines, port, is_supervised, peer,
+          visible_gpus);
   }
 };
 
@@ -386,7 +391,7 @@ struct CheckReply {
   std::string processor;          ///< `x86_64`; empty: the trainer is fit, or none is needed
   std::string libc;               ///< `glibc 2.36`, likewise; empty also for another libc
   std::string experiment_fault;   ///< what the trainer says against the experiment; or empty
-  std::int64_t gpus = 0;
+  std::int64_t gpus = 0;          ///< that the run's processes will see
   bool is_port_taken = false;
   bool lacks_port = false;            ///< none of the ports that dtool takes is free
   std::int64_t port = 0;              ///< a free port; 0: none was wanted, or none is free

@@ -76,15 +76,19 @@ Handed find_server(const Table& table, pid_t pid) {
   return {};
 }
 
-std::string describe(const Process& server, const std::vector<pid_t>& pids) {
-  const std::string_view name = server.name;
-  std::string text(name.substr(0, name.find(':')));
-  text += " (pid " + std::to_string(server.pid) + ") has " + std::to_string(pids.size()) +
-          (pids.size() == 1 ? " process" : " processes") + " that began after the run: ";
+std::string count_and_name(const std::vector<pid_t>& pids, const std::string& what_they_did) {
+  std::string text = std::to_string(pids.size()) +
+                     (pids.size() == 1 ? " process " : " processes ") + what_they_did + ": ";
   for (std::size_t i = 0; i < std::min(pids.size(), kNamed); ++i)
     text +=
         (i == 0 ? "" : ", ") + std::to_string(pids[i]) + " " + command_of(pids[i], kLongestCommand);
   return text + (pids.size() > kNamed ? ", …" : "");
+}
+
+std::string describe(const Process& server, const std::vector<pid_t>& pids) {
+  const std::string_view name = server.name;
+  return std::string(name.substr(0, name.find(':'))) + " (pid " + std::to_string(server.pid) +
+         ") has " + count_and_name(pids, "that began after the run");
 }
 
 /// Jobs of `at` that have not begun: each has the environment in which it was asked for.
@@ -150,10 +154,14 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
   }
   const Handed own = find_server(table, ::getpid());
   std::map<pid_t, std::vector<pid_t>> handed_over;
+  std::vector<pid_t> of_others;
   std::vector<std::string> unseen;
   for (const auto& [pid, process] : table) {
     const auto mark = sight.marks.find(pid);
-    if (process->start < began || mark == sight.marks.end() || mark->second.run_id) continue;
+    if (process->start < began || mark == sight.marks.end()) continue;
+    // Started by the run as that user, or by that user, who may write there what they like.
+    if (!run_id.empty() && mark->second.run_id == run_id && !is_mine(pid)) of_others.push_back(pid);
+    if (mark->second.run_id) continue;
     const Handed handed = find_server(table, pid);
     if (handed.server != 0) {
       const Process& server = *table.at(handed.server);
@@ -171,6 +179,8 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
   }
   for (const auto& [server, pids] : handed_over)
     unseen.push_back(describe(*table.at(server), pids));
+  if (!of_others.empty())
+    unseen.push_back(count_and_name(of_others, "of other users with the run's id"));
   add_hopper(unseen);
   if (!run_id.empty()) add_jobs_of_at(run_id, unseen);
   return unseen;

@@ -123,8 +123,9 @@ bool start_keeper(Reactor& reactor, std::vector<KeptSession>& sessions, std::chr
   std::optional<KeptFolder> folder = KeptFolder::open(KeptFolder::Make::yes);
   std::unordered_set<int> kept = {folder->fd()};
   for (const KeptSession& each : sessions) {
-    kept.insert(each.connection->session().fd());
-    for (const Session* jump : each.jumps) kept.insert(jump->fd());
+    for (const int fd : each.connection->session().fds()) kept.insert(fd);
+    for (const Session* jump : each.jumps)
+      for (const int fd : jump->fds()) kept.insert(fd);
   }
   Pipe is_offered = make_pipe(NonBlocking::reader);
   reactor.context().notify_fork(asio::io_context::fork_prepare);

@@ -21,6 +21,7 @@ namespace {
 
 /// One that has heard it, and is about to unwind and to say what it leaves, is given more time.
 constexpr int kSecondsToHear = 1;
+constexpr int kSecondsToHearAStop = 3;  // which nobody is in such a hurry with
 constexpr int kSecondsToEnd = 2;
 constexpr auto kChildrensGrace = std::chrono::milliseconds(600);
 constexpr std::size_t kMostChildren = 4096;
@@ -29,6 +30,7 @@ constexpr std::size_t kMostChildren = 4096;
 std::atomic<int> stops = 0;
 std::atomic<int> leaves = 0;
 std::atomic<int> last_signal = SIGTERM;
+std::atomic<bool> is_stop_heard = false;
 std::atomic<bool> is_heard = false;
 std::atomic<bool> has_more_time = false;
 std::atomic<int> listeners = 0;
@@ -76,13 +78,18 @@ void on_signal(int number) {
   last_signal = number;
   if (listeners == 0 || questions > 0) end_now(number);
   const bool is_first = number == SIGINT && stops++ == 0;
-  if (!is_first && leaves++ == 0) set_alarm(kSecondsToHear);
+  if (is_first) {
+    set_alarm(kSecondsToHearAStop);
+  } else if (leaves++ == 0) {
+    set_alarm(kSecondsToHear);
+  }
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(bell, &one, sizeof one);
   errno = error;
 }
 
 void on_alarm(int) {
+  if (leaves == 0 && is_stop_heard) return;
   if (!is_heard || has_more_time.exchange(true)) end_now(last_signal);
   set_alarm(kSecondsToEnd);
 }
@@ -112,6 +119,7 @@ void forget_interrupts() {
   set_alarm(0);
   stops = 0;
   leaves = 0;
+  is_stop_heard = false;
   is_heard = false;
   has_more_time = false;
 }
@@ -119,7 +127,7 @@ void forget_interrupts() {
 Interrupts::Interrupts(Reactor& reactor, std::function<void(Asked)> on_asked)
     : on_asked_(std::move(on_asked)),
       descriptor_(reactor.context()),
-      stops_heard_(stops),
+      stops_heard_(is_stop_heard ? stops.load() : 0),
       leaves_heard_(leaves) {
   if (bell < 0) watch_interrupts();  // in unit tests
   ++listeners;
@@ -155,7 +163,10 @@ void Interrupts::hear() {
   const int left = leaves;
   const bool is_to_stop = std::exchange(stops_heard_, stopped) != stopped;
   const bool is_to_leave = std::exchange(leaves_heard_, left) != left;
-  if (is_to_stop) on_asked_(Asked::to_stop);
+  if (is_to_stop) {
+    is_stop_heard = true;
+    on_asked_(Asked::to_stop);
+  }
   if (!is_to_leave) return;
   on_asked_(Asked::to_leave);
   is_heard = true;

@@ -12,12 +12,13 @@ namespace dtool::ssh {
 /// are being served have pipes.
 std::size_t make_room_for_files(std::size_t hosts, std::size_t width) {
   constexpr rlim_t kOfOurOwn = 64;
+  constexpr rlim_t kConnected = 2;
   constexpr rlim_t kAtWork = 8;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return width;
-  const rlim_t wanted = kOfOurOwn + 3 * hosts + kAtWork * std::min(width, hosts);
+  const rlim_t wanted = kOfOurOwn + (kConnected + 2) * hosts + kAtWork * std::min(width, hosts);
   if (limit.rlim_cur >= wanted) return width;
-  const rlim_t least = kOfOurOwn + hosts;
+  const rlim_t least = kOfOurOwn + kConnected * hosts;
   if (limit.rlim_max < least + kAtWork) {
     throw std::runtime_error(
         fmt::format("{} hosts need {} open files, and this machine allows {}\n"

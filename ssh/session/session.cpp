@@ -1,11 +1,15 @@
 #include "ssh/session/session.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <libssh/server.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -42,6 +46,13 @@ ino_t inode_of(int fd) {
   return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
+OwnedFd copy_of(const OwnedFd& fd) {
+  OwnedFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy)
+    throw HostError(Failure::unreachable, fmt::format("cannot connect: {}", std::strerror(errno)));
+  return copy;
+}
+
 SessionHandle make_handle(const Endpoint& endpoint, int fd) {
   SessionHandle handle(ssh_new());
   if (handle == nullptr) throw std::bad_alloc();
@@ -68,8 +79,9 @@ Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
     : reactor_(reactor),
       endpoint_(endpoint),
       socket_(std::move(socket)),
+      copy_(copy_of(socket_)),
       socket_inode_(inode_of(socket_.get())),
-      handle_(make_handle(endpoint, socket_.get())) {
+      handle_(make_handle(endpoint, copy_.get())) {
   set_text(handle_.get(), SSH_OPTIONS_HOSTKEYS,
            fmt::format("{}", fmt::join(key_algorithms(known_hosts.types_of(endpoint_)), ",")));
   ssh_set_counters(handle_.get(), nullptr, &received_);
@@ -78,11 +90,16 @@ Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
 
 /// libssh 0.10 takes leave of a server and leaves open a socket that it was given. The farewell is
 /// lost where bytes before it are still to be sent; then only the socket's end tells the server. On
-/// some errors libssh closes it, and the number may be another's by now.
+/// some errors libssh closes it, and the number may be another's by now. So it has a copy: to stop
+/// waiting for a number that is another's would let that one wait for ever.
 Session::~Session() {
   waiter_.reset();
   handle_.reset();
-  if (inode_of(socket_.get()) != socket_inode_) socket_.release();
+  if (inode_of(copy_.get()) != socket_inode_) copy_.release();
+}
+
+void Session::shut_down() const {
+  ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
 void Session::share_packets() {

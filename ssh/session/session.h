@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -91,7 +92,10 @@ class Session {
     return text;
   }
   ssh_session handle() const { return handle_.get(); }
-  int fd() const { return ssh_get_fd(handle_.get()); }
+  /// Ends the connection, for both sides.
+  void shut_down() const;
+  /// What a process must keep open that goes on with the session.
+  std::array<int, 2> fds() const { return {socket_.get(), copy_.get()}; }
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
@@ -117,6 +121,7 @@ class Session {
   Clock::time_point silent_since_;
   Clock::time_point last_wait_;
   OwnedFd socket_;
+  OwnedFd copy_;  ///< libssh's
   ino_t socket_inode_;
   SessionHandle handle_;
   std::unique_ptr<Waiter> waiter_;

@@ -1,7 +1,5 @@
 #include "ssh/session/ssh_connection.h"
 
-#include <sys/socket.h>
-
 #include <chrono>
 #include <functional>
 #include <utility>
@@ -17,7 +15,7 @@ SshConnection::SshConnection(Reactor& reactor, std::unique_ptr<Session> session)
     : reactor_(reactor), session_(std::move(session)) {}
 
 void SshConnection::abandon() {
-  ::shutdown(session_->fd(), SHUT_RDWR);
+  session_->shut_down();
 }
 
 asio::awaitable<void> SshConnection::open(ssh_channel channel, Deadline deadline) {

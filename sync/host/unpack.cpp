@@ -45,7 +45,7 @@ class Unpacking {
   std::uint64_t left_ = 0;  ///< bytes of it
   FileNames removed_;
   std::vector<PackageEntry> folders_;
-  std::vector<PackageEntry> coming_;  ///< without their contents
+  std::vector<PackageEntry> coming_;  ///< without their contents; as the file system kept them
   FileNames names_;                   ///< of these
 };
 
@@ -54,6 +54,14 @@ std::string new_name() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   return ".~dtool~." + std::to_string(::getpid()) + "." + std::to_string(now.tv_nsec);
+}
+
+/// What the file system has made of a time and a mode: some keep whole seconds only, none keeps all
+/// years.
+void note_kept(PackageEntry& entry, const struct stat& file) {
+  entry.mode = file.st_mode & 07777U;
+  entry.seconds = file.st_mtim.tv_sec;
+  entry.nanoseconds = file.st_mtim.tv_nsec;
 }
 
 Unpacking::Unpacking(TreeFolder& folder) : folder_(folder), aside_(new_name()) {
@@ -72,11 +80,13 @@ void Unpacking::write(std::string_view bytes) {
   }
   left_ -= bytes.size();
   if (left_ != 0) return;
-  const PackageEntry& entry = coming_.back();
+  PackageEntry& entry = coming_.back();
   const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
+  struct stat file;
   if (::fchmod(file_.get(), static_cast<mode_t>(entry.mode)) != 0 ||
-      ::futimens(file_.get(), times) != 0)
+      ::futimens(file_.get(), times) != 0 || ::fstat(file_.get(), &file) != 0)
     throw std::runtime_error(with_reason(entry.name));
+  note_kept(entry, file);
   file_ = Descriptor();
 }
 
@@ -85,12 +95,14 @@ void Unpacking::begin(PackageEntry entry) {
   if (is_folder) entry.name.pop_back();
   if (!is_folder && !names_.empty() && entry.name <= names_.back())
     throw BadMessage("its files are not sorted");
+  if (entry.target.find('\0') != entry.target.npos)
+    throw BadMessage("no link can lead where " + entry.name + " does");
   const bool has_content = !is_folder && entry.target.empty();
   const std::string content = std::exchange(entry.content.text, {});
   if (!is_folder) names_.push_back(entry.name);
   std::vector<PackageEntry>& entries = is_folder ? folders_ : coming_;
   entries.push_back(std::move(entry));
-  const PackageEntry& last = entries.back();
+  PackageEntry& last = entries.back();
   const Inside::Spot spot = files_->find(last.name, Inside::Way::made);
   if (spot.folder == -1) throw BadMessage("no file can have the name " + last.name);
   if (is_folder) {
@@ -99,9 +111,12 @@ void Unpacking::begin(PackageEntry entry) {
   }
   if (!has_content) {
     const timespec times[] = {{0, UTIME_OMIT}, {last.seconds, last.nanoseconds}};
+    struct stat link;
     if (::symlinkat(last.target.c_str(), spot.folder, spot.name) != 0 ||
-        ::utimensat(spot.folder, spot.name, times, AT_SYMLINK_NOFOLLOW) != 0)
+        ::utimensat(spot.folder, spot.name, times, AT_SYMLINK_NOFOLLOW) != 0 ||
+        ::fstatat(spot.folder, spot.name, &link, AT_SYMLINK_NOFOLLOW) != 0)
       throw std::runtime_error(with_reason(last.name));
+    note_kept(last, link);
     return;
   }
   constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -152,7 +167,7 @@ FileNames Unpacking::find_foreign() {
   return foreign;
 }
 
-/// The record of a file in its place, if the file is as announced.
+/// The record of a file in its place, if the file is as it was aside.
 std::string Unpacking::stamp_of_coming(const PackageEntry& entry) {
   Inside& here = folder_.inside();
   const auto file = here.look_at_file(entry.name);

@@ -21,7 +21,7 @@ expect_equal 1 "$(logins 2)"
 run_id=$(ls "$HOME/.dtool/killfiles")
 run_id=${run_id%.killfile}
 wanted=$(for rank in 0 1 2 3 4 5; do
-  echo "$rank $((rank % 2)) 6 2 $((rank / 2)) $((rank / 2)) ${address[0]} 29511 7 eth0 eth0"
+  echo "$rank $((rank % 2)) 6 2 $((rank / 2)) $((rank / 2)) ${address[0]} 29511 7 eth0 =eth0"
 done)
 expect_equal "$wanted" "$(seen "$out")"
 expect_equal 6 "$(grep -c "$run_id more\$" "$out")"
@@ -58,11 +58,34 @@ listener=$(json 'd["distributed_ip_and_port"]') seed=$(json 'd["seed"]')
 [[ $listener == "${address[0]}":* ]] || fail "the listener is $listener"
 expect_equal 4 "$(json 'd["world_size"]')"
 expect_equal 0 "$(json 'd["exit_code"]')"
-wanted=$(echo "0 0 4 1 0 0 ${listener/:/ } $seed eth0 eth0"
-  for rank in 1 2 3; do echo "$rank $((rank - 1)) 4 3 1 1 ${listener/:/ } $seed eth0 eth0"; done)
+wanted=$(echo "0 0 4 1 0 0 ${listener/:/ } $seed eth0 =eth0"
+  for rank in 1 2 3; do echo "$rank $((rank - 1)) 4 3 1 1 ${listener/:/ } $seed eth0 =eth0"; done)
 expect_equal "$wanted" "$(seen "$work/logs")"
 
 # This machine, without SSH and without --runs_on
 expect_exit 0 dtool run --follow --no_sync -s 3 -- bash -c "$show"
 expect_output '^machine0: seen: 0 0 1 1 0 0 127\.0\.0\.1 [0-9]+ 3  '
+expect_exit 0 dtool kill --all --yes
+
+# GPUs: `auto` starts a process for each that the run's processes will see.
+mkdir -p "$DTOOL_LAB_FOLDER/host1/root/gpus"
+printf '#!/bin/sh\nfor gpu in 0 1 2 3; do echo "GPU $gpu: A (UUID: GPU-$gpu$gpu)"; done\n' >"$DTOOL_LAB_FOLDER/host1/root/gpus/nvidia-smi"
+chmod +x "$DTOOL_LAB_FOLDER/host1/root/gpus/nvidia-smi"
+printf 'export PATH=$HOME/gpus:$PATH\n' >"$DTOOL_LAB_FOLDER/host1/root/.bashrc"
+# shellcheck disable=SC2016
+counted() { expect_exit 0 dtool run --follow --no_sync --code_path here --runs_on h1 "$@" -- sh -c 'echo "$WORLD_SIZE of $CUDA_VISIBLE_DEVICES"'; }
+counted
+expect_output ': 4 of $'
+counted --gpus 0,2
+expect_output ': 2 of 0,2$'
+counted --export CUDA_VISIBLE_DEVICES=3
+expect_output ': 1 of 3$'
+counted --gpus 0,2 --nproc_per_node 3
+expect_output ': 3 of 0,2$'
+expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus 0,7 -- true
+expect_error 'h1: --gpus 0,7: this host has only 1 of these GPUs'
+expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus all -- true
+expect_error '--gpus: all names no GPU'
+expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus 0 --export CUDA_VISIBLE_DEVICES=0 -- true
+expect_error '--gpus sets CUDA_VISIBLE_DEVICES, and --export'
 expect_exit 0 dtool kill --all --yes

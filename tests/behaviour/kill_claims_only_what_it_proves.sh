@@ -90,6 +90,18 @@ expect_exit 0 dtool kill --yes "$run_id"
 expect_error 'none is left$'
 expect_no_file "$(killfile "$run_id")"
 
+# A start that stands still has looked for kill's mark already, and may go on later.
+run_id=$(start locked)
+on 1 flock ".dtool/runs/$run_id/machine0/lock" sleep "$tag.7" &
+eventually 10 pgrep -fx "sleep $tag\.7"
+expect_exit 1 dtool kill --yes --grace 1 "$run_id"
+expect_error "a start is at work in /root/.dtool/runs/$run_id/machine0 and does not end, so the run may still begin"
+expect_no_error 'none is left'
+expect_file "$(killfile "$run_id")"
+pkill -fx "sleep $tag\.7"
+expect_exit 0 dtool kill --yes "$run_id"
+expect_error 'none is left$'
+
 # The way out for who knows better.
 run_id=$(start forgotten)
 expect_exit 0 dtool kill "$run_id"

@@ -24,6 +24,7 @@ setsid env -i sleep $tag.6 &                                          # without 
 /usr/bin/python3 retitle.py $tag.9 &                                  # its environment is overwritten, its parent gone
 /usr/bin/python3 zombie.py $tag.10 &                                  # its child is a zombie
 setsid /usr/bin/python3 headless.py $tag.12 &                         # its main thread has ended, and another goes on
+(setsid bash -c "/usr/bin/python3 headless.py $tag.13 &" &)           # the same as a daemon
 wait
 END
 # What setproctitle does: the title runs over into the environment.
@@ -75,8 +76,8 @@ headless() {
     ! grep -qszx "DTOOL_RUN_ID=$run_id" "/proc/$pid"/task/*/environ || echo "$pid"
   done
 }
-has_two() { (($(headless | wc -l) >= 2)); }
-eventually 20 has_two
+has_all() { (($(headless | wc -l) >= 4)); }
+eventually 20 has_all
 before=$(headless)
 expect_exit 0 dtool kill --json --grace 1 --yes "$run_id"
 for pid in $before; do [[ ! -e /proc/$pid ]] || fail "what has no main thread any more is left: $pid"; done

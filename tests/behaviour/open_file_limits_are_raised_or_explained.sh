@@ -8,13 +8,13 @@ lab 128
 
 logins() { cat "$DTOOL_LAB_FOLDER"/host*/sshd.log | grep -c 'Accepted publickey' || true; }
 
-for limits in 64:1024 256:256; do
+for limits in 64:1024 400:400; do
   expect_exit 0 prlimit --nofile="$limits" "$DTOOL" command --runs_on "$DTOOL_LAB_RANGE" --command 'echo here'
   expect_equal 128 "$(grep -c here "$out")"
 done
 
 before=$(logins)
 expect_exit 2 prlimit --nofile=128:128 "$DTOOL" command --runs_on "$DTOOL_LAB_RANGE" --command true
-expect_error '128 hosts need 200 open files, and this machine allows 128'
+expect_error '128 hosts need 328 open files, and this machine allows 128'
 expect_error '^hint: raise the hard limit'
 expect_equal "$before" "$(logins)"

@@ -199,7 +199,7 @@ ends_with() {
   expect_equal "$wanted" "$code"
 }
 mkfifo "$work/fifo"
-for signals in TERM 'INT INT'; do
+for signals in TERM INT 'INT INT'; do
   exec 8<>"$work/fifo"
   env --default-signal=INT "$DTOOL" command --runs_on h1,local --command 'seq 300000' >"$work/fifo" 2>"$err" &
   pid=$!
@@ -218,12 +218,15 @@ mkdir "$work/bin" repository
 git init -q repository
 printf '#!/bin/bash\necho $$ >%q\nexec sleep 3094\n' "$work/git" >"$work/bin/git"
 chmod +x "$work/bin/git"
-(cd repository && PATH=$work/bin:$PATH exec env --default-signal=INT "$DTOOL" run --runs_on h1 -- true >"$out" 2>"$err") &
-pid=$!
-eventually 20 test -s "$work/git"
-kill -TERM "$pid"
-ends_with 143 "$pid"
-eventually 5 bash -c "! kill -0 $(cat "$work/git")"
+for signal in TERM INT; do
+  rm -f "$work/git"
+  (cd repository && PATH=$work/bin:$PATH exec env --default-signal=INT "$DTOOL" run --runs_on h1 -- true >"$out" 2>"$err") &
+  pid=$!
+  eventually 20 test -s "$work/git"
+  kill "-$signal" "$pid"
+  case $signal in TERM) ends_with 143 "$pid" ;; *) ends_with 130 "$pid" ;; esac
+  eventually 5 bash -c "! kill -0 $(cat "$work/git")"
+done
 
 # A person who says nothing, at a terminal.
 expect_exit 0 dtool run --runs_on h1 --no_sync --code_path '~' -- sleep 3095

@@ -86,6 +86,12 @@ common=(distributed.collective_timeout_seconds=3 checkpoint.best=false)  # witho
 train; broken STOP 1
 ended 'a worker hangs' 1 "rank 1 on machine 0 \($host\) gives no sign of life: it is stopped"
 
+# The same where exchanges may take for ever: the rank is silent.
+common=(distributed.collective_timeout_seconds=3600 distributed.heartbeat_timeout_seconds=5 checkpoint.best=false)
+train; broken STOP 1
+ended 'a worker is silent' 1 "rank 1 on machine 0 \($host\) gives no sign of life: it is stopped"
+common=(distributed.collective_timeout_seconds=3 checkpoint.best=false)
+
 # Two machines: the other one's ranks wait in vain for so long.
 digits_experiment e.toml "${common[@]}" "${small[@]}" train.epochs=1000000 checkpoint.every_epochs=0
 listener=127.0.0.1:$(free_port)

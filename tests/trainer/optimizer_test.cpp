@@ -82,6 +82,12 @@ struct Trained {
 
 }  // namespace
 
+std::string packed(Trained& trained, const Progress& progress,
+                   const std::vector<NamedTensor>& others = {}) {
+  auto state = std::make_shared<TrainedState>(copy_state(trained.model, trained.optimizer));
+  return pack(take_snapshot(std::move(state), progress, others));
+}
+
 TEST(Optimizer, TakesPyTorchsStepsOnEveryPath) {
   torch::manual_seed(1);
   for (const auto kind : {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd}) {
@@ -170,7 +176,7 @@ TEST(Snapshot, PutsEverythingBack) {
     const Progress progress{7, 30, 70, 4, 1, 2, 20, 18446744073709551615u, 3, 1000, 0.5};
     const std::vector<NamedTensor> others = {{"memory", at::randn({2, 3})},
                                              {"samplers", at::arange(5, at::kByte)}};
-    const std::string bytes = pack(saved.model, saved.optimizer, progress, others);
+    const std::string bytes = packed(saved, progress, others);
 
     Trained other(layers, kind);
     const auto [read, read_others] = unpack(bytes, "x.pt", other.model, other.optimizer);
@@ -188,7 +194,7 @@ TEST(Snapshot, PutsEverythingBack) {
     EXPECT_EQ(other.optimizer.state().steps, 1);
     ASSERT_EQ(read_others.size(), 2U);
     EXPECT_TRUE(read_others[0].tensor.equal(others[0].tensor));
-    EXPECT_EQ(pack(other.model, other.optimizer, read, read_others), bytes);
+    EXPECT_EQ(packed(other, read, read_others), bytes);
 
     Trained third(layers, kind);
     EXPECT_EQ(unpack_model(bytes, "x.pt", third.model).steps, 70);
@@ -198,14 +204,14 @@ TEST(Snapshot, PutsEverythingBack) {
 
 TEST(Snapshot, RemembersThatThereIsNoBestScoreYet) {
   Trained trained({"linear 4"}, OptimizerKind::adam);
-  const std::string bytes = pack(trained.model, trained.optimizer, {});
+  const std::string bytes = packed(trained, {});
   EXPECT_TRUE(
       std::isnan(unpack(bytes, "x.pt", trained.model, trained.optimizer).progress.best_score));
 }
 
 TEST(Snapshot, RefusesOtherModelsOtherOptimizersAndNonsense) {
   Trained saved({"linear 4"}, OptimizerKind::adam);
-  const std::string bytes = pack(saved.model, saved.optimizer, {});
+  const std::string bytes = packed(saved, {});
   const auto expect_refused = [](const std::string& content, Trained&& other) {
     EXPECT_THROW(unpack(content, "x.pt", other.model, other.optimizer), UsageError);
   };

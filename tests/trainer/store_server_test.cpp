@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "trainer/launch/greeting.h"
 #include "trainer/launch/line_socket.h"
@@ -97,13 +98,29 @@ TEST_F(Store, FulfilsTheWillOfAConnectionThatEnds) {
   EXPECT_EQ(ask(*one, "4 check x62"), "4 no");
 }
 
+TEST_F(Store, TellsOfAConnectionThatIsSilent) {
+  const auto silent = client();
+  const auto asking = client();
+  const auto listening = client();
+  EXPECT_EQ(ask(*silent, "1 silence 2 x61 x01"), "1 done");
+  EXPECT_EQ(ask(*asking, "1 silence 2 x62 x02"), "1 done");
+  EXPECT_EQ(ask(*listening, "1 silence 0 x63 x03"), "1 done");
+  for (int i = 0; i < 40; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(ask(*asking, "2 check x62"), "2 no");
+  }
+  EXPECT_EQ(ask(*listening, "2 get x61"), "2 value x01");
+  EXPECT_EQ(ask(*listening, "3 check x63"), "3 no") << "0 is no limit";
+}
+
 TEST_F(Store, HangsUpOnWhoSaysNonsenseAndOnNobodyElse) {
   const auto one = client();
   EXPECT_EQ(ask(*one, "1 set x61 x00"), "1 done");
   for (const char* nonsense :
        {"", "1", "one get x61", "1 get", "1 get 61", "1 get x6", "1 get xgg", "1 add x61 many",
-        "1 set x61", "1 will x61", "1 will x61 1", "1 steal x61", "1 get x61 x62", "1  get x61",
-        "1 get x61 ", "1 wait x62 x6"}) {
+        "1 set x61", "1 silence 1 x61", "1 silence -1 x61 x62", "1 silence 86401 x61 x62",
+        "1 will x61", "1 will x61 1", "1 steal x61", "1 get x61 x62", "1  get x61", "1 get x61 ",
+        "1 wait x62 x6"}) {
     const auto two = client();
     EXPECT_EQ(ask(*two, nonsense), "closed") << nonsense;
   }

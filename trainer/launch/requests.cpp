@@ -14,9 +14,16 @@ using Clock = std::chrono::steady_clock;
 
 std::atomic<int> request = 0;
 std::atomic<bool> terminated = false;
-std::atomic<std::int64_t> fulfilled = 0;
-std::atomic<Clock::duration::rep> fulfilled_at = 0;
+std::atomic<Clock::duration::rep> checkpoint_taken_at = 0;
+std::atomic<Clock::duration::rep> end_taken_at = 0;
+std::atomic<Clock::duration::rep> end_kept_at = 0;
+std::atomic<std::int64_t> kept_ends = 0;
+std::atomic<bool> is_answering = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+
+Clock::duration::rep now() {
+  return Clock::now().time_since_epoch().count();
+}
 
 /// For handlers, too.
 void end_by_termination() {
@@ -57,7 +64,10 @@ void await_no_requests() {
 }
 
 int take_request() {
-  return request.exchange(0);
+  if (request == 0) return 0;
+  const int signal_number = request.exchange(0);
+  (signal_number == SIGTERM ? end_taken_at : checkpoint_taken_at) = now();
+  return signal_number;
 }
 
 /// The end is what counts where both are asked for.
@@ -80,17 +90,34 @@ void end_if_terminated() {
   end_by_termination();
 }
 
-void note_request_fulfilled() {
-  fulfilled_at = Clock::now().time_since_epoch().count();
-  ++fulfilled;
+Clock::time_point last_taken(int signal_number) {
+  const auto& at = signal_number == SIGTERM ? end_taken_at : checkpoint_taken_at;
+  return Clock::time_point(Clock::duration(at));
 }
 
-std::int64_t requests_fulfilled() {
-  return fulfilled;
+void note_end_is_kept() {
+  end_kept_at = now();
+  ++kept_ends;
 }
 
-Clock::time_point last_fulfilled() {
-  return Clock::time_point(Clock::duration(fulfilled_at));
+std::int64_t ends_kept() {
+  return kept_ends;
+}
+
+bool last_end_is_kept() {
+  return end_kept_at >= end_taken_at;
+}
+
+AnswersTermination::AnswersTermination() {
+  is_answering = true;
+}
+
+AnswersTermination::~AnswersTermination() {
+  is_answering = false;
+}
+
+bool answers_termination() {
+  return is_answering;
 }
 
 }  // namespace dtool::trainer

@@ -36,9 +36,24 @@ void end_if_terminated();
 /// 30 s, unless KillWait says otherwise.)
 inline constexpr std::chrono::seconds kTerminationGrace{20};
 
-/// Rank 0 has written the requested checkpoint. The functions below: how often, and when last.
-void note_request_fulfilled();
-std::int64_t requests_fulfilled();
-std::chrono::steady_clock::time_point last_fulfilled();
+/// When `take_request` returned `signal` last.
+std::chrono::steady_clock::time_point last_taken(int signal);
+
+/// Rank 0 has written the checkpoint before the end, which SIGTERM asked for. The functions below:
+/// how often, and whether since it was taken last.
+void note_end_is_kept();
+std::int64_t ends_kept();
+bool last_end_is_kept();
+
+/// While one exists, this process waits for the disk and then ends by itself: nothing that happens
+/// to other ranks meanwhile may end it.
+class AnswersTermination {
+ public:
+  AnswersTermination();
+  ~AnswersTermination();
+  AnswersTermination(const AnswersTermination&) = delete;
+  AnswersTermination& operator=(const AnswersTermination&) = delete;
+};
+bool answers_termination();
 
 }  // namespace dtool::trainer

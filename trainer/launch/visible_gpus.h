@@ -10,9 +10,7 @@
 namespace dtool::trainer {
 
 /// The GPUs that CUDA would show this process: all of the machine's, or those that
-/// CUDA_VISIBLE_DEVICES lists by number, by UUID (`GPU-...`, may be cut short) or by MIG instance
-/// (CUDA shows only one of them). The first invalid entry ends the list; a repeated entry empties
-/// it. `root` is for tests.
+/// CUDA_VISIBLE_DEVICES lists (trainer/launch/gpu_list.h). `root` is for tests.
 int count_gpus(const Environment& environment, const std::filesystem::path& root = "/");
 
 /// With NCCL each worker needs its own GPU: throws UsageError if there are more `workers` than

@@ -1,6 +1,6 @@
 // The keys in the store: `asked/<signal>` counts signals to ranks, `fulfilled` the checkpoints that
-// rank 0 has written for them, `finished` and `left` the ranks at the end; `failed` is a sentence,
-// which a rank's connection leaves as its will.
+// rank 0 has written for SIGTERM, `finished` and `left` the ranks at the end; `failed` is a
+// sentence, which a rank's connection leaves as its will.
 #include "trainer/ranks/request_exchange.h"
 
 #include <fmt/format.h>
@@ -23,11 +23,7 @@ constexpr auto kBetweenUrgentLooks = std::chrono::milliseconds(50);
 /// A killed rank's connections end together, and the others learn of them one after another.
 constexpr auto kForFirstFailure = std::chrono::seconds(2);
 
-/// The store answers from a thread of rank 0 that does nothing else: no limit for collective
-/// operations, which may have to wait for long computations, applies to it.
-constexpr auto kPatience = std::chrono::seconds(60);
-
-/// A launcher signals all ranks at once; what they tell of it comes when rank 0 has long done it.
+/// A launcher signals all ranks at once; what they tell of it comes when rank 0 has long taken it.
 constexpr auto kSameRequest = std::chrono::seconds(4);
 
 /// A rank that is killed says nothing, and the others may be waiting for it. A launcher's store has
@@ -36,15 +32,22 @@ void set_will(c10d::Store& store, const std::string& sentence) {
   if (auto* const own = dynamic_cast<RunStore*>(&store)) own->set_will(kFailed, sentence);
 }
 
+void set_silence(c10d::Store& store, std::chrono::seconds limit, const std::string& sentence) {
+  if (auto* const own = dynamic_cast<RunStore*>(&store)) own->set_silence(limit, kFailed, sentence);
+}
+
 std::string asked(int signal) {
   return fmt::format("asked/{}", signal);
 }
 
 }  // namespace
 
-RequestExchange::RequestExchange(const Meeting& meeting,
+RequestExchange::RequestExchange(const Meeting& meeting, std::chrono::seconds heartbeat_timeout,
                                  std::function<void(const std::string&)> stop_process)
-    : meeting_(meeting), stop_process_(std::move(stop_process)), thread_([this] { work(); }) {}
+    : meeting_(meeting),
+      heartbeat_timeout_(heartbeat_timeout),
+      stop_process_(std::move(stop_process)),
+      thread_([this] { work(); }) {}
 
 RequestExchange::~RequestExchange() {
   stop();
@@ -62,14 +65,21 @@ void RequestExchange::stop() {
 void RequestExchange::work() {
   try {
     // A store's connection serves one caller at a time.
-    const auto store = connect_store(meeting_.place.listener, kPatience);
+    // The store answers from a thread of rank 0 that does nothing else, and so does this thread
+    // ask: no limit for collective operations, which may have to wait for long computations,
+    // applies to them.
+    const auto store = connect_store(meeting_.place.listener, heartbeat_timeout_);
     set_will(*store, to_string(meeting_.me()) + " closed its connection");
+    set_silence(*store, heartbeat_timeout_,
+                fmt::format("{} gave no sign of life for {} s", to_string(meeting_.me()),
+                            heartbeat_timeout_.count()));
     std::unique_lock lock(mutex_);
     do {
       lock.unlock();
       exchange(*store);
       lock.lock();
     } while (!pause(lock));
+    set_silence(*store, std::chrono::seconds(0), "");
     set_will(*store, "");
   } catch (const std::exception&) {
     const std::lock_guard lock(mutex_);
@@ -154,13 +164,13 @@ void RequestExchange::hear(c10d::Store& store) {
     const bool is_new = count > heard_[i];
     heard_[i] = count;
     if (!is_new) continue;
-    if (std::chrono::steady_clock::now() - last_fulfilled() < kSameRequest) {
-      store.add(kFulfilled, 1);
-    } else {
+    if (std::chrono::steady_clock::now() - last_taken(kSignals[i]) >= kSameRequest) {
       pass_request(kSignals[i]);
+    } else if (kSignals[i] == SIGTERM && last_end_is_kept()) {
+      store.add(kFulfilled, 1);
     }
   }
-  const auto fulfilled = requests_fulfilled();
+  const auto fulfilled = ends_kept();
   if (fulfilled > fulfilled_) store.add(kFulfilled, fulfilled - fulfilled_);
   fulfilled_ = fulfilled;
 }

@@ -1,7 +1,8 @@
 // A rank's second connection to the store, with its own thread. Through it rank 0, which writes the
 // checkpoints, learns of signals that other ranks received (launch/requests.h), and the others
 // learn that the checkpoint is written. A rank that loses the store stops; so do all ranks if one
-// reports a failure or loses this connection.
+// reports a failure, loses this connection, or is silent: each rank asks the store
+// once a second, and that is its heartbeat.
 #pragma once
 
 #include <array>
@@ -22,9 +23,11 @@ namespace dtool::trainer {
 /// Lives from the rendezvous to the end of a run of several ranks.
 class RequestExchange {
  public:
-  /// The thread calls `stop_process` with the reason if the store gives no answer for kPatience or
-  /// is gone, or if another rank has failed; it must not return.
-  RequestExchange(const Meeting& meeting, std::function<void(const std::string&)> stop_process);
+  /// The thread calls `stop_process` with the reason if the store gives no answer for
+  /// `heartbeat_timeout` or is gone, or if another rank has failed or is silent for so long; it
+  /// must not return.
+  RequestExchange(const Meeting& meeting, std::chrono::seconds heartbeat_timeout,
+                  std::function<void(const std::string&)> stop_process);
   ~RequestExchange();
   RequestExchange(const RequestExchange&) = delete;
   RequestExchange& operator=(const RequestExchange&) = delete;
@@ -47,6 +50,7 @@ class RequestExchange {
   void hear(c10d::Store& store);
 
   Meeting meeting_;
+  std::chrono::seconds heartbeat_timeout_;
   std::function<void(const std::string&)> stop_process_;
   std::array<std::int64_t, 2> heard_{};  ///< rank 0: how many times each signal was reported
   std::int64_t fulfilled_ = 0;  ///< on rank 0: reported checkpoints; on others: the count when they

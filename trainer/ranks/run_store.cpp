@@ -125,6 +125,12 @@ void RunStore::set_will(const std::string& key, const std::string& value) {
   ask(fmt::format("will {} {}", write_bytes(key), write_bytes(value)), "done", timeout_);
 }
 
+void RunStore::set_silence(std::chrono::seconds limit, const std::string& key,
+                           const std::string& value) {
+  ask(fmt::format("silence {} {} {}", limit.count(), write_bytes(key), write_bytes(value)), "done",
+      timeout_);
+}
+
 c10::intrusive_ptr<c10d::Store> RunStore::clone() {
   return c10::make_intrusive<RunStore>(endpoint_, timeout_, server_);
 }

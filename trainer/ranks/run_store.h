@@ -40,6 +40,10 @@ class RunStore : public c10d::Store {
   /// The value that `key` gets if it has none when this connection ends; empty: none.
   void set_will(const std::string& key, const std::string& value);
 
+  /// The value that `key` gets if it has none when this connection is silent for `limit`, whole
+  /// seconds up to kLongestSilence.
+  void set_silence(std::chrono::seconds limit, const std::string& key, const std::string& value);
+
   /// Later versions of LibTorch call it: another connection.
   virtual c10::intrusive_ptr<c10d::Store> clone();
 

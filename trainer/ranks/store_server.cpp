@@ -5,7 +5,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <unordered_map>
@@ -39,6 +41,13 @@ std::int64_t read_number(std::string_view text) {
   return number;
 }
 
+using Clock = std::chrono::steady_clock;
+
+/// How often the server looks who is silent, and how much of a time in which it did not: while this
+/// process or its machine was suspended, nobody could be heard.
+constexpr auto kBetweenLooks = std::chrono::seconds(1);
+constexpr auto kLongestGap = std::chrono::seconds(2);
+
 struct Request {
   std::uint64_t client = 0;
   std::int64_t number = 0;
@@ -64,6 +73,7 @@ Request read_request(std::uint64_t client, std::string_view line) {
                     : request.verb == "set" || request.verb == "add"    ? count == 2
                     : request.verb == "will"                            ? count == 2
                     : request.verb == "swap"                            ? count == 3
+                    : request.verb == "silence"                         ? count == 3
                     : request.verb == "check" || request.verb == "wait" ? count >= 1
                                                                         : false;
   if (!fits) throw std::invalid_argument("no request");
@@ -119,6 +129,9 @@ class StoreServer::Serving {
   struct Client {
     std::unique_ptr<LineSocket> socket;
     std::string name, value;  ///< its will
+    std::string silent_name, silent_value;
+    Clock::duration silence_limit{};  ///< 0: none
+    Clock::duration silence{};        ///< since it was heard last
   };
 
   void watch(int descriptor, std::uint64_t number, int operation, std::uint32_t events) const;
@@ -126,6 +139,7 @@ class StoreServer::Serving {
   void let_in();
   void listen_to(std::uint64_t number);
   void drop(std::uint64_t number);
+  void note_silence();
   void perform(const Request& request);
   void answer(const Request& request, std::string_view text);
   void put(const std::string& name, std::string value);
@@ -135,6 +149,7 @@ class StoreServer::Serving {
   int watched_;  ///< epoll
   int end_;
   std::uint64_t next_client_ = kFirstClient;
+  Clock::time_point looked_at_ = Clock::now();  ///< for who is silent
   std::unordered_map<std::uint64_t, Client> clients_;
   std::unordered_map<std::string, std::string> values_;
   std::unordered_map<std::string, std::vector<Request>> waiting_;  ///< for this name to come
@@ -159,6 +174,7 @@ void StoreServer::Serving::serve() {
       if (number != kDoor) listen_to(number);
     }
     let_in();  // strangers leave by the clock as well
+    note_silence();
   }
 }
 
@@ -168,7 +184,7 @@ void StoreServer::Serving::let_in() {
     socket->allow(kLongestRequest);
     const auto number = next_client_++;
     watch(socket->descriptor(), number, EPOLL_CTL_ADD, EPOLLIN);
-    clients_.emplace(number, Client{std::move(socket), {}, {}});
+    clients_[number].socket = std::move(socket);
   }
 }
 
@@ -176,6 +192,7 @@ void StoreServer::Serving::listen_to(std::uint64_t number) {
   const auto found = clients_.find(number);
   if (found == clients_.end()) return;
   LineSocket& socket = *found->second.socket;
+  found->second.silence = {};
   try {
     for (const std::string& line : socket.receive()) perform(read_request(number, line));
   } catch (const std::exception&) {
@@ -194,6 +211,24 @@ void StoreServer::Serving::drop(std::uint64_t number) {
   const Client gone = std::move(clients_.at(number));
   clients_.erase(number);
   if (!gone.value.empty() && !values_.contains(gone.name)) put(gone.name, gone.value);
+}
+
+void StoreServer::Serving::note_silence() {
+  const auto now = Clock::now();
+  if (now - looked_at_ < kBetweenLooks) return;
+  const auto passed = std::min<Clock::duration>(now - looked_at_, kLongestGap);
+  looked_at_ = now;
+  std::vector<std::pair<std::string, std::string>> told;
+  for (auto& [number, client] : clients_) {
+    if (client.silence_limit == Clock::duration::zero()) continue;
+    client.silence += passed;
+    if (client.silence <= client.silence_limit) continue;
+    client.silence_limit = {};
+    told.emplace_back(client.silent_name, client.silent_value);
+  }
+  for (const auto& [name, value] : told) {
+    if (!values_.contains(name)) put(name, value);
+  }
 }
 
 void StoreServer::Serving::answer(const Request& request, std::string_view text) {
@@ -263,6 +298,14 @@ void StoreServer::Serving::perform(const Request& request) {
     Client& client = clients_.at(request.client);
     client.name = request.name();
     client.value = read_bytes(request.words[1]);
+    answer(request, "done");
+  } else if (request.verb == "silence") {
+    const auto limit = read_number(request.words[0]);
+    if (limit < 0 || limit > kLongestSilence.count()) throw std::invalid_argument("no time");
+    Client& client = clients_.at(request.client);
+    client.silence_limit = std::chrono::seconds(limit);
+    client.silent_name = read_bytes(request.words[1]);
+    client.silent_value = read_bytes(request.words[2]);
     answer(request, "done");
   } else if (request.verb == "delete") {
     answer(request, values_.erase(request.name()) > 0 ? "yes" : "no");

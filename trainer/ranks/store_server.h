@@ -3,6 +3,7 @@
 // everyone, and a single byte from a stranger can block it for ever.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,10 +27,13 @@ inline constexpr const char* kStoreDoor = "store";
 ///   wait NAME...           done, once all are there
 ///   swap NAME OLD NEW      value VALUE: the one that is there then (an absent one is empty)
 ///   delete NAME            yes or no: it was there
-///   will NAME VALUE        done: NAME gets VALUE if it has none when this connection ends; an
-///   empty
-///                          VALUE takes that back
+///   will NAME VALUE        done: NAME gets VALUE if it has none when this connection ends;
+///                          an empty VALUE takes that back
+///   silence SECONDS NAME VALUE
+///                          done: the same when this connection is silent for so long; 0 takes
+///                          that back
 ///   count                  number HOW_MANY
+inline constexpr std::chrono::seconds kLongestSilence{86400};
 inline constexpr std::size_t kLongestRequest = std::size_t{16} << 20;
 
 /// Writes bytes as `x` and hexadecimal digits, and reads them back. Throws std::invalid_argument.

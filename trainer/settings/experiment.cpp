@@ -42,6 +42,8 @@ DistributedSettings read_distributed(TomlReader& reader) {
                                               {"tree", AllReduce::tree}});
   distributed.collective_timeout = std::chrono::seconds(
       reader.integer("distributed.collective_timeout_seconds", 60, {1, 86400}));
+  distributed.heartbeat_timeout =
+      std::chrono::seconds(reader.integer("distributed.heartbeat_timeout_seconds", 60, {5, 86400}));
   return distributed;
 }
 

@@ -49,6 +49,7 @@ struct DistributedSettings {
   Backend backend{};
   AllReduce all_reduce{};
   std::chrono::seconds collective_timeout{};
+  std::chrono::seconds heartbeat_timeout{60};
 };
 
 struct Experiment {

@@ -18,27 +18,52 @@ bool pass_multiple(std::int64_t before, std::int64_t now, std::int64_t every) {
   return every > 0 && before / every != now / every;
 }
 
+namespace {
+
+/// The disk may take a while, but the other ranks wait in an exchange meanwhile.
+std::chrono::milliseconds patience(std::chrono::seconds collective_timeout) {
+  using std::chrono::milliseconds;
+  return std::min(milliseconds(1000), milliseconds(collective_timeout) / 10);
+}
+
+}  // namespace
+
 CheckpointKeeper::CheckpointKeeper(const Group& group, const Options& options,
-                                   const CheckpointSettings& settings, const Weights& model,
+                                   const CheckpointSettings& settings,
+                                   std::chrono::seconds collective_timeout, const Weights& model,
                                    Optimizer& optimizer, Progress& progress)
     : group_(group),
       options_(options),
       settings_(settings),
       model_(model),
       optimizer_(optimizer),
-      progress_(progress) {}
+      progress_(progress) {
+  if (group_.rank == 0) writer_.emplace(patience(collective_timeout));
+}
 
 bool CheckpointKeeper::is_due(std::int64_t steps_before) const {
   return pass_multiple(steps_before, progress_.steps, settings_.every_steps);
 }
 
+/// The best model's and the step's are one copy.
+Snapshot CheckpointKeeper::snapshot(const std::vector<NamedTensor>& others) {
+  auto trained = copied_step_ == progress_.steps ? copied_.lock() : nullptr;
+  if (!trained) trained = std::make_shared<const TrainedState>(copy_state(model_, optimizer_));
+  copied_ = trained;
+  copied_step_ = progress_.steps;
+  return take_snapshot(std::move(trained), progress_, others);
+}
+
 void CheckpointKeeper::keep(const std::vector<NamedTensor>& others) {
   kept_step_ = progress_.steps;
-  if (group_.rank != 0) return;
-  const auto folder = checkpoints_of(options_);
-  write_whole(checkpoint_file(folder, progress_.steps),
-              pack(model_, optimizer_, progress_, others));
-  thin_out(folder, progress_.steps, settings_.keep);
+  if (!writer_) return;
+  writer_->submit(CheckpointWriter::Kind::step, progress_.steps,
+                  [folder = checkpoints_of(options_), keep = settings_.keep,
+                   kept = std::make_shared<const Snapshot>(snapshot(others))] {
+                    const auto step = kept->progress.steps;
+                    write_whole(checkpoint_file(folder, step), pack(*kept));
+                    thin_out(folder, step, keep);
+                  });
 }
 
 void CheckpointKeeper::take_score(double score, Better better) {
@@ -46,8 +71,11 @@ void CheckpointKeeper::take_score(double score, Better better) {
   const bool is_better = better == Better::higher ? score > best : score < best;
   if (!std::isnan(best) && !is_better) return;
   progress_.best_score = score;
-  if (group_.rank != 0 || !settings_.best) return;
-  write_whole(checkpoints_of(options_) / "best.pt", pack(model_, optimizer_, progress_));
+  if (!writer_ || !settings_.best) return;
+  writer_->submit(
+      CheckpointWriter::Kind::best, progress_.steps,
+      [file = checkpoints_of(options_) / "best.pt",
+       kept = std::make_shared<const Snapshot>(snapshot({}))] { write_whole(file, pack(*kept)); });
 }
 
 bool CheckpointKeeper::is_sound() const {
@@ -57,11 +85,51 @@ bool CheckpointKeeper::is_sound() const {
   });
 }
 
-void CheckpointKeeper::answer(int signal, const std::string& outcome, ProgressLog& log) const {
-  log.note(fmt::format("{}: step {}, since {} came", outcome, progress_.steps,
+void CheckpointKeeper::end_request(int signal, std::int64_t step, const char* outcome,
+                                   ProgressLog& log) const {
+  log.note(fmt::format("{}: step {}, since {} came", outcome, step,
                        signal == SIGTERM ? "SIGTERM" : "SIGUSR1"));
-  note_request_fulfilled();
+  if (signal == SIGTERM) note_end_is_kept();
+}
+
+void CheckpointKeeper::answer(int signal, ProgressLog& log) {
+  std::optional<AnswersTermination> answers;
+  if (signal == SIGTERM && is_terminated()) answers.emplace();
+  requests_.push_back({signal, kept_step_});
+  if (signal == SIGTERM) writer_->wait_for(CheckpointWriter::Kind::step);
+  tell(log);
+  if (signal != SIGTERM || !is_terminated()) return;
+  writer_->wait();
   end_if_terminated();
+}
+
+void CheckpointKeeper::refuse(int signal, ProgressLog& log) {
+  end_request(signal, progress_.steps, "no checkpoint, the model is no number", log);
+  if (signal != SIGTERM || !is_terminated()) return;
+  writer_->wait();
+  end_if_terminated();
+}
+
+/// A request is answered by a later state, too, where its own was left out.
+void CheckpointKeeper::tell(ProgressLog& log) {
+  const auto news = writer_->take_news();
+  for (const auto step : news.left_out) {
+    log.note(fmt::format(
+        "note: the checkpoint of step {} is left out: the disk is slower than checkpoints come",
+        step));
+  }
+  for (const auto step : news.written) {
+    std::erase_if(requests_, [&](const Request& each) {
+      if (each.step > step) return false;
+      end_request(each.signal, step, "checkpoint written", log);
+      return true;
+    });
+  }
+}
+
+void CheckpointKeeper::finish(ProgressLog& log) {
+  writer_->wait();
+  tell(log);
 }
 
 }  // namespace dtool::trainer

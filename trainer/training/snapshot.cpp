@@ -39,6 +39,16 @@ std::vector<NamedTensor> all_tensors(const Weights& model) {
   return tensors;
 }
 
+at::Tensor copy_of(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+std::vector<NamedTensor> copies_of(const std::vector<NamedTensor>& tensors) {
+  std::vector<NamedTensor> copies;
+  for (const NamedTensor& each : tensors) copies.push_back({each.name, copy_of(each.tensor)});
+  return copies;
+}
+
 /// `fc1.weight` becomes the tensor `weight` of the nested archive `fc1`.
 void write_nested(OutputArchive& archive, const std::vector<NamedTensor>& tensors) {
   std::map<std::string, std::vector<NamedTensor>> parts;
@@ -182,17 +192,29 @@ auto read_archive(const std::string& bytes, const std::string& name, Read read) 
 
 }  // namespace
 
-std::string pack(const Weights& model, Optimizer& optimizer, const Progress& progress,
-                 const std::vector<NamedTensor>& others) {
+TrainedState copy_state(const Weights& model, Optimizer& optimizer) {
+  TrainedState trained{copies_of(all_tensors(model)), optimizer.kind(), {}};
+  const Optimizer::State& state = optimizer.state();
+  trained.optimizer.steps = state.steps;
+  for (const auto& each : state.first) trained.optimizer.first.push_back(copy_of(each));
+  for (const auto& each : state.second) trained.optimizer.second.push_back(copy_of(each));
+  return trained;
+}
+
+Snapshot take_snapshot(std::shared_ptr<const TrainedState> trained, const Progress& progress,
+                       const std::vector<NamedTensor>& others) {
+  return {std::move(trained), progress, copies_of(others)};
+}
+
+std::string pack(const Snapshot& snapshot) {
   OutputArchive archive;
-  const auto tensors = all_tensors(model);
+  const auto& [tensors, kind, state] = *snapshot.trained;
   OutputArchive saved_model(archive.compilation_unit());
   write_nested(saved_model, tensors);
   archive.write("model", saved_model);
   archive.write("model_tensors", c10::IValue(static_cast<std::int64_t>(tensors.size())));
 
-  const Optimizer::State& state = optimizer.state();
-  archive.write("optimizer", c10::IValue(std::string(name_of(optimizer.kind()))));
+  archive.write("optimizer", c10::IValue(std::string(name_of(kind))));
   archive.write("optimizer_steps", c10::IValue(state.steps));
   for (std::size_t i = 0; i < state.first.size(); ++i) {
     archive.write(fmt::format("optimizer_first_{}", i), state.first[i], /*is_buffer=*/true);
@@ -201,12 +223,13 @@ std::string pack(const Weights& model, Optimizer& optimizer, const Progress& pro
     archive.write(fmt::format("optimizer_second_{}", i), state.second[i], /*is_buffer=*/true);
   }
 
-  if (!others.empty()) {
+  if (!snapshot.others.empty()) {
     OutputArchive saved_others(archive.compilation_unit());
-    write_nested(saved_others, others);
+    write_nested(saved_others, snapshot.others);
     archive.write("others", saved_others);
   }
 
+  const Progress& progress = snapshot.progress;
   for (const auto& [key, field] : kWholeNumbers) archive.write(key, c10::IValue(progress.*field));
   archive.write("seed", c10::IValue(static_cast<std::int64_t>(progress.seed)));
   archive.write("world_size", c10::IValue(std::int64_t{progress.world_size}));

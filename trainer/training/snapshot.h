@@ -2,6 +2,7 @@
 // format, which torch.jit.load reads in Python.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,28 @@
 
 namespace dtool::trainer {
 
-/// The archive's bytes: the model's parameters and buffers, the optimizer's state, `progress`, and
-/// other state of this kind of workload.
-std::string pack(const Weights& model, Optimizer& optimizer, const Progress& progress,
-                 const std::vector<NamedTensor>& others = {});
+/// A copy on the CPU of what training changes; several snapshots of one step share it.
+struct TrainedState {
+  std::vector<NamedTensor> model;  ///< parameters, then buffers
+  OptimizerKind kind{};
+  Optimizer::State optimizer;
+};
+
+/// The state of a run at one step, which training no longer touches.
+struct Snapshot {
+  std::shared_ptr<const TrainedState> trained;
+  Progress progress;
+  std::vector<NamedTensor> others;
+};
+
+TrainedState copy_state(const Weights& model, Optimizer& optimizer);
+
+/// Copies `progress` and `others`, the other state of this kind of workload.
+Snapshot take_snapshot(std::shared_ptr<const TrainedState> trained, const Progress& progress,
+                       const std::vector<NamedTensor>& others = {});
+
+/// The archive's bytes. Any thread may call it.
+std::string pack(const Snapshot& snapshot);
 
 /// The parts that are returned rather than restored in place.
 struct Unpacked {

@@ -19,7 +19,8 @@ class Training {
       : run_(run),
         workload_(workload),
         progress_(workload.progress),
-        keeper_(run.group, run.options, run.experiment.checkpoint, workload.model(),
+        keeper_(run.group, run.options, run.experiment.checkpoint,
+                run.experiment.distributed.collective_timeout, workload.model(),
                 workload.optimizer(), progress_) {}
 
   void run();
@@ -56,6 +57,7 @@ void Training::run() {
   if (workload_.is_over()) evaluate();
   if (keeps_checkpoints()) await_requests();
   while (!workload_.is_over()) step();
+  if (log_) keeper_.finish(*log_);
   // A request at the end is answered by the last checkpoint.
   if (log_ && keeper_.kept_step() == progress_.steps) answer(take_request());
   await_no_requests();
@@ -100,6 +102,7 @@ void Training::step() {
   if (due.checkpoint) keep_checkpoint();
   if (due.evaluation || due.checkpoint) workload_.restart_clock();
   answer(done.request);
+  if (log_) keeper_.tell(*log_);
 }
 
 void Training::evaluate() {
@@ -119,8 +122,11 @@ void Training::answer(int signal) {
   const bool is_sound = keeper_.is_sound();
   if (is_sound && keeper_.kept_step() != progress_.steps) keep_checkpoint();
   if (!log_) return;
-  keeper_.answer(signal, is_sound ? "checkpoint written" : "no checkpoint, the model is no number",
-                 *log_);
+  if (is_sound) {
+    keeper_.answer(signal, *log_);
+  } else {
+    keeper_.refuse(signal, *log_);
+  }
 }
 
 }  // namespace

@@ -106,6 +106,10 @@ void SchedulerLauncher::place(const RunFlags& flags, const Targets& targets, Run
         fmt::format("--distributed_ip_and_port names a machine, and {} chooses those itself",
                     title()),
         "leave it away: rank 0 listens on the job's first node, on a free port");
+  if (!flags.gpus.empty())
+    throw UsageError(
+        fmt::format("--gpus chooses a machine's GPUs, and {} does that itself", title()),
+        "ask it for a number of GPUs: --gpus_per_node, --gres, or an argument of its own");
   const JobRequest request = this->request();
   const std::vector<std::uint64_t> seeds = parse_seeds(request.seeds);
   if (!seeds.empty() && flags.seed)

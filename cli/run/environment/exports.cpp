@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
+#include <ranges>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 
 #include "cli/action.h"
 #include "cli/run/environment/assignments.h"
 #include "killfiles/whole_file.h"
+#include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
@@ -94,6 +98,32 @@ std::vector<Variable> parse_env_file(std::string_view text, const std::string& n
     variables.push_back(parse_line(line, fmt::format("{}:{}", name, number)));
   }
   return variables;
+}
+
+Variable parse_gpus(const std::string& list) {
+  std::set<std::string> seen;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    const std::string gpu = list.substr(at, comma - at);
+    const auto number = ssh::read_number<std::uint16_t>(gpu);
+    const bool is_uuid = (gpu.starts_with("GPU-") || gpu.starts_with("MIG-")) && gpu.size() > 4 &&
+                         gpu.find_first_not_of("0123456789abcdefABCDEFGMIPU-/") == gpu.npos;
+    if ((!number || *number >= 1024) && !is_uuid)
+      throw UsageError(fmt::format("--gpus: {} names no GPU", gpu.empty() ? "an empty entry" : gpu),
+                       "a list of numbers or UUIDs as nvidia-smi -L shows them, such as 0,2");
+    if (!seen.insert(number ? std::to_string(*number) : gpu).second)
+      throw UsageError(fmt::format("--gpus names {} twice", gpu));
+    at = comma + 1;
+  }
+  return {"CUDA_VISIBLE_DEVICES", list};
+}
+
+std::optional<std::string> find_variable(const std::vector<Variable>& variables,
+                                         std::string_view name) {
+  for (const auto& [each, value] : std::views::reverse(variables)) {
+    if (each == name) return value;
+  }
+  return std::nullopt;
 }
 
 std::vector<Variable> read_env_file(const std::string& file) {

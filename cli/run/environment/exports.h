@@ -2,6 +2,7 @@
 // go to the hosts in a private file, and are neither recorded nor shown.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,14 @@ using Variable = std::pair<std::string, std::string>;
 /// `NAME` or `NAME=value` of --export; a missing value is taken from this process. Throws
 /// UsageError on an impossible name, and if this process has no such variable.
 Variable parse_export(const std::string& text);
+
+/// `0,2` or UUIDs of --gpus as the variable that hides the other GPUs, CUDA_VISIBLE_DEVICES. Throws
+/// UsageError on what is no list, or names a GPU twice.
+Variable parse_gpus(const std::string& list);
+
+/// The last value of a variable; nothing if it has none.
+std::optional<std::string> find_variable(const std::vector<Variable>& variables,
+                                         std::string_view name);
 
 /// Reads lines `NAME=VALUE`; empty lines and lines that begin with # are skipped. Blanks around a
 /// value are dropped, and so are quotes (`'` or `"`) around the whole value; nothing else has a

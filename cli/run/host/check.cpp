@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/run/host/gpus.h"
 #include "cli/run/host/lacks.h"
 #include "cli/run/host/port_holder.h"
 #include "cli/run/host/survey.h"
@@ -88,16 +89,6 @@ bool has_torchrun() {
                       "sys.exit(importlib.util.find_spec('torch') is None)"},
                      kForPython)
       .ok();
-}
-
-std::int64_t count_gpus() {
-  if (!is_program("nvidia-smi")) return 0;
-  const ChildResult told = run_program({"nvidia-smi", "-L"}, seconds(20));
-  std::int64_t gpus = 0;
-  for (std::string_view rest = told.out; !rest.empty();) {
-    if (cut_line(rest).starts_with("GPU ")) ++gpus;
-  }
-  return gpus;
 }
 
 /// Which ports are free, and by which address others reach this machine.
@@ -182,7 +173,7 @@ CheckReply check_host(const CheckRequest& request) {
   const std::string code = expand_home(request.code_folder);
   // Before the environment is another one.
   if (request.is_survey) reply.survey = survey_host(nearest_folder(code));
-  reply.gpus = reply.survey ? static_cast<std::int64_t>(reply.survey->gpus.size()) : count_gpus();
+  const HostGpus gpus = HostGpus::find();
   reply.logout_kills = ends_at_logout();
   reply.is_home_read_only = request.run_folder.empty()
                                 ? !may_make_runs()
@@ -190,6 +181,7 @@ CheckReply check_host(const CheckRequest& request) {
   find_listener(request, reply);
   if (request.code_must_exist && !is_folder(code)) reply.missing_code = code;
   const Inside inside = ready_environment(request, reply);
+  reply.gpus = gpus.count_visible(request.visible_gpus);
   if (request.wants_torchrun) reply.lacks_torchrun = inside.empty() && !has_torchrun();
   if (!request.trainer.empty() && reply.is_environment_ready) find_trainer(request, inside, reply);
   return reply;

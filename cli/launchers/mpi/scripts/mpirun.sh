@@ -40,6 +40,7 @@ start_mpirun() {
   fi
   [ "$EUID" != 0 ] || own+=(--allow-run-as-root)
   [ "$on_failure" != leave ] || own+=(--enable-recovery)
+  # runs: numbers, and a run id, which dtool makes.
   "$(type -P mpirun)" --hostfile "$state/hostfile.$attempt" -np "$total" --map-by slot "${own[@]}" "${mpirun_arguments[@]}" \
     bash -c "run_folder=$run_folder attempt_and_members='$attempt ${members[*]}'; $find_own_machine" dtool_rank "${shares[@]}" \
     < /dev/null > >(tee "$state/mpirun.said" | exec sed -u '/^-*$/d; /plm:rsh: Warning: setpgid/d; s/^/mpirun: /') 2>&1 &

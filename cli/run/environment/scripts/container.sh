@@ -71,6 +71,7 @@ keep_exported() {
     # runs: likewise.
     text+="export $name=\"\$dtool_exported_$name\"; unset dtool_exported_$name; "
   done
+  # runs: likewise.
   keep_exported=(/bin/sh -c "$text"'exec "$@"' sh)
 }
 

@@ -37,7 +37,7 @@ export PYTHONUNBUFFERED=1  # a log that lags behind is no log
 # The interface by which this machine reaches rank 0.
 if [ "$machines" -gt 1 ]; then
   found=$("$DTOOL_HOST" interface "$machine_id" "$listener")
-  if [ -n "$found" ]; then export NCCL_SOCKET_IFNAME=$found GLOO_SOCKET_IFNAME=$found; fi
+  if [ -n "$found" ]; then export NCCL_SOCKET_IFNAME="=$found" GLOO_SOCKET_IFNAME=$found; fi  # without the =, NCCL takes eth10 for eth1
 fi
 export_variables  # what the user gave wins
 inside=()

@@ -176,6 +176,9 @@ TEST(EndRun, AMissingFolderIsDoubtedUnlessTheHostWasRebooted) {
   host::KillReply unmarked = from_host(kHere);
   unmarked.unmarked = "/x";
   EXPECT_FALSE(end_on_login1(unmarked).none_left);
+  host::KillReply locked = from_host(kHere);
+  locked.locked = "/x/machine0";
+  EXPECT_FALSE(end_on_login1(locked).none_left);
   FakeRemote remote("h1");
   remote.answers[0] = answered(host::to_frame(without_folder("")));
   EXPECT_FALSE(end(remote).none_left) << "nor where nothing of the host was recorded";

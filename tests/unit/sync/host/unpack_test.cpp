@@ -82,6 +82,18 @@ TEST_F(UnpackTest, AWholePackageIsInItsPlace) {
   EXPECT_TRUE(fs::exists(scratch_.path() / "code/sub/b"));
 }
 
+TEST_F(UnpackTest, ATimeThatNoFileSystemKeepsIsNoMistake) {
+  constexpr std::int64_t kYear = 31'557'600;
+  PackageEntry old = file("a", "A");
+  old.seconds = -400'000 * kYear;
+  PackageEntry late = link("b", "a");
+  late.seconds = 400'000 * kYear;
+  const auto unpacked = unpack(package_of({old, late}));
+  EXPECT_TRUE(unpacked.is_whole) << unpacked.broken;
+  EXPECT_EQ(scratch_.read("code/a"), "A");
+  EXPECT_EQ(fs::read_symlink(scratch_.path() / "code/b"), "a");
+}
+
 TEST_F(UnpackTest, APackageThatIsCutOffAnywhereChangesNothing) {
   const std::string whole = package_of({file("a", "A"), file("b", std::string(3000, 'b'))});
   for (std::size_t size = 0; size < whole.size(); size += 1 + size / 16) {
@@ -102,6 +114,11 @@ TEST_F(UnpackTest, NamesThatLeadOutAreRefused) {
   // Through a link of its own.
   EXPECT_FALSE(
       unpack(package_of({link("l", scratch_.path()), file("l/precious", "evil")})).is_whole);
+  expect_empty();
+}
+
+TEST_F(UnpackTest, ALinkThatNoneCanBeIsRefused) {
+  EXPECT_FALSE(unpack(package_of({file("a", "A"), link("b", std::string("a\0b", 3))})).is_whole);
   expect_empty();
 }
 

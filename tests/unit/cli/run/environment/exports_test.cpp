@@ -83,5 +83,32 @@ TEST(WithoutValues, ACommandLineKeepsTheNames) {
              "x=y", "--", "p", "--export", "D=e"}));
 }
 
+std::string gpus_fault(const std::string& list) {
+  try {
+    parse_gpus(list);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ParseGpus, TakesNumbersAndUuids) {
+  EXPECT_EQ(parse_gpus("0,2"), (Variable{"CUDA_VISIBLE_DEVICES", "0,2"}));
+  EXPECT_EQ(parse_gpus("GPU-8f0a-11,GPU-3").second, "GPU-8f0a-11,GPU-3");
+  EXPECT_EQ(parse_gpus("MIG-GPU-8f0a/7/0").second, "MIG-GPU-8f0a/7/0");
+}
+
+TEST(ParseGpus, RefusesWhatNamesNoGpu) {
+  for (const char* list : {"", ",", "0,", "0,,1", "-1", "1024", "0 1", "all", "GPU-", "GPU-$(id)"})
+    EXPECT_NE(gpus_fault(list).find("names no GPU"), std::string::npos) << list;
+  EXPECT_EQ(gpus_fault("0,1,00"), "--gpus names 00 twice");
+}
+
+TEST(FindVariable, TakesTheLast) {
+  const std::vector<Variable> variables = {{"A", "1"}, {"B", "2"}, {"A", "3"}};
+  EXPECT_EQ(find_variable(variables, "A"), "3");
+  EXPECT_EQ(find_variable(variables, "C"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace dtool::cli

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/run/host/gpus.h"
 #include "cli/run/host/lacks.h"
 #include "cli/run/host/survey.h"
 #include "tests/unit/temporary_folder.h"
@@ -184,9 +185,48 @@ TEST_F(HostCheck, TheWayInTellsTheAddress) {
 }
 
 TEST_F(HostCheck, GpusAreCountedByTheirDriversProgram) {
-  add_program("bin/nvidia-smi", "echo 'GPU 0: A'\necho 'GPU 1: B'\necho '  MIG 1g'\n");
+  add_program("bin/nvidia-smi", "echo 'GPU 0: A (UUID: GPU-aa)'\necho 'GPU 1: B (UUID: GPU-bb)'\n");
   const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
-  EXPECT_EQ(check({}).gpus, 2);
+  CheckRequest request;
+  EXPECT_EQ(check(request).gpus, 2);
+  request.visible_gpus = "1";
+  EXPECT_EQ(check(request).gpus, 1);
+  request.visible_gpus = "GPU-bb,GPU-aa";
+  EXPECT_EQ(check(request).gpus, 2);
+  request.visible_gpus = "0,2";
+  EXPECT_EQ(check(request).gpus, 1);
+  const TemporaryVariable of_the_host("CUDA_VISIBLE_DEVICES", "");
+  EXPECT_EQ(check(request).gpus, 1);
+  request.visible_gpus.reset();
+  EXPECT_EQ(check(request).gpus, 0);
+}
+
+TEST_F(HostCheck, OfInstancesOneIsSeen) {
+  add_program(
+      "bin/nvidia-smi",
+      "echo 'GPU 0: A (UUID: GPU-aa)'\n"
+      "echo '  MIG 1g.5gb      Device  0: (UUID: MIG-1)'\n"
+      "echo '  MIG 1g.5gb      Device  1: (UUID: MIG-2)'\necho 'GPU 1: B (UUID: GPU-bb)'\n");
+  const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
+  CheckRequest request;
+  EXPECT_EQ(check(request).gpus, 1);
+  request.visible_gpus = "MIG-1,MIG-2";
+  EXPECT_EQ(check(request).gpus, 1);
+}
+
+TEST_F(HostCheck, GpusOfAmdAreCountedInTheDriversFiles) {
+  const TemporaryVariable path("PATH", home_.path().string());
+  const std::string nodes = "sys/class/kfd/kfd/topology/nodes/";
+  home_.write(nodes + "0/gpu_id", "0\n");  // the processor
+  for (const char* node : {"1", "2", "3"}) home_.write(nodes + node + "/gpu_id", "4095\n");
+  const HostGpus gpus = HostGpus::find(home_.path());
+  EXPECT_EQ(gpus.count_visible({}), 3);
+  EXPECT_EQ(gpus.count_visible("0,2"), 2);
+  const TemporaryVariable hip("HIP_VISIBLE_DEVICES", "0,1");
+  EXPECT_EQ(gpus.count_visible({}), 2);
+  EXPECT_EQ(gpus.count_visible("2"), 1);
+  const TemporaryVariable outer("ROCR_VISIBLE_DEVICES", "2");
+  EXPECT_EQ(gpus.count_visible({}), 1);
 }
 
 TEST_F(HostCheck, WhatIsMissingIsNamed) {
