@@ -29,7 +29,7 @@ std::optional<ssh::Written> run_git(const std::vector<std::string>& arguments) {
 }
 
 /// The line of git's complaints that says most: the first `fatal:`, else the first.
-std::string complaint(std::string_view err) {
+std::string gits_complaint(std::string_view err) {
   const std::size_t fatal = err.find("fatal: ");
   if (fatal != err.npos) err.remove_prefix(fatal + std::strlen("fatal: "));
   return std::string(err.substr(0, err.find('\n')));
@@ -41,7 +41,7 @@ std::string complaint(std::string_view err) {
     hint = fmt::format("if you trust it: git config --global --add safe.directory '{}'",
                        find_checkout(folder).value_or(folder).native());
   }
-  std::string reason = complaint(answer.err);
+  std::string reason = gits_complaint(answer.err);
   if (reason.empty()) reason = fmt::format("exit code {}", answer.exit_code);
   throw std::runtime_error(
       fmt::format("git cannot list the files of {}: {}\nhint: {}", folder.native(), reason, hint));
@@ -103,7 +103,7 @@ std::vector<std::string> git_files(const fs::path& folder) {
   const std::size_t unreadable = answer->err.find("could not open directory");
   if (unreadable != std::string::npos) {
     throw std::runtime_error(fmt::format("git cannot read a folder in {}: {}", folder.native(),
-                                         complaint(answer->err.substr(unreadable))));
+                                         gits_complaint(answer->err.substr(unreadable))));
   }
 
   std::vector<std::string> names;

@@ -68,26 +68,27 @@ class PullOutput : public ssh::Events {
 };
 
 /// Words of rsync's that have a known mend. The receiver is here.
-struct Mend {
+struct PullMend {
   std::string_view side;
   std::string_view words;
   std::string_view hint;
 };
-constexpr std::array kMends = {
-    Mend{"", "protocol version mismatch",
-         "the rsync there prints something of its own first; see what `type rsync` says there"},
-    Mend{"", "No space left on device",
-         "free some space on this machine, or name a folder on another disk; the same command "
-         "goes on from here"},
-    Mend{"", "Disk quota exceeded", "free some space on this machine; the same command goes on"},
-    Mend{"[sender]", "Permission denied", "the user on the host must be allowed to read it"},
-    Mend{"", "Permission denied", "you must be allowed to write into the folder here"},
-    Mend{"", "Read-only file system", "name a folder on a file system that can be written"},
+constexpr std::array kPullMends = {
+    PullMend{"", "protocol version mismatch",
+             "the rsync there prints something of its own first; see what `type rsync` says there"},
+    PullMend{"", "No space left on device",
+             "free some space on this machine, or name a folder on another disk; the same command "
+             "goes on from here"},
+    PullMend{"", "Disk quota exceeded",
+             "free some space on this machine; the same command goes on"},
+    PullMend{"[sender]", "Permission denied", "the user on the host must be allowed to read it"},
+    PullMend{"", "Permission denied", "you must be allowed to write into the folder here"},
+    PullMend{"", "Read-only file system", "name a folder on a file system that can be written"},
 };
 
-std::string hint_for(int exit_code, std::string_view reason) {
+std::string hint_of_pull(int exit_code, std::string_view reason) {
   if (exit_code == 127) return "apt-get install rsync";
-  for (const Mend& mend : kMends) {
+  for (const PullMend& mend : kPullMends) {
     if (reason.find(mend.side) != reason.npos && reason.find(mend.words) != reason.npos)
       return std::string(mend.hint);
   }
@@ -126,7 +127,7 @@ void explain_pull(ssh::HostResult& result) {
   const std::string reason = complaint(result.err);
   result.error = fmt::format("rsync failed with exit code {}{}{}", result.exit_code,
                              reason.empty() ? "" : ": ", reason);
-  result.hint = hint_for(result.exit_code, reason);
+  result.hint = hint_of_pull(result.exit_code, reason);
 }
 
 std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls, ssh::Events& events) {

@@ -147,7 +147,7 @@ int CheckAction::tell(Console& console, const std::vector<ssh::Host>& hosts,
   return exit_code;
 }
 
-nlohmann::json to_json(const Fact& fact, const std::string& host) {
+nlohmann::json json_of_fact(const Fact& fact, const std::string& host) {
   nlohmann::json json = {{"name", fact.name}, {"verdict", name_of(fact.verdict)}};
   if (!fact.hint.empty()) json["hint"] = hint_for(fact.hint, host);
   if (!fact.quantity) {
@@ -167,7 +167,7 @@ int CheckAction::tell_json(Console& console, const std::vector<ssh::Host>& hosts
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     const std::string name = ssh::to_string(hosts[i]);
     nlohmann::json of_host = nlohmann::json::array();
-    for (const Fact& fact : facts[i]) of_host.push_back(to_json(fact, name));
+    for (const Fact& fact : facts[i]) of_host.push_back(json_of_fact(fact, name));
     list.push_back({{"host", name}, {"verdict", name_of(worst_of(facts[i]))}, {"facts", of_host}});
   }
   nlohmann::json document = {{"exit_code", exit_code}, {"hosts", list}};

@@ -21,7 +21,7 @@ namespace {
 /// A list is wanted at once: hosts that are switched off must not hold it back for long.
 constexpr double kConnectSeconds = 3;
 /// Likewise a host whose disk hangs.
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kListPatience{20};
 
 std::string hosts_of(const killfiles::Killfile& killfile) {
   std::vector<ssh::Host> hosts;
@@ -92,7 +92,7 @@ Answers ListAction::ask(Invocation& invocation,
     const auto remote = ssh::make_fleet(hosts.targets.hosts, hosts.targets.connect);
     AnswerCount answered(invocation.console, hosts.targets.hosts, "answered");
     ssh::RunOptions run_options;
-    run_options.timeout = kPatience;
+    run_options.timeout = kListPatience;
     run_options.on_interrupt = ssh::OnInterrupt::leave;
     const auto results = remote->run(state_tasks(runs, hosts), answered, run_options);
     read_states(runs, hosts, results, answers.states);

@@ -19,21 +19,21 @@ constexpr std::array kWords = {"running",     "pending",       "failed",    "tim
                                "unproven",    "unreachable",   "ended"};
 
 /// A group while it is put together.
-struct Group {
+struct HostGroup {
   HostsOfRuns hosts;
   std::map<std::string, std::size_t> places;  ///< of hosts, by their names
 };
 
 /// The group with these connection settings; it is made if there is none.
-Group& group_of(const ssh::ConnectOptions& connect, std::vector<Group>& groups) {
-  for (Group& each : groups) {
+HostGroup& group_of(const ssh::ConnectOptions& connect, std::vector<HostGroup>& groups) {
+  for (HostGroup& each : groups) {
     if (each.hosts.targets.connect == connect) return each;
   }
   groups.emplace_back().hosts.targets.connect = connect;
   return groups.back();
 }
 
-void add_part(const ssh::Host& host, RunPart part, Group& group) {
+void add_part(const ssh::Host& host, RunPart part, HostGroup& group) {
   HostsOfRuns& hosts = group.hosts;
   const auto [at, is_new] = group.places.try_emplace(ssh::to_string(host), hosts.parts.size());
   if (is_new) {
@@ -55,15 +55,15 @@ std::vector<AskedMachine> asked_machines(const std::vector<killfiles::Killfile>&
 }  // namespace
 
 std::vector<HostsOfRuns> group_hosts(const std::vector<Targets>& targets) {
-  std::vector<Group> groups;
+  std::vector<HostGroup> groups;
   for (std::size_t run = 0; run < targets.size(); ++run) {
     if (targets[run].hosts.empty()) continue;
-    Group& group = group_of(targets[run].connect, groups);
+    HostGroup& group = group_of(targets[run].connect, groups);
     for (std::size_t machine = 0; machine < targets[run].hosts.size(); ++machine)
       add_part(targets[run].hosts[machine], {run, machine}, group);
   }
   std::vector<HostsOfRuns> hosts;
-  for (Group& each : groups) hosts.push_back(std::move(each.hosts));
+  for (HostGroup& each : groups) hosts.push_back(std::move(each.hosts));
   return hosts;
 }
 

@@ -97,8 +97,9 @@ int StatusAction::run(Invocation& invocation) {
     console.progress(
         fmt::format("answered: {} of {} machines", ++answered, killfile.machines.size()));
   };
-  constexpr std::chrono::seconds kPatience{20};
-  const auto machines = ask_machines(*remote, killfile, all_machines(killfile), count, kPatience);
+  constexpr std::chrono::seconds kLongestAnswer{20};
+  const auto machines =
+      ask_machines(*remote, killfile, all_machines(killfile), count, kLongestAnswer);
   console.progress("");
   if (remote->interrupted()) return kInterrupted;
   if (console.json()) {

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kFirstPause{5};
 constexpr std::chrono::seconds kLongestPause{60};
 
 /// The others' rows wait for a host no longer than this.
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kRoundPatience{10};
 
 constexpr std::chrono::milliseconds kBetweenDrawings{200};
 
@@ -141,7 +141,7 @@ int watch(Console& console, ssh::Remote& remote, const killfiles::Killfile& kill
     watched.take(place, result, status);
   };
   while (true) {
-    ask_machines(remote, killfile, watched.due(), take, kPatience);
+    ask_machines(remote, killfile, watched.due(), take, kRoundPatience);
     if (remote.interrupted()) break;
     if (has_ended(watched.known())) {
       watched.leave_screen();

@@ -152,8 +152,8 @@ asio::awaitable<void> TerminalLink::Work::ask(Command request, HostResult& resul
     CommandStreams streams;
     streams.input = request.input;
     streams.on_output = [&result](Stream stream, std::string_view bytes) {
-      constexpr std::size_t kMostKept = 1'000'000;
-      if (result.out.size() + result.err.size() + bytes.size() > kMostKept)
+      constexpr std::size_t kMostOutput = 1'000'000;
+      if (result.out.size() + result.err.size() + bytes.size() > kMostOutput)
         throw HostError(Failure::too_much_output, "its answer has more than 1 MB");
       (stream == Stream::out ? result.out : result.err) += bytes;
     };

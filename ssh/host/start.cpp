@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kBetweenLooks{20};
+constexpr milliseconds kBetweenChecks{20};
 constexpr milliseconds kForSession{10'000};  // until it has written who it is
 constexpr milliseconds kForBeginning{5'000};
 
@@ -106,9 +106,9 @@ StartReply begin_by_script(const StartRequest& request, const std::string& state
 /// Waits until `is_there`, or for that long. Whether it is.
 template <typename Condition>
 bool wait_for(Condition is_there, milliseconds limit) {
-  for (milliseconds waited{0}; !is_there(); waited += kBetweenLooks) {
+  for (milliseconds waited{0}; !is_there(); waited += kBetweenChecks) {
     if (waited >= limit) return false;
-    pause(kBetweenLooks);
+    pause(kBetweenChecks);
   }
   return true;
 }

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 // For others' reports: which failure was first is not always which was heard first.
 constexpr Time kForOtherFailures = 500ms;
 // The same if only aftermath of a failure has been reported.
-constexpr Time kForCause = 3s;
+constexpr Time kForFirstCause = 3s;
 constexpr Time kForGathering = 30s;
 // A machine that has never been heard is hoped for so long.
 constexpr Time kForSilentMachines = 120s;
@@ -120,7 +120,7 @@ bool Coordinator::has_heard_enough(Time now) const {
   const bool is_all_aftermath = std::ranges::all_of(
       failures_, [](const Failure& each) { return each.standing == Standing::followed; });
   if (!is_all_aftermath) return now - first_failure_at_ >= kForOtherFailures;
-  return now - first_failure_at_ >= kForCause && !is_any_silent(now);
+  return now - first_failure_at_ >= kForFirstCause && !is_any_silent(now);
 }
 
 /// The first failure is the cause, unless a process was killed at about that time: being killed

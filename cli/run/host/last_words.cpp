@@ -13,7 +13,7 @@ constexpr int kMistake = 2;
 constexpr int kOthersFailed = 3;
 constexpr int kAllSayTheSame = 4;
 
-constexpr std::size_t kLongest = 2000;
+constexpr std::size_t kLongestWords = 2000;
 
 std::string how_it_ended(int code) {
   // ::sigabbrev_np() says `KILL` where strsignal() says `Killed`.
@@ -30,7 +30,7 @@ std::string last_words_file(int attempt, int rank) {
 
 std::string read_last_words(const std::string& path) {
   constexpr std::string_view kHint = "hint: ";
-  const std::string text = read_file(path, kLongest).value_or("");
+  const std::string text = read_file(path, kLongestWords).value_or("");
   std::string_view rest = text;
   std::string words(cut_line(rest));
   const std::string_view hint = cut_line(rest);

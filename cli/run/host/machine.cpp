@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kNotEnded = 143;  // if this session ended the script or never started it
-constexpr std::size_t kLongestCause = 1000;
+constexpr std::size_t kMostOfACause = 1000;
 constexpr Time kForDecision = 10s;  // after a failure, where machine 0's session was never heard
 constexpr Time kForContact = 120s;  // after a good end, likewise
 
@@ -96,7 +96,7 @@ void Machine::report_failure() {
   cause_ = describe(end, ran_out_of_memory ? "the kernel ran out of memory" : "");
   const std::string last = end.words.empty() ? effects_.last_line() : "";
   if (!last.empty()) cause_ += before_last_line(code_) + last;
-  cause_.resize(std::min(cause_.size(), kLongestCause));
+  cause_.resize(std::min(cause_.size(), kMostOfACause));
   failed_at_ = now_;
   if (meaning == Meaning::aftermath && !stopped_rank_.empty()) {
     meaning = Meaning::failure;

@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Time kLongest = 1h;
-constexpr Time kBetweenLooks = 200ms;
+constexpr Time kLongestHold = 1h;
+constexpr Time kBetweenChecks = 200ms;
 
 /// The process that has started this one and the shells before it: they have one process group.
 Process find_above() {
@@ -48,7 +48,7 @@ int run_port_holder(const std::string& run_folder, const std::string& pid,
                     const std::string& start) {
   const auto above = parse_number<pid_t>(pid).value_or(0);
   const auto above_start = parse_number<std::uint64_t>(start).value_or(0);
-  const Time end = time_since_boot() + kLongest;
+  const Time end = time_since_boot() + kLongestHold;
   const auto is_awaited = [&] {
     if (above != 0) {
       const auto found = find_process(above, above_start);
@@ -57,7 +57,7 @@ int run_port_holder(const std::string& run_folder, const std::string& pid,
     const std::string state = run_folder + "/machine0";
     return is_folder(run_folder) && !exists(state + "/supervision") && !exists(state + "/begun");
   };
-  while (is_awaited() && time_since_boot() < end) pause(kBetweenLooks);
+  while (is_awaited() && time_since_boot() < end) pause(kBetweenChecks);
   return 0;
 }
 

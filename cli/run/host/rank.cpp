@@ -174,8 +174,8 @@ int follow(const Start& start) {
     const bool is_aftermath = meaning_of(end) == Meaning::aftermath;
     note(start.record, std::to_string(*code) + (is_told || is_aftermath ? " told\n" : " \n"));
     // The first process to end with a failure has the others ended, and it is to be the other one.
-    constexpr timespec kForCause{1, 0};
-    if (is_aftermath && !is_told) ::sigtimedwait(&to_end, nullptr, &kForCause);
+    constexpr timespec kForTerm{1, 0};
+    if (is_aftermath && !is_told) ::sigtimedwait(&to_end, nullptr, &kForTerm);
   }
   if (hearing > 0) ::kill(hearing, SIGKILL);
   return *code;

@@ -10,7 +10,7 @@
 namespace dtool::host {
 namespace {
 
-constexpr std::size_t kMostAtOnce = 256;
+constexpr std::size_t kMostEvents = 256;
 
 epoll_event event_of(int descriptor, std::uint32_t events) {
   epoll_event event{};
@@ -43,7 +43,7 @@ void Watch::remove(int descriptor) {
 }
 
 std::vector<int> Watch::wait(Time patience, const sigset_t& mask) {
-  std::array<epoll_event, kMostAtOnce> events;
+  std::array<epoll_event, kMostEvents> events;
   const int count = ::epoll_pwait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                   static_cast<int>(patience.count()), &mask);
   std::vector<int> ready;
