@@ -124,14 +124,14 @@ std::optional<pid_t> meet_young_orphan(std::set<pid_t>& met) {
 /// A process that forks and ends all the time, with no sign of a run: at each look another one is
 /// there. It is missed between its fork and its parent's end, so that one look is a few.
 void add_hopper(std::vector<std::string>& unseen) {
-  constexpr std::chrono::milliseconds kBetweenTries{60};
+  constexpr std::chrono::milliseconds kBetweenRounds{60};
   constexpr std::chrono::milliseconds kBetweenTries{8};
   constexpr int kLooks = 4;
   constexpr int kTries = 3;
   std::set<pid_t> met;
   std::string last;
   for (int look = 0; look < kLooks; ++look) {
-    if (look > 0) pause(kBetweenTries);
+    if (look > 0) pause(kBetweenRounds);
     auto found = meet_young_orphan(met);
     for (int tries = 1; tries < kTries && !found; ++tries) {
       pause(kBetweenTries);
