@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A subcommand: its flags and its work. Each has its own file; main.cpp has the table of them.
 #pragma once
 

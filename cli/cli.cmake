@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The commands. All but main.cpp is a library, so that tests can link it.
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/launchers/gridengine/scripts/gridengine.sh

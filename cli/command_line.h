@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The words of the command line before and after CLI11 reads them: both spellings of a flag, help,
 // and suggestions for an unknown word. main.cpp calls it.
 #pragma once

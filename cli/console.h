@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The only way to the terminal: answers on standard output, everything about the work itself on
 // standard error. An answer that cannot be written is an OutputLost; a message that cannot be
 // written to standard error is dropped.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tells a person which hosts failed: each failure once, with the hosts that have it.
 #pragma once
 

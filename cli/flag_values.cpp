@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/flag_values.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The allowed values of flags, each as a check of cli/options.h.
 #pragma once
 

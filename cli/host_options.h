@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The flags that choose the hosts and how to reach them, shared by all commands that reach hosts.
 #pragma once
 

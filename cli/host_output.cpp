@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/host_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Shows the output of hosts: as it comes, with the host's name before each line, or gathered and
 // folded.
 #pragma once

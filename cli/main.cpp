@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dtool's main(): finds the subcommand, reads flags and settings, runs it, turns exceptions into
 // messages.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The record of a run that is about to start, for run and config: its id and its killfile. What the
 // check left on the hosts is deleted if nothing is started.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The flags and words of a command, as its file declares them. CLI11 stands behind them; its header
 // takes seconds to compile, so that the commands do not include it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/recorded.h"
 
 #include <fmt/format.h>

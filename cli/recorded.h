@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds recorded runs for the commands that act on them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the configuration files: docs/configuration.md describes them.
 #include "cli/settings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The user's own defaults: ~/.dtool/config.toml, then ./dtool.toml. Each later file wins, and flags
 // win over both. The second file came with the folder, perhaps from somebody else. So it is ignored
 // for recorded runs, and it must be accepted if it decides more than numbers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Splits a line that a user typed into words, as a shell does.
 #pragma once
 

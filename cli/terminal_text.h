@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Text for a terminal: without anything that would steer the terminal, and cut to the available
 // width.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Kinds of characters, whatever the locale is.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "killfiles/host_identity.h"
 
 #include <fmt/format.h>

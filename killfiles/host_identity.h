@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who a host is. A name that leads to another host later is told apart from the same host after a
 // reboot. ssh/host/identity.h asks a host.
 #pragma once

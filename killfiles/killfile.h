@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A killfile: what one run started on which machines. It is kept under ~/.dtool until the run is
 // ended. With this file and the keys, any machine can watch and end the run. docs/killfile.md says
 // how to add a key.

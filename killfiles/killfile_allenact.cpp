@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // AllenAct's killfiles, `~/.allenact/*.killfile`, which its dmain.py writes line by line while it
 // starts machines.
 #include <fmt/format.h>

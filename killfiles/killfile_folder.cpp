@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Killfiles on disk: in the folder where runs are recorded, or any file that a user names.
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A killfile's text. It is written by hand to keep the order of the keys, and read through
 // StrictTable.
 //

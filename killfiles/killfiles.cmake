@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What was started where.
 add_library(dtool_killfiles STATIC
   killfiles/host_identity.cpp

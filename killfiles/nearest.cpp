@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Edit distance over short words.
 #include "killfiles/nearest.h"
 

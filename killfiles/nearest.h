@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the user may have meant: the known word nearest to an unknown one.
 #pragma once
 

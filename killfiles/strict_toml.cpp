@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "killfiles/strict_toml.h"
 
 #include <fmt/format.h>

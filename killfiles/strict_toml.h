@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads TOML tables strictly: every fault names file, line and column, and unknown keys are faults.
 // Killfiles, configuration files and the trainer's experiments are read through it.
 #pragma once

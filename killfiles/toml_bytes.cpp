@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Escapes bytes and reads them back. Both directions are exact: bytes that spell a code point of
 // the private range are escaped, too.
 #include "killfiles/toml_bytes.h"

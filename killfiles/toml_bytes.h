@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Arbitrary bytes in TOML strings. TOML holds only UTF-8, but a path or an argument may hold any
 // bytes. Bytes that are not UTF-8 are written as code points of a private range of Unicode,
 // U+10FE80 (byte 0x80) to U+10FEFF (byte 0xff).

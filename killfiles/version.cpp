@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "killfiles/version.h"
 
 namespace dtool::killfiles {

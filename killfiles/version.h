@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dtool's version, for both programs. Only its .cpp is compiled with the number, so that a new
 // version compiles nothing else again.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reading and writing by system calls: the standard library knows neither fsync nor modes.
 #include "killfiles/whole_file.h"
 

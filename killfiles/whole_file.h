@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Files that are read and written whole: killfiles and configuration.
 #pragma once
 

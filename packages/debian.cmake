@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Run by cpack before it packs: what Debian's policy wants of a package's folder of documents.
 if(NOT CPACK_GENERATOR STREQUAL DEB)
   return()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fmt for the portable dtool: what libfmt.so holds, since Debian has no libfmt.a. packages.cmake
 // builds it.
 #include <fmt/format-inl.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Read by cpack for each kind of package: what is in it, and where it lies.
 if(CPACK_GENERATOR STREQUAL TGZ)
   set(CPACK_COMPONENTS_ALL portable)

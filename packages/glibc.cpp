@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the portable dtool takes from glibc 2.35 and 2.36, so that it runs from 2.34 on.
 // packages.cmake builds it.
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Kerberos for the portable dtool: there is none. Debian's libssh.a names these functions of
 // GSSAPI, of which Debian has no archive. dtool never calls libssh's functions that reach them:
 // logins with Kerberos go through the user's own ssh (docs/connections.md). packages.cmake builds

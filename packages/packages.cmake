@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The packages: targets `tarball`, `deb` and `rpm`. docs/building.md says what they hold. cpack reads for_each.cmake.
 set(portable dtool-portable)
 if(DTOOL_PORTABLE_LACKS)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The archives that the portable dtool (packages.cmake) is linked with in place of shared libraries. The libraries of the
 # sources ask the program that they are linked into which of both it wants, so the same objects serve both programs.
 set(DTOOL_IS_PORTABLE $<BOOL:$<TARGET_PROPERTY:DTOOL_PORTABLE>>)

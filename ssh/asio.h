@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Boost.Asio as this folder uses it. Included instead of Asio's own headers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A way to run commands on one host, whether over SSH or on this machine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The real Remote: one thread, one io_context, one libssh session a host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads and writes the name of one host.
 #include "ssh/host.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A host as the user names it, and how that name is read. All other files of this folder use this
 // form.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a step on one host fails inside this folder. That host's worker turns it into a HostResult,
 // so it never leaves the folder.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Unfolds host patterns to names and folds names to patterns.
 #include "ssh/host_pattern.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Host patterns as in pdsh, Slurm and ClusterShell, such as `gpu[01-08,12]`: unfolded to names, and
 // folded back for output.
 #pragma once

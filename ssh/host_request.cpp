@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/host_request.h"
 
 #include <fmt/format.h>

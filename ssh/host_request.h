@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Turns requests to dtool-host (ssh/host/protocol.h), dtool's program on the hosts, into commands
 // for a Remote, and reads the replies from its results.
 #pragma once

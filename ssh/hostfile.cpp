@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads hostfiles; `--hostfile` of every command comes here.
 #include "ssh/hostfile.h"
 

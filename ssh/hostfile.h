@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Hostfiles in Open MPI's and DeepSpeed's form: one host a line, optional slots, comments, blank
 // lines.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/notice.h"
 
 #include <utility>

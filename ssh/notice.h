@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lines for the user and questions to the user while hosts are being reached. This folder has no
 // terminal of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads numbers from foreign text: hosts' answers, flags, lines of files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/printable.h"
 
 #include <fmt/format.h>

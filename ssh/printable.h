@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes foreign text safe for a terminal.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Quoting for the remote shell. All words that dtool puts into a command line pass through here.
 #include "ssh/quote.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The only place that makes a word safe for a shell.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/remote.h"
 
 namespace dtool::ssh {

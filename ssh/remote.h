@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Many hosts as one object that runs tasks: the seam between commands and the network. fleet.h has
 // the real one; tests use a fake that records its tasks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/script.h"
 
 #include <fmt/format.h>

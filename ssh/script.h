@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bash scripts for hosts: how a script is sent, and how its answers are read despite the output of
 // a login shell.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Hosts, sessions, fan-out, quoting, screen sessions.
 dtool_embed(${PROJECT_BINARY_DIR}/generated/ssh/scripts.h dtool::ssh::scripts
   ${PROJECT_SOURCE_DIR}/ssh/scripts/end_commands.sh)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/trace.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Records the messages to and from each host with times, for `--trace`: one file per host. Of texts
 // that are host::Hidden, or that have several lines or more than 200 characters, only the size is
 // recorded.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/contents.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A short word for the content of each file of a tree. Size and time alone miss an edit that keeps
 // both.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Patterns of `--exclude`: which files of a tree are left out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/git_files.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What git knows about a folder. Only this file runs git.
 #pragma once
 

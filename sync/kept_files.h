@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A folder of files below `~/.dtool` that make later pushes faster. Files are written whole and are
 // accessible to their owner alone; only the newest ones stay.
 #pragma once

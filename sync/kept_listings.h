@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Listings of the trees that this launcher sent last, in files below `~/.dtool/sent`. A host that
 // still has one of those trees need not list its files.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A list of a tree's files with their properties. The launcher and the hosts compare listings to
 // find out whether a host has the tree, and what it lacks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A folder that is held open, so that files below it are found by short names. With a hundred
 // thousand files this saves the kernel many folder lookups.
 #pragma once

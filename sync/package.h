@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A tree, or the changes from an earlier tree, packed once for all hosts that lack the same.
 #pragma once
 

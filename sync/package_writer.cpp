@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/package_writer.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes packages as they are sent to hosts (ssh/host/protocol.h): frames, which zstd may compress
 // together, inside frames.
 #pragma once

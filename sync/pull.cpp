@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/pull.h"
 
 #include <fmt/format.h>

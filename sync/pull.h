@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Brings files from hosts to this machine: rsync receives here over dtool's own connections. `dtool
 // fetch` calls it.
 #pragma once

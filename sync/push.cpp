@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/push.h"
 
 #include <fmt/format.h>

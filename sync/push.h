@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sends the code tree to every host, and deletes files of an earlier push that the tree no longer
 // has. A host with the unchanged tree is asked once. What other hosts lack is packed once for all
 // that lack the same. Where packages do not fit, rsync compares.

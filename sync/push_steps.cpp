@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/push_steps.h"
 
 #include <fmt/format.h>

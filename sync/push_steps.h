@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The steps of a push on one host, as requests to dtool-host, and the meaning of the replies.
 // push.cpp goes through them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/rsync.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The command lines of rsync that send a tree, compare it and fetch files, and the readers of
 // rsync's output.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The code tree to every host, outputs back.
 add_library(dtool_sync STATIC
   sync/contents.cpp

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/tree.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The code tree: which files of a folder go to the hosts.
 #pragma once
 

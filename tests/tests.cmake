@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Included by the project's CMakeLists.txt.
 # ---- tests/unit: no network, no clock
 if(DTOOL_TESTS)
@@ -160,14 +161,14 @@ endif()
 
 # ---- tests/check_sources: what no compiler checks, one test a check
 if(DTOOL_TESTS)
-  foreach(check includes terminal library_types co_await layout shell words cut_comments opening_comments contents
+  foreach(check includes terminal library_types co_await layout shell words cut_comments opening_comments licenses contents
       doc_paths)
     add_test(NAME sources.${check} COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources ${check})
   endforeach()
   add_test(NAME sources.checks_can_fail COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources_can_fail)
   add_test(NAME sources.dependencies COMMAND ${PROJECT_SOURCE_DIR}/tests/dependencies_can_fail)
   set_tests_properties(sources.includes sources.terminal sources.library_types sources.co_await sources.layout
-    sources.shell sources.words sources.cut_comments sources.opening_comments sources.contents
+    sources.shell sources.words sources.cut_comments sources.opening_comments sources.licenses sources.contents
     sources.doc_paths sources.checks_can_fail sources.dependencies
     PROPERTIES LABELS sources SKIP_RETURN_CODE 77 TIMEOUT 400)
 endif()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Finds LibTorch, gloo and NCCL for dtool-trainer: Debian's packages, a PyTorch that pip installed, or LibTorch from pytorch.org.
 # LibTorch's own package file is not asked, for where LibTorch has CUDA it wants nvcc and cuDNN and ends the configuration without
 # them; the trainer is plain C++ and needs neither (docs/building.md). Included by CMakeLists.txt.

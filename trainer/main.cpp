@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dtool-trainer: reads the flags and the experiment, then starts this machine's workers or, under
 // another launcher, becomes one. It does not load LibTorch, which takes 0.4 s and 160 MB; only
 // dtool-trainer-worker does.

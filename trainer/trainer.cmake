@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The second program, where LibTorch is. dtool-trainer itself needs none of it, so that it starts in
 # milliseconds; dtool-trainer-worker does
 if(DTOOL_TRAINER)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dtool-trainer-worker: one rank. dtool-trainer starts it with the same arguments; the environment
 // tells its place in the run.
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool fetch`: the outputs of a run's machines to this machine, a folder a machine.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

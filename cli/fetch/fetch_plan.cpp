@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/fetch/fetch_plan.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What `dtool fetch` decides before it asks any host: which folders of which machines, and how
 // sizes are shown.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # dtool-host, the program that dtool brings to the hosts: static, so that it runs on any Linux of its processor, and small,
 # so that it is there soon. It uses nothing but the kernel, the C and C++ libraries and zstd's.
 include(sync/host/host.cmake)

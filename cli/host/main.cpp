@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dtool-host: dtool's program on the hosts. dtool sends it to a host once and starts it there.
 // Users do not run it.
 #include <signal.h>

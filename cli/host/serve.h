@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Answers dtool's requests: frames on standard input, replies on standard output in the same order.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool check`: what each host has and lacks for a run.
 #include <fmt/format.h>
 

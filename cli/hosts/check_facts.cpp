@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/hosts/check_facts.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The findings of `dtool check` as facts with a verdict each, and the folding of many hosts' facts.
 #pragma once
 

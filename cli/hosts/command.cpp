@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool command`: runs a command on all hosts at once.
 #include <fmt/format.h>
 

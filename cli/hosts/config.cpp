@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool config`: pushes a set-up script to every host and runs it there in a detached screen
 // session.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool disconnect`: ends the connections that are kept for later commands.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool install`: sends the bundled trainer to hosts that have none, before a run needs it.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool trust`: shows unknown hosts' keys and adds them to known_hosts after a yes. With
 // --settings it shows the folder's own settings and accepts them.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/kill/end_run.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ends a run on its hosts and forgets it. kill uses it, and run for a run that did not start whole.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool kill`: ends every process of a run on every machine, checks that none is left, then asks
 // whether to forget the run.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The functions that make the launchers. A new launcher adds a line here and one in launcher.cpp.
 #pragma once
 

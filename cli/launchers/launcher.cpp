@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/launchers/launcher.h"
 
 #include <fmt/format.h>

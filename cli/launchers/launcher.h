@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What starts a run's processes on its machines: dtool itself, or a tool of the cluster. Each
 // launcher has its own file, and a line in launcher.cpp; `dtool run` needs only this interface.
 // Commands that watch, follow or end a run do not ask the launcher: the run's state folders tell

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/logs/follow.h"
 
 #include <fmt/format.h>

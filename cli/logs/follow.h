@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Follows jobs until they end: shows their logs as they grow, or each one's last line.
 #pragma once
 

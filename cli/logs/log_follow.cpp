@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/logs/log_follow.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Follows logs as they grow, reconnecting as needed: for `dtool logs -f` and `dtool run --follow`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/logs/log_lines.h"
 
 #include <algorithm>

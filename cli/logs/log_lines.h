@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Merges the logs of several machines into one text: whole lines, each with its machine. With
 // Fold::yes, lines that machines share are shown once. `dtool logs` shows the result.
 #pragma once

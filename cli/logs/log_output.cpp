@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/logs/log_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Shows logs on the console as they come from the hosts: for `dtool logs` and `dtool run --follow`.
 #pragma once
 

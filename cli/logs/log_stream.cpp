@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/logs/log_stream.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One machine's log as dtool-host sends it (host::LogRequest): its bytes, and their place in the
 // file. Another connection can continue from that place.
 #pragma once

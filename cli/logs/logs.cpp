@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool logs`: the logs of a recorded run's machines as one text; each line begins with its
 // machine.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/plot/axis.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An axis of a plot: the positions of values on it, and the numbers beside it. The terminal's plots
 // (chart.cpp) and gnuplot's (gnuplot.cpp) share it.
 #pragma once

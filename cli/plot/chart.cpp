@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/plot/chart.h"
 
 #include <fmt/format.h>

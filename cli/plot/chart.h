@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Panels drawn with characters: curves in braille, 2 by 4 dots a character, axes with numbers.
 // plot.cpp prints them.
 #pragma once

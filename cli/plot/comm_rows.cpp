@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/plot/comm_rows.h"
 
 #include <algorithm>

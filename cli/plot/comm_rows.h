@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What `dtool-trainer comm` measured: the rows of its comm.jsonl, as curves over the bytes of a
 // message.
 #pragma once

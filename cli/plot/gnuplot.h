@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A plot as a picture: the script for gnuplot. picture.cpp runs gnuplot.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/plot/metrics.h"
 
 #include <algorithm>

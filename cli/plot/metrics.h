@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the curves from a run's metrics.jsonl (docs/experiment.md has the format). plot.cpp draws
 // them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The panels of a plot: one per metric, with the curves of all runs. Plain numbers only; chart.cpp
 // draws them with characters, gnuplot.cpp as a picture.
 #pragma once

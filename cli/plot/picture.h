@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes a plot as a picture file with gnuplot. plot.cpp calls it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool plot`: the curves of one or more runs, in the terminal or as a picture.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/plot/plot_sources.h"
 
 #include <fmt/format.h>

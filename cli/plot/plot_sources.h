@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The sources of a plot: a metrics.jsonl here, or that of a recorded run, read from its machine 0's
 // host. plot.cpp draws them.
 #pragma once

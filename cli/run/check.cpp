@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/check.h"
 
 #include <fmt/format.h>

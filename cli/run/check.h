@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Checks whether every host can run its part, in one round trip per host, before anything is sent
 // or started. `dtool run` checks what it needs; `dtool check` checks that and more.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/code_tree.h"
 
 #include <fmt/format.h>

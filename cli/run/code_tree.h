@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The code of a run: which files of the current folder it has, and where it goes on a host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/experiment.h"
 
 #include <fmt/format.h>

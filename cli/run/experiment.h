@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Experiments on the launcher: finds and reads them, merges `--config_kwargs`, and prepares them
 // for the hosts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The flags of `dtool run`, and the settings behind them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/listener.h"
 
 #include <fmt/format.h>

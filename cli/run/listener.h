@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Numbers and addresses of a run that a user types: where rank 0 listens, processes per machine.
 #pragma once
 

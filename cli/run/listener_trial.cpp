@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/listener_trial.h"
 
 #include <fmt/format.h>

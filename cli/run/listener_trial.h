@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tests whether every host reaches rank 0's address. In the same round trip it measures how far
 // each host's clock is from the launcher's.
 #pragma once

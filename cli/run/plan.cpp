@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/plan.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What runs where: a run's machines, ranks and variables, and the script of each machine. Pure
 // functions: no host is reached.
 #pragma once

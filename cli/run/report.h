@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The messages of `dtool run`: its plan, failures, and the one document of `--json`.
 #pragma once
 

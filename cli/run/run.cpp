@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool run`: checks the hosts, sends the code tree, records the killfile, starts one screen
 // session per machine.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The progress of sending the code to all hosts of a run, in one line.
 #pragma once
 

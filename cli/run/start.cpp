@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/start.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Starts a run whose plan is complete: first the record, then the sessions. Follows the run if
 // wanted.
 #pragma once

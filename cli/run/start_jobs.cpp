@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/start_jobs.h"
 
 #include <algorithm>

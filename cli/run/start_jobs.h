@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Starts the jobs of a run on their hosts. run and config use it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/trainer_bundle.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The trainer bundle: dtool-trainer, its worker and every library above libc in one folder, for
 // hosts that have no trainer. It lies in `~/.dtool/trainers/SHA256` on this machine and on hosts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/tree_push.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sends a tree to the hosts of a run and shows the progress: the code, or the trainer.
 #pragma once
 

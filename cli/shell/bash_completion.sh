@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # Completes dtool's commands in bash: `source <(dtool completion bash)` in ~/.bashrc. dtool itself prints the candidates.
 _dtool() {

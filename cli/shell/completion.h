@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The possible next words of a command line. The shells' completion scripts ask for them with
 // `dtool __complete`. They come from the same tables as --help.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Completion of dtool in fish: `dtool completion fish | source` in ~/.config/fish/config.fish. dtool itself says what may come next.
 function __dtool_complete
     set -l words (commandline -opc)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The values that completion looks up: recorded runs, their hosts and machines, groups,
 // experiments.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Man pages, from the same tables as --help. The build writes them with the hidden `dtool __man
 // FOLDER DATE`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool completion`: prints the script that completes dtool's commands in a shell.
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 #compdef dtool
+# SPDX-License-Identifier: MIT
 # Completion of dtool in zsh: `source <(dtool completion zsh)` in ~/.zshrc after compinit, or this file as _dtool in a folder of
 # fpath. dtool itself says what may come next.
 _dtool() {

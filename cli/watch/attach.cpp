@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool attach`: shows the live session of one machine of a run in this terminal, or its log if
 // the session has no terminal of its own.
 #include <fmt/format.h>

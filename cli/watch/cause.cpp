@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/cause.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds out why a run failed from the states of its machines: for `dtool status`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/full_screen.h"
 
 #include <poll.h>

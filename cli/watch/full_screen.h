@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Uses the whole terminal for a while, for `status --watch`.
 #pragma once
 

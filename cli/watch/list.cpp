@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool list`: recorded runs, newest first; with --state also the state of each.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/machine_status.h"
 
 #include <fmt/format.h>

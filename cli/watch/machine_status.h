@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How one machine of a recorded run is doing, in words and as JSON: for `dtool status` and
 // `dtool list --state`.
 #pragma once

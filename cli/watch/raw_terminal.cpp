@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/raw_terminal.h"
 
 #include <fcntl.h>

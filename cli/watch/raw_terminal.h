@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Puts this process's terminal into raw mode for `dtool attach`, and restores it when destroyed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Asks for the states of many recorded runs at once, with one connection and one round trip per
 // host, even if several runs are on it: for `dtool list --state`.
 #pragma once

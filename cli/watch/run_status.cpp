@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/run_status.h"
 
 #include <fmt/format.h>

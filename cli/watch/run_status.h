@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Asks all machines of a recorded run how they are doing, in one round trip each.
 #pragma once
 

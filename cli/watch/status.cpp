@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool status`: a row for each machine of a recorded run, and the cause if the run failed.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/status_answer.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Asks a host about machines of recorded runs, and interprets its answers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/status_headlines.h"
 
 #include <fmt/format.h>

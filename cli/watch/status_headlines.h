@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The lines about the whole run that `dtool status` shows above its table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table of `dtool status`: a row per machine, cut and folded to the available room.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/watch.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool status --watch`: shows the status of a run again and again until it has ended.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Resolves how one host is reached, from the blocks that config_block.cpp read.
 #include "ssh/config/client_config.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The user's SSH client configuration, read once per command and asked once per host.
 //
 // libssh has its own reader, but it asks the password database for the home folder, hides

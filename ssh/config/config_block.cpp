@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads SSH client configuration as OpenSSH's readconf.c does: keyword, blanks or one `=`, values.
 // Handles quotes, backslashes and comments after values. A block ends at the next Host or Match.
 #include "ssh/config/config_block.h"

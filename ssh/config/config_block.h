@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The text of SSH client configuration files as blocks of settings. client_config.cpp resolves them
 // for each host.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The keywords of SSH client configuration files.
 #pragma once
 

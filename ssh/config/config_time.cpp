@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads OpenSSH's times: numbers with a unit each, added up.
 #include "ssh/config/config_time.h"
 

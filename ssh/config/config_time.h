@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times as OpenSSH's configuration writes them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/config/config_value.h"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the values of SSH client configuration mean: patterns of hosts and users, and text with
 // tokens and variables in it.
 #pragma once

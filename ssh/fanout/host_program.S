@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 # The programs for hosts inside dtool, each as it is and compressed: DTOOL_HOST_FILE is where the build has put the one for this
 # processor, DTOOL_HOST_FILE_2 the one for the other, where it could be built. The compressed ones are beside them.
     .section .rodata

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/fanout/host_program.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Runs dtool-host on a host for one command, and installs it there first if it is missing.
 #pragma once
 

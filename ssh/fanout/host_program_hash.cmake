@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Writes a header with the hashes of programs: `cmake -DHEADER=FILE -DPROGRAMS=MACHINE=FILE,MACHINE=FILE -P` this file.
 string(REPLACE "," ";" programs "${PROGRAMS}")
 set(lines "")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/fanout/links.h"
 
 #include <exception>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A fleet's connections. Each is opened for a host's first task, or taken from a keeper; at the end
 // it may be left to a keeper.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Runs commands on this machine as an SSH server would: for `local` among the hosts.
 #include <fcntl.h>
 #include <pwd.h>

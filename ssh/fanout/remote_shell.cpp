@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/fanout/remote_shell.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Runs a program on this machine whose remote shell is one of dtool's own connections. rsync starts
 // `dtool remote_shell HOST COMMAND…`. That process hands its standard streams to the dtool that
 // started rsync, over an inherited socket, and waits for the exit code.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/fanout/shared_output.h"
 
 #include <fcntl.h>

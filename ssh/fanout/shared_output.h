@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bytes that this machine makes for many hosts. They are made once and kept in an unnamed file on
 // disk. Each host reads them from there at its own pace.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/fanout/terminal_link.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One host and this machine's terminal: plain commands, and one command that has the terminal to
 // itself, all over one connection. `dtool attach` uses it; everything else goes through Remote.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How two sessions of a run prove to each other that they know the run's token, and how their later
 // messages are protected against change, replay and forgery. Bytes in, bytes out; no socket. The
 // token is never sent.

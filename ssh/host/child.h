@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Programs that dtool-host runs briefly: screen, a scheduler's own commands.
 #pragma once
 

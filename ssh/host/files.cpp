@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/host/files.h"
 
 #include <dirent.h>

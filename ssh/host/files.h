@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Files and descriptors of the host, as dtool-host reads and writes them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/host/frames.h"
 
 #include <poll.h>

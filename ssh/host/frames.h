@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Frames: how messages follow each other in a stream. Each has 4 bytes of length, 2 of kind (lowest
 // byte first), then the body.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The program that holds a job's terminal, so that the job survives the end of a login: screen,
 // else tmux. If both are missing, the job has no terminal.
 #pragma once

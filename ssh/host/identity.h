@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who this host is, so that a run is not looked for on another machine with the same name.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/host/job_files.h"
 
 #include "ssh/host/files.h"

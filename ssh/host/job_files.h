@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A job's state folder, `~/.dtool/runs/RUN/MACHINE`, as dtool-host reads it. screen_job.h describes
 // its files.
 #pragma once

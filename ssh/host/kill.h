@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ends a run on this host, and proves that nothing of it is left.
 #pragma once
 

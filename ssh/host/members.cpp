@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/host/members.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What belongs to a run on this host: the one definition, for kill, status and the sessions that
 // end a failed attempt.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Converts typed structs to bytes and back, for messages between dtool and dtool-host. A struct
 // takes part by listing its fields: `void fields(auto visit) { visit(a, b); }`.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/host/network.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The host's network as a run sees it: addresses, interfaces, and free ports.
 #pragma once
 

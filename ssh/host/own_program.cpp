@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/host/own_program.h"
 
 #include <unistd.h>

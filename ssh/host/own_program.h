@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file of this program, `…/host/SHA256/dtool-host`, and the other versions beside it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/host/process_table.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The processes of this host, from /proc.
 #pragma once
 

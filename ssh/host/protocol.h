@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All messages between dtool and dtool-host, its program on the hosts: one or more requests on
 // standard input, the replies in the same order on standard output. Both ends compile this header;
 // docs/protocol.md explains it.

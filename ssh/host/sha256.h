@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SHA-256 (FIPS 180-4) and HMAC-SHA256 (RFC 2104) for dtool-host, which links no library.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Starts a job on this host: writes its state folder, and starts a session that survives the end of
 // a login.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds processes that may be the run's although nothing proves it: the run handed them to a server
 // of the user's that was there before (tmux, screen, systemd, docker, podman, at), they hide their
 // environment, or they begin and end all the time. kill names them and leaves them alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/host/versions.h"
 
 #include <fcntl.h>

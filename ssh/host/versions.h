@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Folders whose names are hashes of their content, side by side: the versions of what dtool brought
 // to this host.
 #pragma once

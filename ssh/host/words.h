@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Cuts text that programs of the host print into words, and matches it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/job/screen_job.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A job: a bash script that runs on a host in a detached screen session. From its state folder
 // anyone with the keys can see how it is doing, read its log, and end it. `dtool run` and `dtool
 // config` start jobs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/kept/connection_key.h"
 
 #include <fmt/format.h>

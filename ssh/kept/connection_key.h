@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Everything that decides how a host is reached, as one text. Only commands with the same text
 // share a connection. The fleet makes it; a keeper compares it.
 #pragma once

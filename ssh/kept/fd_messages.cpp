@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/kept/fd_messages.h"
 
 #include <sys/socket.h>

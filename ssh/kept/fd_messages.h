@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Messages over a Unix socket that keeps them apart (SOCK_SEQPACKET), with descriptors: between
 // dtool and its remote shell, and between a command and the keeper of a connection.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/kept/keeper.h"
 
 #include <fmt/format.h>

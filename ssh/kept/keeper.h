@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keeps the sessions that a command has opened for later commands. The keeper is a process that the
 // command leaves behind when it ends. It ends with its last session.
 #pragma once

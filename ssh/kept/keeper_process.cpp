@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/kept/keeper_process.h"
 
 #include <fcntl.h>

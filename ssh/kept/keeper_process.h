@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How the keeper's process drops all that it inherited from the command that forked it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/kept/kept_connection.h"
 
 #include <fmt/format.h>

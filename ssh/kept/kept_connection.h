@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A connection that an earlier command left with its keeper (keeper.h). Commands connect to the
 // keeper over a Unix socket and pass their streams along, so that the bytes take no detour.
 #pragma once

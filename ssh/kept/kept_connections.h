@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The connections that are kept for later commands, seen from outside: which ones exist, and how to
 // end them. `dtool disconnect` uses it.
 #pragma once

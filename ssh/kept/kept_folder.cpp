@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/kept/kept_folder.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ~/.dtool/connections, the folder with the sockets of kept connections. Keepers make and remove
 // the sockets; commands connect to them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/kept/offered_session.h"
 
 #include <fmt/format.h>

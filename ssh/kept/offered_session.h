@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One session that a keeper offers to commands, one command at a time: its socket, the conversation
 // with each command that connects, and its end.
 #pragma once

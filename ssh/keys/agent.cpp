@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/keys/agent.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The user's ssh-agent (draft-miller-ssh-agent), spoken to in the event loop. The agent may wait
 // for its user (ssh-add -c, a key that wants a touch), or be at the far end of a stalled
 // connection. libssh would block the whole process meanwhile.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/keys/host_key.h"
 
 #include <fcntl.h>

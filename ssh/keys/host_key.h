@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Host keys: compares a host's key with known_hosts, and adds it after the user said yes.
 #pragma once
 

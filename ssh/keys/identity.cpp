@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/keys/identity.h"
 
 #include <fstream>

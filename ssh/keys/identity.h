@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Private keys from files. Each file is read once per command, however many hosts it opens.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/keys/known_hosts.h"
 
 // EVP would look the algorithm up by name, lock and count references for each of the millions of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What known_hosts files say about the key that a host showed. dtool reaches its own verdict, the
 // same as ssh's, but refuses a host if a line cannot be read; ssh would skip that line.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The rules are those of OpenSSH's hostfile.c and sshkey.c; known_hosts_peer_test.cpp compares them
 // with ssh itself.
 #include "ssh/keys/known_hosts_line.h"

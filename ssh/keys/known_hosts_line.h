@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One line of a known_hosts file as in sshd(8): a marker, host names, a key. known_hosts.cpp finds
 // the lines about one host.
 #pragma once

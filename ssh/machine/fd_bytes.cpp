@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/fd_bytes.h"
 
 #include <unistd.h>

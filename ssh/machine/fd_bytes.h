@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads and writes descriptors of this process without blocking the event loop.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/file_stamp.h"
 
 #include <fmt/format.h>

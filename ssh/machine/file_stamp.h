@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tells whether a file has changed: known_hosts files and keys, which outlive a command if its
 // connections are kept.
 #pragma once

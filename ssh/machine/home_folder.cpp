@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/home_folder.h"
 
 #include <pwd.h>

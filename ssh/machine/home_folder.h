@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The user's home folder on this machine, for `~`.
 #pragma once
 

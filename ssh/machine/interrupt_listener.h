@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Receives the signals of ssh/machine/interrupts.h in an event loop.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/interrupts.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SIGINT, SIGTERM and SIGHUP of this process. A running event loop receives them. If the process
 // does not react within a second (to the first SIGINT: three), because it waits in a system call (a
 // stalled terminal, file server or lock), it is ended all the same, with its children.

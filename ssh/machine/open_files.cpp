@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/open_files.h"
 
 #include <fmt/format.h>

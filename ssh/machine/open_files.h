@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The limit of open files, which bounds how many hosts can be served at once.
 #pragma once
 

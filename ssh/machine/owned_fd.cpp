@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/owned_fd.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // File descriptors: an owner, and small operations that several files need.
 #pragma once
 

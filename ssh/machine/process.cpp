@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/process.h"
 
 // Boost 1.81 forgets these where it uses std::filesystem, which needs no library of Boost's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program on this machine, run inside the event loop.
 #pragma once
 

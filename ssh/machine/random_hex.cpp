@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/random_hex.h"
 
 #include <fmt/format.h>

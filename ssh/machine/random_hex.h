@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Unique names and secrets: run ids, tokens, keys.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/reactor.h"
 
 #include <fmt/format.h>

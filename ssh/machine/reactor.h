@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The one thread's event loop, and the only way to wait in it: for a file descriptor or for time,
 // always with a deadline, and never past abandon(). Tests name a wait by its place in the source:
 // with DTOOL_TEST_STALL=exchange.cpp:150 that wait never ends; with DTOOL_TEST_WAITS=9 the names of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads a file by system calls: an ifstream opens a folder without an error and drops errno.
 #include "ssh/machine/read_file.h"
 

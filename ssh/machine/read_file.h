@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads a small file whole: hostfiles, the SSH client's configuration, files of the kernel.
 #pragma once
 

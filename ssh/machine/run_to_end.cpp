@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/run_to_end.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program on this machine that is run for what it says, outside any event loop.
 #pragma once
 

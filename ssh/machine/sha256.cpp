@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/machine/sha256.h"
 
 #include <fmt/format.h>

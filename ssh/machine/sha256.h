@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SHA-256 of bytes that come piece by piece.
 #pragma once
 

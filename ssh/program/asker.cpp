@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/program/asker.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Asks the user at the terminal what `ssh` wants to know (askpass.h); the host's name comes first.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/program/askpass.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Questions of `ssh` to the user (passwords, one-time codes, passphrases, PINs). Each ssh runs
 // dtool itself for them (SSH_ASKPASS). That process hands the prompt to the dtool that waits for
 // the connection (asker.h), over a socket in a private folder. An answer never stands in an

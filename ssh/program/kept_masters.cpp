@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/program/kept_masters.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The files of masters in the folder of kept connections: each master's socket and, beside it, a
 // file that says where the connection leads. Commands that use the connection hold that file's
 // lock. Masters opens connections there, and `dtool disconnect` ends them.

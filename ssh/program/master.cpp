@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/program/master.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A connection that an `ssh` process holds and shares over its control socket (ControlMaster): the
 // user's own, or one that masters.cpp started.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The protocol of an OpenSSH ControlMaster's control socket: version 4 of PROTOCOL.mux in OpenSSH's
 // sources. Only texts; master.cpp sends and receives them.
 #pragma once

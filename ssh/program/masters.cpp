@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/program/masters.h"
 
 #include <fmt/format.h>

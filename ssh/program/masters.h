@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Connections over the user's own `ssh` program: the user's open ControlMaster, one that an earlier
 // command has left, or a new one.
 #pragma once

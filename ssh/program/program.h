@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The user's own `ssh` program: how to call it so that it keeps dtool's promises, and how to read
 // its messages. Only texts; masters.cpp runs it.
 #pragma once

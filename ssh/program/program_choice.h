@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether a host is reached through libssh or through the user's `ssh` program.
 #pragma once
 

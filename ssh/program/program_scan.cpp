@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/program/program_scan.h"
 
 #include <sstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The key that a host shows to the user's `ssh` program, for `dtool trust` if only that program
 // reaches the host.
 #pragma once

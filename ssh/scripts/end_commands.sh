@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # Ends what this connection to the host has started before; OpenSSH passes signals on for every user but root. Each
 # command is a session (in the kernel's sense) whose leader is a child of the connection's own sshd; its processes may

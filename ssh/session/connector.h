@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Opens sessions: configuration, socket (through jump hosts if the configuration says so),
 // greeting, keys, login.
 #pragma once

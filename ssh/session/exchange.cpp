@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/session/exchange.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The traffic of one open SSH channel: input to the server and output from it, until its end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // libssh's handles as owners.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/session/login_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Separates the output of a login shell (a ~/.bashrc's greeting) from the command's own, for
 // streams that it would corrupt, such as rsync's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One SSH session over libssh, used by coroutines on one thread: greeting, host key,
 // authentication.
 #pragma once

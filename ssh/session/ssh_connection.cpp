@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/session/ssh_connection.h"
 
 #include <chrono>

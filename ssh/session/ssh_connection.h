@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Commands over one SSH session, each on its own channel. The fleet makes it after a login; a
 // keeper goes on with it for later commands.
 #pragma once

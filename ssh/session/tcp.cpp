@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/session/tcp.h"
 
 #include <fmt/format.h>

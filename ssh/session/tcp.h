@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From a name to a connected socket whose server has sent its greeting, with a deadline and without
 // blocking.
 #pragma once

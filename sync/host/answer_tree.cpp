@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/host/answer_tree.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/host/cipher.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ChaCha20 (RFC 8439): encrypts what hosts pass on to each other over open connections. It does not
 // detect changes; a checksum does.
 #pragma once

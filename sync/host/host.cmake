@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What dtool-host does for sync; cli/host/host.cmake links it.
 set(DTOOL_SYNC_HOST_SOURCES
   sync/host/answer_tree.cpp

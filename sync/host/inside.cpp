@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/host/inside.h"
 
 #include <fcntl.h>

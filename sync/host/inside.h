@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A folder and the files below it, by name. Names come from outside. Whatever the names and the
 // links in the folder are, nothing outside the folder is looked at, written or deleted.
 #pragma once

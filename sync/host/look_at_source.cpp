@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/host/look_at_source.h"
 
 #include <sys/stat.h>

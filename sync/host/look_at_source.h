@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Checks whether the source of a `dtool fetch` exists.
 #pragma once
 

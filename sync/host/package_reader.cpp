@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/host/package_reader.h"
 
 #ifdef DTOOL_ZSTD

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads a package: the bytes that a launcher sends after a request. They are frames, which zstd may
 // have compressed together.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/host/prepare_tree.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a host does before and after rsync.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/host/tree_folder.h"
 
 #include <fcntl.h>

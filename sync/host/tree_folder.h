@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A folder of this host that code trees are sent to, and dtool's records of it. The records are
 // files below `~/.dtool/trees`. Their names begin with KEY, a name for the folder:
 //   KEY.manifest  the sorted names of all files that dtool may have put there, each ended by a NUL

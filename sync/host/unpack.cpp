@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/host/unpack.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Unpacks a package into a folder. All files are first unpacked aside. Only when they are complete
 // do they move to their places together.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/relay/relay_tree.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which host passes a package on to which: a tree that grows as hosts arrive. It only decides;
 // others act.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One package on its way from host to host: who gets it from whom, with which secrets, and what the
 // hosts report meanwhile. push.cpp asks it before sending a package, and reports the results to it.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Over a link that loses one of ten packets and takes 200 ms for a round trip, `run`, `logs -f`, `status`, `fetch` and `kill` take longer and
 # do all that they do elsewhere: no line and no byte is lost or comes twice. LOSS sets the percentage for each way, 5.
 source "$(dirname "$0")/harness.sh"

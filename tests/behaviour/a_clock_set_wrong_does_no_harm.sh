@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # One host's clock is two days ahead, another's 400 days behind, then the launcher's is wrong: `run`, `status`, `logs`, `fetch`, `kill`
 # and the trainer do what they do elsewhere. The clock is what libfaketime tells to all that log-ins start (but dtool-host, which is
 # static); files keep the kernel's times, as they would those of a file server.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # With `--container` a run's processes see the image's files, the run's own folders at the places that they have on the
 # host, and every variable of the run; and kill ends what they left behind, be it in the background or in a session of its own.
 # shellcheck disable=SC2088  # it is for the hosts to expand

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A script of PyTorch's own, with torch.distributed's env:// start-up, runs on three hosts after `--` as it is.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A rank of the bundled trainer dies on one of three hosts, is stopped or finds no file, or a host is cut off: all hosts stop,
 # every log that can ends with the same line, and `dtool run --follow` shows it once and exits with 1.
 source "$(dirname "$0")/harness.sh"

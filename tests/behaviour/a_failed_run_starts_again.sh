@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool run --max_restarts N`: after a failure the whole run starts again, with its attempt number, from the newest checkpoint, on the
 # machines that answer, and a machine that was cut off ends its part by itself.
 source "$(dirname "$0")/harness.sh"

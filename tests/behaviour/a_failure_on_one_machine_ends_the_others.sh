@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # One machine's program fails, is killed, or loses its session: the others' are ended, daemons too, with no launcher
 # there, and status and logs name the machine, the rank, the reason and the last lines. Hosts need neither perl nor python3 for it.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Under mpirun, too, one failure ends the run everywhere and is named: a program that fails, a rank that is killed, mpirun, orted
 # or a session that is killed, a launcher killed while it starts; and a run that starts again does so on all machines.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool run --follow` prints every machine's log and ends as the run does: which machine failed and how, a sibling rank
 # ended with the one that failed; it can be left with Ctrl-C while the run goes on, and a machine that is killed says so.
 source "$(dirname "$0")/harness.sh"

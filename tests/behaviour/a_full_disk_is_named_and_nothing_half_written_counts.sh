@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The disk of a host is full while the code is sent, while the run is started or recorded, while its program logs and while the trainer writes a
 # checkpoint: each time the host and the disk are named, nothing half stands under a whole file's name, the exit code is told although
 # there is no room for it, and an old checkpoint is kept and resumed from when there is room again.

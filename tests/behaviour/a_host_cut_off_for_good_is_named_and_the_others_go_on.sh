@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A host's link is cut for good, of a run with `--on_failure leave`: `run --follow` and `logs -f` show the others' lines, try again for two minutes, name the host and end with
 # 1; `status` names it, `--watch` keeps the others' rows fresh; `kill` ends the others, names it and keeps the killfile, and ends the
 # rest when the host is back.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A host that is cut off while mpirun's processes run there is named as lost, and the run starts again without it; when its cable
 # is plugged in again, it has ended its own part.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # All processes of a host stand still while its kernel answers, as on one that swaps itself to death: `status` and `kill` answer for the
 # others and name it, exit code 1; `logs -f` shows the others' lines; when it goes on, so does everything, and no line is lost.
 source "$(dirname "$0")/harness.sh"

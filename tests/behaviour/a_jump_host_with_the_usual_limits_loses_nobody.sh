@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # 64 hosts behind one jump host whose sshd has the limits that it comes with (MaxStartups 10:30:100, MaxSessions 10) all
 # answer: one connection to it carries them all, and forwarded connections are no sessions.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A kept connection that is dead, whose host is no longer trusted or that others could reach is not used: the command connects by itself.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

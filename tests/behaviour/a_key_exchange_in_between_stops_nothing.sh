@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A server that exchanges keys anew after every few megabytes, as RekeyLimit says, gets all of an upload and gives all of a download,
 # reached directly and through a jump host that does the same.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A host's link is cut for five seconds while `run --follow`, `logs -f` and `status --watch` look on, then during `kill`: all go on over
 # the connections that they have, or make theirs when the link is back; no line is lost or comes twice, and each ends as without it.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A host is rebooted while a run goes on and is looked at: `status` says so and names it as the cause, `logs -f` ends, the others run on,
 # and `kill` ends them without touching a process that has an old one's pid by now, or a run that was started since.
 source "$(dirname "$0")/harness.sh"

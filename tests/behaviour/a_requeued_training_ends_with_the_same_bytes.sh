@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A training that Slurm puts back into the queue in the middle of an epoch writes a checkpoint, goes on from it in its next turn, and ends with
 # the bytes of one that ran over SSH and was never stopped.
 source "$(dirname "$0")/harness.sh"

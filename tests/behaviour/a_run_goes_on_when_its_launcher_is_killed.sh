@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The launcher is killed with SIGKILL while it follows a run, another while it ends one, a third while it fetches: the run goes on, nothing
 # that they had started on the hosts stays, and `status`, `logs -f`, `kill` and `fetch`, from any machine with the killfile and the keys,
 # take it up where they were.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # While an agent trains on one machine, another that sees its output folder tries its checkpoints in houses it was not trained in; `status`
 # and `plot` of the run that trains tell of both.
 source "$(dirname "$0")/harness.sh"

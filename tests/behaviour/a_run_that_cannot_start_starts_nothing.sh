@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Exit code 2, a message that names the thing, and on no host a process, a session or a folder: mistakes in flags and
 # files, hosts that lack something or cannot be reached. Where a start fails on one host, the others are ended again.
 # shellcheck disable=SC2088

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # While one host has yet to be looked at, the others have the code already; nothing starts before all are ready, and with the last of
 # them the run begins. Where that one turns out to lack something, nothing starts anywhere.
 source "$(dirname "$0")/harness.sh"

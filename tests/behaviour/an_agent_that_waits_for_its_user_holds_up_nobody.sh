@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # An agent that asks its user, or that nobody answers at, holds up its own hosts alone: the others go on, the user is told after a second, both
 # signals end it; a signature that is refused is named; and no connection to the agent outlives a log-in, kept connections included.
 source "$(dirname "$0")/harness.sh"

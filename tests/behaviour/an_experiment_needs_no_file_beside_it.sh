@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # An experiment's file runs in a folder that has nothing to send; a program there is refused.
 source "$(dirname "$0")/harness.sh"
 needs_file "${DTOOL_TRAINER:-/no/trainer}"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A run's whole id begins another's: that id names the first run alone, for `status`, `logs` and `kill`, which leaves the other one's
 # processes, screens and folders; what begins both is an error that names them.
 source "$(dirname "$0")/harness.sh"

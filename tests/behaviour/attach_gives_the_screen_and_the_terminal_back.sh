@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool attach` shows a machine's live session in this terminal, in its size, on a host, through a jump host and here; Ctrl-a d
 # leaves the run running; the terminal is as it was before, also after SIGTERM, a lost connection, a cut cable and the end of the run.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool check` folds what hosts agree in, marks the odd one out, hints how each lack is mended, and returns 1 where a host
 # cannot take part in a run, 0 with warnings alone. The way to the listener is tried, and nothing of the trial is left.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Without --runs_on, `dtool command` takes the newest recorded run's hosts after a yes; without a terminal only with --yes.
 source "$(dirname "$0")/harness.sh"
 needs_program script

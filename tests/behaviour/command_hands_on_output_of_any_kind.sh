@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Output without an end of line, 100 MB of it, NUL bytes and bytes that are no UTF-8 arrive as they were, in bounded memory.
 source "$(dirname "$0")/harness.sh"
 needs_program jq

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A host that refuses, stays silent, shows a changed or unknown key, or lets nobody in is a row with its reason; the others go on.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

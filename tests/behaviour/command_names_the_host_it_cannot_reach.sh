@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool command` answers for the hosts that it reaches, names the one that it does not, and exits with 1.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

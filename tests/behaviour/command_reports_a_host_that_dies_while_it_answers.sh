@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What a host said before it died is shown, the host is named, and the others' output is whole.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

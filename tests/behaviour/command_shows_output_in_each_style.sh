@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Streamed, --fold, --json, --quiet and --color show the same answers; the exit code says how it went.
 source "$(dirname "$0")/harness.sh"
 needs_program jq

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # With --timeout a command that does not end is ended on its host; a background process that keeps the output open holds nobody up.
 source "$(dirname "$0")/harness.sh"
 needs_program jq

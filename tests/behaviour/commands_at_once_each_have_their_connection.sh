@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Commands that run at once share no connection, so that none meets a server's MaxSessions or another's end; what they leave is bounded.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # bash, zsh and fish, with the script of dtool completion, complete commands, flags, runs, groups and files.
 source "$(dirname "$0")/harness.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool config` runs a set-up script on every host in a screen session, follows it to its end, refuses only the hosts
 # where one is still running, and adds the launcher's public key once.
 source "$(dirname "$0")/harness.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Sourced by the tests of containers: images made here in a moment, of this machine's own busybox.
 # shellcheck shell=bash
 

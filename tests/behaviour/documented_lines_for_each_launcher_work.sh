@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Every `dtool run` line of docs/engines.md is one that dtool takes: it says what it would do, with as many ranks as the text promises.
 source "$(dirname "$0")/harness.sh"
 printf '%s\n' 'red01 max_slots = 2' 'orange07 max_slots = 1' 'purple11 slots=3' >hosts

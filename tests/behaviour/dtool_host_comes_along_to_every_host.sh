@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # dtool brings its program to a host with the first request that needs it, once for each content, where programs may run and nobody else
 # may write; `dtool command` leaves nothing there.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Modules, an environment, a container and torchrun are the same whoever starts the processes: dtool, mpirun, Slurm or Grid Engine.
 # shellcheck disable=SC2088  # it is for the hosts to expand
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # docs/cli.md has every command, flag and --json field that dtool has, and no flag that it has not.
 source "$(dirname "$0")/harness.sh"
 page=$source_folder/docs/cli.md

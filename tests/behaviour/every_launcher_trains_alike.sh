@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The same seed on the same number of ranks gives the same losses whoever starts them: ssh, mpirun or Slurm; on the real MNIST, where its
 # files are (DTOOL_MNIST_DIR), else on digits.
 source "$(dirname "$0")/harness.sh"

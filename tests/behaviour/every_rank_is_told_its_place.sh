@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What `dtool run` gives a program on every rank: env:// variables, one seed, the interface that reaches the listener;
 # over one SSH connection a host, through a talkative and slow shell start-up file; and what it leaves on the hosts.
 source "$(dirname "$0")/harness.sh"

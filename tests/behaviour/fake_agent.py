@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """An ssh-agent that passes questions on to a real one, and stalls where it is told to: fake_agent.py SOCKET REAL_SOCKET FOLDER.
 
 FOLDER/stall names what it does not answer while the file has that word: `list`, `sign`, or `connect`, which is not taking anybody in.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool fetch` brings each machine's outputs and log into a folder of its own, again only what is new, and by --only
 # what was asked for. It goes on where it broke off, deletes nothing here, and names what it cannot do.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool fetch` waits for no host that sends nothing, and takes no more from one than it was told to.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

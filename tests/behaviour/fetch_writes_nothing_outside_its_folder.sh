@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What a hostile host has in its output folder, and what a hostile rsync of its sends, puts no file outside DEST.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

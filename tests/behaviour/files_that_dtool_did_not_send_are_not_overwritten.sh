@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Files in a host's code folder that dtool did not put there, and that differ from the tree's, are named and kept, on the first push and on
 # later ones; --force overwrites them. An edit that keeps size and time arrives, on this machine and on a host.
 source "$(dirname "$0")/harness.sh"

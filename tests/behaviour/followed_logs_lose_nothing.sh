@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool logs -f` and `dtool run --follow` show every line once, whatever happens to connections (sshd's process killed, a cable cut)
 # and to the log (renamed, truncated), and end as the run does; Ctrl-C ends the following alone.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Restarts in the job and job arrays; a job that Grid Engine starts again goes on, and a training that reaches its time limit goes on from the
 # checkpoint that it was asked for.
 source "$(dirname "$0")/harness.sh"

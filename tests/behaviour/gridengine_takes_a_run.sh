@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool run --launcher gridengine` gives the run to Grid Engine through a submit host: its processes get their numbers on the hosts of a
 # parallel environment, and status, logs, fetch, list and kill are as under SSH.
 source "$(dirname "$0")/harness.sh"

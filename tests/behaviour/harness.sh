@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Sourced by the behaviour tests: gives each its own lab, the dtool under test, and expectations that say what happened.
 #
 #   lab N [options]             hosts of this test's own (options of tests/lab up); HOME and DTOOL_LAB_* become the lab's

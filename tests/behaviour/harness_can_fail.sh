@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A failing expectation fails its test and says what happened; a skip says why; nothing of a lab outlives either.
 source "$(dirname "$0")/harness.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Help is on standard output, the same however it is asked for, in lines that a terminal holds, and without a library's jargon.
 source "$(dirname "$0")/harness.sh"
 

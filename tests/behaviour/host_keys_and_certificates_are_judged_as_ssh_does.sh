@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Host keys are judged as ssh judges them, and trust adds none past a doubt; a certificate lets its user in, and a useless one shuts nobody out.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Behind a jump host: a host that is cut off is noticed though the connection to the jump host lives, one that is only silent is
 # not; and when the jump host drops its connections, logs are followed on over new ones.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # ProxyJump over one hop and two: one session to the jump host carries all hosts behind it, and its failure is theirs.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

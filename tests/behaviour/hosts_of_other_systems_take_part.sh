@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Hosts with the programs of other systems are checked, set up, run, watched and ended as Debian 12's are. DTOOL_LAB_ROOTS is a
 # folder with their files, made by tests/lab.d/make_root; DTOOL_BASHES one with other versions of bash that dtool serves, which
 # hosts get for theirs. Without either, Debian 11's and 13's are fetched.

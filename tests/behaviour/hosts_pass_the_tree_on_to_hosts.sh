@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # With --relay the code leaves the launcher once, however many hosts there are, and is the same everywhere; a host that another one cannot reach,
 # or whose source is killed, has it another way, and a note says so; nothing stays on the hosts.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What a host lacks is named before anything is sent or started, with the host's own package manager: programs, and a bash that
 # is too old, and a file system without locks. busybox's programs are enough, though many have fewer options.
 source "$(dirname "$0")/harness.sh"

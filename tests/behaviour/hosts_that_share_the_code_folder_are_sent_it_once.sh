@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Hosts that see one and the same code folder, but have homes of their own, do not send into it at once: one is sent the tree, the others wait and
 # find it there.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Hosts whose home folder is one and the same, as a cluster's file server gives it: the code that all are sent at once arrives whole, each
 # machine has its own state and log there, and `status`, `logs` and `kill` tell them apart.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Where a host has no screen, tmux holds a run's session, by a server of its own; where tmux is missing too, the session goes on
 # without a terminal, and attach follows its log and says why. check, config, run, status, logs and kill are the same on all.
 source "$(dirname "$0")/harness.sh"

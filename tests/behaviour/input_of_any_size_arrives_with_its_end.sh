@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What dtool sends to a host arrives with its end, whatever its size, where the network takes it slowly: the last packets wait
 # in a busy socket, and nothing that the host says makes dtool look again.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The first SIGINT starts nothing more and waits for those at work; a second one, and TERM, leave at once; all end with 130.
 source "$(dirname "$0")/harness.sh"
 needs_program jq

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # With --json, standard output is one JSON document and nothing else, also where logs are followed.
 source "$(dirname "$0")/harness.sh"
 needs_program python3

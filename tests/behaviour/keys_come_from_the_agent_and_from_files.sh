@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Keys are taken from the agent and from files; an encrypted file is passed over with a hint, and no passphrase is asked for.
 source "$(dirname "$0")/harness.sh"
 needs_program ssh-agent

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool kill` says that none is left, and forgets the run, only where that is proven. Where the name leads to another host by now, or the
 # run's folder is gone, it names the host, keeps the killfile and exits with 1; `status`, `list` and `logs -f` claim no more. What may have
 # been handed to a tmux or screen of the user's is named.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool kill` ends what a run leaves behind to live on: daemons, processes that ignore TERM and HUP, that cleared or
 # overwrote their environment, that are stopped, or that answer TERM with a child; and counts zombies as ended.
 source "$(dirname "$0")/harness.sh"

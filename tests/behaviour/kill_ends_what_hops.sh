@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A process of a run that forks, leaves its session and ends all the time is ended by `dtool kill` where it bears the run's id. Where it
 # bears no sign of the run it is named, and nobody says that none is left.
 source "$(dirname "$0")/harness.sh"

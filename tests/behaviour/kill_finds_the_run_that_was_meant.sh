@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool kill` takes the beginning of an id, every run, those that are agreed to, or a killfile by its path, AllenAct's
 # too; asks before it forgets one; and keeps the killfile of a run that it could not end everywhere.
 source "$(dirname "$0")/harness.sh"

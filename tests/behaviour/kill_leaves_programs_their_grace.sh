@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A program that handles TERM, and nothing else, has the whole grace of `dtool kill` for its last work, however soon the
 # others are done; it is told once (by mpirun once more), and keeps its terminal meanwhile.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Whenever a launcher is killed while mpirun starts, and however soon kill follows, nothing is left and nothing comes to be
 # afterwards: neither ranks nor an orted that was on its way to its host.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool kill` while `dtool run` is starting, at moments over the whole of it: the run is up on all machines and recorded, or nothing of
 # it is left and the launcher says so. Two kills of a run at once, or of all runs, end it together, and both say that none is left.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What may be a run's and cannot be told to be is named by `dtool kill`: a process that hides its environment from its own user, a job of `at`
 # that has not begun, and what docker and podman have begun since.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool kill` leaves alone: other runs on the same hosts, also one that a process of the run started; ids that begin
 # alike; other users' processes.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Root's run and another user's processes: a process of somebody else's that calls itself the run's draws nothing of root's into `kill`, nor
 # into `status`.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool kill` that cannot look at a host's processes says so, and keeps the killfile: where no more files can be opened, or where /proc
 # does not show processes. More processes than an argument list holds keep it from nothing.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Training that is killed in the middle of an epoch has written a checkpoint first, under every launcher.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A lab whose owner is killed is gone within seconds: processes, links and folder.
 source "$(dirname "$0")/harness.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The lab's Grid Engine is a cluster: jobs are submitted on a host that runs none, have slots on several hosts, start tasks there, find their
 # files in the shared home, and outlive their master's restart and a node's reboot.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Each lab host has its own name, home, screens, processes and network, and reaches the other hosts; what is hidden or cut is gone.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

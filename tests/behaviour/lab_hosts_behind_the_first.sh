@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # With --behind, only host 1 can be reached from here; the others through it.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

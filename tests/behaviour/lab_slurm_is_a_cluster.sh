@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The lab's Slurm is a cluster: jobs are submitted on a host that runs none, find their files in the shared home, have GPUs and time limits,
 # and outlive their controller's restart and a node's reboot.
 source "$(dirname "$0")/harness.sh"

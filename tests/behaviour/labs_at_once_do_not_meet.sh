@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Labs that are started at the same time have networks of their own, and the end of one leaves the other alone.
 source "$(dirname "$0")/harness.sh"
 lab 2

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Launchers that start runs on the same hosts from the same folder at the same moment take turns in sending it, and each run has its own
 # id, port, log and outputs. Of two trees that are sent to one folder at once each is sent whole or refused: there is no mixture.
 source "$(dirname "$0")/harness.sh"

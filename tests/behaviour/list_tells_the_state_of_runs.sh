@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool list` reads what is recorded and reaches nobody; with --state it asks every host once, however many runs are on it, says how
 # each run is, and does not wait for long for a host that is cut off.
 source "$(dirname "$0")/harness.sh"

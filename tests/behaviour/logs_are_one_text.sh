@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool logs` prints all machines' logs behind their machines, of a run that goes on or has ended, from the newest run on; whole or
 # the last lines, some machines alone, like lines once; a host that does not answer is named, and mistakes are told.
 source "$(dirname "$0")/harness.sh"

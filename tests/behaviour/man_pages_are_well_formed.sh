@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The build's man pages say what --help says, and neither man nor mandoc has anything to say against them.
 source "$(dirname "$0")/harness.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What many hosts have in common is shown once: status has a row for each state and one for each odd machine, command --fold
 # a block for each output, and failures stand under ranges of hosts.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Flags, host lists and files that cannot be right end with 2, a message that names them and what was meant; no host is contacted.
 source "$(dirname "$0")/harness.sh"
 lab 1

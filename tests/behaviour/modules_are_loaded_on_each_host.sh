@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `--modules` loads what it names on every host, after a purge, before anything that an environment's script does; and a
 # module that is missing or fails is found before anything starts.
 # shellcheck disable=SC2088  # it is for the hosts to expand

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A program that calls MPI itself, as Horovod does, finds its ranks under --launcher mpi, and they speak to each other: on one host
 # and between hosts, where each host has a second network with the same address on all, as container engines make them.
 source "$(dirname "$0")/harness.sh"

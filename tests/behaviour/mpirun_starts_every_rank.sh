@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # With --launcher mpi mpirun starts all processes, as many on each host as it has slots, in the hosts' order; each finds the
 # variables that it would find under SSH, values arrive unchanged, and status, logs, list, fetch and kill do as they do there.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # mpirun, orted and MPI itself use the network that leads from the first host to the others, where each host has another one, too,
 # with the same address on all, as container engines make them; the user's own settings go before.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What keeps mpirun from starting on all hosts is found before anything is sent or started, and named with what to do: a host
 # without it, one that the first host's own ssh does not reach, flags and slots that are wrong, a program that is not there.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The bundled trainer under mpirun has the losses that it has over SSH for the same seed and number of ranks, on machines with as
 # many processes each, and, with both, where they have not.
 source "$(dirname "$0")/harness.sh"

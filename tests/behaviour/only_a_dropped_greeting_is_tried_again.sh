@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A server that drops connections before its greeting (MaxStartups) is tried again; one that refuses is asked once.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A low soft limit of open files is raised; under a low hard limit fewer hosts are at work at once; one too low for a
 # connection a host is named with its mend, and nobody is asked anything.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Another user of a host, without any right, tries to take the coordinator's port, listens there if its holder was killed, answers, floods it,
 # and gives processes odd names: nothing of that is run anywhere, ends a run, delays it, or is answered; the run's token is seen by nobody.
 source "$(dirname "$0")/harness.sh"

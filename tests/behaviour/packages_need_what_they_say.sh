@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The tarball's dtool needs nothing but the C library and reaches a host; the .deb holds what it should and says what it needs.
 # tests/packages installs them in systems of their own.
 source "$(dirname "$0")/harness.sh"

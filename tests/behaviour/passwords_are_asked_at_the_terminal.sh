@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A host that wants a password gets it from the user's terminal, with the host's name, hidden, once per host or once for all;
 # without a terminal nobody is asked; an interrupt in the middle of it leaves no ssh behind.
 source "$(dirname "$0")/harness.sh"

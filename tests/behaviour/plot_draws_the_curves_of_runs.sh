@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # dtool plot reads the metrics of runs from their first machine and draws them in the terminal, as JSON and as pictures; what
 # cannot be drawn is named.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # .git is not sent, so DTOOL_GIT_COMMIT tells each program the commit that its code was at, under every launcher; `-dirty` stands
 # behind it where the checkout has changes, and it is not set where there is no checkout. A run that is started inside `srun --pty`
 # has that too, and does not wait for processors that the user's own step holds.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Nothing starts that is not recorded: the launcher is killed with SIGKILL at moments spread over the whole of
 # `dtool run`, of a program that daemonises. Where there is a killfile, `dtool kill` then leaves no process; where there
 # is none, nothing was started, and the empty folder on the hosts goes with a later run.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A run that dtool 0.1.0 recorded is listed, asked about and ended by this version.
 source "$(dirname "$0")/harness.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A dtool.toml that came with a folder has no say about runs that were recorded elsewhere; for new ones, what it decides about hosts
 # and programs is used after it was accepted by content. Git runs no program that the folder names either.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # TERM, and Ctrl-C twice, end dtool wherever it waits: at each wait of its event loop that these commands meet, stalled by name (ssh/machine/reactor.h), and
 # where it waits in the system instead, for a reader, a person, a program or a lock. No process is left.
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A real srun, sbatch and mpirun start dtool-trainer's ranks on three hosts, which train as those that dtool started; and
 # where a rank is killed, the others say that it closed its connection, and nothing stays.
 source "$(dirname "$0")/harness.sh"

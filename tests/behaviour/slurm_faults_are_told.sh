@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What can go wrong between dtool and Slurm has a message that names it; what Slurm does to a job by itself is in status.
 source "$(dirname "$0")/harness.sh"
 slurm_lab 3

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # While slurmctld is away nobody waits for ever, nothing is forgotten, and the job goes on; a start that is cut off leaves nothing that
 # kill does not find.
 source "$(dirname "$0")/harness.sh"

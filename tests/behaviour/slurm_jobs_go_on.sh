@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Restarts in the job, job arrays, runs inside an allocation; a job that Slurm puts back into the queue goes on, and a training that
 # reaches its time limit goes on from the checkpoint that it was asked for.
 source "$(dirname "$0")/harness.sh"

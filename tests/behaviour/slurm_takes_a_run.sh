@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool run --launcher slurm` gives the run to Slurm through a login host: its processes get their numbers on the nodes, and
 # status, logs, fetch, list and kill are as under SSH.
 source "$(dirname "$0")/harness.sh"

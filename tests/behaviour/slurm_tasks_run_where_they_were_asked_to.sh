@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # /bin/hostname on nodes of one's choice is one line each with dtool: a task on each of three nodes, nine tasks on three, tasks on chosen
 # nodes, and several steps in one allocation; over SSH the same words come.
 source "$(dirname "$0")/harness.sh"

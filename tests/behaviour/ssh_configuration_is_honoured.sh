@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # $HOME/.ssh/config says how a host is reached, --ssh_cmd wins over it, and the first value wins; nothing is forwarded, nothing asked.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool status` says of each machine whether it runs, has exited, was killed, was lost, was rebooted, never started or cannot be
 # reached; what failed stands first, and the exit code is 1 where anything did.
 source "$(dirname "$0")/harness.sh"

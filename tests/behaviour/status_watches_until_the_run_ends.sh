@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool status --watch` redraws in place on a terminal of any size, folds like rows where there is little room, gives the terminal
 # back on `q`, Ctrl-C and the end of the run, and prints plain blocks where there is none.
 source "$(dirname "$0")/harness.sh"

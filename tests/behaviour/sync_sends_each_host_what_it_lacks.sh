@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The code tree arrives as it is; a host that has it is asked and no more; of a changed tree only what differs is sent, without an rsync; a host
 # whose files were edited, deleted or are known to another launcher only, is mended by its own rsync; a push that is
 # broken off leaves the old tree.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Escape sequences of servers before log-in, of hosts and of files are shown, and not obeyed: each text that comes from outside
 # passes one gate. Colours of programs reach a terminal, and a pipe gets the programs' bytes as they are.
 source "$(dirname "$0")/harness.sh"

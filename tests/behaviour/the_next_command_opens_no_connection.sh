@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A command leaves its connections to the next one, whatever that does; nobody waits for what keeps them, and it ends in time.
 source "$(dirname "$0")/harness.sh"
 needs_program jq

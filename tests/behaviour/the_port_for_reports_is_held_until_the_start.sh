@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The check before a run leaves a process on the first host that holds the port for the other machines' reports. It ends when the session
 # listens there, and when the launch fails, is interrupted or is killed, also where the
 # connection was a kept one; `dtool check` leaves none. Where another user has all ports, nothing is started.

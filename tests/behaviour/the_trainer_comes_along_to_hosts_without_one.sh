@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A host without LibTorch and without dtool-trainer is sent the launcher's, with its libraries: once, whole, and where it can run.
 # shellcheck disable=SC2153
 source "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `--torchrun` runs the real torchrun once a machine: it gives each machine the ranks that belong to its id and meets at
 # the listener; a rank that fails fails the run, and kill ends torchrun's workers too.
 # shellcheck disable=SC2088  # it is for the hosts to expand

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # `dtool trust` shows the fingerprint that ssh-keygen shows, adds unknown keys after a yes, and never replaces one.
 source "$(dirname "$0")/harness.sh"
 needs_isolation

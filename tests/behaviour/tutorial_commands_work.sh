@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Every command of docs/tutorial.md works as it stands there, pasted one after the other.
 source "$(dirname "$0")/harness.sh"
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'needs dtool-trainer'

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Hosts whose keys are unknown are one failure, told once, and the hint is a command that mends it for all of them.
 source "$(dirname "$0")/harness.sh"
 lab 3

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What --env_file and --export give reaches the programs under every launcher and in a container, and stands in no process's
 # arguments, in no killfile or trace, in nothing that dtool shows, and in no file that others can read. A trace has no token either.
 # shellcheck disable=SC2016,SC2088  # it is for the hosts to expand

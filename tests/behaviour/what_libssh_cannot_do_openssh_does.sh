@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Hosts that want what libssh cannot do are reached over the user's own ssh: a ProxyCommand, Match exec, a host certificate
 # authority, an open ControlMaster; a run is started, followed, synced, fetched and ended so; no ssh is left behind.
 source "$(dirname "$0")/harness.sh"

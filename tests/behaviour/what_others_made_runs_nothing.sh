@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What somebody else made runs nothing as the user and takes no other file along: a cloned repository's folders and index, a
 # killfile that was handed on, a folder that was there first, files that are none.
 # shellcheck disable=SC2088  # it is for the host to expand

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Arguments, values of --export, paths and file names arrive at the hosts as they were typed, whatever they hold.
 # shellcheck disable=SC1003,SC2016,SC2088
 source "$(dirname "$0")/harness.sh"

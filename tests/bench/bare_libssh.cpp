@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The least that libssh needs to run commands on many hosts: one thread, one poll loop, nothing
 // else. Each host runs `true`, the floor of tests/bench/fanout, or with --replay FOLDER one after
 // the other what FOLDER/ADDRESS has as 1.line, 1.input and 1.exit, 2.line and so on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes dtool's digits as MNIST's four files into a folder: `bench_digits_as_idx FOLDER`. For
 // tests/bench/trainer where MNIST is not at hand.
 #include <cstdint>

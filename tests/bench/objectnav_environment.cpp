@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How fast the ObjectNav environment steps on one core, alone, and what its parts take. Called by
 // tests/bench/objectnav_environment: `bench_objectnav_environment [STEPS] [SAMPLERS]`.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a step of experience costs in the policy of ObjectNav, part by part, beside PyTorch's own
 // operations for the same: `bench_objectnav_policy [EMBEDDING HIDDEN [SAMPLERS]]`, microseconds on
 // one thread. A training pass is forward, backward and Adam over 128 steps of all samplers.

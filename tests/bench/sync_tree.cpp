@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sends a folder to hosts as `dtool run` does, and nothing else: what tests/bench/sync measures.
 // Prints the seconds from the first connection to all hosts' answers, and of the sending alone.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The seed's MNIST network as a PyTorch user writes it: one rank under DistributedDataParallel, started with the variables of
 env://. Called by tests/bench/trainer: `train_ddp.py FOLDER BATCHES EPOCHS SEED`, where FOLDER has the four IDX files and BATCHES is
 `loader` (DataLoader over a TensorDataset), `indexed` (tensors indexed by hand) or `plain` (the same without

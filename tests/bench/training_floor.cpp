@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The floor under a training step of the seed's MNIST network (784-50-10, batch 64), one thread a
 // rank: its five matrix products, alone in a loop. Called by tests/bench/trainer --profile:
 // `bench_training_floor products` prints microseconds a step, `bench_training_floor` only ends, as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Training on more and more lab hosts, each held to a part of a core, for tests/bench/trainer --hosts."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the time of a training step goes, for tests/bench/trainer --profile: samples of dtool-trainer by perf, sorted by what they are of,
 beside the time that the matrix products and the all-reduce take alone."""
 import collections

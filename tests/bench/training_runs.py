@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Starts training runs for tests/bench/trainer, of dtool-trainer and of its peer in Python, and tells what each did."""
 import dataclasses
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Spoilt answers of hosts: whatever a host says is read as what it may be or not at all, and ends
 // nothing but that host's part.
 #include <gtest/gtest.h>

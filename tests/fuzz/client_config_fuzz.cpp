@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SSH client configurations of any content are read or refused with file and line, and every host
 // can be resolved with what was read.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // --config_kwargs of any form are merged into an experiment whose text can be read, or refused.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CSV text and IDX files of any content are read whole or refused with the file's name.
 #include <gtest/gtest.h>
 

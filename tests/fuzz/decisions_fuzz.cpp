@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the machines of a run tell each other, with and without faults, to the functions that read
 // and obey it: none of it is believed where it is not what it may be.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What comes to the ports of the trainer: from strangers, who say anything, and from processes of
 // the run that have gone wrong. Strangers are told nothing, and neither of them keeps anybody else
 // away.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Host lists of any form are read or refused; what was read is written and read back the same.
 #include <gtest/gtest.h>
 

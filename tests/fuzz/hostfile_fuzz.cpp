@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Hostfiles of any content are read or refused with file and line.
 #include <gtest/gtest.h>
 

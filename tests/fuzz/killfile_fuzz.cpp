@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Killfiles that were spoilt are refused, or read to a value that is written and read back the
 // same; one that was cut short is never taken for a whole one.
 #include <gtest/gtest.h>

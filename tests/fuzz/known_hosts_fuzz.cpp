@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Spoilt lines of known_hosts: none lets a key in that it does not hold for that very host, and a
 // spoilt line takes back nothing that another line forbids.
 #include <gtest/gtest.h>

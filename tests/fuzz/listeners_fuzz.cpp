@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What strangers say to a host that passes a package on: who does not know the secret is told
 // nothing, and nobody keeps it from the others.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every message between dtool and dtool-host, right and spoilt: it is read as what was written, or
 // refused.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Spoils texts at random, the same way on every run: what the fuzz tests feed to the parsers. With
 // DTOOL_FUZZ_TIMES=1000 and another DTOOL_FUZZ_SEED they take longer and see other texts.
 #pragma once

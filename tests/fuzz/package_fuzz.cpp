@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Spoilt packages: a host takes one whole, or leaves its folder as it was and says why; nothing
 // outside the folder is ever touched.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program that runs beside a test, with a pipe to and from it: what dtool has hosts run.
 #pragma once
 

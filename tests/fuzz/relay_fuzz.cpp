@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Spoilt words of hosts that pass a package on, and of what else speaks to the launcher: a host is
 // told to have the package from an address and a port and nothing else, none waits for ever, and a
 // ControlMaster's packets are packets or refused.

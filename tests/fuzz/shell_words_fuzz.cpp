@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Typed lines of any form are cut into words or refused; words are the same after quoting and
 // cutting again, and those that bash sees where nothing would be expanded.
 #include <gtest/gtest.h>

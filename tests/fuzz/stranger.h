@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One that connects to a port of this machine and says what it likes, for the fuzz tests of what
 // listens there.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Commands that act on a lab's hosts: running programs in them, and faults. Sourced by tests/lab.
 # shellcheck shell=bash disable=SC2154,SC2034
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A real Grid Engine on a lab's hosts (`tests/lab up 3 --gridengine`): its master runs in host 1, its execution daemon in each
 # host. Sourced by tests/lab. All of its daemons are processes of the hosts, so they end with them. Each lab has its own network
 # for their ports.

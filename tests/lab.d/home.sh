@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The launcher's side of a lab: a home folder with keys, known hosts and an ssh configuration; sourced by tests/lab.
 # shellcheck shell=bash disable=SC2154,SC2034
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Labs of namespaces (needs root): each host has its own network (networks.sh), processes, mounts and host name. Sourced by
 # tests/lab. Killing a host's `unshare` ends its process namespace, then its network namespace, and then its link.
 # shellcheck shell=bash disable=SC2154,SC2034

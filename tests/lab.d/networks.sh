@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The networks of isolated labs: a bridge for each, the hosts' addresses and links, and the hardware addresses that neighbours
 # are told. Sourced by tests/lab.
 # shellcheck shell=bash disable=SC2154,SC2034

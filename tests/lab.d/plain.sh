@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Labs without root: one sshd per host, run by this user, on 127.x addresses and a high port. Sourced by tests/lab. Every login
 # has the HOME and the screens of its host, but hosts share this machine's processes, names, network and /tmp.
 # shellcheck shell=bash disable=SC2154,SC2034

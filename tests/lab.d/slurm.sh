@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A real Slurm on a lab's hosts (`tests/lab up 3 --slurm`): munged and slurmctld on the launcher, a slurmd in each host. Sourced
 # by tests/lab. The daemons on the launcher are recorded as processes of the lab; those in hosts end with their host.
 # shellcheck shell=bash disable=SC2154

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The folders of labs, their owners, and which labs are stale. Sourced by tests/lab.
 # shellcheck shell=bash disable=SC2154,SC2034
 

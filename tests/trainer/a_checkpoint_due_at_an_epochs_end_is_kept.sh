@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Checkpoints by steps alone, each due at the last step of an epoch: all are kept, and each can be gone on from.
 . "$(dirname "$0")/harness.sh"
 digits_experiment e.toml data.train_samples=100 data.test_samples=50 train.batch_size=10 train.epochs=3 \

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Cut short, stalled, killed: a download goes on from the bytes that are here, where the server knows ranges, and else
 # begins again.
 here=$(cd "$(dirname "$0")" && pwd)

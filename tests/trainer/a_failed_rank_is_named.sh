@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Whatever ends a rank, in whichever phase: dtool-trainer ends the others, exits with 1, and its last line says which rank
 # failed first and how. Of several machines each does so with its own ranks; a rank of another one is only missed.
 . "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Mirrors that are gone, forbid, send something else, answer nothing or are down are passed over, a busy one is tried
 # again; where none has the file, one message names each with its reason, and the other machines are told.
 here=$(cd "$(dirname "$0")" && pwd)

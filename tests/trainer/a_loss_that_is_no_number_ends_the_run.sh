@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # A learning rate far too large: all machines stop, and say in the same words when and where the loss was lost; so does a run
 # of one process, and so do the ranks that another launcher started.
 . "$(dirname "$0")/harness.sh"

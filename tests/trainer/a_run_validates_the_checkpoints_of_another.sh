@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # With validation.follow a run does not train: it waits for another's checkpoints, gives each the success that the other would have
 # found itself, writes it beside the other's metrics, and ends when the other has.
 . "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # A checkpoint takes longer than an exchange between ranks may: training goes on meanwhile, the run ends when the last one is on the disk,
 # and nothing is told of before. What was begun is written before a run that fails ends, and a write that fails ends the run.
 . "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # On a terminal one line is drawn over and over below those of the finished epochs, and fits its width; a log and a
 # terminal that cannot do so get plain lines without a control character. However the run ends, the terminal is usable.
 . "$(dirname "$0")/harness.sh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The whole network with PPO's loss against PyTorch's modules and autograd.
 #include "trainer/objectnav/agent/actor_critic.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Statistics over ranks are those of one rank with all experience.
 #include "trainer/reinforcement/advantage_statistics.h"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # A machine with another token than machine 0 ends at once, with 2, and says so, and machine 0 goes on. So does one whose token
 # is no secret.
 . "$(dirname "$0")/harness.sh"

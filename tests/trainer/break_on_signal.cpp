@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Preloaded into workers by tests: ends the process in ways that a worker never would by itself.
 // USR1: a library that gives up, exit code 3. USR2: an exception that nobody catches. And where
 // DTOOL_TEST_ABORTS_AT_EXIT is the process's RANK, an abort after its work is done.

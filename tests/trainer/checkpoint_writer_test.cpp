@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A disk that the test holds up: which checkpoints are written, in which order, and what is told.
 #include "trainer/training/checkpoint_writer.h"
 

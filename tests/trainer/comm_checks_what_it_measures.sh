@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # dtool-trainer comm checks every operation on every size, tells of all in a table, in JSON and in files; spoilt data
 # is counted, named, and ends with exit code 1.
 . "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # dtool-trainer comm stops on every machine when a rank is killed or stops answering, whatever carried its messages.
 . "$(dirname "$0")/harness.sh"
 for way in library ring; do

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The measurement on real ranks, and that a number that is wrong is counted.
 #include "trainer/comm/comm_measure.h"
 

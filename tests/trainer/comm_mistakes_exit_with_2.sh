@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Every mistake in the flags of dtool-trainer comm: exit code 2 and one message that names it, before anything starts.
 . "$(dirname "$0")/harness.sh"
 

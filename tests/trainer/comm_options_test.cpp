@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/comm/comm_options.h"
 
 #include <gtest/gtest.h>

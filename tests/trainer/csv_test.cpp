@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CSV files as numbers, and the sets made of them.
 #include "trainer/data/csv.h"
 

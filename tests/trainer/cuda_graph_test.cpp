@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Everything but the GPU's own recording: a recorder that does the recorded work again stands in
 // for it, which reads the same tensors as a graph would.
 #include "trainer/supervised/cuda_graph.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // checksum, expand_path, folder_lock, curl, download, data_files and transfer_progress: all that
 // needs no server (tests/trainer/*download*.sh have one).
 #include "trainer/data/data_files.h"

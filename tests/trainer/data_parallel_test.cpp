@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The expected values are arithmetic on rank and size.
 #include "trainer/training/data_parallel.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """An HTTP server that fails in the way its address says: data_server.py FOLDER PORT_FILE LOG.
 
 The first part of a path is the behaviour, the last a file of FOLDER; a client that takes it for a proxy asks with the whole address. LOG gets a line for each request, with its range.

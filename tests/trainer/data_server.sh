@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Sourced after harness.sh by the tests that download: a server on loopback with an image set of three megabytes.
 # shellcheck shell=bash disable=SC2034,SC2154
 tests_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

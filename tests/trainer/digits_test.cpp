@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/data/digits.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # What is missing is downloaded by one process of a machine while its others wait, whoever started them, also by two
 # runs at once; and what is there is not asked for again.
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A house drawn as text, one character a cell, for tests of what is seen and done in it.
 #pragma once
 

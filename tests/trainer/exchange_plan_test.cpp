@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Plays each plan through for worlds of 1 to 17 ranks, as PlanProgress lets each go on, with what
 // is under way in queues; sums are compared exactly, since the addends are whole numbers.
 #include "trainer/comm/exchange_plan.h"

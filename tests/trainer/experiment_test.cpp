@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/settings/experiment.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Experiments that a test writes as text.
 #pragma once
 

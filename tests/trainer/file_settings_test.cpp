@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The keys of files in [data], and the examples of their page.
 #include "trainer/settings/file_settings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // checkpoint_folder, idx, metrics and endpoint: what does not need LibTorch and touches files or
 // the network.
 #include <gtest/gtest.h>

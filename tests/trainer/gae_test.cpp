@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Advantages against the paper's sum, and against what can be said without it.
 #include "trainer/reinforcement/gae.h"
 

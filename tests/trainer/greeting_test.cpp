@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How processes of a run know each other, and what a door does with those that are not of the run.
 #include "trainer/launch/greeting.h"
 

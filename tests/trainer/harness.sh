@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Sourced by every test here: $trainer is the program under test, $work an empty folder that goes at the
 # end, and a test ends with a sentence on stderr where it fails.
 # shellcheck shell=bash disable=SC2034

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # torchrun's, srun's and mpirun's variables make the process a worker of their run.
 . "$(dirname "$0")/harness.sh"
 digits_experiment e.toml data.train_samples=1000 data.test_samples=200 train.epochs=1

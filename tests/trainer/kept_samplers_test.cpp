@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Samplers that a checkpoint keeps, put back on other numbers of ranks.
 #include "trainer/objectnav/agent/kept_samplers.h"
 

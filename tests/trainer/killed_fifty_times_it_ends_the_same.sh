@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Killed with SIGKILL at 50 random moments and resumed each time, a run ends with the same bytes as one that was never
 # stopped: stages, dropout, batch norm across ranks and checkpoints within an epoch.
 . "$(dirname "$0")/harness.sh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/launch/launch.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/model/layers.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # The shipped digits experiment learns, and leaves its metrics and checkpoints behind.
 . "$(dirname "$0")/harness.sh"
 experiment=$(dirname "$0")/../../trainer/experiments/digits.toml

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Tables of numbers: a regression finds the line through them, a classifier the class of a point; plain or gzip, copied to
 # the machine's own disk first; and a mistake in a table, a column or a path ends the run before its first step.
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Three ranks of 64 samples, with the learning rate scaled, learn MNIST as well as one: 96.4 % and more.
 . "$(dirname "$0")/harness.sh"
 if [ -z "${DTOOL_MNIST_DIR:-}" ]; then

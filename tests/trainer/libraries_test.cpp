@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The loader's words about a program's libraries.
 #include "trainer/launch/libraries.h"
 

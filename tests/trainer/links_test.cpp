@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Real links between ranks: the plans over shared memory and over TCP, and what a rank is told when
 // a peer is gone or silent.
 #include "trainer/comm/links.h"

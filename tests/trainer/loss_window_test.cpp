@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sums over ranks, and who was the first to lose the loss.
 #include "trainer/supervised/loss_window.h"
 

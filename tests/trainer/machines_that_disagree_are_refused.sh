@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Machines that were given different numbers of workers, or the same number twice, stop at once and say so; the exit code of
 # those that contradict others is 2.
 . "$(dirname "$0")/harness.sh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The recurrent unit against torch.nn.GRUCell, and its two ways against each other.
 #include "trainer/reinforcement/masked_gru.h"
 

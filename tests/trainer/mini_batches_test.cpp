@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Mini-batches are the same however samplers are dealt out to ranks.
 #include "trainer/reinforcement/mini_batches.h"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # The rendezvous ends after its timeout and says whom it waited for.
 . "$(dirname "$0")/harness.sh"
 digits_experiment e.toml

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Every mistake in flags, experiment or data: exit code 2, one message that names the thing, a hint where the
 # mend is known, and nothing left behind.
 . "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # MNIST's own files, from a mirror that has compressed them as it liked, into a folder that lacks them; a folder with
 # another set's files in it is not filled up with MNIST's.
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Models and their losses, batch norm across ranks, and the loader of their batches.
 #include "trainer/model/network.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The rules of an episode: success, rewards, distances, and how well it went.
 #include "trainer/objectnav/episode.h"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # ObjectNav's checkpoints hold the samplers of all ranks and what the policy remembers of their episodes: a run that was
 # terminated, or killed, and resumed ends with the same bytes as one that was never stopped. On other
 # numbers of ranks the samplers go on that there are, and with another seed all begin new episodes.

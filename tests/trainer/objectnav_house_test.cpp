@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Thousands of houses, of several settings, each checked as a whole.
 #include "trainer/objectnav/house.h"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Half a million steps in small houses: from hardly any success to a quarter of the episodes and more, in houses never seen.
 . "$(dirname "$0")/harness.sh"
 cat > e.toml << 'END'

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Two ranks with half of the samplers each see the same episodes as one rank with all of them and learn the same, where
 # no rollout is cut short: the same losses, entropies and rewards, within rounding. So does one rank whose samplers step
 # on threads of their own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Also replaces operator new, to show that stepping allocates nothing.
 #include "trainer/objectnav/samplers.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables of an objectnav experiment: defaults, what a short run makes of them, and mistakes.
 #include "trainer/objectnav/objectnav_settings.h"
 

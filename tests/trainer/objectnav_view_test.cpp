@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is seen: against drawings by hand, and against a slow computation by another way.
 #include "trainer/objectnav/view.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each optimizer against PyTorch's own, and a checkpoint's way there and back.
 #include "trainer/training/optimizer.h"
 

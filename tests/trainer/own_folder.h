@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A fixture with an empty folder of each test's own on disk.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Prints what the two-stage pipeline of AllenAct's tutorial on several nodes must give, worked out from its prose in
 exact arithmetic; tests/trainer/pipeline_test.cpp compares.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The two-stage pipeline against numbers that a Python script works out from the tutorial's prose.
 #include "trainer/reinforcement/pipeline.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The loss and its gradients against the papers' formulas.
 #include "trainer/reinforcement/ppo_loss.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // progress_bar, event_file, append_file and progress_log: what rank 0 tells.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Observations of nothing in particular.
 #pragma once
 

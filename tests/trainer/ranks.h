@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Several ranks as threads of one process, each with its own connections, for tests of what goes on
 // between ranks.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Reads a TensorBoard event file by the description of its format alone, and prints an event a line: its step, then
 `version TEXT`, `start` or `TAG=VALUE` for each scalar. A record that is cut off at the end is a line `half record`
 with exit code 3; a wrong checksum or a field of another kind ends with exit code 1 and the record's offset.

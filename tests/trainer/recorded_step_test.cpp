@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds what a CUDA graph could not record, without a GPU: the operations of the recorded step that
 // wait for the device. The step runs on two ranks of the CPU. What takes another way there runs on
 // PyTorch's meta device, whose tensors have shapes and no values to read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Numbers worked out by a script in Python from the formulas of the papers: arrays go to it and
 // come back as files.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What PPO's parts must give, in double precision, from the papers' formulas and PyTorch's own modules.
 
 reinforcement_reference.py PART FOLDER reads FOLDER/NAME.npy and writes FOLDER/NAME.out (float64, row by row);

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Two epochs, a stop, and two more are the same run as four epochs, on three ranks.
 . "$(dirname "$0")/harness.sh"
 common=(data.train_samples=2000 data.test_samples=300 logging.every_steps=3)

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Every mistake in the flags of dtool-trainer rollout: exit code 2, one message that names it, and nothing shown or written.
 . "$(dirname "$0")/harness.sh"
 echo 'workload = "objectnav"' > e.toml

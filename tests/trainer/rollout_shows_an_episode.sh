@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # dtool-trainer rollout plays an episode and draws it, in the terminal or as a file: the same one each time, and with a
 # checkpoint the one that validation has played.
 . "$(dirname "$0")/harness.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Same seed, same number of ranks: every loss to the last digit. Another seed: other losses.
 . "$(dirname "$0")/harness.sh"
 digits_experiment e.toml data.train_samples=3000 data.test_samples=300 train.epochs=2 logging.every_steps=5

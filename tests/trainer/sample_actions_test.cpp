@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Actions are drawn as often as the policy says, and alike on any number of ranks.
 #include "trainer/objectnav/agent/sample_actions.h"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # --version and --help, on stdout, with exit code 0.
 . "$(dirname "$0")/harness.sh"
 [[ $("$trainer" --version) =~ ^dtool-trainer\ [0-9.]+\ \(LibTorch\ [0-9.]+,\ backends\ gloo(, nccl)?\)$ ]] ||

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedules against the numbers that PyTorch's and AllenAct's give; expected values are arithmetic.
 #include "trainer/training/schedule.h"
 

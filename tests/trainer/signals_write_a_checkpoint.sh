@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # SIGUSR1 to any process of a run has rank 0 write a checkpoint between two steps, and training goes on; SIGTERM has it write one before the
 # end. A run resumed from either ends with the same bytes as one that was never stopped. Runs without checkpoints end at once.
 . "$(dirname "$0")/harness.sh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Preloaded into dtool-trainer-worker by a test: a disk for files named `*.partial` that takes
 // SLOW_DISK_BYTES_PER_S, and is full after SLOW_DISK_BYTES of one file, if these are set.
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Preloaded into dtool-trainer-worker by a test: turns one bit in each large piece of data that
 // comes from a socket, as a faulty network card would.
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Learning rates and step counts of a run with stages are what arithmetic says.
 . "$(dirname "$0")/harness.sh"
 

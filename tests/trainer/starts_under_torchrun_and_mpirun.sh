@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # The real torchrun and the real mpirun start the ranks of a run, which trains as dtool-trainer's own workers do; and where a
 # rank dies, the launcher ends with a failure, having shown a rank's line that names it.
 . "$(dirname "$0")/harness.sh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The run's store as its clients see it, over real sockets and without LibTorch.
 #include "trainer/ranks/store_server.h"
 

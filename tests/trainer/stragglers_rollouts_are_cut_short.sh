@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Three ranks, one of which is stopped most of the time: once two have finished their rollouts, its own is cut short, and
 # the steps are counted as they were taken. Without preemption all wait. A killed rank ends all three, and a run that is over ends, whichever rank is the
 # first to notice.

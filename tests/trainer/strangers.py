@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Speaks to ports that are not its business, as whoever reaches them can: ADDRESS:PORT...
 
 Prints `answered PORT KIND BYTES` where one answers, then `done`, and holds its connections until its input ends.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Whoever speaks to a port of a run and is not of it, while the ranks meet and while they train, with noise, lies, much, little or
 # nothing, on hundreds of connections: the run ends well, with the same numbers; nobody is answered; and no port is open at
 # other addresses than the one that was given. With a token, and without one.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # One of four ranks on two machines is killed: its machine ends the others and names it, and the other machine ends, too.
 . "$(dirname "$0")/harness.sh"
 endless_experiment e.toml

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # One of two machines waits for data when its rank is killed, with all that started it: the other machine, which has the data,
 # waits for it no longer and names it.
 here=$(cd "$(dirname "$0")" && pwd)

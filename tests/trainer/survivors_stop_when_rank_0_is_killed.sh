@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Rank 0 holds the run's store; its end is noticed all the same.
 . "$(dirname "$0")/harness.sh"
 endless_experiment e.toml

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # TensorBoard's event files, read by a reader of their format that shares no code with their writer: whole records
 # with right checksums, the numbers of metrics.jsonl, at most one half record after SIGKILL, and a resumed run that
 # takes back what the killed one told of the steps after the checkpoint.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # A module exported from Python is trained without Python, and Python reads what came out.
 . "$(dirname "$0")/harness.sh"
 # A file: TorchScript reads the class's source.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # For every workload: the average of two ranks' gradients over half the batch each is the gradient over the whole
 # batch, also where a step adds up several batches, and where batch norm looks at all of them.
 . "$(dirname "$0")/harness.sh"

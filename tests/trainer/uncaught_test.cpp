@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each test ends a process of its own.
 #include "trainer/ranks/uncaught.h"
 

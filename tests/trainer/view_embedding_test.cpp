@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The encoder's loops against PyTorch's embedding bags.
 #include "trainer/objectnav/agent/view_embedding.h"
 

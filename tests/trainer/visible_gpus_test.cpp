@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CUDA_VISIBLE_DEVICES, over machines made of files.
 #include "trainer/launch/visible_gpus.h"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # TERM and INT to the machine's process end its workers, and so does its own violent end.
 . "$(dirname "$0")/harness.sh"
 endless_experiment e.toml

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Examples of the documentation, which tests read so that they stay true.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Hosts without a network: a Remote that remembers what it was asked and answers what a test wrote
 // down.
 #pragma once

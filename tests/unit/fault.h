@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The message of the std::invalid_argument that a call throws; for tests of bad input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The unit tests' main: each program of tests is its own remote shell, `unit_tests remote_shell
 // HOST COMMAND…`, as dtool is its own.
 #include <gtest/gtest.h>

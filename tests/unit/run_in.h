@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Runs a coroutine of the ssh folder to its end, for tests.
 #pragma once
 

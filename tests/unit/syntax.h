@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether bash can read a script, and what one prints; for tests of scripts that dtool writes.
 #pragma once
 

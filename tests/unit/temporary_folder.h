@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A folder of a test's own, and a variable of the environment set for one test.
 #pragma once
 

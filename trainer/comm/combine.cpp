@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // In a file of its own, because it alone is compiled with vector instructions.
 #include "trainer/comm/combine.h"
 

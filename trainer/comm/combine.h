@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The arithmetic on numbers that ranks exchange.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Prints the text before, between and after the rows; the rows come from comm_measure.cpp.
 #include "trainer/comm/comm.h"
 

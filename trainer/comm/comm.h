@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool-trainer comm`: checks and times every operation between the ranks, the library's and our
 // own. dtool-trainer-worker runs it on every rank.
 #pragma once

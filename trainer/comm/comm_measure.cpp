@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Read it from the bottom: all rows, one row, one batch.
 #include "trainer/comm/comm_measure.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The rows of `dtool-trainer comm`. All ranks together check, warm up and time each operation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Comma-separated lists; each word is looked up in a table.
 #include "trainer/comm/comm_options.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Formats the rows as text.
 #include "trainer/comm/comm_report.h"
 

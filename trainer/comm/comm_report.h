@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What `dtool-trainer comm` found, as a table and as JSON.
 #pragma once
 

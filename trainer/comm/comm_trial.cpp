@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One function per operation; the root is always rank 0.
 #include "trainer/comm/comm_trial.h"
 

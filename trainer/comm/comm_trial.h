@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One operation of `dtool-trainer comm` at one size on this rank: its tensors, the work, and the
 // expected result. Every number is computed from rank, index and size.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Recursive doubling: partners exchange everything they have, and after log2(n) rounds every rank
 // has everything (two rounds more if n is not a power of two, folding.h). It needs the fewest
 // rounds and the most bytes, so it suits messages whose overhead exceeds their content. Both

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Chooses among the algorithms; each has its own file.
 #include "trainer/comm/exchange_plan.h"
 

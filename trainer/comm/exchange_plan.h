@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All-reduce and reduce made of point-to-point messages: what each rank sends to whom, round by
 // round, as plain data. No message is sent here, so a test can run through a plan for any number of
 // ranks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The counts are sequentially consistent. Before a side sleeps, it sets its flag and looks once
 // more, and these two steps must not be reordered (peer_link.cpp).
 #include "trainer/comm/float_ring.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A queue of numbers in shared memory of two processes: one writes, the other reads. No system
 // calls, no lock.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // As in MPICH: R. Thakur, R. Rabenseifner and W. Gropp, Optimization of Collective Communication
 // Operations in MPICH (2005), section 4.5.
 #include "trainer/comm/folding.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // For algorithms that need a power of two of ranks: how the surplus ranks take part.
 #pragma once
 

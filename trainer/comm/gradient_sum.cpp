@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The thresholds are from `dtool-trainer comm`: docs/benchmarks.md has the tables.
 #include "trainer/comm/gradient_sum.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Adds gradients over the ranks by our own messages. For the gradients of small networks this takes
 // a fraction of the time of gloo's all-reduce.
 #pragma once

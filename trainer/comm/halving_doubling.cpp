@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Recursive halving and doubling: partners exchange halves of the range that they still share,
 // until each rank has the sum of one part; then the same way back. It needs 2 log2(n) rounds and as
 // few bytes as the ring if n is a power of two; otherwise two more rounds of the whole tensor

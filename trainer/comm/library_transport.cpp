@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Incoming numbers wait in a separate tensor until the outgoing ones have been sent.
 #include "trainer/comm/library_transport.h"
 

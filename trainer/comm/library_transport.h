@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Carries our algorithms' messages by the library's own send and receive, for comparison with
 // links.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // In each pair the higher rank connects, and the lower one offers memory. Each step is done with
 // all peers before the next step, so that no two ranks wait for each other.
 #include "trainer/comm/linking.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How ranks are linked: addresses through the run's store, a connection for each pair, and an offer
 // of shared memory if both are on one machine.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calling thread itself moves the bytes. It first polls for a while, since a peer's answer is
 // often only microseconds away, and then sleeps in poll().
 #include "trainer/comm/links.h"

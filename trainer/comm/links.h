@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Links every rank to every other, without threads or queues in between. With this transport our
 // algorithms beat the library's on small tensors.
 #pragma once

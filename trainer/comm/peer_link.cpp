@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A side that is about to sleep sets its flag and checks the ring once more. A side that writes or
 // takes does so and then checks the flag. All these accesses are sequentially consistent, so at
 // least one side sees the other's.

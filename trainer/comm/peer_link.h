@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The link to one other rank: numbers go through shared memory if both ranks are on one machine,
 // else through a TCP connection. With shared memory the connection stays open, to wake a sleeping
 // rank and to notice that a rank is gone.

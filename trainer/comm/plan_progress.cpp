@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A round's message has to wait only for overlapping messages of earlier rounds. Only the rounds
 // between the two directions' positions matter: the others are finished or come later.
 #include "trainer/comm/plan_progress.h"

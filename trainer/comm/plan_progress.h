@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A rank's progress in its plan, separately for each direction: a message is sent as soon as its
 // content is complete, even if earlier ones have not been received, and the other way round. So a
 // rank that the scheduler delays for a moment only delays ranks that need its numbers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The ring: in each round a rank sends a part of the tensor to the next rank and receives one from
 // the previous rank. There are 2 (n - 1) rounds, and each rank sends 2 (n - 1) / n of the tensor:
 // the fewest bytes possible, and the most rounds. P. Patarasuk and X. Yuan, Bandwidth optimal

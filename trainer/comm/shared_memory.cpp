@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Uses memfd_create; the other process opens the memory through /proc.
 #include "trainer/comm/shared_memory.h"
 

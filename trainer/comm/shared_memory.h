@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory that processes of one machine share. It has no name in any file system: nothing is left
 // behind, however the processes end, and a container's small /dev/shm does not limit it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sockets are non-blocking; each wait is a poll().
 #include "trainer/comm/tcp_socket.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Blocking TCP for the few messages that link the ranks; each step has a deadline.
 #pragma once
 

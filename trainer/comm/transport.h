@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The seam between the plans of exchange_plan.h and the transport of their messages: our own links,
 // or the library's send and receive.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One producer, one consumer, a bounded queue.
 #include "trainer/data/batch_loader.h"
 

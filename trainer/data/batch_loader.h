@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Gathers the batches of an epoch ahead of the training loop.
 #pragma once
 

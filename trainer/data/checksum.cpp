@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // libcrypto's SHA-256, which uses the processor's SHA instructions if there are any.
 #include "trainer/data/checksum.h"
 

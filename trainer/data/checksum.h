@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SHA-256 of files: proves that a download is the right file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One pass, character by character. A row's cells are stored one after another in one string, which
 // all rows reuse.
 #include "trainer/data/csv.h"

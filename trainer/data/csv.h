@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads tables of numbers in CSV files, plain or gzip, strictly by RFC 4180
 // (https://www.rfc-editor.org/rfc/rfc4180).
 #pragma once

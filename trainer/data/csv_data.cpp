@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tables hold doubles, so that large numbers with small differences keep their precision when
 // standardised.
 #include "trainer/data/csv_data.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes a model's training and test sets from CSV tables: its input columns, its target columns,
 // and its test rows.
 #pragma once

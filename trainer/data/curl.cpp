@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/data/curl.h"
 
 #include <curl/curl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One transfer by libcurl. The library handles proxies and their variables, certificates, redirects
 // and all protocols.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A file gets its name only when it is complete, so it can be read without the lock.
 #include "trainer/data/data_files.h"
 

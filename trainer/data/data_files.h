@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes sure that the files of a data set are on this machine before anything reads them. One
 // process downloads or copies them while the others wait.
 #pragma once

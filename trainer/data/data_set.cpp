@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Converts files to tensors once, so that a step only gathers rows. Images stay bytes until then,
 // which takes a quarter of the memory.
 #include "trainer/data/data_set.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A data set in memory, on the rank's device, and the batches gathered from it.
 #pragma once
 

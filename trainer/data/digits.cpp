@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each digit consists of a few polylines in a box from (-1,-1) to (1,1), y downwards. A pixel's
 // grey value depends on its distance to the nearest stroke.
 #include "trainer/data/digits.h"

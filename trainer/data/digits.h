@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A data set that the program draws itself: the ten digits as strokes, each bent, turned, shifted
 // and blurred at random. With it a network can be trained without any download.
 #pragma once

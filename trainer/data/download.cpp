@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Mirrors are tried in turn, round after round: trying the next one is better than pausing.
 #include "trainer/data/download.h"
 

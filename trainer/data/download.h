@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Downloads one file of a data set from the first mirror that has it, and copes with failures of
 // servers and network.
 #pragma once

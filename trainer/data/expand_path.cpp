@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Works like a shell, but refuses `~user` and defaults.
 #include "trainer/data/expand_path.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Paths that mean a different folder on each machine: they contain `~` and environment variables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Uses flock(2), which Linux also supports over NFS. The lock file is never deleted: otherwise two
 // processes could lock two files of the same name.
 #include "trainer/data/folder_lock.h"

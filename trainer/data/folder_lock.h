@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ensures that one process at a time fills a folder with data: among the ranks of a machine under
 // any launcher, two runs at once, or several machines on a shared file system.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Compiled with -O3, so that the compiler vectorises the loop.
 #include "trainer/data/gather_bytes.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The inner loop of loading images: converts rows of bytes to a batch of floats. Without LibTorch.
 #pragma once
 

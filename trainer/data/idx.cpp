@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parses bytes to shapes; malformed files are refused before memory is allocated for them.
 #include "trainer/data/idx.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads IDX files, the format of MNIST and its relatives: http://yann.lecun.com/exdb/mnist/.
 #pragma once
 

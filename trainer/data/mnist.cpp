@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The checksums are of the unpacked content: mirrors have compressed the files differently.
 #include "trainer/data/mnist.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Facts about MNIST: http://yann.lecun.com/exdb/mnist/.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // zlib's gz functions pass a file that is not gzip on unchanged.
 #include "trainer/data/packed_file.h"
 

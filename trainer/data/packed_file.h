@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads a plain or gzip file; gzip is unpacked.
 #pragma once
 

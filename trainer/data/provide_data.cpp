@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The ranks meet again in the run's store. While they wait, RequestExchange watches for failures: a
 // rank that fails or is killed ends the wait for all.
 #include "trainer/data/provide_data.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Gives every machine its data files before training.
 #pragma once
 

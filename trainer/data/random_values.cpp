@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each set comes from one stream of random numbers, row by row.
 #include "trainer/data/random_values.h"
 

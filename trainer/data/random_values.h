@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A regression data set of random numbers: no download, the same on every machine.
 #pragma once
 

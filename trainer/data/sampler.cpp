@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fisher-Yates over our own random numbers, since std::shuffle differs between standard libraries.
 #include "trainer/data/sampler.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which samples a rank gets, and in which order.
 #pragma once
 

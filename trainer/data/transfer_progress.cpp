@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bar and the lines have the same content.
 #include "trainer/data/transfer_progress.h"
 

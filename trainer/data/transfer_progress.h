@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Shows the progress of a download or copy: a bar on a terminal, occasional lines in a log.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Endpoints and this machine's addresses, for the launch and the rendezvous.
 #include "trainer/launch/endpoint.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An address and a port. Also two questions about this machine's network: which port is free, and
 // which of its addresses leads to another machine.
 #pragma once

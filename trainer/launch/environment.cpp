@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Wraps getenv, which returns a null pointer for a missing variable.
 #include "trainer/launch/environment.h"
 

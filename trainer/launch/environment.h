@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Environment variables behind a seam, so that tests can supply their own.
 #pragma once
 

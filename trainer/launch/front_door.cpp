@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/launch/front_door.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where a process of a run listens for the others. A new connection is a stranger until it proves
 // that it belongs to the run (greeting.h). A stranger gets no answer, may send one line within some
 // seconds, and is replaced by the next one if too many wait.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/launch/gpu_list.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How many GPUs a list such as CUDA_VISIBLE_DEVICES shows to a process. dtool-host counts with it,
 // too, so it needs nothing but the standard library.
 #pragma once

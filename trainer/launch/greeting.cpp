@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/launch/greeting.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The four lines by which two processes of a run recognise each other before any other traffic:
 //
 //   dtool-trainer VERSION DOOR NONCE PROOF     from the side that connects

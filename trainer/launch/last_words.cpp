@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes the whole text at once, so that lines of several processes do not mix.
 #include "trainer/launch/last_words.h"
 

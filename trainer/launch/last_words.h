@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a failing rank reports the reason: in a file that its launcher reads, or on its own stderr.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the launchers' variables. Slurm:
 // https://slurm.schedmd.com/srun.html#SECTION_OUTPUT-ENVIRONMENT-VARIABLES, Open MPI:
 // https://www.open-mpi.org/faq/?category=running#mpi-environmental-variables.

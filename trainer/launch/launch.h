@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which rank a process is, and what started it: this machine's own process (RANK and related
 // variables, as torchrun sets them), srun or mpirun.
 #pragma once

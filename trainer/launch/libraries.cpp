@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/launch/libraries.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The shared libraries of a program on this machine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A call reads a bounded amount, so that a peer that sends without end does not delay others.
 #include "trainer/launch/line_socket.h"
 

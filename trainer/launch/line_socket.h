@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A TCP connection for lines that never blocks; the ranks communicate over it.
 #pragma once
 

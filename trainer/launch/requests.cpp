@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The handlers only set flags; SIGALRM ends the wait.
 #include "trainer/launch/requests.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Requests to a rank by signals: SIGUSR1 for a checkpoint, SIGTERM for a checkpoint before the end.
 // Rank 0 writes it between two steps (training.cpp); ranks/request_exchange.h tells rank 0 about
 // other ranks' signals.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Uses libcrypto's HMAC. dtool writes the file into the state folder of each machine
 // (cli/launchers).
 #include "trainer/launch/run_token.h"

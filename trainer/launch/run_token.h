@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A secret that only the processes of one run know, and how they prove their knowledge without
 // sending it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/launch/visible_gpus.h"
 
 #include <fmt/format.h>

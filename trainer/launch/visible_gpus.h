@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How many GPUs this process may use, without asking a driver: CUDA_VISIBLE_DEVICES interpreted as
 // CUDA does, and the GPUs in /dev and /proc. Local rank i gets the i-th GPU.
 #pragma once

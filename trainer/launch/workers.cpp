@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/launch/workers.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Starts the workers of this machine if no launcher starts a process per rank: `dtool-trainer
 // EXPERIMENT --nproc_per_node N` by hand.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parses layers by one table of their kinds.
 #include "trainer/model/layers.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The layers of a built-in model as an experiment describes them, and the shapes between them.
 // Without LibTorch, so that `--check` and the launcher can use it.
 #pragma once

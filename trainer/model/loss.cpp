@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Shapes are compared first: PyTorch's mse_loss would broadcast [batch] against [batch, 1] and
 // average over all pairs.
 #include "trainer/model/loss.h"

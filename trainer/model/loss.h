@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The distance between a model's outputs and its targets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Chooses between the two kinds of models.
 #include "trainer/model/model.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The training loop's view of a model. Two kinds learn from samples: the built-in network and an
 // exported TorchScript module.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Uses plain ATen operations: the training loop runs thousands of times a second.
 #include "trainer/model/network.h"
 

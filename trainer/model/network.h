@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The built-in model: a chain of layers, and an output layer that fits the data.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The only file that includes TorchScript's headers, which take seconds to compile.
 #include "trainer/model/script_model.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A module that the user exported from Python with torch.jit.script(model).save(file).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ranks exchange count, mean and sum of squared deviations, which can be combined without
 // cancellation (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing
 // sample variances", 1979).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Batch norm over the batches of all ranks together: the result equals that of one rank with the
 // whole batch.
 #pragma once

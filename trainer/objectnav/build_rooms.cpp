@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A house's floor plan: splits the largest room with a wall and a door until there are as many
 // rooms as wanted. make_house calls it.
 #include <algorithm>

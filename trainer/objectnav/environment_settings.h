@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The settings of the ObjectNav environment: the experiment's table [environment].
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One ObjectNav episode: the agent's position, the effect of actions, the reward, and the result.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Adds furniture and objects to a house that has its rooms. make_house calls it.
 #include <algorithm>
 #include <array>

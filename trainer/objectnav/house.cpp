@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/objectnav/house.h"
 
 #include "trainer/data/sampler.h"

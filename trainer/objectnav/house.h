@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Houses for ObjectNav, generated from a number: rooms, doors, furniture and objects on a grid.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # ObjectNav, with what it is learned by
 target_sources(dtool_trainer PRIVATE
   trainer/objectnav/build_rooms.cpp

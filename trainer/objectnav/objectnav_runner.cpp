@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The part of the workload that needs LibTorch.
 #include <ATen/Parallel.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One function per table. Lengths that the file omits get the tutorial's share of the run's length,
 // so that a short run has the same shape.
 #include "trainer/objectnav/objectnav_settings.h"

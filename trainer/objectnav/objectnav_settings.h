@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables that only an experiment with workload = "objectnav" has.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An ObjectNav agent's actions, and what it sees: the bytes of an observation. The environment
 // writes them, the network's encoder reads them, pictures show them.
 #pragma once

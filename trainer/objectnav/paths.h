@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Distances to a goal, and where it is reached. The reward's shaping, SPL and the policy `shortest`
 // use these fields.
 #pragma once

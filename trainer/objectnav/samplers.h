@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Many ObjectNav environments, each with one episode after another: a rank's source of experience,
 // for training and validation.
 #pragma once

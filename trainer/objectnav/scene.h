@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A sampler's episodes, one after another: its current house, the field of its goal, and its
 // progress.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/objectnav/show_rollout.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool-trainer rollout`: plays one episode and shows the agent's actions. Called by main, and by
 // the worker for a network's policy.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/objectnav/stepping_threads.h"
 
 #include <condition_variable>

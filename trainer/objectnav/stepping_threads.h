@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Steps samplers on other threads. Meanwhile the calling thread lets the network choose the other
 // samplers' actions.
 #pragma once

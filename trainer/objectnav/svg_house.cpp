@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The house in a picture: floors, walls and doors; furniture, objects and names.
 #include <fmt/format.h>
 

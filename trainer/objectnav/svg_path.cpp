@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The agent's path in an episode's picture, from green at its start to red at its end.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/objectnav/svg_picture.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An episode as a picture: the house from above and the agent's path in it, in a self-contained SVG
 // file.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A cell is two characters wide, which makes it about square.
 #include "trainer/objectnav/text_picture.h"
 

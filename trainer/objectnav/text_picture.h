@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An episode as text: the map with the agent's path, and the agent's view beside it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/objectnav/trace.h"
 
 #include <fmt/format.h>

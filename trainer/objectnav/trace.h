@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The recorded steps of an episode, for pictures.
 #pragma once
 

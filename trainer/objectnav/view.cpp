@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sets of cells of the view are bits of one number. Each opaque cell hides a set that is computed
 // in advance; the hidden cells are the union of these sets.
 #include "trainer/objectnav/view.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is seen from a cell: an egocentric cone in which walls and tall furniture hide the cells
 // behind them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Uses a socket filter that lets nothing through: it needs no privileges and leaves the library's
 // descriptor alone. Shutting the listener down would make the library's event loop spin.
 #include "trainer/ranks/closed_listeners.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Closes the ports of libraries that keep listening although no more connections are expected.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Needs LibTorch 2.4 or later.
 #include "trainer/ranks/gpu.h"
 

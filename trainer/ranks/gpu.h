@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Everything that the trainer needs from CUDA and NCCL. gpu.cpp is built if LibTorch has them,
 // no_gpu.cpp otherwise; the rest of the code is the same.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // gpu.h in a build without CUDA: there are no GPUs, so the functions that use one are never called.
 #include <stdexcept>
 

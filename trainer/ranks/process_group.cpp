@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Supports LibTorch 1.13, where a backend is a process group, and 2.x, where a process group has
 // one backend per kind of device.
 #include "trainer/ranks/process_group.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The c10d process group over which the ranks exchange tensors: gloo on CPUs, NCCL on GPUs.
 #pragma once
 

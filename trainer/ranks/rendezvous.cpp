@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The keys in the store: `world_size` and `taken/<rank>` detect contradictions, `member/<rank>`
 // signs a rank in, `everyone` says that all have signed in or that the run is called off, `failure`
 // says why.

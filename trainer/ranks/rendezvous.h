@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How the ranks of a run find each other: rank 0 listens, every rank signs in, and all wait until
 // the last one has.
 #pragma once

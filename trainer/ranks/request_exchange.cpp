@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The keys in the store: `asked/<signal>` counts signals to ranks, `fulfilled` the checkpoints that
 // rank 0 has written for SIGTERM, `finished` and `left` the ranks at the end; `failed` is a
 // sentence, which a rank's connection leaves as its will.

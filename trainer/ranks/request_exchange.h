@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A rank's second connection to the store, with its own thread. Through it rank 0, which writes the
 // checkpoints, learns of signals that other ranks received (launch/requests.h), and the others
 // learn that the checkpoint is written. A rank that loses the store stops; so do all ranks if one

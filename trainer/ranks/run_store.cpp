@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/ranks/run_store.h"
 
 #include <fmt/format.h>

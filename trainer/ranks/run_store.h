@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // c10d's Store over a StoreServer, for LibTorch and this program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/ranks/store_server.h"
 
 #include <fmt/format.h>

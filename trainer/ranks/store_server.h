@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The run's store: names and values that all ranks see, kept by rank 0. It works like c10d's
 // TCPStore, but admits only the run's processes. TCPStore listens on all addresses and accepts
 // everyone, and a single byte from a stranger can block it for ever.

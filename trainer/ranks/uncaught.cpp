@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // std::terminate calls the handler that is set here.
 #include "trainer/ranks/uncaught.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Handles an exception that leaves a thread which is not ours. NCCL's watching thread throws if a
 // peer is gone or too slow; without this, the process would end with signal 6 and no reason.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/reinforcement/advantage_statistics.h"
 
 #include <ATen/ATen.h>

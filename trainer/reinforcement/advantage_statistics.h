@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Advantages normalised over the experience of all ranks, as DD-PPO does
 // (https://arxiv.org/abs/1911.00357).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/reinforcement/counted_random.h"
 
 #include "trainer/data/sampler.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Random numbers that are computed from their purpose instead of drawn in sequence. So it does not
 // matter which rank asks for them, or in which order.
 #pragma once

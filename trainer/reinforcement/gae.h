@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Generalized advantage estimation (Schulman et al. 2016, https://arxiv.org/abs/1506.02438).
 #pragma once
 

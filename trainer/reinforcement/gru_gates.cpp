@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Compiled with -ffast-math, for which the C library has vectorised exp and tanh (libmvec).
 #include "trainer/reinforcement/gru_gates.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The work of a gated recurrent unit between its matrix products, one step at a time; each function
 // passes over the values once. Without LibTorch.
 #pragma once

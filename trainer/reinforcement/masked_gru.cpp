@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Forward: one matrix product for the inputs of all steps, then one product per step and one pass
 // over its values. Backward: one pass and two products per step; the gradients of the weights come
 // last, as products over all steps.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A gated recurrent unit over sequences in which episodes begin and end: before each step the
 // memory is multiplied by a mask.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which samplers learn together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pieces without length are left out, because dividing by their length gives no number.
 #include "trainer/reinforcement/pipeline.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The two stages of distributed DD-PPO and their learning rate, after AllenAct's tutorial on
 // training across several nodes: first small batches, then large ones with a larger rate.
 #pragma once

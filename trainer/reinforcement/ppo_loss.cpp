@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Plain operations: all of them together take a hundredth of a training step
 // (docs/reinforcement.md).
 #include "trainer/reinforcement/ppo_loss.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The loss of proximal policy optimisation (Schulman et al. 2017,
 // https://arxiv.org/abs/1707.06347).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How proximal policy optimisation gathers experience and learns from it. The numbers come from an
 // experiment's [ppo] table.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The keys in the store: `rollout/<number>/finished` counts the ranks that have finished it, and
 // `rollout/<number>/enough` appears once they are enough.
 #include "trainer/reinforcement/stragglers.h"

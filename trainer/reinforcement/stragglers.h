@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Cuts the rollouts of stragglers short: once a given share of the ranks has finished, the others
 // learn from the steps they have (Wijmans et al. 2020, https://arxiv.org/abs/1911.00357, section
 // 3).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Up to 64 values of a row stay in registers while the 65 rows of an observation are added. Each
 // row then costs one read from the second-level cache.
 #include "trainer/reinforcement/sum_rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The two loops of the encoder of observations: adding up rows of a table, and adding gradients to
 // the rows. Without LibTorch.
 #pragma once

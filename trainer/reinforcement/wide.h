@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes the compiler build a function once for each generation of x86-64 processors. At its start
 // the program chooses the newest version that the processor supports.
 #pragma once

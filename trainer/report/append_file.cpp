@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/report/append_file.h"
 
 #include <fcntl.h>

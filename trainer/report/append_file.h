@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A file that grows by whole pieces, for metrics.jsonl and TensorBoard's events. A reader never
 // finds a partial line, neither during writing nor after the writer was killed.
 #pragma once

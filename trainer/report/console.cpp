@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The terminal's settings are never changed, so a process that is killed leaves it in order. The
 // bar is one column narrower than the terminal: on some terminals a cursor in the last column
 // wraps.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rank 0's lines on standard output. On a terminal there is also a bar below them, which is redrawn
 // in place.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Six fields of three messages are encoded by hand, because the protocol buffer library would add a
 // compiler to the build. Numbers are little-endian, as on all machines that LibTorch supports.
 #include "trainer/report/event_file.h"

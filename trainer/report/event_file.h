@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file that TensorBoard reads: events, each a protocol buffer in a record with checksums
 // (tensorflow/core/lib/io/record_writer.h, tensorflow/core/util/event.proto).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // There are few keys and numbers, so a JSON library would cost more compile time than it saves
 // code.
 #include "trainer/report/metrics.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // metrics.jsonl: one JSON object per line, for plots and other programs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ASCII only and without colours: the same on every terminal, so NO_COLOR needs no support.
 #include "trainer/report/progress_bar.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The text of the bar at the bottom of a terminal; trainer/report/console.h draws it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All three outputs get the same numbers, so that they agree. The bar shows those of the last log
 // point, since newer ones would cost an exchange between the ranks.
 #include "trainer/report/progress_log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rank 0's reports while it trains: on the console, in metrics.jsonl and for TensorBoard.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Words of an experiment file that stand for values.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table of flags, and one function per kind of value.
 #include "trainer/settings/command_line.h"
 

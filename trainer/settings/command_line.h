@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dtool-trainer's flags. main parses them for the machine's process, and every worker, started with
 // the same arguments, parses them again.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One function per source.
 #include "trainer/settings/data_settings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The [data] table of an experiment whose workload learns from samples.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables that every workload has; a workload's own reader reads the others.
 #include "trainer/settings/experiment.h"
 

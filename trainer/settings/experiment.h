@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The content of an experiment file: the contract of docs/experiment.md as plain structs. Settings
 // of a single workload are in that workload's own struct.
 #pragma once

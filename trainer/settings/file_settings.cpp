@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A key that belongs to another source is refused rather than ignored.
 #include "trainer/settings/file_settings.h"
 

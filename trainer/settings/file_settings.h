@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The keys of an experiment's [data] table about files: which files, where they are, where they
 // come from, and how a CSV file is read.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Built-in models are a list of layers; a TorchScript module brings its own.
 #include "trainer/settings/model_settings.h"
 

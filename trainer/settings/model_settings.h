@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The [model] table of an experiment whose workload learns from samples.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/settings/rollout_options.h"
 
 #include <fmt/format.h>

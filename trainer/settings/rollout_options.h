@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The options of `dtool-trainer rollout`.
 #pragma once
 

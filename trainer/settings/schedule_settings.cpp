@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keys of other kinds are refused, since they would have no effect.
 #include "trainer/settings/schedule_settings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The [schedule] table of an experiment; for workloads that learn from samples.
 #pragma once
 

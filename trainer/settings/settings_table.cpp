@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Arranges settings in columns; rank 0's worker calls it.
 #include "trainer/settings/settings_table.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table of settings that rank 0 prints before it trains.
 #pragma once
 

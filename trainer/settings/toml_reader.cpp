@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/settings/toml_reader.h"
 
 #include <fmt/format.h>

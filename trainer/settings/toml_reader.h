@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the keys of a TOML file one by one, with their defaults and limits, remembers each for
 // the settings table, and at the end refuses every key that no setting has.
 #pragma once

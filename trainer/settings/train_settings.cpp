@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/settings/train_settings.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables [train] and [[stage]] of an experiment whose workload learns from samples.
 #pragma once
 

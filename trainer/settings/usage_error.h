@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The one exception for a mistake that the user can correct: a flag, an experiment, a data file.
 #pragma once
 

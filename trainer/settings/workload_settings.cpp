@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/settings/workload_settings.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The settings of one workload, and what a launch needs to know about it. This is the part of a
 // workload without LibTorch; training/workload.h has the other.
 #pragma once

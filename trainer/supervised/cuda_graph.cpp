@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The recording reads its batches from its own tensors; each step's batches are copied into them.
 // The requirements of recording:
 // https://pytorch.org/docs/stable/notes/cuda.html#whole-network-capture

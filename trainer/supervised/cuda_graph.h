@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Replays training steps from a CUDA graph: one launch instead of one per operation. For small
 // networks launches take most of a step's time.
 #pragma once

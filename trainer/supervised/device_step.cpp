@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Only the last batch's gradients are exchanged: by then the others' are in the sum.
 #include "trainer/supervised/device_step.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A step's work on the device: what a CUDA graph records. supervised.cpp runs it.
 #pragma once
 

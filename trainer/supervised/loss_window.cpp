@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sums in double precision on the host; a GPU's losses are fetched together.
 #include "trainer/supervised/loss_window.h"
 

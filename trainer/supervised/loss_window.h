@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Loss and throughput between two lines of the log.
 #pragma once
 

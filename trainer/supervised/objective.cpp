@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The four kinds of models differ only in their settings.
 #include "trainer/supervised/objective.h"
 

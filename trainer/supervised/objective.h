@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A model with its data and its loss: everything that the training loop trains.
 #pragma once
 

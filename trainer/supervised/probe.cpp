@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Uses two samples, since a batch norm needs more than one for a variance.
 #include "trainer/supervised/probe.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A forward pass before the first step, from which training learns the shapes and parameters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Without LibTorch, so that it can be tested by arithmetic.
 #include "trainer/supervised/stage_plan.h"
 

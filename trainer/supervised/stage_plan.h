@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Arithmetic on stages and progress: the current stage, the length of the run, and the progress.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What learns from samples.
 target_sources(dtool_trainer PRIVATE
   trainer/supervised/stage_plan.cpp

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One function per part of the seam. `advance` is one step of the optimizer, or as many as the
 // stage repeats the samples.
 #include <ATen/ATen.h>

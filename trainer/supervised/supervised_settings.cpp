@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/supervised/supervised_settings.h"
 
 #include <algorithm>

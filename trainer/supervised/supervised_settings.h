@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The settings of workloads that learn from samples.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Only rank 0 writes here, so a folder has one writer.
 #include "trainer/training/checkpoint_folder.h"
 

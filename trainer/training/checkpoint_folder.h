@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The files of a run's checkpoints: writes them atomically, finds them, and deletes old ones.
 #pragma once
 

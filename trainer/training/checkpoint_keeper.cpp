@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/training/checkpoint_keeper.h"
 
 #include <ATen/ATen.h>

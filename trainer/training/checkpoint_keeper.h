@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keeps a run's checkpoints, and answers requests for one by signals.
 #pragma once
 

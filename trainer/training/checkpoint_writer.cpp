@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The thread takes what has waited longest. What a write throws is kept for the next caller.
 #include "trainer/training/checkpoint_writer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes checkpoints in a thread of its own, so that training does not wait for the disk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Takes the same steps as torch/nn/parallel/distributed.py around its reducer.
 #include "trainer/training/data_parallel.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All of data parallelism: equal parameters on every rank, and gradients averaged while the
 // backward pass computes them. PyTorch's own c10d::Reducer decides when to average which gradients.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes the same calls as _fused_adam in
 // https://github.com/pytorch/pytorch/blob/main/torch/optim/adam.py.
 #include "trainer/training/fused_update.h"

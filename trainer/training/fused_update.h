@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The optimizer's step on a GPU: one launch for all parameters. It reads the learning rate and the
 // step number from the GPU's memory, so that a recorded step can be replayed.
 #pragma once

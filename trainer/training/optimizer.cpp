@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // On CPUs torch::optim::Adam passes over the memory eight times and launches as many operations.
 // For a small network that takes longer than its gradients.
 #include "trainer/training/optimizer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Adam (Kingma and Ba, https://arxiv.org/abs/1412.6980, algorithm 1), AdamW (Loshchilov and Hutter,
 // https://arxiv.org/abs/1711.05101) and SGD with momentum, each in one pass over a parameter.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes the same calls as torch/amp/autocast_mode.py.
 #include "trainer/training/precision.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The precision of the forward pass: float32 like the parameters, or bfloat16 where PyTorch's
 // autocast considers it safe.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The progress of a run, which a checkpoint keeps beside the model.
 #pragma once
 

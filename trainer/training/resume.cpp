@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rank 0 reads the file, which other machines need not have, and broadcasts it.
 #include "trainer/training/resume.h"
 

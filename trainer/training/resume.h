@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Resumes a run from a checkpoint.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One function per kind of schedule.
 #include "trainer/training/schedule.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How the learning rate changes during a run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keys of the archive: `model` (nested archives, one per part of a parameter's name),
 // `model_tensors` (their number), `optimizer`, `optimizer_steps`, `optimizer_first_<i>`,
 // `optimizer_second_<i>`, `others` (a nested archive), and the fields of Progress.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The content of a checkpoint: everything that the rest of a run depends on, in LibTorch's archive
 // format, which torch.jit.load reads in Python.
 #pragma once

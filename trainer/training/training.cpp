@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Read it from the top: `run` prepares or resumes, then takes step after step.
 #include "trainer/training/training.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The training loop of every workload: step by step, and once in a while a line, an evaluation, a
 // checkpoint, an answer to a signal.
 #pragma once

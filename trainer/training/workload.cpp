@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/training/workload.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a run trains: the part of training that differs between workloads. training.h has the loop
 // around it. A workload's folder derives a `Workload` and provides it through a `kRunner`.
 #pragma once

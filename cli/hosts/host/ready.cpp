@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/hosts/host/ready.h"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Prepares a host for a set-up script.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Grid Engine as a scheduler: a qsub job with slots in a parallel environment. Its script starts
 // the other hosts' processes by `qrsh -inherit`.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Open MPI's mpirun as the launcher. On machine 0 a session runs mpirun, which reaches the other
 // machines by its own ssh and starts all processes, a `dtool-host rank` each (cli/run/host/rank.h);
 // on each machine a session keeps watch over those there (keep_ranks.sh), so that the run is

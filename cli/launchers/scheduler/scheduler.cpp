@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/launchers/scheduler/scheduler.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A launcher that submits a run to a cluster's scheduler. The run becomes a job, submitted on a
 // login host; its script starts the processes on its nodes. Each scheduler has its own folder
 // beside this one: a class with its flags and directives, and a script with the functions that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/launchers/scheduler/scheduler_text.h"
 
 #include <fmt/format.h>

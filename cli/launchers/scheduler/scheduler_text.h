@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The text that schedulers share: flags, times, seeds and processes. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Slurm as a scheduler: its flags, directives and functions. Also the user's own allocation: if
 // dtool runs in one, nothing is queued and srun starts the processes at once.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/launchers/slurm/slurm_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The text that a run gives to Slurm: sbatch's directives, and the flags behind them. Pure
 // functions.
 #pragma once

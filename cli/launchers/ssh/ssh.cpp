@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dtool as its own launcher: it starts a screen session on each host over SSH, and the run's own
 // supervision watches the sessions.
 #include "cli/launchers/all.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/launchers/ssh/supervised.h"
 
 #include "cli/run/host/supervision.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parts shared by the launchers whose runs a session on each machine watches
 // (cli/run/host/supervised_session.h).
 #pragma once

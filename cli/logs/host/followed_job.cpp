@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/logs/host/followed_job.h"
 
 #include <chrono>

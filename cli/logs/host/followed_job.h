@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A job whose log is followed: whether it still runs, and how it ended.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/logs/host/send_log.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sends a job's log to dtool: whole, its last lines, or as it grows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/environment/assignments.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Shell text that assigns variables, for scripts that are sent to hosts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The environment of a run's processes on a host: modules, an activated environment, a container,
 // torchrun. Contains its flags of `dtool run` and `dtool check`, its settings, and its variables
 // for scripts on hosts.

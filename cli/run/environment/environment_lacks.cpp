@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/environment/environment_lacks.h"
 
 #include <fmt/format.h>

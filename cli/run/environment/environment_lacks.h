@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What hosts lack for a run's environment, from the answers of scripts/ready.sh.
 #pragma once
 

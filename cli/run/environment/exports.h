@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The variables of --export and --env_file for a run's processes. Their values may be secrets: they
 // go to the hosts in a private file, and are neither recorded nor shown.
 #pragma once

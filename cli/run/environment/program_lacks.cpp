@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/environment/program_lacks.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What hosts lack of the programs that dtool's scripts use, and a command that installs them.
 #pragma once
 

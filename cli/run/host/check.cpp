@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/host/check.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Checks whether this host can run a machine's part of a run, and surveys it for the user.
 #pragma once
 

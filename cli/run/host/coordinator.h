@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The additional task of machine 0's session: it receives all machines' reports and decides how the
 // run continues. No socket, file or clock: reports and times come in, decisions go out.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // This machine's GPUs, and how many of them a run's processes will see.
 #pragma once
 

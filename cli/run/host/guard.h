@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A session's guard: a small process that notices when the session dies without ending properly, by
 // SIGKILL for example. Then it reports to machine 0, and ends the run's processes on this machine.
 // It holds the other end of the session's pipe, and survives the loss of the terminal.

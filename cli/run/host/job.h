@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A job's script and the files of its state folder (the current folder), as its session writes
 // them.
 #pragma once

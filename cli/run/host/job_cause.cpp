@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/host/job_cause.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool-host cause`: why an attempt of a scheduler's job failed, by what its processes have left
 // in the run's folder. The job's script calls it when the attempt is over.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/host/kept_ranks.h"
 
 #include <signal.h>

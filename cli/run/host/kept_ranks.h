@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The processes that mpirun starts on one machine: `dtool-host keep`, which a job's script executes
 // at its end under `--launcher mpi` (cli/run/scripts/keep_ranks.sh).
 #pragma once

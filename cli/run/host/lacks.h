@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a host lacks of the programs that dtool's scripts use.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/host/last_words.h"
 
 #include <string.h>

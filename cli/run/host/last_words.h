@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a run's process ended, in words: its exit code or signal, and its own message. A process may
 // write why it fails into the file that DTOOL_LAST_WORDS names, with a `hint:` line after it.
 // Together with such a message some exit codes have a meaning (docs/protocol.md).

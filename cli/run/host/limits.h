@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The limit of open files. Machine 0's session has a connection to each machine of the run, so it
 // raises the limit; its children get the original one.
 #pragma once

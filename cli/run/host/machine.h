@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One machine's part of a supervised run: runs the script, reports its state, and follows the
 // decisions of machine 0's session. It never needs the disk, which may be full.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Holds the port at which machine 0's session will listen, from the check of the hosts until the
 // session has it: a process that binds the port and does not listen.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One process of a run that mpirun or a scheduler starts: `dtool-host rank`. It runs the script
 // `rank` of the run, which readies the environment and becomes the program.
 #pragma once

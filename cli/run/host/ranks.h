@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The processes of one machine: `dtool-host ranks`, which a job's script executes when everything
 // is prepared (cli/run/scripts/launch.sh).
 #pragma once

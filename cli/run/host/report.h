@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the machines of a run report to machine 0, and what machine 0 decides. Each report and each
 // decision is complete, so only the newest one counts.
 #pragma once

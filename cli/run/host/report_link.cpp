@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/host/report_link.h"
 
 #include <netinet/in.h>

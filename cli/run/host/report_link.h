@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The connection from another machine to machine 0's session. It reconnects if the connection is
 // lost, sends this machine's reports, and receives the decisions.
 #pragma once

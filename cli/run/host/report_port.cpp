@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/host/report_port.h"
 
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Machine 0's side of the reports: it listens, admits the machines of the run, receives their
 // reports and sends them the decisions. A new connection is a guest until it has proven that it
 // knows the run's token (channel.h). Strangers get no answer, and cannot use up the machines'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `dtool-host session LOG`: leads a job, in its state folder. It runs `script`, shows the log if
 // the session has a terminal, and records the end. If the folder has a file `supervise`, it
 // supervises the machine's part of a run, and on machine 0 the whole run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/host/supervised_session.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The main loop of a session that supervises: the script's end, reports and decisions, and the
 // guard.
 #pragma once

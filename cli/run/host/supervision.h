@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file `supervise` in a machine's state folder: the settings for supervising its part of a run.
 // The launcher writes it; dtool-host reads it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Facts about a host that no run needs but its user wants to know: versions, memory, disks, GPUs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The trainers on this host: of the launcher, of the user, of the system, and the bundle that dtool
 // sent: `~/.dtool/trainers/SHA256/dtool-trainer`, with its libraries.
 #pragma once

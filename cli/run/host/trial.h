@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tests whether machine 0 can listen at its address, and whether the others reach it there: with
 // the same port and the same proofs as the sessions of a run (report_port.h, channel.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/host/watch.h"
 
 #include <sys/epoll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Waits until one of many descriptors can be read or written. A session has one, for its script and
 // all its connections.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A session's socket with the bytes that are still to be written. No call waits.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # One machine's part of a run whose processes mpirun starts: becomes the program that waits for those of this machine, and ends
 # as they do (cli/run/host/kept_ranks.h). On machine 0 start_mpirun (from mpirun.sh, which comes before this) starts mpirun.

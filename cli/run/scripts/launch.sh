@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Becomes the program where `dtool-host rank` has started this for one rank (cli/run/host/rank.h); else the one that starts all
 # processes of one machine and ends as they do (cli/run/host/ranks.h). Defined before: what the numbers and environment.sh have,

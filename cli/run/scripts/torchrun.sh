@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Runs torchrun as one machine's part of a run; environment.sh uses it. torchrun tells on stderr which of its ranks failed
 # first and how, and ends with 1 whatever that was; before version 2.1 only after it has waited five minutes for the other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # Checks words that come from elsewhere: from other machines, from files that others can write, from schedulers. When bash
 # computes with a word, it runs commands in the word's array index. So such a word is checked here before anything computes with

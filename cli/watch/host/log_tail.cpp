@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/host/log_tail.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The ends of a run's files on a host: the last lines of its log and its metrics, and whether their
 // disk is full.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/host/status.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How machines of recorded runs are doing on this host. Reads only the ends of files, whatever
 // their size, and writes nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/relay/host/package_server.h"
 
 #include <fcntl.h>

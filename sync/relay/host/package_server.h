@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Serves a package to other hosts while it is still being received. It is a process of its own, so
 // that it continues while the package is unpacked.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/relay/host/passed_on.h"
 
 #include <fcntl.h>

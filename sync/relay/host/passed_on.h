@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A host's part in passing a package on. It receives the package into a file, from the launcher or
 // from another host, and serves it to further hosts meanwhile.
 #pragma once

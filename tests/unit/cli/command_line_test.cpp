@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What CLI11 complains of is told in dtool's words, however long the value is and whatever it
 // holds.
 #include "cli/command_line.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Failed hosts are told once each, like failures together.
 #include "cli/failures.h"
 

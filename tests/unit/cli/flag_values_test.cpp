@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whole numbers on the command line are decimal, whatever zeros stand before them.
 #include "cli/flag_values.h"
 

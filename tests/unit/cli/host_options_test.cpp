@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which hosts the flags name, and how they are reached; what of it a killfile remembers.
 #include "cli/host_options.h"
 

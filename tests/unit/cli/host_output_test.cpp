@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What hosts say reaches the terminal in whole lines, or folded.
 #include "cli/host_output.h"
 

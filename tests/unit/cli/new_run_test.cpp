@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A new run has a name of its own, and nothing is left of a run that does not start.
 #include "cli/new_run.h"
 

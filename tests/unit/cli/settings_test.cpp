@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The configuration files.
 #include "cli/settings.h"
 

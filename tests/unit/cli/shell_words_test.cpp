@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A typed line is cut where a shell would cut it.
 #include "cli/shell_words.h"
 

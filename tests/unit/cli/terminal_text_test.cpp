@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Text is cut, cleaned and shortened for a terminal.
 #include "cli/terminal_text.h"
 

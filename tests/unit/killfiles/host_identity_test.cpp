@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who a host is: which other one it is taken for, and which words of a host are believed.
 #include "killfiles/host_identity.h"
 

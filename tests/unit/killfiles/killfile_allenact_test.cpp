@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // AllenAct's killfiles.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Killfiles on disk: written, listed, found.
 #include <gtest/gtest.h>
 #include <sys/stat.h>

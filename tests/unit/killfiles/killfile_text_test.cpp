@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Killfiles as text: there and back, cut short, edited.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the user may have meant.
 #include "killfiles/nearest.h"
 

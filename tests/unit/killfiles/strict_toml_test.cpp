@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tables that are read strictly.
 #include "killfiles/strict_toml.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any bytes through a TOML string and back.
 #include "killfiles/toml_bytes.h"
 

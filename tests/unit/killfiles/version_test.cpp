@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dtool's version stands in several files.
 #include "killfiles/version.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Files that are whole or absent.
 #include "killfiles/whole_file.h"
 

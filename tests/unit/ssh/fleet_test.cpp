@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Many hosts at once, each of them this machine: the order in which they do what they are asked.
 #include "ssh/fleet.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Patterns unfolded and folded.
 #include "ssh/host_pattern.h"
 

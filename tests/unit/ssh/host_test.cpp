@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How one host is read and written.
 #include "ssh/host.h"
 

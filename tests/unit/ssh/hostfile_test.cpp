@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Hostfiles in Open MPI's and DeepSpeed's form.
 #include "ssh/hostfile.h"
 

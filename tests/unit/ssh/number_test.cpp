@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What counts as a number in text that came from outside.
 #include "ssh/number.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Words through real shells: what goes in comes out.
 #include "ssh/quote.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Scripts travel on standard input, and their answers come back through whatever else is printed.
 #include "ssh/script.h"
 

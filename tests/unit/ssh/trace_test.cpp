@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a trace tells of messages, and what it keeps to itself.
 #include "ssh/trace.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/exclude.h"
 
 #include <gtest/gtest.h>

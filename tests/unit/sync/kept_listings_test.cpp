@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sync/kept_listings.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the tests of a push share: pushes as `dtool run` makes them, to this machine under another
 // name.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bringing outputs here: how rsync is called, what its failures mean.
 #include "sync/pull.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A push to this machine, by rsync and by a package: what holds of both.
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A push to this machine that is broken off, or overtaken by another, or finds programs missing.
 #include <gtest/gtest.h>
 

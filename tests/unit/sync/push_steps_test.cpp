@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A host's side of a push, on this machine: what dtool-host does where a whole push does not lead.
 #include "sync/push_steps.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The steps of a push, with hosts that answer what a test tells them to.
 #include "sync/push.h"
 

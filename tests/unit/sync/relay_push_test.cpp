@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Hosts that pass a tree on to each other: several folders of this machine, each as a host of its
 // own.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pairwise exchange: each rank sends every other rank the part that the other one adds up, and then
 // the sum of its own part. It sends as few bytes as the ring, and a rank waits only twice: for all
 // parts, and for all sums. Its 2 (n - 1) messages do not wait for each other, so it suits ranks

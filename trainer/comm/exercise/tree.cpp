@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The binomial tree: sums go up to rank 0, the result goes down. 2 log2(n) rounds of the whole
 // tensor, but half of the ranks have only one message to send and one to receive.
 #include "trainer/comm/exchange_plan.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The encoder has no bias: the goal, the previous action and the head's direction are always
 // present.
 #include "trainer/objectnav/agent/actor_critic.h"

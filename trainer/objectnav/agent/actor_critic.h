@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The policy of ObjectNav and its critic: an encoder of the view, a memory, and one linear layer
 // for both.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trainer/objectnav/agent/checkpoint_policy.h"
 
 #include <ATen/ATen.h>

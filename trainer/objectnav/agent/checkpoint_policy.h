@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A trained policy for `dtool-trainer rollout`, from a checkpoint.
 #pragma once
 

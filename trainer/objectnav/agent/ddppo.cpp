@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Read it from `advance` on: a rollout, the data that ranks need of each other's, and the passes
 // over it.
 #include "trainer/objectnav/agent/ddppo.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Decentralised distributed proximal policy optimisation (Wijmans et al. 2020,
 // https://arxiv.org/abs/1911.00357): every rank collects experience with its own samplers, and all
 // learn from it together.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The numbers are sent and stored in checkpoints in the order of the fields.
 #include "trainer/objectnav/agent/experience.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The results of the updates since the last line of the log, over all ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rank 0 looks into the folder and broadcasts the result, even if there is nothing new: the other
 // ranks may not wait longer than a collective operation may take.
 #include "trainer/objectnav/agent/follow_checkpoints.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Validation on a separate machine: a run that does not train but validates each new checkpoint of
 // another run.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Three tensors with a row per rank: `samplers` (bytes), `memory` [N x H] and `keep` [N].
 #include "trainer/objectnav/agent/kept_samplers.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The state of all ranks' samplers in a checkpoint: their current houses, and the policy's memory
 // of them.
 #pragma once

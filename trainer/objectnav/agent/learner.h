@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The passes over a rollout: computes PPO's gradients mini-batch by mini-batch, averaged over the
 // ranks.
 #pragma once

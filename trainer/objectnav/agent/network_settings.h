@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The size of a policy's network, from an experiment's [model] table.
 #pragma once
 

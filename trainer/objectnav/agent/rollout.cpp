@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The policy handles all samplers at once, then all of them take their step.
 #include "trainer/objectnav/agent/rollout.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The experience of a rank's samplers between two updates, stored where the update reads it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Inverts the cumulative distribution at one random number per sampler and step.
 #include "trainer/objectnav/agent/sample_actions.h"
 

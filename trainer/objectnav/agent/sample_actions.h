@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Chooses the agents' actions from the policy's logits.
 #pragma once
 

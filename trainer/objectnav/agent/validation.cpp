@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // There are as many samplers as episodes, and only the first episode of each counts, so that short
 // episodes do not count more often than long ones.
 #include "trainer/objectnav/agent/validation.h"

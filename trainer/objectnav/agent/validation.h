@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How well a policy does in houses that were not used for training.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One rank's table fits its second-level cache (1387 rows of 64 floats: 347 KiB), so no one-hot
 // vector and no gathered row has to be stored.
 #include "trainer/objectnav/agent/view_embedding.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The encoder of observations: adds up one learned row for each thing seen in each cell of the
 // view. This is a linear layer over one-hot inputs, without the zeros.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # What a run's scripts ask of Grid Engine: the functions that the scripts in scheduler/scripts call. Follows words.sh. Defined before:
 # limit (seconds; 0: the job has none), tasks (to be started on each host), all_tasks (on all) and processes_of_node (its slots).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # Runs before orted, which mpirun starts on the other machines through its own ssh. So kill finds orted by the run's id in its
 # environment, or has left its mark before. Arguments: orted's own command line.

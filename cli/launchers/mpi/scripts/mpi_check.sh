@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Checks, on machine 0, whether mpirun exists and can start what it needs on the other machines, through its own ssh. Defined
 # before: answer, lack_of (from ready.sh); ssh_words (array, by place: the words after ssh), host_names (array, by place: the

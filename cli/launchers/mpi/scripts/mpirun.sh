@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # Starts mpirun, on machine 0. Defined before: by the numbers state, attempt, members; slots_of, mpi_hosts (arrays, by place:
 # how many processes mpirun starts there, and the host's name for mpirun's own ssh), networks (towards the others, CIDR,

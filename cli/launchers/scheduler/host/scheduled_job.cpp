@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/launchers/scheduler/host/scheduled_job.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The state of one machine of a scheduler's run. The machine is part of a queued job, or of a
 // user's own allocation, in which a session starts the processes. The run's launcher has left a
 // file `probe` in the state folder: a script that asks the scheduler.

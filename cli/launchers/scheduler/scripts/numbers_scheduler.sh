@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # The numbers of one process that a scheduler has started, and its output into its machine's log. Arguments, by `dtool-host rank`
 # (cli/run/host/rank.h): as below. Defined before: output (path), seeds and parts (arrays, one for each member of a job array),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2015,SC2034,SC2094,SC2154
 # The job of a run, or a member of its array: runs on the job's first node, has the scheduler start the processes, again after a
 # failure where that is wanted, and records what became of each machine. Arguments: the run's folder, which all nodes must

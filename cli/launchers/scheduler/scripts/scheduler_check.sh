@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Asks whether the scheduler would accept the job, without submitting it. Defined before: lack_of, batch (the job's script;
 # empty: none is queued), and the scheduler's functions.

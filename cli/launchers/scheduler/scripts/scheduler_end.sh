@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Ends a run's job: dtool-host sources this in the first machine's state folder. Cancels the job and waits until the scheduler
 # has nothing left of it. Defined before: answer, run_id, and the scheduler's functions.

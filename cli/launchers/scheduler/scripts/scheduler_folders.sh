@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2015,SC2154
 # Makes the state folders of a run's other machines beside the first one's. Defined before: states, logs (arrays of paths, by
 # machine).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Starts a run's job: submits it to the scheduler. Defined before: make_folders, members (of the job's array; 1: there is none),
 # and the scheduler's functions.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # What a run's scripts ask of Slurm: the functions that the scripts in scheduler/scripts call. Follows words.sh.
 # Numbers by the plan: nodes members.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Ends a run's steps in an allocation of the user's: kill (ssh/host/kill.cpp) sources this in the first machine's state folder,
 # and itself ends the processes of this host. Defined before: answer, run_id, allocation (the job's id).

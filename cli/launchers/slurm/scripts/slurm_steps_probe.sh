@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # How an allocation of the user's is doing, for dtool-host on hosts where the session that leads the run is not
 # (cli/launchers/scheduler/host/scheduled_job.h).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # The numbers of a machine that its own session looks after. Arguments: the attempt (0: the first start), and the places of the
 # machines that take part in it (none: all). Defined before: place (this machine's among those of the run), processes_of (array,

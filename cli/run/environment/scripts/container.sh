@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # The words that start a program in a container. environment.sh and ready.sh use it. Defined before: engine (apptainer, podman
 # or charliecloud), image, binds (array: source, target, source, ...), exported (array: names of variables), activate, the

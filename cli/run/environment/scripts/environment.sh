@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
 # code, output (paths), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, export_variables (a function), trainer (empty: a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Prepares a run's environment on a host, reports what prevents it, and hands it over to dtool-host (cli/run/host/check.cpp).
 # Defined before: answer, code_place (the future folder of the code), the variables of software.sh and container.sh, runs_here

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # Prepares a host's software: environment modules, and the environment of --env_activate_path. environment.sh and ready.sh use
 # it. Defined before: modules (array), activate (a path, or empty), and the function fault, which gets a word for what failed

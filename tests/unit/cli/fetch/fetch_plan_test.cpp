@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which folders `dtool fetch` asks for, and into which it refuses to write.
 #include "cli/fetch/fetch_plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dtool-host for the other processor, in an emulator of that: it looks at this machine, sends a log
 // and ends a run's processes. It cannot start itself again there, so sessions are left out.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What hosts answered becomes facts; like ones fold, the odd one out is marked.
 #include "cli/hosts/check_facts.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A run is ended on all its hosts, and what became of each host is told.
 #include "cli/kill/end_run.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Logs of several machines become one text: whole lines, none lost, like ones folded.
 #include "cli/logs/log_lines.h"
 

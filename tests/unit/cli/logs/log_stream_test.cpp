@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A log's bytes are told apart from what is said of them, and another connection can go on at the
 // right place.
 #include "cli/logs/log_stream.h"

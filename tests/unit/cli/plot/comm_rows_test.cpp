@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rows of `dtool-trainer comm` as curves.
 #include "cli/plot/comm_rows.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Panels, and how they are drawn with characters and for gnuplot.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What hosts lack for a run becomes a sentence and a hint; what they have becomes numbers.
 #include "cli/run/check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where the current folder goes on the hosts of a run.
 #include "cli/run/code_tree.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An experiment and the settings from the command line become one TOML text.
 #include "cli/run/experiment.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where rank 0 listens, and how many processes a machine runs, as typed.
 #include "cli/run/listener.h"
 

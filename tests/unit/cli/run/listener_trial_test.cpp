@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Machine 0 listens, the others connect, machine 0 ends; and what they say of it.
 #include "cli/run/listener_trial.h"
 

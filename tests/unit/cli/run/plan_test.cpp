@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A run's plan: ranks, folders, and a script for each machine.
 #include "cli/run/plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/run/sending_progress.h"
 
 #include <gtest/gtest.h>

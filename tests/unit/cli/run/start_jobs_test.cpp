@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The reason why a job did not start is told with its host.
 #include "cli/run/start_jobs.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A start that is interrupted is told like any other: sessions may run already.
 #include "cli/run/start.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/shell/completion.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How several machines are becomes the cause of a failed run.
 #include "cli/watch/cause.h"
 

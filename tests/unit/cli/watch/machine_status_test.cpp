@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is known of a machine, as JSON.
 #include "cli/watch/machine_status.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A machine's status out of what its host answered, for tests of status and of causes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Many runs on the same hosts are asked after in one task a host, and each gets its own answer
 // back.
 #include "cli/watch/run_states.h"

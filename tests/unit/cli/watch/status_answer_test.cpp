@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A host's answers become a machine's state, numbers and last line.
 #include "cli/watch/status_answer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The rows of `dtool status` fit the room there is: columns go, lines are cut, like rows are
 // folded.
 #include "cli/watch/status_table.h"

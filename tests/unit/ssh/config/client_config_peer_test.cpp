@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Random SSH configurations, resolved here and by `ssh -G`, which connects to nobody: the answers
 // must agree.
 #include <fmt/format.h>

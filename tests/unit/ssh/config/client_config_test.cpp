@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a host is reached, from SSH client configuration.
 #include "ssh/config/client_config.h"
 

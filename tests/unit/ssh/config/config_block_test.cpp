@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The text of SSH configuration files: lines, quotes, blocks, includes.
 #include "ssh/config/config_block.h"
 

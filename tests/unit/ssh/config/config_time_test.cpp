@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // OpenSSH's times.
 #include "ssh/config/config_time.h"
 

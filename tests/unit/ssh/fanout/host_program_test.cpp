@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The command line that finds dtool-host on a host takes no program from a folder that another user
 // made.
 #include "ssh/fanout/host_program.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program on this machine runs commands through dtool's own connection. These tests are their own
 // remote shell: see tests/unit/main.cpp.
 #include "ssh/fanout/remote_shell.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What crosses between two sessions of a run: greeting and frames, and what strangers can do with
 // them.
 #include "ssh/host/channel.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Messages cross whole or not at all, whatever the pieces in which they come.
 #include "ssh/host/frames.h"
 

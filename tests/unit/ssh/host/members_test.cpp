@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What belongs to a run, on hosts that are written down.
 #include "ssh/host/members.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ports, addresses and interfaces of this host, and the trial of a listener on its loopback.
 #include "ssh/host/network.h"
 

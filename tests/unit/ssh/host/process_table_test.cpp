@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Processes are read as the kernel shows them, whatever they call themselves.
 #include "ssh/host/process_table.h"
 

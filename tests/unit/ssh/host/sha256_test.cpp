@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SHA-256 and HMAC give what their standards' own examples say.
 #include "ssh/host/sha256.h"
 

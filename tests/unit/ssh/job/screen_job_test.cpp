@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The scripts that start, follow and end a job can be read by bash, and their answers by dtool.
 #include "ssh/job/screen_job.h"
 

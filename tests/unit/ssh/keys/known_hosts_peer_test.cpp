@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Random known_hosts files, judged here and by ssh itself, which meets a real sshd through a pipe:
 // the verdicts must agree. DTOOL_PEER_ROUNDS asks for more rounds, DTOOL_PEER_SEED for others.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What known_hosts files say of a key.
 #include "ssh/keys/known_hosts.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bytes go between descriptors whole and in order, and not past a deadline.
 #include "ssh/machine/fd_bytes.h"
 

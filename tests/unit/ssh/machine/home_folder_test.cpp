@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What `~` stands for on this machine.
 #include "ssh/machine/home_folder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Programs on this machine: found, started clean, waited for, ended with all that they started.
 #include "ssh/machine/process.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Waiting in the event loop: for descriptors, for time, for each other, and never for ever.
 #include "ssh/machine/reactor.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Programs that are run for what they say.
 #include "ssh/machine/run_to_end.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/program/master_protocol.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ssh/program/program.h"
 
 #include <gtest/gtest.h>

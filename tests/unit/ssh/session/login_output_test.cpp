@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A log-in shell's own words are told apart from a command's, however the bytes are cut.
 #include "ssh/session/login_output.h"
 

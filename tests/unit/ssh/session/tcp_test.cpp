@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Connecting, and the first bytes of servers of every kind, on loopback.
 #include "ssh/session/tcp.h"
 

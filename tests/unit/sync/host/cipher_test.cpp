@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The examples of RFC 8439.
 #include "sync/host/cipher.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names from outside lead nowhere but into the folder.
 #include "sync/host/inside.h"
 

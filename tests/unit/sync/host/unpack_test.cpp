@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Packages as they come to a host: whole, cut off, spoilt, and with names that lead elsewhere.
 #include "sync/host/unpack.h"
 

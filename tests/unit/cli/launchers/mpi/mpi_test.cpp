@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The mpi launcher: what it refuses, what mpirun is told of the hosts, and scripts that bash reads.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What schedulers share of a request, as text.
 #include "cli/launchers/scheduler/scheduler_text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What Slurm says and is told, as text.
 #include "cli/launchers/slurm/slurm_text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Shell text that gives variables their values.
 #include "cli/run/environment/assignments.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What hosts answer on modules, environments and containers becomes a sentence and a hint.
 #include "cli/run/environment/environment_lacks.h"
 

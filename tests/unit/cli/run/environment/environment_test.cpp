@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a run's processes find on a host: which engine an image is for, the words that enter it, and
 // how environments are activated.
 #include "cli/run/environment/environment.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The variables of --export and --env_file.
 #include "cli/run/environment/exports.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a host finds out about itself: programs, folders, the environment, the trainer.
 #include "cli/run/host/check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What machine 0 decides on the reports of all machines.
 #include "cli/run/host/coordinator.h"
 

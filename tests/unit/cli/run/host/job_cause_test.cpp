@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The cause of a failed attempt of a scheduler's job, by the files of its processes.
 #include "cli/run/host/job_cause.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The files of a job as its session writes and reads them.
 #include "cli/run/host/job.h"
 

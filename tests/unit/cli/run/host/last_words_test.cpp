@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How the end of a rank, or of mpirun, is put into words.
 #include "cli/run/host/last_words.h"
 

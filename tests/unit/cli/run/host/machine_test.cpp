@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What one machine of a supervised run does: its script's end, decisions, the loss of machine 0,
 // and dtool kill.
 #include "cli/run/host/machine.h"

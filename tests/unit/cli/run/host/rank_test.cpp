@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A process that a launcher starts: the numbers that it is told.
 #include "cli/run/host/rank.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reports and decisions as they cross.
 #include "cli/run/host/report.h"
 

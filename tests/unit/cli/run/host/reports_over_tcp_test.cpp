@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Both ends of the reports over real sockets of this machine's loopback, and strangers at the port.
 // The clock is handed in.
 #include <gtest/gtest.h>

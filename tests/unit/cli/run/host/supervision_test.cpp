@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file `supervise`: what the launcher writes is what dtool-host reads.
 #include "cli/run/host/supervision.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stands in for gloo's header, so that c10d/ProcessGroupGloo.hpp can declare a class derived from
 // this one. See context.h.
 #pragma once

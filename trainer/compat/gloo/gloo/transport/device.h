@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stands in for gloo's header. See context.h.
 #pragma once
 

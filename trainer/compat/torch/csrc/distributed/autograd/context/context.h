@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Replaces a LibTorch header that Debian's package lacks but c10d/reducer.hpp includes. The reducer
 // only names these two types; without the RPC framework it never makes a context. The build puts
 // this folder on the include path only if the real header is missing.
