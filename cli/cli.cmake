@@ -98,7 +98,6 @@ add_library(dtool_cli STATIC
   cli/shell/live_values.cpp
   cli/shell/man_page.cpp
   cli/shell/print_completion.cpp
-  cli/shell_words.cpp
   cli/terminal_text.cpp
   cli/watch/attach.cpp
   cli/watch/cause.cpp

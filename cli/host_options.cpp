@@ -12,10 +12,10 @@
 #include <string_view>
 
 #include "cli/flag_values.h"
-#include "cli/shell_words.h"
 #include "ssh/host_pattern.h"
 #include "ssh/hostfile.h"
 #include "ssh/machine/home_folder.h"
+#include "ssh/machine/shell_words.h"
 
 namespace dtool::cli {
 namespace {
@@ -62,7 +62,7 @@ std::string with_anchored_files(const std::string& keyword, const std::string& v
       kSeveral, [&keyword](const char* each) { return ::strcasecmp(each, keyword.c_str()) == 0; });
   if (!may_be_several || value.find_first_of("\"'\\") != value.npos) return anchored(value);
   std::string all;
-  for (const std::string& each : split_words(value))
+  for (const std::string& each : ssh::split_shell_words(value))
     all += (all.empty() ? "" : " ") + anchored(each);
   return all;
 }
@@ -225,7 +225,7 @@ void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& 
 
 SshCommand parse_ssh_cmd(const std::string& text) {
   SshCommand command;
-  std::vector<std::string> words = split_words(text);
+  std::vector<std::string> words = ssh::split_shell_words(text);
   if (!words.empty() && words.front() == "ssh") words.erase(words.begin());
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];

@@ -125,7 +125,7 @@ struct HostResult {
   Failure failure = Failure::none;
   std::string error;          ///< one sentence about `failure`
   std::string hint;           ///< what the user can do about it, or empty
-  bool was_ended = false;     ///< it failed only because dtool ended it for another host's failure
+  bool was_ended = false;     ///< dtool ended it because another host failed
   std::string host_key = {};  ///< the server's key, `ssh-ed25519 SHA256:…`; empty if unknown
   std::string address = {};   ///< the address that the configuration gives for an unreachable host,
                               ///< if it is another name

@@ -45,6 +45,7 @@ add_library(dtool_ssh STATIC
   ssh/machine/read_file.cpp
   ssh/machine/run_to_end.cpp
   ssh/machine/sha256.cpp
+  ssh/machine/shell_words.cpp
   ssh/notice.cpp
   ssh/printable.cpp
   ssh/program/asker.cpp

@@ -52,7 +52,6 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/start_test.cpp
     tests/unit/cli/settings_test.cpp
     tests/unit/cli/shell/completion_test.cpp
-    tests/unit/cli/shell_words_test.cpp
     tests/unit/cli/terminal_text_test.cpp
     tests/unit/cli/watch/cause_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
@@ -92,6 +91,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/machine/process_test.cpp
     tests/unit/ssh/machine/reactor_test.cpp
     tests/unit/ssh/machine/run_to_end_test.cpp
+    tests/unit/ssh/machine/shell_words_test.cpp
     tests/unit/ssh/number_test.cpp
     tests/unit/ssh/program/master_protocol_test.cpp
     tests/unit/ssh/program/program_test.cpp

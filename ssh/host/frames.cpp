@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ssh/host/files.h"
@@ -26,6 +27,12 @@ std::string to_frame(Kind kind, std::string_view body) {
   check(kind, body.size());
   std::string frame = number_bytes(body.size(), 4) + number_bytes(static_cast<unsigned>(kind), 2);
   return frame.append(body);
+}
+
+BadMessage as_error(Fault fault) {
+  for (std::string* text : {&fault.sentence, &fault.hint}) std::ranges::replace(*text, '\0', '?');
+  return BadMessage(fault.sentence.empty() ? "the host refuses without a reason" : fault.sentence,
+                    fault.hint);
 }
 
 std::optional<Frame> FrameReader::next() {

@@ -62,14 +62,15 @@ class FrameInput {
   bool is_left_ = false;
 };
 
+/// A host's fault as an error. Its words are never empty, and end at no zero byte.
+BadMessage as_error(Fault fault);
+
 /// The message in a frame. Throws BadMessage if the frame is of another kind; for a Fault, with its
 /// sentence.
 template <typename Message>
 Message open(const Frame& frame) {
-  if (frame.kind == Kind::fault && Message::kKind != Kind::fault) {
-    const auto fault = decode<Fault>(frame.body);
-    throw BadMessage(fault.sentence, fault.hint);
-  }
+  if (frame.kind == Kind::fault && Message::kKind != Kind::fault)
+    throw as_error(decode<Fault>(frame.body));
   if (frame.kind != Message::kKind)
     throw BadMessage("a message of kind " + std::to_string(static_cast<int>(frame.kind)) +
                      " came where one of kind " + std::to_string(static_cast<int>(Message::kKind)) +

@@ -249,8 +249,7 @@ void mark(const std::string& folder, milliseconds grace, KillReply& reply) {
   }
   make_folder(folder);  // a start may make it meanwhile
   const Descriptor lock = lock_file(folder + "/lock", 30'000);
-  // Such a start has looked for the mark already. Where the lock cannot be opened at all, none gets
-  // that far.
+  // That start has already looked for the mark. If the lock cannot be opened, no start gets so far.
   if (!lock.is_open() && errno == EWOULDBLOCK) reply.locked = folder;
   // How many seconds this may take, for the run's own session, which stands still meanwhile.
   const auto seconds = grace.count() / 1000 + 90;

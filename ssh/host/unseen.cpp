@@ -123,7 +123,7 @@ std::optional<pid_t> meet_young_orphan(std::set<pid_t>& met) {
 }
 
 /// A process that forks and ends all the time, with no sign of a run: at each look another one is
-/// there. It is missed between its fork and its parent's end, so that one look is a few.
+/// there. A look misses it between its fork and its parent's end. So one look is three tries.
 void add_hopper(std::vector<std::string>& unseen) {
   constexpr std::chrono::milliseconds kBetweenRounds{60};
   constexpr std::chrono::milliseconds kBetweenTries{8};
@@ -160,7 +160,7 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
   for (const auto& [pid, process] : table) {
     const auto mark = sight.marks.find(pid);
     if (process->start < began || mark == sight.marks.end()) continue;
-    // Started by the run as that user, or by that user, who may write there what they like.
+    // The run may have started it as that user; or that user set the variable.
     if (!run_id.empty() && mark->second.run_id == run_id && !is_mine(pid)) of_others.push_back(pid);
     if (mark->second.run_id) continue;
     const Handed handed = find_server(table, pid);

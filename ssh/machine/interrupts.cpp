@@ -22,7 +22,7 @@ namespace {
 
 /// One that has heard it, and is about to unwind and to say what it leaves, is given more time.
 constexpr int kSecondsToHear = 1;
-constexpr int kSecondsToHearAStop = 3;  // which nobody is in such a hurry with
+constexpr int kSecondsToHearAStop = 3;  // a first Ctrl-C is less urgent
 constexpr int kSecondsToEnd = 2;
 constexpr auto kChildrensGrace = std::chrono::milliseconds(600);
 constexpr std::size_t kMostChildren = 4096;

@@ -91,8 +91,8 @@ Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
 
 /// libssh 0.10 takes leave of a server and leaves open a socket that it was given. The farewell is
 /// lost where bytes before it are still to be sent; then only the socket's end tells the server. On
-/// some errors libssh closes it, and the number may be another's by now. So it has a copy: to stop
-/// waiting for a number that is another's would let that one wait for ever.
+/// some errors libssh closes its socket, and the kernel reuses the number. If dtool then stopped
+/// waiting for that number, its new owner would wait for ever. So libssh has a copy.
 Session::~Session() {
   waiter_.reset();
   handle_.reset();

@@ -57,8 +57,8 @@ std::string new_name() {
   return ".~dtool~." + std::to_string(::getpid()) + "." + std::to_string(now.tv_nsec);
 }
 
-/// What the file system has made of a time and a mode: some keep whole seconds only, none keeps all
-/// years.
+/// What the file system has made of a time and a mode. Some file systems keep whole seconds only,
+/// and each has a range of years.
 void note_kept(PackageEntry& entry, const struct stat& file) {
   entry.mode = file.st_mode & 07777U;
   entry.seconds = file.st_mtim.tv_sec;

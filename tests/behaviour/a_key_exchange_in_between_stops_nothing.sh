@@ -16,6 +16,21 @@ for host in 1 2; do
   (($(exchanges $host) > 10)) || fail "host $host exchanged keys $(exchanges $host) times"
 done
 
+# TERM ends dtool within a second at whatever point of such an upload. The next push repairs what was cut off.
+for delay in 0.3 0.5 0.8; do
+  head -c 80000000 /dev/urandom >data
+  "$DTOOL" run --quiet --runs_on h1,h2 -- true >"$out" 2>"$err" &
+  pid=$!
+  sleep "$delay"
+  kill "$pid" || fail "the upload was over after $delay s: $(cat "$err")"
+  eventually 3 bash -c "! kill -0 $pid"  # a busy machine's second
+  code=0
+  wait "$pid" || code=$?
+  ((code != 0)) || fail "the upload ended well after TERM"
+done
+expect_exit 0 timeout -k 1 100 "$DTOOL" run --quiet --runs_on h1,h2 -- true
+for host in 1 2; do cmp data "$DTOOL_LAB_FOLDER/host$host/root/here/data" || fail "host $host has another tree"; done
+
 # An rsync, whose streams go both ways.
 for host in 1 2; do echo edited >"$DTOOL_LAB_FOLDER/host$host/root/here/data"; done
 expect_exit 0 timeout -k 1 100 "$DTOOL" run --quiet --runs_on h1,h2 -- true

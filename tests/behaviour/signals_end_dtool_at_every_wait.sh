@@ -190,12 +190,15 @@ for wait in "${!scenario_of[@]}"; do
   done
 done
 for trial in "${trials[@]}"; do wait "$trial"; done
+# A wait that depends on chance may be missed; one that has another name now is missed each time.
+touch "$work/missed"
+(($(wc -l <"$work/missed") <= 8)) || fail "these waits were met once and then never: $(sort "$work/missed" | uniq -c | xargs)"
 (($(grep -c '^130$' "$work/codes") * 2 > $(wc -l <"$work/codes"))) || fail "few trials were stalled: $(sort "$work/codes" | uniq -c | xargs)"
 
 # In the system. A reader that takes nothing:
 ends_with() {
   local wanted=$1 pid=$2 code=0
-  eventually 20 bash -c "! kill -0 $pid"
+  eventually 5 bash -c "! kill -0 $pid"  # a first Ctrl-C has three seconds
   wait "$pid" || code=$?
   expect_equal "$wanted" "$code"
 }

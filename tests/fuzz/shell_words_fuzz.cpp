@@ -3,7 +3,7 @@
 // cutting again, and those that bash sees where nothing would be expanded.
 #include <gtest/gtest.h>
 
-#include "cli/shell_words.h"
+#include "ssh/machine/shell_words.h"
 #include "ssh/quote.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/syntax.h"
@@ -17,11 +17,11 @@ const std::vector<std::string> kSeeds = {"ssh -i key -p 22 user@{addr}", "a 'b c
 TEST(Fuzz, WordsAreCutAgainAsTheyWere) {
   Mutator mutator(kSeeds, {"'", "\"", "\\", " ", "\n", "\t", "$x", "`", "''", "\\\\"});
   const Tally tally = feed<std::invalid_argument>(mutator, 20'000, [](const std::string& text) {
-    const std::vector<std::string> words = cli::split_words(text);
+    const std::vector<std::string> words = ssh::split_shell_words(text);
     for (const std::string& word : words) {
       if (word.find('\0') != std::string::npos) return;  // no shell takes it
     }
-    EXPECT_EQ(cli::split_words(ssh::quote_all(words)), words) << text;
+    EXPECT_EQ(ssh::split_shell_words(ssh::quote_all(words)), words) << text;
   });
   EXPECT_GT(tally.taken, 1000);
   EXPECT_GT(tally.refused, 1000);
@@ -37,7 +37,7 @@ TEST(Fuzz, WordsAreThoseOfBash) {
       return std::string_view("abcdefgh'\"\\ ").find(each) != std::string_view::npos;
     };
     if (!std::ranges::all_of(text, is_plain) || text.ends_with('\\')) return;
-    for (const std::string& word : cli::split_words(text)) expected += "<" + word + ">";
+    for (const std::string& word : ssh::split_shell_words(text)) expected += "<" + word + ">";
     expected += "\n";
     script += "set -- " + text + "\nfor word; do printf '<%s>' \"$word\"; done; echo\n";
   });

@@ -20,14 +20,15 @@ struct Discount {
   double lambda;
 };
 
-/// Writes advantages and returns to the first `steps` rows of `advantages` and `returns`, both [at
-/// least T, N]. The advantages are
+/// Writes advantages and returns to the first `steps` rows of `advantages` and `returns`. Both have
+/// the shape [at least T, N]. The advantages are
 ///
 ///   A_t     = delta_t + gamma lambda keep_{t+1} A_{t+1}
 ///   delta_t = r_t + gamma keep_{t+1} V_{t+1} - V_t
 ///
 /// with A = 0 after the last step (the paper's equation 16, summed from the end). The returns are
-/// A_t + V_t.
+///
+///   R_t = A_t + V_t
 void estimate_advantages(const Experience& experience, std::int64_t steps, const Discount& discount,
                          at::Tensor& advantages, at::Tensor& returns);
 

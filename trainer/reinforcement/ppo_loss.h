@@ -32,10 +32,10 @@ struct PpoLoss {
   at::Tensor sums;  ///< double [5], without gradients, on the loss's device; see `sums_of`
 };
 
-/// For logits [.., kActions] and values [..] of the current policy. q = p_new(action) /
-/// p_old(action) is the probability ratio, A the advantage, V the value, R the return. Each loss is
-/// a mean over the steps:
+/// For logits [.., kActions] and values [..] of the current policy. A is the advantage, V the
+/// value, R the return. Each loss is a mean over the steps:
 ///
+///   q           = p_new(action) / p_old(action), the probability ratio
 ///   policy loss = -min(q A, clip(q, 1 - epsilon, 1 + epsilon) A)
 ///   value loss  = 1/2 max((V - R)^2, (V_old + clip(V - V_old, -epsilon, epsilon) - R)^2)
 ///   loss        = policy loss + value_loss_coef value loss - entropy_coef entropy
@@ -43,10 +43,16 @@ struct PpoLoss {
 /// The policy loss is the paper's equation 7, the loss its equation 9 (both negated). The value
 /// loss is AllenAct's; without clipping it is 1/2 (V - R)^2.
 ///
-/// But the sum of the loss is divided by `steps`, not by the number of given steps. With `steps` =
-/// all ranks' steps / number of ranks, the average of the ranks' gradients is the gradient of the
-/// mean over all experience. The divergence from the old policy is approximated by q - 1 - log q
-/// (http://joschu.net/blog/kl-approx.html), and `clipped` counts the steps with |q - 1| > epsilon.
+/// But the sum of the loss is divided by `steps`, not by the number of given steps. With
+///
+///   steps = (steps of all ranks) / (number of ranks)
+///
+/// the average of the ranks' gradients is the gradient of the mean over all experience. `clipped`
+/// counts the steps with |q - 1| > epsilon. The divergence from the old policy is approximated by
+///
+///   q - 1 - log q
+///
+/// (http://joschu.net/blog/kl-approx.html).
 PpoLoss ppo_loss(const PpoSettings& settings, const at::Tensor& logits, const at::Tensor& values,
                  const TakenSteps& taken, double steps);
 

@@ -16,8 +16,8 @@
 #include "cli/run/environment/assignments.h"
 #include "cli/run/listener.h"
 #include "cli/scripts.h"
-#include "cli/shell_words.h"
 #include "ssh/config/client_config.h"
+#include "ssh/machine/shell_words.h"
 #include "ssh/script.h"
 
 namespace dtool::cli {
@@ -35,7 +35,7 @@ constexpr std::array kOwnArguments = {
 std::vector<std::string> read_arguments(const std::vector<std::string>& texts) {
   std::vector<std::string> words;
   for (const std::string& text : texts) {
-    for (std::string& word : split_words(text)) words.push_back(std::move(word));
+    for (std::string& word : ssh::split_shell_words(text)) words.push_back(std::move(word));
   }
   for (const std::string& word : words) {
     const std::size_t begin = std::min(word.find_first_not_of('-'), word.size());

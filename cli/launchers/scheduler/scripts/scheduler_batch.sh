@@ -121,4 +121,5 @@ done
 record_ends
 : > over
 [ ! -e allocation ] || code=$(< exit_code)  # the session that this runs in is the first machine's, and records its end
+is_number "$code" || code=1
 exit "$code"

@@ -47,6 +47,17 @@ TEST(Frames, ComeInPiecesOfAnySize) {
   }
 }
 
+TEST(Frames, AFaultWithoutWordsIsAnErrorWithSome) {
+  for (const std::string& sentence : {std::string(), std::string(1, '\0')}) {
+    try {
+      open<KillReply>({Kind::fault, encode(Fault{sentence})});
+      FAIL() << "it was taken for a reply";
+    } catch (const BadMessage& error) {
+      EXPECT_STRNE(error.what(), "");
+    }
+  }
+}
+
 TEST(Frames, AFaultIsSaidInTheWordsOfTheHost) {
   try {
     open<KillReply>({Kind::fault, encode(Fault{"the disk is full"})});

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-namespace dtool::cli {
+namespace dtool::ssh {
 
 /// Blanks separate words; single and double quotes and backslashes keep them together; nothing is
 /// expanded. Throws std::invalid_argument if a quote does not end.
-std::vector<std::string> split_words(std::string_view text);
+std::vector<std::string> split_shell_words(std::string_view text);
 
-}  // namespace dtool::cli
+}  // namespace dtool::ssh

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cli/shell_words.h"
+#include "ssh/machine/shell_words.h"
 
 #include <fmt/format.h>
 
 #include <stdexcept>
 #include <utility>
 
-namespace dtool::cli {
+namespace dtool::ssh {
 namespace {
 
 /// Whether a backslash before `each` is no character of its own, inside that quote.
@@ -17,7 +17,7 @@ bool is_escaped(char each, char quote) {
 
 }  // namespace
 
-std::vector<std::string> split_words(std::string_view text) {
+std::vector<std::string> split_shell_words(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
   bool is_in_word = false;
@@ -51,4 +51,4 @@ std::vector<std::string> split_words(std::string_view text) {
   return words;
 }
 
-}  // namespace dtool::cli
+}  // namespace dtool::ssh
