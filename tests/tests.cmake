@@ -112,6 +112,7 @@ if(DTOOL_TESTS)
     COMPILE_DEFINITIONS DTOOL_HOST_FILE="${DTOOL_HOST_FILE}")
   target_link_libraries(unit_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
     PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
+  dtool_join_sources(unit_tests 12)
   gtest_discover_tests(unit_tests PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_TIMEOUT 60)
 
   # The sync folder's, apart.
@@ -134,6 +135,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/rsync_test.cpp
     tests/unit/sync/tree_test.cpp)
   target_link_libraries(sync_tests PRIVATE dtool_warnings dtool_sync GTest::gtest)
+  dtool_join_sources(sync_tests 12)
   gtest_discover_tests(sync_tests PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
 endif()
 
@@ -155,7 +157,8 @@ if(DTOOL_TESTS)
     tests/fuzz/shell_words_fuzz.cpp)
   target_compile_definitions(fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(fuzz_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
-    PkgConfig::tomlplusplus GTest::gtest_main)
+    PkgConfig::tomlplusplus GTest::gmock GTest::gtest_main)
+  dtool_join_sources(fuzz_tests 7)
   gtest_discover_tests(fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
 endif()
 
@@ -204,6 +207,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/visible_gpus_test.cpp)
   target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_tests PRIVATE dtool_trainer GTest::gtest_main)
+  dtool_join_sources(trainer_tests 9)
   gtest_discover_tests(trainer_tests PROPERTIES LABELS trainer DISCOVERY_TIMEOUT 60)
   add_executable(trainer_fuzz_tests
     tests/fuzz/data_fuzz.cpp
@@ -232,6 +236,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/view_embedding_test.cpp)
   target_compile_definitions(trainer_torch_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_torch_tests PRIVATE dtool_trainer_torch GTest::gtest_main)
+  dtool_join_sources(trainer_torch_tests 6)
   gtest_discover_tests(trainer_torch_tests PROPERTIES LABELS trainer DISCOVERY_TIMEOUT 60)
   add_library(break_on_signal MODULE tests/trainer/break_on_signal.cpp)
   target_link_libraries(break_on_signal PRIVATE dtool_warnings Threads::Threads)

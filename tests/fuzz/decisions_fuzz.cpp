@@ -25,59 +25,59 @@ namespace {
 using namespace host;
 using namespace std::string_literals;
 
-const std::vector<std::string> kTokens = {" ",
-                                          "  ",
-                                          "\t",
-                                          "\r",
-                                          "\0"s,
-                                          "*",
-                                          "?",
-                                          "~",
-                                          "0",
-                                          "1",
-                                          "2",
-                                          "-1",
-                                          "07",
-                                          "08",
-                                          "0x1",
-                                          "2#1",
-                                          "9999",
-                                          "10000",
-                                          "99999999999999999999",
-                                          "1e9",
-                                          "a",
-                                          "BASHPID",
-                                          "$(touch canary)",
-                                          "`touch canary`",
-                                          "a[$(touch canary)]",
-                                          "a[`touch canary`]",
-                                          "x[$(touch canary>&2)]=1",
-                                          "${a[$(touch canary)]}",
-                                          "$((a[$(touch canary)]))",
-                                          "; touch canary",
-                                          "\ntouch canary\n",
-                                          "\xff"s,
-                                          "\xc2\x9b",
-                                          "\x1b[2J",
-                                          "%s%n",
-                                          "'",
-                                          "\"",
-                                          "\\",
-                                          "run",
-                                          "gather",
-                                          "end",
-                                          "done",
-                                          "failed",
-                                          "running",
-                                          "ended",
-                                          "stopped",
-                                          "gone",
-                                          "left_out",
-                                          "decision ",
-                                          "report ",
-                                          "lost ",
-                                          std::string(2001, 'x'),
-                                          std::string(3000, '1')};
+const std::vector<std::string> kDecisionTokens = {" ",
+                                                  "  ",
+                                                  "\t",
+                                                  "\r",
+                                                  "\0"s,
+                                                  "*",
+                                                  "?",
+                                                  "~",
+                                                  "0",
+                                                  "1",
+                                                  "2",
+                                                  "-1",
+                                                  "07",
+                                                  "08",
+                                                  "0x1",
+                                                  "2#1",
+                                                  "9999",
+                                                  "10000",
+                                                  "99999999999999999999",
+                                                  "1e9",
+                                                  "a",
+                                                  "BASHPID",
+                                                  "$(touch canary)",
+                                                  "`touch canary`",
+                                                  "a[$(touch canary)]",
+                                                  "a[`touch canary`]",
+                                                  "x[$(touch canary>&2)]=1",
+                                                  "${a[$(touch canary)]}",
+                                                  "$((a[$(touch canary)]))",
+                                                  "; touch canary",
+                                                  "\ntouch canary\n",
+                                                  "\xff"s,
+                                                  "\xc2\x9b",
+                                                  "\x1b[2J",
+                                                  "%s%n",
+                                                  "'",
+                                                  "\"",
+                                                  "\\",
+                                                  "run",
+                                                  "gather",
+                                                  "end",
+                                                  "done",
+                                                  "failed",
+                                                  "running",
+                                                  "ended",
+                                                  "stopped",
+                                                  "gone",
+                                                  "left_out",
+                                                  "decision ",
+                                                  "report ",
+                                                  "lost ",
+                                                  std::string(2001, 'x'),
+                                                  std::string(3000, '1')};
 
 const std::string kToken(32, 'a');
 
@@ -90,7 +90,7 @@ TEST_F(DecisionsFuzz, AReportIsExactlyThatOrRefused) {
   fuzz::Mutator mutator({to_bytes(Report{0, Standing::running}),
                          to_bytes(Report{1, Standing::failed, 137, "rank 3 was killed"}),
                          to_bytes(Report{9999, Standing::gone, 255, "alone"})},
-                        kTokens);
+                        kDecisionTokens);
   int taken = 0;
   for (int i = 0; i < fuzz::rounds(2000); ++i) {
     const std::string bytes = mutator.next();
@@ -108,7 +108,7 @@ TEST_F(DecisionsFuzz, ADecisionIsExactlyThatOrRefused) {
   fuzz::Mutator mutator({to_bytes(Answer{1, Decision{1, Verb::run, {0, 1, 3}, {}}}),
                          to_bytes(Answer{7, Decision{2, Verb::gather, {}, "it failed"}}),
                          to_bytes(Answer{7, std::nullopt})},
-                        kTokens);
+                        kDecisionTokens);
   int taken = 0;
   for (int i = 0; i < fuzz::rounds(2000); ++i) {
     const std::string bytes = mutator.next();
@@ -127,7 +127,7 @@ TEST_F(DecisionsFuzz, ADecisionIsExactlyThatOrRefused) {
 TEST_F(DecisionsFuzz, WhatASessionIsToldToDoIsExactlyThatOrRefused) {
   const Supervision settings{0,           "h0", 2,           2, std::chrono::seconds(60),
                              "127.0.0.1", 2950, {"h0", "h1"}};
-  fuzz::Mutator mutator({to_text(settings)}, kTokens);
+  fuzz::Mutator mutator({to_text(settings)}, kDecisionTokens);
   int taken = 0;
   for (int i = 0; i < fuzz::rounds(2000); ++i) {
     try {
@@ -149,7 +149,7 @@ TEST_F(DecisionsFuzz, FramesAreTheOnesThatWereSentOrNone) {
     Channel coordinator(kToken, hello, welcome, End::coordinator, 1000);
     std::string bytes;
     for (const std::string& body : bodies) bytes += machine.seal(body);
-    coordinator.add(fuzz::Mutator({bytes}, kTokens).next());
+    coordinator.add(fuzz::Mutator({bytes}, kDecisionTokens).next());
     try {
       for (std::size_t at = 0; const auto body = coordinator.next(); ++at) {
         ASSERT_LT(at, bodies.size());
@@ -198,7 +198,8 @@ TEST_F(DecisionsFuzz, StrangersAtThePortAreHungUpOnWithoutAWord) {
   sigset_t none;
   sigemptyset(&none);
   const std::string hello = make_hello(kToken, 1);
-  fuzz::Mutator mutator({hello, hello + std::string(200, '\0'), "GET / HTTP/1.0\r\n\r\n"}, kTokens);
+  fuzz::Mutator mutator({hello, hello + std::string(200, '\0'), "GET / HTTP/1.0\r\n\r\n"},
+                        kDecisionTokens);
   for (int i = 0; i < fuzz::rounds(300); ++i) {
     const std::string words = mutator.next();
     const fuzz::Stranger stranger(port.port());
@@ -235,7 +236,7 @@ TEST_F(DecisionsFuzz, NumbersOfRanksComeFromNumbersAlone) {
           "while IFS= read -r line; do begin \"$line\" 2>> said; echo $? >> codes; done < "
           "lines\n");
   folder_.write("numbers", std::string(cli::scripts::kWords).append(text));
-  fuzz::Mutator mutator({"0", "1 0 1 2", "2 1 3", "17 0 1 2 3"}, kTokens);
+  fuzz::Mutator mutator({"0", "1 0 1 2", "2 1 3", "17 0 1 2 3"}, kDecisionTokens);
   std::string lines;
   int count = 0;
   for (int i = 0; i < fuzz::rounds(100); ++i) {

@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::string_literals;
 
-const std::vector<std::string> kTokens = {
+const std::vector<std::string> kRelayTokens = {
     "\n",  "\r", "\0"s,   " ",        "-1",       "$(id)",    "`id`",
     ";id", "'",  "\"",    "\x1b[2J",  "\xc2\x9b", "\xff"s,    "\xff\xff\xff",
     "/",   "::", "%eth0", "10.0.0.7", "\1",       "\0\0\0\0"s};
@@ -48,7 +48,7 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
   fuzz::Mutator mutator({news(true, "10.0.0.7", 22001, 0), news(false, "", 0, 1000),
                          news(true, "fe80::1%eth0", 31999, 0) + news(false, "", 0, 50),
                          news(true, "", 0, 0), host::to_frame(host::TreeReply{})},
-                        kTokens);
+                        kRelayTokens);
   constexpr std::size_t kHosts = 7;
   std::mt19937 random(fuzz::seed());
   std::size_t parents = 0;
@@ -106,7 +106,7 @@ TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
   fuzz::Mutator mutator({host::to_frame(host::StartReply{"no screen", "", ""}),
                          host::to_frame(host::StartReply{"", "1 2 boot", "7"}),
                          host::to_frame(host::LookReply{"1f"}), "Welcome\n"},
-                        kTokens);
+                        kRelayTokens);
   int starts = 0;
   for (int i = 0; i < fuzz::rounds(3'000); ++i) {
     ssh::HostResult result;

@@ -23,13 +23,13 @@ using Classes = std::vector<std::int64_t>;
 
 constexpr CsvFormat kNoHeader{',', Header::absent};
 
-CsvTable parse(const std::string& text, const CsvFormat& format = {}) {
+CsvTable csv_of(const std::string& text, const CsvFormat& format = {}) {
   return parse_csv("t.csv", text, format);
 }
 
 /// The mistake's message and hint.
 template <class Action>
-std::string mistake(Action action) {
+std::string mistake_by(Action action) {
   try {
     action();
   } catch (const UsageError& problem) {
@@ -39,11 +39,11 @@ std::string mistake(Action action) {
 }
 
 std::string mistake_in(const std::string& text, const CsvFormat& format = {}) {
-  return mistake([&] { parse(text, format); });
+  return mistake_by([&] { csv_of(text, format); });
 }
 
 CsvSets sets_of(const std::string& text, const CsvSettings& settings, TargetKind kind) {
-  return make_csv_sets(parse(text), std::nullopt, settings, kind);
+  return make_csv_sets(csv_of(text), std::nullopt, settings, kind);
 }
 
 /// 100 rows `i,2i,i % 3`.
@@ -58,7 +58,7 @@ std::string hundred_rows() {
 }  // namespace
 
 TEST(Csv, ATableWithoutAHeaderHasNumberedColumns) {
-  const auto table = parse("1,2.5,-3e2\n4,.5,+6\n", kNoHeader);
+  const auto table = csv_of("1,2.5,-3e2\n4,.5,+6\n", kNoHeader);
   EXPECT_EQ(table.columns, (Names{"1", "2", "3"}));
   EXPECT_EQ(table.values, (Values{1, 2.5, -300, 4, .5, 6}));
   EXPECT_EQ(table.rows(), 2);
@@ -66,13 +66,13 @@ TEST(Csv, ATableWithoutAHeaderHasNumberedColumns) {
 }
 
 TEST(Csv, AHeaderNamesTheColumns) {
-  const auto table = parse("height,\"the \"\"weight\"\"\", age \n1,2,3\n");
+  const auto table = csv_of("height,\"the \"\"weight\"\"\", age \n1,2,3\n");
   EXPECT_EQ(table.columns, (Names{"height", "the \"weight\"", " age "}));
   EXPECT_EQ(table.values, (Values{1, 2, 3}));
 }
 
 TEST(Csv, AnUnnamedFirstColumnAsDataFramesWriteItIsNamedByItsPlace) {
-  EXPECT_EQ(parse(",a,b\n0,1,2\n").columns, (Names{"column 1", "a", "b"}));
+  EXPECT_EQ(csv_of(",a,b\n0,1,2\n").columns, (Names{"column 1", "a", "b"}));
 }
 
 TEST(Csv, ManyHandsWriteTheSameTable) {
@@ -81,14 +81,14 @@ TEST(Csv, ManyHandsWriteTheSameTable) {
                            "\xef\xbb\xbf"
                            "1,2\n3,4\n",
                            "\"1\",\"2\"\n3,\"4\"\r\n", "1.0,2e0\n+3,0.4E1\n"}) {
-    EXPECT_EQ(parse(text, kNoHeader).values, expected) << text;
+    EXPECT_EQ(csv_of(text, kNoHeader).values, expected) << text;
   }
 }
 
 TEST(Csv, ASeparatorIsGiven) {
-  EXPECT_EQ(parse("\"a,b\";c\n1;2\n", {';', Header::present}).columns, (Names{"a,b", "c"}));
-  EXPECT_EQ(parse("a;b,c\n1,2\n").columns, (Names{"a;b", "c"}));
-  EXPECT_EQ(parse("1\t2\n3\t4\n", {'\t', Header::absent}).values, (Values{1, 2, 3, 4}));
+  EXPECT_EQ(csv_of("\"a,b\";c\n1;2\n", {';', Header::present}).columns, (Names{"a,b", "c"}));
+  EXPECT_EQ(csv_of("a;b,c\n1,2\n").columns, (Names{"a;b", "c"}));
+  EXPECT_EQ(csv_of("1\t2\n3\t4\n", {'\t', Header::absent}).values, (Values{1, 2, 3, 4}));
   EXPECT_EQ(mistake_in("a;b\n1;2\n"),
             "t.csv:2: column 'a;b': '1;2' is not a number | data.separator is the character "
             "between cells");
@@ -98,14 +98,14 @@ TEST(Csv, AHeaderThatIsAllNumbersOrARowOfNamesIsNotTakenForTheOther) {
   EXPECT_EQ(mistake_in("1990,1991\n5,6\n"),
             "t.csv:1: the header is all numbers | data.header = false reads the first row as "
             "numbers, too");
-  EXPECT_EQ(parse("id,1990\n5,6\n").columns, (Names{"id", "1990"}));
+  EXPECT_EQ(csv_of("id,1990\n5,6\n").columns, (Names{"id", "1990"}));
   EXPECT_EQ(mistake_in("a,b\n5,6\n", kNoHeader),
             "t.csv:1: column '1': 'a' is not a number | data.header = true takes the first row for "
             "names");
 }
 
 TEST(Csv, QuotedCellsMaySpanLinesAndLinesAreStillCounted) {
-  const auto table = parse("\"a\nname\",b\r\n1,2\r\n3,4\n");
+  const auto table = csv_of("\"a\nname\",b\r\n1,2\r\n3,4\n");
   EXPECT_EQ(table.columns, (Names{"a\nname", "b"}));
   EXPECT_EQ(table.values, (Values{1, 2, 3, 4}));
   EXPECT_EQ(table.lines, (std::vector<std::int64_t>{3, 4}));
@@ -116,10 +116,10 @@ TEST(Csv, CellsAndLineEndsMayLieAcrossTwoPieces) {
   for (const char* end : {"\n", "\r\n"}) {
     for (std::size_t length = 65'530; length < 65'545; ++length) {
       const std::string name = wide.substr(0, length);
-      const auto table = parse(name + end + "12.5" + end + "7");
+      const auto table = csv_of(name + end + "12.5" + end + "7");
       EXPECT_EQ(table.columns, Names{name});
       EXPECT_EQ(table.values, (Values{12.5, 7}));
-      EXPECT_EQ(parse("\"" + name + "\"\"\"" + end + "1").columns, Names{name + "\""});
+      EXPECT_EQ(csv_of("\"" + name + "\"\"\"" + end + "1").columns, Names{name + "\""});
     }
   }
 }
@@ -163,7 +163,7 @@ TEST(Csv, EveryMistakeIsNamedWithItsPlace) {
 
 TEST(Csv, NumbersAreReadToTheLastBitInAnyLocale) {
   std::setlocale(LC_ALL, "de_DE.UTF-8");
-  const auto table = parse("0.1,1e-300,123456789.123456789,2.2250738585072014e-308\n", kNoHeader);
+  const auto table = csv_of("0.1,1e-300,123456789.123456789,2.2250738585072014e-308\n", kNoHeader);
   std::setlocale(LC_ALL, "C");
   EXPECT_EQ(table.values, (Values{0.1, 1e-300, 123456789.123456789, 2.2250738585072014e-308}));
 }
@@ -179,7 +179,7 @@ TEST(Csv, FilesArePlainOrGzip) {
   EXPECT_EQ(read_csv(plain, {}).values, read_csv(packed, {}).values);
   EXPECT_EQ(read_csv(plain, {}).rows(), 100);
   std::filesystem::resize_file(packed, 40);
-  EXPECT_EQ(mistake([&] { read_csv(packed, {}); }), packed + ": truncated gzip data");
+  EXPECT_EQ(mistake_by([&] { read_csv(packed, {}); }), packed + ": truncated gzip data");
   EXPECT_THROW(read_csv("nowhere.csv", {}), UsageError);
   EXPECT_THROW(read_csv(folder.path(), {}), UsageError);
 }
@@ -202,7 +202,7 @@ TEST(CsvData, TheLastColumnIsTheTargetUnlessOthersAreNamed) {
 
 TEST(CsvData, ColumnsThatAreNotThereAreNamed) {
   const auto refused = [](const CsvSettings& settings, TargetKind kind = TargetKind::values) {
-    return mistake([&] { sets_of("height,weight,age\n1,2,3\n4,5,6\n", settings, kind); });
+    return mistake_by([&] { sets_of("height,weight,age\n1,2,3\n4,5,6\n", settings, kind); });
   };
   EXPECT_EQ(refused({.targets = {"hight"}}),
             "data.targets: t.csv has no column 'hight' | its columns are height, weight, age");
@@ -225,7 +225,7 @@ TEST(CsvData, ClassesAreWholeNumbersFromZero) {
   }
   for (const char* wrong : {"-1", "0.5", "1e9"}) {
     const std::string text = std::string("a,b\n1,0\n2,") + wrong + "\n";
-    EXPECT_NE(mistake([&] {
+    EXPECT_NE(mistake_by([&] {
                 sets_of(text, {.test_share = .5}, TargetKind::classes);
               }).find("t.csv:3: column 'b': "),
               std::string::npos)
@@ -234,21 +234,21 @@ TEST(CsvData, ClassesAreWholeNumbersFromZero) {
 }
 
 TEST(CsvData, ATestRowOfAClassThatTrainingNeverSawIsNamed) {
-  const auto train = parse("a,b\n1,0\n2,1\n");
+  const auto train = csv_of("a,b\n1,0\n2,1\n");
   const auto test = parse_csv("test.csv", "a,b\n1,0\n2,2\n", {});
-  EXPECT_EQ(mistake([&] { make_csv_sets(train, test, {}, TargetKind::classes); }),
+  EXPECT_EQ(mistake_by([&] { make_csv_sets(train, test, {}, TargetKind::classes); }),
             "test.csv:3: column 'b': class 2 is in the test, but no training row is above 1");
 }
 
 TEST(CsvData, TheTestsColumnsAreFoundByName) {
-  const auto train = parse("a,b,c\n1,2,3\n");
+  const auto train = csv_of("a,b,c\n1,2,3\n");
   const auto test = parse_csv("test.csv", "c,extra,b,a\n30,0,20,10\n", {});
   const auto sets = make_csv_sets(train, test, {}, TargetKind::values);
   EXPECT_EQ(sets.test.inputs, (std::vector<float>{10, 20}));
   EXPECT_EQ(sets.test.values, (std::vector<float>{30}));
   EXPECT_EQ(sets.train.rows, 1);
   const auto other = parse_csv("test.csv", "a,b\n1,2\n", {});
-  EXPECT_EQ(mistake([&] { make_csv_sets(train, other, {}, TargetKind::values); }),
+  EXPECT_EQ(mistake_by([&] { make_csv_sets(train, other, {}, TargetKind::values); }),
             "data.test_file: test.csv has no column 'c' | its columns are a, b");
 }
 
@@ -268,12 +268,12 @@ TEST(CsvData, TheDrawnTestIsItsShareEachRowOnceAndTheSameForASeed) {
   EXPECT_NE(draw(8).test.inputs, sets.test.inputs);
   EXPECT_EQ(sets_of("a,b\n1,2\n3,4\n", {.test_share = .01}, TargetKind::values).test.rows, 1);
   EXPECT_EQ(sets_of("a,b\n1,2\n3,4\n", {.test_share = .99}, TargetKind::values).train.rows, 1);
-  EXPECT_EQ(mistake([] { sets_of("a,b\n1,2\n", {.test_share = .5}, TargetKind::values); }),
+  EXPECT_EQ(mistake_by([] { sets_of("a,b\n1,2\n", {.test_share = .5}, TargetKind::values); }),
             "t.csv: has one row, too few to train and to test");
 }
 
 TEST(CsvData, StandardisedInputsHaveMeanZeroAndDeviationOneOverTheTrainingRows) {
-  const auto train = parse("a,b,c\n1000000001,7,1\n1000000002,7,2\n1000000006,7,3\n");
+  const auto train = csv_of("a,b,c\n1000000001,7,1\n1000000002,7,2\n1000000006,7,3\n");
   const auto test = parse_csv("test.csv", "a,b,c\n1000000003,9,1\n", {});
   const auto sets =
       make_csv_sets(train, test, {.standardise = Standardise::yes}, TargetKind::values);
@@ -290,7 +290,8 @@ TEST(CsvData, StandardisedInputsHaveMeanZeroAndDeviationOneOverTheTrainingRows) 
 }
 
 TEST(CsvData, ANumberTooLargeForAFloatIsNamed) {
-  EXPECT_EQ(
-      mistake([] { sets_of("a,b\n1,2\n1e300,4\n2,3\n", {.test_share = .3}, TargetKind::values); }),
-      "t.csv:3: column 'a': 1e+300 is too large to compute with");
+  EXPECT_EQ(mistake_by([] {
+              sets_of("a,b\n1,2\n1e300,4\n2,3\n", {.test_share = .3}, TargetKind::values);
+            }),
+            "t.csv:3: column 'a': 1e+300 is too large to compute with");
 }

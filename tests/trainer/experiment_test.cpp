@@ -18,12 +18,12 @@ using namespace dtool::trainer;
 
 namespace {
 
-std::string read(const std::filesystem::path& file) {
+std::string text_of(const std::filesystem::path& file) {
   std::ifstream stream(file);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-Experiment parse(const std::string& text) {
+Experiment experiment_in(const std::string& text) {
   return experiment_of(text, "experiment_test.toml");
 }
 
@@ -37,7 +37,7 @@ const std::filesystem::path kSource = DTOOL_SOURCE_DIR;
 
 TEST(Experiment, ATorchScriptModuleMayUseAllThreadsOfItsRank) {
   const auto threads = [](const std::string& text) {
-    return useful_threads(16, 2, parse(text).own->multiply_adds_per_batch());
+    return useful_threads(16, 2, experiment_in(text).own->multiply_adds_per_batch());
   };
   EXPECT_EQ(threads("workload = 'torchscript'\nmodel.file = 'model.pt'\nmodel.loss = 'mse'\n"
                     "data.source = 'digits'\n"),
@@ -60,13 +60,13 @@ TEST(Experiment, TheShippedOnesTrainTheSmallNetwork) {
 }
 
 TEST(Experiment, TheDocumentationsExampleParsesAndGivesEveryKeyOfItsTable) {
-  const std::string page = read(kSource / "docs/experiment.md");
+  const std::string page = text_of(kSource / "docs/experiment.md");
   for (const char* workload : {"classifier", "objectnav"}) {
     const std::string fence = "```toml\nworkload = \"" + std::string(workload) + "\"";
     const auto begin = page.find(fence);
     ASSERT_NE(begin, std::string::npos);
     const auto end = page.find("```", begin + 8);
-    const auto experiment = parse(page.substr(begin + 8, end - begin - 8));
+    const auto experiment = experiment_in(page.substr(begin + 8, end - begin - 8));
     std::set<std::string> given;
     for (const auto& each : experiment.settings) {
       if (each.origin == Origin::given) given.insert(each.key);
@@ -83,7 +83,7 @@ TEST(Experiment, TheDocumentationsExampleParsesAndGivesEveryKeyOfItsTable) {
 
 TEST(Experiment, DefaultsAreMarkedInTheSettingsTable) {
   const auto experiment =
-      parse("workload = 'classifier'\ndata.source = 'digits'\ntrain.epochs = 7\n");
+      experiment_in("workload = 'classifier'\ndata.source = 'digits'\ntrain.epochs = 7\n");
   const auto table = settings_table(experiment.settings);
   EXPECT_NE(table.find("train.epochs                            7\n"), std::string::npos) << table;
   EXPECT_NE(table.find("train.batch_size                        64        (default)\n"),
@@ -92,8 +92,8 @@ TEST(Experiment, DefaultsAreMarkedInTheSettingsTable) {
 }
 
 TEST(Experiment, AWholeNumberServesWhereANumberIsMeant) {
-  const auto experiment =
-      parse("workload = 'classifier'\ndata.source = 'digits'\noptimizer.learning_rate = 1\n");
+  const auto experiment = experiment_in(
+      "workload = 'classifier'\ndata.source = 'digits'\noptimizer.learning_rate = 1\n");
   EXPECT_DOUBLE_EQ(experiment.optimizer.learning_rate, 1.0);
 }
 
@@ -106,7 +106,7 @@ TEST(Experiment, TheLearningRateGrowsWithTheRanksAsAsked) {
 TEST(Experiment, EveryExampleOfTheDocumentationParses) {
   int examples = 0;
   for (const char* name : {"docs/experiment.md", "docs/workloads.md"}) {
-    const std::string page = read(kSource / name);
+    const std::string page = text_of(kSource / name);
     for (auto begin = page.find("```toml\n"); begin != std::string::npos;
          begin = page.find("```toml\n", begin + 8)) {
       std::string text = page.substr(begin + 8, page.find("```", begin + 8) - begin - 8);
@@ -114,7 +114,7 @@ TEST(Experiment, EveryExampleOfTheDocumentationParses) {
       if (!text.starts_with("workload")) {
         text = "workload = 'classifier'\ndata.source = 'digits'\n" + text;
       }
-      EXPECT_NO_THROW(parse(text)) << name << '\n' << text;
+      EXPECT_NO_THROW(experiment_in(text)) << name << '\n' << text;
       ++examples;
     }
   }
@@ -122,7 +122,7 @@ TEST(Experiment, EveryExampleOfTheDocumentationParses) {
 }
 
 TEST(Experiment, StagesHaveTheirOwnLengthAndTakeTheRestFromTrain) {
-  const auto experiment = parse(
+  const auto experiment = experiment_in(
       "workload = 'classifier'\ndata.source = 'digits'\ntrain.batch_size = 32\n"
       "train.accumulate = 2\n[[stage]]\nepochs = 2\n[[stage]]\nsteps = 50\nbatch_size = 8\n"
       "repeats = 4\nlearning_rate = 0.5\n");
@@ -150,7 +150,7 @@ TEST(Experiment, MistakesNameTheKeyAndItsLine) {
   const std::string start = "workload = 'classifier'\ndata.source = 'digits'\n";
   const auto mistake_in = [&](const std::string& rest) -> std::string {
     try {
-      parse(start + rest);
+      experiment_in(start + rest);
     } catch (const UsageError& mistake) {
       return line_and_fault(mistake);
     }

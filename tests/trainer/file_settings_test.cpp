@@ -17,7 +17,7 @@ using namespace dtool::trainer;
 
 namespace {
 
-DataSettings parse(const std::string& text) {
+DataSettings data_in(const std::string& text) {
   const auto experiment = experiment_of(text, "file_settings.toml");
   return dynamic_cast<const SupervisedSettings&>(*experiment.own).data;
 }
@@ -37,7 +37,7 @@ std::vector<std::string> examples(const char* page) {
 
 std::string mistake(const std::string& lines) {
   try {
-    parse("workload = 'classifier'\n" + lines);
+    data_in("workload = 'classifier'\n" + lines);
   } catch (const UsageError& problem) {
     return line_and_fault(problem);
   }
@@ -50,20 +50,20 @@ TEST(FileSettings, TheDocumentationsExamplesSayWhatTheirTextSays) {
   const auto texts = examples("data.md");
   ASSERT_EQ(texts.size(), 3U);
 
-  const auto copied = parse(texts[0]);
+  const auto copied = data_in(texts[0]);
   EXPECT_EQ(copied.source, DataSource::mnist);
   EXPECT_EQ(copied.files.place.path, "/shared/data/mnist");
   EXPECT_EQ(copied.files.place.copy_to, "$TMPDIR/mnist");
   EXPECT_EQ(copied.files.place.mirrors.urls.size(), 2U);
   EXPECT_EQ(copied.files.files.size(), 4U);
 
-  const auto images = parse(texts[1]);
+  const auto images = data_in(texts[1]);
   EXPECT_EQ(images.source, DataSource::idx);
   EXPECT_EQ(images.files.files[2].wanted.name, "t10k-images-idx3-ubyte.gz");
   EXPECT_EQ(images.files.files[2].wanted.sha256.substr(0, 8), "346e55b9");
   EXPECT_EQ(images.files.files[2].compared, Compared::always);
 
-  const auto table = parse(texts[2]).files;
+  const auto table = data_in(texts[2]).files;
   EXPECT_EQ(table.csv.targets, std::vector<std::string>{"price"});
   EXPECT_EQ(table.csv.standardise, Standardise::yes);
   EXPECT_EQ(table.csv.test_share, 0.2);
@@ -74,13 +74,13 @@ TEST(FileSettings, TheDocumentationsExamplesSayWhatTheirTextSays) {
 
 TEST(FileSettings, WhatATablesTargetsAreDependsOnTheModel) {
   const std::string table = "[data]\nsource = 'csv'\ntrain_file = 'a.csv'\n";
-  EXPECT_EQ(parse("workload = 'classifier'\n" + table).files.targets, TargetKind::classes);
-  EXPECT_EQ(parse("workload = 'regression'\n" + table).files.targets, TargetKind::values);
-  EXPECT_EQ(parse("workload = 'autoencoder'\n" + table).files.targets, TargetKind::none);
+  EXPECT_EQ(data_in("workload = 'classifier'\n" + table).files.targets, TargetKind::classes);
+  EXPECT_EQ(data_in("workload = 'regression'\n" + table).files.targets, TargetKind::values);
+  EXPECT_EQ(data_in("workload = 'autoencoder'\n" + table).files.targets, TargetKind::none);
 }
 
 TEST(FileSettings, WithoutDownloadNobodyIsAsked) {
-  EXPECT_TRUE(parse("workload = 'classifier'\n[data]\nsource = 'mnist'\ndownload = false\n")
+  EXPECT_TRUE(data_in("workload = 'classifier'\n[data]\nsource = 'mnist'\ndownload = false\n")
                   .files.place.mirrors.urls.empty());
 }
 
@@ -89,9 +89,9 @@ TEST(FileSettings, MnistsFolderIsTheVariablesElseOneOfTheUsers) {
   const char* before = std::getenv("DTOOL_MNIST_DIR");
   const std::string kept = before == nullptr ? "" : before;
   setenv("DTOOL_MNIST_DIR", "/some/where", 1);
-  EXPECT_EQ(parse(text).files.place.path, "/some/where");
+  EXPECT_EQ(data_in(text).files.place.path, "/some/where");
   unsetenv("DTOOL_MNIST_DIR");
-  EXPECT_EQ(parse(text).files.place.path, "~/.dtool/data/mnist");
+  EXPECT_EQ(data_in(text).files.place.path, "~/.dtool/data/mnist");
   if (before != nullptr) setenv("DTOOL_MNIST_DIR", kept.c_str(), 1);
 }
 
@@ -132,7 +132,7 @@ TEST(FileSettings, AMirrorIsAnAddressAndNeedsChecksums) {
 TEST(FileSettings, TheSeparatorIsOneCharacterAndTheHeaderThereOrNot) {
   const std::string table = "[data]\nsource = 'csv'\ntrain_file = 'a'\n";
   const auto format_of = [&](const std::string& lines) {
-    return parse("workload = 'classifier'\n" + table + lines).files.csv.format;
+    return data_in("workload = 'classifier'\n" + table + lines).files.csv.format;
   };
   EXPECT_EQ(format_of("").separator, ',');
   EXPECT_EQ(format_of("").header, Header::present);

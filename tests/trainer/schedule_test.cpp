@@ -88,7 +88,7 @@ TEST(StagePlan, AStageEndsAfterItsEpochsOrItsSteps) {
   const StagePlan plan({{.epochs = 0, .steps = 5, .batch_size = 1, .accumulate = 1, .repeats = 1},
                         {.epochs = 2, .batch_size = 1, .accumulate = 1, .repeats = 1}},
                        100);
-  Progress progress;
+  dtool::trainer::Progress progress;
   progress.stage_steps = 4;
   EXPECT_FALSE(plan.stage_is_over(progress));
   progress.stage_steps = 5;
@@ -103,7 +103,7 @@ TEST(StagePlan, AStageEndsAfterItsEpochsOrItsSteps) {
 
 TEST(StagePlan, TellsTheShareThatIsDone) {
   const StagePlan plan({{.epochs = 4, .batch_size = 10, .accumulate = 1, .repeats = 1}}, 100);
-  Progress progress;
+  dtool::trainer::Progress progress;
   progress.world_size = 2;
   progress.epochs = 1;
   progress.samples = 100;  // of 200 over both ranks

@@ -12,7 +12,7 @@ const std::string kText =
     "10.0.0.1 allenact_2021-03-01_10-11-12_AB12_X1Y2_machine0\n"
     "ubuntu@gpu02 allenact_2021-03-01_10-11-12_AB12_Z3W4_machine1\n";
 
-std::string fault(const std::string& text) {
+std::string allenact_fault(const std::string& text) {
   return tests::fault_of([&] { parse_allenact(text, "f"); });
 }
 
@@ -37,15 +37,15 @@ TEST(KillfileAllenAct, CutInALineIsRefusedAndCutBetweenLinesNamesFewerMachines) 
     if (length == first) {
       EXPECT_EQ(parse_allenact(kText.substr(0, length), "f").machines.size(), 1u);
     } else {
-      EXPECT_NE(fault(kText.substr(0, length)), "") << length;
+      EXPECT_NE(allenact_fault(kText.substr(0, length)), "") << length;
     }
   }
 }
 
 TEST(KillfileAllenAct, NamesALineOfAnotherForm) {
-  EXPECT_EQ(fault(""), "f:1: no machine is named");
-  EXPECT_EQ(fault("a b\nc\n"), "f:2: the line is not of the form 'IP screen_name'");
-  EXPECT_EQ(fault("a b c\n"), "f:1: the line is not of the form 'IP screen_name'");
+  EXPECT_EQ(allenact_fault(""), "f:1: no machine is named");
+  EXPECT_EQ(allenact_fault("a b\nc\n"), "f:2: the line is not of the form 'IP screen_name'");
+  EXPECT_EQ(allenact_fault("a b c\n"), "f:1: the line is not of the form 'IP screen_name'");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::string joined(const std::string& patterns) {
   return fmt::format("{}", fmt::join(expand(patterns), " "));
 }
 
-std::string fault(const std::string& patterns) {
+std::string pattern_fault(const std::string& patterns) {
   return fault_of([&] { expand(patterns); });
 }
 
@@ -45,7 +45,7 @@ TEST(Expand, UnfoldsRanges) {
 TEST(Expand, KeepsTheWidthOfZerosInFront) {
   EXPECT_EQ(joined("gpu[08-11]"), "gpu08 gpu09 gpu10 gpu11");
   EXPECT_EQ(joined("gpu[098-101]"), "gpu098 gpu099 gpu100 gpu101");
-  EXPECT_NE(fault("gpu[09-010]"), "");
+  EXPECT_NE(pattern_fault("gpu[09-010]"), "");
 }
 
 TEST(Expand, MultipliesSeveralBrackets) {
@@ -57,33 +57,34 @@ TEST(Expand, LeavesBracketsOfIpv6AddressesAlone) {
 }
 
 TEST(Expand, RefusesEmptyListsAndElements) {
-  EXPECT_EQ(fault(""), "the list of hosts is empty");
-  EXPECT_EQ(fault("  "), "the list of hosts is empty");
+  EXPECT_EQ(pattern_fault(""), "the list of hosts is empty");
+  EXPECT_EQ(pattern_fault("  "), "the list of hosts is empty");
   for (const std::string list : {",", "a,", ",a", "a,,b", "a, ,b"}) {
-    EXPECT_EQ(fault(list), "the list of hosts '" + list + "' has an empty element");
+    EXPECT_EQ(pattern_fault(list), "the list of hosts '" + list + "' has an empty element");
   }
 }
 
 TEST(Expand, RefusesBracketsWithoutPartner) {
   const std::string open = ": '[' has no partner\nhint: ']' closes it, as in 'gpu[1-8]'";
-  EXPECT_EQ(fault("a,n[1-"), "host pattern 'n[1-'" + open);
-  EXPECT_EQ(fault("n[1-2"), "host pattern 'n[1-2'" + open);
-  EXPECT_EQ(fault("n[1-2,m"), "host pattern 'n[1-2,m'" + open);
-  EXPECT_EQ(fault("n]"), "host pattern 'n]': ']' has no partner");
-  EXPECT_EQ(fault("n[1]]"), "host pattern 'n[1]]': ']' has no partner");
-  EXPECT_EQ(fault("n[[1]]"), "host pattern 'n[[1]]': '[' stands inside '['");
-  EXPECT_EQ(fault("[fe80::1"), "host pattern '[fe80::1'" + open);
+  EXPECT_EQ(pattern_fault("a,n[1-"), "host pattern 'n[1-'" + open);
+  EXPECT_EQ(pattern_fault("n[1-2"), "host pattern 'n[1-2'" + open);
+  EXPECT_EQ(pattern_fault("n[1-2,m"), "host pattern 'n[1-2,m'" + open);
+  EXPECT_EQ(pattern_fault("n]"), "host pattern 'n]': ']' has no partner");
+  EXPECT_EQ(pattern_fault("n[1]]"), "host pattern 'n[1]]': ']' has no partner");
+  EXPECT_EQ(pattern_fault("n[[1]]"), "host pattern 'n[[1]]': '[' stands inside '['");
+  EXPECT_EQ(pattern_fault("[fe80::1"), "host pattern '[fe80::1'" + open);
 }
 
 TEST(Expand, RefusesRangesThatAreNone) {
-  EXPECT_EQ(fault("n[5-1]"), "host pattern 'n[5-1]': the range '5-1' runs backwards");
-  EXPECT_EQ(fault("n[]"), "host pattern 'n[]': a range in brackets is empty");
-  EXPECT_EQ(fault("n[1,]"), "host pattern 'n[1,]': a range in brackets is empty");
+  EXPECT_EQ(pattern_fault("n[5-1]"), "host pattern 'n[5-1]': the range '5-1' runs backwards");
+  EXPECT_EQ(pattern_fault("n[]"), "host pattern 'n[]': a range in brackets is empty");
+  EXPECT_EQ(pattern_fault("n[1,]"), "host pattern 'n[1,]': a range in brackets is empty");
   for (const std::string range : {"1-", "-1", "a-b", "1-2-3", "-", "0x1", "1.5", "+1"}) {
-    EXPECT_NE(fault("n[" + range + "]").find("is neither a number nor a range"), std::string::npos)
+    EXPECT_NE(pattern_fault("n[" + range + "]").find("is neither a number nor a range"),
+              std::string::npos)
         << range;
   }
-  EXPECT_EQ(fault("n[1-08]"),
+  EXPECT_EQ(pattern_fault("n[1-08]"),
             "host pattern 'n[1-08]': the ends of '1-08' are padded to different widths");
 }
 
@@ -94,12 +95,13 @@ TEST(Expand, RefusesMoreHostsThanAnybodyHasWithoutMakingThem) {
         "n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]"
         "n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]n[1-9]",
         "n[1-60000,1-60000]"}) {
-    EXPECT_EQ(fault(pattern), "host pattern '" + pattern + "'" + sentence);
+    EXPECT_EQ(pattern_fault(pattern), "host pattern '" + pattern + "'" + sentence);
   }
-  EXPECT_EQ(fault("n[1-60000],m[1-60000]"), "host pattern 'm[1-60000]'" + sentence);
-  EXPECT_NE(fault("n[1-99999999999999999999]").find("has more than 18 digits"), std::string::npos);
+  EXPECT_EQ(pattern_fault("n[1-60000],m[1-60000]"), "host pattern 'm[1-60000]'" + sentence);
+  EXPECT_NE(pattern_fault("n[1-99999999999999999999]").find("has more than 18 digits"),
+            std::string::npos);
   EXPECT_EQ(expand("n[1-100000]").size(), kMostHosts);
-  EXPECT_EQ(fault("x,n[1-100000]"), "host pattern 'n[1-100000]'" + sentence);
+  EXPECT_EQ(pattern_fault("x,n[1-100000]"), "host pattern 'n[1-100000]'" + sentence);
 }
 
 TEST(ParseHosts, ReadsEachWordAsAHost) {

@@ -93,7 +93,7 @@ TEST(Rsync, ProgressIsAFractionWhateverIsSaid) {
   }
 }
 
-ssh::HostResult failed(int exit_code, const std::string& err) {
+ssh::HostResult rsync_failed(int exit_code, const std::string& err) {
   ssh::HostResult result;
   result.exit_code = exit_code;
   result.err = err;
@@ -103,11 +103,11 @@ ssh::HostResult failed(int exit_code, const std::string& err) {
 
 TEST(Rsync, AFullDiskIsNamedAndNotWhatFollowsFromIt) {
   const auto result =
-      failed(11,
-             "rsync: [receiver] write failed on \"/d/a\": No space left on device (28)\n"
-             "rsync error: error in file IO (code 11) at receiver.c(380) [receiver=3.2.7]\n"
-             "rsync: connection unexpectedly closed (28 bytes received so far) [sender]\n"
-             "rsync: [sender] write error: Broken pipe (32)\n");
+      rsync_failed(11,
+                   "rsync: [receiver] write failed on \"/d/a\": No space left on device (28)\n"
+                   "rsync error: error in file IO (code 11) at receiver.c(380) [receiver=3.2.7]\n"
+                   "rsync: connection unexpectedly closed (28 bytes received so far) [sender]\n"
+                   "rsync: [sender] write error: Broken pipe (32)\n");
   EXPECT_EQ(result.error,
             "rsync failed with exit code 11: [receiver] write failed on \"/d/a\": No space left on "
             "device (28)");
@@ -115,26 +115,27 @@ TEST(Rsync, AFullDiskIsNamedAndNotWhatFollowsFromIt) {
 }
 
 TEST(Rsync, AnRsyncThatPrintsSomethingElseIsExplained) {
-  const auto result =
-      failed(2,
-             "protocol version mismatch -- is your shell clean?\n"
-             "(see the rsync manpage for an explanation)\n"
-             "rsync error: protocol incompatibility (code 2) at compat.c(622) [sender=3.2.7]\n");
+  const auto result = rsync_failed(
+      2,
+      "protocol version mismatch -- is your shell clean?\n"
+      "(see the rsync manpage for an explanation)\n"
+      "rsync error: protocol incompatibility (code 2) at compat.c(622) [sender=3.2.7]\n");
   EXPECT_NE(result.error.find("is your shell clean?"), std::string::npos) << result.error;
   EXPECT_NE(result.hint.find("type rsync"), std::string::npos) << result.hint;
 }
 
 TEST(Rsync, AMissingRsyncHasItsHint) {
-  const auto result = failed(127,
-                             "bash: line 1: exec: rsync: not found\n"
-                             "rsync: connection unexpectedly closed (0 bytes received so far) "
-                             "[sender]\nrsync error: remote command not found (code 127)\n");
+  const auto result =
+      rsync_failed(127,
+                   "bash: line 1: exec: rsync: not found\n"
+                   "rsync: connection unexpectedly closed (0 bytes received so far) "
+                   "[sender]\nrsync error: remote command not found (code 127)\n");
   EXPECT_NE(result.error.find("exec: rsync: not found"), std::string::npos) << result.error;
   EXPECT_EQ(result.hint, "apt-get install rsync");
 }
 
 TEST(Rsync, AFolderInTheWayIsExplained) {
-  const auto result = failed(
+  const auto result = rsync_failed(
       23,
       "could not make way for new regular file: d/x\n"
       "rsync error: some files/attrs were not transferred (see previous errors) (code 23)\n");
@@ -143,11 +144,11 @@ TEST(Rsync, AFolderInTheWayIsExplained) {
 }
 
 TEST(Rsync, WithoutWordsTheExitCodeIsNamed) {
-  EXPECT_EQ(failed(20, "").error, "rsync failed with exit code 20");
+  EXPECT_EQ(rsync_failed(20, "").error, "rsync failed with exit code 20");
 }
 
 TEST(Rsync, SuccessAndAHostsOwnFailureStayAsTheyAre) {
-  EXPECT_EQ(failed(0, "rsync: something").error, "");
+  EXPECT_EQ(rsync_failed(0, "rsync: something").error, "");
   ssh::HostResult lost;
   lost.failure = ssh::Failure::connection_lost;
   lost.error = "the connection was lost";

@@ -96,11 +96,11 @@ class ReportsOverTcp : public testing::Test {
   std::map<ReportLink*, Decision> decisions_;
 };
 
-const Report kRunning{0, Standing::running};
+const Report kRunningReport{0, Standing::running};
 
 TEST_F(ReportsOverTcp, ReportsComeAndDecisionsGo) {
   listen();
-  for (int place = 1; place < kPlaces; ++place) link(place).tell(kRunning, now_);
+  for (int place = 1; place < kPlaces; ++place) link(place).tell(kRunningReport, now_);
   ASSERT_TRUE(until([this] { return heard_.size() == kPlaces - 1 && decisions_.size() == 4; }));
   EXPECT_EQ(port_->count_machines(), 4U);
   EXPECT_EQ(port_->count_guests(), 0U);
@@ -125,7 +125,7 @@ TEST_F(ReportsOverTcp, ReportsComeAndDecisionsGo) {
 
 TEST_F(ReportsOverTcp, SignsOfLifeGoBothWays) {
   listen();
-  link(1).tell(kRunning, now_);
+  link(1).tell(kRunningReport, now_);
   ASSERT_TRUE(until([this] { return heard_.size() == 1 && links_.front().is_told(); }));
   for (int i = 0; i < 100; ++i) {
     heard_.clear();
@@ -138,7 +138,7 @@ TEST_F(ReportsOverTcp, SignsOfLifeGoBothWays) {
 
 TEST_F(ReportsOverTcp, AConnectionThatBreaksIsMadeAgain) {
   listen();
-  link(1).tell(kRunning, now_);
+  link(1).tell(kRunningReport, now_);
   ASSERT_TRUE(until([this] { return decisions_.size() == 1; }));
   const std::uint16_t port = port_->port();
   port_.reset();
@@ -152,7 +152,7 @@ TEST_F(ReportsOverTcp, AConnectionThatBreaksIsMadeAgain) {
 
 TEST_F(ReportsOverTcp, AMachineThatComesAgainTakesItsOldPlace) {
   listen();
-  link(1).tell(kRunning, now_);
+  link(1).tell(kRunningReport, now_);
   ASSERT_TRUE(until([this] { return heard_.size() == 1; }));
   link(1).tell({0, Standing::failed, 137, "its guard"}, now_);
   ASSERT_TRUE(until([this] { return heard_.size() == 2; }));
@@ -164,7 +164,7 @@ TEST_F(ReportsOverTcp, APortThatRefusesForFiveSecondsIsNobodys) {
   listen();
   closed_port_ = port_->port();
   port_.reset();
-  link(1).tell(kRunning, now_);
+  link(1).tell(kRunningReport, now_);
   for (int i = 0; i < 20 && losses_.empty(); ++i) {
     EXPECT_LT(i, 8) << "seconds";
     let_pass();
@@ -207,7 +207,7 @@ class FalseMachineZero {
 TEST_F(ReportsOverTcp, WhoAnswersWithoutAProofIsNotBelieved) {
   FalseMachineZero thief;
   closed_port_ = thief.port();
-  link(1).tell(kRunning, now_);
+  link(1).tell(kRunningReport, now_);
   for (int i = 0; i < 10 && losses_.empty(); ++i) {
     let_pass();
     thief.answer_all(std::string(200, 'x'));
@@ -222,7 +222,7 @@ TEST_F(ReportsOverTcp, WhoAnswersWithoutAProofIsNotBelieved) {
 TEST_F(ReportsOverTcp, AMachineZeroThatSaysNothingIsLostAfterAMinute) {
   FalseMachineZero silent;
   closed_port_ = silent.port();
-  link(1).tell(kRunning, now_);
+  link(1).tell(kRunningReport, now_);
   for (int i = 0; i < 62 && losses_.empty(); ++i) {
     EXPECT_TRUE(i < 61) << "seconds";
     until([rounds = 0]() mutable { return ++rounds > 2; });
@@ -237,7 +237,7 @@ TEST_F(ReportsOverTcp, AMachineZeroThatSaysNothingIsLostAfterAMinute) {
 TEST_F(ReportsOverTcp, TimeInWhichThisProcessWasFrozenIsNoSilence) {
   FalseMachineZero silent;
   closed_port_ = silent.port();
-  link(1).tell(kRunning, now_);
+  link(1).tell(kRunningReport, now_);
   let_pass();
   now_ += 1000s;
   let_pass();
@@ -247,7 +247,7 @@ TEST_F(ReportsOverTcp, TimeInWhichThisProcessWasFrozenIsNoSilence) {
 TEST_F(ReportsOverTcp, WhoDoesNotKnowTheTokenIsNotHeard) {
   listen();
   link(1, std::string(32, 'b')).tell({0, Standing::failed, 1, "lies"}, now_);
-  link(2).tell(kRunning, now_);
+  link(2).tell(kRunningReport, now_);
   ASSERT_TRUE(until([this] { return heard_.size() == 1; }));
   let_pass();
   EXPECT_EQ(heard_.size(), 1U);
@@ -280,7 +280,7 @@ TEST_F(ReportsOverTcp, AnOverheardHelloLeadsNowhere) {
 
 TEST_F(ReportsOverTcp, StrangersGetNoAnswerAndKeepNobodyAway) {
   listen();
-  link(1).tell(kRunning, now_);
+  link(1).tell(kRunningReport, now_);
   ASSERT_TRUE(until([this] { return heard_.size() == 1; }));
   const std::vector<std::string> words = {
       std::string(524'288, 'x'), "",          "\n",
@@ -296,7 +296,7 @@ TEST_F(ReportsOverTcp, StrangersGetNoAnswerAndKeepNobodyAway) {
   // Who is known is heard, and who is not yet known gets in.
   heard_.clear();
   links_.front().tell({0, Standing::failed, 7, "sick"}, now_);
-  link(2).tell(kRunning, now_);
+  link(2).tell(kRunningReport, now_);
   ASSERT_TRUE(until([this] { return heard_.size() == 2; }));
   port_->decide({0, Verb::end, {}, "sick"});
   ASSERT_TRUE(until([this] {
