@@ -91,6 +91,7 @@ add_library(dtool_cli STATIC
   cli/run/sending_progress.cpp
   cli/run/start.cpp
   cli/run/start_jobs.cpp
+  cli/run/supply.cpp
   cli/run/trainer_bundle.cpp
   cli/run/tree_push.cpp
   cli/settings.cpp

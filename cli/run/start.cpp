@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/action.h"
 #include "cli/failures.h"
@@ -121,11 +120,10 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
     report.all_well(results, "starting the run");
     console.fail("interrupted while the run was being started",
                  fmt::format("dtool kill {} ends what was started", killfile.run_id));
-    return report.end(describe_run(plan, killfile), kInterrupted);
+    return report.end(plan, killfile, kInterrupted);
   }
   if (!report.all_well(results, "starting the run"))
-    return report.end(nlohmann::json::object(),
-                      give_up(console, remote, results, killfile, report));
+    return report.end(give_up(console, remote, results, killfile, report));
   console.note(fmt::format("{}: {}", console.styled_error(Style::bold, killfile.run_id),
                            launcher.started(plan, killfile)));
   int exit_code = kAllWell;
@@ -138,7 +136,7 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
                     "end it:  dtool kill {0}",
                     killfile.run_id));
   }
-  return console.json() ? report.end(describe_run(plan, killfile), exit_code) : exit_code;
+  return report.end(plan, killfile, exit_code);
 }
 
 }  // namespace dtool::cli
