@@ -73,6 +73,7 @@ add_library(dtool_cli STATIC
   cli/plot/picture.cpp
   cli/plot/plot.cpp
   cli/plot/plot_sources.cpp
+  cli/plot/terminal_chart.cpp
   cli/recorded.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp

@@ -54,6 +54,7 @@ class RunAction : public Action {
   bool needs_code() const;
   std::string code_folder_on(const ssh::Host& host) const;
   bool wants_sync() const;
+  Follow follow(const Console& console, const Settings& settings) const;
   void require_program(const Targets& targets) const;
   std::vector<std::string> code_folders(const Targets& targets) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
@@ -100,6 +101,17 @@ std::string RunAction::code_folder_on(const ssh::Host& host) const {
 
 bool RunAction::wants_sync() const {
   return !flags_.no_sync && needs_code();
+}
+
+/// Who starts a training on this machine alone, at a terminal and without naming hosts, is there to
+/// see it.
+Follow RunAction::follow(const Console& console, const Settings& settings) const {
+  if (flags_.follow) return Follow::yes;
+  const bool names_hosts =
+      !flags_.hosts.runs_on.empty() || !flags_.hosts.hostfile.empty() || settings.runs_on;
+  const bool is_here = plan_.launcher == "ssh" && !names_hosts;
+  const bool is_seen = console.is_terminal(To::out) && !console.json() && !console.quiet();
+  return plan_.program.empty() && is_here && is_seen ? Follow::unasked : Follow::no;
 }
 
 /// A program that is not there is known at once if it is to run on this machine alone, as it is.
@@ -318,7 +330,7 @@ int RunAction::run(Invocation& invocation) {
     return record_run(plan_, without_values(invocation.command_line), targets.connect);
   });
   return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
-                   flags_.follow ? Follow::yes : Follow::no, report);
+                   follow(console, invocation.settings.all()), report);
 }
 
 }  // namespace
