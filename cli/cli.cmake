@@ -73,6 +73,7 @@ add_library(dtool_cli STATIC
   cli/plot/picture.cpp
   cli/plot/plot.cpp
   cli/plot/plot_sources.cpp
+  cli/plot/terminal_chart.cpp
   cli/recorded.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
@@ -91,6 +92,7 @@ add_library(dtool_cli STATIC
   cli/run/sending_progress.cpp
   cli/run/start.cpp
   cli/run/start_jobs.cpp
+  cli/run/supply.cpp
   cli/run/trainer_bundle.cpp
   cli/run/tree_push.cpp
   cli/settings.cpp

@@ -69,6 +69,8 @@ class Console {
   /// Whether standard output and standard error go to the same terminal, file or pipe.
   bool has_one_place() const;
 
+  bool is_terminal(To to) const { return to == To::out ? out_is_terminal_ : err_is_terminal_; }
+
   /// Prints a line of the answer on standard output. Not called with --json.
   void say(std::string_view line);
   /// Prints lines of the answer.
@@ -114,7 +116,6 @@ class Console {
   void clear_live();
   void write_answer(std::string_view bytes);
   bool takes_color(To to) const { return to == To::out ? color_out_ : color_err_; }
-  bool is_terminal(To to) const { return to == To::out ? out_is_terminal_ : err_is_terminal_; }
 
   ConsoleOptions options_;
   bool color_out_ = false;

@@ -316,6 +316,8 @@ if(DTOOL_TESTS)
       a_host_lost_under_mpirun_is_left_out
       a_host_that_hangs_holds_back_nobody
       a_slow_host_holds_back_only_itself
+      a_trainer_for_gpus_is_not_sent
+      a_training_on_this_machine_shows_its_curves
       a_kept_connection_is_used_only_while_all_is_as_it_was
       a_key_exchange_in_between_stops_nothing
       a_link_cut_for_seconds_interrupts_nothing

@@ -98,9 +98,9 @@ endif()
 
 # Inside dtool: their bytes, and their hashes, which name their folders on the hosts.
 string(REPLACE ";" "," programs_word "${programs}")
-set(hash_header ${PROJECT_BINARY_DIR}/generated/ssh/fanout/host_program_hash.h)
-add_custom_command(OUTPUT ${hash_header}
-  COMMAND ${CMAKE_COMMAND} -DPROGRAMS=${programs_word} -DHEADER=${hash_header} -P ${PROJECT_SOURCE_DIR}/ssh/fanout/host_program_hash.cmake
+set(hash_source ${PROJECT_BINARY_DIR}/generated/ssh/fanout/host_program_names.cpp)
+add_custom_command(OUTPUT ${hash_source}
+  COMMAND ${CMAKE_COMMAND} -DPROGRAMS=${programs_word} -DSOURCE=${hash_source} -P ${PROJECT_SOURCE_DIR}/ssh/fanout/host_program_hash.cmake
   DEPENDS dtool-host ${DTOOL_OTHER_HOST_FILE} ssh/fanout/host_program_hash.cmake VERBATIM)
 find_program(DTOOL_GZIP gzip REQUIRED)
 set(packed "")
@@ -112,6 +112,6 @@ foreach(file ${DTOOL_HOST_FILE} ${DTOOL_OTHER_HOST_FILE})
   list(APPEND definitions DTOOL_HOST_FILE${suffix}="${file}" DTOOL_HOST_FILE${suffix}_GZ="${file}.gz")
   set(suffix _2)
 endforeach()
-target_sources(dtool_ssh PRIVATE ssh/fanout/host_program.S ${hash_header})
+target_sources(dtool_ssh PRIVATE ssh/fanout/host_program.S ${hash_source})
 set_source_files_properties(ssh/fanout/host_program.S PROPERTIES COMPILE_DEFINITIONS "${definitions}" OBJECT_DEPENDS "${packed}")
 target_link_libraries(dtool_ssh PUBLIC dtool_host)

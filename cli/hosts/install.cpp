@@ -2,16 +2,16 @@
 // `dtool install`: sends the bundled trainer to hosts that have none, before a run needs it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/run/check.h"
-#include "cli/run/tree_push.h"
+#include "cli/run/supply.h"
 #include "cli/terminal_text.h"
 #include "ssh/fleet.h"
 
@@ -33,31 +33,16 @@ std::vector<ssh::HostResult> results_of(const std::vector<Checked>& checked) {
   return results;
 }
 
-/// The hosts that were sent the trainer, after all have been looked at; a host's failure is in
-/// `checked`.
-std::vector<bool> install(Console& console, ssh::Remote& remote, std::vector<Checked>& checked) {
+/// Every host that can be given the trainer gets it, whatever the others say.
+SuppliedHosts install(Console& console, ssh::Remote& remote) {
   Needs needs;
   needs.code_folders.assign(remote.hosts().size(), "~/");
   needs.trainer = true;
   needs.session = false;
   offer_trainer(needs);
-  checked = check_hosts(console, remote, needs);
-  std::vector<bool> is_sent(checked.size());
-  if (std::ranges::none_of(checked, &Checked::awaits_trainer)) return is_sent;
-  const auto [bundle, places] = bundle_for(console, checked);
-  if (places.empty()) return is_sent;
-  const std::vector<Checked> before = checked;
-  const std::vector<ssh::HostResult> sent = send_trainer(console, remote, bundle, places);
-  needs.sends_trainer = false;
-  needs.trainer_bundle = bundle.hash;
-  checked = check_hosts(console, remote, needs);
-  for (std::size_t i = 0; i < checked.size(); ++i)
-    if (!before[i].result.ok()) checked[i] = before[i];
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (!sent[i].ok()) checked[places[i]].result = sent[i];
-    is_sent[places[i]] = checked[places[i]].result.ok();
-  }
-  return is_sent;
+  const auto goes_on = [](const std::vector<Checked>&, std::string_view) { return true; };
+  const auto no_push = [] { return nullptr; };
+  return check_and_supply(console, remote, needs, goes_on, no_push);
 }
 
 int InstallAction::run(Invocation& invocation) {
@@ -70,8 +55,7 @@ int InstallAction::run(Invocation& invocation) {
   }
   Console& console = invocation.console;
   const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
-  std::vector<Checked> checked;
-  const std::vector<bool> is_sent = install(console, *remote, checked);
+  const auto [checked, is_sent, went_on] = install(console, *remote);
   const std::vector<ssh::HostResult> results = results_of(checked);
   const int exit_code = exit_code_of(results, *remote);
   std::map<std::string, std::vector<ssh::Host>> lines;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +14,7 @@
 #include "cli/plot/chart.h"
 #include "cli/plot/picture.h"
 #include "cli/plot/plot_sources.h"
+#include "cli/plot/terminal_chart.h"
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
@@ -23,14 +23,6 @@
 
 namespace dtool::cli {
 namespace {
-
-constexpr std::array kUsualMetrics = {"loss", "learning_rate", "samples_per_s", "test_accuracy"};
-/// An agent's: its loss says little of how well it does.
-constexpr std::array kAgentsMetrics = {"train_success", "validation_success", "validation_spl",
-                                       "samples_per_s"};
-/// Of messages between ranks.
-constexpr std::array kCommMetrics = {"all_reduce_us", "all_reduce_gb_per_s", "send_recv_us",
-                                     "send_recv_gb_per_s"};
 
 struct Size {
   std::size_t width = 0;
@@ -154,27 +146,10 @@ std::vector<PlotSource> PlotAction::read_sources(Invocation& invocation, bool& i
 }
 
 std::vector<std::string> PlotAction::wanted_metrics(const std::vector<PlotSource>& sources) const {
-  std::vector<std::string> known;
-  for (const PlotSource& source : sources) {
-    for (const Curve& curve : source.metrics.curves) {
-      if (std::ranges::find(known, curve.metric) == known.end()) known.push_back(curve.metric);
-    }
-  }
+  const std::vector<std::string> known = known_metrics(sources);
   if (known.empty()) return {};
   std::vector<std::string> wanted = metrics_;
-  if (wanted.empty()) {
-    const auto is_known = [&known](const char* usual) {
-      return std::ranges::find(known, usual) != known.end();
-    };
-    const bool is_agent = is_known("train_success") || is_known("validation_success");
-    std::ranges::copy_if(sources.front().is_over_bytes ? kCommMetrics
-                         : is_agent                    ? kAgentsMetrics
-                                                       : kUsualMetrics,
-                         std::back_inserter(wanted), is_known);
-    // Another program's metrics may have other names.
-    if (wanted.empty())
-      wanted.assign(known.begin(), known.begin() + std::min<std::size_t>(known.size(), 4));
-  }
+  if (wanted.empty()) wanted = usual_metrics(sources);
   for (const std::string& each : wanted) {
     if (std::ranges::find(known, each) != known.end()) continue;
     const auto meant = killfiles::nearest(each, known);
@@ -225,20 +200,10 @@ std::vector<Panel> PlotAction::make_panels(const std::vector<PlotSource>& source
 
 void PlotAction::show(Console& console, const std::vector<PlotSource>& sources,
                       const std::vector<Panel>& panels) const {
-  constexpr std::array kStyles = {Style::blue, Style::yellow, Style::green, Style::red};
-  const PaintRun paint = [&console, &kStyles](std::size_t run, std::string_view text) {
-    return console.styled(kStyles[run % kStyles.size()], text);
-  };
   const TerminalSize terminal = terminal_size(STDOUT_FILENO);
   // The line of the next prompt is left out.
   const Size size = size_.empty() ? Size{terminal.columns, terminal.rows - 1} : *read_size(size_);
-  for (std::size_t run = 0; run < sources.size(); ++run) {
-    const std::string number = sources.size() > 1 ? fmt::format("{} ", run + 1) : "";
-    const std::string name = (number + sources[run].name).substr(0, size.width);
-    console.say(sources.size() > 1 ? paint(run, name) : console.styled(Style::bold, name));
-  }
-  const std::size_t rows = size.height - std::min(size.height, sources.size());
-  for (const std::string& line : draw_charts(panels, size.width, rows, paint)) console.say(line);
+  show_charts(console, sources, panels, size.width, size.height);
 }
 
 void PlotAction::draw_picture(const std::vector<PlotSource>& sources,

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -20,6 +23,14 @@ namespace {
 constexpr std::string_view kFile = "metrics.jsonl";
 /// Beside it, where another run follows this one and validates its checkpoints.
 constexpr std::string_view kValidation = "validation.jsonl";
+
+constexpr std::array kUsualMetrics = {"loss", "learning_rate", "samples_per_s", "test_accuracy"};
+/// An agent's: its loss says little of how well it does.
+constexpr std::array kAgentsMetrics = {"train_success", "validation_success", "validation_spl",
+                                       "samples_per_s"};
+/// Of messages between ranks.
+constexpr std::array kCommMetrics = {"all_reduce_us", "all_reduce_gb_per_s", "send_recv_us",
+                                     "send_recv_gb_per_s"};
 
 ssh::Command read_command(const std::string& folder) {
   return ssh::bash(
@@ -90,6 +101,33 @@ PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killf
   }
   result.out.clear();
   return source;
+}
+
+std::vector<std::string> known_metrics(const std::vector<PlotSource>& sources) {
+  std::vector<std::string> known;
+  for (const PlotSource& source : sources) {
+    for (const Curve& curve : source.metrics.curves) {
+      if (std::ranges::find(known, curve.metric) == known.end()) known.push_back(curve.metric);
+    }
+  }
+  return known;
+}
+
+std::vector<std::string> usual_metrics(const std::vector<PlotSource>& sources) {
+  const std::vector<std::string> known = known_metrics(sources);
+  if (known.empty()) return {};
+  const auto is_known = [&known](const char* usual) {
+    return std::ranges::find(known, usual) != known.end();
+  };
+  const bool is_agent = is_known("train_success") || is_known("validation_success");
+  std::vector<std::string> usual;
+  std::ranges::copy_if(sources.front().is_over_bytes ? kCommMetrics
+                       : is_agent                    ? kAgentsMetrics
+                                                     : kUsualMetrics,
+                       std::back_inserter(usual), is_known);
+  if (usual.empty())
+    usual.assign(known.begin(), known.begin() + std::min<std::ptrdiff_t>(std::ssize(known), 4));
+  return usual;
 }
 
 killfiles::Killfile newest_run_with_outputs() {

@@ -31,6 +31,13 @@ std::vector<PlotSource> read_file_sources(const std::string& file);
 /// Reads only the run's metrics.jsonl from its machine 0; `remote` has the hosts of the run.
 PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killfile);
 
+/// The metrics that any of the sources has, in the order in which they come.
+std::vector<std::string> known_metrics(const std::vector<PlotSource>& sources);
+
+/// The metrics that most want to see of these sources, in their order; of another program's, which
+/// has other names, the first four. None: there are no numbers.
+std::vector<std::string> usual_metrics(const std::vector<PlotSource>& sources);
+
 /// The newest recorded run that has outputs (a set-up has none). Throws UsageError if there is
 /// none.
 killfiles::Killfile newest_run_with_outputs();

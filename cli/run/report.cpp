@@ -52,6 +52,33 @@ std::string processes_of(const RunPlan& plan, const OpenQuestions& open) {
                  : fmt::format("{}", fmt::join(counts, ", "));
 }
 
+/// The --json document of a started run.
+nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& killfile) {
+  nlohmann::json machines = nlohmann::json::array();
+  for (std::size_t i = 0; i < killfile.machines.size(); ++i) {
+    const killfiles::Machine& machine = killfile.machines[i];
+    machines.push_back({{"id", machine.id},
+                        {"host", machine.host},
+                        {"session", machine.session},
+                        {"log", machine.log},
+                        {"output_folder", machine.output_folder},
+                        {"processes", plan.machines[i].processes},
+                        {"first_rank", plan.machines[i].first_rank}});
+  }
+  return {{"run_id", killfile.run_id},
+          {"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
+          {"launcher", plan.launcher},
+          {"job", killfile.job},
+          {"seed", plan.seed},
+          {"environment", to_json(plan.environment)},
+          {"distributed_ip_and_port", killfile.distributed_ip_and_port},
+          {"on_failure", killfile.on_failure},
+          {"max_restarts", killfile.max_restarts},
+          {"coordinator", killfile.coordinator},
+          {"world_size", plan.world_size},
+          {"machines", machines}};
+}
+
 }  // namespace
 
 void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
@@ -86,42 +113,26 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
 
 bool RunReport::all_well(const std::vector<ssh::HostResult>& results, std::string_view doing) {
   for (const ssh::HostResult& result : results) {
-    if (!result.ok()) failures_.push_back(to_json(result));
+    if (!result.ok()) failures_.push_back(result);
   }
   return report_failures(console_, results, doing) == 0;
 }
 
 int RunReport::end(nlohmann::json document, int exit_code) const {
-  document.update({{"run_id", run_id_}, {"exit_code", exit_code}, {"failures", failures_}});
+  nlohmann::json failures = nlohmann::json::array();
+  for (const ssh::HostResult& result : failures_) failures.push_back(to_json(result));
+  document.update({{"run_id", run_id_}, {"exit_code", exit_code}, {"failures", failures}});
   if (!cause_.empty()) document["cause"] = cause_;
   if (console_.json()) console_.document(document);
   return exit_code;
 }
 
-nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& killfile) {
-  nlohmann::json machines = nlohmann::json::array();
-  for (std::size_t i = 0; i < killfile.machines.size(); ++i) {
-    const killfiles::Machine& machine = killfile.machines[i];
-    machines.push_back({{"id", machine.id},
-                        {"host", machine.host},
-                        {"session", machine.session},
-                        {"log", machine.log},
-                        {"output_folder", machine.output_folder},
-                        {"processes", plan.machines[i].processes},
-                        {"first_rank", plan.machines[i].first_rank}});
-  }
-  return {{"run_id", killfile.run_id},
-          {"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
-          {"launcher", plan.launcher},
-          {"job", killfile.job},
-          {"seed", plan.seed},
-          {"environment", to_json(plan.environment)},
-          {"distributed_ip_and_port", killfile.distributed_ip_and_port},
-          {"on_failure", killfile.on_failure},
-          {"max_restarts", killfile.max_restarts},
-          {"coordinator", killfile.coordinator},
-          {"world_size", plan.world_size},
-          {"machines", machines}};
+int RunReport::end(int exit_code) const {
+  return end(nlohmann::json::object(), exit_code);
+}
+
+int RunReport::end(const RunPlan& plan, const killfiles::Killfile& killfile, int exit_code) const {
+  return end(describe_run(plan, killfile), exit_code);
 }
 
 }  // namespace dtool::cli

@@ -2,7 +2,7 @@
 // The messages of `dtool run`: its plan, failures, and the one document of `--json`.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,8 +31,7 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
 /// --json all of them in one document.
 class RunReport {
  public:
-  RunReport(Console& console, std::string run_id)
-      : console_(console), run_id_(std::move(run_id)), failures_(nlohmann::json::array()) {}
+  RunReport(Console& console, std::string run_id) : console_(console), run_id_(std::move(run_id)) {}
 
   /// Reports the failures among `results`; true if there are none.
   bool all_well(const std::vector<ssh::HostResult>& results, std::string_view doing);
@@ -40,17 +39,18 @@ class RunReport {
   /// Why the run failed, for the document.
   void keep_cause(const std::string& cause) { cause_ = cause; }
 
-  /// With --json: prints the document, with the parts that all runs share. Returns `exit_code`.
-  int end(nlohmann::json document, int exit_code) const;
+  /// With --json: prints the document of a run that was not started. Returns `exit_code`.
+  int end(int exit_code) const;
+  /// The same for one that was.
+  int end(const RunPlan& plan, const killfiles::Killfile& killfile, int exit_code) const;
 
  private:
+  int end(nlohmann::json document, int exit_code) const;
+
   Console& console_;
   std::string run_id_;
-  nlohmann::json failures_;
+  std::vector<ssh::HostResult> failures_;
   std::string cause_;
 };
-
-/// The --json document of a started run.
-nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& killfile);
 
 }  // namespace dtool::cli

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 
@@ -25,6 +24,7 @@
 #include "cli/run/plan.h"
 #include "cli/run/report.h"
 #include "cli/run/start.h"
+#include "cli/run/supply.h"
 #include "cli/run/tree_push.h"
 #include "ssh/fleet.h"
 #include "ssh/host/child.h"
@@ -54,13 +54,13 @@ class RunAction : public Action {
   bool needs_code() const;
   std::string code_folder_on(const ssh::Host& host) const;
   bool wants_sync() const;
+  Follow follow(const Console& console, const Settings& settings) const;
   void require_program(const Targets& targets) const;
   std::vector<std::string> code_folders(const Targets& targets) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
-  bool send_trainer_to(std::vector<Checked>& checked, Needs& needs, RunReport& report,
-                       Console& console, ssh::Remote& remote) const;
-  bool judge(const std::vector<Checked>& checked, RunReport& report, ssh::Remote& remote) const;
+  bool judge(const std::vector<Checked>& checked, std::string_view doing, RunReport& report,
+             ssh::Remote& remote) const;
 
   std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
   const Launcher* launcher_ = nullptr;                          ///< the one that is used
@@ -101,6 +101,17 @@ std::string RunAction::code_folder_on(const ssh::Host& host) const {
 
 bool RunAction::wants_sync() const {
   return !flags_.no_sync && needs_code();
+}
+
+/// Who starts a training on this machine alone, at a terminal and without naming hosts, is there to
+/// see it.
+Follow RunAction::follow(const Console& console, const Settings& settings) const {
+  if (flags_.follow) return Follow::yes;
+  const bool names_hosts =
+      !flags_.hosts.runs_on.empty() || !flags_.hosts.hostfile.empty() || settings.runs_on;
+  const bool is_here = plan_.launcher == "ssh" && !names_hosts;
+  const bool is_seen = console.is_terminal(To::out) && !console.json() && !console.quiet();
+  return plan_.program.empty() && is_here && is_seen ? Follow::unasked : Follow::no;
 }
 
 /// A program that is not there is known at once if it is to run on this machine alone, as it is.
@@ -211,11 +222,11 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
   return needs;
 }
 
-bool RunAction::judge(const std::vector<Checked>& checked, RunReport& report,
-                      ssh::Remote& remote) const {
+bool RunAction::judge(const std::vector<Checked>& checked, std::string_view doing,
+                      RunReport& report, ssh::Remote& remote) const {
   std::vector<ssh::HostResult> results;
   for (const Checked& each : checked) results.push_back(each.result);
-  if (!report.all_well(results, "checking the hosts")) return false;
+  if (!report.all_well(results, doing)) return false;
   if (!checked.front().experiment_fault.empty()) {
     discard_run_folders(remote, plan_.run_id);
     throw UsageError(
@@ -245,23 +256,6 @@ void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
   }
 }
 
-/// Sends the trainer to the hosts that await it.
-bool RunAction::send_trainer_to(std::vector<Checked>& checked, Needs& needs, RunReport& report,
-                                Console& console, ssh::Remote& remote) const {
-  console.progress("");
-  const auto [bundle, places] = bundle_for(console, checked);
-  if (!judge(checked, report, remote)) return false;
-  needs.sends_trainer = false;
-  needs.trainer_bundle = bundle.hash;
-  try {
-    return report.all_well(send_trainer(console, remote, bundle, places), "sending the trainer");
-  } catch (const std::exception&) {  // this machine's disk is full, for one
-    discard_run_folders(remote, plan_.run_id);
-    console.note("nothing was started");
-    throw;
-  }
-}
-
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
 /// a trainer are sent that first, and then all are looked at once more.
 bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& remote,
@@ -283,18 +277,28 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   Sending sending;
   if (flags_.relay) sending.relay = tree_sync::Relay::yes;
   if (flags_.force) sending.foreign = tree_sync::Foreign::overwrite;
-  Needs wanted = needs(folders);
-  std::vector<Checked> checked;
-  for (;;) {
-    if (wants_sync()) push.emplace(console, remote.hosts(), *tree, destinations, sending);
-    checked = check_hosts(console, remote, wanted, push ? &push->steps() : nullptr);
-    if (!judge(checked, report, remote)) return false;
-    if (std::ranges::none_of(checked, &Checked::awaits_trainer)) break;
-    if (!send_trainer_to(checked, wanted, report, console, remote)) return false;
+  const auto next_push = [&]() -> tree_sync::Pushing* {
+    if (!wants_sync()) return nullptr;
+    push.emplace(console, remote.hosts(), *tree, destinations, sending);
+    return &push->steps();
+  };
+  const auto goes_on = [&](const std::vector<Checked>& checked, std::string_view doing) {
+    return judge(checked, doing, report, remote);
+  };
+  SuppliedHosts hosts;
+  try {
+    hosts = check_and_supply(console, remote, needs(folders), goes_on, next_push);
+  } catch (const UsageError&) {  // about the experiment
+    throw;
+  } catch (const std::exception&) {  // this machine's disk is full, for one
+    discard_run_folders(remote, plan_.run_id);
+    console.note("nothing was started");
+    throw;
   }
-  note_log_out(checked, console);
-  if (!launcher_->complete(console, flags_, targets, checked, plan_)) return false;
-  take_identities(checked, plan_);
+  if (!hosts.went_on) return false;
+  note_log_out(hosts.checked, console);
+  if (!launcher_->complete(console, flags_, targets, hosts.checked, plan_)) return false;
+  take_identities(hosts.checked, plan_);
   return !push || report.all_well(push->finish(remote), "sending the code");
 }
 
@@ -320,13 +324,13 @@ int RunAction::run(Invocation& invocation) {
   if (!is_ready || remote->interrupted()) {
     discard_run_folders(*remote, plan_.run_id);
     console.note("nothing was started");
-    return report.end(nlohmann::json::object(), remote->interrupted() ? kInterrupted : kNotDone);
+    return report.end(remote->interrupted() ? kInterrupted : kNotDone);
   }
   const killfiles::Killfile killfile = record_or_discard(console, *remote, plan_.run_id, [&] {
     return record_run(plan_, without_values(invocation.command_line), targets.connect);
   });
   return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
-                   flags_.follow ? Follow::yes : Follow::no, report);
+                   follow(console, invocation.settings.all()), report);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/action.h"
 #include "cli/failures.h"
@@ -14,6 +13,7 @@
 #include "cli/kill/end_run.h"
 #include "cli/logs/follow.h"
 #include "cli/new_run.h"
+#include "cli/plot/terminal_chart.h"
 #include "cli/recorded.h"
 #include "ssh/job/screen_job.h"
 
@@ -52,14 +52,20 @@ void record_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile
   }
 }
 
+/// Whether a run that ended well is shown with its curves: the bundled trainer's have some.
+enum class Curves { no, yes };
+
 int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-              RunReport& report) {
+              Curves curves, RunReport& report) {
   const auto [results, cause, is_cause_shown] = follow_logs(console, remote, killfile);
   if (remote.interrupted()) {
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
     return kInterrupted;
   }
-  if (report.all_well(results, killfile.run_id))
+  const bool is_well = report.all_well(results, killfile.run_id);
+  const bool has_curves =
+      is_well && curves == Curves::yes && show_curves_at_end(console, remote, killfile);
+  if (is_well)
     console.note(fmt::format("{}: ended well on {}",
                              console.styled_error(Style::bold, killfile.run_id),
                              fold_hosts(remote.hosts())));
@@ -70,6 +76,7 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
   // A run for each of several seeds has their folders side by side.
   if (is_on_one && killfile.machines.back().output_folder != outputs)
     outputs = outputs.parent_path();
+  if (has_curves) console.note(fmt::format("curves:  dtool plot {}", killfile.run_id));
   console.note(fmt::format("outputs: {}{}\nforget:  dtool kill {} --delete", outputs.string(),
                            is_on_one ? "" : " on each", killfile.run_id));
   return exit_code_of(results, remote);
@@ -77,14 +84,14 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
 
 /// Over the connections that there are, where each is one machine's.
 int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-               const ssh::ConnectOptions& connect, RunReport& report) {
+               const ssh::ConnectOptions& connect, Curves curves, RunReport& report) {
   if (remote.hosts().size() == killfile.machines.size())
-    return follow_on(console, remote, killfile, report);
+    return follow_on(console, remote, killfile, curves, report);
   std::vector<ssh::Host> hosts;
   for (const killfiles::Machine& machine : killfile.machines)
     hosts.push_back(ssh::parse_host(machine.host));
   const auto machines = ssh::make_fleet(hosts, connect);
-  return follow_on(console, *machines, killfile, report);
+  return follow_on(console, *machines, killfile, curves, report);
 }
 
 }  // namespace
@@ -121,16 +128,17 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
     report.all_well(results, "starting the run");
     console.fail("interrupted while the run was being started",
                  fmt::format("dtool kill {} ends what was started", killfile.run_id));
-    return report.end(describe_run(plan, killfile), kInterrupted);
+    return report.end(plan, killfile, kInterrupted);
   }
   if (!report.all_well(results, "starting the run"))
-    return report.end(nlohmann::json::object(),
-                      give_up(console, remote, results, killfile, report));
+    return report.end(give_up(console, remote, results, killfile, report));
   console.note(fmt::format("{}: {}", console.styled_error(Style::bold, killfile.run_id),
                            launcher.started(plan, killfile)));
   int exit_code = kAllWell;
-  if (follow == Follow::yes) {
-    exit_code = follow_run(console, remote, killfile, connect, report);
+  if (follow != Follow::no) {
+    if (follow == Follow::unasked) console.note("Ctrl-C ends this view of it; the run goes on");
+    const Curves curves = plan.program.empty() ? Curves::yes : Curves::no;
+    exit_code = follow_run(console, remote, killfile, connect, curves, report);
   } else if (!console.json()) {
     console.note(
         fmt::format("look:    dtool status {0} --watch\n"
@@ -138,7 +146,7 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
                     "end it:  dtool kill {0}",
                     killfile.run_id));
   }
-  return console.json() ? report.end(describe_run(plan, killfile), exit_code) : exit_code;
+  return report.end(plan, killfile, exit_code);
 }
 
 }  // namespace dtool::cli

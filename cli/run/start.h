@@ -16,8 +16,8 @@
 
 namespace dtool::cli {
 
-/// Whether `dtool run` stays until the run has ended.
-enum class Follow { no, yes };
+/// Whether `dtool run` stays until the run has ended: as --follow asks, or unasked, which it says.
+enum class Follow { no, yes, unasked };
 
 /// Writes the killfile, which names every session that may come to exist.
 killfiles::Killfile record_run(const RunPlan& plan, const std::vector<std::string>& command_line,

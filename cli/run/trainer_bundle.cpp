@@ -161,6 +161,16 @@ void read_pieces(const fs::path& file, Take take) {
   if (!stream.eof()) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
 }
 
+/// `LibTorch 2.6.0`, as the trainer says it: `dtool-trainer 0.2.0 (LibTorch 2.6.0, backends …)`.
+std::string libtorch_of(const fs::path& trainer) {
+  const auto told = ssh::run_to_end({trainer, "--version"});
+  constexpr std::string_view kName = "LibTorch ";
+  const std::size_t at = told ? told->out.find(kName) : std::string::npos;
+  if (at == std::string::npos) return "the same LibTorch";
+  const std::size_t end = told->out.find_first_of(",)\n", at);
+  return told->out.substr(at, end == std::string::npos ? end : end - at);
+}
+
 std::vector<TrainerBundle::Part> find_parts() {
   const fs::path trainer = trainer_beside();
   const fs::path worker = trainer.parent_path() / "dtool-trainer-worker";
@@ -174,7 +184,10 @@ std::vector<TrainerBundle::Part> find_parts() {
   // CUDA's libraries load others by name, which the loader does not tell of.
   if (std::ranges::any_of(sources,
                           [](const auto& each) { return each.first.starts_with("libtorch_cuda"); }))
-    throw std::runtime_error("this machine's trainer is built for GPUs, and CUDA is not sent");
+    throw std::runtime_error(fmt::format(
+        "this machine's trainer is built for GPUs, and CUDA is not sent: the host needs a "
+        "dtool-trainer of its own, built with {}",
+        libtorch_of(trainer)));
   std::vector<TrainerBundle::Part> parts;
   for (const auto& [name, source] : sources)
     parts.push_back({"lib/" + name, source, stamp_of_file(source)});

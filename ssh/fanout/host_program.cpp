@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "ssh/fanout/host_program_hash.h"
+#include "ssh/fanout/host_program_names.h"
 #include "ssh/host/frames.h"
 #include "ssh/host_error.h"
 #include "ssh/printable.h"
@@ -56,7 +56,7 @@ const std::array<HostProgram, 2> kHostPrograms = {
 /// `x86_64 or aarch64`
 std::string known_machines() {
   std::string names;
-  for (const HostProgramName& each : kHostProgramNames)
+  for (const HostProgramName& each : host_program_names())
     names += fmt::format("{}{}", names.empty() ? "" : " or ", each.machine);
   return names;
 }
@@ -126,10 +126,10 @@ asio::awaitable<void> bring(Connection& connection, std::string system, Deadline
   const bool has_gzip = system.ends_with(kHasGzip);
   if (has_gzip) system.resize(system.size() - kHasGzip.size());
   std::size_t chosen = 0;
-  while (chosen < kHostProgramNames.size() &&
-         system != fmt::format("Linux {}", kHostProgramNames[chosen].machine))
+  while (chosen < host_program_names().size() &&
+         system != fmt::format("Linux {}", host_program_names()[chosen].machine))
     ++chosen;
-  if (chosen == kHostProgramNames.size())
+  if (chosen == host_program_names().size())
     throw HostError(Failure::host_program,
                     fmt::format("it is {}, and this dtool has dtool-host for Linux {} only",
                                 printable_start(system, 100), known_machines()));
@@ -140,7 +140,7 @@ asio::awaitable<void> bring(Connection& connection, std::string system, Deadline
   streams.on_output = [&said](Stream stream, std::string_view bytes) {
     if (stream == Stream::err && said.size() < 4096) said += bytes;
   };
-  std::string line = bring_line(kHostProgramNames[chosen].sha256, program.bytes.size(),
+  std::string line = bring_line(host_program_names()[chosen].sha256, program.bytes.size(),
                                 has_gzip ? "gzip -dc" : "cat");
   const int exit_code = co_await connection.execute(std::move(line), std::move(streams), deadline);
   if (exit_code == 0) co_return;
@@ -157,7 +157,7 @@ std::string host_program_line() {
   // it.
   std::string names;
   std::string by_machine;
-  for (const HostProgramName& each : kHostProgramNames) {
+  for (const HostProgramName& each : host_program_names()) {
     names += fmt::format(" {}", each.sha256);
     by_machine += fmt::format("{}) set -- {};; ", each.machine, each.sha256);
   }

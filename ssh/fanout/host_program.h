@@ -10,12 +10,6 @@
 
 namespace dtool::ssh {
 
-/// A dtool-host that this dtool carries, for one kind of processor.
-struct HostProgramName {
-  std::string_view machine;  ///< as `uname -m` says it
-  std::string_view sha256;   ///< in hex digits; names its folder on the hosts
-};
-
 /// The command line that starts it in any login shell, for any processor. If it is missing, the
 /// line prints the host's kind instead, and exits with kHostProgramMissing.
 std::string host_program_line();

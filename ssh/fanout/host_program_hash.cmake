@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: MIT
-# Writes a header with the hashes of programs: `cmake -DHEADER=FILE -DPROGRAMS=MACHINE=FILE,MACHINE=FILE -P` this file.
+# Writes the source with the hashes of programs: `cmake -DSOURCE=FILE -DPROGRAMS=MACHINE=FILE,MACHINE=FILE -P` this file.
 string(REPLACE "," ";" programs "${PROGRAMS}")
 set(lines "")
 foreach(program ${programs})
   string(REGEX MATCH "^([^=]*)=(.*)$" match ${program})
   set(machine ${CMAKE_MATCH_1})
   file(SHA256 ${CMAKE_MATCH_2} hash)
-  string(APPEND lines "    HostProgramName{\"${machine}\", \"${hash}\"},\n")
+  string(APPEND lines "    {\"${machine}\", \"${hash}\"},\n")
 endforeach()
-file(WRITE ${HEADER} "// Made by the build: which programs for hosts are inside dtool.\n#pragma once\n\n#include <array>\n\n\
-#include \"ssh/fanout/host_program.h\"\n\nnamespace dtool::ssh {\n\ninline constexpr std::array kHostProgramNames = {\n${lines}};\n\n}  // namespace dtool::ssh\n")
+file(WRITE ${SOURCE} "// Made by the build: which programs for hosts are inside dtool.
+#include \"ssh/fanout/host_program_names.h\"
+
+namespace dtool::ssh {
+namespace {
+
+constexpr HostProgramName kNames[] = {
+${lines}};
+
+}  // namespace
+
+std::span<const HostProgramName> host_program_names() {
+  return kNames;
+}
+
+}  // namespace dtool::ssh
+")

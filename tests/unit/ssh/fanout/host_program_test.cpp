@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <string>
 
-#include "ssh/fanout/host_program_hash.h"
+#include "ssh/fanout/host_program_names.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "tests/unit/temporary_folder.h"
@@ -33,7 +33,7 @@ constexpr uid_t kNobody = 65534;
 
 /// Puts the program into the folder `parent`/dtool-host, as dtool does.
 void put_program(const fs::path& parent, const std::string& content) {
-  for (const HostProgramName& each : kHostProgramNames) {
+  for (const HostProgramName& each : host_program_names()) {
     const fs::path folder = parent / "dtool-host" / each.sha256;
     fs::create_directories(folder);
     ASSERT_TRUE(host::write_in_place(folder / "dtool-host", content));
