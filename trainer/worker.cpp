@@ -56,7 +56,7 @@ void print_settings(const Experiment& experiment, const Options& options, const 
   settings.push_back({"output_dir", options.output_dir.string(),
                       given(options.output_dir != Options{}.output_dir)});
   if (options.checkpoint) settings.push_back({"checkpoint", *options.checkpoint, Origin::given});
-  const auto by_ranks = experiment.own->settings_on(meeting.place.world_size);
+  const auto by_ranks = experiment.own->settings_on({meeting.place.world_size, machines});
   settings.insert(settings.end(), by_ranks.begin(), by_ranks.end());
   settings.push_back({"learning rate after scaling",
                       fmt::format("{}", scaled_learning_rate(experiment.optimizer.learning_rate,

@@ -37,7 +37,7 @@ const std::filesystem::path kSource = DTOOL_SOURCE_DIR;
 
 TEST(Experiment, ATorchScriptModuleMayUseAllThreadsOfItsRank) {
   const auto threads = [](const std::string& text) {
-    return useful_threads(16, 2, parse(text).own->multiply_adds_per_batch());
+    return useful_threads(16, 2, parse(text).own->multiply_adds_per_batch({2, 1}));
   };
   EXPECT_EQ(threads("workload = 'torchscript'\nmodel.file = 'model.pt'\nmodel.loss = 'mse'\n"
                     "data.source = 'digits'\n"),
