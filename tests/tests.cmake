@@ -217,6 +217,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/actor_critic_test.cpp
     tests/trainer/advantage_statistics_test.cpp
     tests/trainer/comm_measure_test.cpp
+    tests/trainer/checkpoint_keeper_test.cpp
     tests/trainer/cuda_graph_test.cpp
     tests/trainer/data_parallel_test.cpp
     tests/trainer/gae_test.cpp

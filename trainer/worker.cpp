@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "killfiles/version.h"
@@ -34,8 +35,11 @@ namespace {
 using namespace dtool::trainer;
 
 /// Ends this process because another rank is gone. At once: destructors would wait for it. Where
-/// this rank was terminated, so were the others, and nothing has failed.
+/// this rank was terminated, so were the others, and nothing has failed. Several threads may find
+/// out: the first one's words count, and the others wait for the end.
 [[noreturn]] void stop_for_others(const std::string& reason) {
+  static std::mutex first;
+  first.lock();
   if (!is_terminated()) say_last_words(reason);
   finish_writing(kTerminationGrace);
   end_if_terminated();
@@ -115,7 +119,8 @@ Job training_job(Experiment& experiment, const Options& options, const Meeting& 
 }
 
 Job comm_job(const CommOptions& options, const Meeting& meeting) {
-  return {options.backend, kCommTimeout, DistributedSettings{}.heartbeat_timeout, [](Backend) {},
+  return {options.backend, kCommTimeout,
+          std::chrono::seconds(standard_heartbeat_timeout(process_environment)), [](Backend) {},
           [&](const Group& group) { run_comm(options, meeting, group); }};
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -43,6 +44,30 @@ TEST(Experiment, ATorchScriptModuleMayUseAllThreadsOfItsRank) {
                     "data.source = 'digits'\n"),
             8);
   EXPECT_EQ(threads("workload = 'classifier'\ndata.source = 'digits'\n"), 1);
+}
+
+TEST(Experiment, ARankMayBeSilentForAsLongAsItsMachineUnderDtool) {
+  const auto standard = [](const std::optional<std::string>& lost_after) {
+    return standard_heartbeat_timeout([&](const std::string& name) {
+      return name == "DTOOL_LOST_AFTER" ? lost_after : std::nullopt;
+    });
+  };
+  EXPECT_EQ(standard(std::nullopt), 60);
+  EXPECT_EQ(standard("600"), 600);
+  EXPECT_EQ(standard("9"), 9);
+  EXPECT_EQ(standard("1"), 5);
+  for (const char* text : {"", "soon", "9s", "99999999999999999999"})
+    EXPECT_EQ(standard(text), 60) << text;
+
+  const auto of_experiment = [](const std::string& more) {
+    return parse("workload = 'classifier'\ndata.source = 'digits'\n" + more)
+        .distributed.heartbeat_timeout.count();
+  };
+  ASSERT_EQ(setenv("DTOOL_LOST_AFTER", "600", 1), 0);
+  EXPECT_EQ(of_experiment(""), 600);
+  EXPECT_EQ(of_experiment("distributed.heartbeat_timeout_seconds = 30\n"), 30);
+  unsetenv("DTOOL_LOST_AFTER");
+  EXPECT_EQ(of_experiment(""), 60);
 }
 
 TEST(Experiment, TheShippedOnesTrainTheSmallNetwork) {

@@ -107,11 +107,15 @@ void CheckpointKeeper::answer(int signal, ProgressLog& log) {
   end_if_terminated();
 }
 
+/// What was kept before is written first: told of the end, the other ranks end, and their machine
+/// ends this one.
 void CheckpointKeeper::refuse(int signal, ProgressLog& log) {
+  std::optional<AnswersTermination> answers;
+  if (signal == SIGTERM && is_terminated()) answers.emplace();
+  if (signal == SIGTERM) writer_->wait();
+  tell(log);
   end_request(signal, progress_.steps, "no checkpoint, the model is no number", log);
-  if (signal != SIGTERM || !is_terminated()) return;
-  writer_->wait();
-  end_if_terminated();
+  if (signal == SIGTERM && is_terminated()) end_if_terminated();
 }
 
 /// A request is answered by a later state, too, where its own was left out.
