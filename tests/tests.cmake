@@ -201,6 +201,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/objectnav_settings_test.cpp
     tests/trainer/pipeline_test.cpp
     tests/trainer/progress_test.cpp
+    tests/trainer/safetensors_test.cpp
     tests/trainer/sampler_test.cpp
     tests/trainer/schedule_test.cpp
     tests/trainer/store_server_test.cpp
@@ -211,7 +212,8 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   gtest_discover_tests(trainer_tests PROPERTIES LABELS trainer DISCOVERY_TIMEOUT 60)
   add_executable(trainer_fuzz_tests
     tests/fuzz/data_fuzz.cpp
-    tests/fuzz/greeting_fuzz.cpp)
+    tests/fuzz/greeting_fuzz.cpp
+    tests/fuzz/safetensors_fuzz.cpp)
   target_compile_definitions(trainer_fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_fuzz_tests PRIVATE dtool_trainer GTest::gtest_main)
   gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
@@ -219,6 +221,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/actor_critic_test.cpp
     tests/trainer/advantage_statistics_test.cpp
     tests/trainer/comm_measure_test.cpp
+    tests/trainer/checkpoint_keeper_test.cpp
     tests/trainer/cuda_graph_test.cpp
     tests/trainer/data_parallel_test.cpp
     tests/trainer/gae_test.cpp
@@ -255,6 +258,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       a_terminal_has_a_bar_and_a_log_has_lines
       another_token_is_turned_away
       bfloat16_learns_as_float32_does
+      checkpoints_take_no_more_memory
       comm_checks_what_it_measures
       comm_ends_when_a_rank_is_killed
       comm_mistakes_exit_with_2

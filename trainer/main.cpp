@@ -62,7 +62,12 @@ void check_machines(const Experiment& experiment, const Options& options) {
   }
 }
 
-void check_ranks(const Experiment& experiment, const Options& options, std::int64_t ranks) {
+/// Machines have equally many ranks.
+RankCount ranks_of(const Place& place) {
+  return {place.world_size, std::max(1, place.world_size / place.local_world_size)};
+}
+
+void check_ranks(const Experiment& experiment, const Options& options, const RankCount& ranks) {
   try {
     experiment.own->check_ranks(ranks);
   } catch (const UsageError& mistake) {
@@ -123,9 +128,10 @@ int work(const Options& options, const std::optional<Place>& place, int argc, ch
     needs.backend = options.comm->backend;
   } else {
     const Experiment experiment = read_experiment(options.experiment);
-    needs = {experiment.distributed.backend, experiment.own->multiply_adds_per_batch()};
+    const RankCount ranks = ranks_of(place ? *place : place_of_first_worker(options));
+    needs = {experiment.distributed.backend, experiment.own->multiply_adds_per_batch(ranks)};
     if (!place) check_machines(experiment, options);
-    check_ranks(experiment, options, (place ? *place : place_of_first_worker(options)).world_size);
+    check_ranks(experiment, options, ranks);
   }
   const auto program = worker_program();
   setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // c10d warns of every retry while machines gather
@@ -173,7 +179,7 @@ int run(int argc, char** argv) {
   if (options.action == Action::check) {
     const Experiment experiment = read_experiment(options.experiment);
     check_machines(experiment, options);
-    check_ranks(experiment, options, place_of_first_worker(options).world_size);
+    check_ranks(experiment, options, ranks_of(place_of_first_worker(options)));
     return kTrained;
   }
   if (options.action == Action::rollout) return roll_out(options, argv);

@@ -83,8 +83,9 @@ if(DTOOL_TRAINER)
     trainer/settings/workload_settings.cpp
     trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_writer.cpp
+    trainer/training/safetensors.cpp
     trainer/training/schedule.cpp)
-  target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers ZLIB::ZLIB
+  target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)
 
   add_library(dtool_trainer_torch STATIC
@@ -110,6 +111,7 @@ if(DTOOL_TRAINER)
     trainer/ranks/run_store.cpp
     trainer/ranks/uncaught.cpp
     trainer/training/checkpoint_keeper.cpp
+    trainer/training/checkpoint_reader.cpp
     trainer/training/data_parallel.cpp
     trainer/training/fused_update.cpp
     trainer/training/optimizer.cpp

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "killfiles/version.h"
@@ -34,8 +35,11 @@ namespace {
 using namespace dtool::trainer;
 
 /// Ends this process because another rank is gone. At once: destructors would wait for it. Where
-/// this rank was terminated, so were the others, and nothing has failed.
+/// this rank was terminated, so were the others, and nothing has failed. Several threads may find
+/// out: the first one's words count, and the others wait for the end.
 [[noreturn]] void stop_for_others(const std::string& reason) {
+  static std::mutex first;
+  first.lock();
   if (!is_terminated()) say_last_words(reason);
   finish_writing(kTerminationGrace);
   end_if_terminated();
@@ -56,7 +60,7 @@ void print_settings(const Experiment& experiment, const Options& options, const 
   settings.push_back({"output_dir", options.output_dir.string(),
                       given(options.output_dir != Options{}.output_dir)});
   if (options.checkpoint) settings.push_back({"checkpoint", *options.checkpoint, Origin::given});
-  const auto by_ranks = experiment.own->settings_on(meeting.place.world_size);
+  const auto by_ranks = experiment.own->settings_on({meeting.place.world_size, machines});
   settings.insert(settings.end(), by_ranks.begin(), by_ranks.end());
   settings.push_back({"learning rate after scaling",
                       fmt::format("{}", scaled_learning_rate(experiment.optimizer.learning_rate,
@@ -115,7 +119,8 @@ Job training_job(Experiment& experiment, const Options& options, const Meeting& 
 }
 
 Job comm_job(const CommOptions& options, const Meeting& meeting) {
-  return {options.backend, kCommTimeout, DistributedSettings{}.heartbeat_timeout, [](Backend) {},
+  return {options.backend, kCommTimeout,
+          std::chrono::seconds(standard_heartbeat_timeout(process_environment)), [](Backend) {},
           [&](const Group& group) { run_comm(options, meeting, group); }};
 }
 

@@ -89,6 +89,7 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
       assign("place", std::to_string(machine.id)) + assign_array("processes_of", processes) +
       assign("seed", std::to_string(plan.seed)) +
       assign("max_restarts", std::to_string(plan.max_restarts)) +
+      assign("lost_after", std::to_string(plan.lost_after.count())) +
       assign("git_commit", plan.git_commit) + assign("trainer", machine.trainer) +
       assign_array("program", plan.program) + assign("rank", "");
   std::vector<std::string> exported;

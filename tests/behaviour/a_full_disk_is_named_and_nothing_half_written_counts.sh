@@ -71,7 +71,7 @@ expect_output '^cause: rank 0 on machine 0 .*: No space left on device'
 run_id=$(basename "$HOME"/.dtool/killfiles/*.killfile .killfile)
 expect_equal '' "$(on h1 find /root/out -name '*.partial')"
 kept=$(on h1 sh -c 'ls out/*/checkpoints')
-[[ $kept == *step_*.pt* ]] || fail "no checkpoint is kept: $kept"
+[[ $kept == *step_*.safetensors* ]] || fail "no checkpoint is kept: $kept"
 on h1 mount -o remount,size=20m /root/out
 expect_exit 0 on h1 "$DTOOL_TRAINER" "/root/.dtool/runs/$run_id/machine0/experiment.toml" --seed 3 --output_dir "/root/out/$run_id" --checkpoint latest
 expect_output 'test accuracy 0\.9'

@@ -8,7 +8,7 @@ needs_isolation
 slurm_lab 3
 printf '%s\n' 'workload = "classifier"' 'data.source = "digits"' 'data.train_samples = 40000' 'data.test_samples = 100' 'train.batch_size = 4' \
   'train.epochs = 2' 'checkpoint.every_epochs = 2' 'logging.every_steps = 50' >e.toml
-last=step_000010000.pt
+last=step_000010000.safetensors
 
 expect_exit 0 timeout 150 "$DTOOL" run --json --runs_on h2,h3 --seed 3 e.toml
 whole=$DTOOL_LAB_FOLDER/host1$(json 'd["machines"][0]["output_folder"].replace("~", "/root")')
@@ -22,5 +22,5 @@ expect_exit 0 scontrol requeue "$job"
 eventually 120 test -e "$folder/checkpoints/$last"
 step=$(sed -n 's/^checkpoint written: step \([0-9]*\), since SIGTERM came$/\1/p' "$folder/machine0.log")
 [[ -n $step && $((step % 5000)) != 0 ]] || fail "no checkpoint within an epoch: $(<"$folder/machine0.log")"
-grep -q "^resumed from .*/$(printf 'step_%09d.pt' "$step")" "$folder/machine0.log" || fail "not resumed from step $step: $(<"$folder/machine0.log")"
+grep -q "^resumed from .*/$(printf 'step_%09d.safetensors' "$step")" "$folder/machine0.log" || fail "not resumed from step $step: $(<"$folder/machine0.log")"
 cmp "$whole/checkpoints/$last" "$folder/checkpoints/$last" || fail 'it ended otherwise'

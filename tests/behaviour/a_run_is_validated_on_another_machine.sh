@@ -20,7 +20,7 @@ expect_exit 0 timeout 200 "$DTOOL" run objectnav --runs_on h2 --follow --config_
 expect_output '^machine0: validation success [01]\.[0-9]{4}$'
 
 # Ten checkpoints, and perhaps one more where the last update went over the end; each once, and none else.
-checkpoints=$(find "$folder/checkpoints" -name 'step_*.pt' | sed 's/.*step_0*//; s/\.pt//' | sort -n)
+checkpoints=$(find "$folder/checkpoints" -name 'step_*.safetensors' | sed 's/.*step_0*//; s/\.safetensors//' | sort -n)
 [[ $(wc -l <<<"$checkpoints") -ge 10 ]] || fail "few checkpoints: $checkpoints"
 expect_equal "$checkpoints" "$(sed -n 's/.*"event": "validation".*"step": \([0-9]*\).*/\1/p' "$folder/validation.jsonl")"
 last=$(sed -n '$s/.*"validation_success": \([0-9.]*\).*/\1/p' "$folder/validation.jsonl")

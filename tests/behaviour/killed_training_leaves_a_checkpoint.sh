@@ -21,7 +21,7 @@ killed() {
   expect_exit 0 timeout 60 "$DTOOL" kill --yes
   step=$(sed -n 's/^checkpoint written: step \([0-9]*\), since SIGTERM came$/\1/p' "$log")
   [[ -n $step && $((step % 15000)) != 0 ]] || fail "no checkpoint within an epoch: $(tail -n 3 "$log")"
-  expect_file "$(dirname "$log")/checkpoints/$(printf 'step_%09d.pt' "$step")"
+  expect_file "$(dirname "$log")/checkpoints/$(printf 'step_%09d.safetensors' "$step")"
 }
 killed mpi --runs_on h2,h3
 killed slurm --runs_on h1 --nodes 2

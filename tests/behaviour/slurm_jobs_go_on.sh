@@ -109,7 +109,7 @@ echo 'checkpoint.every_epochs = 1000000' >>e.toml
 expect_exit 0 dtool run e.toml --launcher slurm --nodes 2 --time 1
 trains() { expect_exit 0 dtool logs && expect_output 'samples/s'; }
 eventually 60 trains
-went_on() { expect_exit 0 dtool logs && expect_output '^machine0: resumed from .*/step_[0-9]+\.pt'; }
+went_on() { expect_exit 0 dtool logs && expect_output '^machine0: resumed from .*/step_[0-9]+\.safetensors'; }
 eventually 150 went_on
 expect_output 'checkpoint written: step [0-9]+, since SIGUSR1 came'
 expect_exit 0 dtool status

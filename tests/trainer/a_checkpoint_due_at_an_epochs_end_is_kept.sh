@@ -7,9 +7,9 @@ digits_experiment e.toml data.train_samples=100 data.test_samples=50 train.batch
 run() { "$trainer" e.toml --seed 5 "$@" >> run.log 2>&1 || fail "$*: exit code $?"; }
 run --output_dir whole
 for step in 10 20 30; do
-  [ -e "whole/checkpoints/step_0000000$step.pt" ] || fail "no checkpoint of step $step"
+  [ -e "whole/checkpoints/step_0000000$step.safetensors" ] || fail "no checkpoint of step $step"
 done
-run --output_dir again --checkpoint whole/checkpoints/step_000000010.pt
-for file in step_000000020.pt step_000000030.pt; do
+run --output_dir again --checkpoint whole/checkpoints/step_000000010.safetensors
+for file in step_000000020.safetensors step_000000030.safetensors; do
   cmp "whole/checkpoints/$file" "again/checkpoints/$file" || fail "$file is another after resuming"
 done

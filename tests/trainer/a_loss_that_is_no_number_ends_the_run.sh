@@ -15,7 +15,7 @@ names_it() {
   lost_at=${BASH_REMATCH[1]}
 }
 kept_before() {
-  local checkpoint kept=("$1"/checkpoints/step_*.pt)
+  local checkpoint kept=("$1"/checkpoints/step_*.safetensors)
   for checkpoint in "${kept[@]}"; do
     [ $((10#$(tr -dc 0-9 <<< "${checkpoint##*/}"))) -lt "$lost_at" ] || fail "$checkpoint was written when the loss was lost at $lost_at"
   done

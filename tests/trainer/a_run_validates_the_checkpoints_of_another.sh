@@ -50,7 +50,7 @@ END
 [ "$(tail -n 1 follow.log)" = "$(tail -n 1 train.log)" ] || fail 'the last lines differ'
 
 # Nothing comes any more, nothing is there, and what is there is of another network.
-rm theirs/checkpoints/step_000002*.pt
+rm theirs/checkpoints/step_000002*.safetensors
 sed -i 's/follow = /patience_seconds = 1, follow = /' follow.toml
 code=0
 "$trainer" follow.toml --output_dir ours > follow.log 2>&1 || code=$?

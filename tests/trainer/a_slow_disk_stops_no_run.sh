@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # A checkpoint takes longer than an exchange between ranks may: training goes on meanwhile, the run ends when the last one is on the disk,
 # and nothing is told of before. What was begun is written before a run that fails ends, and a write that fails ends the run.
+# To resume may take longer than an exchange, too.
 . "$(dirname "$0")/harness.sh"
 slow=$(dirname "$trainer")/libslow_disk.so
-# The state is of 325 kB, and best.pt of as many.
+# The state is of 325 kB, and best.safetensors of as many.
 small=(data.test_samples=100 'model.layers = ["linear 32", "relu"]' distributed.collective_timeout_seconds=2)
 seconds_a_file=4
 on_slow_disk=(env LD_PRELOAD="$slow" SLOW_DISK_BYTES_PER_S=80000)
@@ -17,7 +18,7 @@ begin=$SECONDS
 [ $((SECONDS - begin)) -ge $seconds_a_file ] || fail "the disk was not slow"
 last=$(cd fast/checkpoints && printf '%s\n' step_* | tail -n 1)
 cmp "fast/checkpoints/$last" "slow/checkpoints/$last" || fail "the last checkpoint differs"
-cmp fast/checkpoints/best.pt slow/checkpoints/best.pt || fail "best.pt differs"
+cmp fast/checkpoints/best.safetensors slow/checkpoints/best.safetensors || fail "best.safetensors differs"
 ! compgen -G 'slow/checkpoints/*.partial' || fail "a file that is not whole"
 # The epochs have not waited for the disk.
 python3 - <<'P' || fail "training waited for the disk"
@@ -28,6 +29,14 @@ assert lines[-1]["epoch"] == 3 and took < 3.5, took
 P
 grep -q '^note: the checkpoint of step [0-9]* is left out: the disk is slower than checkpoints come$' slow.log || fail "it does not say what it left out"
 
+# The other rank waits for rank 0, which reads for twice the limit.
+first=$(cd fast/checkpoints && printf '%s\n' step_* | head -n 1)
+begin=$SECONDS
+env LD_PRELOAD="$slow" SLOW_DISK_READ_BYTES_PER_S=80000 "$trainer" e.toml --seed 3 --nproc_per_node 2 --output_dir resumed \
+  --checkpoint "fast/checkpoints/$first" > resumed.log 2>&1 || fail "resumed from a slow disk: exit code $?"
+[ $((SECONDS - begin)) -ge $seconds_a_file ] || fail "the disk was not slow to read from"
+cmp "fast/checkpoints/$last" "resumed/checkpoints/$last" || fail "the resumed run ended differently"
+
 # Two requests during one write; each is answered when a file with its step, or a later one, is there.
 digits_experiment endless.toml "${small[@]}" train.epochs=1000000 checkpoint.keep=9 checkpoint.every_epochs=0 checkpoint.every_steps=1000000000 logging.every_steps=20
 written() { grep -c "^checkpoint written: step [0-9]*, since $2 came\$" "$1.log" || true; }
@@ -35,7 +44,7 @@ has_written() { [ "$(written "$1" "$2")" -ge "$3" ]; }
 all_are_there() {
   local step
   while read -r step; do
-    compgen -G "$1/checkpoints/step_*$step.pt" > /dev/null || fail "$1: step $step is not on the disk"
+    compgen -G "$1/checkpoints/step_*$step.safetensors" > /dev/null || fail "$1: step $step is not on the disk"
   done < <(sed -n 's/^checkpoint written: step \([0-9]*\), since .*/\1/p' "$1.log")
 }
 "${on_slow_disk[@]}" "$trainer" endless.toml --nproc_per_node 2 --output_dir usr1 > usr1.log 2>&1 &
@@ -68,7 +77,7 @@ code=0
 "${on_slow_disk[@]}" "$trainer" lost.toml --nproc_per_node 2 --output_dir lost > lost.log 2>&1 || code=$?
 [ $code = 1 ] || fail "a lost loss: exit code $code"
 tail -n 1 lost.log | grep -q 'the loss is no longer a number' || fail "another cause"
-compgen -G 'lost/checkpoints/step_*.pt' > /dev/null || fail "nothing was written"
+compgen -G 'lost/checkpoints/step_*.safetensors' > /dev/null || fail "nothing was written"
 ! compgen -G 'lost/checkpoints/*.partial' || fail "the run ended in the middle of a file"
 
 # A write that fails, in the middle and at the end of a run.

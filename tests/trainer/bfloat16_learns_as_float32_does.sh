@@ -15,8 +15,8 @@ awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 0.03 * $1) exit 1; n++ } END { ex
 paste <(tail -n 1 float32.log) <(tail -n 1 bfloat16.log) |
   awk '{ d = $3 - $6; exit !($3 > 0.8 && d < 0.02 && d > -0.02) }' ||
   fail "accuracies: $(tail -qn 1 float32.log bfloat16.log | xargs)"
-sizes=$(stat -c %s float32/checkpoints/best.pt bfloat16/checkpoints/best.pt | sort -u | wc -l)
-[ "$sizes" = 1 ] || fail "checkpoints of other sizes: $(stat -c %s ./*/checkpoints/best.pt | xargs)"
+sizes=$(stat -c %s float32/checkpoints/best.safetensors bfloat16/checkpoints/best.safetensors | sort -u | wc -l)
+[ "$sizes" = 1 ] || fail "checkpoints of other sizes: $(stat -c %s ./*/checkpoints/best.safetensors | xargs)"
 
 # Batch norm over the ranks computes its statistics in float32 and answers in bfloat16.
 digits_experiment norm.toml data.train_samples=6400 data.test_samples=1000 train.epochs=3 'train.precision="bfloat16"' \

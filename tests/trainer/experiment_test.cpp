@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -37,12 +38,36 @@ const std::filesystem::path kSource = DTOOL_SOURCE_DIR;
 
 TEST(Experiment, ATorchScriptModuleMayUseAllThreadsOfItsRank) {
   const auto threads = [](const std::string& text) {
-    return useful_threads(16, 2, experiment_in(text).own->multiply_adds_per_batch());
+    return useful_threads(16, 2, experiment_in(text).own->multiply_adds_per_batch({2, 1}));
   };
   EXPECT_EQ(threads("workload = 'torchscript'\nmodel.file = 'model.pt'\nmodel.loss = 'mse'\n"
                     "data.source = 'digits'\n"),
             8);
   EXPECT_EQ(threads("workload = 'classifier'\ndata.source = 'digits'\n"), 1);
+}
+
+TEST(Experiment, ARankMayBeSilentForAsLongAsItsMachineUnderDtool) {
+  const auto standard = [](const std::optional<std::string>& lost_after) {
+    return standard_heartbeat_timeout([&](const std::string& name) {
+      return name == "DTOOL_LOST_AFTER" ? lost_after : std::nullopt;
+    });
+  };
+  EXPECT_EQ(standard(std::nullopt), 60);
+  EXPECT_EQ(standard("600"), 600);
+  EXPECT_EQ(standard("9"), 9);
+  EXPECT_EQ(standard("1"), 5);
+  for (const char* text : {"", "soon", "9s", "99999999999999999999"})
+    EXPECT_EQ(standard(text), 60) << text;
+
+  const auto of_experiment = [](const std::string& more) {
+    return experiment_in("workload = 'classifier'\ndata.source = 'digits'\n" + more)
+        .distributed.heartbeat_timeout.count();
+  };
+  ASSERT_EQ(setenv("DTOOL_LOST_AFTER", "600", 1), 0);
+  EXPECT_EQ(of_experiment(""), 600);
+  EXPECT_EQ(of_experiment("distributed.heartbeat_timeout_seconds = 30\n"), 30);
+  unsetenv("DTOOL_LOST_AFTER");
+  EXPECT_EQ(of_experiment(""), 60);
 }
 
 TEST(Experiment, TheShippedOnesTrainTheSmallNetwork) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "killfiles/whole_file.h"
 #include "tests/trainer/own_folder.h"
 #include "trainer/data/idx.h"
 #include "trainer/launch/endpoint.h"
@@ -17,6 +18,7 @@
 #include "trainer/training/checkpoint_folder.h"
 
 using namespace dtool::trainer;
+using dtool::killfiles::read_whole;
 
 namespace {
 
@@ -60,16 +62,48 @@ TEST_F(Files, ACheckpointForWhichThereIsNoRoomLeavesTheFormerOneAndNothingElse) 
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(Files, AWriterThatFailsLeavesTheFormerFile) {
+  const auto file = checkpoint_file(folder_, 3);
+  write_whole(file, "former");
+  const auto fail = [](const Sink& sink) {
+    sink("half");
+    throw std::runtime_error("out of paper");
+  };
+  EXPECT_THROW(write_whole(file, fail), std::runtime_error);
+  EXPECT_EQ(read_whole(file), "former");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+  write_whole(file, [](const Sink& sink) {
+    for (const char* part : {"one, ", "", "two"}) sink(part);
+  });
+  EXPECT_EQ(read_whole(file), "one, two");
+}
+
+TEST_F(Files, ACheckpointOfAFormerFormatIsNotCounted) {
+  EXPECT_FALSE(former_checkpoint(folder_ / "nowhere"));
+  EXPECT_FALSE(former_checkpoint(folder_));
+  std::ofstream(folder_ / "best.pt") << "x";
+  std::ofstream(folder_ / "step_x.pt") << "x";
+  EXPECT_FALSE(former_checkpoint(folder_));
+  std::ofstream(folder_ / "step_000000004.pt") << "x";
+  EXPECT_EQ(former_checkpoint(folder_), folder_ / "step_000000004.pt");
+  EXPECT_FALSE(latest_checkpoint(folder_));
+}
+
 TEST_F(Files, AFolderThatIsNotThereHasNoCheckpointAndTakesNone) {
   EXPECT_FALSE(latest_checkpoint(folder_ / "nowhere"));
-  EXPECT_ANY_THROW(write_whole(folder_ / "nowhere/step_00001.pt", "x"));
+  EXPECT_ANY_THROW(write_whole(folder_ / "nowhere/step_00001.safetensors", "x"));
+}
+
+TEST_F(Files, ACheckpointsNameHasItsStep) {
+  EXPECT_EQ(checkpoint_file("c", 1876), "c/step_000001876.safetensors");
+  EXPECT_EQ(best_checkpoint_file("c"), "c/best.safetensors");
 }
 
 TEST_F(Files, TheLatestCheckpointIsTheOneWrittenLast) {
   using namespace std::chrono_literals;
   write_whole(checkpoint_file(folder_, 9), "of a run before");
   write_whole(checkpoint_file(folder_, 1), "of this run");
-  std::ofstream(folder_ / "step_00010.pt.partial") << "half";
+  std::ofstream(folder_ / "step_00010.safetensors.partial") << "half";
   std::ofstream(folder_ / "notes.txt") << "mine";
   const auto now = std::filesystem::last_write_time(checkpoint_file(folder_, 1));
   std::filesystem::last_write_time(checkpoint_file(folder_, 9), now - 60s);
@@ -78,12 +112,12 @@ TEST_F(Files, TheLatestCheckpointIsTheOneWrittenLast) {
 
 TEST_F(Files, ThinningOutKeepsTheNewestAndOtherPeoplesFiles) {
   for (const int step : {1, 2, 3, 4, 9}) write_whole(checkpoint_file(folder_, step), "x");
-  std::ofstream(folder_ / "step_00004.pt.partial") << "half";
+  std::ofstream(folder_ / "step_00004.safetensors.partial") << "half";
   std::ofstream(folder_ / "notes.txt") << "mine";
   thin_out(folder_, 4, 2);
   for (const int step : {1, 2}) EXPECT_FALSE(exists(checkpoint_file(folder_, step))) << step;
   for (const int step : {3, 4, 9}) EXPECT_TRUE(exists(checkpoint_file(folder_, step))) << step;
-  EXPECT_FALSE(exists(folder_ / "step_00004.pt.partial"));
+  EXPECT_FALSE(exists(folder_ / "step_00004.safetensors.partial"));
   EXPECT_TRUE(exists(folder_ / "notes.txt"));
 }
 

@@ -6,8 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "tests/trainer/ranks.h"
+#include "trainer/objectnav/agent/sampler_shares.h"
 
 using namespace dtool::trainer;
 
@@ -16,32 +21,30 @@ namespace {
 constexpr std::uint64_t kSeed = 3;
 constexpr std::int64_t kHidden = 5;
 
-/// The samplers of one rank, which need not all be a rank's own.
+/// The samplers of one rank.
 struct Rank {
-  Rank(int number, int count, std::uint64_t seed = kSeed)
-      : policy(NetworkSettings{4, kHidden}, at::kCPU),
-        samplers(EnvironmentSettings(), EpisodeSet::training, seed, number * count, count),
-        collector(samplers, 0, policy, seed, number * count) {
-    group.rank = number;
-  }
+  explicit Rank(const SamplerRange& its, std::uint64_t seed = kSeed)
+      : mine(its),
+        policy(NetworkSettings{4, kHidden}, at::kCPU),
+        samplers(EnvironmentSettings(), EpisodeSet::training, seed, its.first,
+                 static_cast<int>(its.count)),
+        collector(samplers, 0, policy, seed, its.first) {}
 
   void collect(std::int64_t steps) {
     Rollout rollout(steps, samplers.count(), kHidden);
     collector.collect(rollout, 0, [](std::int64_t) { return false; });
   }
 
-  Group group;
+  SamplerRange mine;
   ActorCritic policy;
   Samplers samplers;
   Collector collector;
 };
 
-/// What two ranks with four samplers each would keep.
-std::vector<NamedTensor> kept_by_two(Rank& all) {
+/// What a checkpoint keeps of them.
+std::vector<NamedTensor> kept_of(Rank& all) {
   all.collect(230);
-  std::vector<NamedTensor> kept = gather_samplers(all.group, all.samplers, all.collector);
-  for (NamedTensor& each : kept) each.tensor = each.tensor.reshape({2, -1});
-  return kept;
+  return gather_samplers(Group{}, {all.mine}, all.samplers, all.collector);
 }
 
 template <class Values>
@@ -53,15 +56,14 @@ Values part(const Values& all, std::size_t first, std::size_t count, std::size_t
 }  // namespace
 
 TEST(KeptSamplers, GoOnByTheirNumbersWhicheverRankHasThemNow) {
-  Rank all(0, 8);
-  const auto kept = kept_by_two(all);
+  Rank all({0, 8});
+  const auto kept = kept_of(all);
   const auto state = all.samplers.state();
   const std::size_t each = state.size() / 8;
   for (const auto& [number, there] : {std::pair{0, 3}, {1, 3}, {2, 2}, {3, 0}}) {
-    Rank rank(number, 3);
+    Rank rank({3 * number, 3});
     const auto fresh = rank.samplers.state();
-    rank.group.size = 4;
-    EXPECT_EQ(restore_samplers(kept, rank.group, rank.samplers, rank.collector), 8);
+    EXPECT_EQ(restore_samplers(kept, rank.mine, rank.samplers, rank.collector), 8);
     const auto now = rank.samplers.state();
     const auto mine = static_cast<std::size_t>(there);
     EXPECT_EQ(
@@ -80,19 +82,81 @@ TEST(KeptSamplers, GoOnByTheirNumbersWhicheverRankHasThemNow) {
 }
 
 TEST(KeptSamplers, OfAnotherSeedOrMemoryChangeNothing) {
-  Rank all(0, 8);
-  auto kept = kept_by_two(all);
-  Rank other(0, 8, kSeed + 1);
+  Rank all({0, 8});
+  auto kept = kept_of(all);
+  Rank other({0, 8}, kSeed + 1);
   const auto before = other.samplers.state();
-  EXPECT_EQ(restore_samplers(kept, other.group, other.samplers, other.collector), 0);
+  EXPECT_EQ(restore_samplers(kept, other.mine, other.samplers, other.collector), 0);
   EXPECT_EQ(other.samplers.state(), before);
   EXPECT_TRUE(other.collector.memory().eq(0).all().item<bool>());
 
-  Rank same(0, 8);
-  EXPECT_EQ(restore_samplers({}, same.group, same.samplers, same.collector), 0);
+  Rank same({0, 8});
+  EXPECT_EQ(restore_samplers({}, same.mine, same.samplers, same.collector), 0);
   for (NamedTensor& each : kept) {
     if (each.name == "memory") each.tensor = each.tensor.narrow(1, 0, 4);
   }
-  EXPECT_EQ(restore_samplers(kept, same.group, same.samplers, same.collector), 0);
-  EXPECT_EQ(same.samplers.state(), Rank(0, 8).samplers.state());
+  EXPECT_EQ(restore_samplers(kept, same.mine, same.samplers, same.collector), 0);
+  EXPECT_EQ(same.samplers.state(), Rank({0, 8}).samplers.state());
+}
+
+TEST(KeptSamplers, AreGatheredFromUnequalShares) {
+  Rank all({0, 8});
+  const auto kept = kept_of(all);
+  const std::vector<SamplerRange> shares = {{0, 3}, {3, 1}, {4, 4}};
+  on_every_rank([&](const Group& group) {
+    static std::mutex one_at_a_time;  // LibTorch's default generator
+    std::optional<Rank> rank;
+    {
+      const std::lock_guard lock(one_at_a_time);
+      rank.emplace(shares[static_cast<std::size_t>(group.rank)]);
+    }
+    EXPECT_EQ(restore_samplers(kept, rank->mine, rank->samplers, rank->collector), 8);
+    const auto again = gather_samplers(group, shares, rank->samplers, rank->collector);
+    ASSERT_EQ(again.size(), kept.size());
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      EXPECT_EQ(again[i].name, kept[i].name);
+      EXPECT_TRUE(again[i].tensor.equal(kept[i].tensor)) << kept[i].name;
+    }
+  });
+}
+
+TEST(SamplerShares, OfAMachineAreItsRanksAndDifferByOneAtMost) {
+  const auto counts = [](const std::vector<int>& machines, const ObjectNavSettings& settings) {
+    std::vector<Member> members;
+    for (const int machine : machines) {
+      members.push_back({static_cast<int>(members.size()), machine, "h", ""});
+    }
+    std::vector<std::int64_t> found;
+    std::int64_t next = 0;
+    for (const SamplerRange& each : shares_of(members, settings)) {
+      EXPECT_EQ(each.first, next);
+      next += each.count;
+      found.push_back(each.count);
+    }
+    EXPECT_EQ(count_all(shares_of(members, settings)), next);
+    return found;
+  };
+  ObjectNavSettings settings;
+  settings.samplers = 8;
+  settings.samplers_per = SamplersPer::machine;
+  using Counts = std::vector<std::int64_t>;
+  EXPECT_EQ(counts({0}, settings), Counts({8}));
+  EXPECT_EQ(counts({0, 1, 2}, settings), Counts({8, 8, 8}));
+  EXPECT_EQ(counts({0, 0, 0, 1, 1, 1}, settings), Counts({3, 3, 2, 3, 3, 2}));
+  EXPECT_EQ(counts({0, 1, 0, 1, 0}, settings), Counts({3, 4, 3, 4, 2}));
+  settings.samplers_per = SamplersPer::rank;
+  EXPECT_EQ(counts({0, 0, 1}, settings), Counts({8, 8, 8}));
+  EXPECT_EQ(shares_of({}, settings)[0].count, 8);
+}
+
+TEST(SamplerShares, NodesAreMachinesOrRanks) {
+  ObjectNavSettings settings;
+  settings.samplers = 8;
+  settings.samplers_per = SamplersPer::machine;
+  const std::vector<Member> members = {{0, 0, "a", ""}, {1, 1, "b", ""}, {2, 1, "b", ""}};
+  EXPECT_EQ(nodes_of(members, settings).count, 2);
+  EXPECT_EQ(nodes_of(members, settings).smallest_share, 4);
+  settings.samplers_per = SamplersPer::rank;
+  EXPECT_EQ(nodes_of(members, settings).count, 3);
+  EXPECT_EQ(nodes_of(members, settings).smallest_share, 8);
 }

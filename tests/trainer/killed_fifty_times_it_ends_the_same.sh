@@ -9,13 +9,13 @@ digits_experiment e.toml data.train_samples=2000 data.test_samples=100 checkpoin
   '[[stage]]' 'steps = 333' 'batch_size = 8' 'repeats = 3' '[[stage]]' 'epochs = 6' 'batch_size = 16'
 run=("$trainer" e.toml --nproc_per_node 2 --seed 3 --output_dir)
 "${run[@]}" whole > whole.log 2>&1 || fail "the whole run: exit code $?"
-last=$(basename "$(printf '%s\n' whole/checkpoints/step_*.pt | tail -n 1)")
+last=$(basename "$(printf '%s\n' whole/checkpoints/step_*.safetensors | tail -n 1)")
 
 same_end() {
   cmp "whole/checkpoints/$last" "$1/checkpoints/$last" || fail "$1 ended otherwise"
-  cmp whole/checkpoints/best.pt "$1/checkpoints/best.pt" || fail "$1 has another best"
+  cmp whole/checkpoints/best.safetensors "$1/checkpoints/best.safetensors" || fail "$1 has another best"
 }
-has_checkpoint() { compgen -G "$1/checkpoints/step_*.pt" > /dev/null; }
+has_checkpoint() { compgen -G "$1/checkpoints/step_*.safetensors" > /dev/null; }
 from_latest() { if has_checkpoint "$1"; then echo --checkpoint latest; fi; }
 
 starts() { grep -c '"event": "start"' $out/metrics.jsonl 2> /dev/null || true; }

@@ -15,6 +15,6 @@ for ranks in 1 3; do
   for key in step loss learning_rate samples_per_s test_accuracy; do
     [ "$(metric out$ranks epoch $key | wc -l)" = 5 ] || fail "metrics.jsonl lacks $key"
   done
-  [ "$(ls out$ranks/checkpoints)" = "$(printf '%s\n' best.pt; printf 'step_%09d.pt\n' $((epoch_steps * 3)) $((epoch_steps * 4)) $((epoch_steps * 5)))" ] ||
+  [ "$(ls out$ranks/checkpoints)" = "$(printf '%s\n' best.safetensors; printf 'step_%09d.safetensors\n' $((epoch_steps * 3)) $((epoch_steps * 4)) $((epoch_steps * 5)))" ] ||
     fail "checkpoints: $(ls out$ranks/checkpoints)"
 done

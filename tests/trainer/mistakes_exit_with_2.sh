@@ -56,7 +56,7 @@ refused 'e.toml: workload is missing' 'classifier' e.toml
 digits_experiment e.toml data.train_samples=1
 refused '1 training samples are too few for 2 ranks' '' e.toml --nproc_per_node 2
 
-refused 'no checkpoint at nowhere.pt' '' good.toml --checkpoint nowhere.pt
+refused 'no checkpoint at nowhere.safetensors' '' good.toml --checkpoint nowhere.safetensors
 rm -rf out
 refused '--checkpoint latest: none in out/checkpoints' '' good.toml --checkpoint latest --nproc_per_node 2
 rm -rf out
@@ -72,7 +72,7 @@ refused 'a batch of 63 samples a machine cannot be dealt out evenly to 2 ranks' 
 
 digits_experiment small.toml train.epochs=1 data.train_samples=300 data.test_samples=50
 "$trainer" small.toml --output_dir small > small.log 2>&1 || fail "small: exit code $?"
-checkpoint=small/checkpoints/step_000000005.pt
+checkpoint=small/checkpoints/step_000000005.safetensors
 digits_experiment e.toml data.train_samples=300 data.test_samples=50 model.hidden='[60]'
 refused "$checkpoint does not fit: fc1.weight has shape \[50, 784\] in the checkpoint, \[60, 784\]" '' e.toml --checkpoint $checkpoint
 digits_experiment e.toml data.train_samples=300 data.test_samples=50 model.hidden='[50, 50]'
@@ -99,8 +99,15 @@ refused 'the model does not fit the data: ' '' e.toml --nproc_per_node 2
 torchscript 'model.loss = "mse"' 'model.file = "ten.pt"' 'model.input_shape = [784]'
 refused 'the model does not fit the data: ' '' e.toml
 
-head -c 1000 /dev/urandom > noise.pt
-refused 'noise.pt is no checkpoint' '' good.toml --checkpoint noise.pt
+printf 'x%.0s' {1..1000} > noise.safetensors
+refused 'noise.safetensors is no checkpoint: its first bytes' '' good.toml --checkpoint noise.safetensors
+# A TorchScript archive is not even looked into; a run that has only such ones does not begin anew.
+refused 'ten.pt is a checkpoint of a former format' 'version 0.1.0 wrote it' good.toml --checkpoint ten.pt --nproc_per_node 2
+mkdir -p out/checkpoints && cp ten.pt out/checkpoints/step_000000007.pt
+for which in auto latest; do
+  refused 'out/checkpoints/step_000000007.pt is a checkpoint of a former format' 'version 0.1.0' good.toml --checkpoint $which
+done
+rm -r out
 
 # Data: a folder of tiny but right files, then each of them spoilt in turn.
 unset DTOOL_MNIST_DIR

@@ -14,14 +14,14 @@ validation = {every_steps = 16384, episodes = 9}
 checkpoint = {every_steps = 8192, keep = 100}
 logging = {every_steps = 1024}
 END
-last=step_000049152.pt
+last=step_000049152.safetensors
 run=("$trainer" e.toml --nproc_per_node 2 --seed 3)
 "${run[@]}" --output_dir whole > whole.log 2>&1 || fail "the whole run: exit code $?"
 grep -q '^stage 1 of 2: 4 mini-batches' whole.log && grep -q '^stage 2 of 2: 2 mini-batches' whole.log || fail "no two stages"
 same_end() { cmp "whole/checkpoints/$last" "$1/checkpoints/$last" || fail "$1 ended otherwise"; }
 lines() { metric "$1" step train_reward; }
 
-"${run[@]}" --output_dir again --checkpoint whole/checkpoints/step_000008192.pt > again.log 2>&1 || fail "from a checkpoint: exit code $?"
+"${run[@]}" --output_dir again --checkpoint whole/checkpoints/step_000008192.safetensors > again.log 2>&1 || fail "from a checkpoint: exit code $?"
 same_end again
 [ "$(lines again)" = "$(lines whole | tail -n "$(lines again | wc -l)")" ] || fail "the resumed run tells of other episodes"
 
@@ -44,7 +44,7 @@ for signal in USR1 TERM KILL; do
 done
 
 on() {  # RANKS SEED NAME
-  "$trainer" e.toml --nproc_per_node "$1" --seed "$2" --output_dir "$3" --checkpoint whole/checkpoints/step_000040960.pt \
+  "$trainer" e.toml --nproc_per_node "$1" --seed "$2" --output_dir "$3" --checkpoint whole/checkpoints/step_000040960.safetensors \
     > "$3.log" 2>&1 || fail "$3: exit code $?"
 }
 goes_on() {  # NAME COUNT

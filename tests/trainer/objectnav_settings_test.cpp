@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -45,6 +46,7 @@ TEST(ObjectNavSettings, DefaultsAreThoseOfTheTutorial) {
   const Experiment experiment = parse("");
   const ObjectNavSettings& settings = objectnav_of(experiment);
   EXPECT_EQ(settings.samplers, 60);
+  EXPECT_EQ(settings.samplers_per, SamplersPer::machine);
   EXPECT_EQ(settings.ppo.num_steps, 128);
   EXPECT_EQ(settings.ppo.num_mini_batch, 1);
   EXPECT_EQ(settings.ppo.update_repeats, 4);
@@ -78,18 +80,47 @@ TEST(ObjectNavSettings, AShorterRunHasTheSameShape) {
   EXPECT_DOUBLE_EQ(settings.pipeline.transition_steps_per_node, 6e6 / 450);
   EXPECT_EQ(settings.validation.every_steps, 300'000);
   EXPECT_EQ(experiment.checkpoint.every_steps, 100'000);
-  const Pipeline pipeline = plan_pipeline(settings, 8);
+  const Pipeline pipeline = plan_pipeline(settings, nodes_of(settings, {8, 8}));
   EXPECT_EQ(pipeline.stages[0].update.num_mini_batch, 6);
   EXPECT_EQ(pipeline.stages[0].update.update_repeats, 8);
 }
 
+TEST(ObjectNavSettings, MachinesAreTheTutorialsNodesUnlessRanksHaveSamplersOfTheirOwn) {
+  const Experiment by_machine = parse("");
+  const Experiment by_rank = parse("environment.samplers = 60\n");
+  const RankCount ranks = {24, 3};  // the tutorial's, with a rank for each of eight GPUs
+  const Nodes three = nodes_of(objectnav_of(by_machine), ranks);
+  EXPECT_EQ(three.count, 3);
+  EXPECT_EQ(three.samplers, 60);
+  EXPECT_EQ(three.smallest_share, 7);
+  const Pipeline pipeline = plan_pipeline(objectnav_of(by_machine), three);
+  EXPECT_EQ(pipeline.stages[0].update.num_mini_batch, 3);
+  EXPECT_EQ(pipeline.stages[0].update.update_repeats, 4);
+  EXPECT_NEAR(learning_rate_factor(pipeline.schedule, 150e6), std::sqrt(3.0) * 0.5, 1e-9);
+  const auto shown = by_machine.own->settings_on(ranks);
+  ASSERT_EQ(shown.size(), 2U);
+  EXPECT_EQ(shown[0].value, "to step 30000000: 60 of 180 samplers a mini-batch, 4 repeats");
+  EXPECT_EQ(shown[1].value, "to step 300000000: 180 of 180 samplers a mini-batch, 4 repeats");
+
+  const Nodes all = nodes_of(objectnav_of(by_rank), ranks);
+  EXPECT_EQ(all.count, 24);
+  EXPECT_EQ(all.smallest_share, 60);
+  EXPECT_NEAR(learning_rate_factor(plan_pipeline(objectnav_of(by_rank), all).schedule, 150e6),
+              std::sqrt(24.0) * 0.5, 1e-9);
+  const Experiment few = parse("environment.samplers_per_machine = 7\n");
+  EXPECT_NO_THROW(few.own->check_ranks({21, 3}));
+  EXPECT_THROW(few.own->check_ranks({24, 3}), UsageError);
+}
+
 TEST(ObjectNavSettings, AThreadIsAskedForEachTenMillionMultiplyAddsOfAMiniBatch) {
-  const auto whole = parse("").own->multiply_adds_per_batch();
+  const auto whole = parse("").own->multiply_adds_per_batch({1, 1});
   // The three gates of the GRU are most of it.
   const std::int64_t gates = std::int64_t{60} * 128 * 3 * 128 * (64 + 128);
   EXPECT_GT(whole, gates);
   EXPECT_LT(whole, gates * 11 / 10);
-  EXPECT_EQ(parse("ppo.num_mini_batch = 4\n").own->multiply_adds_per_batch(), whole / 4);
+  EXPECT_EQ(parse("ppo.num_mini_batch = 4\n").own->multiply_adds_per_batch({1, 1}), whole / 4);
+  EXPECT_EQ(parse("").own->multiply_adds_per_batch({6, 3}), whole / 2);
+  EXPECT_EQ(parse("environment.samplers = 60\n").own->multiply_adds_per_batch({6, 3}), whole);
 }
 
 TEST(ObjectNavSettings, WhatOtherWorkloadsHaveIsRefusedWithTheReason) {
@@ -140,12 +171,19 @@ TEST(ObjectNavSettings, MistakesNameTheKeyAndItsLine) {
   EXPECT_EQ(mistake_in("environment.most_rooms = 1\n"),
             ":2: environment.least_rooms is 2, above environment.most_rooms, which is 1");
   EXPECT_EQ(mistake_in("ppo.num_mini_batch = 61\n"),
-            ":2: ppo.num_mini_batch is 61, more than environment.samplers, 60");
+            ":2: ppo.num_mini_batch is 61, more than environment.samplers_per_machine, 60");
+  EXPECT_EQ(mistake_in("environment.samplers = 8\nppo.num_mini_batch = 9\n"),
+            ":3: ppo.num_mini_batch is 9, more than environment.samplers, 8");
+  EXPECT_EQ(mistake_in("environment.samplers_per_machine = 0\n"),
+            ":2: environment.samplers_per_machine must be from 1 to 1000000, not 0");
+  EXPECT_EQ(mistake_in("environment.samplers = 8\nenvironment.samplers_per_machine = 8\n"),
+            ":3: environment.samplers_per_machine does not go together with environment.samplers, "
+            "which is each rank's");
   EXPECT_EQ(mistake_in("ppo.preemption_share = 1.5\n"),
             ":2: ppo.preemption_share must be from 1e-06 to 1, not 1.5");
   EXPECT_EQ(mistake_in("pipeline.steps = 1000\npipeline.small_batch_steps = 2000\n"),
             ":3: pipeline.small_batch_steps must be from 0 to 1000, not 2000");
   EXPECT_EQ(mistake_in("[pipeline]\nsteps = 1000\nsmall_batch_steps = 1000\n"),
             ":2: pipeline.steps is 1000, but the first stage with its 2 % more takes 1020 and the "
-            "transition on 1 rank 2");
+            "transition on 1 node 2");
 }

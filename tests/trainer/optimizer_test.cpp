@@ -14,7 +14,11 @@
 #include <torch/nn/utils/clip_grad.h>  // needs torch/types.h before it
 
 #include <cmath>
+#include <mutex>
+#include <optional>
 
+#include "tests/trainer/own_folder.h"
+#include "tests/trainer/ranks.h"
 #include "trainer/model/network.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/snapshot.h"
@@ -86,8 +90,23 @@ struct Trained {
 std::string packed(Trained& trained, const Progress& progress,
                    const std::vector<NamedTensor>& others = {}) {
   auto state = std::make_shared<TrainedState>(copy_state(trained.model, trained.optimizer));
-  return pack(take_snapshot(std::move(state), progress, others));
+  std::string bytes;
+  write(take_snapshot(std::move(state), progress, others),
+        [&](std::string_view part) { bytes += part; });
+  return bytes;
 }
+
+class Snapshots : public OwnFolder {
+ protected:
+  /// A reader of a file with `bytes`, for a group of one.
+  CheckpointReader reader_of(const std::string& bytes) {
+    write_whole(file_, bytes);
+    return CheckpointReader(alone_, "", CheckpointFile(file_));
+  }
+
+  const Group alone_;
+  const std::filesystem::path file_ = folder_ / "x.safetensors";
+};
 
 TEST(Optimizer, TakesPyTorchsStepsOnEveryPath) {
   torch::manual_seed(1);
@@ -168,7 +187,7 @@ TEST(FusedUpdate, TakesTheStepsOfTheOtherWay) {
   }
 }
 
-TEST(Snapshot, PutsEverythingBack) {
+TEST_F(Snapshots, PutsEverythingBack) {
   torch::manual_seed(1);
   const std::vector<std::string> layers = {"linear 4", "batch_norm", "relu", "linear 3"};
   for (const auto kind : {OptimizerKind::adam, OptimizerKind::sgd}) {
@@ -180,7 +199,8 @@ TEST(Snapshot, PutsEverythingBack) {
     const std::string bytes = packed(saved, progress, others);
 
     Trained other(layers, kind);
-    const auto [read, read_others] = unpack(bytes, "x.pt", other.model, other.optimizer);
+    auto reader = reader_of(bytes);
+    const auto [read, read_others] = restore(reader, other.model, other.optimizer);
     EXPECT_EQ(read.epochs, 7);
     EXPECT_EQ(read.samples, 30);
     EXPECT_EQ(read.steps, 70);
@@ -198,27 +218,112 @@ TEST(Snapshot, PutsEverythingBack) {
     EXPECT_EQ(packed(other, read, read_others), bytes);
 
     Trained third(layers, kind);
-    EXPECT_EQ(unpack_model(bytes, "x.pt", third.model).steps, 70);
+    auto once_more = reader_of(bytes);
+    EXPECT_EQ(restore_model(once_more, third.model).steps, 70);
     EXPECT_TRUE(third.model.parameters()[0].tensor.equal(saved.model.parameters()[0].tensor));
   }
 }
 
-TEST(Snapshot, RemembersThatThereIsNoBestScoreYet) {
+TEST_F(Snapshots, RemembersThatThereIsNoBestScoreYet) {
   Trained trained({"linear 4"}, OptimizerKind::adam);
-  const std::string bytes = packed(trained, {});
-  EXPECT_TRUE(
-      std::isnan(unpack(bytes, "x.pt", trained.model, trained.optimizer).progress.best_score));
+  auto reader = reader_of(packed(trained, {}));
+  EXPECT_TRUE(std::isnan(restore(reader, trained.model, trained.optimizer).progress.best_score));
 }
 
-TEST(Snapshot, RefusesOtherModelsOtherOptimizersAndNonsense) {
+TEST_F(Snapshots, RefusesOtherModelsAndOptimizersBeforeItRestoresAnything) {
   Trained saved({"linear 4"}, OptimizerKind::adam);
-  const std::string bytes = packed(saved, {});
-  const auto expect_refused = [](const std::string& content, Trained&& other) {
-    EXPECT_THROW(unpack(content, "x.pt", other.model, other.optimizer), UsageError);
+  const auto refusal = [&](Trained&& other) -> std::string {
+    auto reader = reader_of(packed(saved, {}));
+    const std::string before = packed(other, {});
+    try {
+      restore(reader, other.model, other.optimizer);
+    } catch (const UsageError& mistake) {
+      EXPECT_EQ(packed(other, {}), before);
+      return std::string(mistake.what()).substr(file_.string().size());
+    }
+    return "taken";
   };
-  expect_refused(bytes, Trained({"linear 5"}, OptimizerKind::adam));
-  expect_refused(bytes, Trained({"linear 4", "linear 4"}, OptimizerKind::adam));
-  expect_refused(bytes, Trained({}, OptimizerKind::adam));
-  expect_refused(bytes, Trained({"linear 4"}, OptimizerKind::sgd));
-  expect_refused(bytes.substr(0, bytes.size() / 2), Trained({"linear 4"}, OptimizerKind::adam));
+  EXPECT_EQ(refusal(Trained({"linear 5"}, OptimizerKind::adam)),
+            " does not fit: fc1.weight has shape [4, 6] in the checkpoint, [5, 6] in the "
+            "experiment's model");
+  EXPECT_EQ(refusal(Trained({"linear 4", "linear 4"}, OptimizerKind::adam)),
+            " does not fit: it holds a model of 4 tensors, the experiment's has 6");
+  EXPECT_EQ(refusal(Trained({"linear 4"}, OptimizerKind::sgd)),
+            " does not fit: it holds the state of adam, the experiment's optimizer is sgd");
+  EXPECT_EQ(refusal(Trained({"linear 4"}, OptimizerKind::adam)), "taken");
+}
+
+TEST_F(Snapshots, RefusesWhatIsNoCheckpoint) {
+  Trained trained({"linear 4"}, OptimizerKind::adam);
+  const std::string bytes = packed(trained, {});
+  const auto refusal = [&](const std::string& content) -> std::string {
+    try {
+      auto reader = reader_of(content);
+      restore(reader, trained.model, trained.optimizer);
+    } catch (const UsageError& mistake) {
+      return std::string(mistake.what()).substr(file_.string().size()) + mistake.hint;
+    }
+    return "taken";
+  };
+  EXPECT_EQ(refusal(""), " is no checkpoint: it is too short");
+  EXPECT_EQ(refusal(bytes.substr(0, 100)), " is no checkpoint: it ends within its header");
+  EXPECT_EQ(
+      refusal(bytes.substr(0, bytes.size() - 1)).find(" is no checkpoint: its tensors should take"),
+      0U);
+  EXPECT_EQ(refusal(bytes + "x").find(" is no checkpoint: its tensors should take"), 0U);
+  EXPECT_NE(refusal(std::string("PK\3\4") + bytes).find(" of a former format"), std::string::npos);
+  EXPECT_NE(refusal(std::string("PK\3\4") + bytes).find("version 0.1.0"), std::string::npos);
+  EXPECT_EQ(refusal(safetensors::header_text({}, {{"format", "pt"}})),
+            " does not fit: dtool-trainer has not written it");
+  EXPECT_EQ(refusal(safetensors::header_text({}, {{"dtool_checkpoint", "2"}})),
+            " does not fit: a newer dtool-trainer has written it");
+  for (const std::string key : {"\"steps\":\"0\"", "\"seed\":\"0\"", "\"best_score\":\"nan\""}) {
+    std::string spoilt = bytes;
+    spoilt.replace(spoilt.find(key) + key.size() - 2, 1, "x");
+    EXPECT_NE(refusal(spoilt).find("its metadata has no number for "), std::string::npos) << key;
+  }
+}
+
+/// A part of the file holds many small tensors, and a large tensor lies in several parts.
+TEST_F(Snapshots, EveryRankReadsRank0sFileInParts) {
+  torch::manual_seed(1);
+  const std::vector<std::string> layers = {"linear 3", "linear 1500000", "linear 3"};
+  Trained saved(layers, OptimizerKind::sgd);
+  const std::vector<NamedTensor> others = {{"samplers", at::arange(5, at::kByte)}};
+  write_whole(file_, packed(saved, {}, others));
+  const auto expected = saved.model.parameters();
+  on_every_rank([&](const Group& group) {
+    static std::mutex one_at_a_time;  // LibTorch's default generator
+    std::optional<Trained> read;
+    {
+      const std::lock_guard lock(one_at_a_time);
+      read.emplace(layers, OptimizerKind::sgd);
+    }
+    CheckpointReader reader(group, "all",
+                            group.rank == 0 ? CheckpointFile(file_) : CheckpointFile());
+    ASSERT_TRUE(reader.has_file());
+    EXPECT_EQ(reader.name(), file_.string());
+    const auto restored = restore(reader, read->model, read->optimizer);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(read->model.parameters()[i].tensor.equal(expected[i].tensor)) << i;
+      EXPECT_TRUE(read->optimizer.state().first[i].equal(saved.optimizer.state().first[i])) << i;
+    }
+    ASSERT_EQ(restored.others.size(), 1U);
+    EXPECT_TRUE(restored.others[0].tensor.equal(others[0].tensor));
+    EXPECT_FALSE(CheckpointReader(group, "none", CheckpointFile()).has_file());
+  });
+}
+
+TEST_F(Snapshots, ATensorMayHaveAnotherTypeThanTheFiles) {
+  std::vector<safetensors::Entry> entries;
+  safetensors::append(entries, "a", "F64", {2});
+  safetensors::append(entries, "b", "U16", {1});
+  const double values[] = {0.5, -3};
+  write_whole(file_, safetensors::header_text(entries, {}) +
+                         std::string(reinterpret_cast<const char*>(values), sizeof values) + "xx");
+  CheckpointReader reader(alone_, "", CheckpointFile(file_));
+  const at::Tensor into = at::zeros({2});
+  reader.read(reader.header().entries[0], into);
+  EXPECT_TRUE(into.equal(at::tensor({0.5, -3.0}, at::kFloat)));
+  EXPECT_THROW(reader.read(reader.header().entries[1]), UsageError);
 }

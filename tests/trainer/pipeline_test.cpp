@@ -29,9 +29,9 @@ std::string output_of(const std::string& command) {
 }
 
 std::string mistake_of(const PipelineSettings& settings, const UpdateSettings& base,
-                       std::int64_t samplers, std::int64_t nodes) {
+                       const Nodes& nodes) {
   try {
-    plan_pipeline(settings, base, samplers, nodes);
+    plan_pipeline(settings, base, nodes);
   } catch (const UsageError& mistake) {
     return mistake.what();
   }
@@ -55,7 +55,7 @@ TEST(Pipeline, IsTheTutorialsForEveryNumberOfSamplersAndNodes) {
     words >> samplers >> nodes >> settings.steps >> settings.small_batch_steps >> mini_batches >>
         repeats;
     settings.transition_steps_per_node = static_cast<double>(settings.steps) / 450;
-    const Pipeline pipeline = plan_pipeline(settings, {1, 4}, samplers, nodes);
+    const Pipeline pipeline = plan_pipeline(settings, {1, 4}, {nodes, samplers, samplers});
     SCOPED_TRACE(line.substr(0, 60));
     ASSERT_EQ(pipeline.stages.size(), settings.small_batch_steps > 0 ? 2U : 1U);
     if (settings.small_batch_steps > 0) {
@@ -74,7 +74,7 @@ TEST(Pipeline, IsTheTutorialsForEveryNumberOfSamplersAndNodes) {
 }
 
 TEST(Pipeline, OneNodeHasTheBaseThroughout) {
-  const Pipeline pipeline = plan_pipeline({}, {2, 3}, 60, 1);
+  const Pipeline pipeline = plan_pipeline({}, {2, 3}, {1, 60, 60});
   for (const PipelineStage& each : pipeline.stages) {
     EXPECT_EQ(each.update.num_mini_batch, 2);
     EXPECT_EQ(each.update.update_repeats, 3);
@@ -85,7 +85,7 @@ TEST(Pipeline, OneNodeHasTheBaseThroughout) {
 }
 
 TEST(Pipeline, AStageEndsWithItsExperienceAndTheRunWithItsLast) {
-  const Pipeline pipeline = plan_pipeline({}, {}, 60, 8);
+  const Pipeline pipeline = plan_pipeline({}, {}, {8, 60, 60});
   EXPECT_EQ(pipeline.stage_at(0), 0U);
   EXPECT_EQ(pipeline.stage_at(29'999'999), 0U);
   EXPECT_EQ(pipeline.stage_at(30'000'000), 1U);
@@ -95,11 +95,29 @@ TEST(Pipeline, AStageEndsWithItsExperienceAndTheRunWithItsLast) {
 }
 
 TEST(Pipeline, PiecesThatDoNotFitAreRefusedWithTheirLengths) {
-  EXPECT_EQ(mistake_of({1000, 900, 30}, {}, 60, 4),
+  EXPECT_EQ(mistake_of({1000, 900, 30}, {}, {4, 60, 60}),
             "pipeline.steps is 1000, but the first stage with its 2 % more takes 918 and the "
-            "transition on 4 ranks 120");
-  EXPECT_EQ(mistake_of({1000, 900, 30}, {}, 60, 2), "none");
-  EXPECT_EQ(mistake_of({1000, 100, 30}, {3, 4}, 4, 2),
+            "transition on 4 nodes 120");
+  EXPECT_EQ(mistake_of({1000, 900, 30}, {}, {2, 60, 60}), "none");
+  EXPECT_EQ(mistake_of({1000, 100, 30}, {3, 4}, {2, 4, 4}),
             "6 mini-batches cannot be made of a rank's 4 samplers (ppo.num_mini_batch, multiplied "
-            "in the first stage for 2 ranks)");
+            "in the first stage for 2 nodes)");
+}
+
+TEST(Pipeline, RanksThatShareANodesSamplersHaveAPartOfEveryMiniBatch) {
+  // Eight ranks of 60 samplers have 7 or 8. The tutorial's three nodes have room for their parts.
+  const auto first_stage = [](const UpdateSettings& base, const Nodes& nodes) {
+    return plan_pipeline({}, base, nodes).stages[0].update;
+  };
+  EXPECT_EQ(first_stage({1, 4}, {3, 60, 7}).num_mini_batch, 3);
+  EXPECT_EQ(first_stage({1, 4}, {3, 60, 7}).update_repeats, 4);
+  // Twelve nodes would make 12 parts; of 4 each rank has one, and the rest is repeated.
+  EXPECT_EQ(first_stage({1, 4}, {12, 60, 60}).num_mini_batch, 12);
+  EXPECT_EQ(first_stage({1, 4}, {12, 60, 7}).num_mini_batch, 4);
+  EXPECT_EQ(first_stage({1, 4}, {12, 60, 7}).update_repeats, 12);
+  EXPECT_EQ(first_stage({4, 4}, {12, 60, 7}).num_mini_batch, 4);
+  EXPECT_EQ(first_stage({4, 4}, {12, 60, 7}).update_repeats, 48);
+  EXPECT_EQ(mistake_of({}, {8, 4}, {3, 60, 7}),
+            "8 mini-batches cannot be made of a rank's 7 samplers (ppo.num_mini_batch, multiplied "
+            "in the first stage for 3 nodes)");
 }

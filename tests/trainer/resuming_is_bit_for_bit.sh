@@ -9,10 +9,10 @@ run() { "$trainer" "$@" --nproc_per_node 3 --seed 5 >> run.log 2>&1 || fail "$*:
 run four.toml --output_dir whole
 run two.toml --output_dir halves
 run four.toml --output_dir halves --checkpoint latest
-run four.toml --output_dir elsewhere --checkpoint halves/checkpoints/step_000000022.pt
+run four.toml --output_dir elsewhere --checkpoint halves/checkpoints/step_000000022.safetensors
 [ "$(metric whole step loss | wc -l)" -ge 8 ] || fail "no losses"
 [ "$(metric whole step loss)" = "$(metric halves step loss)" ] || fail "the losses differ"
 for file in halves elsewhere; do
-  cmp whole/checkpoints/step_000000044.pt $file/checkpoints/step_000000044.pt || fail "$file ended differently"
+  cmp whole/checkpoints/step_000000044.safetensors $file/checkpoints/step_000000044.safetensors || fail "$file ended differently"
 done
-grep -q '"resumed_from": "halves/checkpoints/step_000000022.pt"' halves/metrics.jsonl || fail "no note of resuming"
+grep -q '"resumed_from": "halves/checkpoints/step_000000022.safetensors"' halves/metrics.jsonl || fail "no note of resuming"

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/harness.sh"
 echo 'workload = "objectnav"' > e.toml
 digits_experiment digits.toml
-echo 'no checkpoint' > broken.pt
+echo 'no checkpoint' > broken.safetensors
 
 # refused PATTERN HINT ARGUMENT...: HINT may be empty.
 refused() {
@@ -30,8 +30,8 @@ refused '--checkpoint is for' '--policy checkpoint' e.toml --policy random --che
 refused '--watch shows' 'drop --watch' e.toml --watch --output e.svg
 refused '--output: cannot write nowhere/e.svg' '' e.toml --output nowhere/e.svg
 refused 'latest: none in experiment_output/checkpoints' '--output_dir' e.toml --policy checkpoint
-refused 'no checkpoint at nothing.pt' '' e.toml --checkpoint nothing.pt
-refused 'broken.pt' '' e.toml --checkpoint broken.pt
+refused 'no checkpoint at nothing.safetensors' '' e.toml --checkpoint nothing.safetensors
+refused 'broken.safetensors' '' e.toml --checkpoint broken.safetensors
 refused 'unknown flag --machine_id' 'rollout --help' e.toml --machine_id 0
 [ ! -e e.svg ] || fail "a file was written"
 

@@ -6,7 +6,7 @@
 digits_experiment e.toml data.train_samples=12000 data.test_samples=100 train.epochs=2 train.batch_size=8 logging.every_steps=20 \
   'model.layers = ["linear 16", "batch_norm", "relu", "dropout 0.2"]'
 common=(e.toml --seed 5)
-last=step_000001000.pt
+last=step_000001000.safetensors
 "$trainer" "${common[@]}" --nproc_per_node 3 --output_dir whole > whole.log 2>&1 || fail "the whole run: exit code $?"
 [ -e "whole/checkpoints/$last" ] || fail "the whole run has other steps than this test thinks"
 
@@ -28,7 +28,7 @@ resumes() {
   cp -r "$1" "$1.again"
   rm -f "$1.again/checkpoints/$last"
   "$trainer" "${common[@]}" --nproc_per_node 3 --output_dir "$1.again" --checkpoint \
-    "$1/checkpoints/$(printf 'step_%09d.pt' "$step")" > "$1.again.log" 2>&1 || fail "$1 is not resumed: exit code $?"
+    "$1/checkpoints/$(printf 'step_%09d.safetensors' "$step")" > "$1.again.log" 2>&1 || fail "$1 is not resumed: exit code $?"
   cmp "whole/checkpoints/$last" "$1.again/checkpoints/$last" || fail "$1 ended otherwise"
 }
 

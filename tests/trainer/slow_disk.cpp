@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Preloaded into dtool-trainer-worker by a test: a disk for files named `*.partial` that takes
-// SLOW_DISK_BYTES_PER_S, and is full after SLOW_DISK_BYTES of one file, if these are set.
+// SLOW_DISK_BYTES_PER_S, and is full after SLOW_DISK_BYTES of one file, if these are set. Files
+// named `*.safetensors` are read with SLOW_DISK_READ_BYTES_PER_S.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -16,11 +17,11 @@ namespace {
 
 constexpr size_t kAtOnce = 16384;
 
-bool is_on_slow_disk(int descriptor) {
+bool has_ending(int descriptor, std::string_view ending) {
   char name[4096];
   const auto link = "/proc/self/fd/" + std::to_string(descriptor);
   const auto size = readlink(link.c_str(), name, sizeof name);
-  return size > 0 && std::string_view(name, static_cast<std::size_t>(size)).ends_with(".partial");
+  return size > 0 && std::string_view(name, static_cast<std::size_t>(size)).ends_with(ending);
 }
 
 double number(const char* variable) {
@@ -28,19 +29,31 @@ double number(const char* variable) {
   return value == nullptr ? 0 : std::atof(value);
 }
 
+void take_time(size_t size, const char* bytes_per_s) {
+  const double rate = number(bytes_per_s);
+  if (rate <= 0) return;
+  std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(size) / rate));
+}
+
 }  // namespace
 
 extern "C" ssize_t write(int descriptor, const void* data, size_t size) {
   static const auto real = reinterpret_cast<decltype(&write)>(dlsym(RTLD_NEXT, "write"));
-  if (!is_on_slow_disk(descriptor)) return real(descriptor, data, size);
+  if (!has_ending(descriptor, ".partial")) return real(descriptor, data, size);
   const double room = number("SLOW_DISK_BYTES");
   if (room > 0 && static_cast<double>(lseek(descriptor, 0, SEEK_CUR)) >= room) {
     errno = ENOSPC;
     return -1;
   }
   size = std::min(size, kAtOnce);
-  if (const double rate = number("SLOW_DISK_BYTES_PER_S"); rate > 0) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(size) / rate));
-  }
+  take_time(size, "SLOW_DISK_BYTES_PER_S");
   return real(descriptor, data, size);
+}
+
+extern "C" ssize_t pread(int descriptor, void* data, size_t size, off_t offset) {
+  static const auto real = reinterpret_cast<decltype(&pread)>(dlsym(RTLD_NEXT, "pread"));
+  if (!has_ending(descriptor, ".safetensors")) return real(descriptor, data, size, offset);
+  size = std::min(size, kAtOnce);
+  take_time(size, "SLOW_DISK_READ_BYTES_PER_S");
+  return real(descriptor, data, size, offset);
 }

@@ -73,7 +73,7 @@ events "${first[0]}" > killed-events.log || code=$?
 
 # Resumed: another file, whose beginning makes the steps after the checkpoint void.
 sleep 1
-checkpoints=(killed/checkpoints/step_*.pt)
+checkpoints=(killed/checkpoints/step_*.safetensors)
 checkpoint=${checkpoints[-1]}
 steps=$((10#${checkpoint//[^0-9]/}))
 epoch=$((steps / 32))  # of 2000 samples in batches of 64

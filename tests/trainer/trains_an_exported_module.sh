@@ -25,13 +25,27 @@ printf '%s\n' 'workload = "torchscript"' 'model.file = "model.pt"' 'model.loss =
 grep -q '^note: the loss does not depend on unused.weight, which stays as it is$' run.log || fail "no note"
 awk -v a="$(tail -n 1 run.log | sed -n 's/^test accuracy //p')" 'BEGIN { exit !(a >= 0.9) }' ||
   fail "$(tail -n 1 run.log)"
+# The lines that the documentation has for reading a checkpoint.
+sed -n '/^import json, struct, torch$/,/^```$/p' "$(dirname "$0")/../../docs/experiment.md" | sed '$d' > reading.py
 /usr/bin/python3 - << 'EOF' || fail "python reads something else"
-import torch
+import glob, torch
+from reading import read_checkpoint
 trained, former = torch.jit.load("out/trained_model.pt"), torch.jit.load("model.pt")
 assert not torch.equal(trained.head.weight, former.head.weight)
 assert torch.equal(trained.unused.weight, former.unused.weight)
-saved = torch.jit.load("out/checkpoints/best.pt").model
-assert saved.head.weight.shape == (10, 676)
+tensors, metadata = read_checkpoint(max(glob.glob("out/checkpoints/step_*.safetensors")))
+saved = {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")}
+state = trained.state_dict()
+assert saved.keys() == state.keys(), (saved.keys(), state.keys())
+for name, tensor in state.items():
+    assert saved[name].dtype == tensor.dtype and torch.equal(saved[name], tensor), name
+parameters = [tensor for name, tensor in trained.named_parameters() if not name.startswith("unused.")]
+for i, tensor in enumerate(parameters):
+    for moment in "first", "second":
+        assert tensors[f"optimizer.{moment}.{i}"].shape == tensor.shape, (moment, i)
+assert len(tensors) == len(state) + 2 * len(parameters)
+assert metadata["optimizer"] == "adam" and metadata["epochs"] == "3" and metadata["world_size"] == "2", metadata
+assert 0.9 <= float(metadata["best_score"]) <= 1, metadata
 assert trained(torch.rand(2, 1, 28, 28)).shape == (2, 10)
 EOF
 

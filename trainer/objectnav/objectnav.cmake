@@ -33,6 +33,7 @@ target_sources(dtool_trainer_torch PRIVATE
   trainer/objectnav/agent/learner.cpp
   trainer/objectnav/agent/rollout.cpp
   trainer/objectnav/agent/sample_actions.cpp
+  trainer/objectnav/agent/sampler_shares.cpp
   trainer/objectnav/agent/validation.cpp
   trainer/objectnav/agent/view_embedding.cpp
   trainer/reinforcement/advantage_statistics.cpp

@@ -73,13 +73,32 @@ void read_episode(TomlReader& reader, EnvironmentSettings& environment) {
       reader.number("environment.shaping_weight", standard.shaping_weight, kWeight);
 }
 
-PpoSettings read_ppo(TomlReader& reader, std::int64_t samplers) {
+/// The key with the samplers.
+const char* samplers_key(SamplersPer per) {
+  return per == SamplersPer::rank ? "environment.samplers" : "environment.samplers_per_machine";
+}
+
+void read_samplers(TomlReader& reader, ObjectNavSettings& settings) {
+  constexpr Limits<std::int64_t> kSamplers = {1, 1'000'000};
+  if (const auto of_a_rank = reader.integer_if_given("environment.samplers", kSamplers)) {
+    reader.refuse_if_given("environment.samplers_per_machine",
+                           "does not go together with environment.samplers, which is each rank's");
+    settings.samplers_per = SamplersPer::rank;
+    settings.samplers = *of_a_rank;
+    return;
+  }
+  settings.samplers_per = SamplersPer::machine;
+  settings.samplers = reader.integer("environment.samplers_per_machine", 60, kSamplers);
+}
+
+PpoSettings read_ppo(TomlReader& reader, const ObjectNavSettings& settings) {
   PpoSettings ppo;
   ppo.num_steps = reader.integer("ppo.num_steps", ppo.num_steps, {1, 65536});
   ppo.num_mini_batch = reader.integer("ppo.num_mini_batch", ppo.num_mini_batch, {1, 65536});
-  if (ppo.num_mini_batch > samplers) {
-    throw UsageError(fmt::format("{}: ppo.num_mini_batch is {}, more than environment.samplers, {}",
-                                 reader.where("ppo.num_mini_batch"), ppo.num_mini_batch, samplers),
+  if (ppo.num_mini_batch > settings.samplers) {
+    throw UsageError(fmt::format("{}: ppo.num_mini_batch is {}, more than {}, {}",
+                                 reader.where("ppo.num_mini_batch"), ppo.num_mini_batch,
+                                 samplers_key(settings.samplers_per), settings.samplers),
                      "a mini-batch has whole samplers: raise these, or make it smaller");
   }
   ppo.update_repeats = reader.integer("ppo.update_repeats", ppo.update_repeats, {1, 10'000});
@@ -150,18 +169,18 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
   refuse_others(reader);
   auto settings = std::make_unique<ObjectNavSettings>();
   ObjectNavSettings& objectnav = *settings;
-  objectnav.samplers = reader.integer("environment.samplers", 60, {1, 1'000'000});
+  read_samplers(reader, objectnav);
   objectnav.environment.threads =
       small_integer(reader, "environment.threads", objectnav.environment.threads, 0, 1024);
   read_house(reader, objectnav.environment);
   read_episode(reader, objectnav.environment);
   objectnav.embedding = reader.integer("model.embedding", 64, {1, 1 << 16});
   objectnav.hidden = reader.integer("model.hidden", 128, {1, 1 << 16});
-  objectnav.ppo = read_ppo(reader, objectnav.samplers);
+  objectnav.ppo = read_ppo(reader, objectnav);
   objectnav.pipeline = read_pipeline(reader);
   objectnav.validation = read_validation(reader, objectnav.pipeline.steps);
   try {
-    plan_pipeline(objectnav, 1);  // what does not fit on one rank fits on none
+    plan_pipeline(objectnav, nodes_of(objectnav, {1, 1}));  // what does not fit there fits nowhere
   } catch (const UsageError& mistake) {
     throw UsageError(fmt::format("{}: {}", reader.where("pipeline"), mistake.what()), mistake.hint);
   }
@@ -181,19 +200,21 @@ Rhythm ObjectNavSettings::rhythm() const {
   return {HasEpochs::no, std::max<std::int64_t>(1, pipeline.steps / 60), 100'000};
 }
 
-void ObjectNavSettings::check_ranks(std::int64_t ranks) const {
-  plan_pipeline(*this, ranks);
+void ObjectNavSettings::check_ranks(const RankCount& ranks) const {
+  plan_pipeline(*this, nodes_of(*this, ranks));
 }
 
-std::vector<Setting> ObjectNavSettings::settings_on(std::int64_t ranks) const {
-  const Pipeline planned = plan_pipeline(*this, ranks);
+std::vector<Setting> ObjectNavSettings::settings_on(const RankCount& ranks) const {
+  const Nodes nodes = nodes_of(*this, ranks);
+  const Pipeline planned = plan_pipeline(*this, nodes);
+  const std::int64_t all = nodes.count * nodes.samplers;
   std::vector<Setting> settings;
   for (std::size_t i = 0; i < planned.stages.size(); ++i) {
     const PipelineStage& stage = planned.stages[i];
     settings.push_back(
         {fmt::format("stage {} of {}", i + 1, planned.stages.size()),
          fmt::format("to step {}: {} of {} samplers a mini-batch, {} repeats", stage.end,
-                     samplers / stage.update.num_mini_batch, samplers, stage.update.update_repeats),
+                     all / stage.update.num_mini_batch, all, stage.update.update_repeats),
          Origin::given});
   }
   return settings;
@@ -214,19 +235,40 @@ std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSetting
   return options.set == EpisodeSet::validation ? settings.validation.seed : 0;
 }
 
-Pipeline plan_pipeline(const ObjectNavSettings& settings, std::int64_t ranks) {
-  return plan_pipeline(settings.pipeline,
-                       {settings.ppo.num_mini_batch, settings.ppo.update_repeats},
-                       settings.samplers, ranks);
+std::int64_t count_samplers(const ObjectNavSettings& settings, std::int64_t ranks_before,
+                            std::int64_t ranks) {
+  if (settings.samplers_per == SamplersPer::rank) return settings.samplers;
+  return settings.samplers / ranks + (ranks_before < settings.samplers % ranks ? 1 : 0);
 }
 
-std::int64_t ObjectNavSettings::multiply_adds_per_batch() const {
+Nodes nodes_of(const ObjectNavSettings& settings, const RankCount& ranks) {
+  if (settings.samplers_per == SamplersPer::rank) {
+    return {ranks.ranks, settings.samplers, settings.samplers};
+  }
+  const auto on_a_machine = ranks.on_a_machine();
+  const auto smallest = count_samplers(settings, on_a_machine - 1, on_a_machine);
+  if (smallest == 0) {
+    throw UsageError(fmt::format("environment.samplers_per_machine is {}, but a machine has {} "
+                                 "ranks, which each need one",
+                                 settings.samplers, on_a_machine),
+                     "raise it, or start fewer ranks (--nproc_per_node)");
+  }
+  return {ranks.machines, settings.samplers, smallest};
+}
+
+Pipeline plan_pipeline(const ObjectNavSettings& settings, const Nodes& nodes) {
+  return plan_pipeline(settings.pipeline,
+                       {settings.ppo.num_mini_batch, settings.ppo.update_repeats}, nodes);
+}
+
+std::int64_t ObjectNavSettings::multiply_adds_per_batch(const RankCount& ranks) const {
   // The view is a sum of rows, one a cell; a GRU has three gates, each from the observation and
   // from the memory; then come the actions' scores and the value.
   const std::int64_t sum_of_rows = kObservationBytes * embedding;
   const std::int64_t gates = 3 * hidden * (embedding + hidden);
   const std::int64_t heads = hidden * (kActions + 1);
-  const std::int64_t at_once = (samplers + ppo.num_mini_batch - 1) / ppo.num_mini_batch;
+  const std::int64_t mine = count_samplers(*this, 0, ranks.on_a_machine());
+  const std::int64_t at_once = (mine + ppo.num_mini_batch - 1) / ppo.num_mini_batch;
   return (sum_of_rows + gates + heads) * at_once * ppo.num_steps;
 }
 

@@ -27,16 +27,21 @@ struct ValidationSettings {
   std::chrono::seconds patience{};  ///< how long to wait for the next checkpoint there
 };
 
+/// Who has `ObjectNavSettings::samplers`, and counts as a node of the tutorial: a machine, whose
+/// ranks share them, or a rank.
+enum class SamplersPer { machine, rank };
+
 struct ObjectNavSettings : WorkloadSettings {
   Rhythm rhythm() const override;
-  void check_ranks(std::int64_t ranks) const override;
-  std::vector<Setting> settings_on(std::int64_t ranks) const override;
+  void check_ranks(const RankCount& ranks) const override;
+  std::vector<Setting> settings_on(const RankCount& ranks) const override;
   /// For one mini-batch.
-  std::int64_t multiply_adds_per_batch() const override;
+  std::int64_t multiply_adds_per_batch(const RankCount& ranks) const override;
   bool has_episodes() const override { return true; }
   void show_episode(const RolloutOptions& options) const override;
 
-  std::int64_t samplers{};  ///< environments per rank
+  SamplersPer samplers_per{};
+  std::int64_t samplers{};  ///< environments of each machine, or of each rank
   EnvironmentSettings environment;
   std::int64_t embedding{};  ///< values of an encoded observation
   std::int64_t hidden{};     ///< values of the memory
@@ -51,8 +56,15 @@ const ObjectNavSettings& objectnav_of(const Experiment& experiment);
 /// The seed of a rollout's episode.
 std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSettings& settings);
 
-/// The pipeline on that many ranks. Each rank counts as a node of the tutorial and has its own
-/// `samplers`. Throws UsageError.
-Pipeline plan_pipeline(const ObjectNavSettings& settings, std::int64_t ranks);
+/// The share of a rank that has `ranks_before` lower ranks on its machine, which has `ranks` in
+/// all: how many samplers. They differ by at most one.
+std::int64_t count_samplers(const ObjectNavSettings& settings, std::int64_t ranks_before,
+                            std::int64_t ranks);
+
+/// These ranks as nodes. Throws UsageError if a machine has fewer samplers than ranks.
+Nodes nodes_of(const ObjectNavSettings& settings, const RankCount& ranks);
+
+/// The pipeline on these nodes. Throws UsageError.
+Pipeline plan_pipeline(const ObjectNavSettings& settings, const Nodes& nodes);
 
 }  // namespace dtool::trainer

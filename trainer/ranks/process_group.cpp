@@ -159,7 +159,8 @@ Group make_group(const Meeting& meeting, Backend backend, milliseconds timeout) 
               choose_device(backend, meeting.place.local_rank),
               {},
               meeting.members,
-              nullptr};
+              nullptr,
+              meeting.store};
   if (group.size > 1) {
     collectively([&] { group.process_group = make_process_group(meeting, backend, timeout); });
   }
@@ -193,7 +194,7 @@ std::string broadcast_text(const Group& group, const std::string& text) {
   } else {
     content.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
   }
-  constexpr std::size_t kPart = 16 << 20;  // a checkpoint may be gigabytes
+  constexpr std::size_t kPart = 16 << 20;  // a checkpoint's header may be of 100 MB
   for (std::size_t begin = 0; begin < content.size(); begin += kPart) {
     const auto part = static_cast<std::int64_t>(std::min(kPart, content.size() - begin));
     const at::Tensor there = at::from_blob(content.data() + begin, {part}, at::kByte);
@@ -202,6 +203,17 @@ std::string broadcast_text(const Group& group, const std::string& text) {
     there.copy_(moved);
   }
   return content;
+}
+
+/// While they wait, RequestExchange watches for failures.
+void wait_for_rank_0(const Group& group, const std::string& what) {
+  if (group.size == 1) return;
+  constexpr auto kForAsLongAsItTakes = std::chrono::hours(24 * 365);
+  const std::string key = what + "/rank 0 is ready";
+  collectively([&] {
+    if (group.rank == 0) group.store->set(key, std::vector<std::uint8_t>{1});
+    if (group.rank != 0) group.store->wait({key}, kForAsLongAsItTakes);
+  });
 }
 
 }  // namespace dtool::trainer

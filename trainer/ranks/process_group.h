@@ -42,6 +42,7 @@ struct Group {
   c10::intrusive_ptr<c10d::ProcessGroup> process_group;  ///< null if `size` is 1
   std::vector<Member> members;                           ///< by rank
   std::shared_ptr<GradientSum> gradient_sum;             ///< null: the process group adds up
+  c10::intrusive_ptr<c10d::Store> store;                 ///< the run's; only for `size` > 1
 };
 
 /// Every rank has found the same failure, so the words need no rank. (Other failures name the
@@ -69,5 +70,10 @@ void broadcast(const Group& group, at::Tensor tensor);
 
 /// Copies rank 0's text to all ranks; the other ranks' text is ignored.
 std::string broadcast_text(const Group& group, const std::string& text);
+
+/// The other ranks wait until rank 0 has called this with the same `what`, however long that takes:
+/// before a collective operation, which has a limit, where rank 0 does something slow first. Each
+/// `what` is good for once. Throws CollectiveFailed if the store is gone.
+void wait_for_rank_0(const Group& group, const std::string& what);
 
 }  // namespace dtool::trainer

@@ -83,8 +83,10 @@ void RequestExchange::work() {
     set_silence(*store, std::chrono::seconds(0), "");
     set_will(*store, "");
   } catch (const std::exception&) {
-    const std::lock_guard lock(mutex_);
-    if (is_stopped_) return;  // rank 0 ended sooner than this rank, for the same reason
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_stopped_) return;  // rank 0 ended sooner than this rank, for the same reason
+    }
     stop_process_(
         fmt::format("lost {}, where the run's store was", to_string(meeting_.members[0])));
   }
@@ -138,10 +140,15 @@ void RequestExchange::exchange(c10d::Store& store) {
   if (!has_failed_ && store.check({kFailed})) {
     const auto text = store.get(kFailed);
     const std::string failure(text.begin(), text.end());
-    const std::lock_guard lock(mutex_);
-    if (!has_failed_ && !is_asked_) stop_process_(failure);
-    first_failure_ = failure;
+    // Ends the process only without the lock, for which those wait that it waits for.
+    bool is_asked = false;
+    {
+      const std::lock_guard lock(mutex_);
+      first_failure_ = failure;
+      is_asked = is_asked_;
+    }
     changed_.notify_all();
+    if (!has_failed_ && !is_asked) stop_process_(failure);
   }
   if (meeting_.place.rank == 0) {
     hear(store);

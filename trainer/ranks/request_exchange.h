@@ -25,8 +25,9 @@ namespace dtool::trainer {
 class RequestExchange {
  public:
   /// The thread calls `stop_process` with the reason if the store gives no answer for
-  /// `heartbeat_timeout` or is gone, or if another rank has failed or is silent for so long; it
-  /// must not return.
+  /// `heartbeat_timeout` or is gone, or if another rank has failed or is silent for so long. It
+  /// ends the process, or returns if the process is about to end by itself; then it may be called
+  /// again.
   RequestExchange(const Meeting& meeting, std::chrono::seconds heartbeat_timeout,
                   std::function<void(const std::string&)> stop_process);
   ~RequestExchange();

@@ -40,20 +40,28 @@ struct Pipeline {
   bool is_over(std::int64_t steps) const { return steps >= stages.back().end; }
 };
 
-/// The pipeline of a run in which each of `nodes` ranks has `samplers`.
+/// The tutorial's nodes: machines or ranks.
+struct Nodes {
+  std::int64_t count = 1;
+  std::int64_t samplers = 60;        ///< of each node
+  std::int64_t smallest_share = 60;  ///< the fewest samplers that one of a node's ranks has
+};
+
+/// The pipeline of a run on `nodes`.
 ///
 /// The first stage makes as many updates for the same experience as one node would. For this, the
-/// number of mini-batches is multiplied by the largest divisor of `samplers` that exceeds neither
-/// half of them nor `nodes`, so that all mini-batches have the same size. The repeats are
-/// multiplied by the rest of `nodes`, rounded up. The second stage has the base's numbers; its
-/// batches are larger by the factor `nodes`.
+/// number of mini-batches is multiplied by the largest divisor of a node's samplers that exceeds
+/// neither half of them nor the number of nodes, so that all mini-batches have the same size. Where
+/// ranks share a node's samplers, it is also so small that each of them has a part of every
+/// mini-batch. The repeats are multiplied by the rest of the nodes, rounded up. The second stage
+/// has the base's numbers; its batches are larger by the number of nodes.
 ///
 /// The learning rate falls linearly towards 0 at the end of the run. From 2 % after the first
-/// stage's end it grows, over the transition, to sqrt(`nodes`) times that line.
+/// stage's end it grows, over the transition, to the square root of the nodes times that line.
 ///
 /// Throws UsageError if the pieces are longer than the run, or if a rank has fewer samplers than
 /// mini-batches.
 Pipeline plan_pipeline(const PipelineSettings& settings, const UpdateSettings& base,
-                       std::int64_t samplers, std::int64_t nodes);
+                       const Nodes& nodes);
 
 }  // namespace dtool::trainer

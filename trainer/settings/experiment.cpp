@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "trainer/settings/choice.h"
@@ -28,6 +30,8 @@ CheckpointSettings read_checkpoint(TomlReader& reader, const std::string& worklo
   return checkpoint;
 }
 
+constexpr Limits<std::int64_t> kHeartbeatTimeout = {5, 86400};
+
 DistributedSettings read_distributed(TomlReader& reader) {
   DistributedSettings distributed;
   distributed.backend = choose<Backend>(
@@ -43,12 +47,21 @@ DistributedSettings read_distributed(TomlReader& reader) {
                                               {"tree", AllReduce::tree}});
   distributed.collective_timeout = std::chrono::seconds(
       reader.integer("distributed.collective_timeout_seconds", 60, {1, 86400}));
-  distributed.heartbeat_timeout =
-      std::chrono::seconds(reader.integer("distributed.heartbeat_timeout_seconds", 60, {5, 86400}));
+  distributed.heartbeat_timeout = std::chrono::seconds(
+      reader.integer("distributed.heartbeat_timeout_seconds",
+                     standard_heartbeat_timeout(process_environment), kHeartbeatTimeout));
   return distributed;
 }
 
 }  // namespace
+
+std::int64_t standard_heartbeat_timeout(const Environment& environment) {
+  const std::string text = environment("DTOOL_LOST_AFTER").value_or("");
+  std::int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size()) return 60;
+  return std::clamp(seconds, kHeartbeatTimeout.least, kHeartbeatTimeout.most);
+}
 
 OptimizerSettings read_optimizer(TomlReader& reader, const OptimizerStandards& standards) {
   OptimizerSettings optimizer;

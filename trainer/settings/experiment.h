@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/launch/environment.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/settings/workload_settings.h"
 
@@ -50,7 +51,7 @@ struct DistributedSettings {
   Backend backend{};
   AllReduce all_reduce{};
   std::chrono::seconds collective_timeout{};
-  std::chrono::seconds heartbeat_timeout{60};
+  std::chrono::seconds heartbeat_timeout{};
 };
 
 struct Experiment {
@@ -64,6 +65,10 @@ struct Experiment {
   bool log_tensorboard{};
   std::vector<Setting> settings;  ///< every key above, as shown in the settings table
 };
+
+/// The default of `distributed.heartbeat_timeout_seconds`: under `dtool run` as long as a machine
+/// may be silent (--lost_after), but not less than 5 s; else 60 s.
+std::int64_t standard_heartbeat_timeout(const Environment& environment);
 
 /// Reads and checks an experiment. Throws UsageError with file, line and key.
 Experiment read_experiment(const std::filesystem::path& file);

@@ -24,20 +24,30 @@ struct Rhythm {
   std::int64_t log_steps = 100;
 };
 
+/// The ranks of a run, evenly on its machines.
+struct RankCount {
+  std::int64_t ranks = 1;
+  std::int64_t machines = 1;
+
+  /// On the machine that has most.
+  std::int64_t on_a_machine() const { return (ranks + machines - 1) / machines; }
+};
+
 /// Each workload's folder derives its own struct.
 struct WorkloadSettings {
   virtual ~WorkloadSettings() = default;
 
   virtual Rhythm rhythm() const { return {}; }
 
-  /// Throws UsageError if this workload cannot run on that many ranks.
-  virtual void check_ranks(std::int64_t /*ranks*/) const {}
+  /// Throws UsageError if this workload cannot run on these ranks.
+  virtual void check_ranks(const RankCount& /*ranks*/) const {}
 
-  /// The settings that result for that many ranks, for the settings table.
-  virtual std::vector<Setting> settings_on(std::int64_t /*ranks*/) const { return {}; }
+  /// The settings that result for these ranks, for the settings table.
+  virtual std::vector<Setting> settings_on(const RankCount& /*ranks*/) const { return {}; }
 
-  /// Forward multiply-adds of a rank's largest batch: decides how many threads are useful.
-  virtual std::int64_t multiply_adds_per_batch() const = 0;
+  /// Forward multiply-adds of the largest batch of one of these ranks: decides how many threads are
+  /// useful.
+  virtual std::int64_t multiply_adds_per_batch(const RankCount& ranks) const = 0;
 
   /// Whether there are episodes to show (`dtool-trainer rollout`).
   virtual bool has_episodes() const { return false; }

@@ -28,7 +28,7 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
 
 }  // namespace
 
-std::int64_t SupervisedSettings::multiply_adds_per_batch() const {
+std::int64_t SupervisedSettings::multiply_adds_per_batch(const RankCount& /*ranks*/) const {
   if (kind == ModelKind::torchscript) return std::numeric_limits<std::int64_t>::max();
   std::int64_t largest = 0;
   for (const Stage& each : train.stages) largest = std::max(largest, each.batch_size);

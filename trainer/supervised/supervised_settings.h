@@ -13,7 +13,7 @@ namespace dtool::trainer {
 struct SupervisedSettings : WorkloadSettings {
   /// If only the data could tell, images count as 28 x 28 pixels and outputs as ten. Of a
   /// TorchScript module nothing is known: it counts as work without end.
-  std::int64_t multiply_adds_per_batch() const override;
+  std::int64_t multiply_adds_per_batch(const RankCount& /*ranks*/) const override;
 
   ModelKind kind{};
   ModelSettings model;

@@ -9,9 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
-#include <stdexcept>
 #include <system_error>
 #include <vector>
 
@@ -19,6 +16,8 @@ namespace dtool::trainer {
 namespace {
 
 constexpr const char* kTemporary = ".partial";
+constexpr const char* kEnding = ".safetensors";
+constexpr const char* kFormerEnding = ".pt";
 
 [[noreturn]] void fail(const std::filesystem::path& file) {
   throw std::system_error(errno, std::generic_category(), "cannot write " + file.string());
@@ -31,31 +30,37 @@ void flush_folder(const std::filesystem::path& folder) {
   close(descriptor);
 }
 
-void write_and_flush(const std::filesystem::path& file, const std::string& content) {
+void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& file) {
+  while (!bytes.empty()) {
+    const auto part = write(descriptor, bytes.data(), bytes.size());
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) fail(file);
+    bytes.remove_prefix(static_cast<std::size_t>(part));
+  }
+}
+
+void write_and_flush(const std::filesystem::path& file,
+                     const std::function<void(const Sink&)>& write) {
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor < 0) fail(file);
-  for (std::size_t done = 0; done < content.size();) {
-    const auto part = write(descriptor, content.data() + done, content.size() - done);
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) {
-      const int error = errno;
-      close(descriptor);
-      errno = error;
-      fail(file);
-    }
-    done += static_cast<std::size_t>(part);
+  try {
+    write([&](std::string_view bytes) { write_all(descriptor, bytes, file); });
+  } catch (...) {
+    close(descriptor);
+    throw;
   }
   const bool flushed = fsync(descriptor) == 0;
   if (close(descriptor) != 0 || !flushed) fail(file);
 }
 
-/// The step in a checkpoint's name; absent for other files.
-std::optional<std::int64_t> step_of(const std::filesystem::path& file) {
+/// The step in the name of a checkpoint with this ending; absent for other files.
+std::optional<std::int64_t> step_of(const std::filesystem::path& file, std::string_view ending) {
+  constexpr std::string_view kBegin = "step_";
   const std::string name = file.filename().string();
-  if (!name.starts_with("step_") || !name.ends_with(".pt")) return std::nullopt;
+  if (!name.starts_with(kBegin) || !name.ends_with(ending)) return std::nullopt;
   std::int64_t step = 0;
-  const char* end = name.data() + name.size() - 3;
-  const auto [stop, error] = std::from_chars(name.data() + 5, end, step);
+  const char* end = name.data() + name.size() - ending.size();
+  const auto [stop, error] = std::from_chars(name.data() + kBegin.size(), end, step);
   if (error != std::errc() || stop != end) return std::nullopt;
   return step;
 }
@@ -63,10 +68,14 @@ std::optional<std::int64_t> step_of(const std::filesystem::path& file) {
 }  // namespace
 
 void write_whole(const std::filesystem::path& file, const std::string& content) {
+  write_whole(file, [&](const Sink& sink) { sink(content); });
+}
+
+void write_whole(const std::filesystem::path& file, const std::function<void(const Sink&)>& write) {
   std::filesystem::path temporary = file;
   temporary += kTemporary;
   try {
-    write_and_flush(temporary, content);
+    write_and_flush(temporary, write);
     std::filesystem::rename(temporary, file);
   } catch (...) {
     // On a full disk its room is wanted, for the line that says so among others.
@@ -77,22 +86,19 @@ void write_whole(const std::filesystem::path& file, const std::string& content) 
   flush_folder(file.parent_path().empty() ? "." : file.parent_path());
 }
 
-std::string read_whole(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream) throw std::runtime_error("cannot read " + file.string());
-  return content;
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step) {
+  return folder / fmt::format("step_{:09}{}", step, kEnding);
 }
 
-std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step) {
-  return folder / fmt::format("step_{:09}.pt", step);
+std::filesystem::path best_checkpoint_file(const std::filesystem::path& folder) {
+  return folder / fmt::format("best{}", kEnding);
 }
 
 std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder) {
   std::vector<KeptCheckpoint> kept;
   std::error_code no_folder;
   for (const auto& each : std::filesystem::directory_iterator(folder, no_folder)) {
-    const auto step = step_of(each.path());
+    const auto step = step_of(each.path(), kEnding);
     if (!step) continue;
     std::error_code is_gone;  // thinned out by its writer since
     const auto written = each.last_write_time(is_gone);
@@ -110,11 +116,19 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
   return latest->file;
 }
 
+std::optional<std::filesystem::path> former_checkpoint(const std::filesystem::path& folder) {
+  std::error_code no_folder;
+  for (const auto& each : std::filesystem::directory_iterator(folder, no_folder)) {
+    if (step_of(each.path(), kFormerEnding)) return each.path();
+  }
+  return std::nullopt;
+}
+
 void thin_out(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep) {
   std::vector<std::int64_t> steps;
   for (const auto& each : std::filesystem::directory_iterator(folder)) {
     if (each.path().extension() == kTemporary) std::filesystem::remove(each.path());
-    if (const auto its_step = step_of(each.path()); its_step && *its_step <= step) {
+    if (const auto its_step = step_of(each.path(), kEnding); its_step && *its_step <= step) {
       steps.push_back(*its_step);
     }
   }

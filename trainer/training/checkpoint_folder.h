@@ -4,22 +4,30 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dtool::trainer {
 
-/// Writes `content` to `file` so that at every instant the file is absent, the former one, or
-/// complete: a temporary file beside it, fsync, rename, fsync of the folder. Throws
-/// std::system_error.
+/// Takes the next bytes of a file.
+using Sink = std::function<void(std::string_view)>;
+
+/// Writes to `file` what `write` gives to its sink, so that at every instant the file is absent,
+/// the former one, or complete: a temporary file beside it, fsync, rename, fsync of the folder.
+/// Throws std::system_error, and what `write` throws.
+void write_whole(const std::filesystem::path& file, const std::function<void(const Sink&)>& write);
+
+/// The same with all bytes at once.
 void write_whole(const std::filesystem::path& file, const std::string& content);
 
-/// Throws std::runtime_error if the file cannot be read.
-std::string read_whole(const std::filesystem::path& file);
-
-/// `folder/step_000001876.pt`.
+/// `folder/step_000001876.safetensors`.
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step);
+
+/// The same for the best model: `folder/best.safetensors`.
+std::filesystem::path best_checkpoint_file(const std::filesystem::path& folder);
 
 /// An existing checkpoint.
 struct KeptCheckpoint {
@@ -33,6 +41,10 @@ std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder
 
 /// The checkpoint of `folder` that was written last; absent if there is none.
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
+
+/// A checkpoint of `folder` in the format of former versions, which is not read; absent if there is
+/// none.
+std::optional<std::filesystem::path> former_checkpoint(const std::filesystem::path& folder);
 
 /// Deletes the checkpoints of steps up to `step`, except the newest `keep` of them, and the
 /// temporary files of killed writers.

@@ -39,6 +39,7 @@ CheckpointKeeper::CheckpointKeeper(const Group& group, const Options& options,
       model_(model),
       optimizer_(optimizer),
       progress_(progress) {
+  check_types(model_);
   if (group_.rank == 0) writer_.emplace(patience(collective_timeout));
 }
 
@@ -62,7 +63,8 @@ void CheckpointKeeper::keep(const std::vector<NamedTensor>& others) {
                   [folder = checkpoints_of(options_), keep = settings_.keep,
                    kept = std::make_shared<const Snapshot>(snapshot(others))] {
                     const auto step = kept->progress.steps;
-                    write_whole(checkpoint_file(folder, step), pack(*kept));
+                    write_whole(checkpoint_file(folder, step),
+                                [&](const Sink& sink) { write(*kept, sink); });
                     thin_out(folder, step, keep);
                   });
 }
@@ -73,10 +75,11 @@ void CheckpointKeeper::take_score(double score, Better better) {
   if (!std::isnan(best) && !is_better) return;
   progress_.best_score = score;
   if (!writer_ || !settings_.best) return;
-  writer_->submit(
-      CheckpointWriter::Kind::best, progress_.steps,
-      [file = checkpoints_of(options_) / "best.pt",
-       kept = std::make_shared<const Snapshot>(snapshot({}))] { write_whole(file, pack(*kept)); });
+  writer_->submit(CheckpointWriter::Kind::best, progress_.steps,
+                  [file = best_checkpoint_file(checkpoints_of(options_)),
+                   kept = std::make_shared<const Snapshot>(snapshot({}))] {
+                    write_whole(file, [&](const Sink& sink) { write(*kept, sink); });
+                  });
 }
 
 bool CheckpointKeeper::is_sound() const {
@@ -104,11 +107,15 @@ void CheckpointKeeper::answer(int signal, ProgressLog& log) {
   end_if_terminated();
 }
 
+/// What was kept before is written first: told of the end, the other ranks end, and their machine
+/// ends this one.
 void CheckpointKeeper::refuse(int signal, ProgressLog& log) {
+  std::optional<AnswersTermination> answers;
+  if (signal == SIGTERM && is_terminated()) answers.emplace();
+  if (signal == SIGTERM) writer_->wait();
+  tell(log);
   end_request(signal, progress_.steps, "no checkpoint, the model is no number", log);
-  if (signal != SIGTERM || !is_terminated()) return;
-  writer_->wait();
-  end_if_terminated();
+  if (signal == SIGTERM && is_terminated()) end_if_terminated();
 }
 
 /// A request is answered by a later state, too, where its own was left out.

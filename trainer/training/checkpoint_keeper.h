@@ -25,7 +25,8 @@ enum class Better { higher, lower };
 /// All ranks have one, and make the same calls; only rank 0 writes files.
 class CheckpointKeeper {
  public:
-  /// All arguments must outlive it.
+  /// All arguments must outlive it. Throws UsageError if the model has tensors that no checkpoint
+  /// can hold.
   CheckpointKeeper(const Group& group, const Options& options, const CheckpointSettings& settings,
                    std::chrono::seconds collective_timeout, const Weights& model,
                    Optimizer& optimizer, Progress& progress);
@@ -40,7 +41,7 @@ class CheckpointKeeper {
   /// The step of the last checkpoint; -1: none.
   std::int64_t kept_step() const { return kept_step_; }
 
-  /// Remembers `score` if it is the best so far; then also keeps the model as best.pt, if wanted.
+  /// Remembers `score` if it is the best so far; then also keeps the model as the best, if wanted.
   void take_score(double score, Better better);
 
   /// Whether the model can be resumed from: no parameter is infinite or NaN.

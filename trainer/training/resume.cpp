@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Rank 0 reads the file, which other machines need not have, and broadcasts it.
+// The words of `--checkpoint`, and what may not differ between the two runs.
 #include "trainer/training/resume.h"
 
 #include <fmt/format.h>
 
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_reader.h"
 #include "trainer/training/snapshot.h"
 
 namespace dtool::trainer {
+
+/// A run that began under a former version does not silently begin anew.
 std::filesystem::path checkpoint_of(const Options& options) {
   const std::filesystem::path file = *options.checkpoint;
   if (file == "latest" || file == "auto") {
     const auto folder = checkpoints_of(options);
     if (const auto latest = latest_checkpoint(folder)) return *latest;
+    if (const auto former = former_checkpoint(folder)) return *former;
     if (file == "auto") return {};
     throw UsageError(fmt::format("--checkpoint latest: none in {}", folder.string()),
                      "--output_dir names the folder that the training was given");
@@ -53,21 +57,21 @@ std::filesystem::path checkpoints_of(const Options& options) {
 
 Resumed resume_from(const Options& options, const Group& group, Weights& model,
                     Optimizer& optimizer, const Progress& fresh, std::size_t stages) {
-  Resumed resumed;
-  std::string bytes;
+  CheckpointFile file;
   if (group.rank == 0) {
-    resumed.from = checkpoint_of(options).string();
-    if (!resumed.from.empty()) bytes = read_whole(resumed.from);
+    if (const auto path = checkpoint_of(options); !path.empty()) file = CheckpointFile(path);
   }
-  resumed.from = broadcast_text(group, resumed.from);
-  if (resumed.from.empty()) {
+  CheckpointReader reader(group, "the checkpoint to resume from", std::move(file));
+  Resumed resumed;
+  if (!reader.has_file()) {
     resumed.progress = fresh;
     return resumed;
   }
+  resumed.from = reader.name();
+  auto restored = restore(reader, model, optimizer);
+  resumed.others = std::move(restored.others);
   Progress& saved = resumed.progress;
-  auto unpacked = unpack(broadcast_text(group, bytes), resumed.from, model, optimizer);
-  saved = unpacked.progress;
-  resumed.others = std::move(unpacked.others);
+  saved = restored.progress;
   resumed.saved_world_size = saved.world_size;
   check_fit(resumed, fresh, stages);
   if (group.rank == 0 && (saved.seed != fresh.seed || saved.world_size != fresh.world_size)) {

@@ -18,15 +18,16 @@ namespace dtool::trainer {
 /// The folder in which rank 0 keeps the checkpoints.
 std::filesystem::path checkpoints_of(const Options& options);
 
-/// The file that `--checkpoint` names; empty for `auto` if there is none yet. Throws UsageError if
-/// there is no such file, or no checkpoint for `latest`.
+/// The file that `--checkpoint` names; empty for `auto` if there is none yet. One of a former
+/// format only if there is no other. Throws UsageError if there is no such file, or no checkpoint
+/// for `latest`.
 std::filesystem::path checkpoint_of(const Options& options);
 
 struct Resumed {
   std::string from;   ///< the file's name on rank 0; empty: `auto` found none
   Progress progress;  ///< the checkpoint's progress, with this run's seed and number of ranks
   int saved_world_size = 1;         ///< of the run that wrote it
-  std::vector<NamedTensor> others;  ///< the tensors that `pack` got
+  std::vector<NamedTensor> others;  ///< the other tensors of the snapshot
 };
 
 /// Loads the checkpoint of `--checkpoint` into `model` and `optimizer` on all ranks. The number of

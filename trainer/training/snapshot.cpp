@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: MIT
-// Keys of the archive: `model` (nested archives, one per part of a parameter's name),
-// `model_tensors` (their number), `optimizer`, `optimizer_steps`, `optimizer_first_<i>`,
-// `optimizer_second_<i>`, `others` (a nested archive), and the fields of Progress.
+// Tensors: `model.<name>`, `optimizer.first.<i>`, `optimizer.second.<i>` and `others.<name>`, in
+// this order. The metadata has the numbers, as texts: the fields of Progress and the optimizer's.
 #include "trainer/training/snapshot.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <torch/serialize/archive.h>
+#include <charconv>
 #include <map>
-#include <sstream>
+#include <string_view>
 
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {
 
-using torch::serialize::InputArchive;
-using torch::serialize::OutputArchive;
+using safetensors::Entry;
+using safetensors::Metadata;
+
+constexpr const char* kModel = "model.";
+constexpr const char* kFirst = "optimizer.first.";
+constexpr const char* kSecond = "optimizer.second.";
+constexpr const char* kOthers = "others.";
+
+/// In the metadata of every checkpoint; another number means other names.
+constexpr const char* kVersionKey = "dtool_checkpoint";
+constexpr const char* kVersion = "1";
 
 const char* name_of(OptimizerKind kind) {
   switch (kind) {
@@ -41,102 +48,15 @@ std::vector<NamedTensor> all_tensors(const Weights& model) {
 }
 
 at::Tensor copy_of(const at::Tensor& tensor) {
-  return tensor.detach().to(at::kCPU, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+  return tensor.detach()
+      .to(at::kCPU, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true)
+      .contiguous();
 }
 
 std::vector<NamedTensor> copies_of(const std::vector<NamedTensor>& tensors) {
   std::vector<NamedTensor> copies;
   for (const NamedTensor& each : tensors) copies.push_back({each.name, copy_of(each.tensor)});
   return copies;
-}
-
-/// `fc1.weight` becomes the tensor `weight` of the nested archive `fc1`.
-void write_nested(OutputArchive& archive, const std::vector<NamedTensor>& tensors) {
-  std::map<std::string, std::vector<NamedTensor>> parts;
-  for (const NamedTensor& each : tensors) {
-    const auto dot = each.name.find('.');
-    if (dot == std::string::npos) {
-      archive.write(each.name, each.tensor.detach(), /*is_buffer=*/true);
-    } else {
-      parts[each.name.substr(0, dot)].push_back({each.name.substr(dot + 1), each.tensor});
-    }
-  }
-  for (const auto& [name, its_tensors] : parts) {
-    OutputArchive nested(archive.compilation_unit());
-    write_nested(nested, its_tensors);
-    archive.write(name, nested);
-  }
-}
-
-at::Tensor read_tensor(InputArchive& archive, const std::string& key) {
-  at::Tensor tensor;
-  archive.read(key, tensor, /*is_buffer=*/true);
-  return tensor;
-}
-
-at::Tensor read_nested(InputArchive& archive, const std::string& name) {
-  const auto dot = name.find('.');
-  if (dot == std::string::npos) return read_tensor(archive, name);
-  InputArchive nested;
-  archive.read(name.substr(0, dot), nested);
-  return read_nested(nested, name.substr(dot + 1));
-}
-
-c10::IValue read_value(InputArchive& archive, const std::string& key) {
-  c10::IValue value;
-  archive.read(key, value);
-  return value;
-}
-
-std::int64_t read_number(InputArchive& archive, const std::string& key) {
-  return read_value(archive, key).toInt();
-}
-
-/// 0 if an older checkpoint does not have the key.
-std::int64_t read_number_if_there(InputArchive& archive, const std::string& key) {
-  c10::IValue value;
-  return archive.try_read(key, value) ? value.toInt() : 0;
-}
-
-void put_back(at::Tensor into, const at::Tensor& from, const std::string& key) {
-  if (into.sizes() != from.sizes()) {
-    throw UsageError(
-        fmt::format("{} has shape [{}] in the checkpoint, [{}] in the experiment's model", key,
-                    fmt::join(from.sizes(), ", "), fmt::join(into.sizes(), ", ")));
-  }
-  into.copy_(from);
-}
-
-void read_model(InputArchive& archive, const Weights& model) {
-  const auto tensors = all_tensors(model);
-  const auto saved = read_number(archive, "model_tensors");
-  if (saved != static_cast<std::int64_t>(tensors.size())) {
-    throw UsageError(fmt::format("it holds a model of {} tensors, the experiment's has {}", saved,
-                                 tensors.size()));
-  }
-  InputArchive saved_model;
-  archive.read("model", saved_model);
-  for (const NamedTensor& each : tensors) {
-    put_back(each.tensor.detach(), read_nested(saved_model, each.name), each.name);
-  }
-}
-
-void read_optimizer(InputArchive& archive, Optimizer& optimizer) {
-  const auto kind = read_value(archive, "optimizer").toStringRef();
-  if (kind != name_of(optimizer.kind())) {
-    throw UsageError(fmt::format("it holds the state of {}, the experiment's optimizer is {}", kind,
-                                 name_of(optimizer.kind())));
-  }
-  Optimizer::State& state = optimizer.state();
-  state.steps = read_number(archive, "optimizer_steps");
-  for (std::size_t i = 0; i < state.first.size(); ++i) {
-    const auto key = fmt::format("optimizer_first_{}", i);
-    put_back(state.first[i], read_tensor(archive, key), key);
-  }
-  for (std::size_t i = 0; i < state.second.size(); ++i) {
-    const auto key = fmt::format("optimizer_second_{}", i);
-    put_back(state.second[i], read_tensor(archive, key), key);
-  }
 }
 
 struct WholeNumber {
@@ -155,40 +75,152 @@ constexpr WholeNumber kWholeNumbers[] = {
     {"training_samples", &Progress::training_samples},
 };
 
-Progress read_progress(InputArchive& archive) {
+/// All tensors of a snapshot, in the order in which they are written.
+std::vector<NamedTensor> tensors_to_write(const Snapshot& snapshot) {
+  const auto& [model, kind, state] = *snapshot.trained;
+  std::vector<NamedTensor> all;
+  for (const NamedTensor& each : model) all.push_back({kModel + each.name, each.tensor});
+  for (std::size_t i = 0; i < state.first.size(); ++i) {
+    all.push_back({fmt::format("{}{}", kFirst, i), state.first[i]});
+  }
+  for (std::size_t i = 0; i < state.second.size(); ++i) {
+    all.push_back({fmt::format("{}{}", kSecond, i), state.second[i]});
+  }
+  for (const NamedTensor& each : snapshot.others) {
+    all.push_back({kOthers + each.name, each.tensor});
+  }
+  return all;
+}
+
+Metadata metadata_of(const Snapshot& snapshot) {
+  const Progress& progress = snapshot.progress;
+  Metadata metadata = {{kVersionKey, kVersion},
+                       {"optimizer", name_of(snapshot.trained->kind)},
+                       {"optimizer_steps", fmt::format("{}", snapshot.trained->optimizer.steps)},
+                       {"seed", fmt::format("{}", progress.seed)},
+                       {"world_size", fmt::format("{}", progress.world_size)},
+                       {"best_score", fmt::format("{:.17g}", progress.best_score)}};
+  for (const auto& [key, field] : kWholeNumbers) metadata[key] = fmt::format("{}", progress.*field);
+  return metadata;
+}
+
+const std::string& find_text(const Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) throw UsageError(fmt::format("its metadata has no {}", key));
+  return found->second;
+}
+
+template <class Number>
+Number find_number(const Metadata& metadata, const std::string& key) {
+  const std::string& text = find_text(metadata, key);
+  Number number{};
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop != text.data() + text.size()) {
+    throw UsageError(fmt::format("its metadata has no number for {}, but '{}'", key, text));
+  }
+  return number;
+}
+
+Progress progress_of(const Metadata& metadata) {
   Progress progress;
   for (const auto& [key, field] : kWholeNumbers) {
-    progress.*field = read_number_if_there(archive, key);
+    progress.*field = find_number<std::int64_t>(metadata, key);
   }
-  progress.seed = static_cast<std::uint64_t>(read_number(archive, "seed"));
-  progress.world_size = static_cast<int>(read_number(archive, "world_size"));
-  progress.best_score = read_value(archive, "best_score").toDouble();
+  progress.seed = find_number<std::uint64_t>(metadata, "seed");
+  progress.world_size = find_number<int>(metadata, "world_size");
+  progress.best_score = find_number<double>(metadata, "best_score");
   return progress;
 }
 
-/// None in a checkpoint of a workload that has none.
-std::vector<NamedTensor> read_others(InputArchive& archive) {
-  InputArchive saved;
-  if (!archive.try_read("others", saved)) return {};
-  std::vector<NamedTensor> others;
-  for (const auto& name : saved.keys()) others.push_back({name, read_tensor(saved, name)});
-  return others;
+/// A tensor of the file, and where it goes.
+struct Transfer {
+  const Entry* entry;
+  at::Tensor into;
+};
+
+/// Finds the places of what is to be restored, before anything is.
+class Fitting {
+ public:
+  explicit Fitting(const safetensors::Header& header) : metadata_(header.metadata) {
+    for (const Entry& each : header.entries) {
+      by_name_[each.name] = &each;
+      model_tensors_ += each.name.starts_with(kModel) ? 1 : 0;
+    }
+    const auto version = metadata_.find(kVersionKey);
+    if (version == metadata_.end()) throw UsageError("dtool-trainer has not written it");
+    if (version->second != kVersion) throw UsageError("a newer dtool-trainer has written it");
+  }
+
+  void add(const std::string& name, const at::Tensor& into, const std::string& for_messages) {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) throw UsageError(fmt::format("it has no {}", for_messages));
+    if (into.sizes() != at::IntArrayRef(found->second->shape)) {
+      throw UsageError(fmt::format(
+          "{} has shape [{}] in the checkpoint, [{}] in the experiment's "
+          "model",
+          for_messages, fmt::join(found->second->shape, ", "), fmt::join(into.sizes(), ", ")));
+    }
+    transfers_.push_back({found->second, into});
+  }
+
+  void add_model(const Weights& model) {
+    const auto tensors = all_tensors(model);
+    if (model_tensors_ != tensors.size()) {
+      throw UsageError(fmt::format("it holds a model of {} tensors, the experiment's has {}",
+                                   model_tensors_, tensors.size()));
+    }
+    for (const NamedTensor& each : tensors) {
+      add(kModel + each.name, each.tensor.detach(), each.name);
+    }
+  }
+
+  void add_optimizer(Optimizer& optimizer) {
+    const auto& kind = find_text(metadata_, "optimizer");
+    if (kind != name_of(optimizer.kind())) {
+      throw UsageError(fmt::format("it holds the state of {}, the experiment's optimizer is {}",
+                                   kind, name_of(optimizer.kind())));
+    }
+    add_all(kFirst, optimizer.state().first);
+    add_all(kSecond, optimizer.state().second);
+  }
+
+  const std::vector<Transfer>& transfers() const { return transfers_; }
+
+ private:
+  void add_all(const char* prefix, const std::vector<at::Tensor>& tensors) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const auto name = fmt::format("{}{}", prefix, i);
+      add(name, tensors[i], name);
+    }
+  }
+
+  const Metadata& metadata_;
+  std::map<std::string, const Entry*> by_name_;
+  std::size_t model_tensors_ = 0;
+  std::vector<Transfer> transfers_;
+};
+
+/// The result of `read`, or a UsageError that names the file.
+template <class Read>
+auto read_checkpoint(const CheckpointReader& from, Read read) {
+  try {
+    return read();
+  } catch (const UsageError& mistake) {
+    throw UsageError(fmt::format("{} does not fit: {}", from.name(), mistake.what()), mistake.hint);
+  }
 }
 
-/// The result of `read` for the archive in `bytes`, or a UsageError that names the archive.
-template <class Read>
-auto read_archive(const std::string& bytes, const std::string& name, Read read) {
-  const c10::NoGradGuard no_gradients;
-  InputArchive archive;
-  try {
-    archive.load_from(bytes.data(), bytes.size(), at::Device(at::kCPU));
-    return read(archive);
-  } catch (const UsageError& mistake) {
-    throw UsageError(fmt::format("{} does not fit: {}", name, mistake.what()));
-  } catch (const c10::Error& problem) {
-    throw UsageError(
-        fmt::format("{} is no checkpoint of this model: {}", name, first_line(problem)));
+void read_all(CheckpointReader& from, const std::vector<Transfer>& transfers) {
+  for (const Transfer& each : transfers) from.read(*each.entry, each.into);
+}
+
+std::vector<NamedTensor> read_others(CheckpointReader& from) {
+  std::vector<NamedTensor> others;
+  for (const Entry& each : from.header().entries) {
+    if (!each.name.starts_with(kOthers)) continue;
+    others.push_back({each.name.substr(std::string_view(kOthers).size()), from.read(each)});
   }
+  return others;
 }
 
 }  // namespace
@@ -207,52 +239,47 @@ Snapshot take_snapshot(std::shared_ptr<const TrainedState> trained, const Progre
   return {std::move(trained), progress, copies_of(others)};
 }
 
-std::string pack(const Snapshot& snapshot) {
-  OutputArchive archive;
-  const auto& [tensors, kind, state] = *snapshot.trained;
-  OutputArchive saved_model(archive.compilation_unit());
-  write_nested(saved_model, tensors);
-  archive.write("model", saved_model);
-  archive.write("model_tensors", c10::IValue(static_cast<std::int64_t>(tensors.size())));
-
-  archive.write("optimizer", c10::IValue(std::string(name_of(kind))));
-  archive.write("optimizer_steps", c10::IValue(state.steps));
-  for (std::size_t i = 0; i < state.first.size(); ++i) {
-    archive.write(fmt::format("optimizer_first_{}", i), state.first[i], /*is_buffer=*/true);
+void check_types(const Weights& model) {
+  for (const NamedTensor& each : all_tensors(model)) {
+    if (dtype_of(each.tensor.scalar_type()) != nullptr) continue;
+    throw UsageError(fmt::format("no checkpoint can hold {}, which has numbers of type {}",
+                                 each.name, at::toString(each.tensor.scalar_type())));
   }
-  for (std::size_t i = 0; i < state.second.size(); ++i) {
-    archive.write(fmt::format("optimizer_second_{}", i), state.second[i], /*is_buffer=*/true);
-  }
-
-  if (!snapshot.others.empty()) {
-    OutputArchive saved_others(archive.compilation_unit());
-    write_nested(saved_others, snapshot.others);
-    archive.write("others", saved_others);
-  }
-
-  const Progress& progress = snapshot.progress;
-  for (const auto& [key, field] : kWholeNumbers) archive.write(key, c10::IValue(progress.*field));
-  archive.write("seed", c10::IValue(static_cast<std::int64_t>(progress.seed)));
-  archive.write("world_size", c10::IValue(std::int64_t{progress.world_size}));
-  archive.write("best_score", c10::IValue(progress.best_score));
-  std::ostringstream bytes;
-  archive.save_to(bytes);
-  return std::move(bytes).str();
 }
 
-Unpacked unpack(const std::string& bytes, const std::string& name, Weights& model,
-                Optimizer& optimizer) {
-  return read_archive(bytes, name, [&](InputArchive& archive) {
-    read_model(archive, model);
-    read_optimizer(archive, optimizer);
-    return Unpacked{read_progress(archive), read_others(archive)};
+void write(const Snapshot& snapshot, const Sink& sink) {
+  const auto tensors = tensors_to_write(snapshot);
+  std::vector<Entry> entries;
+  for (const auto& [name, tensor] : tensors) {
+    safetensors::append(entries, name, dtype_of(tensor.scalar_type()), tensor.sizes().vec());
+  }
+  sink(safetensors::header_text(entries, metadata_of(snapshot)));
+  for (const NamedTensor& each : tensors) {
+    sink({static_cast<const char*>(each.tensor.data_ptr()), each.tensor.nbytes()});
+  }
+}
+
+Restored restore(CheckpointReader& from, const Weights& model, Optimizer& optimizer) {
+  return read_checkpoint(from, [&] {
+    Fitting fitting(from.header());
+    fitting.add_model(model);
+    fitting.add_optimizer(optimizer);
+    Restored restored{progress_of(from.header().metadata), {}};
+    const auto steps = find_number<std::int64_t>(from.header().metadata, "optimizer_steps");
+    read_all(from, fitting.transfers());
+    optimizer.state().steps = steps;
+    restored.others = read_others(from);
+    return restored;
   });
 }
 
-Progress unpack_model(const std::string& bytes, const std::string& name, Weights& model) {
-  return read_archive(bytes, name, [&](InputArchive& archive) {
-    read_model(archive, model);
-    return read_progress(archive);
+Progress restore_model(CheckpointReader& from, const Weights& model) {
+  return read_checkpoint(from, [&] {
+    Fitting fitting(from.header());
+    fitting.add_model(model);
+    const Progress progress = progress_of(from.header().metadata);
+    read_all(from, fitting.transfers());
+    return progress;
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The content of a checkpoint: everything that the rest of a run depends on, in LibTorch's archive
-// format, which torch.jit.load reads in Python.
+// The content of a checkpoint: everything that the rest of a run depends on, as a safetensors file.
+// docs/experiment.md has its names.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "trainer/model/model.h"
+#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_reader.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/progress.h"
 
@@ -33,21 +35,24 @@ TrainedState copy_state(const Weights& model, Optimizer& optimizer);
 Snapshot take_snapshot(std::shared_ptr<const TrainedState> trained, const Progress& progress,
                        const std::vector<NamedTensor>& others = {});
 
-/// The archive's bytes. Any thread may call it.
-std::string pack(const Snapshot& snapshot);
+/// Throws UsageError if `model` has tensors of a type that checkpoints cannot hold.
+void check_types(const Weights& model);
+
+/// Gives the file's bytes to `sink`, without a copy of them. Any thread may call it. The same
+/// snapshot always has the same bytes.
+void write(const Snapshot& snapshot, const Sink& sink);
 
 /// The parts that are returned rather than restored in place.
-struct Unpacked {
+struct Restored {
   Progress progress;
   std::vector<NamedTensor> others;
 };
 
-/// Restores model and optimizer; `name` is for messages. Throws UsageError if the bytes are not
-/// such an archive, or belong to another model or optimizer; the model may then be partly filled.
-Unpacked unpack(const std::string& bytes, const std::string& name, Weights& model,
-                Optimizer& optimizer);
+/// Restores model and optimizer from a checkpoint, on all ranks. Throws UsageError if it belongs to
+/// another model or optimizer, before anything is restored.
+Restored restore(CheckpointReader& from, const Weights& model, Optimizer& optimizer);
 
 /// The same for a model that will not be trained further.
-Progress unpack_model(const std::string& bytes, const std::string& name, Weights& model);
+Progress restore_model(CheckpointReader& from, const Weights& model);
 
 }  // namespace dtool::trainer

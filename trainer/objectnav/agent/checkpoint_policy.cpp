@@ -10,7 +10,7 @@
 #include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/agent/sample_actions.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_reader.h"
 #include "trainer/training/resume.h"
 #include "trainer/training/snapshot.h"
 
@@ -48,7 +48,9 @@ CheckpointPolicy read_policy(const ObjectNavSettings& settings, const Options& o
   }
   const auto agent = std::make_shared<Agent>(
       Agent{ActorCritic({settings.embedding, settings.hidden}, at::kCPU), seed});
-  unpack_model(read_whole(file), file.string(), agent->network);
+  const Group alone;
+  CheckpointReader reader(alone, "", CheckpointFile(file));
+  restore_model(reader, agent->network);
   return {[agent](const Scene& scene) { return agent->choose(scene); }, file.string()};
 }
 

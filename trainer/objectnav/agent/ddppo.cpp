@@ -16,6 +16,7 @@
 #include "trainer/objectnav/agent/kept_samplers.h"
 #include "trainer/objectnav/agent/learner.h"
 #include "trainer/objectnav/agent/rollout.h"
+#include "trainer/objectnav/agent/sampler_shares.h"
 #include "trainer/objectnav/agent/validation.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/reinforcement/pipeline.h"
@@ -59,7 +60,8 @@ class DdPpo : public Workload {
   const Run& run_;
   const ObjectNavSettings& settings_;
   const Group& group_;
-  std::int64_t first_sampler_;
+  std::vector<SamplerRange> shares_;  ///< of all ranks
+  SamplerRange mine_;
   Pipeline pipeline_;
   ActorCritic policy_;
   Optimizer optimizer_;
@@ -77,21 +79,21 @@ DdPpo::DdPpo(const Run& run, const ObjectNavSettings& settings)
     : run_(run),
       settings_(settings),
       group_(run.group),
-      first_sampler_(group_.rank * settings_.samplers),
-      pipeline_(plan_pipeline(settings_, group_.size)),
+      shares_(shares_of(group_.members, settings_)),
+      mine_(shares_[static_cast<std::size_t>(group_.rank)]),
+      pipeline_(plan_pipeline(settings_, nodes_of(group_.members, settings_))),
       policy_({settings_.embedding, settings_.hidden}, group_.device),
       optimizer_(tensors_of(policy_.parameters()), run.experiment.optimizer),
-      samplers_(settings_.environment, EpisodeSet::training, run.options.seed, first_sampler_,
-                static_cast<int>(settings_.samplers)),
-      rollout_(settings_.ppo.num_steps, settings_.samplers, policy_.memory_size()),
-      collector_(samplers_, settings_.environment.threads, policy_, run.options.seed,
-                 first_sampler_),
+      samplers_(settings_.environment, EpisodeSet::training, run.options.seed, mine_.first,
+                static_cast<int>(mine_.count)),
+      rollout_(settings_.ppo.num_steps, mine_.count, policy_.memory_size()),
+      collector_(samplers_, settings_.environment.threads, policy_, run.options.seed, mine_.first),
       stragglers_(run.meeting, settings_.ppo.preemption_share,
                   run.experiment.distributed.collective_timeout) {}
 
 void DdPpo::restore(const std::vector<NamedTensor>& others) {
-  const auto there = restore_samplers(others, group_, samplers_, collector_);
-  const auto all = group_.size * settings_.samplers;
+  const auto all = count_all(shares_);
+  const auto there = std::min(all, restore_samplers(others, mine_, samplers_, collector_));
   if (there == all || group_.rank != 0) return;
   fmt::print("note: {} of {} samplers go on from the checkpoint, the others begin new episodes\n",
              there, all);
@@ -99,11 +101,11 @@ void DdPpo::restore(const std::vector<NamedTensor>& others) {
 
 /// A collective operation, since rank 0 keeps the samplers of all.
 std::vector<NamedTensor> DdPpo::others() {
-  return gather_samplers(group_, samplers_, collector_);
+  return gather_samplers(group_, shares_, samplers_, collector_);
 }
 
 void DdPpo::begin() {
-  learner_.emplace(group_, policy_, optimizer_, settings_.ppo, run_.options.seed, first_sampler_);
+  learner_.emplace(group_, policy_, optimizer_, settings_.ppo, run_.options.seed, mine_.first);
 }
 
 /// Collects a rollout and learns from it. Rank 0's request is sent along with data that the ranks

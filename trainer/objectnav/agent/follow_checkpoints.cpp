@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rank 0 looks into the folder and broadcasts the result, even if there is nothing new: the other
-// ranks may not wait longer than a collective operation may take.
+// Rank 0 looks into the folder, while the other ranks wait in the reader of the next checkpoint.
 #include "trainer/objectnav/agent/follow_checkpoints.h"
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "trainer/data/expand_path.h"
@@ -18,6 +18,7 @@
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_reader.h"
 #include "trainer/training/snapshot.h"
 
 namespace dtool::trainer {
@@ -32,10 +33,10 @@ double seconds_since_1970(std::filesystem::file_time_type time) {
   return std::chrono::duration<double>(as_system_time.time_since_epoch()).count();
 }
 
-/// What rank 0 has read from a checkpoint.
+/// A checkpoint that rank 0 has opened, so that its writer may delete it.
 struct Found {
   KeptCheckpoint checkpoint;
-  std::string content;
+  CheckpointFile file;
 };
 
 /// The checkpoints of a folder that have not been asked for yet; rank 0's.
@@ -43,6 +44,16 @@ class NewCheckpoints {
  public:
   explicit NewCheckpoints(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
+  /// Waits for one; absent if none comes within `patience`.
+  std::optional<Found> await_next(std::chrono::seconds patience) {
+    for (const auto deadline = Clock::now() + patience;;) {
+      if (auto found = next()) return found;
+      if (Clock::now() > deadline) return std::nullopt;
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+  }
+
+ private:
   /// The one of the fewest steps. One that was written again counts as new.
   std::optional<Found> next() {
     for (const KeptCheckpoint& each : list_checkpoints(folder_)) {
@@ -50,15 +61,14 @@ class NewCheckpoints {
       if (seen != seen_.end() && seen->second == each.written) continue;
       seen_[each.step] = each.written;
       try {
-        return Found{each, read_whole(each.file)};
-      } catch (const std::runtime_error&) {
+        return Found{each, CheckpointFile(each.file)};
+      } catch (const std::system_error&) {
         if (std::filesystem::exists(each.file)) throw;
       }
     }
     return std::nullopt;
   }
 
- private:
   std::filesystem::path folder_;
   std::map<std::int64_t, std::filesystem::file_time_type> seen_;
 };
@@ -99,9 +109,6 @@ struct Follower {
   std::optional<ProgressLog> ours;
 };
 
-/// Sent to all ranks if no checkpoint came for `patience`.
-constexpr const char* kGaveUp = "gave up";
-
 }  // namespace
 
 void follow_checkpoints(const Run& run, const ObjectNavSettings& settings) {
@@ -112,28 +119,20 @@ void follow_checkpoints(const Run& run, const ObjectNavSettings& settings) {
   if (group.rank == 0) follower.emplace(run, settings);
   std::int64_t step = 0;
   Scores scores;
-  for (auto last_found = Clock::now(); step < last_step;) {
+  for (int checkpoint = 1; step < last_step; ++checkpoint) {
     std::optional<Found> found;
-    if (follower) found = follower->checkpoints.next();
-    const bool gives_up = !found && Clock::now() - last_found > settings.validation.patience;
-    const std::string content = broadcast_text(group, found      ? found->content
-                                                      : gives_up ? kGaveUp
-                                                                 : "");
-    if (content == kGaveUp) {
+    if (follower) found = follower->checkpoints.await_next(settings.validation.patience);
+    CheckpointReader reader(group, fmt::format("followed checkpoint {}", checkpoint),
+                            found ? std::move(found->file) : CheckpointFile());
+    if (!reader.has_file()) {
       throw RunFailed(fmt::format("no new checkpoint in {} for {} s, the last is of step {}",
                                   settings.validation.follow, settings.validation.patience.count(),
                                   step));
     }
-    if (content.empty()) {
-      std::this_thread::sleep_for(kBetweenLooks);
-      continue;
-    }
-    const std::string name = found ? found->checkpoint.file.string() : "the checkpoint";
-    step = unpack_model(content, name, policy).steps;
+    step = restore_model(reader, policy).steps;
     scores = validate(settings.environment, settings.validation, policy, group);
     const double done = static_cast<double>(step) / static_cast<double>(last_step);
     if (follower) follower->tell(found->checkpoint, done, scores);
-    last_found = Clock::now();
   }
   if (follower) follower->ours->finish(scores);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Three tensors with a row per rank: `samplers` (bytes), `memory` [N x H] and `keep` [N].
+// Three tensors with a row for each of the N samplers: `samplers` (bytes), `memory` [N, H] and
+// `keep` [N].
 #include "trainer/objectnav/agent/kept_samplers.h"
 
 #include <ATen/ATen.h>
@@ -10,14 +11,23 @@
 namespace dtool::trainer {
 namespace {
 
-/// [ranks, values] from each rank's `values`, which are equally many.
-at::Tensor gather_rows(const Group& group, const at::Tensor& row) {
-  const at::Tensor mine = row.reshape({1, -1}).to(group.device);
+/// [all samplers, values] from each rank's [its samplers, values]. Ranks with fewer samplers than
+/// others send empty rows, too, since all send equally much.
+at::Tensor gather_rows(const Group& group, const std::vector<SamplerRange>& shares,
+                       const at::Tensor& mine) {
   if (group.size == 1) return mine.cpu();
+  std::int64_t most = 0;
+  for (const SamplerRange& each : shares) most = std::max(most, each.count);
+  at::Tensor sent = at::zeros({most, mine.size(1)}, mine.options());
+  sent.narrow(0, 0, mine.size(0)).copy_(mine);
+  sent = sent.to(group.device);
   std::vector<std::vector<at::Tensor>> rows(1);
-  for (int i = 0; i < group.size; ++i) rows[0].push_back(at::empty_like(mine));
-  std::vector<at::Tensor> inputs = {mine};
+  for (int i = 0; i < group.size; ++i) rows[0].push_back(at::empty_like(sent));
+  std::vector<at::Tensor> inputs = {sent};
   collectively([&] { group.process_group->allgather(rows, inputs)->wait(); });
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    rows[0][i] = rows[0][i].narrow(0, 0, shares[i].count);
+  }
   return at::cat(rows[0]).cpu();
 }
 
@@ -36,30 +46,33 @@ const at::Tensor* find(const std::vector<NamedTensor>& kept, const char* name) {
 
 }  // namespace
 
-std::vector<NamedTensor> gather_samplers(const Group& group, const Samplers& samplers,
-                                         const Collector& collector) {
-  return {{"samplers", gather_rows(group, as_tensor(samplers.state()))},
-          {"memory", gather_rows(group, collector.memory())},
-          {"keep", gather_rows(group, collector.keep())}};
+std::vector<NamedTensor> gather_samplers(const Group& group,
+                                         const std::vector<SamplerRange>& shares,
+                                         const Samplers& samplers, const Collector& collector) {
+  const auto rows = [&](const at::Tensor& mine) {
+    return gather_rows(group, shares, mine.reshape({samplers.count(), -1}));
+  };
+  return {{"samplers", rows(as_tensor(samplers.state()))},
+          {"memory", rows(collector.memory())},
+          {"keep", rows(collector.keep()).flatten()}};
 }
 
-std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Group& group,
+std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const SamplerRange& mine,
                               Samplers& samplers, Collector& collector) {
   const auto* states = find(kept, "samplers");
   const auto* memory = find(kept, "memory");
   const auto* keep = find(kept, "keep");
   if (states == nullptr || memory == nullptr || keep == nullptr) return 0;
-  const std::int64_t count = samplers.count();
   const std::int64_t there = keep->numel();
   const bool fits =
       memory->numel() == there * collector.memory().size(1) &&
-      states->numel() * count == there * static_cast<std::int64_t>(samplers.state().size());
+      states->numel() * mine.count == there * static_cast<std::int64_t>(samplers.state().size());
   if (!fits) return 0;
   // By their numbers among all ranks' samplers, whichever rank had them.
-  const std::int64_t first = std::min(there, group.rank * count);
-  const std::int64_t mine = std::min(there - first, count);
+  const std::int64_t first = std::min(there, mine.first);
+  const std::int64_t count = std::min(there - first, mine.count);
   const auto rows = [&](const at::Tensor& all) {
-    return all.reshape({there, -1}).narrow(0, first, mine).contiguous();
+    return all.reshape({there, -1}).narrow(0, first, count).contiguous();
   };
   const at::Tensor its_states = rows(*states);
   const auto* bytes = its_states.data_ptr<std::uint8_t>();
@@ -69,7 +82,7 @@ std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Group&
     return 0;  // of other houses
   }
   collector.restore(rows(*memory), rows(*keep).flatten());
-  return std::min(there, group.size * count);
+  return there;
 }
 
 }  // namespace dtool::trainer

@@ -10,19 +10,22 @@
 #include "trainer/objectnav/agent/rollout.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/ranks/process_group.h"
+#include "trainer/reinforcement/mini_batches.h"
 
 namespace dtool::trainer {
 
 /// Gathers the states on rank 0, in the order of the ranks; the other ranks' result is meaningless.
-/// A collective operation.
-std::vector<NamedTensor> gather_samplers(const Group& group, const Samplers& samplers,
-                                         const Collector& collector);
+/// `shares` are those of all ranks. A collective operation.
+std::vector<NamedTensor> gather_samplers(const Group& group,
+                                         const std::vector<SamplerRange>& shares,
+                                         const Samplers& samplers, const Collector& collector);
 
-/// Restores those of this rank's samplers that are in the checkpoint, whichever rank had them then:
-/// samplers are identified by their global numbers. Returns how many samplers of all ranks were
-/// restored; the others begin new episodes. If the checkpoint has no samplers, or they have another
-/// seed or other settings, none is restored and nothing changes.
-std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Group& group,
+/// Restores those of this rank's samplers, `mine`, that are in the checkpoint, whichever rank had
+/// them then: samplers are identified by their global numbers. Returns how many samplers the
+/// checkpoint has that fit, for this rank or for others; those that it does not have begin new
+/// episodes. If the checkpoint has no samplers, or they have another seed or other settings, none
+/// is restored, nothing changes, and the result is 0.
+std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const SamplerRange& mine,
                               Samplers& samplers, Collector& collector);
 
 }  // namespace dtool::trainer

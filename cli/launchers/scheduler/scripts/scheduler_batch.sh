@@ -71,7 +71,7 @@ go_on_later() {
   ask_for_checkpoint
   for ((i = 0; i < notice / 2; i++)); do
     kill -0 "$step" 2> /dev/null || break
-    [ "$has_trainer" = no ] || [ -z "$(find "$output${parts[task]}" -newer notice -name 'step_*.pt' -print -quit 2> /dev/null)" ] || break
+    [ "$has_trainer" = no ] || [ -z "$(find "$output${parts[task]}" -newer notice -name 'step_*.safetensors' -print -quit 2> /dev/null)" ] || break
     sleep 1 &
     wait $!
   done

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
-# code, output (paths), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, export_variables (a function), trainer (empty: a
+# code, output (paths), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, lost_after, export_variables (a function), trainer (empty: a
 # program of the user's), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
 # numbers: attempt, machines, machine_id, processes, state; by dtool-host DTOOL_HOST (itself). Sets inside (array: words that come before a program).
 
@@ -27,7 +27,7 @@ if [ -n "$activate" ] && [ -z "$engine" ]; then
   . "$to_source" 2> "$complaints" < /dev/null
   end_trial $?
 fi
-export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_ATTEMPT=$attempt
+export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_ATTEMPT=$attempt DTOOL_LOST_AFTER=$lost_after
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
 [ -z "$git_commit" ] || export DTOOL_GIT_COMMIT=$git_commit  # .git itself is not sent
 [ ! -e "$state/experiment.toml" ] || export DTOOL_EXPERIMENT=$state/experiment.toml

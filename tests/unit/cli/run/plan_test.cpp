@@ -127,6 +127,14 @@ TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
     EXPECT_NE(said.find(rank + tail), std::string::npos) << said;
 }
 
+TEST(MakeJob, AProcessKnowsAfterWhichSilenceItsMachineIsLost) {
+  RunPlan plan = plan_of({1});
+  plan.program = {"sh", "-c", "echo $DTOOL_LOST_AFTER"};
+  EXPECT_EQ(run_job(plan), "60\nexit code 0\n");
+  plan.lost_after = std::chrono::seconds(600);
+  EXPECT_EQ(run_job(plan), "600\nexit code 0\n");
+}
+
 TEST(MakeJob, TheExitCodeOfASingleProcessCounts) {
   RunPlan plan = plan_of({1});
   plan.program = {"sh", "-c", "echo rank $RANK; exit 7"};

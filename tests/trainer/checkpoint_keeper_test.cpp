@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// What a request by a signal waits for.
+#include "trainer/training/checkpoint_keeper.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "tests/trainer/own_folder.h"
+#include "trainer/launch/requests.h"
+#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/resume.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+/// One parameter and no forward.
+struct OneTensor : Weights {
+  std::vector<NamedTensor> parameters() const override { return {{"weight", weight}}; }
+  std::vector<NamedTensor> buffers() const override { return {}; }
+  at::Tensor weight;
+};
+
+class Keeper : public OwnFolder {
+ protected:
+  Keeper() {
+    at::set_num_threads(1);  // others would be missing in a forked process
+    model_.weight = at::zeros({4'000'000}).requires_grad_(true);  // so that a file takes a while
+    options_.output_dir = folder_;
+    std::filesystem::create_directories(checkpoints_of(options_));
+    optimizer_.emplace(tensors_of(model_.parameters()), OptimizerSettings{});
+    log_.emplace(folder_, TensorBoard::off, RunStart{});
+  }
+
+  /// Keeps the state of step 1, and then the model is no number.
+  void spoil() {
+    keeper_.emplace(group_, options_, settings_, std::chrono::seconds(60), model_, *optimizer_,
+                    progress_);
+    progress_.steps = 1;
+    keeper_->keep();
+    model_.weight.detach().fill_(std::numeric_limits<float>::quiet_NaN());
+    progress_.steps = 2;
+  }
+  bool is_kept(std::int64_t step) const {
+    return std::filesystem::exists(checkpoint_file(checkpoints_of(options_), step));
+  }
+
+  const Group group_;
+  Options options_;
+  const CheckpointSettings settings_{0, 1, 3, false};
+  OneTensor model_;
+  Progress progress_;
+  std::optional<Optimizer> optimizer_;
+  std::optional<CheckpointKeeper> keeper_;
+  std::optional<ProgressLog> log_;
+};
+
+}  // namespace
+
+TEST_F(Keeper, ARefusedRequestForTheEndWaitsForWhatWasKeptBefore) {
+  spoil();
+  EXPECT_FALSE(keeper_->is_sound());
+  const auto ends = ends_kept();
+  keeper_->refuse(SIGTERM, *log_);
+  EXPECT_TRUE(is_kept(1));
+  EXPECT_FALSE(is_kept(2));
+  EXPECT_EQ(ends_kept(), ends + 1);
+}
+
+TEST_F(Keeper, ARefusedProcessEndsByItsSignalWhenTheFileIsThere) {
+  EXPECT_EXIT(
+      {
+        await_requests();
+        spoil();
+        raise(SIGTERM);
+        keeper_->refuse(take_request(), *log_);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+  EXPECT_TRUE(is_kept(1));
+}
