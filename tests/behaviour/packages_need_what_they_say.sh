@@ -64,7 +64,7 @@ ask() { expect_exit 0 rpm --dbpath "$work/rpmdb" --query --package "$@"; }
 ask --requires "$rpm"
 expect_output '^libc\.so\.6\(GLIBC_2\.34\)'
 expect_no_output 'libssh|libfmt|libtomlplusplus|libstdc'
-ask --recommends --suggests "$rpm"
+ask --suggests "$rpm"
 expect_output '^rsync'
 ask --list "$rpm"
 for file in bin/dtool share/man/man1/dtool-run.1 share/bash-completion/completions/dtool share/doc/dtool/{LICENSE,licenses/libssh-dev}; do
