@@ -306,6 +306,7 @@ if(DTOOL_TESTS)
     set(trainer $<TARGET_FILE:dtool-trainer>)
   endif()
   foreach(behaviour
+      a_build_outside_the_source_finds_the_experiments
       a_clock_set_wrong_does_no_harm
       a_container_holds_a_run_and_kill_empties_it
       a_ddp_script_in_python_runs_unchanged

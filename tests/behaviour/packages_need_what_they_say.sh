@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The tarball's dtool needs nothing but the C library and reaches a host; the .deb holds what it should and says what it needs.
+# The tarball's dtool needs nothing but the C library and reaches a host; the .deb and the .rpm hold what they should and say what
+# they need.
 # tests/packages installs them in systems of their own.
 source "$(dirname "$0")/harness.sh"
 
@@ -10,8 +11,8 @@ version=${version#dtool }
 
 # A build without archives of libssh and the others has no portable dtool.
 ninja -C "$build" -t query tarball >/dev/null 2>&1 || skip 'this build makes no tarball'
-expect_exit 0 ninja -C "$build" tarball deb
-needs_program dpkg-deb
+for program in dpkg-deb rpmbuild; do needs_program $program; done
+expect_exit 0 ninja -C "$build" tarball deb rpm
 
 tarball=$build/packages/dtool-$version-linux-$(uname -m).tar.gz
 expect_file "$tarball"
@@ -56,3 +57,28 @@ expect_no_output 'root/root .* \./(usr/local|home|root|opt|work)'
 expect_exit 0 dpkg-deb --extract "$deb" "$work/deb"
 expect_exit 0 "$work/deb/usr/bin/dtool" --version
 expect_output "^dtool $version\$"
+
+# ---- the packages of systems with rpm: dtool is the portable one, the trainer needs the libraries that built it
+rpm=$build/packages/dtool-$version-1.$(uname -m).rpm
+ask() { expect_exit 0 rpm --dbpath "$work/rpmdb" --query --package "$@"; }
+ask --requires "$rpm"
+expect_output '^libc\.so\.6\(GLIBC_2\.34\)'
+expect_no_output 'libssh|libfmt|libtomlplusplus|libstdc'
+ask --suggests "$rpm"
+expect_output '^rsync'
+ask --list "$rpm"
+for file in bin/dtool share/man/man1/dtool-run.1 share/bash-completion/completions/dtool share/doc/dtool/{LICENSE,licenses/libssh-dev}; do
+  expect_output "^/usr/$file"
+done
+expect_no_output '^/(usr/local|home|root|opt|work)'
+mkdir "$work/rpm"
+rpm2archive - <"$rpm" | tar xz -C "$work/rpm"
+expect_exit 0 "$work/rpm/usr/bin/dtool" --version
+expect_output "^dtool $version\$"
+if [[ -x ${DTOOL_TRAINER:-} ]]; then
+  trainer_rpm=$build/packages/dtool-trainer-$version-1.$(uname -m).rpm
+  ask --requires "$trainer_rpm"
+  expect_output '^libtorch(_cpu)?\.so'
+  ask --list "$trainer_rpm"
+  expect_output '^/usr/bin/dtool-trainer$'
+fi
