@@ -170,12 +170,14 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   for (const std::string& text : flags_.exports) plan_.variables.push_back(parse_export(text));
   if (!flags_.gpus.empty()) {
     Variable gpus = parse_gpus(flags_.gpus);
-    if (find_variable(plan_.variables, gpus.first))
-      throw UsageError(
-          fmt::format("--gpus sets {}, and --export, --env_file or the settings do too",
-                      gpus.first),
-          "give one of them");
+    for (const std::string_view name : {std::string_view(gpus.first), kAmdsGpus}) {
+      if (find_variable(plan_.variables, name))
+        throw UsageError(
+            fmt::format("--gpus sets {}, and --export, --env_file or the settings do too", name),
+            "give one of them");
+    }
     plan_.variables.push_back(std::move(gpus));
+    plan_.gpus = flags_.gpus;
   }
   if (flags_.listener != "auto") {
     const ListenerAddress listener = parse_listener(flags_.listener, targets);
@@ -202,7 +204,9 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
     needs.experiment_toml = plan_.experiment_toml;
     if (!flags_.no_trainer_bundle) offer_trainer(needs);
   }
-  needs.visible_gpus = find_variable(plan_.variables, "CUDA_VISIBLE_DEVICES");
+  needs.visible_gpus.cuda = find_variable(plan_.variables, "CUDA_VISIBLE_DEVICES");
+  needs.visible_gpus.rocr = find_variable(plan_.variables, "ROCR_VISIBLE_DEVICES");
+  needs.visible_gpus.hip = find_variable(plan_.variables, kAmdsGpus);
   needs.gpus = flags_.gpus;
   needs.sync = wants_sync();
   needs.port = plan_.port;

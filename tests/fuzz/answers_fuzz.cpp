@@ -185,8 +185,10 @@ TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
   good.trainer = "/usr/bin/dtool-trainer";
   good.trainer_version = "dtool-trainer 9.8.7";
   good.is_environment_ready = true;
-  good.survey.emplace().gpus = {"NVIDIA H100, 81559 MiB"};
+  good.hardware.gpus = {"NVIDIA H100, 81559 MiB"};
+  good.survey.emplace();
   host::CheckReply bad = good;
+  bad.gpu_lack = "this host has no GPU 7";
   bad.lacks = {{"screen", "$(id)"}, "4.2", "no sockets", "/root: no locks", false, "dnf"};
   bad.missing_code = "~/code";
   bad.is_port_taken = true;
