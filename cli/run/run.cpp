@@ -16,6 +16,7 @@
 #include "cli/host_options.h"
 #include "cli/launchers/launcher.h"
 #include "cli/new_run.h"
+#include "cli/record/record.h"
 #include "cli/run/check.h"
 #include "cli/run/code_tree.h"
 #include "cli/run/environment/exports.h"
@@ -23,6 +24,7 @@
 #include "cli/run/flags.h"
 #include "cli/run/listener.h"
 #include "cli/run/plan.h"
+#include "cli/run/record_plan.h"
 #include "cli/run/report.h"
 #include "cli/run/start.h"
 #include "cli/run/tree_push.h"
@@ -60,6 +62,7 @@ class RunAction : public Action {
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   bool send_trainer_to(std::vector<Checked>& checked, Needs& needs, RunReport& report,
                        Console& console, ssh::Remote& remote) const;
+  void keep_record(const std::vector<std::string>& command_line);
   bool judge(const std::vector<Checked>& checked, RunReport& report, ssh::Remote& remote) const;
 
   std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
@@ -67,6 +70,8 @@ class RunAction : public Action {
   std::map<Option, std::vector<const Launcher*>> own_options_;  ///< of some launchers
   RunFlags flags_;
   RunPlan plan_;
+  RunRecord record_;
+  std::optional<std::string> listing_;  ///< of the code, for the record
   bool experiment_is_shipped_ = false;
 };
 
@@ -282,7 +287,9 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
     flags_.no_sync = tree->files.empty();
   }
   if (wants_sync()) {
-    plan_.git_commit = commit_of_code_tree(flags_.output_dir);
+    const auto state = state_of_code_tree(flags_.output_dir);
+    if (state) plan_.git_commit = to_string(*state);
+    record_.code = record_code(*tree, state);
   }
   Sending sending;
   if (flags_.relay) sending.relay = tree_sync::Relay::yes;
@@ -299,7 +306,27 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   note_log_out(checked, console);
   if (!launcher_->complete(console, flags_, targets, checked, plan_)) return false;
   take_identities(checked, plan_);
+  record_plan(plan_, checked, record_);
+  if (const tree_sync::Listing* listing = push ? push->steps().listing() : nullptr) {
+    record_.code.fingerprint = listing->fingerprint;
+    listing_ = *listing->text;
+  }
   return !push || report.all_well(push->finish(remote), "sending the code");
+}
+
+/// Before the killfile: what is started is recorded whole.
+void RunAction::keep_record(const std::vector<std::string>& command_line) {
+  const killfiles::Killfile head = new_killfile(plan_.run_id, command_line);
+  record_.created = head.created;
+  record_.launcher = head.launcher;
+  record_.command_line = command_line;
+  try {
+    if (listing_) write_listing(plan_.run_id, *listing_);
+    write_record(record_);
+  } catch (const std::exception&) {
+    forget_record(plan_.run_id);
+    throw;
+  }
 }
 
 int RunAction::run(Invocation& invocation) {
@@ -327,10 +354,12 @@ int RunAction::run(Invocation& invocation) {
     return report.end(nlohmann::json::object(), remote->interrupted() ? kInterrupted : kNotDone);
   }
   const killfiles::Killfile killfile = record_or_discard(console, *remote, plan_.run_id, [&] {
-    return record_run(plan_, without_values(invocation.command_line), targets.connect);
+    const std::vector<std::string> command_line = without_values(invocation.command_line);
+    keep_record(command_line);
+    return record_run(plan_, command_line, targets.connect);
   });
   return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
-                   flags_.follow ? Follow::yes : Follow::no, report);
+                   flags_.follow ? Follow::yes : Follow::no, to_text(record_), report);
 }
 
 }  // namespace

@@ -230,12 +230,13 @@ struct StatusAnswer {
   std::optional<std::int64_t> metrics_s_ago;
   std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
   std::vector<std::string> gpus;  ///< `index, use, memory, total memory` each
+  Hidden packages;  ///< of a machine that has ended: its python and the packages, a line each
 
   void fields(auto visit) {
     visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
           ended_s_ago, attempt, supervision, cause, node, job, scheduler, scheduler_state, reason,
           processes, cpu_percent, memory_bytes, said, last_line, lines, metrics, validation,
-          metrics_s_ago, full_disk, gpus);
+          metrics_s_ago, full_disk, gpus, packages);
   }
 };
 
