@@ -52,6 +52,8 @@ std::unique_ptr<Action> make_install();
 std::unique_ptr<Action> make_fetch();
 std::unique_ptr<Action> make_kill();
 std::unique_ptr<Action> make_list();
+std::unique_ptr<Action> make_show();
+std::unique_ptr<Action> make_diff();
 std::unique_ptr<Action> make_logs();
 std::unique_ptr<Action> make_plot();
 std::unique_ptr<Action> make_run();

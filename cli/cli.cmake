@@ -74,6 +74,13 @@ add_library(dtool_cli STATIC
   cli/plot/plot.cpp
   cli/plot/plot_sources.cpp
   cli/plot/terminal_chart.cpp
+  cli/record/comparison.cpp
+  cli/record/diff.cpp
+  cli/record/find_run.cpp
+  cli/record/packed_text.cpp
+  cli/record/record.cpp
+  cli/record/record_end.cpp
+  cli/record/show.cpp
   cli/recorded.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
@@ -87,6 +94,7 @@ add_library(dtool_cli STATIC
   cli/run/listener.cpp
   cli/run/listener_trial.cpp
   cli/run/plan.cpp
+  cli/run/record_plan.cpp
   cli/run/report.cpp
   cli/run/run.cpp
   cli/run/sending_progress.cpp

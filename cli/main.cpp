@@ -53,6 +53,8 @@ constexpr std::array kSubcommands = {
     Row{"kill", "end every process of a run on every machine, and prove that none is left",
         make_kill},
     Row{"list", "list recorded runs, newest first; with --state also the state of each", make_list},
+    Row{"show", "show what a run was made of, and how it ended", make_show},
+    Row{"diff", "show where two runs differ: code, settings, hosts, last metrics", make_diff},
     Row{"check", "check what each host has and lacks for a run", make_check},
     Row{"install", "send the bundled trainer to hosts that have none", make_install},
     Row{"trust", "show unknown hosts' keys and add them to known_hosts", make_trust},

@@ -58,6 +58,24 @@ std::string to_toml(std::string_view bytes) {
   return text + '"';
 }
 
+std::string to_utf8(std::string_view bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    const unsigned first = at(bytes, 0);
+    const std::size_t length = is_private_corner(bytes) ? 0 : sequence_length(bytes);
+    if (length == 0) {
+      // U+10FE80 to U+10FEFF, byte by byte
+      text += "\xf4\x8f";
+      text += static_cast<char>(0xba + ((first - 0x80) >> 6));
+      text += static_cast<char>(0x80 + (first & 0x3fu));
+    } else {
+      text += bytes.substr(0, length);
+    }
+    bytes.remove_prefix(length == 0 ? 1 : length);
+  }
+  return text;
+}
+
 std::string from_toml(std::string_view text) {
   std::string bytes;
   while (!text.empty()) {

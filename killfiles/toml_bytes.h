@@ -12,7 +12,10 @@ namespace dtool::killfiles {
 /// `bytes` as a quoted TOML string on one line.
 std::string to_toml(std::string_view bytes);
 
-/// The bytes that to_toml wrote, from the string that a TOML reader gives.
+/// The same without quotes and escapes, for other formats that hold only UTF-8.
+std::string to_utf8(std::string_view bytes);
+
+/// The bytes that to_toml or to_utf8 wrote, from the string that a TOML reader gives.
 std::string from_toml(std::string_view text);
 
 }  // namespace dtool::killfiles

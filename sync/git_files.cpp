@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "ssh/machine/run_to_end.h"
 
@@ -140,28 +142,99 @@ bool names_filters(const fs::path& folder) {
 
 }  // namespace
 
-std::string git_commit(const fs::path& folder, const std::string& left_out) {
+namespace {
+
+/// The words of a line before its last field, the path, by the line's kind; 0: no line of a file.
+std::size_t fields_before_path(std::string_view line) {
+  if (line.starts_with("1 ")) return 8;
+  if (line.starts_with("2 ")) return 9;
+  if (line.starts_with("u ")) return 10;
+  return 0;
+}
+
+/// `1 .M N... 100644 100644 100644 HASH HASH PATH`
+std::string path_in(std::string_view line) {
+  for (std::size_t field = fields_before_path(line); field > 0; --field)
+    line.remove_prefix(std::min(line.find(' ') + 1, line.size()));
+  return std::string(line);
+}
+
+}  // namespace
+
+std::optional<GitState> git_state(const fs::path& folder, const std::string& left_out) {
   constexpr std::string_view kCommit = "# branch.oid ";
-  if (!find_checkout(folder) || names_filters(folder)) return "";
+  constexpr std::string_view kBranch = "# branch.head ";
+  if (!find_checkout(folder) || names_filters(folder)) return std::nullopt;
   // Without a look into repositories inside, whose configuration is their own.
-  std::vector<std::string> words = git_in(
-      folder, {"status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "--", "."});
+  std::vector<std::string> words = git_in(folder, {"status", "--porcelain=v2", "-z", "--branch",
+                                                   "--ignore-submodules=dirty", "--", "."});
   if (!left_out.empty()) words.push_back(":(exclude,literal)" + left_out);
   const auto answer = run_git(words);
-  if (!answer || answer->exit_code != 0) return "";
-  std::string commit;
-  bool is_dirty = false;
+  if (!answer || answer->exit_code != 0) return std::nullopt;
+  GitState state;
   std::string_view rest = answer->out;
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
+  const auto cut = [&rest] {
+    const std::string_view line = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (line.starts_with(kCommit)) commit = line.substr(kCommit.size());
-    if (!line.starts_with('#')) is_dirty = true;
+    return line;
+  };
+  while (!rest.empty()) {
+    const std::string_view line = cut();
+    if (line.starts_with(kCommit)) state.commit = line.substr(kCommit.size());
+    if (line.starts_with(kBranch) && line.substr(kBranch.size()) != "(detached)")
+      state.branch = line.substr(kBranch.size());
+    if (line.starts_with('#')) continue;
+    state.is_dirty = true;
+    if (line.starts_with("? ")) state.untracked.emplace_back(line.substr(2));
+    if (fields_before_path(line) > 0) state.changed.push_back(path_in(line));
+    if (line.starts_with("2 ")) state.changed.emplace_back(cut());  // its name before
   }
-  const bool is_whole = (commit.size() == 40 || commit.size() == 64) &&
-                        commit.find_first_not_of("0123456789abcdef") == commit.npos;
-  if (!is_whole) return "";  // there is no commit yet
-  return is_dirty ? commit + "-dirty" : commit;
+  const bool is_whole = (state.commit.size() == 40 || state.commit.size() == 64) &&
+                        state.commit.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return is_whole ? std::optional(state) : std::nullopt;  // else there is no commit yet
+}
+
+std::string to_string(const GitState& state) {
+  return state.is_dirty ? state.commit + "-dirty" : state.commit;
+}
+
+std::string git_commit(const fs::path& folder, const std::string& left_out) {
+  const auto state = git_state(folder, left_out);
+  return state ? to_string(*state) : "";
+}
+
+GitDiff git_diff(const fs::path& folder, const GitState& state,
+                 const std::vector<std::string>& files, std::size_t most) {
+  constexpr std::size_t kMostFiles = 2000;
+  constexpr std::uintmax_t kMostBytes = 16U << 20U;  // git reads them all
+  const auto root = find_checkout(folder);
+  if (!root || state.changed.empty()) return {};
+  std::vector<std::string> words = git_in(
+      folder, {"-c", "diff.relative=false", "-c", "core.quotePath=false", "diff", "--no-ext-diff",
+               "--no-textconv", "--no-renames", "--no-color", "--binary", "--src-prefix=a/",
+               "--dst-prefix=b/", "--ignore-submodules=dirty", "HEAD", "--"});
+  const std::size_t begin = words.size();
+  std::uintmax_t bytes = 0;
+  for (const std::string& name : state.changed) {
+    std::error_code missing;
+    const fs::path file = *root / name;
+    const bool is_deleted = !fs::exists(fs::symlink_status(file, missing));
+    if (!is_deleted && !std::ranges::binary_search(files, file.lexically_relative(folder).string()))
+      continue;
+    const auto size = is_deleted ? 0 : fs::file_size(file, missing);
+    if (!missing) bytes += size;
+    words.push_back(":(top,literal)" + name);
+  }
+  if (words.size() == begin) return {};
+  if (words.size() - begin > kMostFiles)
+    return {"", fmt::format("more than {} files were edited", kMostFiles)};
+  if (bytes > kMostBytes) return {"", "the edited files have more than 16 MiB"};
+  auto answer = run_git(words);
+  if (!answer || answer->exit_code != 0)
+    return {"", answer ? "git: " + gits_complaint(answer->err) : "git is not installed"};
+  if (answer->out.size() > most)
+    return {"", fmt::format("the edits have {} bytes, more than {}", answer->out.size(), most)};
+  return {std::move(answer->out), ""};
 }
 
 }  // namespace dtool::tree_sync

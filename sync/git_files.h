@@ -2,6 +2,7 @@
 // What git knows about a folder. Only this file runs git.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -23,5 +24,31 @@ std::vector<std::string> git_files(const std::filesystem::path& folder);
 /// checkout or no commit, if git does not answer, or if it would run programs named by the
 /// checkout's own configuration (filters).
 std::string git_commit(const std::filesystem::path& folder, const std::string& left_out);
+
+/// What git tells of a checkout.
+struct GitState {
+  std::string commit;                  ///< 40 or 64 hex digits
+  std::string branch;                  ///< empty: none is checked out
+  bool is_dirty = false;               ///< a file was changed, added or deleted
+  std::vector<std::string> changed;    ///< tracked files, relative to the checkout's root
+  std::vector<std::string> untracked;  ///< files and folders (with a slash), likewise
+};
+
+/// The same question as git_commit, with all that git answers. Nothing where that is empty.
+std::optional<GitState> git_state(const std::filesystem::path& folder, const std::string& left_out);
+
+/// The state in one word, as git_commit has it.
+std::string to_string(const GitState& state);
+
+/// The edits since the commit.
+struct GitDiff {
+  std::string text;      ///< as `git apply` takes it
+  std::string left_out;  ///< why there is none; or empty
+};
+
+/// The edits of those of the state's changed files that are in `files` (relative to `folder`,
+/// sorted) or that were deleted. Left out if the text would have more than `most` bytes.
+GitDiff git_diff(const std::filesystem::path& folder, const GitState& state,
+                 const std::vector<std::string>& files, std::size_t most);
 
 }  // namespace dtool::tree_sync

@@ -62,6 +62,7 @@ class Push : public Pushing {
 
   ssh::Task first_task(std::size_t host) const override { return task(*by_host_.at(host)); }
   std::vector<ssh::HostResult> finish(ssh::Remote& remote) override;
+  const Listing* listing() const override { return &listing_; }
   Pushed pushed(std::size_t host) const override { return by_host_.at(host)->pushed; }
   std::vector<Missed> missed() const override;
 

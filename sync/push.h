@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ssh/remote.h"
+#include "sync/listing.h"
 #include "sync/relay/relaying.h"
 #include "sync/rsync.h"
 #include "sync/tree.h"
@@ -52,6 +53,8 @@ struct Pushing : ssh::Events {
   virtual std::vector<ssh::HostResult> finish(ssh::Remote& remote) = 0;
   /// What was done on a host that has answered.
   virtual Pushed pushed(std::size_t /*host*/) const { return {}; }
+  /// What is sent, with its fingerprint; nothing: it was not listed.
+  virtual const Listing* listing() const { return nullptr; }
   /// Under Relay::yes: the hosts that did not get the package from their first parent. They got it
   /// later, from another host or from here.
   virtual std::vector<Missed> missed() const { return {}; }

@@ -25,6 +25,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/plot/comm_rows_test.cpp
     tests/unit/cli/plot/metrics_test.cpp
     tests/unit/cli/plot/plot_test.cpp
+    tests/unit/cli/record/record_test.cpp
     tests/unit/cli/run/check_test.cpp
     tests/unit/cli/run/code_tree_test.cpp
     tests/unit/cli/run/environment/assignments_test.cpp
@@ -334,6 +335,7 @@ if(DTOOL_TESTS)
       an_experiment_needs_no_file_beside_it
       an_id_that_begins_anothers_names_its_own_run
       an_agent_that_waits_for_its_user_holds_up_nobody
+      a_run_is_written_down
       attach_gives_the_screen_and_the_terminal_back
       check_tells_what_each_host_has_and_lacks
       command_asks_before_it_uses_a_recorded_runs_hosts

@@ -51,7 +51,6 @@ if(DTOOL_TRAINER)
     trainer/launch/endpoint.cpp
     trainer/launch/environment.cpp
     trainer/launch/front_door.cpp
-    trainer/launch/gpu_list.cpp
     trainer/launch/greeting.cpp
     trainer/launch/last_words.cpp
     trainer/launch/launch.cpp

@@ -52,8 +52,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/start.cpp
   ssh/host/unseen.cpp
   ssh/host/versions.cpp
-  ssh/host/words.cpp
-  trainer/launch/gpu_list.cpp)
+  ssh/host/words.cpp)
 # A library, because the launcher speaks the same protocol and tests link it. What the launcher does much of is quick, all else small.
 add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})
 dtool_join_sources(dtool_host 12)

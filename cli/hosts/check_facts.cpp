@@ -57,21 +57,24 @@ std::string name_gpus(const std::vector<std::string>& gpus) {
   return text.empty() ? "none" : text;
 }
 
-void add_machine(Facts& facts, const host::Survey& survey) {
-  if (survey.cores > 0) {
-    facts.push_back({"cores", "", Verdict::well, "", Quantity{static_cast<double>(survey.cores)}});
+void add_machine(Facts& facts, const host::CheckReply& reply) {
+  const host::Hardware& hardware = reply.hardware;
+  const host::Survey& survey = *reply.survey;
+  if (hardware.cores > 0) {
+    facts.push_back(
+        {"cores", "", Verdict::well, "", Quantity{static_cast<double>(hardware.cores)}});
   }
-  add_bytes(facts, "memory", survey.memory);
+  add_bytes(facts, "memory", hardware.memory);
   add_bytes(facts, "memory free", survey.free_memory);
   add_disk(facts, "home free", survey.free_home);
   add_disk(facts, "code free", survey.free_code);
-  if (!survey.gpu_fault.empty()) {
-    facts.push_back({"GPUs", "nvidia-smi fails: " + survey.gpu_fault, Verdict::warning,
+  if (!hardware.gpu_fault.empty()) {
+    facts.push_back({"GPUs", "nvidia-smi fails: " + hardware.gpu_fault, Verdict::warning,
                      "a driver that was updated without a restart answers so"});
   } else {
-    add_text(facts, "GPUs", name_gpus(survey.gpus));
+    add_text(facts, "GPUs", name_gpus(hardware.gpus));
   }
-  add_text(facts, "driver", survey.driver);
+  add_text(facts, "driver", hardware.driver);
 }
 
 /// The program that holds a run's sessions if screen is missing.
@@ -197,7 +200,7 @@ Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine,
                  : version.substr(std::min(version.size(), version.find(' ') + 1)));
   }
   add_environment(facts, checked, needs.environment);
-  add_machine(facts, survey);
+  add_machine(facts, reply);
   add_surroundings(facts, checked);
   if (machine == 0 && !add_lacks(facts, checked, "port"))
     add_text(facts, "port", fmt::format("{} is free", checked.port));

@@ -11,6 +11,7 @@
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/kill/end_run.h"
+#include "cli/record/record_end.h"
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
 #include "cli/watch/machine_status.h"
@@ -188,6 +189,7 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
   tell_unseen(console, ended);
   const bool forced_out = !ended.none_left && forget_ && !remote->interrupted();
   if (forced_out) std::filesystem::remove(chosen.file);
+  if (ended.none_left && !remote->interrupted()) ask_for_end(console, *remote, chosen.killfile);
   const bool deleted = forced_out || (ended.none_left && forget(console, *remote, chosen));
   if (deleted)
     console.note(fmt::format("deleted {}{}", chosen.file.string(),

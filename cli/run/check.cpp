@@ -76,6 +76,7 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
   }
   request.machines = needs.machines;
   request.visible_gpus = needs.visible_gpus;
+  request.gpus = needs.gpus;
   if (host > 0) return request;
   request.experiment.text = needs.experiment_toml;
   request.port = needs.port;
@@ -213,11 +214,9 @@ void judge(Checked& checked, const Needs& needs) {
   }
   checked.experiment_fault = readable_fault(reply.experiment_fault);
   checked.gpus = take_number(reply.gpus, "gpus", 1024, checked);
-  if (checked.gpus < std::ranges::count(needs.gpus, ',') + (needs.gpus.empty() ? 0 : 1)) {
-    set_lack(
-        checked, "gpus",
-        fmt::format("--gpus {}: this host has only {} of these GPUs", needs.gpus, checked.gpus),
-        "nvidia-smi -L lists a host's GPUs");
+  if (!reply.gpu_lack.empty()) {
+    set_lack(checked, "gpus", fmt::format("--gpus {}: {}", needs.gpus, reply.gpu_lack),
+             "nvidia-smi -L lists a host's GPUs");
   }
   judge_listener(needs, checked);
   checked.logout_kills = reply.logout_kills;

@@ -38,9 +38,9 @@ struct Needs {
   bool runs_here = true;        ///< false: on nodes behind these hosts
   bool sync = false;            ///< code is sent there
   std::uint16_t port = 0;       ///< on machine 0; 0: any free port
-  std::optional<std::string> visible_gpus;  ///< the run's CUDA_VISIBLE_DEVICES
-  std::string gpus;                         ///< the list of --gpus, all of which must be there
-  bool is_supervised = false;               ///< machine 0's session listens for those of the others
+  host::VisibleGpus visible_gpus;  ///< what the run's user gave
+  std::string gpus;                ///< the list of --gpus, all of which must be there
+  bool is_supervised = false;      ///< machine 0's session listens for those of the others
   Survey survey = Survey::no;
   /// What the launcher checks on each host: bash that reports a lack with `lack_of ERROR HINT`
   /// (environment/scripts/ready.sh); empty: nothing.

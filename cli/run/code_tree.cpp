@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "cli/action.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/quote.h"
-#include "sync/git_files.h"
 
 namespace dtool::cli {
 namespace {
@@ -73,8 +73,27 @@ tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::str
   return tree_sync::read_tree(here, excludes);
 }
 
-std::string commit_of_code_tree(const std::string& output_dir) {
-  return tree_sync::git_commit(std::filesystem::current_path(), outputs_inside(output_dir));
+std::optional<tree_sync::GitState> state_of_code_tree(const std::string& output_dir) {
+  return tree_sync::git_state(std::filesystem::current_path(), outputs_inside(output_dir));
+}
+
+RecordedCode record_code(const tree_sync::Tree& tree,
+                         const std::optional<tree_sync::GitState>& state) {
+  constexpr std::size_t kMostDiff = 1U << 20U;
+  constexpr std::size_t kMostNames = 1000;
+  RecordedCode code;
+  code.folder = tree.root;
+  code.files = tree.files.size();
+  if (!state) return code;
+  code.commit = state->commit;
+  code.branch = state->branch;
+  code.is_dirty = state->is_dirty;
+  code.untracked = state->untracked;
+  if (code.untracked.size() > kMostNames) code.untracked.resize(kMostNames);
+  tree_sync::GitDiff diff = tree_sync::git_diff(tree.root, *state, tree.files, kMostDiff);
+  code.diff = std::move(diff.text);
+  code.diff_left_out = std::move(diff.left_out);
+  return code;
 }
 
 }  // namespace dtool::cli

@@ -2,10 +2,13 @@
 // The code of a run: which files of the current folder it has, and where it goes on a host.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/record/record.h"
 #include "ssh/host.h"
+#include "sync/git_files.h"
 #include "sync/tree.h"
 
 namespace dtool::cli {
@@ -22,7 +25,11 @@ void require_code_tree();
 tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir,
                                const std::vector<std::string>& secrets);
 
-/// The commit that is checked out in the current folder, from git_commit (sync/git_files.h).
-std::string commit_of_code_tree(const std::string& output_dir);
+/// What git tells of the current folder (sync/git_files.h); nothing where it tells nothing.
+std::optional<tree_sync::GitState> state_of_code_tree(const std::string& output_dir);
+
+/// What a run's record says of the code. The tree's listing is not known yet.
+RecordedCode record_code(const tree_sync::Tree& tree,
+                         const std::optional<tree_sync::GitState>& state);
 
 }  // namespace dtool::cli

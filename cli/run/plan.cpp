@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/run/environment/assignments.h"
+#include "cli/run/environment/exports.h"
 #include "cli/scripts.h"
 #include "killfiles/killfile.h"
 #include "ssh/quote.h"
@@ -97,6 +98,10 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
   for (const auto& [name, value] : plan.variables) {
     text += fmt::format("  export {}={}\n", name, ssh::quote(value));
     exported.push_back(name);
+  }
+  if (!plan.gpus.empty()) {
+    text += fmt::format("  [ ! -e /sys/class/kfd ] || {{ export {0}={1}; exported+=({0}); }}\n",
+                        kAmdsGpus, ssh::quote(plan.gpus));
   }
   text.append("}\n").append(scripts::kWords);
   return text + environment_script(plan.environment, exported);

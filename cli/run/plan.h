@@ -58,6 +58,7 @@ struct RunPlan {
   Environment environment;      ///< of the processes on a host
   std::string output_dir;       ///< relative to the code folder, absolute, or from `~/`
   std::vector<std::pair<std::string, std::string>> variables;  ///< from the settings and --export
+  std::string gpus;  ///< the list of --gpus; empty: not given
   std::vector<MachinePlan> machines;
   std::vector<std::string> networks;  ///< between machine 0 and the others (CIDR), if known
 };

@@ -15,6 +15,7 @@
 #include "cli/host_options.h"
 #include "cli/launchers/launcher.h"
 #include "cli/new_run.h"
+#include "cli/record/record.h"
 #include "cli/run/check.h"
 #include "cli/run/code_tree.h"
 #include "cli/run/environment/exports.h"
@@ -22,6 +23,7 @@
 #include "cli/run/flags.h"
 #include "cli/run/listener.h"
 #include "cli/run/plan.h"
+#include "cli/run/record_plan.h"
 #include "cli/run/report.h"
 #include "cli/run/start.h"
 #include "cli/run/supply.h"
@@ -59,6 +61,7 @@ class RunAction : public Action {
   std::vector<std::string> code_folders(const Targets& targets) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
+  void keep_record(const std::vector<std::string>& command_line);
   bool judge(const std::vector<Checked>& checked, std::string_view doing, RunReport& report,
              ssh::Remote& remote) const;
 
@@ -67,6 +70,8 @@ class RunAction : public Action {
   std::map<Option, std::vector<const Launcher*>> own_options_;  ///< of some launchers
   RunFlags flags_;
   RunPlan plan_;
+  RunRecord record_;
+  std::optional<std::string> listing_;  ///< of the code, for the record
   bool experiment_is_shipped_ = false;
 };
 
@@ -181,12 +186,14 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   for (const std::string& text : flags_.exports) plan_.variables.push_back(parse_export(text));
   if (!flags_.gpus.empty()) {
     Variable gpus = parse_gpus(flags_.gpus);
-    if (find_variable(plan_.variables, gpus.first))
-      throw UsageError(
-          fmt::format("--gpus sets {}, and --export, --env_file or the settings do too",
-                      gpus.first),
-          "give one of them");
+    for (const std::string_view name : {std::string_view(gpus.first), kAmdsGpus}) {
+      if (find_variable(plan_.variables, name))
+        throw UsageError(
+            fmt::format("--gpus sets {}, and --export, --env_file or the settings do too", name),
+            "give one of them");
+    }
     plan_.variables.push_back(std::move(gpus));
+    plan_.gpus = flags_.gpus;
   }
   if (flags_.listener != "auto") {
     const ListenerAddress listener = parse_listener(flags_.listener, targets);
@@ -213,7 +220,9 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
     needs.experiment_toml = plan_.experiment_toml;
     if (!flags_.no_trainer_bundle) offer_trainer(needs);
   }
-  needs.visible_gpus = find_variable(plan_.variables, "CUDA_VISIBLE_DEVICES");
+  needs.visible_gpus.cuda = find_variable(plan_.variables, "CUDA_VISIBLE_DEVICES");
+  needs.visible_gpus.rocr = find_variable(plan_.variables, "ROCR_VISIBLE_DEVICES");
+  needs.visible_gpus.hip = find_variable(plan_.variables, kAmdsGpus);
   needs.gpus = flags_.gpus;
   needs.sync = wants_sync();
   needs.port = plan_.port;
@@ -272,7 +281,9 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
     flags_.no_sync = tree->files.empty();
   }
   if (wants_sync()) {
-    plan_.git_commit = commit_of_code_tree(flags_.output_dir);
+    const auto state = state_of_code_tree(flags_.output_dir);
+    if (state) plan_.git_commit = to_string(*state);
+    record_.code = record_code(*tree, state);
   }
   Sending sending;
   if (flags_.relay) sending.relay = tree_sync::Relay::yes;
@@ -299,7 +310,27 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   note_log_out(hosts.checked, console);
   if (!launcher_->complete(console, flags_, targets, hosts.checked, plan_)) return false;
   take_identities(hosts.checked, plan_);
+  record_plan(plan_, hosts.checked, record_);
+  if (const tree_sync::Listing* listing = push ? push->steps().listing() : nullptr) {
+    record_.code.fingerprint = listing->fingerprint;
+    listing_ = *listing->text;
+  }
   return !push || report.all_well(push->finish(remote), "sending the code");
+}
+
+/// Before the killfile: what is started is recorded whole.
+void RunAction::keep_record(const std::vector<std::string>& command_line) {
+  const killfiles::Killfile head = new_killfile(plan_.run_id, command_line);
+  record_.created = head.created;
+  record_.launcher = head.launcher;
+  record_.command_line = command_line;
+  try {
+    if (listing_) write_listing(plan_.run_id, *listing_);
+    write_record(record_);
+  } catch (const std::exception&) {
+    forget_record(plan_.run_id);
+    throw;
+  }
 }
 
 int RunAction::run(Invocation& invocation) {
@@ -327,10 +358,12 @@ int RunAction::run(Invocation& invocation) {
     return report.end(remote->interrupted() ? kInterrupted : kNotDone);
   }
   const killfiles::Killfile killfile = record_or_discard(console, *remote, plan_.run_id, [&] {
-    return record_run(plan_, without_values(invocation.command_line), targets.connect);
+    const std::vector<std::string> command_line = without_values(invocation.command_line);
+    keep_record(command_line);
+    return record_run(plan_, command_line, targets.connect);
   });
   return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
-                   follow(console, invocation.settings.all()), report);
+                   follow(console, invocation.settings.all()), to_text(record_), report);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include "cli/logs/follow.h"
 #include "cli/new_run.h"
 #include "cli/plot/terminal_chart.h"
+#include "cli/record/record.h"
+#include "cli/record/record_end.h"
 #include "cli/recorded.h"
 #include "ssh/job/screen_job.h"
 
@@ -33,6 +35,7 @@ int give_up(Console& console, ssh::Remote& remote, const std::vector<ssh::HostRe
       end_run(console, remote, killfile, std::chrono::seconds(5), file, starts);
   if (ended.none_left) {
     forget_run(remote, killfile, file);
+    forget_record(killfile.run_id);
     console.note("no process of the run is left");
     return kSomeFailed;
   }
@@ -62,6 +65,7 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
     return kInterrupted;
   }
+  ask_for_end(console, remote, killfile);
   const bool is_well = report.all_well(results, killfile.run_id);
   const bool has_curves =
       is_well && curves == Curves::yes && show_curves_at_end(console, remote, killfile);
@@ -80,6 +84,15 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
   console.note(fmt::format("outputs: {}{}\nforget:  dtool kill {} --delete", outputs.string(),
                            is_on_one ? "" : " on each", killfile.run_id));
   return exit_code_of(results, remote);
+}
+
+/// The record goes into the run's folder on machine 0's host, for other launchers.
+void add_record(const killfiles::Killfile& killfile, const std::string& record,
+                std::vector<HostJob>& jobs) {
+  const auto of_first = std::ranges::find_if(jobs, [&killfile](const HostJob& each) {
+    return each.job.state_folder == killfile.machines.front().state_folder;
+  });
+  if (of_first != jobs.end()) of_first->job.files.emplace_back("../record.json", record);
 }
 
 /// Over the connections that there are, where each is one machine's.
@@ -121,8 +134,10 @@ killfiles::Killfile record_run(const RunPlan& plan, const std::vector<std::strin
 
 int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, const RunPlan& plan,
               killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
-              RunReport& report) {
-  const auto results = start_jobs(console, remote, launcher.jobs(plan), ssh::OldLog::append);
+              const std::string& record, RunReport& report) {
+  std::vector<HostJob> jobs = launcher.jobs(plan);
+  add_record(killfile, record, jobs);
+  const auto results = start_jobs(console, remote, jobs, ssh::OldLog::append);
   record_job(results, killfile);
   if (remote.interrupted()) {
     report.all_well(results, "starting the run");

@@ -27,6 +27,6 @@ killfiles::Killfile record_run(const RunPlan& plan, const std::vector<std::strin
 /// that of the whole run if it is followed.
 int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, const RunPlan& plan,
               killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
-              RunReport& report);
+              const std::string& record, RunReport& report);
 
 }  // namespace dtool::cli

@@ -84,8 +84,11 @@ struct MachineStatus {
   std::string supervision;  ///< `ok`, why this machine is not watched, or empty if it need not be
   int attempt = 0;          ///< how often the run was started again
   std::optional<TrainingProgress> progress;
-  std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
-  std::string error;      ///< why there is no answer
+  std::string metrics;     ///< newest line of training, as it stands in metrics.jsonl; or empty
+  std::string validation;  ///< newest line of validation, likewise
+  std::string packages;    ///< its python and the packages, a line each; empty: it runs, or unknown
+  std::string full_disk;   ///< mount point of the disk of its log or state, if the disk is full
+  std::string error;       ///< why there is no answer
   std::string hint;
 
   /// Waiting for its turn, running, or ended with exit code 0.

@@ -8,6 +8,7 @@
 #include "cli/action.h"
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
+#include "cli/record/record_end.h"
 #include "cli/recorded.h"
 #include "cli/watch/cause.h"
 #include "cli/watch/run_status.h"
@@ -103,6 +104,7 @@ int StatusAction::run(Invocation& invocation) {
       ask_machines(*remote, killfile, all_machines(killfile), count, kLongestAnswer);
   console.progress("");
   if (remote->interrupted()) return kInterrupted;
+  note_end(console, killfile.run_id, machines);
   if (console.json()) {
     show_json(console, killfile, machines);
   } else {

@@ -167,6 +167,9 @@ MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer&
   for (const host::Hidden& line : answer.lines)
     status.last_lines.push_back(without_controls(line.text));
   status.progress = read_progress(answer);
+  status.metrics = answer.metrics.text;
+  status.validation = answer.validation.text;
+  status.packages = answer.packages.text;
   return status;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/action.h"
+#include "cli/record/record_end.h"
 #include "cli/terminal_text.h"
 #include "cli/watch/full_screen.h"
 #include "cli/watch/run_status.h"
@@ -147,6 +148,7 @@ int watch(Console& console, ssh::Remote& remote, const killfiles::Killfile& kill
     if (has_ended(watched.known())) {
       watched.leave_screen();
       watched.print();
+      note_end(console, killfile.run_id, watched.known());
       return exit_code_of(watched.known());
     }
     watched.show();

@@ -230,12 +230,13 @@ struct StatusAnswer {
   std::optional<std::int64_t> metrics_s_ago;
   std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
   std::vector<std::string> gpus;  ///< `index, use, memory, total memory` each
+  Hidden packages;  ///< of a machine that has ended: its python and the packages, a line each
 
   void fields(auto visit) {
     visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
           ended_s_ago, attempt, supervision, cause, node, job, scheduler, scheduler_state, reason,
           processes, cpu_percent, memory_bytes, said, last_line, lines, metrics, validation,
-          metrics_s_ago, full_disk, gpus);
+          metrics_s_ago, full_disk, gpus, packages);
   }
 };
 
@@ -323,6 +324,15 @@ struct ProgramLacks {
   }
 };
 
+/// The variables that say which GPUs a process sees; nothing where the run's user gave none.
+struct VisibleGpus {
+  std::optional<std::string> cuda;  ///< CUDA_VISIBLE_DEVICES
+  std::optional<std::string> rocr;  ///< ROCR_VISIBLE_DEVICES
+  std::optional<std::string> hip;   ///< HIP_VISIBLE_DEVICES
+
+  void fields(auto visit) { visit(cuda, rocr, hip); }
+};
+
 /// Check whether this host can run a machine's part of a run. Paths may begin with `~/`.
 struct CheckRequest {
   static constexpr Kind kKind = Kind::check_request;
@@ -342,14 +352,25 @@ struct CheckRequest {
                                      ///< does not listen
   bool is_supervised = false;        ///< this machine's session will listen for the others, too
   std::string peer;                  ///< an address of another machine, numeric; or empty
-  std::optional<std::string>
-      visible_gpus;  ///< CUDA_VISIBLE_DEVICES of the run, if its user gave it
+  VisibleGpus visible_gpus;          ///< of the run
+  std::string gpus;                  ///< the list of --gpus, all of which must be there; or empty
 
   void fields(auto visit) {
     visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
           trainer, trainer_version, bundle, experiment, machines, port, is_supervised, peer,
-          visible_gpus);
+          visible_gpus, gpus);
   }
+};
+
+/// What a host computes with. Sizes are in bytes.
+struct Hardware {
+  std::int64_t cores = 0;
+  std::int64_t memory = 0;
+  std::vector<std::string> gpus;  ///< `NAME, MEMORY` each
+  std::string driver;             ///< of NVIDIA's GPUs
+  std::string gpu_fault;          ///< error of nvidia-smi; or empty
+
+  void fields(auto visit) { visit(cores, memory, gpus, driver, gpu_fault); }
 };
 
 /// Facts about a host that no run needs but its user wants to know. Sizes are in bytes.
@@ -361,18 +382,12 @@ struct Survey {
   std::string screen;
   std::string tmux;  ///< only if it replaces screen
   std::string rsync;
-  std::int64_t cores = 0;
-  std::int64_t memory = 0;
   std::int64_t free_memory = 0;
   std::int64_t free_code = 0;  ///< on the disk of the code folder
   std::int64_t free_home = 0;
-  std::vector<std::string> gpus;  ///< `NAME, MEMORY` each
-  std::string driver;
-  std::string gpu_fault;  ///< error of nvidia-smi; or empty
 
   void fields(auto visit) {
-    visit(user, shell, system, bash, screen, tmux, rsync, cores, memory, free_memory, free_code,
-          free_home, gpus, driver, gpu_fault);
+    visit(user, shell, system, bash, screen, tmux, rsync, free_memory, free_code, free_home);
   }
 };
 
@@ -392,7 +407,9 @@ struct CheckReply {
   std::string processor;          ///< `x86_64`; empty: the trainer is fit, or none is needed
   std::string libc;               ///< `glibc 2.36`, likewise; empty also for another libc
   std::string experiment_fault;   ///< what the trainer says against the experiment; or empty
-  std::int64_t gpus = 0;          ///< that the run's processes will see
+  Hardware hardware;
+  std::int64_t gpus = 0;  ///< that the run's processes will see
+  std::string gpu_lack;   ///< why the request's list of GPUs does not fit this machine; or empty
   bool is_port_taken = false;
   bool lacks_port = false;            ///< none of the ports that dtool takes is free
   std::int64_t port = 0;              ///< a free port; 0: none was wanted, or none is free
@@ -404,8 +421,8 @@ struct CheckReply {
   void fields(auto visit) {
     visit(host, lacks, is_home_read_only, missing_code, lacks_torchrun, environment,
           is_environment_ready, trainer, trainer_version, is_trainer_fit, missing_libraries,
-          processor, libc, experiment_fault, gpus, is_port_taken, lacks_port, port,
-          coordinator_port, address, logout_kills, survey);
+          processor, libc, experiment_fault, hardware, gpus, gpu_lack, is_port_taken, lacks_port,
+          port, coordinator_port, address, logout_kills, survey);
   }
 };
 

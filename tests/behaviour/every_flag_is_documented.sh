@@ -10,7 +10,7 @@ flags_of_page() { { grep -Eo '`--[a-z_]+' || true; } | tr -d '`' | sort -u; }
 
 expect_exit 0 dtool --help
 mapfile -t commands < <(sed -n '/^[A-Za-z]*ommands:/,$p' "$out" | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
-expect_equal 'attach check command completion config disconnect fetch install kill list logs plot run status trust' "$(printf '%s\n' "${commands[@]}" | sort | xargs)"
+expect_equal 'attach check command completion config diff disconnect fetch install kill list logs plot run show status trust' "$(printf '%s\n' "${commands[@]}" | sort | xargs)"
 
 common=$(section 'Flags of every command'; section 'Flags for hosts')
 all=$work/all
@@ -53,6 +53,10 @@ expect_documented_fields
 expect_exit 0 dtool check --json --no_trainer --runs_on local
 expect_documented_fields
 expect_exit 0 dtool list --json
+expect_documented_fields
+expect_exit 0 dtool show --json
+expect_documented_fields
+expect_exit 0 dtool diff bash bash --json
 expect_documented_fields
 expect_exit 0 dtool fetch --json
 expect_documented_fields

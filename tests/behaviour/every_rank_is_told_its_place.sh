@@ -15,6 +15,8 @@ seen() { grep -o 'seen: .*' "$1" | sort -n -k2 | cut -d' ' -f2-12; }
 
 printf 'echo beware >&2\nsleep 1\n' >"$DTOOL_LAB_FOLDER/host2/root/.bashrc"
 before=$(logins 1)
+# A card whose name begins as that of the right one: NCCL takes it too unless it is told an exact name.
+on 2 sh -c 'ip link add eth00 type veth peer name other00 && ip address add 10.250.250.1/24 dev eth00 && ip link set eth00 up'
 touch code
 expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --seed 7 --nproc_per_node 2 --distributed_ip_and_port "${address[0]}:29511" --export EXTRA=more -- bash -c "$show"
 expect_equal 1 $(($(logins 1) - before))
@@ -84,9 +86,13 @@ expect_output ': 1 of 3$'
 counted --gpus 0,2 --nproc_per_node 3
 expect_output ': 3 of 0,2$'
 expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus 0,7 -- true
-expect_error 'h1: --gpus 0,7: this host has only 1 of these GPUs'
+expect_error 'h1: --gpus 0,7: this host has no GPU 7 \(it has 4\)'
 expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus all -- true
 expect_error '--gpus: all names no GPU'
+expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus 0,GPU-11 -- true
+expect_error '--gpus: GPU-11 is not of the kind of 0'
+expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus 0 --export HIP_VISIBLE_DEVICES=0 -- true
+expect_error '--gpus sets HIP_VISIBLE_DEVICES, and --export'
 expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus 0 --export CUDA_VISIBLE_DEVICES=0 -- true
 expect_error '--gpus sets CUDA_VISIBLE_DEVICES, and --export'
 expect_exit 0 dtool kill --all --yes

@@ -17,7 +17,7 @@ expect_output '^  "exit_code": 0,$'
 expect_error '^machine0: a line of the log$'
 run=$(sed -n 's/^  "run_id": "\(.*\)",$/\1/p' "$out")
 
-for words in 'list' 'command --runs_on local --command true' 'trust --runs_on local' 'check --no_trainer --runs_on local' "run --dry_run $source_folder/trainer/experiments/digits.toml" "kill $run --delete"; do
+for words in 'list' 'show' "diff $run $run" 'command --runs_on local --command true' 'trust --runs_on local' 'check --no_trainer --runs_on local' "run --dry_run $source_folder/trainer/experiments/digits.toml" "kill $run --delete"; do
   # shellcheck disable=SC2086
   expect_exit 0 dtool $words --json
   is_one_document

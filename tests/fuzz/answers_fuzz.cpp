@@ -7,6 +7,7 @@
 
 #include "cli/hosts/check_facts.h"
 #include "cli/kill/end_run.h"
+#include "cli/record/record.h"
 #include "cli/run/check.h"
 #include "cli/run/listener_trial.h"
 #include "cli/watch/status_answer.h"
@@ -176,6 +177,25 @@ TEST(AnswersFuzz, ARunIsOverOnlyWithAProofOfIt) {
   EXPECT_GT(doubted, 50);
 }
 
+TEST(AnswersFuzz, ARecordIsReadOrRefused) {
+  cli::RunRecord good;
+  good.run_id = "x_1";
+  good.program = {"python3", "train.py"};
+  good.code.diff = "diff --git a/x b/x\n";
+  good.machines.emplace_back().gpus = {"NVIDIA H100, 81559 MiB"};
+  good.end.emplace().metrics = {{"loss", 0.5}};
+  fuzz::Mutator mutator({cli::to_text(good)}, {"[[[[", "{", "null", "-1", "1e99", "\"", ",", "}"});
+  const auto tally = fuzz::feed<std::runtime_error>(mutator, 4000, [](const std::string& text) {
+    const cli::RunRecord record = cli::parse_record(text, "record.json");
+    EXPECT_TRUE(killfiles::is_run_id(record.run_id)) << text;
+    EXPECT_FALSE(cli::to_json(record)
+                     .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                     .empty());
+  });
+  EXPECT_GT(tally.taken, 0);
+  EXPECT_GT(tally.refused, 0);
+}
+
 TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
   host::CheckReply good;
   good.gpus = 2;
@@ -185,8 +205,10 @@ TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
   good.trainer = "/usr/bin/dtool-trainer";
   good.trainer_version = "dtool-trainer 9.8.7";
   good.is_environment_ready = true;
-  good.survey.emplace().gpus = {"NVIDIA H100, 81559 MiB"};
+  good.hardware.gpus = {"NVIDIA H100, 81559 MiB"};
+  good.survey.emplace();
   host::CheckReply bad = good;
+  bad.gpu_lack = "this host has no GPU 7";
   bad.lacks = {{"screen", "$(id)"}, "4.2", "no sockets", "/root: no locks", false, "dnf"};
   bad.missing_code = "~/code";
   bad.is_port_taken = true;

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <vector>
 
-#include "trainer/launch/gpu_list.h"
+#include "killfiles/gpu_list.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -46,7 +46,7 @@ std::vector<std::string> read_uuids(const fs::path& root) {
 int count_gpus(const Environment& environment, const fs::path& root) {
   const int devices = count_devices(root);
   const auto visible = environment("CUDA_VISIBLE_DEVICES");
-  return visible ? count_listed({devices, read_uuids(root)}, *visible) : devices;
+  return visible ? killfiles::count_listed({devices, read_uuids(root), {}}, *visible) : devices;
 }
 
 void check_gpus(Backend wanted, int workers, int gpus) {

@@ -11,7 +11,7 @@
 namespace dtool::trainer {
 
 /// The GPUs that CUDA would show this process: all of the machine's, or those that
-/// CUDA_VISIBLE_DEVICES lists (trainer/launch/gpu_list.h). `root` is for tests.
+/// CUDA_VISIBLE_DEVICES lists (killfiles/gpu_list.h). `root` is for tests.
 int count_gpus(const Environment& environment, const std::filesystem::path& root = "/");
 
 /// With NCCL each worker needs its own GPU: throws UsageError if there are more `workers` than

@@ -68,6 +68,11 @@ Variable parse_line(std::string_view line, const std::string& place) {
   return {name, std::string(*value)};
 }
 
+/// `GPU-` or `MIG-`; empty: a number.
+std::string_view kind_of_gpu(std::string_view entry) {
+  return entry.find('-') == entry.npos ? "" : entry.substr(0, 4);
+}
+
 }  // namespace
 
 Variable parse_export(const std::string& text) {
@@ -103,6 +108,7 @@ std::vector<Variable> parse_env_file(std::string_view text, const std::string& n
 
 Variable parse_gpus(const std::string& list) {
   std::set<std::string> seen;
+  std::string first;
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t comma = std::min(list.find(',', at), list.size());
     const std::string gpu = list.substr(at, comma - at);
@@ -112,6 +118,11 @@ Variable parse_gpus(const std::string& list) {
     if ((!number || *number >= 1024) && !is_uuid)
       throw UsageError(fmt::format("--gpus: {} names no GPU", gpu.empty() ? "an empty entry" : gpu),
                        "a list of numbers or UUIDs as nvidia-smi -L shows them, such as 0,2");
+    if (first.empty()) first = gpu;
+    if (kind_of_gpu(gpu) != kind_of_gpu(first))
+      throw UsageError(fmt::format("--gpus: {} is not of the kind of {}", gpu, first),
+                       "CUDA ends a list where the kind changes: give numbers, or UUIDs of GPUs, "
+                       "or a MIG instance");
     if (!seen.insert(number ? std::to_string(*number) : gpu).second)
       throw UsageError(fmt::format("--gpus names {} twice", gpu));
     at = comma + 1;

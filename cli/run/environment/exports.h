@@ -17,8 +17,11 @@ using Variable = std::pair<std::string, std::string>;
 /// UsageError on an impossible name, and if this process has no such variable.
 Variable parse_export(const std::string& text);
 
+/// The variable that hides AMD's other GPUs.
+inline constexpr std::string_view kAmdsGpus = "HIP_VISIBLE_DEVICES";
+
 /// `0,2` or UUIDs of --gpus as the variable that hides the other GPUs, CUDA_VISIBLE_DEVICES. Throws
-/// UsageError on what is no list, or names a GPU twice.
+/// UsageError on what is no list, mixes numbers with UUIDs, or names a GPU twice.
 Variable parse_gpus(const std::string& list);
 
 /// The last value of a variable; nothing if it has none.

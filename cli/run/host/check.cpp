@@ -175,6 +175,7 @@ CheckReply check_host(const CheckRequest& request) {
   // Before the environment is another one.
   if (request.is_survey) reply.survey = survey_host(nearest_folder(code));
   const HostGpus gpus = HostGpus::find();
+  reply.hardware = find_hardware(gpus);
   reply.logout_kills = ends_at_logout();
   reply.is_home_read_only = request.run_folder.empty()
                                 ? !may_make_runs()
@@ -182,7 +183,8 @@ CheckReply check_host(const CheckRequest& request) {
   find_listener(request, reply);
   if (request.code_must_exist && !is_folder(code)) reply.missing_code = code;
   const Inside inside = ready_environment(request, reply);
-  reply.gpus = gpus.count_visible(request.visible_gpus);
+  reply.gpus = gpus.count_visible(request.visible_gpus, request.gpus);
+  reply.gpu_lack = gpus.lack_of(request.visible_gpus, request.gpus);
   if (request.wants_torchrun) reply.lacks_torchrun = inside.empty() && !has_torchrun();
   if (!request.trainer.empty() && reply.is_environment_ready) find_trainer(request, inside, reply);
   return reply;

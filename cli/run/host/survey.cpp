@@ -62,32 +62,15 @@ std::int64_t free_bytes(const std::string& folder) {
   return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(disk.f_frsize);
 }
 
-void add_memory(Survey& survey) {
+/// A line of /proc/meminfo, in bytes; 0 if it is missing.
+std::int64_t memory_of(std::string_view wanted) {
   const std::string text = read_file("/proc/meminfo").value_or("");
   for (std::string_view rest = text; !rest.empty();) {
     std::string_view line = cut_line(rest);
-    const std::string_view name = cut_word(line);
-    const std::int64_t bytes = parse_number<std::int64_t>(cut_word(line)).value_or(0) * 1024;
-    if (name == "MemTotal:") survey.memory = bytes;
-    if (name == "MemAvailable:") survey.free_memory = bytes;
+    if (cut_word(line) == wanted)
+      return parse_number<std::int64_t>(cut_word(line)).value_or(0) * 1024;
   }
-}
-
-void add_gpus(Survey& survey) {
-  if (!is_program("nvidia-smi")) return;
-  const ChildResult told = run_program(
-      {"nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"},
-      std::chrono::seconds(20));
-  if (!told.ok()) {
-    survey.gpu_fault = told.timed_out ? "it does not answer" : told.out + told.err;
-    return;
-  }
-  for (std::string_view rest = told.out; !rest.empty();) {
-    const std::string_view line = cut_line(rest);
-    const std::size_t comma = std::min(line.rfind(", "), line.size());
-    survey.gpus.emplace_back(line.substr(0, comma));
-    survey.driver = line.substr(std::min(comma + 2, line.size()));
-  }
+  return 0;
 }
 
 /// `tmux 3.3a` of a tmux that takes screen's place.
@@ -106,6 +89,14 @@ std::string user_name() {
   return known.empty() ? std::to_string(::getuid()) : known;
 }
 
+Hardware find_hardware(const HostGpus& gpus) {
+  Hardware hardware;
+  hardware.cores = count_cores();
+  hardware.memory = memory_of("MemTotal:");
+  gpus.tell(hardware);
+  return hardware;
+}
+
 Survey survey_host(const std::string& code) {
   Survey survey;
   survey.user = user_name();
@@ -116,11 +107,9 @@ Survey survey_host(const std::string& code) {
   survey.screen = version_of("screen");
   survey.tmux = find_tmux();
   survey.rsync = version_of("rsync");
-  survey.cores = count_cores();
-  add_memory(survey);
+  survey.free_memory = memory_of("MemAvailable:");
   survey.free_code = free_bytes(code);
   survey.free_home = free_bytes(expand_home("~"));
-  add_gpus(survey);
   return survey;
 }
 

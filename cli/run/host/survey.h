@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Facts about a host that no run needs but its user wants to know: versions, memory, disks, GPUs.
+// Facts about a host that no run needs but its user wants to know: versions, memory, disks.
 #pragma once
 
 #include <string>
 
+#include "cli/run/host/gpus.h"
 #include "ssh/host/protocol.h"
 
 namespace dtool::host {
+
+/// Cores, memory and GPUs; takes no time.
+Hardware find_hardware(const HostGpus& gpus);
 
 /// `code`: a folder on the disk of the code.
 Survey survey_host(const std::string& code);

@@ -174,6 +174,11 @@ void tell_output(const StatusQuestion& question, StatusAnswer& answer) {
   if (answer.exit_code.value_or(0) != 0 && !answer.is_stopped)
     for (const std::string& line : end.lines) answer.lines.push_back({line});
   tell_metrics(expand_home(question.output_folder), answer);
+  if (!answer.up_s && answer.pid) {
+    constexpr std::size_t kMostPackages = 256U << 10U;
+    const auto packages = read_file(expand_home(question.state_folder) + "/environment.txt");
+    answer.packages.text = packages.value_or("").substr(0, kMostPackages);
+  }
   answer.full_disk = find_full_disk({log, expand_home(question.state_folder)});
 }
 

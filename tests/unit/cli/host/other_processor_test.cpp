@@ -57,7 +57,7 @@ TEST_F(OtherProcessor, LooksAtTheMachine) {
   EXPECT_GE(reply.port, 20000);
   ASSERT_TRUE(reply.survey);
   EXPECT_NE(reply.survey->bash, "");
-  EXPECT_GT(reply.survey->memory, 0);
+  EXPECT_GT(reply.hardware.memory, 0);
 }
 
 TEST_F(OtherProcessor, SendsALog) {

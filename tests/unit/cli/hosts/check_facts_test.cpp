@@ -26,6 +26,12 @@ Checked surveyed(const host::Survey& survey) {
   return checked;
 }
 
+Checked with_hardware(const host::Hardware& hardware) {
+  Checked checked = surveyed({});
+  checked.reply->hardware = hardware;
+  return checked;
+}
+
 /// The first of that name.
 Fact find(const Facts& facts, const std::string& name) {
   for (const Fact& fact : facts)
@@ -128,15 +134,15 @@ TEST(CheckFacts, WhatAHostDoesNotTellIsLeftOut) {
 }
 
 TEST(CheckFacts, GpusOfAKindAreCounted) {
-  host::Survey two;
+  host::Hardware two;
   two.gpus = {"H100, 80 GiB", "H100, 80 GiB"};
   two.driver = "550";
-  EXPECT_EQ(find(facts_of(surveyed(two), Needs(), 1), "GPUs").value, "2 x H100, 80 GiB");
-  EXPECT_EQ(find(facts_of(surveyed(two), Needs(), 1), "driver").value, "550");
+  EXPECT_EQ(find(facts_of(with_hardware(two), Needs(), 1), "GPUs").value, "2 x H100, 80 GiB");
+  EXPECT_EQ(find(facts_of(with_hardware(two), Needs(), 1), "driver").value, "550");
   EXPECT_EQ(find(facts_of(surveyed({}), Needs(), 1), "GPUs").value, "none");
-  host::Survey broken;
+  host::Hardware broken;
   broken.gpu_fault = "mismatch";
-  const Fact fact = find(facts_of(surveyed(broken), Needs(), 1), "GPUs");
+  const Fact fact = find(facts_of(with_hardware(broken), Needs(), 1), "GPUs");
   EXPECT_EQ(fact.value, "nvidia-smi fails: mismatch");
   EXPECT_EQ(fact.verdict, Verdict::warning);
 }

@@ -42,7 +42,7 @@ TEST(RunStart, AnInterruptedStartPrintsADocumentThatNamesTheRun) {
   console.configure(options);
   RunReport report(console, plan.run_id);
   testing::internal::CaptureStdout();
-  EXPECT_EQ(start_run(console, remote, TwoMachines(), plan, killfile, {}, Follow::no, report),
+  EXPECT_EQ(start_run(console, remote, TwoMachines(), plan, killfile, {}, Follow::no, "{}", report),
             kInterrupted);
   const auto document = nlohmann::json::parse(testing::internal::GetCapturedStdout());
   EXPECT_EQ(document.at("run_id"), "x_1");

@@ -105,6 +105,11 @@ TEST(ParseGpus, RefusesWhatNamesNoGpu) {
   EXPECT_EQ(gpus_fault("0,1,00"), "--gpus names 00 twice");
 }
 
+TEST(ParseGpus, RefusesMixedKinds) {
+  for (const char* list : {"0,GPU-8f", "GPU-8f,0", "GPU-8f,MIG-1", "1,MIG-1"})
+    EXPECT_NE(gpus_fault(list).find("is not of the kind of"), std::string::npos) << list;
+}
+
 TEST(FindVariable, TakesTheLast) {
   const std::vector<Variable> variables = {{"A", "1"}, {"B", "2"}, {"A", "3"}};
   EXPECT_EQ(find_variable(variables, "A"), "3");

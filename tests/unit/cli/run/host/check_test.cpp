@@ -13,6 +13,7 @@
 #include "cli/run/host/gpus.h"
 #include "cli/run/host/lacks.h"
 #include "cli/run/host/survey.h"
+#include "killfiles/whole_file.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -186,33 +187,78 @@ TEST_F(HostCheck, TheWayInTellsTheAddress) {
 }
 
 TEST_F(HostCheck, GpusAreCountedByTheirDriversProgram) {
-  add_program("bin/nvidia-smi", "echo 'GPU 0: A (UUID: GPU-aa)'\necho 'GPU 1: B (UUID: GPU-bb)'\n");
+  add_program("bin/nvidia-smi",
+              "case $1 in -L) echo 'GPU 0: A (UUID: GPU-aa)'; echo 'GPU 1: B (UUID: GPU-bb)';;\n"
+              "*) echo no such field; exit 2;; esac\n");  // a driver that knows no MIG
   const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
   CheckRequest request;
   EXPECT_EQ(check(request).gpus, 2);
-  request.visible_gpus = "1";
+  request.visible_gpus.cuda = "1";
   EXPECT_EQ(check(request).gpus, 1);
-  request.visible_gpus = "GPU-bb,GPU-aa";
+  request.visible_gpus.cuda = "GPU-bb,GPU-aa";
   EXPECT_EQ(check(request).gpus, 2);
-  request.visible_gpus = "0,2";
+  request.visible_gpus.cuda = "0,2";
   EXPECT_EQ(check(request).gpus, 1);
+  request.visible_gpus.hip = "1";
+  EXPECT_EQ(check(request).gpus, 1) << "another maker's variable";
   const TemporaryVariable of_the_host("CUDA_VISIBLE_DEVICES", "");
   EXPECT_EQ(check(request).gpus, 1);
-  request.visible_gpus.reset();
+  request.visible_gpus = {};
   EXPECT_EQ(check(request).gpus, 0);
 }
 
-TEST_F(HostCheck, OfInstancesOneIsSeen) {
-  add_program(
-      "bin/nvidia-smi",
-      "echo 'GPU 0: A (UUID: GPU-aa)'\n"
-      "echo '  MIG 1g.5gb      Device  0: (UUID: MIG-1)'\n"
-      "echo '  MIG 1g.5gb      Device  1: (UUID: MIG-2)'\necho 'GPU 1: B (UUID: GPU-bb)'\n");
+TEST_F(HostCheck, TheDriversProgramIsAskedOnce) {
+  add_program("bin/nvidia-smi",
+              "echo \"$1\" >> " + (home_.path() / "asked").string() +
+                  "\necho 'A, with a comma, 81559 MiB, 550.54, GPU-aa, Disabled'\n"
+                  "echo 'A, with a comma, 81559 MiB, 550.54, GPU-bb, [N/A]'\n");
+  const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
+  CheckRequest request;
+  request.is_survey = true;
+  const CheckReply reply = check(request);
+  EXPECT_EQ(reply.gpus, 2);
+  EXPECT_EQ(reply.hardware.gpus,
+            (std::vector<std::string>{"A, with a comma, 81559 MiB", "A, with a comma, 81559 MiB"}));
+  EXPECT_EQ(reply.hardware.driver, "550.54");
+  EXPECT_EQ(reply.hardware.gpu_fault, "");
+  const std::string asked = killfiles::read_whole(home_.path() / "asked");
+  EXPECT_EQ(std::count(asked.begin(), asked.end(), '\n'), 1) << asked;
+}
+
+TEST_F(HostCheck, OfInstancesOneIsSeenAndBesideThemWholeGpus) {
+  add_program("bin/nvidia-smi",
+              "case $1 in -L) ;; *) for gpu in aa,Enabled bb,Disabled cc,Disabled; do "
+              "echo \"A, 40960 MiB, 550.54, GPU-${gpu%,*}, ${gpu#*,}\"; done; exit;; esac\n"
+              "echo 'GPU 0: A (UUID: GPU-aa)'\n"
+              "echo '  MIG 1g.5gb      Device  0: (UUID: MIG-1)'\n"
+              "echo '  MIG 1g.5gb      Device  1: (UUID: MIG-2)'\n"
+              "echo 'GPU 1: B (UUID: GPU-bb)'\necho 'GPU 2: B (UUID: GPU-cc)'\n");
   const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
   CheckRequest request;
   EXPECT_EQ(check(request).gpus, 1);
-  request.visible_gpus = "MIG-1,MIG-2";
+  request.visible_gpus.cuda = "MIG-1,MIG-2";
   EXPECT_EQ(check(request).gpus, 1);
+  request.visible_gpus.cuda = "1,2";
+  EXPECT_EQ(check(request).gpus, 2) << "whole GPUs";
+  request.visible_gpus.cuda = "1,0";
+  EXPECT_EQ(check(request).gpus, 1) << "an instance hides what is whole";
+
+  const auto lack_of = [&](const std::string& gpus) {
+    request.gpus = gpus;
+    return check(request).gpu_lack;
+  };
+  EXPECT_EQ(lack_of("1,2"), "");
+  EXPECT_EQ(lack_of("0"), "");
+  EXPECT_EQ(lack_of("MIG-2"), "");
+  EXPECT_EQ(lack_of("GPU-cc,GPU-bb"), "");
+  EXPECT_EQ(lack_of("1,7"), "this host has no GPU 7 (it has 3)");
+  EXPECT_EQ(lack_of("GPU-bb,GPU-dd"), "this host has no GPU GPU-dd (it has 3)");
+  EXPECT_EQ(lack_of("MIG-1,MIG-3"), "this host has no MIG instance MIG-3");
+  EXPECT_EQ(lack_of("MIG-1,MIG-2"),
+            "MIG-1 is a MIG instance, and CUDA shows a process one instance and nothing beside it");
+  EXPECT_EQ(lack_of("1,0"),
+            "0 is cut into MIG instances, and CUDA shows a process one instance and nothing beside "
+            "it");
 }
 
 TEST_F(HostCheck, GpusOfAmdAreCountedInTheDriversFiles) {
@@ -221,13 +267,19 @@ TEST_F(HostCheck, GpusOfAmdAreCountedInTheDriversFiles) {
   home_.write(nodes + "0/gpu_id", "0\n");  // the processor
   for (const char* node : {"1", "2", "3"}) home_.write(nodes + node + "/gpu_id", "4095\n");
   const HostGpus gpus = HostGpus::find(home_.path());
-  EXPECT_EQ(gpus.count_visible({}), 3);
-  EXPECT_EQ(gpus.count_visible("0,2"), 2);
+  EXPECT_EQ(gpus.count_visible({}, ""), 3);
+  EXPECT_EQ(gpus.count_visible({}, "0,2"), 2);
+  EXPECT_EQ(gpus.count_visible({"0,2", {}, {}}, ""), 2);
+  EXPECT_EQ(gpus.count_visible({{}, {}, "1"}, ""), 1);
+  EXPECT_EQ(gpus.count_visible({{}, "0,1", {}}, ""), 2);
+  EXPECT_EQ(gpus.lack_of({}, "0,2"), "");
+  EXPECT_EQ(gpus.lack_of({{}, "0,1", {}}, "0,2"), "this host has no GPU 2 (it has 2)");
   const TemporaryVariable hip("HIP_VISIBLE_DEVICES", "0,1");
-  EXPECT_EQ(gpus.count_visible({}), 2);
-  EXPECT_EQ(gpus.count_visible("2"), 1);
+  EXPECT_EQ(gpus.count_visible({}, ""), 2);
+  EXPECT_EQ(gpus.count_visible({"2", {}, {}}, ""), 2) << "HIP takes its own variable";
+  EXPECT_EQ(gpus.count_visible({}, "2"), 1) << "--gpus sets it, too";
   const TemporaryVariable outer("ROCR_VISIBLE_DEVICES", "2");
-  EXPECT_EQ(gpus.count_visible({}), 1);
+  EXPECT_EQ(gpus.count_visible({}, ""), 1);
 }
 
 TEST_F(HostCheck, WhatIsMissingIsNamed) {
@@ -270,8 +322,8 @@ TEST(HostSurvey, TellsOfThisMachine) {
   const Survey survey = survey_host("/");
   EXPECT_NE(survey.user, "");
   EXPECT_NE(survey.system.find(", "), std::string::npos);
-  EXPECT_GT(survey.cores, 0);
-  EXPECT_GT(survey.memory, survey.free_memory);
+  EXPECT_GT(find_hardware({}).cores, 0);
+  EXPECT_GT(find_hardware({}).memory, survey.free_memory);
   EXPECT_GT(survey.free_code, 0);
   EXPECT_NE(survey.bash, "");
 }

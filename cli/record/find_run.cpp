@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "cli/record/find_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <vector>
+
+#include "cli/action.h"
+#include "cli/record/record_end.h"
+#include "cli/recorded.h"
+#include "cli/watch/run_status.h"
+#include "ssh/fleet.h"
+#include "ssh/quote.h"
+#include "ssh/script.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kPatience{20};
+constexpr std::size_t kMostNamed = 5;
+constexpr int kMostRecord = 16 << 20;  // bytes; no start sends more
+
+/// The ids of all runs that have a killfile or a record.
+std::set<std::string> known_runs() {
+  std::set<std::string> ids;
+  std::error_code fault;
+  for (const auto& each : fs::directory_iterator(record_folder(), fault)) {
+    if (each.path().extension() == ".json") ids.insert(each.path().stem());
+  }
+  for (const auto& each : fs::directory_iterator(killfile_folder(), fault)) {
+    if (each.path().extension() == ".killfile") ids.insert(each.path().stem());
+  }
+  return ids;
+}
+
+/// `20261121-034512` of `mnist_20261121-034512-3fa91c`: orders runs by their start.
+std::string time_in(const std::string& id) {
+  constexpr std::size_t kLength = 22;  // of `20261121-034512-3fa91c`
+  return id.size() < kLength ? id : id.substr(id.size() - kLength);
+}
+
+std::string complete_id(const std::string& id) {
+  const std::set<std::string> known = known_runs();
+  if (known.empty())
+    throw UsageError("no run is recorded in " + record_folder().string(), "dtool run starts one");
+  if (id.empty()) return *std::ranges::max_element(known, {}, time_in);
+  if (known.contains(id)) return id;
+  std::vector<std::string> matches;
+  for (const std::string& each : known) {
+    if (each.starts_with(id)) matches.push_back(each);
+  }
+  if (matches.size() == 1) return matches.front();
+  std::vector<std::string> named = matches;
+  if (named.size() > kMostNamed) named.resize(kMostNamed);
+  if (matches.empty())
+    throw UsageError(fmt::format("no run {} is recorded here", id),
+                     "dtool list shows the runs; a record stays when its run is forgotten: " +
+                         record_folder().string());
+  throw UsageError(fmt::format("{} runs begin with {}: {}{}", matches.size(), id,
+                               fmt::join(named, ", "), matches.size() > kMostNamed ? ", …" : ""),
+                   "give more of the id");
+}
+
+std::optional<killfiles::Killfile> killfile_of(const std::string& id) {
+  const fs::path file = killfiles::path_of(killfile_folder(), id);
+  if (!fs::exists(file)) return std::nullopt;
+  return killfiles::read(file);
+}
+
+/// The copy on machine 0's host. Nothing if it has none.
+std::optional<RunRecord> record_on_host(ssh::Remote& remote, const killfiles::Killfile& killfile) {
+  const std::string file = killfiles::run_folder(killfile.run_id) + "/record.json";
+  const std::string text =
+      fmt::format("head -c {} {} 2> /dev/null\n", kMostRecord, ssh::quote_path(file));
+  const auto groups = machines_by_host(remote.hosts(), killfile);
+  ssh::Events nobody;
+  ssh::RunOptions options;
+  options.timeout = kPatience;
+  const auto results = remote.run({{groups.front().host, ssh::bash(text)}}, nobody, options);
+  if (results.empty() || !results.front().ok() || results.front().out.empty()) return std::nullopt;
+  RunRecord record =
+      parse_record(results.front().out, fmt::format("{} on {}", file, killfile.machines[0].host));
+  if (record.run_id != killfile.run_id)
+    throw std::runtime_error(
+        fmt::format("{} on {} is the record of another run", file, killfile.machines[0].host));
+  return record;
+}
+
+}  // namespace
+
+RunRecord explained_run(Console& console, const std::string& id, const HostOptions& hosts,
+                        SettingsFiles& settings) {
+  const std::string run_id = complete_id(id);
+  if (id.empty()) console.note(fmt::format("the newest run is {}", run_id));
+  std::optional<RunRecord> record = find_record(run_id);
+  const auto killfile = killfile_of(run_id);
+  if (!killfile || (record && is_complete(*record))) {
+    if (!record) throw UsageError(fmt::format("no run {} is recorded here", run_id));
+    return *record;
+  }
+  const Targets targets = recorded_targets(*killfile, hosts, settings.users());
+  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  std::vector<std::string> silent;
+  const auto look = [&silent](std::size_t, const ssh::HostResult& result,
+                              const MachineStatus& status) {
+    if (status.state == MachineState::unreachable)
+      silent.push_back(fmt::format("{}: {}", ssh::to_string(result.host), status.error));
+  };
+  const auto machines = ask_machines(*remote, *killfile, all_machines(*killfile), look, kPatience);
+  if (!silent.empty())
+    console.note(
+        fmt::format("how {} is doing is not known: {}{}", run_id, silent.front(),
+                    silent.size() > 1 ? fmt::format(", and {} others", silent.size() - 1) : ""));
+  if (record) {
+    note_end(console, run_id, machines);
+  } else {
+    record = record_on_host(*remote, *killfile);
+    if (!record) record = record_of(*killfile);
+  }
+  add_end(machines, *record);
+  return *record;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// The record of a run: what ran, where, from which code, and how it ended. `dtool run` writes it
+// before the killfile; it stays when the run is forgotten, and needs no checkout. docs/daily.md
+// says what it has.
+//
+// ~/.dtool/records/RUN.json is the record, and RUN.listing the files of the code that was sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "killfiles/host_identity.h"
+#include "killfiles/killfile.h"
+
+namespace dtool::cli {
+
+/// One machine's part. Paths are on the host.
+struct RecordedMachine {
+  int id = 0;
+  std::string host;                  ///< as --runs_on takes it
+  killfiles::HostIdentity identity;  ///< unknown if a scheduler chose the host
+  std::string code_folder;
+  std::string output_folder;
+  int processes = 0;
+  std::int64_t cores = 0;   ///< 0: not known
+  std::int64_t memory = 0;  ///< bytes
+  std::vector<std::string> gpus;
+  std::string driver;
+  std::string trainer;  ///< the first line of its --version; empty: a program ran
+};
+
+/// The code that was sent.
+struct RecordedCode {
+  std::string folder;  ///< on the launcher; empty: no code was sent
+  std::string fingerprint;
+  std::size_t files = 0;
+  std::string commit;  ///< empty: no checkout, or git did not answer
+  std::string branch;  ///< empty: none is checked out
+  bool is_dirty = false;
+  std::string diff;                    ///< from the commit, as `git apply` takes it
+  std::string diff_left_out;           ///< why there is no diff of a dirty tree; or empty
+  std::vector<std::string> untracked;  ///< files that git does not know
+};
+
+/// How a run ended.
+struct RecordedEnd {
+  std::string at;     ///< UTC, in a killfile's form
+  std::string state;  ///< `ended`, `killed`, `1 of 2 failed, 1 stopped`
+  int exit_code = 0;  ///< of `dtool status`
+  int attempts = 1;
+  std::string cause;                    ///< or empty
+  nlohmann::json metrics = nullptr;     ///< the last line of training; or null
+  nlohmann::json validation = nullptr;  ///< of validation
+};
+
+struct RunRecord {
+  std::string run_id;
+  std::string created;
+  std::string launcher;                   ///< user@host
+  std::vector<std::string> command_line;  ///< without the values of exports
+  std::string what;
+  std::string engine;      ///< the value of --launcher
+  std::string experiment;  ///< TOML, after merging; empty: a program ran
+  std::vector<std::string> program;
+  std::uint64_t seed = 0;
+  std::vector<std::string> variables;                     ///< names of what was exported
+  nlohmann::json environment = nlohmann::json::object();  ///< to_json(Environment)
+  std::string output_dir;                                 ///< as given
+  std::string gpus;                                       ///< the list of --gpus; or empty
+  std::string listener;                                   ///< `IP:PORT`; or empty
+  std::string on_failure;
+  int max_restarts = 0;
+  std::string dtool_version;
+  RecordedCode code;
+  std::vector<RecordedMachine> machines;
+  std::string packages;  ///< python's version and the packages, a line each; empty: not known
+  std::optional<RecordedEnd> end;
+  bool is_of_killfile = false;  ///< made from a killfile: an older dtool wrote no record
+};
+
+/// The record's text and back. parse_record throws std::runtime_error that names `name` if the text
+/// is no record.
+std::string to_text(const RunRecord& record);
+RunRecord parse_record(std::string_view text, const std::string& name);
+
+/// For people and programs: the diff and all names as text; bytes that are no UTF-8 are replaced.
+nlohmann::json to_json(const RunRecord& record);
+
+/// The parts that a killfile has, too.
+RunRecord record_of(const killfiles::Killfile& killfile);
+
+std::filesystem::path record_folder();
+std::filesystem::path record_path(const std::string& run_id);
+
+/// Writes it durably (temporary file, fsync, rename), and deletes all but the newest 1,000. Throws
+/// std::system_error.
+void write_record(const RunRecord& record);
+
+/// Nothing if there is none. Throws std::runtime_error if it cannot be read.
+std::optional<RunRecord> find_record(const std::string& run_id);
+
+/// Deletes it and its listing, since nothing was started.
+void forget_record(const std::string& run_id);
+
+/// Keeps the text of the code's listing (sync/listing.h), compressed. Throws std::system_error.
+void write_listing(const std::string& run_id, std::string_view text);
+/// Nothing if none was kept, or if it is damaged.
+std::optional<std::string> read_listing(const std::string& run_id);
+
+}  // namespace dtool::cli

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// A record's text, which may hold any bytes, and what is compared of two.
+#include "cli/record/record.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/record/comparison.h"
+#include "cli/record/packed_text.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::cli {
+namespace {
+
+RunRecord some_record() {
+  RunRecord record;
+  record.run_id = "digits_1";
+  record.experiment = "[train]\nepochs = 3\n[optimizer]\nlearning_rate = 0.5\n";
+  record.program = {"a b", "\xff\xfe", "\xf4\x8f\xba\x80", "ü"};
+  record.seed = 18446744073709551615U;
+  record.environment = {{"modules", {"gcc"}}};
+  record.code.folder = "/code";
+  record.code.commit = std::string(40, 'a');
+  record.code.is_dirty = true;
+  record.code.diff = std::string("diff --git a/x y.py b/x y.py\n+\xff\ndiff --git a/z b/z\n-1\n");
+  record.machines.emplace_back().host = "h1";
+  record.machines[0].gpus = {"H100"};
+  record.end.emplace().state = "ended";
+  record.end->metrics = {{"loss", 0.5}};
+  return record;
+}
+
+TEST(Record, IsReadAsItWasWritten) {
+  const RunRecord record = some_record();
+  const RunRecord read = parse_record(to_text(record), "x");
+  EXPECT_EQ(read.program, record.program);
+  EXPECT_EQ(read.seed, record.seed);
+  EXPECT_EQ(read.code.diff, record.code.diff);
+  EXPECT_EQ(read.environment, record.environment);
+  EXPECT_EQ(read.end->metrics, record.end->metrics);
+  EXPECT_EQ(to_text(read), to_text(record));
+}
+
+TEST(Record, ASpoiltOneIsRefused) {
+  const std::string text = to_text(some_record());
+  EXPECT_THROW(parse_record(text.substr(0, text.size() / 2), "x"), std::runtime_error);
+  EXPECT_THROW(parse_record("[]", "x"), std::runtime_error);
+  EXPECT_THROW(parse_record("{\"format\": 2, \"run_id\": \"a\"}", "x"), std::runtime_error);
+  EXPECT_THROW(parse_record("{\"format\": 1, \"run_id\": \"../a\"}", "x"), std::runtime_error);
+  EXPECT_THROW(parse_record("{\"format\": 1, \"run_id\": \"a\", \"seed\": \"b\"}", "x"),
+               std::runtime_error);
+  EXPECT_EQ(parse_record("{\"format\": 1, \"run_id\": \"a\", \"later\": 1}", "x").run_id, "a");
+}
+
+TEST(Record, IsKeptUntilItIsForgotten) {
+  const tests::TemporaryFolder home;
+  const tests::TemporaryVariable variable("HOME", home.path().string());
+  EXPECT_FALSE(find_record("digits_1"));
+  write_record(some_record());
+  write_listing("digits_1", std::string("a\0b\0", 4));
+  EXPECT_EQ(find_record("digits_1")->run_id, "digits_1");
+  EXPECT_EQ(read_listing("digits_1"), std::string("a\0b\0", 4));
+  forget_record("digits_1");
+  EXPECT_FALSE(find_record("digits_1"));
+  EXPECT_FALSE(read_listing("digits_1"));
+}
+
+TEST(PackedText, IsReadAsItWasWrittenOrRefused) {
+  for (const std::string text : {"", "a", "ab", "abc", "\xff\x01\x02\x03"}) {
+    EXPECT_EQ(from_base64(to_base64(text)), text);
+    EXPECT_EQ(unpack(pack(text), 100), text);
+  }
+  EXPECT_EQ(to_base64("abcd"), "YWJjZA==");
+  for (const char* text : {"a", "a===", "=aaa", "YW=j", "YW!j"}) EXPECT_FALSE(from_base64(text));
+  EXPECT_FALSE(unpack(pack(std::string(101, 'a')), 100));
+  EXPECT_FALSE(unpack("no zstd", 100));
+  EXPECT_FALSE(unpack(pack("abcdefgh").substr(0, 8), 100));
+}
+
+TEST(Comparison, NamesSettingsByTheirKeys) {
+  EXPECT_EQ(
+      flatten_toml("a = 1\n[b]\nc = [1, 2]\n[[d]]\ne = 'x'\n"),
+      (std::map<std::string, std::string>{{"a", "1"}, {"b.c", "[ 1, 2 ]"}, {"d[0].e", "'x'"}}));
+  EXPECT_THROW(flatten_toml("a ="), std::invalid_argument);
+}
+
+TEST(Comparison, FindsTheFilesOfADiff) {
+  const auto files = files_of_diff(some_record().code.diff);
+  EXPECT_EQ(files.size(), 2U);
+  EXPECT_TRUE(files.contains("x y.py"));
+  EXPECT_EQ(files.at("z"), "diff --git a/z b/z\n-1\n");
+  EXPECT_TRUE(files_of_diff("").empty());
+}
+
+TEST(Comparison, TellsWhereTwoRunsDiffer) {
+  const RunRecord before = some_record();
+  RunRecord now = before;
+  EXPECT_TRUE(compare_runs(before, now, {}, {}).settings.empty());
+  now.experiment = "[train]\nepochs = 4\n[optimizer]\nlearning_rate = 0.5\n";
+  now.machines[0].gpus.clear();
+  now.code.diff = "diff --git a/z b/z\n-1\n";
+  now.end->metrics = {{"loss", 0.25}, {"time", 5}};
+  const Comparison found = compare_runs(before, now, {}, {});
+  EXPECT_EQ(found.settings, (std::vector<Difference>{{"train.epochs", "3", "4"}}));
+  EXPECT_EQ(found.hosts, (std::vector<Difference>{{"machine 0 GPUs", "H100", ""}}));
+  EXPECT_EQ(found.metrics, (std::vector<Difference>{{"loss", "0.5", "0.25"}}));
+  EXPECT_EQ(found.code, (std::vector<Difference>{{"x y.py", "there", "gone"}}));
+  EXPECT_NE(found.code_note, "");
+}
+
+TEST(Comparison, TellsNothingOfCodeThatNeitherHad) {
+  RunRecord shipped = some_record();
+  shipped.code = {};
+  EXPECT_EQ(compare_runs(shipped, shipped, {}, {}).code_note, "");
+  EXPECT_NE(compare_runs(shipped, some_record(), {}, {}).code_note, "");
+}
+
+}  // namespace
+}  // namespace dtool::cli
