@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "ssh/machine/run_to_end.h"
+#include "ssh/number.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -67,13 +68,16 @@ std::optional<fs::path> find_checkout(const fs::path& folder) {
 namespace {
 
 /// git in `folder`, which it leaves as it is. A checkout's own configuration may come from somebody
-/// else with it, and name programs to run.
-std::vector<std::string> git_in(const fs::path& folder, const std::vector<std::string>& arguments) {
+/// else with it, and name programs to run, or another folder whose files it would show
+/// (core.worktree): with `root`, the files are those of `root`.
+std::vector<std::string> git_in(const fs::path& folder, const std::vector<std::string>& arguments,
+                                const std::optional<fs::path>& root = std::nullopt) {
   std::vector<std::string> words = {"git", "--no-optional-locks",
                                     "-c",  "core.fsmonitor=false",
                                     "-c",  "core.hooksPath=/dev/null",
                                     "-c",  "safe.bareRepository=explicit",
                                     "-C",  folder.native()};
+  if (root) words.push_back("--work-tree=" + root->native());
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
 }
@@ -140,10 +144,6 @@ bool names_filters(const fs::path& folder) {
   return false;
 }
 
-}  // namespace
-
-namespace {
-
 /// The words of a line before its last field, the path, by the line's kind; 0: no line of a file.
 std::size_t fields_before_path(std::string_view line) {
   if (line.starts_with("1 ")) return 8;
@@ -164,10 +164,12 @@ std::string path_in(std::string_view line) {
 std::optional<GitState> git_state(const fs::path& folder, const std::string& left_out) {
   constexpr std::string_view kCommit = "# branch.oid ";
   constexpr std::string_view kBranch = "# branch.head ";
-  if (!find_checkout(folder) || names_filters(folder)) return std::nullopt;
+  const auto root = find_checkout(folder);
+  if (!root || names_filters(folder)) return std::nullopt;
   // Without a look into repositories inside, whose configuration is their own.
-  std::vector<std::string> words = git_in(folder, {"status", "--porcelain=v2", "-z", "--branch",
-                                                   "--ignore-submodules=dirty", "--", "."});
+  std::vector<std::string> words = git_in(
+      folder,
+      {"status", "--porcelain=v2", "-z", "--branch", "--ignore-submodules=dirty", "--", "."}, root);
   if (!left_out.empty()) words.push_back(":(exclude,literal)" + left_out);
   const auto answer = run_git(words);
   if (!answer || answer->exit_code != 0) return std::nullopt;
@@ -189,6 +191,7 @@ std::optional<GitState> git_state(const fs::path& folder, const std::string& lef
     if (fields_before_path(line) > 0) state.changed.push_back(path_in(line));
     if (line.starts_with("2 ")) state.changed.emplace_back(cut());  // its name before
   }
+  for (const std::string& name : state.changed) require_inside(name);
   const bool is_whole = (state.commit.size() == 40 || state.commit.size() == 64) &&
                         state.commit.find_first_not_of("0123456789abcdef") == std::string::npos;
   return is_whole ? std::optional(state) : std::nullopt;  // else there is no commit yet
@@ -203,38 +206,81 @@ std::string git_commit(const fs::path& folder, const std::string& left_out) {
   return state ? to_string(*state) : "";
 }
 
+namespace {
+
+/// The bytes of these files in the commit, whose names are from the root; nothing if git does not
+/// say.
+std::optional<std::uintmax_t> committed_bytes(const fs::path& root,
+                                              const std::vector<std::string>& names) {
+  std::vector<std::string> words = git_in(root, {"ls-tree", "-l", "-z", "HEAD", "--"}, root);
+  words.insert(words.end(), names.begin(), names.end());
+  const auto answer = run_git(words);
+  if (!answer || answer->exit_code != 0) return std::nullopt;
+  std::uintmax_t bytes = 0;
+  // `100644 blob HASH    SIZE<tab>NAME`
+  for (std::string_view rest = answer->out; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::string_view head = line.substr(0, line.find('\t'));
+    const auto size = ssh::read_number<std::uintmax_t>(head.substr(head.rfind(' ') + 1));
+    if (size) bytes += *size;  // a repository inside has `-`
+  }
+  return bytes;
+}
+
+}  // namespace
+
 GitDiff git_diff(const fs::path& folder, const GitState& state,
                  const std::vector<std::string>& files, std::size_t most) {
   constexpr std::size_t kMostFiles = 2000;
+  constexpr std::size_t kMostNames = 256U << 10U;    // bytes, of arguments
   constexpr std::uintmax_t kMostBytes = 16U << 20U;  // git reads them all
   const auto root = find_checkout(folder);
-  if (!root || state.changed.empty()) return {};
-  std::vector<std::string> words = git_in(
-      folder, {"-c", "diff.relative=false", "-c", "core.quotePath=false", "diff", "--no-ext-diff",
-               "--no-textconv", "--no-renames", "--no-color", "--binary", "--src-prefix=a/",
-               "--dst-prefix=b/", "--ignore-submodules=dirty", "HEAD", "--"});
-  const std::size_t begin = words.size();
+  if (!root) return {};
+  GitDiff diff;
+  std::vector<std::string> names;
   std::uintmax_t bytes = 0;
+  std::size_t bytes_of_names = 0;
   for (const std::string& name : state.changed) {
     std::error_code missing;
     const fs::path file = *root / name;
-    const bool is_deleted = !fs::exists(fs::symlink_status(file, missing));
-    if (!is_deleted && !std::ranges::binary_search(files, file.lexically_relative(folder).string()))
+    if (!fs::exists(fs::symlink_status(file, missing))) {
+      diff.deleted.push_back(name);
       continue;
-    const auto size = is_deleted ? 0 : fs::file_size(file, missing);
+    }
+    if (!std::ranges::binary_search(files, file.lexically_relative(folder).string())) continue;
+    const auto size =
+        fs::is_regular_file(fs::symlink_status(file, missing)) ? fs::file_size(file, missing) : 0;
     if (!missing) bytes += size;
-    words.push_back(":(top,literal)" + name);
+    bytes_of_names += name.size() + 1;
+    names.push_back(name);
   }
-  if (words.size() == begin) return {};
-  if (words.size() - begin > kMostFiles)
-    return {"", fmt::format("more than {} files were edited", kMostFiles)};
-  if (bytes > kMostBytes) return {"", "the edited files have more than 16 MiB"};
+  if (names.empty()) return diff;
+  if (names.size() > kMostFiles || bytes_of_names > kMostNames) {
+    diff.left_out = fmt::format("{} files were edited", names.size());
+    return diff;
+  }
+  const auto before = committed_bytes(*root, names);
+  if (!before || bytes + *before > kMostBytes) {
+    diff.left_out = "the edited files have more than 16 MiB";
+    return diff;
+  }
+  std::vector<std::string> words =
+      git_in(folder,
+             {"-c", "diff.relative=false", "-c", "core.quotePath=false", "diff", "--no-ext-diff",
+              "--no-textconv", "--no-renames", "--no-color", "--binary", "--src-prefix=a/",
+              "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=dirty", "HEAD", "--"},
+             root);
+  for (const std::string& name : names) words.push_back(":(top,literal)" + name);
   auto answer = run_git(words);
-  if (!answer || answer->exit_code != 0)
-    return {"", answer ? "git: " + gits_complaint(answer->err) : "git is not installed"};
-  if (answer->out.size() > most)
-    return {"", fmt::format("the edits have {} bytes, more than {}", answer->out.size(), most)};
-  return {std::move(answer->out), ""};
+  if (!answer || answer->exit_code != 0) {
+    diff.left_out = answer ? "git: " + gits_complaint(answer->err) : "git is not installed";
+  } else if (answer->out.size() > most) {
+    diff.left_out = fmt::format("the edits have {} bytes, more than {}", answer->out.size(), most);
+  } else {
+    diff.text = std::move(answer->out);
+  }
+  return diff;
 }
 
 }  // namespace dtool::tree_sync

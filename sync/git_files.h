@@ -34,7 +34,8 @@ struct GitState {
   std::vector<std::string> untracked;  ///< files and folders (with a slash), likewise
 };
 
-/// The same question as git_commit, with all that git answers. Nothing where that is empty.
+/// The same question as git_commit, with all that git answers. Nothing where git_commit returns an
+/// empty text. Throws std::runtime_error, with a hint, if git names a file outside the checkout.
 std::optional<GitState> git_state(const std::filesystem::path& folder, const std::string& left_out);
 
 /// The state in one word, as git_commit has it.
@@ -42,12 +43,14 @@ std::string to_string(const GitState& state);
 
 /// The edits since the commit.
 struct GitDiff {
-  std::string text;      ///< as `git apply` takes it
-  std::string left_out;  ///< why there is none; or empty
+  std::string text = {};                  ///< as `git apply` takes it
+  std::string left_out = {};              ///< why there is none; or empty
+  std::vector<std::string> deleted = {};  ///< files, relative to the checkout's root
 };
 
 /// The edits of those of the state's changed files that are in `files` (relative to `folder`,
-/// sorted) or that were deleted. Left out if the text would have more than `most` bytes.
+/// sorted). What deleted files had in them is not part of it: they were not sent. Left out if the
+/// text would have more than `most` bytes, or if git would have to read more than 16 MiB.
 GitDiff git_diff(const std::filesystem::path& folder, const GitState& state,
                  const std::vector<std::string>& files, std::size_t most);
 

@@ -13,10 +13,13 @@ constexpr std::size_t kFingerprint = 512;
 }  // namespace
 
 void LogStream::add(std::string_view bytes) {
-  if (!fault_.empty()) return;
   try {
-    reader_.add(bytes);
-    while (const auto frame = reader_.next()) take(*frame);
+    if (fault_.empty()) reader_.add(bytes);
+    while (fault_.empty()) {
+      const auto frame = reader_.next();
+      if (!frame) break;
+      take(*frame);
+    }
   } catch (const host::BadMessage& error) {
     fault_ = fmt::format("what it sends is no log: {}", error.what());
   }
@@ -49,7 +52,7 @@ void LogStream::take(const host::Frame& frame) {
       end_ = host::open<host::LogEnd>(frame);
       break;
     case host::Kind::fault:
-      fault_ = host::open<host::Fault>(frame).sentence;
+      fault_ = host::as_error(host::open<host::Fault>(frame)).what();
       break;
     case host::Kind::still_here:
       on_sign_of_life();

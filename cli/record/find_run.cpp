@@ -33,8 +33,8 @@ std::set<std::string> known_runs() {
   for (const auto& each : fs::directory_iterator(record_folder(), fault)) {
     if (each.path().extension() == ".json") ids.insert(each.path().stem());
   }
-  for (const auto& each : fs::directory_iterator(killfile_folder(), fault)) {
-    if (each.path().extension() == ".killfile") ids.insert(each.path().stem());
+  for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
+    if (!each.killfile || each.killfile->kind == killfiles::Kind::run) ids.insert(each.file.stem());
   }
   return ids;
 }
@@ -120,7 +120,11 @@ RunRecord explained_run(Console& console, const std::string& id, const HostOptio
   if (record) {
     note_end(console, run_id, machines);
   } else {
-    record = record_on_host(*remote, *killfile);
+    try {
+      record = record_on_host(*remote, *killfile);
+    } catch (const std::exception& error) {  // the host may have written anything
+      console.note(error.what());
+    }
     if (!record) record = record_of(*killfile);
   }
   add_end(machines, *record);

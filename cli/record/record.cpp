@@ -64,12 +64,17 @@ json machine_json(const RecordedMachine& machine) {
           {"trainer", machine.trainer}};
 }
 
-/// The diff is added by those who know in which form.
+/// to_text and to_json add the diff, each in its form.
 json code_json(const RecordedCode& code) {
-  return {{"folder", code.folder},       {"fingerprint", code.fingerprint},
-          {"files", code.files},         {"commit", code.commit},
-          {"branch", code.branch},       {"is_dirty", code.is_dirty},
-          {"untracked", code.untracked}, {"diff_left_out", code.diff_left_out}};
+  return {{"folder", code.folder},
+          {"fingerprint", code.fingerprint},
+          {"files", code.files},
+          {"commit", code.commit},
+          {"branch", code.branch},
+          {"is_dirty", code.is_dirty},
+          {"deleted", code.deleted},
+          {"untracked", code.untracked},
+          {"diff_left_out", code.diff_left_out}};
 }
 
 json end_json(const RecordedEnd& end) {
@@ -143,6 +148,7 @@ RecordedCode code_of(const json& from) {
   take(from, "commit", code.commit);
   take(from, "branch", code.branch);
   take(from, "is_dirty", code.is_dirty);
+  take(from, "deleted", code.deleted);
   take(from, "untracked", code.untracked);
   take(from, "diff_left_out", code.diff_left_out);
   std::string packed;

@@ -45,6 +45,7 @@ struct RecordedCode {
   bool is_dirty = false;
   std::string diff;                    ///< from the commit, as `git apply` takes it
   std::string diff_left_out;           ///< why there is no diff of a dirty tree; or empty
+  std::vector<std::string> deleted;    ///< files of the commit that were deleted: only their names
   std::vector<std::string> untracked;  ///< files that git does not know
 };
 

@@ -56,6 +56,13 @@ std::optional<RunRecord> own_record(Console& console, const std::string& run_id)
   }
 }
 
+/// Whether all has ended, and something of it had begun: a start that goes on is no end.
+bool has_been(const std::vector<MachineStatus>& machines) {
+  return has_ended(machines) && std::ranges::any_of(machines, [](const MachineStatus& each) {
+           return each.state != MachineState::not_started;
+         });
+}
+
 }  // namespace
 
 bool is_complete(const RunRecord& record) {
@@ -66,7 +73,7 @@ bool is_complete(const RunRecord& record) {
 }
 
 void add_end(const std::vector<MachineStatus>& machines, RunRecord& record) {
-  if (machines.empty() || !has_ended(machines)) return;
+  if (!has_been(machines)) return;
   for (const MachineStatus& each : machines) {
     if (record.packages.empty()) record.packages = each.packages;
   }
@@ -86,7 +93,7 @@ void add_end(const std::vector<MachineStatus>& machines, RunRecord& record) {
 
 void note_end(Console& console, const std::string& run_id,
               const std::vector<MachineStatus>& machines) {
-  if (machines.empty() || !has_ended(machines)) return;
+  if (!has_been(machines)) return;
   auto record = own_record(console, run_id);
   if (!record || is_complete(*record)) return;
   add_end(machines, *record);

@@ -52,6 +52,9 @@ std::string describe_edits(const RecordedCode& code) {
   for (const auto& [name, part] : files_of_diff(code.diff)) names.push_back(name);
   std::string text = fmt::format("{}", fmt::join(names, " "));
   if (!code.diff_left_out.empty()) text = "not recorded: " + code.diff_left_out;
+  if (!code.deleted.empty())
+    text +=
+        fmt::format("{}{} deleted", text.empty() ? "" : "; ", counted(code.deleted.size(), "file"));
   if (!code.untracked.empty())
     text += fmt::format("{}{} unknown to git", text.empty() ? "" : "; ",
                         counted(code.untracked.size(), "file"));
@@ -94,17 +97,21 @@ std::string describe_python(const std::string& packages) {
 }
 
 void tell(Console& console, const RunRecord& record) {
-  const auto row = [&console](std::string_view name, const std::string& value) {
+  // A value may come from a host, and is to be one line.
+  const auto row = [&console](std::string_view name, std::string value) {
     if (value.empty()) return;
+    std::ranges::replace(value, '\n', ' ');
     console.say(
         fmt::format("{}  {}", console.styled(Style::bold, fmt::format("{:<10}", name)), value));
   };
   row("run", record.run_id);
   row("started", fmt::format("{} by {}", record.created, record.launcher));
   row("command", ssh::quote_all(record.command_line));
-  row("runs", record.program.empty() ? "dtool-trainer with the experiment " + record.what
-                                     : ssh::quote_all(record.program));
-  row("seed", std::to_string(record.seed));
+  if (!record.is_of_killfile) {  // which has no program
+    row("runs", record.program.empty() ? "dtool-trainer with the experiment " + record.what
+                                       : ssh::quote_all(record.program));
+    row("seed", std::to_string(record.seed));
+  }
   row("launcher", record.engine);
   row("code", describe_code(record.code));
   row("edits", describe_edits(record.code));
@@ -142,8 +149,7 @@ int ShowAction::run(Invocation& invocation) {
   const RunRecord record = explained_run(console, run_, hosts_, invocation.settings);
   if (record.is_of_killfile)
     console.note(
-        fmt::format("{} has no record, since an older dtool started it: this is what its "
-                    "killfile tells",
+        fmt::format("{} has no record here or on its first host: this is what its killfile tells",
                     record.run_id));
   if (patch_) {
     if (record.code.diff.empty())

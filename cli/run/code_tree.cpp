@@ -91,6 +91,8 @@ RecordedCode record_code(const tree_sync::Tree& tree,
   code.untracked = state->untracked;
   if (code.untracked.size() > kMostNames) code.untracked.resize(kMostNames);
   tree_sync::GitDiff diff = tree_sync::git_diff(tree.root, *state, tree.files, kMostDiff);
+  code.deleted = std::move(diff.deleted);
+  if (code.deleted.size() > kMostNames) code.deleted.resize(kMostNames);
   code.diff = std::move(diff.text);
   code.diff_left_out = std::move(diff.left_out);
   return code;

@@ -62,6 +62,7 @@ class RunAction : public Action {
   Needs needs(const std::vector<std::string>& code_folders) const;
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   void keep_record(const std::vector<std::string>& command_line);
+  std::string record_for_hosts() const;
   bool judge(const std::vector<Checked>& checked, std::string_view doing, RunReport& report,
              ssh::Remote& remote) const;
 
@@ -318,6 +319,15 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   return !push || report.all_well(push->finish(remote), "sending the code");
 }
 
+/// Without the edits: they may hold what was removed from the files before these were sent.
+std::string RunAction::record_for_hosts() const {
+  RunRecord copy = record_;
+  if (!copy.code.diff.empty())
+    copy.code.diff_left_out = "they are in the record on " + record_.launcher;
+  copy.code.diff.clear();
+  return to_text(copy);
+}
+
 /// Before the killfile: what is started is recorded whole.
 void RunAction::keep_record(const std::vector<std::string>& command_line) {
   const killfiles::Killfile head = new_killfile(plan_.run_id, command_line);
@@ -363,7 +373,7 @@ int RunAction::run(Invocation& invocation) {
     return record_run(plan_, command_line, targets.connect);
   });
   return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
-                   follow(console, invocation.settings.all()), to_text(record_), report);
+                   follow(console, invocation.settings.all()), record_for_hosts(), report);
 }
 
 }  // namespace

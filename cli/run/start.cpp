@@ -86,7 +86,7 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
   return exit_code_of(results, remote);
 }
 
-/// The record goes into the run's folder on machine 0's host, for other launchers.
+/// A copy of the record goes into the run's folder on machine 0's host, for other launchers.
 void add_record(const killfiles::Killfile& killfile, const std::string& record,
                 std::vector<HostJob>& jobs) {
   const auto of_first = std::ranges::find_if(jobs, [&killfile](const HostJob& each) {

@@ -53,13 +53,24 @@ eventually 20 on 1 test -e ".dtool/runs/$first/machine0/environment.txt"
 mv "$HOME/.dtool/records" "$work/records"
 expect_exit 0 dtool show "$first" --json
 expect_equal "$commit ended True" "$(json '"%s %s %s" % (d["code"]["commit"], d["end"]["state"], d["is_recorded"])')"
+# Without the edits: they tell what was removed, too, which the files that were sent do not.
+expect_equal "True" "$(json 'd["code"]["diff"] == "" and d["code"]["diff_left_out"].startswith("they are in the record on ")')"
 expect_equal True "$(json 'd["packages"].startswith("python 3")')"
 # A run of an older dtool has none there either.
 on 1 rm ".dtool/runs/$first/record.json"
 expect_exit 0 dtool show "$first" --json
 expect_equal "False 7" "$(json '"%s %d" % (d["is_recorded"], d["seed"])')"
-expect_error 'an older dtool started it'
+expect_error 'has no record here or on its first host'
 mv "$work/records" "$HOME/.dtool/records"
+
+# What was in a file that was renamed to one of --env_file, or was deleted, is nowhere.
+git mv -f keys.env secret.env
+expect_exit 0 dtool run --follow --runs_on h1 --extra_tag moved --env_file secret.env -- true
+run=$(newest)
+expect_equal "['keys.env']" "$(record 'd["code"]["deleted"]')"
+! dtool show "$run" --patch 2>/dev/null | grep 'secret' || fail 'the edits have a secret'
+! dtool show "$run" --json | grep -E -- '-secret' || fail 'the record has a secret'
+git mv -f secret.env keys.env
 
 # Another one, which fails: its cause, and where the two differ.
 sed -i 's/0\.2/0.3/' train.py

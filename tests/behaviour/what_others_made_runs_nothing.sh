@@ -35,6 +35,36 @@ cp up/inner/config mine/.git/config
 run env --chdir mine "$DTOOL" run --runs_on h1 --follow -- true
 expect_nothing_was_run
 
+# The edits of a checkout are read for the run's record: its configuration names another folder, whose files git would show, and
+# a program that compares files, for git in a repository inside.
+mkdir -p up3/repo up3/inner/sub up3/inner/.ssh
+echo 'the key of another folder' >up3/inner/.ssh/id_rsa
+(
+  cd up3/inner/sub
+  git init -q .
+  git -c user.email=a@b -c user.name=a commit -q --allow-empty -m 1
+  git config diff.external "touch $work/owned; false"
+  echo x >new
+  git add new
+  cd ../../repo
+  git init -q .
+  mkdir .ssh
+  echo dummy >.ssh/id_rsa
+  echo true >train.sh
+  git add -A
+  git update-index --add --cacheinfo "160000,$(git -C ../inner/sub rev-parse HEAD),sub"
+  git -c user.email=a@b -c user.name=a commit -qm 1
+  rm -r .ssh
+  git config core.worktree ../../inner
+  git config diff.submodule diff
+  git config submodule.sub.ignore none
+  git -C ../inner/sub -c user.email=a@b -c user.name=a commit -qm 2
+)
+run env --chdir up3/repo "$DTOOL" run --runs_on h1 --follow -- true
+expect_nothing_was_run
+! grep -rqs 'the key of another folder' "$HOME/.dtool/records" "$DTOOL_LAB_FOLDER/host1/root" || fail 'a file of another folder was recorded'
+! "$DTOOL" show --patch 2>/dev/null | grep 'the key of another folder' || fail 'a file of another folder is in the edits'
+
 # An index that names a file outside of the tree.
 mkdir -p up2/secret
 echo 'a private key' >up2/secret/id_rsa

@@ -99,6 +99,30 @@ TEST(KeptSamplers, OfAnotherSeedOrMemoryChangeNothing) {
   EXPECT_EQ(same.samplers.state(), Rank({0, 8}).samplers.state());
 }
 
+TEST(KeptSamplers, OfAFileThatSomebodyMadeChangeNothing) {
+  Rank all({0, 8});
+  const auto kept = kept_of(all);
+  const auto is_refused = [&](const char* name, const at::Tensor& instead) {
+    auto spoilt = kept;
+    for (NamedTensor& each : spoilt) {
+      if (each.name == name) each.tensor = instead;
+    }
+    Rank rank({0, 8});
+    return restore_samplers(spoilt, rank.mine, rank.samplers, rank.collector) == 0;
+  };
+  const at::Tensor& states = kept.front().tensor;
+  ASSERT_EQ(kept.front().name, "samplers");
+  EXPECT_FALSE(is_refused("samplers", states));
+  EXPECT_TRUE(is_refused("samplers", states.to(at::kInt)));
+  EXPECT_TRUE(is_refused("keep", at::zeros({0})));
+  // An episode's heading, head, previous action, steps and moves, of 8 bytes each.
+  for (const std::int64_t value : {2, 3, 4, 6, 7}) {
+    at::Tensor other = states.clone();
+    other[3].narrow(0, value * 8, 8).fill_(0xfa);
+    EXPECT_TRUE(is_refused("samplers", other)) << value;
+  }
+}
+
 TEST(KeptSamplers, AreGatheredFromUnequalShares) {
   Rank all({0, 8});
   const auto kept = kept_of(all);

@@ -102,10 +102,10 @@ refused 'the model does not fit the data: ' '' e.toml
 printf 'x%.0s' {1..1000} > noise.safetensors
 refused 'noise.safetensors is no checkpoint: its first bytes' '' good.toml --checkpoint noise.safetensors
 # A TorchScript archive is not even looked into; a run that has only such ones does not begin anew.
-refused 'ten.pt is a checkpoint of a former format' 'version 0.1.0 wrote it' good.toml --checkpoint ten.pt --nproc_per_node 2
+refused 'ten.pt is a checkpoint of a former format' 'dtool-trainer 0.1.0 wrote it' good.toml --checkpoint ten.pt --nproc_per_node 2
 mkdir -p out/checkpoints && cp ten.pt out/checkpoints/step_000000007.pt
 for which in auto latest; do
-  refused 'out/checkpoints/step_000000007.pt is a checkpoint of a former format' 'version 0.1.0' good.toml --checkpoint $which
+  refused 'out/checkpoints/step_000000007.pt is a checkpoint of a former format' 'dtool-trainer 0.1.0' good.toml --checkpoint $which
 done
 rm -r out
 

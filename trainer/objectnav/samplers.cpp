@@ -68,6 +68,16 @@ void restore_scene(const EnvironmentSettings& settings, const Saved& from, Scene
     throw std::runtime_error(
         "the environments' state is of other houses: of another seed or other settings");
   }
+  // Their values become rows of tables: a file from elsewhere may have any.
+  const auto is_within = [](std::int64_t value, std::int64_t end) {
+    return value >= 0 && value < end;
+  };
+  constexpr std::int64_t kMostSteps = std::numeric_limits<int>::max();
+  if (!is_within(from.heading, 4) || !is_within(from.head, kHeads) ||
+      !is_within(from.previous, kPreviousActions) || !is_within(from.steps, kMostSteps) ||
+      !is_within(from.moves, kMostSteps)) {
+    throw std::runtime_error("the environments' state has numbers that no episode has");
+  }
   episode.cell = static_cast<Cell>(from.cell);
   episode.heading = turned(static_cast<Heading>(from.heading), 0);
   episode.head = static_cast<std::uint8_t>(from.head);

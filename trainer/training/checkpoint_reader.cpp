@@ -43,29 +43,23 @@ constexpr std::array<NamedType, 10> kTypes = {{{"F32", at::kFloat},
                                                {"U8", at::kByte},
                                                {"BOOL", at::kBool}}};
 
-at::ScalarType type_of(const safetensors::Entry& entry) {
-  const auto found =
-      std::ranges::find_if(kTypes, [&](const NamedType& each) { return each.name == entry.dtype; });
-  if (found == kTypes.end()) {
-    throw UsageError(
-        fmt::format("{} is of type {}, which LibTorch lacks", entry.name, entry.dtype));
-  }
-  return found->type;
-}
-
-/// The first bytes of the archives that former versions wrote.
-constexpr std::string_view kFormerMagic = "PK";
+/// The first bytes of the archives that former versions wrote. As the length of a header they would
+/// be larger than any may be.
+constexpr std::string_view kFormerMagic = "PK\3\4";
 
 /// The header's bytes, with their length.
 std::string read_header(const CheckpointFile& file) {
   std::string bytes(std::min(safetensors::kLengthBytes, file.size()), '\0');
   file.read(0, bytes.data(), bytes.size());
-  if (bytes.starts_with(kFormerMagic)) {
+  std::uint64_t size = 0;
+  try {
+    size = safetensors::header_size(bytes, file.size());
+  } catch (const safetensors::Malformed&) {
+    if (!bytes.starts_with(kFormerMagic)) throw;
     throw UsageError(fmt::format("{} is a checkpoint of a former format", file.name()),
-                     "version 0.1.0 wrote it, or 0.2.0 before its release, and only that version "
-                     "goes on with it");
+                     "dtool-trainer 0.1.0 wrote it, and only that version goes on with it");
   }
-  bytes.resize(safetensors::header_size(bytes, file.size()));
+  bytes.resize(size);
   file.read(0, bytes.data(), bytes.size());
   return bytes;
 }
@@ -77,6 +71,16 @@ std::uint64_t whole_number(const std::string& text) {
 }
 
 }  // namespace
+
+at::ScalarType type_of(const safetensors::Entry& entry) {
+  const auto found =
+      std::ranges::find_if(kTypes, [&](const NamedType& each) { return each.name == entry.dtype; });
+  if (found == kTypes.end()) {
+    throw UsageError(
+        fmt::format("{} is of type {}, which LibTorch lacks", entry.name, entry.dtype));
+  }
+  return found->type;
+}
 
 const char* dtype_of(at::ScalarType type) {
   const auto found = std::ranges::find(kTypes, type, &NamedType::type);

@@ -73,6 +73,9 @@ class CheckpointReader {
   std::int64_t parts_ = 0;  ///< so many were read
 };
 
+/// LibTorch's type of a tensor. Throws UsageError if LibTorch lacks it.
+at::ScalarType type_of(const safetensors::Entry& entry);
+
 /// The name of `type` in a checkpoint; null if there is none.
 const char* dtype_of(at::ScalarType type);
 

@@ -160,6 +160,7 @@ class Fitting {
           "model",
           for_messages, fmt::join(found->second->shape, ", "), fmt::join(into.sizes(), ", ")));
     }
+    type_of(*found->second);
     transfers_.push_back({found->second, into});
   }
 
@@ -264,6 +265,7 @@ Restored restore(CheckpointReader& from, const Weights& model, Optimizer& optimi
     Fitting fitting(from.header());
     fitting.add_model(model);
     fitting.add_optimizer(optimizer);
+    for (const Entry& each : from.header().entries) type_of(each);
     Restored restored{progress_of(from.header().metadata), {}};
     const auto steps = find_number<std::int64_t>(from.header().metadata, "optimizer_steps");
     read_all(from, fitting.transfers());

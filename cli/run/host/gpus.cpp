@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "ssh/host/child.h"
@@ -78,6 +79,7 @@ bool HostGpus::read_query(const std::string& text) {
 /// Lines `GPU 0: NAME (UUID: GPU-…)`, each followed by `  MIG …  (UUID: MIG-…)` of its instances.
 void HostGpus::read_list(const std::string& text) {
   gpus_ = {};
+  const bool has_names = !names_.empty();
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = cut_line(rest);
     if (line.starts_with("  MIG ") && gpus_.devices > 0) {
@@ -87,6 +89,8 @@ void HostGpus::read_list(const std::string& text) {
     if (!line.starts_with("GPU ")) continue;
     ++gpus_.devices;
     gpus_.is_cut.push_back(false);
+    if (const std::size_t colon = line.find(": "); !has_names && colon != line.npos)
+      names_.emplace_back(line.substr(colon + 2, line.find(" (UUID") - colon - 2));
     if (std::string uuid = uuid_in(line); !uuid.empty()) gpus_.uuids.push_back(std::move(uuid));
   }
 }
@@ -152,8 +156,12 @@ std::string HostGpus::lack_of_entry(const killfiles::Gpus& left, const std::stri
 std::string HostGpus::lack_of(const VisibleGpus& given, const std::string& gpus) const {
   const killfiles::Gpus there = left(given);
   const std::vector<std::string> entries = killfiles::entries_of(gpus);
+  std::set<int> devices;
   for (const std::string& entry : entries) {
     if (std::string lack = lack_of_entry(there, entry); !lack.empty()) return lack;
+    const auto device = killfiles::device_of(there, entry, static_cast<int>(devices.size()));
+    if (device && !devices.insert(*device).second)
+      return entry + " is a GPU that was named before, and CUDA then shows none";
   }
   if (entries.size() < 2) return {};
   for (const std::string& entry : entries) {

@@ -11,7 +11,8 @@ if [ -n "$trainer" ]; then
   words=("${inside[@]}" "$trainer" "$state/experiment.toml" --seed "$seed" --output_dir "$output")
   ((attempt == 0)) || words+=(--checkpoint auto)
 fi
-# The record of the run names its Python and the packages of that. It is found out beside the program, once, on machine 0.
+# The record of the run names its Python and its packages. They are listed beside the program, once, on machine 0. Modules of
+# the code folder take no part.
 list_packages() {
   local python
   case ${program[0]-} in
@@ -20,12 +21,14 @@ list_packages() {
   esac
   # runs: the program's own Python, or that of the user's environment.
   timeout 60 "${inside[@]}" "$python" -c 'import sys
+sys.path = [each for each in sys.path if each]
 from importlib import metadata
 names = {"%s==%s" % (each.metadata["Name"], each.version) for each in metadata.distributions()}
 print("\n".join(["python " + sys.version.split()[0]] + sorted(names, key=str.lower)))' > "$state/.environment.txt" 2> /dev/null < /dev/null &&
     mv -- "$state/.environment.txt" "$state/environment.txt"
 }
-if [ "$attempt" = 0 ] && [ "$machine_id" = 0 ] && [ -z "$rank" ]; then (trap '' HUP; list_packages &) fi  # a short program's terminal is gone first
+if [ "$attempt" = 0 ] && [ "$machine_id" = 0 ] && [ -z "$rank" ]; then (trap '' HUP; list_packages &) fi
+# HUP is ignored there, because a short program may close the terminal before the list is complete.
 [ -n "$rank" ] || : > "$state/begun"
 [ "$torchrun" = no ] || : "${rank:=$first_rank}" "${local_rank:=0}"
 if [ -n "$rank" ]; then RANK=$rank LOCAL_RANK=$local_rank exec "${words[@]}"; fi

@@ -65,7 +65,8 @@ std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Sample
   if (states == nullptr || memory == nullptr || keep == nullptr) return 0;
   const std::int64_t there = keep->numel();
   const bool fits =
-      memory->numel() == there * collector.memory().size(1) &&
+      there > 0 && states->scalar_type() == at::kByte && memory->is_floating_point() &&
+      keep->is_floating_point() && memory->numel() == there * collector.memory().size(1) &&
       states->numel() * mine.count == there * static_cast<std::int64_t>(samplers.state().size());
   if (!fits) return 0;
   // By their numbers among all ranks' samplers, whichever rank had them.

@@ -47,6 +47,15 @@ TEST(LogStream, HoweverBytesAreCutTheSameComesOut) {
   }
 }
 
+TEST(LogStream, AHostsFaultIsTheEndHoweverItIsWorded) {
+  for (const std::string& sentence : {std::string("no such file"), std::string(1, '\0')}) {
+    Kept stream;
+    stream.add(from(3) + to_frame(host::Fault{sentence}) + bytes("more\n"));
+    EXPECT_NE(stream.fault(), "");
+    EXPECT_EQ(stream.text, "");
+  }
+}
+
 TEST(LogStream, AnotherConnectionGoesOnBehindWhatWasHandedOn) {
   Kept stream;
   stream.add(from(100) + bytes("one\n") + bytes("half").substr(0, 7));

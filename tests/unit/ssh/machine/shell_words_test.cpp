@@ -47,7 +47,8 @@ TEST(ShellWords, NothingIsExpanded) {
 TEST(ShellWords, AQuoteThatDoesNotEndIsRefused) {
   EXPECT_EQ(tests::fault_of([] { split_shell_words("ssh -i 'my key"); }),
             "a quote does not end in: ssh -i 'my key");
-  EXPECT_EQ(tests::fault_of([] { split_shell_words("a\"\\\""); }), "a quote does not end in: a\"\\\"");
+  EXPECT_EQ(tests::fault_of([] { split_shell_words("a\"\\\""); }),
+            "a quote does not end in: a\"\\\"");
 }
 
 TEST(ShellWords, ReadBackWhatWasQuoted) {
