@@ -60,8 +60,8 @@ std::string complete_id(const std::string& id) {
   if (named.size() > kMostNamed) named.resize(kMostNamed);
   if (matches.empty())
     throw UsageError(fmt::format("no run {} is recorded here", id),
-                     "dtool list shows the runs; a record stays when its run is forgotten: " +
-                         record_folder().string());
+                     "dtool list shows the runs, and ls " + record_folder().string() +
+                         " those that were forgotten, too");
   throw UsageError(fmt::format("{} runs begin with {}: {}{}", matches.size(), id,
                                fmt::join(named, ", "), matches.size() > kMostNamed ? ", …" : ""),
                    "give more of the id");

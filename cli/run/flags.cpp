@@ -90,9 +90,9 @@ void add_run_flags(Options& command, RunFlags& flags) {
       .excludes(no_sync);
   command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
                    "do not send this machine's trainer to hosts that have none");
-  command.add_flag(
-      "--follow", flags.follow,
-      "print all machines' logs until the run ends; exit with 0 if it ended well, else 1");
+  command.add_flag("--follow", flags.follow,
+                   "print all machines' logs until the run ends (at a terminal, an EXPERIMENT "
+                   "without hosts: on)");
   command.add_flag("--dry_run", flags.dry_run, "show what would run where, and change nothing");
 }
 
