@@ -124,17 +124,18 @@ start() {
 }
 
 declare -A scenario_of=()
-for scenario in "${scenarios[@]}"; do
-  start "$scenario" - "$work/waits.$scenario"
+meet_waits() {
+  local pid wait
+  start "$1" - "$work/waits.$1"
   pid=$!
-  if [[ $scenario == follow || $scenario == lost ]]; then
+  if [[ $1 == follow || $1 == lost ]]; then
     sleep 6
     on h4 touch stop
   fi
-  wait "$pid" || [[ $scenario =~ ^(name|no_greeting|program_shares)$ ]] || fail "$scenario: $(cat "$work/waits.$scenario.err" "$work/waits.$scenario.out")"
-  while read -r wait; do scenario_of[$wait]=${scenario_of[$wait]:-$scenario}; done <"$work/waits.$scenario"
-  [[ ! $scenario =~ ^(follow|lost)$ ]] || begin_followed
-done
+  wait "$pid" || [[ $1 =~ ^(name|no_greeting|program_shares)$ ]] || fail "$1: $(cat "$work/waits.$1.err" "$work/waits.$1.out")"
+  while read -r wait; do scenario_of[$wait]=${scenario_of[$wait]:-$1}; done <"$work/waits.$1"
+  [[ ! $1 =~ ^(follow|lost)$ ]] || begin_followed
+}
 
 # Every wait of the sources is met, but these:
 # - in the keeper, which is no command, and on a kernel without pidfd
@@ -148,11 +149,20 @@ waits_of_sources() {
   (cd "$source_folder" && find ssh -name '*.cpp' ! -path '*/host/*' -exec grep -nHE 'co_await .*([.>](wait|wait_for|sleep|join|repeat)|[ (]wait)\(' {} +) |
     grep -vE 'process\.wait|file, line' | sed -E 's,^[^:]*/([^/:]+):([0-9]+):,\1 \2 ,'
 }
-unmet=()
-while read -r file line text; do
-  [[ -n ${scenario_of[$file:$line]:-} || "$file $text" =~ $excused ]] || unmet+=("$file:$line")
-done < <(waits_of_sources)
-((${#unmet[@]} == 0)) || fail "no scenario meets these waits: ${unmet[*]}"
+find_unmet() {
+  local file line text
+  unmet=()
+  while read -r file line text; do
+    [[ -n ${scenario_of[$file:$line]:-} || "$file $text" =~ $excused ]] || unmet+=("$file:$line")
+  done < <(waits_of_sources)
+}
+# What usually has to be waited for may be there already.
+for round in 1 2 3; do
+  for scenario in "${scenarios[@]}"; do meet_waits "$scenario"; done
+  find_unmet
+  ((${#unmet[@]} > 0)) || break
+done
+((${#unmet[@]} == 0)) || fail "no scenario meets these waits in $round rounds: ${unmet[*]}"
 ((${#scenario_of[@]} >= 30)) || fail "only ${#scenario_of[@]} waits were met: ${!scenario_of[*]}"
 
 # One stalled wait and one way to end it. A second is dtool's promise. A step of the loop takes longer where the machine is busy.
