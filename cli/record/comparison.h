@@ -22,7 +22,9 @@ struct Difference {
 };
 
 struct Comparison {
-  std::vector<Difference> code;  ///< commit, branch, and each file: `changed`, or empty and `there`
+  /// Commit, branch, and each file: `there` and `changed`, `there` and `gone`, or empty and
+  /// `added`.
+  std::vector<Difference> code;
   std::vector<Difference> settings;  ///< flattened: `train.epochs`
   std::vector<Difference> hosts;     ///< `machine 0 memory`
   std::vector<Difference> metrics;   ///< equal ones too
