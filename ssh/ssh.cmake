@@ -33,6 +33,7 @@ add_library(dtool_ssh STATIC
   ssh/keys/identity.cpp
   ssh/keys/known_hosts.cpp
   ssh/keys/known_hosts_line.cpp
+  ssh/machine/base64.cpp
   ssh/machine/fd_bytes.cpp
   ssh/machine/file_stamp.cpp
   ssh/machine/home_folder.cpp

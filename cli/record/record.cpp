@@ -11,6 +11,7 @@
 #include "cli/record/packed_text.h"
 #include "killfiles/toml_bytes.h"
 #include "killfiles/whole_file.h"
+#include "ssh/machine/base64.h"
 #include "ssh/machine/home_folder.h"
 
 namespace dtool::cli {
@@ -154,7 +155,7 @@ RecordedCode code_of(const json& from) {
   std::string packed;
   take(from, "diff_zstd_base64", packed);
   if (packed.empty()) return code;
-  const auto bytes = from_base64(packed);
+  const auto bytes = ssh::from_base64(packed);
   const auto diff = bytes ? unpack(*bytes, kMostDiff) : std::nullopt;
   if (!diff) throw std::runtime_error("its diff is damaged");
   code.diff = *diff;
@@ -229,7 +230,7 @@ std::string to_text(const RunRecord& record) {
   json document = with_all_bytes(record_json(record));
   document["format"] = kFormat;
   if (!record.code.diff.empty())
-    document["code"]["diff_zstd_base64"] = to_base64(pack(record.code.diff));
+    document["code"]["diff_zstd_base64"] = ssh::to_base64(pack(record.code.diff));
   return document.dump(1) + "\n";
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "ssh/host_error.h"
+#include "ssh/machine/base64.h"
 #include "ssh/machine/fd_bytes.h"
 #include "ssh/notice.h"
 #include "ssh/session/session.h"
@@ -57,20 +58,6 @@ std::optional<std::string_view> take_framed(std::string_view& bytes) {
   if (size > bytes.size() - 4) return std::nullopt;
   const std::string_view text = bytes.substr(4, size);
   bytes.remove_prefix(4 + size);
-  return text;
-}
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t three = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      three = three << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    for (std::size_t j = 0; j < 4; ++j)
-      text += i + j <= bytes.size() ? kDigits[three >> (18 - 6 * j) & 63] : '=';
-  }
   return text;
 }
 
@@ -291,7 +278,7 @@ asio::awaitable<AgentLogIn> log_in_with_agent(Reactor& reactor, Session& session
     co_return log_in;
   }
   for (const std::string& key : keys_in(*list)) {
-    const std::string text = base64(key);
+    const std::string text = to_base64(key);
     if (offer.tried.contains(text) || (offer.only && !offer.only->contains(text))) continue;
     const std::string one_key =
         std::string(1, kIdentitiesAnswer) + number(1) + framed(key) + framed("");

@@ -6,6 +6,7 @@
 
 #include "cli/record/comparison.h"
 #include "cli/record/packed_text.h"
+#include "ssh/machine/base64.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {
@@ -66,11 +67,12 @@ TEST(Record, IsKeptUntilItIsForgotten) {
 
 TEST(PackedText, IsReadAsItWasWrittenOrRefused) {
   for (const std::string text : {"", "a", "ab", "abc", "\xff\x01\x02\x03"}) {
-    EXPECT_EQ(from_base64(to_base64(text)), text);
+    EXPECT_EQ(ssh::from_base64(ssh::to_base64(text)), text);
     EXPECT_EQ(unpack(pack(text), 100), text);
   }
-  EXPECT_EQ(to_base64("abcd"), "YWJjZA==");
-  for (const char* text : {"a", "a===", "=aaa", "YW=j", "YW!j"}) EXPECT_FALSE(from_base64(text));
+  EXPECT_EQ(ssh::to_base64("abcd"), "YWJjZA==");
+  for (const char* text : {"a", "a===", "=aaa", "YW=j", "YW!j"})
+    EXPECT_FALSE(ssh::from_base64(text));
   EXPECT_FALSE(unpack(pack(std::string(101, 'a')), 100));
   EXPECT_FALSE(unpack("no zstd", 100));
   EXPECT_FALSE(unpack(pack("abcdefgh").substr(0, 8), 100));
