@@ -204,4 +204,14 @@ std::uint16_t find_free_port(const std::set<std::uint16_t>& taken) {
   return find_port([&taken](std::uint16_t port) { return !taken.contains(port); });
 }
 
+Descriptor listen_on_free_port() {
+  const std::set<std::uint16_t> taken = listening_ports();
+  Descriptor listener;
+  find_port([&](std::uint16_t port) {
+    if (!taken.contains(port)) listener = listen_on(port);
+    return listener.is_open();
+  });
+  return listener;
+}
+
 }  // namespace dtool::host

@@ -58,5 +58,8 @@ std::set<std::uint16_t> listening_ports();
 std::uint16_t find_port(const std::function<bool(std::uint16_t)>& is_free);
 /// The same with the ports that are not taken.
 std::uint16_t find_free_port(const std::set<std::uint16_t>& taken);
+/// Listens at such a port. Ports that somebody has without listening there are in no table: they
+/// are tried. Closed: none of them is free.
+Descriptor listen_on_free_port();
 
 }  // namespace dtool::host

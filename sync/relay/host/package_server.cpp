@@ -185,7 +185,7 @@ void close_others(const std::vector<int>& kept) {
 
 PackageServer::PackageServer(const std::string& path, const std::string& secret) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  Descriptor listener = listen_on(find_free_port(listening_ports()));
+  Descriptor listener = listen_on_free_port();
   int pipe[2];
   if (!file.is_open() || !listener.is_open() || ::pipe2(pipe, O_CLOEXEC) != 0) return;
   Descriptor control(pipe[0]);

@@ -76,6 +76,16 @@ TEST(HostNetwork, AHeldPortIsLeftToTheListenerThatWasMeant) {
   EXPECT_FALSE(listen_on(port).is_open());
 }
 
+TEST(HostNetwork, AFreePortIsFoundBesideThoseThatAreHeldAndInNoTable) {
+  std::vector<Descriptor> held;
+  std::vector<Descriptor> listeners;
+  for (std::uint16_t port = 20000; port < 20300; ++port) held.push_back(hold_port(port));
+  for (int i = 0; i < 200; ++i) {
+    listeners.push_back(listen_on_free_port());
+    ASSERT_TRUE(listeners.back().is_open()) << i;
+  }
+}
+
 TEST(HostNetwork, LoopbackHasItsInterface) {
   EXPECT_EQ(interface_of("127.0.0.1"), "lo");
   EXPECT_EQ(interface_of("192.0.2.77"), "");
