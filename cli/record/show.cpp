@@ -37,7 +37,7 @@ void ShowAction::add_options(Options& command) {
 }
 
 std::string describe_code(const RecordedCode& code) {
-  if (code.folder.empty() && code.commit.empty()) return "";
+  if (code.folder.empty() && code.commit.empty()) return "none was sent";
   std::string text = code.folder;
   if (!code.commit.empty())
     text += fmt::format("{}commit {}{}", text.empty() ? "" : ", ", code.commit,
@@ -111,9 +111,9 @@ void tell(Console& console, const RunRecord& record) {
     row("runs", record.program.empty() ? "dtool-trainer with the experiment " + record.what
                                        : ssh::quote_all(record.program));
     row("seed", std::to_string(record.seed));
+    row("code", describe_code(record.code));
   }
-  row("launcher", record.engine);
-  row("code", describe_code(record.code));
+  row("engine", record.engine);
   row("edits", describe_edits(record.code));
   row("tree", record.code.fingerprint);
   for (const auto& [name, value] : record.environment.items())

@@ -239,8 +239,9 @@ bool RunAction::judge(const std::vector<Checked>& checked, std::string_view doin
   if (!report.all_well(results, doing)) return false;
   if (!checked.front().experiment_fault.empty()) {
     discard_run_folders(remote, plan_.run_id);
-    throw UsageError(
-        fmt::format("experiment {}: {}", plan_.what, checked.front().experiment_fault));
+    throw UsageError(fmt::format("experiment {}{}: {}", plan_.what,
+                                 flags_.config_kwargs.empty() ? "" : " with --config_kwargs",
+                                 checked.front().experiment_fault));
   }
   return true;
 }

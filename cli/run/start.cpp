@@ -154,6 +154,8 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
     if (follow == Follow::unasked) console.note("Ctrl-C ends this view of it; the run goes on");
     const Curves curves = plan.program.empty() ? Curves::yes : Curves::no;
     exit_code = follow_run(console, remote, killfile, connect, curves, report);
+  } else if (console.quiet() && !console.json()) {
+    console.say(killfile.run_id);
   } else if (!console.json()) {
     console.note(
         fmt::format("look:    dtool status {0} --watch\n"

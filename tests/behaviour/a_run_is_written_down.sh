@@ -115,6 +115,15 @@ echo '{"format": 9}' >"$HOME/.dtool/records/$third.json"
 expect_exit 2 dtool show "$third"
 expect_error 'another format'
 
+# --quiet prints the run's id alone, and show says that no code was sent.
+expect_exit 0 dtool run --quiet --no_sync --runs_on h1 -- true
+expect_equal 1 "$(wc -l <"$out")"
+run=$(<"$out")
+expect_file "$HOME/.dtool/records/$run.json"
+expect_exit 0 dtool show "$run"
+expect_output '^code +none was sent$'
+expect_exit 0 dtool kill --quiet --delete "$run"
+
 # A start that cannot be recorded starts nothing.
 rm -rf "$HOME/.dtool/records"
 : >"$HOME/.dtool/records"

@@ -68,7 +68,7 @@ on 3 touch activate
 refuses '1 of 3 hosts failed: checking the hosts' --env_activate_path '~/activate' -- true
 expect_error "^  ${address[1]}: --env_activate_path: there is no file /root/activate"
 if [[ -x ${DTOOL_TRAINER:-} ]]; then
-  refuses 'experiment digits: unknown key .train.epoch.$' --config_kwargs '{"train":{"epoch":3}}' digits
+  refuses 'experiment digits with --config_kwargs: unknown key .train.epoch.$' --config_kwargs '{"train":{"epoch":3}}' digits
   expect_error '^hint: did you mean .epochs.'
 fi
 on 2 mkdir elsewhere
