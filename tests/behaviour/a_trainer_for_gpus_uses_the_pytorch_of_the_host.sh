@@ -46,7 +46,7 @@ bundles_on() { on "$1" find /root/.dtool/trainers -name '???????????????????????
 # A PyTorch of another version is named, and so is a Python without one; nothing is sent.
 train 2 venv
 wanted="none can be sent: this machine's trainer is built for GPUs and uses the LibTorch of PyTorch 1\.13\.1\+cu117, and"
-expect_error "^h2: .* $wanted the one there is 1\.13\.1 \(/root/venv/lib/.*/torch\)"
+expect_error "^  h2: .* $wanted the one there is 1\.13\.1 \(/root/venv/lib/.*/torch\)"
 expect_error 'pip install torch==1\.13\.1'
 expect_error '^nothing was started'
 train 2 empty
@@ -72,5 +72,5 @@ for host in h1 h2; do ! on $host test -e /root/imported || fail "PyTorch was imp
 # It is the host's own library that is used.
 rm "$work/host2/torch/lib/libtorch_cuda.so"
 train 2 venv
-expect_error "^h2: .*$bundle/dtool-trainer lacks libtorch_cuda\.so"
+expect_error "^  h2: .*$bundle/dtool-trainer lacks libtorch_cuda\.so"
 dtool kill --all --yes >/dev/null 2>&1

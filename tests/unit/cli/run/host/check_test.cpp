@@ -143,6 +143,7 @@ TEST_F(HostCheck, ABundleThatUsesAPyTorchIsTriedOnlyWithTheWantedOne) {
               "[ -n \"$DTOOL_PYTORCH\" ] || exit 1\n"
               "echo \"dtool-trainer 9.8.7 (of $DTOOL_PYTORCH)\"\n");
   const std::string torch = home_.path().string() + "/packages/torch";
+  const TemporaryVariable used("DTOOL_PYTORCH", "");
   const TemporaryVariable path("PYTHONPATH", home_.path().string() + "/packages");
   home_.write("packages/torch/__init__.py", "");
   home_.write("packages/torch/version.py", "__version__ = '2.9.1+cu128'\n");
