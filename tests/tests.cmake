@@ -40,6 +40,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/last_words_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
+    tests/unit/cli/run/host/pytorch_test.cpp
     tests/unit/ssh/host/network_test.cpp
     tests/unit/cli/run/host/rank_test.cpp
     tests/unit/cli/run/host/report_test.cpp
@@ -322,7 +323,8 @@ if(DTOOL_TESTS)
       a_host_lost_under_mpirun_is_left_out
       a_host_that_hangs_holds_back_nobody
       a_slow_host_holds_back_only_itself
-      a_trainer_for_gpus_is_not_sent
+      a_trainer_for_gpus_outside_a_pytorch_is_not_sent
+      a_trainer_for_gpus_uses_the_pytorch_of_the_host
       a_training_on_this_machine_shows_its_curves
       a_kept_connection_is_used_only_while_all_is_as_it_was
       a_key_exchange_in_between_stops_nothing

@@ -144,6 +144,8 @@ if(DTOOL_TRAINER)
   target_link_options(dtool-trainer PRIVATE -Wl,--as-needed)
   add_executable(dtool-trainer-worker trainer/worker.cpp)
   target_link_libraries(dtool-trainer-worker PRIVATE dtool_trainer_torch)
+  # An installed worker finds a LibTorch outside the system's folders where the built one found it.
+  set_target_properties(dtool-trainer-worker PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   add_dependencies(dtool-trainer dtool-trainer-worker)
 
   foreach(backend GLOO NCCL)

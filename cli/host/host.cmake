@@ -21,6 +21,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/limits.cpp
   cli/run/host/machine.cpp
   cli/run/host/port_holder.cpp
+  cli/run/host/pytorch.cpp
   cli/run/host/rank.cpp
   cli/run/host/ranks.cpp
   cli/run/host/report.cpp

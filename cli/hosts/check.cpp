@@ -84,6 +84,8 @@ std::vector<Facts> CheckAction::look(Console& console, ssh::Remote& remote, cons
     const BundleForHosts found = bundle_for(console, checked);
     bundle_text = fmt::format("none; dtool run sends it ({:.0f} MB)",
                               static_cast<double>(found.bundle.bytes) / 1e6);
+    if (found.bundle.pytorch)
+      bundle_text += fmt::format(", to use PyTorch {} there", found.bundle.pytorch->version);
   }
   TrialPlan plan;
   for (std::size_t i = 0; i < checked.size(); ++i)

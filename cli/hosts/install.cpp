@@ -20,11 +20,15 @@ namespace {
 
 class InstallAction : public Action {
  public:
-  void add_options(Options& command) override { add_host_options(command, hosts_); }
+  void add_options(Options& command) override {
+    add_host_options(command, hosts_);
+    add_environment_flags(command, environment_);
+  }
   int run(Invocation& invocation) override;
 
  private:
   HostOptions hosts_;
+  EnvironmentFlags environment_;
 };
 
 std::vector<ssh::HostResult> results_of(const std::vector<Checked>& checked) {
@@ -34,8 +38,9 @@ std::vector<ssh::HostResult> results_of(const std::vector<Checked>& checked) {
 }
 
 /// Every host that can be given the trainer gets it, whatever the others say.
-SuppliedHosts install(Console& console, ssh::Remote& remote) {
+SuppliedHosts install(Console& console, ssh::Remote& remote, const Environment& environment) {
   Needs needs;
+  needs.environment = without_sent(environment);
   needs.code_folders.assign(remote.hosts().size(), "~/");
   needs.trainer = true;
   needs.session = false;
@@ -53,9 +58,10 @@ int InstallAction::run(Invocation& invocation) {
                                  trainer_beside().string()),
                      "install dtool with its trainer here");
   }
+  const Environment environment = make_environment(environment_, invocation.settings.all());
   Console& console = invocation.console;
   const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
-  const auto [checked, is_sent, went_on] = install(console, *remote);
+  const auto [checked, is_sent, went_on] = install(console, *remote, environment);
   const std::vector<ssh::HostResult> results = results_of(checked);
   const int exit_code = exit_code_of(results, *remote);
   std::map<std::string, std::vector<ssh::Host>> lines;

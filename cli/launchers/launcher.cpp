@@ -75,6 +75,11 @@ void place_on_hosts(const Targets& targets, RunPlan& plan) {
   }
 }
 
+void take_trainer(const Checked& checked, MachinePlan& machine) {
+  machine.trainer = checked.trainer;
+  machine.pytorch = checked.pytorch;
+}
+
 namespace {
 
 void set_processes(const RunFlags& flags, const Targets& targets,
@@ -88,7 +93,7 @@ void set_processes(const RunFlags& flags, const Targets& targets,
     } else {
       machine.processes = std::max(1, checked[i].gpus);
     }
-    machine.trainer = plan.program.empty() ? checked[i].trainer : "";
+    if (plan.program.empty()) take_trainer(checked[i], machine);
   }
   number_ranks(plan);
 }

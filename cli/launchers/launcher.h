@@ -94,4 +94,7 @@ void place_on_hosts(const Targets& targets, RunPlan& plan);
 void complete_from_hosts(const RunFlags& flags, const Targets& targets,
                          const std::vector<Checked>& checked, RunPlan& plan);
 
+/// Gives a machine the trainer that was found on a host.
+void take_trainer(const Checked& checked, MachinePlan& machine);
+
 }  // namespace dtool::cli

@@ -15,6 +15,7 @@
 #include "cli/host_output.h"
 #include "cli/run/environment/environment_lacks.h"
 #include "cli/run/environment/program_lacks.h"
+#include "cli/run/host/pytorch.h"
 #include "cli/scripts.h"
 #include "killfiles/killfile.h"
 #include "killfiles/version.h"
@@ -73,6 +74,7 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
     request.trainer = trainer_beside();
     request.trainer_version = killfiles::dtool_version();
     request.bundle = needs.trainer_bundle;
+    request.bundle_pytorch = needs.bundle_pytorch;
   }
   request.machines = needs.machines;
   request.visible_gpus = needs.visible_gpus;
@@ -122,8 +124,16 @@ Lack trainer_lack(const Needs& needs, const host::CheckReply& reply) {
 }
 
 void judge_trainer(const Needs& needs, Checked& checked) {
+  const host::PyTorch& pytorch = checked.reply->pytorch;
   checked.trainer = checked.reply->trainer;
-  if (checked.reply->is_trainer_fit) return;
+  if (checked.reply->is_trainer_fit) {
+    if (pytorch.folder.empty() || host::can_be_searched(pytorch.folder)) {
+      checked.pytorch = pytorch.folder;
+    } else {
+      set_lack(checked, "answer", "its answer cannot be read: its PyTorch's folder is not one", "");
+    }
+    return;
+  }
   Lack lack = trainer_lack(needs, *checked.reply);
   if (needs.sends_trainer) {
     checked.awaited_trainer = std::move(lack);
@@ -284,8 +294,25 @@ class Checking : public AnswerCount {
 void offer_trainer(Needs& needs) {
   needs.sends_trainer = std::filesystem::exists(trainer_beside());
   const auto known = known_trainer_bundle();
-  if (known) needs.trainer_bundle = known->hash;
+  if (known) name_bundle(*known, needs);
 }
+
+void name_bundle(const TrainerBundle& bundle, Needs& needs) {
+  needs.trainer_bundle = bundle.hash;
+  needs.bundle_pytorch = bundle.pytorch ? bundle.pytorch->version : "";
+}
+
+namespace {
+
+/// PyPI's packages are named without what comes after the `+`.
+std::string hint_at_pytorch(const TrainerBundle::UsedPyTorch& used) {
+  return fmt::format(
+      "--env_activate_path, --modules or --container leads to a Python with it; pip install "
+      "torch=={} makes one",
+      used.version.substr(0, used.version.find('+')));
+}
+
+}  // namespace
 
 BundleForHosts bundle_for(Console& console, std::vector<Checked>& checked) {
   BundleForHosts found;
@@ -299,12 +326,16 @@ BundleForHosts bundle_for(Console& console, std::vector<Checked>& checked) {
     if (!checked[i].awaits_trainer()) continue;
     const Lack lack = *checked[i].awaited_trainer;
     const host::CheckReply& reply = *checked[i].reply;
-    const std::string why =
-        fault.empty() ? misfit(found.bundle, reply.processor, reply.libc) : fault;
+    std::string why = fault.empty() ? misfit(found.bundle, reply.processor, reply.libc) : fault;
+    std::string hint = lack.hint;
+    if (why.empty()) {
+      why = misfit(found.bundle, reply.pytorch);
+      if (!why.empty()) hint = hint_at_pytorch(*found.bundle.pytorch);
+    }
     if (why.empty()) {
       found.places.push_back(i);
     } else {
-      set_lack(checked[i], lack.what, lack.error + "; none can be sent: " + why, lack.hint);
+      set_lack(checked[i], lack.what, lack.error + "; none can be sent: " + why, hint);
     }
   }
   return found;

@@ -32,6 +32,7 @@ struct Needs {
   /// Whether a bundle of the trainer is sent to hosts that have none; its hash if it is known.
   bool sends_trainer = false;
   std::string trainer_bundle;
+  std::string bundle_pytorch;   ///< version of the PyTorch that it uses; empty: none
   std::string experiment_toml;  ///< for machine 0's trainer to check; empty: none
   int machines = 1;             ///< of the run
   bool session = true;          ///< one that survives the end of the login: screen, tmux or setsid
@@ -65,6 +66,7 @@ struct Checked {
   std::string experiment_fault;  ///< what machine 0's trainer says against the experiment; empty:
                                  ///< nothing
   std::string trainer;           ///< path of the bundled trainer there
+  std::string pytorch;           ///< folder of the PyTorch that it uses; empty: none
   std::optional<Lack> awaited_trainer;  ///< why it has none that is fit, if one will be sent
   std::string address;                  ///< of machine 0, for the other machines
   std::uint16_t port = 0;               ///< of machine 0
@@ -83,6 +85,9 @@ std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Ne
 
 /// Whether the trainer of this machine may be sent, and which one it is.
 void offer_trainer(Needs& needs);
+
+/// The bundle that hosts may have.
+void name_bundle(const TrainerBundle& bundle, Needs& needs);
 
 /// A bundle and the places of the hosts that are to get it.
 struct BundleForHosts {

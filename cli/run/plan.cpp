@@ -92,7 +92,8 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
       assign("max_restarts", std::to_string(plan.max_restarts)) +
       assign("lost_after", std::to_string(plan.lost_after.count())) +
       assign("git_commit", plan.git_commit) + assign("trainer", machine.trainer) +
-      assign_array("program", plan.program) + assign("rank", "");
+      assign("pytorch", machine.pytorch) + assign_array("program", plan.program) +
+      assign("rank", "");
   std::vector<std::string> exported;
   text += "export_variables() {\n  :\n";
   for (const auto& [name, value] : plan.variables) {

@@ -27,6 +27,7 @@ struct MachinePlan {
   int processes = 1;    ///< of the program or the trainer
   int first_rank = 0;   ///< of its local rank 0
   std::string trainer;  ///< path of the bundled trainer there; empty: the user's program runs
+  std::string pytorch;  ///< folder of the PyTorch that this trainer uses there; empty: none
   Leader leader = Leader::screen;
   std::string part;  ///< if a run has several parts: this part's folder in the run's folder; empty:
                      ///< the whole folder

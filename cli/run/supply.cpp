@@ -38,7 +38,7 @@ SuppliedHosts check_and_supply(Console& console, ssh::Remote& remote, Needs need
   send_to(console, remote, found, hosts.checked);
   if (!may_go_on("sending the trainer")) return hosts;
   needs.sends_trainer = false;
-  needs.trainer_bundle = found.bundle.hash;
+  name_bundle(found.bundle, needs);
   std::vector<Checked> again = check_hosts(console, remote, needs, next_push());
   for (std::size_t i = 0; i < again.size(); ++i)
     if (hosts.checked[i].result.ok()) hosts.checked[i] = std::move(again[i]);

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "cli/run/host/pytorch.h"
 #include "cli/run/host/trainers.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host/words.h"
@@ -34,9 +35,15 @@ constexpr std::string_view kStarter = "dtool-trainer";
 // The programs look for each other beside themselves, so they are both in lib/.
 constexpr std::string_view kStarterText =
     "#!/bin/sh\n"
-    "# Starts the trainer with the libraries that came along.\n"
+    "# Starts the trainer with the libraries that came along, and those of the PyTorch that it "
+    "uses.\n"
     "here=${0%/*}\n"
-    "export LD_LIBRARY_PATH=\"$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\n"
+    "libraries=$here/lib\n"
+    "if [ -n \"$DTOOL_PYTORCH\" ]; then\n"
+    "  libraries=$libraries:$DTOOL_PYTORCH/lib\n"
+    "  for each in \"${DTOOL_PYTORCH%/*}\"/nvidia/*/lib; do libraries=$libraries:$each; done\n"
+    "fi\n"
+    "export LD_LIBRARY_PATH=\"$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\n"
     "exec \"$here/lib/dtool-trainer\" \"$@\"\n";
 
 fs::path trainers_folder() {
@@ -171,39 +178,69 @@ std::string libtorch_of(const fs::path& trainer) {
   return told->out.substr(at, end == std::string::npos ? end : end - at);
 }
 
-std::vector<TrainerBundle::Part> find_parts() {
+/// What the trainer's loader finds here: files by their names.
+using Libraries = std::map<std::string, fs::path>;
+
+bool is_below(const fs::path& file, const fs::path& folder) {
+  return std::ranges::mismatch(folder, file).in1 == folder.end();
+}
+
+/// Removes the libraries of the PyTorch to which `cuda` belongs. pip puts CUDA's beside it:
+/// site-packages/torch/lib, site-packages/nvidia/NAME/lib. Throws std::runtime_error if `cuda`
+/// belongs to no PyTorch.
+TrainerBundle::UsedPyTorch leave_out_pytorch(const fs::path& cuda, Libraries& sources) {
+  const fs::path package = fs::canonical(cuda).parent_path().parent_path();
+  const fs::path file = package / "version.py";
+  const std::string stamp = stamp_of_file(file);
+  const std::string version =
+      fs::exists(file) ? host::pytorch_version(killfiles::read_whole(file)) : "";
+  if (version.empty())
+    throw std::runtime_error(fmt::format(
+        "this machine's trainer is built for GPUs with a LibTorch outside a PyTorch, and CUDA is "
+        "not sent: the host needs a dtool-trainer of its own, built with {}",
+        libtorch_of(trainer_beside())));
+  const fs::path packages = package.parent_path();
+  std::erase_if(sources,
+                [&](const auto& each) { return is_below(fs::canonical(each.second), packages); });
+  return {version, file, stamp};
+}
+
+/// The parts, which have not been read.
+TrainerBundle find_parts() {
   const fs::path trainer = trainer_beside();
   const fs::path worker = trainer.parent_path() / "dtool-trainer-worker";
   for (const fs::path& program : {trainer, worker}) {
     if (!fs::exists(program)) throw std::runtime_error(fmt::format("no {}", program.string()));
   }
-  std::map<std::string, fs::path> sources = {{trainer.filename(), trainer},
-                                             {worker.filename(), worker}};
+  Libraries sources;
   add_libraries(trainer, sources);
   add_libraries(worker, sources);
+  TrainerBundle bundle;
   // CUDA's libraries load others by name, which the loader does not tell of.
-  if (std::ranges::any_of(sources,
-                          [](const auto& each) { return each.first.starts_with("libtorch_cuda"); }))
-    throw std::runtime_error(fmt::format(
-        "this machine's trainer is built for GPUs, and CUDA is not sent: the host needs a "
-        "dtool-trainer of its own, built with {}",
-        libtorch_of(trainer)));
-  std::vector<TrainerBundle::Part> parts;
+  const auto cuda = std::ranges::find_if(
+      sources, [](const auto& each) { return each.first.starts_with("libtorch_cuda"); });
+  if (cuda != sources.end()) bundle.pytorch = leave_out_pytorch(cuda->second, sources);
+  sources.emplace(trainer.filename(), trainer);
+  sources.emplace(worker.filename(), worker);
   for (const auto& [name, source] : sources)
-    parts.push_back({"lib/" + name, source, stamp_of_file(source)});
-  return parts;
+    bundle.parts.push_back({"lib/" + name, source, stamp_of_file(source)});
+  return bundle;
 }
 
 void keep(const TrainerBundle& bundle) {
   nlohmann::json parts = nlohmann::json::array();
   for (const auto& part : bundle.parts)
     parts.push_back({{"name", part.name}, {"source", part.source.string()}, {"stamp", part.stamp}});
-  const nlohmann::json record = {{"trainer", trainer_beside().string()},
-                                 {"loader", stamp_of_loader()},
-                                 {"hash", bundle.hash},
-                                 {"bytes", bundle.bytes},
-                                 {"glibc", bundle.glibc},
-                                 {"parts", parts}};
+  nlohmann::json record = {{"trainer", trainer_beside().string()},
+                           {"loader", stamp_of_loader()},
+                           {"hash", bundle.hash},
+                           {"bytes", bundle.bytes},
+                           {"glibc", bundle.glibc},
+                           {"parts", parts}};
+  if (bundle.pytorch)
+    record["pytorch"] = {{"version", bundle.pytorch->version},
+                         {"file", bundle.pytorch->file.string()},
+                         {"stamp", bundle.pytorch->stamp}};
   try {
     using Handler = nlohmann::json::error_handler_t;
     killfiles::write_whole(record_file(), record.dump(-1, ' ', false, Handler::replace) + "\n");
@@ -232,6 +269,13 @@ std::optional<TrainerBundle> known_trainer_bundle() {
       bundle.parts.push_back({part.at("name"), source, part.at("stamp")});
       if (bundle.parts.back().stamp != stamp_of_file(source)) return std::nullopt;
     }
+    if (record.contains("pytorch")) {
+      const auto& used = record.at("pytorch");
+      const std::string file = used.at("file");
+      bundle.pytorch = TrainerBundle::UsedPyTorch{used.at("version").get<std::string>(), file,
+                                                  used.at("stamp").get<std::string>()};
+      if (bundle.pytorch->stamp != stamp_of_file(file)) return std::nullopt;
+    }
     return bundle;
   } catch (const nlohmann::json::exception&) {  // it was spoilt
     return std::nullopt;
@@ -243,8 +287,7 @@ std::optional<TrainerBundle> known_trainer_bundle() {
 TrainerBundle read_trainer_bundle(Console& console) {
   if (auto known = known_trainer_bundle()) return *known;
   const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
-  TrainerBundle bundle;
-  bundle.parts = find_parts();
+  TrainerBundle bundle = find_parts();
   ssh::Sha256 hash;
   hash.add(kStarterText);
   for (const auto& part : bundle.parts) {
@@ -314,6 +357,22 @@ std::string misfit(const TrainerBundle& bundle, const std::string& processor,
   if (minor >= bundle.glibc) return {};
   return fmt::format("the trainer of this machine needs glibc 2.{} or later, and it has {}",
                      bundle.glibc, minor == 0 ? "another libc" : libc);
+}
+
+std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch) {
+  if (!bundle.pytorch) return {};
+  const std::string wanted =
+      fmt::format("this machine's trainer is built for GPUs and uses the LibTorch of PyTorch {}",
+                  bundle.pytorch->version);
+  if (pytorch.folder.empty()) return wanted + ", and no Python there has a PyTorch";
+  if (pytorch.version != bundle.pytorch->version)
+    return fmt::format("{}, and the one there is {} ({})", wanted,
+                       pytorch.version.empty() ? "of an unknown version" : pytorch.version,
+                       pytorch.folder);
+  if (!host::can_be_searched(pytorch.folder))
+    return fmt::format("{}, and the loader cannot search its folder there: {}", wanted,
+                       pytorch.folder);
+  return {};
 }
 
 }  // namespace dtool::cli

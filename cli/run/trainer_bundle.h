@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The trainer bundle: dtool-trainer, its worker and every library above libc in one folder, for
 // hosts that have no trainer. It lies in `~/.dtool/trainers/SHA256` on this machine and on hosts.
+// A trainer that is built for GPUs uses LibTorch and CUDA's libraries of a PyTorch on the host, in
+// the place of gigabytes.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "ssh/host/protocol.h"
 #include "sync/tree.h"
 
 namespace dtool::cli {
@@ -20,11 +23,18 @@ struct TrainerBundle {
     std::filesystem::path source;  ///< on this machine
     std::string stamp;             ///< of the source (ssh/machine/file_stamp.h)
   };
+  /// A PyTorch from which a host takes the libraries that are no parts.
+  struct UsedPyTorch {
+    std::string version;         ///< `2.11.0+cu130`: the host's must be the same
+    std::filesystem::path file;  ///< that says so, on this machine
+    std::string stamp;           ///< of that file
+  };
 
-  std::string hash;         ///< SHA-256 of the names and contents, in hex
-  std::uint64_t bytes = 0;  ///< of all parts
-  int glibc = 0;            ///< the least that it needs: 34 is glibc 2.34
-  std::vector<Part> parts;  ///< sorted by name
+  std::string hash;                    ///< SHA-256 of the names and contents, in hex
+  std::uint64_t bytes = 0;             ///< of all parts
+  int glibc = 0;                       ///< the least that it needs: 34 is glibc 2.34
+  std::vector<Part> parts;             ///< sorted by name
+  std::optional<UsedPyTorch> pytorch;  ///< nothing: all libraries are parts
 };
 
 /// The trainer that was installed or built with this dtool; hosts that share its file system have
@@ -49,5 +59,8 @@ tree_sync::Tree make_tree(const TrainerBundle& bundle);
 /// Why the bundle cannot run on a host with this processor and libc (CheckReply); empty: it can.
 std::string misfit(const TrainerBundle& bundle, const std::string& processor,
                    const std::string& libc);
+
+/// Why it cannot use the PyTorch of a host's environment; empty: it can, or needs none.
+std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch);
 
 }  // namespace dtool::cli

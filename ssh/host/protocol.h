@@ -333,6 +333,15 @@ struct VisibleGpus {
   void fields(auto visit) { visit(cuda, rocr, hip); }
 };
 
+/// The PyTorch of an environment.
+struct PyTorch {
+  std::string
+      folder;  ///< `/home/ann/venv/lib/python3.11/site-packages/torch`; empty: there is none
+  std::string version;  ///< `2.11.0+cu130`; empty: it cannot be read
+
+  void fields(auto visit) { visit(folder, version); }
+};
+
 /// Check whether this host can run a machine's part of a run. Paths may begin with `~/`.
 struct CheckRequest {
   static constexpr Kind kKind = Kind::check_request;
@@ -346,7 +355,8 @@ struct CheckRequest {
   std::string trainer;          ///< the launcher's own trainer, tried first; empty: none is needed
   std::string trainer_version;  ///< which is wanted: `0.2.0`
   std::string bundle;           ///< hash of a trainer bundle, tried last; empty: none
-  Hidden experiment;            ///< for the trainer to check; empty: none
+  std::string bundle_pytorch;  ///< version of the PyTorch whose LibTorch it uses; empty: it has one
+  Hidden experiment;           ///< for the trainer to check; empty: none
   std::int64_t machines = 1;
   std::optional<std::int64_t> port;  ///< port to check; 0: find a free one; nothing: this machine
                                      ///< does not listen
@@ -357,8 +367,8 @@ struct CheckRequest {
 
   void fields(auto visit) {
     visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
-          trainer, trainer_version, bundle, experiment, machines, port, is_supervised, peer,
-          visible_gpus, gpus);
+          trainer, trainer_version, bundle, bundle_pytorch, experiment, machines, port,
+          is_supervised, peer, visible_gpus, gpus);
   }
 };
 
@@ -406,6 +416,8 @@ struct CheckReply {
   std::string missing_libraries;  ///< that this trainer needs: `libc10.so, GLIBC_2.38`; or empty
   std::string processor;          ///< `x86_64`; empty: the trainer is fit, or none is needed
   std::string libc;               ///< `glibc 2.36`, likewise; empty also for another libc
+  PyTorch pytorch;                ///< whose LibTorch the trainer uses; without a fit trainer the
+                                  ///< environment's; or empty
   std::string experiment_fault;   ///< what the trainer says against the experiment; or empty
   Hardware hardware;
   std::int64_t gpus = 0;  ///< that the run's processes will see
@@ -421,8 +433,8 @@ struct CheckReply {
   void fields(auto visit) {
     visit(host, lacks, is_home_read_only, missing_code, lacks_torchrun, environment,
           is_environment_ready, trainer, trainer_version, is_trainer_fit, missing_libraries,
-          processor, libc, experiment_fault, hardware, gpus, gpu_lack, is_port_taken, lacks_port,
-          port, coordinator_port, address, logout_kills, survey);
+          processor, libc, pytorch, experiment_fault, hardware, gpus, gpu_lack, is_port_taken,
+          lacks_port, port, coordinator_port, address, logout_kills, survey);
   }
 };
 

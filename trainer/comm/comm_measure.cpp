@@ -37,7 +37,7 @@ void finish_on_device(const Group& group) {
 
 /// Mean seconds of one operation over `iterations` that follow each other, on this rank.
 double time_batch(const Trial& trial, const Group& group, std::int64_t iterations) {
-  group.process_group->barrier()->wait();
+  wait_for_all_ranks(group);
   finish_on_device(group);
   const auto begin = Clock::now();
   for (std::int64_t i = 0; i < iterations; ++i) trial.run();

@@ -280,7 +280,7 @@ Trial make_trial(Operation operation, const Way& way, std::int64_t bytes, const 
 }
 
 Trial make_barrier_trial(const Group& group, c10d::Store& store) {
-  const auto run = [group] { group.process_group->barrier()->wait(); };
+  const auto run = [group] { wait_for_all_ranks(group); };
   const auto check = [group, run, &store, round = 0]() mutable -> std::int64_t {
     ++round;
     store.add("comm/barrier", 1);

@@ -176,6 +176,15 @@ std::vector<double> sum_over_ranks(const Group& group, const std::vector<double>
   return {tensor.data_ptr<double>(), tensor.data_ptr<double>() + tensor.numel()};
 }
 
+void wait_for_all_ranks(const Group& group) {
+#if TORCH_VERSION_MAJOR >= 2
+  // ProcessGroup::barrier() makes a tensor that all ranks of one process share, and frees it twice.
+  group.process_group->getBackend(group.device.type())->barrier()->wait();
+#else
+  group.process_group->barrier()->wait();
+#endif
+}
+
 void broadcast(const Group& group, at::Tensor tensor) {
   if (group.size == 1) return;
   std::vector<at::Tensor> tensors = {std::move(tensor)};

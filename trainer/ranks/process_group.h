@@ -65,6 +65,9 @@ Group make_group(const Meeting& meeting, Backend backend, std::chrono::milliseco
 /// Adds up each of `values` over the ranks.
 std::vector<double> sum_over_ranks(const Group& group, const std::vector<double>& values);
 
+/// Returns when all ranks have called it.
+void wait_for_all_ranks(const Group& group);
+
 /// Copies rank 0's `tensor` to all ranks, in place; shapes must agree.
 void broadcast(const Group& group, at::Tensor tensor);
 

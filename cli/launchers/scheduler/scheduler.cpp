@@ -214,7 +214,7 @@ void SchedulerLauncher::add_needs(const RunPlan& plan, Needs& needs) const {
 bool SchedulerLauncher::complete(Console&, const RunFlags&, const Targets&,
                                  const std::vector<Checked>& checked, RunPlan& plan) const {
   for (MachinePlan& machine : plan.machines)
-    machine.trainer = plan.program.empty() ? checked.front().trainer : "";
+    if (plan.program.empty()) take_trainer(checked.front(), machine);
   return true;
 }
 

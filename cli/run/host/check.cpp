@@ -15,6 +15,7 @@
 #include "cli/run/host/gpus.h"
 #include "cli/run/host/lacks.h"
 #include "cli/run/host/port_holder.h"
+#include "cli/run/host/pytorch.h"
 #include "cli/run/host/survey.h"
 #include "cli/run/host/trainers.h"
 #include "ssh/host/child.h"
@@ -29,7 +30,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kForEnvironment{300};
-constexpr seconds kForPython{60};
 
 /// The part of the way to a folder that exists already.
 std::string nearest_folder(std::string path) {
@@ -82,14 +82,7 @@ Inside ready_environment(const CheckRequest& request, CheckReply& reply) {
 }
 
 bool has_torchrun() {
-  if (is_program("torchrun")) return true;
-  const std::string python = find_program(is_program("python3") ? "python3" : "python");
-  if (python.empty()) return false;
-  return run_program({python, "-c",
-                      "import importlib.util, sys; "
-                      "sys.exit(importlib.util.find_spec('torch') is None)"},
-                     kForPython)
-      .ok();
+  return is_program("torchrun") || !find_pytorch({}).folder.empty();
 }
 
 /// Which ports are free, and by which address others reach this machine.

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "cli/run/host/pytorch.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/versions.h"
@@ -103,6 +104,16 @@ void use_bundle(const std::string& folder) {
   }
 }
 
+/// Looks for the PyTorch whose LibTorch the bundle uses, and tells it to the programs that this
+/// process starts. Whether it is there.
+bool lend_pytorch(const CheckRequest& request, const Inside& inside, CheckReply& reply) {
+  reply.pytorch = find_pytorch(inside);
+  if (reply.pytorch.version != request.bundle_pytorch || !can_be_searched(reply.pytorch.folder))
+    return false;
+  ::setenv(kPyTorchVariable, reply.pytorch.folder.c_str(), 1);
+  return true;
+}
+
 void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply& reply) {
   const std::string bundle = expand_home("~/.dtool/trainers/" + request.bundle);
   Trainer found;
@@ -111,8 +122,10 @@ void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply&
         request.bundle.empty() ? "" : bundle + "/dtool-trainer"}) {
     const std::string path = name.empty() ? "" : find_program(name);
     if (path.empty()) continue;
-    const Trainer trainer = ask(path, request.trainer_version, inside);
     const bool was_sent = path == bundle + "/dtool-trainer";
+    if (was_sent && !request.bundle_pytorch.empty() && !lend_pytorch(request, inside, reply))
+      continue;
+    const Trainer trainer = ask(path, request.trainer_version, inside);
     if (trainer.is_fit || found.path.empty() || was_sent) found = trainer;
     if (trainer.is_fit) break;
   }
@@ -125,6 +138,7 @@ void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply&
     ::uname(&system);
     reply.processor = system.machine;
     reply.libc = libc_version(inside);
+    if (reply.pytorch.folder.empty()) reply.pytorch = find_pytorch(inside);
     return;
   }
   if (folder_of(found.path) == bundle) use_bundle(bundle);

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
 # code, output (paths), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, lost_after, export_variables (a function), trainer (empty: a
-# program of the user's), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
+# program of the user's), pytorch (the folder of the one that the trainer uses, or empty), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
 # numbers: attempt, machines, machine_id, processes, state; by dtool-host DTOOL_HOST (itself). Sets inside (array: words that come before a program).
 
 # start.sh waits for `begun`, or for `fault` and why nothing begins.
@@ -33,6 +33,7 @@ export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restar
 [ ! -e "$state/experiment.toml" ] || export DTOOL_EXPERIMENT=$state/experiment.toml
 # What this run's processes alone know: a path, since arguments and environments can be read by others.
 [ ! -e "$state/token" ] || export DTOOL_TOKEN_FILE=$state/token
+[ -z "$pytorch" ] || export DTOOL_PYTORCH=$pytorch
 export PYTHONUNBUFFERED=1  # a log that lags behind is no log
 
 # The interface by which this machine reaches rank 0.

@@ -191,6 +191,36 @@ TEST(RunCheck, ABundleFitsHostsWithItsProcessorAndALaterGlibc) {
   EXPECT_NE(misfit(bundle, own.machine, "").find("another libc"), std::string::npos);
 }
 
+TEST(RunCheck, ABundleThatUsesAPyTorchFitsHostsWithTheSame) {
+  TrainerBundle bundle;
+  EXPECT_EQ(misfit(bundle, host::PyTorch{}), "") << "it has LibTorch itself";
+  bundle.pytorch = TrainerBundle::UsedPyTorch{"2.9.1+cu130", "/x/version.py", ""};
+  EXPECT_EQ(misfit(bundle, {"/v/torch", "2.9.1+cu130"}), "");
+  const std::string wanted =
+      "this machine's trainer is built for GPUs and uses the LibTorch of PyTorch 2.9.1+cu130, and ";
+  EXPECT_EQ(misfit(bundle, host::PyTorch{}), wanted + "no Python there has a PyTorch");
+  EXPECT_EQ(misfit(bundle, {"/v/torch", "2.9.1"}), wanted + "the one there is 2.9.1 (/v/torch)");
+  EXPECT_EQ(misfit(bundle, {"/v/torch", ""}),
+            wanted + "the one there is of an unknown version (/v/torch)");
+  EXPECT_EQ(misfit(bundle, {"/v:w/torch", "2.9.1+cu130"}),
+            wanted + "the loader cannot search its folder there: /v:w/torch");
+}
+
+TEST(RunCheck, TheFolderOfAUsedPyTorchIsTakenOnlyIfTheLoaderCanSearchIt) {
+  Needs needs = some_needs();
+  needs.trainer = true;
+  host::CheckReply reply = some_reply();
+  reply.trainer = "/root/.dtool/trainers/a/dtool-trainer";
+  reply.is_trainer_fit = true;
+  EXPECT_EQ(judged(reply, needs).pytorch, "");
+  reply.pytorch = {"/v/torch", "2.9.1"};
+  EXPECT_EQ(judged(reply, needs).pytorch, "/v/torch");
+  reply.pytorch.folder = "/v/$(id)/torch";
+  EXPECT_EQ(judged(reply, needs).result.error,
+            "its answer cannot be read: its PyTorch's folder is not one");
+  EXPECT_EQ(judged(reply, needs).pytorch, "");
+}
+
 TEST(RunCheck, ATrainerThatLacksLibrariesIsReplacedByTheBundle) {
   Needs needs = some_needs();
   needs.trainer = true;

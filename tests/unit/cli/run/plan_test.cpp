@@ -92,6 +92,7 @@ TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
       machine.code_folder = "~/" + awkward;
       EXPECT_EQ(syntax_fault(make_job(plan, machine).script), "") << awkward;
       machine.trainer = "/opt/" + awkward;
+      machine.pytorch = "/opt/" + awkward;
       const ssh::ScreenJob job = make_job(plan, machine);
       EXPECT_EQ(syntax_fault(job.script), "") << awkward;
       EXPECT_EQ(syntax_fault(job.script), "") << awkward;
@@ -250,7 +251,7 @@ TEST(MakeJob, TheTrainerGetsItsFlags) {
   const tests::TemporaryFolder folder;
   RunPlan plan = plan_of({2});
   const std::filesystem::path trainer =
-      folder.write("train er", "#!/bin/sh\nprintf '<%s>' \"$@\"\n");
+      folder.write("train er", "#!/bin/sh\nprintf '<%s>' \"$@\" \"${DTOOL_PYTORCH-none}\"\n");
   std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
   plan.machines[0].trainer = trainer.string();
   plan.listener = "fe80::1";
@@ -258,6 +259,9 @@ TEST(MakeJob, TheTrainerGetsItsFlags) {
   EXPECT_NE(said.find("/experiment.toml><--seed><18446744073709551615><--output_dir>"),
             std::string::npos)
       << said;
+  EXPECT_NE(said.find("<none>"), std::string::npos) << said;
+  plan.machines[0].pytorch = "/a venv/torch";
+  EXPECT_NE(run_job(plan).find("</a venv/torch>"), std::string::npos);
 }
 
 TEST(NameOfProgram, IsThatOfThePythonScript) {

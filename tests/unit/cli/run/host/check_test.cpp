@@ -132,6 +132,36 @@ TEST_F(HostCheck, TakesTheFirstTrainerThatFitsAndTheBundleLast) {
   EXPECT_EQ(check(request).trainer, home_.path().string() + "/.dtool/bin/dtool-trainer");
 }
 
+TEST_F(HostCheck, ABundleThatUsesAPyTorchIsTriedOnlyWithTheWantedOne) {
+  const std::string hash(64, 'a');
+  CheckRequest request;
+  request.trainer = "/nowhere/dtool-trainer";
+  request.trainer_version = "9.8.7";
+  request.bundle = hash;
+  request.bundle_pytorch = "2.9.1+cu130";
+  add_program(".dtool/trainers/" + hash + "/dtool-trainer",
+              "[ -n \"$DTOOL_PYTORCH\" ] || exit 1\n"
+              "echo \"dtool-trainer 9.8.7 (of $DTOOL_PYTORCH)\"\n");
+  const std::string torch = home_.path().string() + "/packages/torch";
+  const TemporaryVariable used("DTOOL_PYTORCH", "");
+  const TemporaryVariable path("PYTHONPATH", home_.path().string() + "/packages");
+  home_.write("packages/torch/__init__.py", "");
+  home_.write("packages/torch/version.py", "__version__ = '2.9.1+cu128'\n");
+  CheckReply reply = check(request);
+  EXPECT_FALSE(reply.is_trainer_fit);
+  EXPECT_EQ(reply.trainer, "");
+  EXPECT_EQ(reply.pytorch.folder, torch);
+  EXPECT_EQ(reply.pytorch.version, "2.9.1+cu128");
+  home_.write("packages/torch/version.py", "__version__ = '2.9.1+cu130'\n");
+  reply = check(request);
+  EXPECT_TRUE(reply.is_trainer_fit);
+  EXPECT_EQ(reply.trainer_version, "dtool-trainer 9.8.7 (of " + torch + ")");
+  EXPECT_EQ(reply.pytorch.folder, torch);
+  // A trainer of the host's own has its libraries where it was built.
+  add_program(".dtool/bin/dtool-trainer", "echo 'dtool-trainer 9.8.7 (x)'\n");
+  EXPECT_EQ(check(request).pytorch.folder, "");
+}
+
 TEST_F(HostCheck, RemovesBundlesThatWereNotUsedForAMonth) {
   const auto bundle = [this](char letter, int days) {
     const std::filesystem::path folder = home_.path() / ".dtool/trainers" / std::string(64, letter);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A trainer that is built for GPUs stays on its machine: the host is told which LibTorch its own trainer needs.
+# A trainer that is built for GPUs with a LibTorch outside a PyTorch stays on its machine: the host is told which LibTorch its own
+# trainer needs.
 source "$(dirname "$0")/harness.sh"
 needs_program g++
 lab 1
@@ -18,5 +19,5 @@ for name in dtool-trainer dtool-trainer-worker; do
   g++ trainer.cpp -o "$work/bin/$name" "-L$work/bin" -ltorch_cuda "-Wl,-rpath,$work/bin"
 done
 expect_exit 2 "$work/bin/dtool" run digits --runs_on h1
-expect_error "none can be sent: this machine's trainer is built for GPUs, and CUDA is not sent: the host needs a dtool-trainer of its own, built with LibTorch 2\\.9\\.1"
+expect_error "none can be sent: this machine's trainer is built for GPUs with a LibTorch outside a PyTorch, and CUDA is not sent: the host needs a dtool-trainer of its own, built with LibTorch 2\\.9\\.1"
 expect_error '^nothing was started'
