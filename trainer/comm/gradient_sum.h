@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 
 #include "trainer/comm/links.h"
 #include "trainer/settings/experiment.h"
@@ -19,6 +20,11 @@ bool sums_by_links(AllReduce wanted, at::Device device, int size);
 /// The algorithm for that many bytes: `wanted`, or with `automatic` the fastest one in
 /// docs/benchmarks.md.
 Algorithm algorithm_for(AllReduce wanted, std::int64_t bytes);
+
+/// The ranks that this rank exchanges messages with, whatever the number of bytes: with `automatic`
+/// at most log2(size) + 2, so that thousands of ranks can be linked. Each of them has this rank
+/// among its own.
+std::set<int> peers_of(AllReduce wanted, int rank, int size);
 
 /// Only one thread at a time may use it.
 class GradientSum {

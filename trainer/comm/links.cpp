@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
 #include "trainer/comm/linking.h"
 
@@ -19,14 +20,24 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+std::set<int> all_but(int rank, int size) {
+  std::set<int> others;
+  for (int each = 0; each < size; ++each) others.insert(each);
+  others.erase(rank);
+  return others;
+}
+
 }  // namespace
 
-Links::Links(const Meeting& meeting, std::chrono::milliseconds timeout)
+Links::Links(const Meeting& meeting, std::set<int> peers, std::chrono::milliseconds timeout)
     : members_(meeting.members),
       timeout_(timeout),
       // Where ranks share cores, the peer cannot answer while this rank looks.
       patience_(meeting.place.local_world_size <= count_cores() ? 50 : 0),
-      peers_(link_ranks(meeting, Clock::now() + timeout)) {}
+      peers_(link_ranks(meeting, std::move(peers), Clock::now() + timeout)) {}
+
+Links::Links(const Meeting& meeting, std::chrono::milliseconds timeout)
+    : Links(meeting, all_but(meeting.place.rank, meeting.place.world_size), timeout) {}
 
 bool Links::shares_memory_with(int rank) const {
   return peers_[static_cast<std::size_t>(rank)]->shares_memory();
