@@ -116,6 +116,7 @@ if(DTOOL_TRAINER)
     trainer/training/checkpoint_reader.cpp
     trainer/training/data_parallel.cpp
     trainer/training/fused_update.cpp
+    trainer/training/linked_average.cpp
     trainer/training/optimizer.cpp
     trainer/training/precision.cpp
     trainer/training/resume.cpp

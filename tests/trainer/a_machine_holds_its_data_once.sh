@@ -54,7 +54,7 @@ table() { awk -v rows="$1" 'BEGIN { srand(1); for (i = 0; i < rows; i++) { for (
 peak() {
   table "$1"
   printf '%s\n' 'workload = "regression"' 'data.source = "csv"' "data.train_file = \"$1.csv\"" 'data.header = false' 'data.test_share = 0.5' \
-    'data.standardise = true' 'train.steps = 1' 'checkpoint.every_epochs = 0' 'train.batch_size = 8' 'train.evaluate_every = 0' > "$1.toml"
+    'data.standardise = true' 'train.epochs = 1' 'checkpoint.every_epochs = 0' "train.batch_size = $(($1 / 20))" 'train.evaluate_every = 0' > "$1.toml"
   python3 -c 'import resource, subprocess, sys
 subprocess.run(sys.argv[2:], check=True, stdout=open(sys.argv[1], "w"), stderr=subprocess.STDOUT)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1000)' "$1.log" "$trainer" "$1.toml" --output_dir "t$1" || fail "$1"

@@ -35,6 +35,9 @@ class GradientSum {
   /// Replaces every rank's `values` by their sum over the ranks, with equal bits on each.
   void add_up(float* values, std::int64_t count);
 
+  /// From any thread: ends what `add_up` does, as Links::stop says.
+  void stop() { links_.stop(); }
+
  private:
   AllReduce wanted_;
   int rank_;

@@ -3,6 +3,7 @@
 // the library's on small tensors.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <set>
@@ -24,6 +25,9 @@ class Links : public Transport {
   Links(const Meeting& meeting, std::set<int> peers, std::chrono::milliseconds timeout);
   /// The same with every other rank.
   Links(const Meeting& meeting, std::chrono::milliseconds timeout);
+  ~Links() override;
+  Links(const Links&) = delete;
+  Links& operator=(const Links&) = delete;
 
   /// `plan` has messages of peers only.
   void perform(const Plan& plan, float* tensor) override;
@@ -31,13 +35,19 @@ class Links : public Transport {
   /// False if the bytes go through TCP.
   bool shares_memory_with(int rank) const;
 
+  /// From any thread: an exchange that is under way throws std::runtime_error, and so do all later
+  /// ones.
+  void stop();
+
  private:
   bool advance(float* tensor, PlanProgress& progress);
   void sleep(const PlanProgress& progress, Deadline deadline);
 
   std::vector<Member> members_;
   std::chrono::milliseconds timeout_;
-  std::chrono::microseconds patience_;            ///< how long to poll before sleeping
+  std::chrono::microseconds patience_;  ///< how long to poll before sleeping
+  std::atomic<bool> stopped_ = false;
+  int stop_;                                      ///< an eventfd, which wakes a sleeping exchange
   std::vector<std::unique_ptr<PeerLink>> peers_;  ///< by rank; null for ranks that are no peers
 };
 
