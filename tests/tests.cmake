@@ -206,6 +206,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/safetensors_test.cpp
     tests/trainer/sampler_test.cpp
     tests/trainer/schedule_test.cpp
+    tests/trainer/shared_values_test.cpp
     tests/trainer/store_server_test.cpp
     tests/trainer/visible_gpus_test.cpp)
   target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -255,6 +256,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       a_failed_rank_is_named
       a_failing_mirror_is_followed_by_the_next
       a_loss_that_is_no_number_ends_the_run
+      a_machine_holds_its_data_once
       a_run_validates_the_checkpoints_of_another
       a_slow_disk_stops_no_run
       a_terminal_has_a_bar_and_a_log_has_lines

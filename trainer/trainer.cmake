@@ -29,7 +29,6 @@ if(DTOOL_TRAINER)
     trainer/comm/peer_link.cpp
     trainer/comm/plan_progress.cpp
     trainer/comm/ring.cpp
-    trainer/comm/shared_memory.cpp
     trainer/comm/tcp_socket.cpp
     trainer/comm/exercise/tree.cpp
     trainer/data/checksum.cpp
@@ -37,6 +36,7 @@ if(DTOOL_TRAINER)
     trainer/data/csv_data.cpp
     trainer/data/curl.cpp
     trainer/data/data_files.cpp
+    trainer/data/data_offer.cpp
     trainer/data/digits.cpp
     trainer/data/download.cpp
     trainer/data/expand_path.cpp
@@ -47,6 +47,7 @@ if(DTOOL_TRAINER)
     trainer/data/packed_file.cpp
     trainer/data/random_values.cpp
     trainer/data/sampler.cpp
+    trainer/data/shared_values.cpp
     trainer/data/transfer_progress.cpp
     trainer/launch/endpoint.cpp
     trainer/launch/environment.cpp
@@ -62,6 +63,7 @@ if(DTOOL_TRAINER)
     trainer/launch/workers.cpp
     trainer/model/layers.cpp
     trainer/ranks/closed_listeners.cpp
+    trainer/ranks/shared_memory.cpp
     trainer/ranks/store_server.cpp
     trainer/report/append_file.cpp
     trainer/report/console.cpp
@@ -98,6 +100,7 @@ if(DTOOL_TRAINER)
     trainer/comm/links.cpp
     trainer/data/batch_loader.cpp
     trainer/data/data_set.cpp
+    trainer/data/machine_data.cpp
     trainer/data/provide_data.cpp
     trainer/model/loss.cpp
     trainer/model/model.cpp
@@ -113,6 +116,7 @@ if(DTOOL_TRAINER)
     trainer/training/checkpoint_reader.cpp
     trainer/training/data_parallel.cpp
     trainer/training/fused_update.cpp
+    trainer/training/linked_average.cpp
     trainer/training/optimizer.cpp
     trainer/training/precision.cpp
     trainer/training/resume.cpp

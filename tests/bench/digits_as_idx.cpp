@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory_resource>
 #include <string>
+#include <vector>
 
 #include "trainer/data/digits.h"
 
@@ -15,7 +17,7 @@ void write_number(std::ofstream& file, std::int64_t number) {
 }
 
 void write_file(const std::string& name, const std::vector<std::int64_t>& shape,
-                const std::vector<std::uint8_t>& values) {
+                const std::pmr::vector<std::uint8_t>& values) {
   std::ofstream file(name, std::ios::binary);
   write_number(file, 0x800 + static_cast<std::int64_t>(shape.size()));
   for (const auto each : shape) write_number(file, each);

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/temporary_folder.h"
 #include "trainer/data/csv.h"
+#include "trainer/data/data_offer.h"
 #include "trainer/data/idx.h"
 #include "trainer/settings/usage_error.h"
 
@@ -26,11 +28,15 @@ TEST(Fuzz, CsvIsReadOrRefusedWithItsPlace) {
       const auto header = text.size() % 2 == 0 ? trainer::Header::present : trainer::Header::absent;
       const trainer::CsvTable table = trainer::parse_csv("t.csv", text, {',', header});
       EXPECT_GT(table.rows(), 0) << text;
-      EXPECT_EQ(table.values.size(), table.lines.size() * table.columns.size()) << text;
-      for (const double value : table.values) EXPECT_TRUE(std::isfinite(value)) << text;
-      for (std::size_t i = 1; i < table.lines.size(); ++i) {
-        EXPECT_LT(table.lines[i - 1], table.lines[i]) << text;
-      }
+      std::int64_t rows = 0;
+      std::int64_t line = 0;
+      table.read([&](const trainer::CsvRow& row) {
+        EXPECT_EQ(row.number, rows++) << text;
+        EXPECT_EQ(row.at.size(), table.columns().size()) << text;
+        for (const double value : row.at) EXPECT_TRUE(std::isfinite(value)) << text;
+        EXPECT_LT(std::exchange(line, row.line), row.line) << text;
+      });
+      EXPECT_EQ(rows, table.rows()) << text;
     } catch (const UsageError& error) {
       EXPECT_TRUE(std::string(error.what()).starts_with("t.csv:")) << error.what();
       throw;
@@ -68,6 +74,35 @@ TEST(Fuzz, IdxFilesAreReadOrRefusedWithTheirName) {
   });
   EXPECT_GT(tally.taken, 200);
   EXPECT_GT(tally.refused, 1'000);
+}
+
+TEST(Fuzz, OffersOfDataFitTheirMemoryOrAreRefused) {
+  Mutator mutator(
+      {"10 1x28x28\nuint8 60000x784 47040000 0123 /proc/7/fd/9\nint64 60000 480000 45 /proc/7/"
+       "fd/10\nuint8 10x784 7840 67 /proc/7/fd/11\nint64 10 80 89 /proc/7/fd/12\n",
+       "1 3\nfloat32 5x3 60 a /proc/1/fd/3\nfloat32 5x1 20 b /proc/1/fd/4\nfloat32 5x3 60 a "
+       "/proc/1/fd/3\nfloat32 5x1 20 b /proc/1/fd/4\n"},
+      {"x", " ", "\n", "0", "-1", "4294967296", "9223372036854775807", "float32", "int64", "uint8",
+       "1x1"});
+  int taken = 0;
+  int refused = 0;
+  for (int i = rounds(20'000); i > 0; --i) {
+    const std::string text = mutator.next();
+    const auto offer = trainer::parse_offer(text);
+    ++(offer ? taken : refused);
+    if (!offer) continue;
+    for (const auto& each : offer->tensors) {
+      EXPECT_FALSE(each.shape.empty()) << text;
+      auto bytes = static_cast<double>(trainer::size_of(each.numbers));
+      for (const auto size : each.shape) {
+        EXPECT_GT(size, 0) << text;
+        bytes *= static_cast<double>(size);
+      }
+      EXPECT_LE(bytes, static_cast<double>(each.place.size)) << text;
+    }
+  }
+  EXPECT_GT(taken, 1'000);
+  EXPECT_GT(refused, 1'000);
 }
 
 }  // namespace

@@ -79,7 +79,10 @@ lab_slow() {
   shift
   full_speed "$host"
   if [[ $1 == rate && $# == 2 ]]; then
-    shape_links "$host" tbf rate "$2" burst 32kbit latency 400ms || fail "tc could not set 'rate $2'"
+    # A fast link has to send more at once than the timers let through in turn: with 32 kbit, 1 Gbit/s were 0.3.
+    local burst=32kbit
+    [[ $2 != *gbit ]] || burst=2mbit
+    shape_links "$host" tbf rate "$2" burst $burst latency 400ms || fail "tc could not set 'rate $2'"
   elif ! shape_links "$host" netem "$@" 2>/dev/null; then
     delay_links "$host" "$@"
   fi

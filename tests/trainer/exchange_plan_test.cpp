@@ -186,6 +186,24 @@ TEST(ExchangePlan, RoundsAndBytesAreThoseOfTheTextbook) {
   EXPECT_EQ(most_rounds(play(plan_all_reduce, Algorithm::tree, 8, elements)), 6U);
 }
 
+TEST(ExchangePlan, PeersAreEachOthersWhateverTheNumberOfElements) {
+  for (const Algorithm algorithm : kAlgorithms) {
+    for (int size = 2; size <= 300; size += size < 70 ? 1 : 23) {
+      std::vector<std::set<int>> peers;
+      for (int rank = 0; rank < size; ++rank) {
+        peers.push_back(peers_in(plan_all_reduce(algorithm, rank, size, 0)));
+        EXPECT_EQ(peers.back(), peers_in(plan_all_reduce(algorithm, rank, size, 100'000)));
+      }
+      for (int rank = 0; rank < size; ++rank) {
+        for (const int peer : peers[static_cast<std::size_t>(rank)]) {
+          EXPECT_TRUE(peers[static_cast<std::size_t>(peer)].contains(rank))
+              << to_string(algorithm) << ": " << rank << " and " << peer << " of " << size;
+        }
+      }
+    }
+  }
+}
+
 TEST(PlanProgress, AMessageWaitsForThoseItIsMadeOfAndForNoOthers) {
   const Section left{0, 10};
   const Section right{10, 30};

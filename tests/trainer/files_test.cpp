@@ -159,7 +159,7 @@ TEST_F(Files, AnIdxFileIsReadAsItIs) {
       20);
   const auto array = read_idx(file);
   EXPECT_EQ(array.shape, (std::vector<std::int64_t>{2, 1, 2}));
-  EXPECT_EQ(array.values, (std::vector<std::uint8_t>{'a', 'b', 'c', 'd'}));
+  EXPECT_EQ(array.values, (std::pmr::vector<std::uint8_t>{'a', 'b', 'c', 'd'}));
 }
 
 TEST(Metrics, ALineIsJson) {

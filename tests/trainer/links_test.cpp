@@ -55,6 +55,36 @@ TEST(Links, AllReduceThroughTcp) {
   expect_sums(Machines::one_a_rank);
 }
 
+TEST(Links, AutoSumsOverAHundredRanksWithAFewLinksEach) {
+  constexpr int kMany = 96;
+  ASSERT_TRUE(sums_by_links(AllReduce::automatic, at::kCPU, kMany));
+  on_every_rank(kMany, Machines::one_a_rank, [&](const Meeting& meeting) {
+    const int rank = meeting.place.rank;
+    // 6 partners by halving or one with a folded tensor, and 2 neighbours.
+    EXPECT_LE(peers_of(AllReduce::automatic, rank, kMany).size(), 8U);
+    GradientSum sum(meeting, AllReduce::automatic, kTimeout);
+    for (const std::size_t count : {1UL, 1000UL, 39760UL, (4UL << 18) + 97}) {
+      auto numbers = addends(rank, count);
+      sum.add_up(numbers.data(), static_cast<std::int64_t>(count));
+      EXPECT_TRUE(numbers == sum_over(kMany, count)) << count << " numbers";
+    }
+  });
+}
+
+TEST(Links, AutoMayTakeEachAlgorithmThatItsPeersAreLinkedFor) {
+  for (int size = 2; size <= 300; size += size < 70 ? 1 : 23) {
+    for (int rank = 0; rank < size; ++rank) {
+      const auto peers = peers_of(AllReduce::automatic, rank, size);
+      for (const std::int64_t bytes : {4, 16 << 10, (16 << 10) + 4, 4 << 20, (4 << 20) + 4}) {
+        const auto algorithm = algorithm_for(AllReduce::automatic, bytes);
+        for (const int each : peers_in(plan_all_reduce(algorithm, rank, size, bytes / 4))) {
+          EXPECT_TRUE(peers.contains(each)) << to_string(algorithm) << ' ' << rank << ' ' << size;
+        }
+      }
+    }
+  }
+}
+
 TEST(Links, APeerThatIsGoneIsNamed) {
   for (const Machines machines : {Machines::one, Machines::one_a_rank}) {
     on_every_rank(2, machines, [&](const Meeting& meeting) {

@@ -14,4 +14,8 @@ void combine(float* __restrict into, const float* __restrict from, std::size_t c
   for (std::size_t i = 0; i < count; ++i) into[i] += from[i];
 }
 
+void scale(float* numbers, std::size_t count, float factor) {
+  for (std::size_t i = 0; i < count; ++i) numbers[i] *= factor;
+}
+
 }  // namespace dtool::trainer

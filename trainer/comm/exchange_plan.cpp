@@ -62,6 +62,13 @@ Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements)
   throw std::logic_error("there is no reduce by doubling");
 }
 
+std::set<int> peers_in(const Plan& plan) {
+  std::set<int> peers;
+  for (const Round& each : plan) peers.insert({each.send_to, each.receive_from});
+  peers.erase(kNobody);
+  return peers;
+}
+
 Section part_of(std::int64_t elements, int parts, int index) {
   const std::int64_t least = elements / parts;
   const std::int64_t longer = elements % parts;  // this many parts have one more

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -56,6 +57,9 @@ Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t eleme
 /// After it rank 0 has the sum over all ranks; the other ranks' numbers are meaningless. `doubling`
 /// has no such plan: with it every rank gets the result.
 Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements);
+
+/// The ranks with which a plan exchanges messages. They do not depend on the number of elements.
+std::set<int> peers_in(const Plan& plan);
 
 /// Part number `index` of `elements`, if `parts` share them as evenly as possible.
 Section part_of(std::int64_t elements, int parts, int index);

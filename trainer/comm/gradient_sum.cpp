@@ -9,9 +9,6 @@
 namespace dtool::trainer {
 namespace {
 
-/// Each pair of ranks has a connection; with more ranks there would be too many.
-constexpr int kMostLinked = 64;
-
 constexpr std::int64_t kFewBytes = 16 << 10;  ///< the number of rounds counts
 constexpr std::int64_t kManyBytes = 4 << 20;  ///< the messages to the neighbour count
 
@@ -19,7 +16,7 @@ constexpr std::int64_t kManyBytes = 4 << 20;  ///< the messages to the neighbour
 
 bool sums_by_links(AllReduce wanted, at::Device device, int size) {
   if (wanted == AllReduce::library || size == 1) return false;
-  if (wanted == AllReduce::automatic) return device.is_cpu() && size <= kMostLinked;
+  if (wanted == AllReduce::automatic) return device.is_cpu();
   if (device.is_cpu()) return true;
   throw UsageError("distributed.all_reduce names an algorithm for CPUs, but this run is on GPUs",
                    "leave it out, or make it \"library\", which is NCCL");
@@ -46,12 +43,20 @@ Algorithm algorithm_for(AllReduce wanted, std::int64_t bytes) {
   throw std::logic_error("the library's all-reduce is none of ours");
 }
 
+std::set<int> peers_of(AllReduce wanted, int rank, int size) {
+  std::set<int> peers;
+  for (const auto bytes : {kFewBytes, kManyBytes, kManyBytes + 1}) {
+    peers.merge(peers_in(plan_all_reduce(algorithm_for(wanted, bytes), rank, size, size)));
+  }
+  return peers;
+}
+
 GradientSum::GradientSum(const Meeting& meeting, AllReduce wanted,
                          std::chrono::milliseconds timeout)
     : wanted_(wanted),
       rank_(meeting.place.rank),
       size_(meeting.place.world_size),
-      links_(meeting, timeout) {}
+      links_(meeting, peers_of(wanted, rank_, size_), timeout) {}
 
 void GradientSum::add_up(float* values, std::int64_t count) {
   auto plan = plans_.find(count);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 
 #include "trainer/comm/links.h"
 #include "trainer/settings/experiment.h"
@@ -20,6 +21,11 @@ bool sums_by_links(AllReduce wanted, at::Device device, int size);
 /// docs/benchmarks.md.
 Algorithm algorithm_for(AllReduce wanted, std::int64_t bytes);
 
+/// The ranks that this rank exchanges messages with, whatever the number of bytes: with `automatic`
+/// at most log2(size) + 2, so that thousands of ranks can be linked. Each of them has this rank
+/// among its own.
+std::set<int> peers_of(AllReduce wanted, int rank, int size);
+
 /// Only one thread at a time may use it.
 class GradientSum {
  public:
@@ -28,6 +34,9 @@ class GradientSum {
 
   /// Replaces every rank's `values` by their sum over the ranks, with equal bits on each.
   void add_up(float* values, std::int64_t count);
+
+  /// From any thread: ends what `add_up` does, as Links::stop says.
+  void stop() { links_.stop(); }
 
  private:
   AllReduce wanted_;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+#include <utility>
 
 #include "trainer/launch/front_door.h"
 #include "trainer/launch/greeting.h"
@@ -63,10 +64,12 @@ Endpoint look_up(const Meeting& meeting, int rank) {
 /// All the pairs of this rank while they are being linked, by rank of the peer.
 class Linking {
  public:
-  Linking(const Meeting& meeting, Deadline deadline)
+  Linking(const Meeting& meeting, std::set<int> peers, Deadline deadline)
       : meeting_(meeting),
         rank_(meeting.place.rank),
         size_(meeting.place.world_size),
+        lower_(peers.begin(), peers.lower_bound(rank_)),
+        higher_(peers.upper_bound(rank_), peers.end()),
         deadline_(deadline),
         sockets_(static_cast<std::size_t>(size_)),
         memories_(static_cast<std::size_t>(size_)) {}
@@ -88,6 +91,8 @@ class Linking {
   const Meeting& meeting_;
   int rank_;
   int size_;
+  std::set<int> lower_;   ///< peers
+  std::set<int> higher_;  ///< peers
   Deadline deadline_;
   std::vector<std::optional<TcpSocket>> sockets_;
   std::vector<std::optional<SharedMemory>> memories_;
@@ -95,17 +100,17 @@ class Linking {
 
 std::vector<std::unique_ptr<PeerLink>> Linking::link() {
   const auto address = own_address(meeting_);
-  FrontDoor door({address, 0}, door_of(rank_), static_cast<std::size_t>(size_));
+  FrontDoor door({address, 0}, door_of(rank_), higher_.size() + 1);
   publish(meeting_, {address, door.port()});
   connect_to_lower_ranks();
   accept_higher_ranks(door);
-  for (int peer = rank_ + 1; peer < size_; ++peer) offer_memory(peer);
-  for (int peer = 0; peer < rank_; ++peer) answer_offer(peer);
-  for (int peer = rank_ + 1; peer < size_; ++peer) hear_answer(peer);
+  for (const int peer : higher_) offer_memory(peer);
+  for (const int peer : lower_) answer_offer(peer);
+  for (const int peer : higher_) hear_answer(peer);
 
   std::vector<std::unique_ptr<PeerLink>> links(static_cast<std::size_t>(size_));
   for (int peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
+    if (!socket_of(peer)) continue;
     auto& link = links[static_cast<std::size_t>(peer)];
     if (auto& memory = memory_of(peer)) {
       const int side = rank_ < peer ? 0 : 1;
@@ -117,9 +122,9 @@ std::vector<std::unique_ptr<PeerLink>> Linking::link() {
   return links;
 }
 
-/// A lower rank answers when it is itself linked to all that are lower still; rank 0 at once.
+/// A lower peer answers when it is itself linked to its own lower ones; rank 0 at once.
 void Linking::connect_to_lower_ranks() {
-  for (int peer = 0; peer < rank_; ++peer) {
+  for (const int peer : lower_) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline_ - std::chrono::steady_clock::now());
     const Call call =
@@ -129,7 +134,7 @@ void Linking::connect_to_lower_ranks() {
 }
 
 void Linking::accept_higher_ranks(FrontDoor& door) {
-  for (int missing = size_ - 1 - rank_; missing > 0;) {
+  for (std::size_t missing = higher_.size(); missing > 0;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline_ - std::chrono::steady_clock::now());
     if (left.count() <= 0) throw std::runtime_error("not all ranks came to be linked");
@@ -137,8 +142,9 @@ void Linking::accept_higher_ranks(FrontDoor& door) {
     poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
     for (Guest& guest : door.take()) {
       const auto number = parse_whole(guest.words(), rank_ + 1, size_ - 1);
-      if (!number || socket_of(static_cast<int>(*number))) continue;
-      socket_of(static_cast<int>(*number)) = TcpSocket(guest.welcome("linked")->release());
+      const int peer = static_cast<int>(number.value_or(rank_));
+      if (!higher_.contains(peer) || socket_of(peer)) continue;
+      socket_of(peer) = TcpSocket(guest.welcome("linked")->release());
       --missing;
     }
   }
@@ -178,8 +184,9 @@ void Linking::hear_answer(int peer) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<PeerLink>> link_ranks(const Meeting& meeting, Deadline deadline) {
-  return Linking(meeting, deadline).link();
+std::vector<std::unique_ptr<PeerLink>> link_ranks(const Meeting& meeting, std::set<int> peers,
+                                                  Deadline deadline) {
+  return Linking(meeting, std::move(peers), deadline).link();
 }
 
 }  // namespace dtool::trainer

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "trainer/comm/peer_link.h"
@@ -11,9 +12,10 @@
 
 namespace dtool::trainer {
 
-/// Links this rank to every other; the result is indexed by rank and null at its own index. All
-/// ranks must call it, at most once per run. Throws std::runtime_error if a rank misses the
-/// deadline.
-std::vector<std::unique_ptr<PeerLink>> link_ranks(const Meeting& meeting, Deadline deadline);
+/// Links this rank to `peers`, each of which names this rank among its own. The result is indexed
+/// by rank, and null for the others. All ranks must call it, at most once per run. Throws
+/// std::runtime_error if a rank misses the deadline.
+std::vector<std::unique_ptr<PeerLink>> link_ranks(const Meeting& meeting, std::set<int> peers,
+                                                  Deadline deadline);
 
 }  // namespace dtool::trainer

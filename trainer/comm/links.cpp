@@ -6,11 +6,15 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
+#include <system_error>
+#include <utility>
 
 #include "trainer/comm/linking.h"
 
@@ -19,14 +23,42 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+std::set<int> all_but(int rank, int size) {
+  std::set<int> others;
+  for (int each = 0; each < size; ++each) others.insert(each);
+  others.erase(rank);
+  return others;
+}
+
 }  // namespace
 
-Links::Links(const Meeting& meeting, std::chrono::milliseconds timeout)
+Links::Links(const Meeting& meeting, std::set<int> peers, std::chrono::milliseconds timeout)
     : members_(meeting.members),
       timeout_(timeout),
       // Where ranks share cores, the peer cannot answer while this rank looks.
       patience_(meeting.place.local_world_size <= count_cores() ? 50 : 0),
-      peers_(link_ranks(meeting, Clock::now() + timeout)) {}
+      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (stop_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  try {
+    peers_ = link_ranks(meeting, std::move(peers), Clock::now() + timeout);
+  } catch (...) {
+    close(stop_);
+    throw;
+  }
+}
+
+Links::Links(const Meeting& meeting, std::chrono::milliseconds timeout)
+    : Links(meeting, all_but(meeting.place.rank, meeting.place.world_size), timeout) {}
+
+Links::~Links() {
+  close(stop_);
+}
+
+void Links::stop() {
+  stopped_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(stop_, &one, sizeof one);  // never full
+}
 
 bool Links::shares_memory_with(int rank) const {
   return peers_[static_cast<std::size_t>(rank)]->shares_memory();
@@ -36,6 +68,7 @@ void Links::perform(const Plan& plan, float* tensor) {
   PlanProgress progress(plan);
   auto since = Clock::now();
   while (!progress.is_done()) {
+    if (stopped_) throw std::runtime_error("the exchange was given up");
     if (advance(tensor, progress)) {
       since = Clock::now();
     } else if (Clock::now() - since < patience_) {
@@ -78,7 +111,7 @@ void Links::sleep(const PlanProgress& progress, Deadline deadline) {
     PeerLink::Awaited awaited;
   };
   Wait waits[2];
-  pollfd polled[2];
+  pollfd polled[3];
   nfds_t count = 0;
   const auto add = [&](int peer, PeerLink::Awaited awaited) {
     PeerLink* link = peers_[static_cast<std::size_t>(peer)].get();
@@ -93,7 +126,8 @@ void Links::sleep(const PlanProgress& progress, Deadline deadline) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
   // However it ends, the caller looks again; a signal is no matter.
-  if (nothing_yet && left > 0) poll(polled, count, static_cast<int>(left));
+  polled[count] = {stop_, POLLIN, 0};
+  if (nothing_yet && left > 0) poll(polled, count + 1, static_cast<int>(left));
   for (nfds_t i = 0; i < count; ++i) waits[i].link->finish_sleep(polled[i].revents);
   if (left > 0 || !nothing_yet) return;
   const int peer = receives ? progress.in().receive_from : progress.out().send_to;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Links every rank to every other, without threads or queues in between. With this transport our
-// algorithms beat the library's on small tensors.
+// Links the ranks, without threads or queues in between. With this transport our algorithms beat
+// the library's on small tensors.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "trainer/comm/peer_link.h"
@@ -17,15 +19,25 @@ namespace dtool::trainer {
 /// Only one thread at a time may use it.
 class Links : public Transport {
  public:
-  /// Links the ranks of a run; all of them must call it. Throws std::runtime_error (a reason for
-  /// CollectiveFailed) if that takes longer than `timeout`. A later exchange throws it if nothing
-  /// moves for that long.
+  /// Links this rank to `peers`, each of which names this rank among its own; all ranks of the run
+  /// must call it. Throws std::runtime_error (a reason for CollectiveFailed) if that takes longer
+  /// than `timeout`. A later exchange throws it if nothing moves for that long.
+  Links(const Meeting& meeting, std::set<int> peers, std::chrono::milliseconds timeout);
+  /// The same with every other rank.
   Links(const Meeting& meeting, std::chrono::milliseconds timeout);
+  ~Links() override;
+  Links(const Links&) = delete;
+  Links& operator=(const Links&) = delete;
 
+  /// `plan` has messages of peers only.
   void perform(const Plan& plan, float* tensor) override;
 
   /// False if the bytes go through TCP.
   bool shares_memory_with(int rank) const;
+
+  /// From any thread: an exchange that is under way throws std::runtime_error, and so do all later
+  /// ones.
+  void stop();
 
  private:
   bool advance(float* tensor, PlanProgress& progress);
@@ -33,8 +45,10 @@ class Links : public Transport {
 
   std::vector<Member> members_;
   std::chrono::milliseconds timeout_;
-  std::chrono::microseconds patience_;            ///< how long to poll before sleeping
-  std::vector<std::unique_ptr<PeerLink>> peers_;  ///< by rank; null at this rank's own index
+  std::chrono::microseconds patience_;  ///< how long to poll before sleeping
+  std::atomic<bool> stopped_ = false;
+  int stop_;                                      ///< an eventfd, which wakes a sleeping exchange
+  std::vector<std::unique_ptr<PeerLink>> peers_;  ///< by rank; null for ranks that are no peers
 };
 
 }  // namespace dtool::trainer

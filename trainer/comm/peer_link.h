@@ -11,8 +11,8 @@
 
 #include "trainer/comm/combine.h"
 #include "trainer/comm/float_ring.h"
-#include "trainer/comm/shared_memory.h"
 #include "trainer/comm/tcp_socket.h"
+#include "trainer/ranks/shared_memory.h"
 
 namespace dtool::trainer {
 

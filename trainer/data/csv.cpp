@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One pass, character by character. A row's cells are stored one after another in one string, which
-// all rows reuse.
+// Character by character. A row's cells are stored one after another in one string, which all rows
+// reuse.
 #include "trainer/data/csv.h"
 
 #include <fmt/format.h>
@@ -8,17 +8,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <functional>
+#include <memory>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "trainer/data/packed_file.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {
-
-/// Fills a buffer and returns how much of it; less than its size at the end only.
-using Source = std::function<std::size_t(char* into, std::size_t size)>;
 
 constexpr int kEnd = -1;  ///< of the file
 
@@ -58,19 +57,24 @@ std::string hint_for(std::string_view cell) {
 
 class Parser {
  public:
-  Parser(const std::string& name, Source source, const CsvFormat& format)
-      : source_(std::move(source)), format_(format), buffer_(1 << 16, '\0') {
-    table_.file = name;
-  }
+  Parser(const std::string& file, CsvText text, const CsvFormat& format)
+      : file_(file), source_(std::move(text)), format_(format), buffer_(1 << 16, '\0') {}
 
-  CsvTable parse();
+  /// Reads up to the first row of numbers, and returns the columns' names.
+  const std::vector<std::string>& begin();
+  /// The next row; false at the end of the file. Its numbers are yet to be read.
+  bool next();
+
+  std::int64_t line() const { return row_line_; }
+  void numbers(std::vector<double>& into) const;
+  [[noreturn]] void fail(const std::string& why, const std::string& hint = "") const;
 
  private:
   int peek();
-  int next();
+  int next_character();
   bool ends_cell(int c) const { return c == format_.separator || c == '\n' || c == kEnd; }
 
-  bool next_row();
+  bool split_row();
   void take_text();
   int plain_cell();
   int quoted_cell();
@@ -78,14 +82,13 @@ class Parser {
   std::string_view cell(std::size_t column) const;
 
   void name_columns();
-  void take_row();
   double number(std::size_t column) const;
   std::string place(std::size_t column) const;
-  [[noreturn]] void fail(const std::string& why, const std::string& hint = "") const;
 
-  Source source_;
+  const std::string& file_;
+  CsvText source_;
   CsvFormat format_;
-  CsvTable table_;
+  std::vector<std::string> columns_;
   std::string buffer_;
   std::size_t at_ = 0;
   std::size_t end_ = 0;
@@ -93,6 +96,8 @@ class Parser {
   std::int64_t row_line_ = 1;      ///< where the row being read begins
   std::string text_;               ///< its cells, without quotes and separators
   std::vector<std::size_t> ends_;  ///< of each in `text_`
+  bool is_split_ = false;          ///< the row that `next` is to give
+  bool is_first_ = false;          ///< the row is the file's first
 };
 
 int Parser::peek() {
@@ -104,7 +109,7 @@ int Parser::peek() {
 }
 
 /// CRLF counts as one character, LF.
-int Parser::next() {
+int Parser::next_character() {
   int c = peek();
   if (c == kEnd) return c;
   ++at_;
@@ -115,17 +120,17 @@ int Parser::next() {
 }
 
 void Parser::fail(const std::string& why, const std::string& hint) const {
-  throw UsageError(fmt::format("{}:{}: {}", table_.file, row_line_, why), hint);
+  throw UsageError(fmt::format("{}:{}: {}", file_, row_line_, why), hint);
 }
 
 std::string Parser::place(std::size_t column) const {
-  const bool is_named = column < table_.columns.size();
+  const bool is_named = column < columns_.size();
   return fmt::format("column '{}'",
-                     is_named ? shown(table_.columns[column]) : fmt::format("{}", column + 1));
+                     is_named ? shown(columns_[column]) : fmt::format("{}", column + 1));
 }
 
 /// False at the end of the file.
-bool Parser::next_row() {
+bool Parser::split_row() {
   text_.clear();
   ends_.clear();
   row_line_ = line_;
@@ -151,7 +156,7 @@ void Parser::take_text() {
 int Parser::plain_cell() {
   for (;;) {
     take_text();
-    const int c = next();
+    const int c = next_character();
     if (ends_cell(c)) return c;
     if (c == '"') fail(place(cells()) + ": a quote in a cell that does not begin with one");
     text_ += static_cast<char>(c);
@@ -160,12 +165,12 @@ int Parser::plain_cell() {
 
 /// The same, and takes the text inside the quotes.
 int Parser::quoted_cell() {
-  next();
+  next_character();
   for (;;) {
-    int c = next();
+    int c = next_character();
     if (c == kEnd) fail("a quote that is never closed");
     if (c == '"') {
-      c = next();
+      c = next_character();
       if (ends_cell(c)) return c;
       if (c != '"') fail(place(cells()) + ": after the closing quote comes more text");
     }
@@ -178,19 +183,27 @@ std::string_view Parser::cell(std::size_t column) const {
   return std::string_view(text_).substr(begin, ends_[column] - begin);
 }
 
-CsvTable Parser::parse() {
+const std::vector<std::string>& Parser::begin() {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (peek() != kEnd && std::string_view(buffer_).substr(0, end_).starts_with(kByteOrderMark)) {
     at_ = kByteOrderMark.size();
   }
-  if (!next_row()) throw UsageError(fmt::format("{}: holds no rows", table_.file));
+  if (!split_row()) throw UsageError(fmt::format("{}: holds no rows", file_));
   name_columns();
-  if (format_.header == Header::absent) take_row();
-  while (next_row()) take_row();
-  if (table_.lines.empty()) {
-    throw UsageError(fmt::format("{}: holds a header and no rows", table_.file));
+  is_split_ = is_first_ = format_.header == Header::absent;
+  return columns_;
+}
+
+bool Parser::next() {
+  if (!std::exchange(is_split_, false)) {
+    is_first_ = false;
+    if (!split_row()) return false;
   }
-  return std::move(table_);
+  if (cells() != columns_.size()) {
+    fail(fmt::format("has {} cell{}, the first row has {}", cells(), cells() == 1 ? "" : "s",
+                     columns_.size()));
+  }
+  return true;
 }
 
 void Parser::name_columns() {
@@ -208,17 +221,12 @@ void Parser::name_columns() {
   if (numbers == cells()) {
     fail("the header is all numbers", "data.header = false reads the first row as numbers, too");
   }
-  table_.columns = std::move(names);
+  columns_ = std::move(names);
 }
 
-void Parser::take_row() {
-  const std::size_t columns = table_.columns.size();
-  if (cells() != columns) {
-    fail(fmt::format("has {} cell{}, the first row has {}", cells(), cells() == 1 ? "" : "s",
-                     columns));
-  }
-  table_.lines.push_back(row_line_);
-  for (std::size_t i = 0; i < columns; ++i) table_.values.push_back(number(i));
+void Parser::numbers(std::vector<double>& into) const {
+  into.resize(columns_.size());
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = number(i);
 }
 
 double Parser::number(std::size_t column) const {
@@ -233,32 +241,58 @@ double Parser::number(std::size_t column) const {
   };
   if (is_whole && error == std::errc::result_out_of_range) refuse("is beyond the range of numbers");
   if (is_whole) refuse("is no finite number");
-  const bool is_first = table_.lines.size() == 1 && format_.header == Header::absent;
   refuse("is not a number",
-         is_first ? "data.header = true takes the first row for names" : hint_for(text));
+         is_first_ ? "data.header = true takes the first row for names" : hint_for(text));
   return value;
 }
 
 }  // namespace
 
-std::string CsvTable::place(std::int64_t row, std::size_t column) const {
-  return fmt::format("{}:{}: column '{}'", file, lines[static_cast<std::size_t>(row)],
-                     shown(columns[column]));
+CsvTable::CsvTable(std::string file, std::function<CsvText()> open, const CsvFormat& format)
+    : file_(std::move(file)), open_(std::move(open)), format_(format) {
+  Parser parser(file_, open_(), format_);
+  columns_ = parser.begin();
+  while (parser.next()) ++rows_;
+  if (rows_ == 0) throw UsageError(fmt::format("{}: holds a header and no rows", file_));
 }
 
-CsvTable parse_csv(const std::string& name, std::string_view text, const CsvFormat& format) {
-  const Source source = [text](char* into, std::size_t size) mutable {
-    const std::size_t part = text.copy(into, size);
-    text.remove_prefix(part);
-    return part;
+void CsvTable::read(const std::function<void(const CsvRow&)>& take) const {
+  Parser parser(file_, open_(), format_);
+  bool is_same = parser.begin() == columns_;
+  std::vector<double> numbers;
+  std::int64_t row = 0;
+  while (is_same && parser.next()) {
+    is_same = row < rows_;
+    if (!is_same) break;
+    parser.numbers(numbers);
+    take({row++, parser.line(), numbers});
+  }
+  if (is_same && row == rows_) return;
+  throw UsageError(fmt::format("{}: was changed while it was read", file_),
+                   "write another file, and rename it when it is whole");
+}
+
+std::string CsvTable::place(std::int64_t line, std::size_t column) const {
+  return fmt::format("{}:{}: column '{}'", file_, line, shown(columns_[column]));
+}
+
+CsvTable parse_csv(const std::string& name, std::string text, const CsvFormat& format) {
+  const auto open = [whole = std::move(text)]() -> CsvText {
+    return [text = std::string_view(whole)](char* into, std::size_t size) mutable {
+      const std::size_t part = text.copy(into, size);
+      text.remove_prefix(part);
+      return part;
+    };
   };
-  return Parser(name, source, format).parse();
+  return {name, open, format};
 }
 
 CsvTable read_csv(const std::filesystem::path& file, const CsvFormat& format) {
-  PackedFile packed(file);
-  const Source source = [&](char* into, std::size_t size) { return packed.read(into, size); };
-  return Parser(file.string(), source, format).parse();
+  const auto open = [file]() -> CsvText {
+    const auto packed = std::make_shared<PackedFile>(file);
+    return [packed](char* into, std::size_t size) { return packed->read(into, size); };
+  };
+  return {file.string(), open, format};
 }
 
 }  // namespace dtool::trainer

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace dtool::trainer {
@@ -18,28 +18,52 @@ struct CsvFormat {
   Header header = Header::present;
 };
 
-struct CsvTable {
-  std::string file;                  ///< for messages
-  std::vector<std::string> columns;  ///< the header's names, or `1`, `2`, ... without one
-  std::vector<double> values;        ///< [rows, columns], all finite
-  std::vector<std::int64_t> lines;   ///< the line on which each row begins, from 1
-
-  std::int64_t rows() const { return static_cast<std::int64_t>(lines.size()); }
-  double at(std::int64_t row, std::size_t column) const {
-    return values[static_cast<std::size_t>(row) * columns.size() + column];
-  }
-  /// `data.csv:7: column 'price'`, for messages.
-  std::string place(std::int64_t row, std::size_t column) const;
+/// A row while it is read.
+struct CsvRow {
+  std::int64_t number;            ///< from 0
+  std::int64_t line;              ///< on which it begins, from 1
+  const std::vector<double>& at;  ///< its numbers by column, all finite
 };
 
-/// Beyond the RFC, a line may end with LF alone, and a UTF-8 byte-order mark may come first. Reads
-/// piece by piece: the whole text is never in memory.
-/// Throws UsageError naming file, line and column for a cell that is empty, not a number, infinite
-/// or NaN, and for a misplaced quote; naming file and line for a row with fewer or more cells than
-/// the first, an unclosed quote, and a header of only numbers; and for a table without rows.
+/// Fills a buffer with the text's next characters and returns how many; fewer than its size at the
+/// end only.
+using CsvText = std::function<std::size_t(char* into, std::size_t size)>;
+
+/// A table of numbers. Its text is read anew each time and its numbers are never all in memory,
+/// since a table may be as large as the memory.
+class CsvTable {
+ public:
+  /// Reads the text once to count the rows: `open` begins it again. `file` stands for it in
+  /// messages. Throws UsageError naming file and line for a row with fewer or more cells than the
+  /// first, a misplaced or unclosed quote, and a header of only numbers; and for a table without
+  /// rows.
+  CsvTable(std::string file, std::function<CsvText()> open, const CsvFormat& format);
+
+  const std::string& file() const { return file_; }
+  /// The header's names, or `1`, `2`, ... without one.
+  const std::vector<std::string>& columns() const { return columns_; }
+  std::int64_t rows() const { return rows_; }
+
+  /// Reads the rows, in order. Throws UsageError naming file, line and column for a cell that is
+  /// empty, not a number, infinite or NaN; and if the text has other rows than it had.
+  void read(const std::function<void(const CsvRow&)>& take) const;
+
+  /// `data.csv:7: column 'price'`, for messages.
+  std::string place(std::int64_t line, std::size_t column) const;
+
+ private:
+  std::string file_;
+  std::function<CsvText()> open_;
+  CsvFormat format_;
+  std::vector<std::string> columns_;
+  std::int64_t rows_ = 0;
+};
+
+/// The table in a file. Beyond the RFC, a line may end with LF alone, and a UTF-8 byte-order mark
+/// may come first. Throws as the constructor does.
 CsvTable read_csv(const std::filesystem::path& file, const CsvFormat& format);
 
-/// The same for text; `name` stands for the file in messages.
-CsvTable parse_csv(const std::string& name, std::string_view text, const CsvFormat& format);
+/// The table in a text; `name` stands for the file in messages.
+CsvTable parse_csv(const std::string& name, std::string text, const CsvFormat& format);
 
 }  // namespace dtool::trainer

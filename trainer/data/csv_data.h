@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,14 +27,20 @@ struct CsvSettings {
   Standardise standardise{};
 };
 
+/// Its numbers' memory comes from `memory`.
 struct CsvSet {
+  explicit CsvSet(std::pmr::memory_resource* memory)
+      : inputs(memory), values(memory), classes(memory) {}
+
   std::int64_t rows = 0;
-  std::vector<float> inputs;          ///< [rows, inputs]
-  std::vector<float> values;          ///< [rows, targets] of TargetKind::values
-  std::vector<std::int64_t> classes;  ///< [rows] of TargetKind::classes
+  std::pmr::vector<float> inputs;          ///< [rows, inputs]
+  std::pmr::vector<float> values;          ///< [rows, targets] of TargetKind::values
+  std::pmr::vector<std::int64_t> classes;  ///< [rows] of TargetKind::classes
 };
 
 struct CsvSets {
+  explicit CsvSets(std::pmr::memory_resource* memory) : train(memory), test(memory) {}
+
   CsvSet train;
   CsvSet test;
   std::vector<std::string> inputs;   ///< their columns
@@ -44,10 +51,12 @@ struct CsvSets {
 };
 
 /// Standardised inputs are (x - mean) / deviation; the test's use the mean and deviation of the
-/// training rows. Throws UsageError naming the place for a missing column, a class that is not a
-/// whole number from 0, a test class above all training classes, and a number too large for a
-/// float.
+/// training rows. Reads a table once, and the training rows' once more to standardise; the sets'
+/// own memory is all that grows with the rows. Throws UsageError as CsvTable::read does, and naming
+/// the place for a missing column, a class that is not a whole number from 0, a test class above
+/// all training classes, and a number too large for a float.
 CsvSets make_csv_sets(const CsvTable& train, const std::optional<CsvTable>& test,
-                      const CsvSettings& settings, TargetKind kind);
+                      const CsvSettings& settings, TargetKind kind,
+                      std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
 }  // namespace dtool::trainer

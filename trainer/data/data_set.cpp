@@ -18,45 +18,52 @@
 namespace dtool::trainer {
 namespace {
 
+using Memory = std::shared_ptr<std::pmr::memory_resource>;
+
 /// A tensor that takes the numbers over: for data that fills half of the memory a copy, however
 /// short-lived, would be too much.
 template <class Value>
-at::Tensor take(std::vector<Value>& values, at::IntArrayRef shape, at::ScalarType type) {
-  const auto kept = std::make_shared<std::vector<Value>>(std::move(values));
+at::Tensor take(std::pmr::vector<Value>& values, at::IntArrayRef shape, at::ScalarType type,
+                const Memory& memory) {
+  struct Kept {
+    Memory memory;  // freed after the values
+    std::pmr::vector<Value> values;
+  };
+  const auto kept = std::make_shared<Kept>(memory, std::move(values));
   return at::from_blob(
-      kept->data(), shape, [kept](void*) {}, at::TensorOptions(type));
+      kept->values.data(), shape, [kept](void*) {}, at::TensorOptions(type));
 }
 
-DataSet to_tensors(LabelledImages& bytes, at::Device device) {
-  return {take(bytes.images, {bytes.count, bytes.pixels}, at::kByte).to(device),
-          take(bytes.labels, {bytes.count}, at::kByte).to(device, at::kLong)};
+DataSet to_tensors(LabelledImages& bytes, const Memory& memory) {
+  std::pmr::vector<std::int64_t> labels(bytes.labels.begin(), bytes.labels.end(), memory.get());
+  return {take(bytes.images, {bytes.count, bytes.pixels}, at::kByte, memory),
+          take(labels, {bytes.count}, at::kLong, memory)};
 }
 
-DataSet to_tensors(LabelledValues& values, at::Device device) {
+DataSet to_tensors(LabelledValues& values, const Memory& memory) {
   const auto count = std::ssize(values.targets);
   const auto features = std::ssize(values.inputs) / count;
-  return {take(values.inputs, {count, features}, at::kFloat).to(device),
-          take(values.targets, {count, 1}, at::kFloat).to(device)};
+  return {take(values.inputs, {count, features}, at::kFloat, memory),
+          take(values.targets, {count, 1}, at::kFloat, memory)};
 }
 
-DataSets load_images(const DataSettings& settings, at::Device device) {
-  TrainAndTest bytes;
-  if (settings.source != DataSource::digits) {
-    bytes = read_image_files(settings.files.paths);
-  } else {
-    bytes.train = draw_digits(settings.train_samples, settings.drawing_seed);
-    bytes.test = draw_digits(settings.test_samples, ~settings.drawing_seed);
-    bytes.classes = 10;
-  }
-  return {to_tensors(bytes.train, device),
-          to_tensors(bytes.test, device),
+TrainAndTest images_of(const DataSettings& settings, std::pmr::memory_resource* memory) {
+  if (settings.source != DataSource::digits) return read_image_files(settings.files.paths, memory);
+  return {draw_digits(settings.train_samples, settings.drawing_seed, memory),
+          draw_digits(settings.test_samples, ~settings.drawing_seed, memory), 10};
+}
+
+DataSets load_images(const DataSettings& settings, const Memory& memory) {
+  TrainAndTest bytes = images_of(settings, memory.get());
+  return {to_tensors(bytes.train, memory),
+          to_tensors(bytes.test, memory),
           {1, bytes.train.rows, bytes.train.columns},
           bytes.classes};
 }
 
-DataSet to_tensors(CsvSet& set, TargetKind kind, at::Device device) {
+DataSet to_tensors(CsvSet& set, TargetKind kind, const Memory& memory) {
   const auto table = [&](auto& values, at::ScalarType type) {
-    return take(values, {set.rows, std::ssize(values) / set.rows}, type).to(device);
+    return take(values, {set.rows, std::ssize(values) / set.rows}, type, memory);
   };
   DataSet tensors{table(set.inputs, at::kFloat), {}};
   tensors.targets = kind == TargetKind::classes  ? table(set.classes, at::kLong).squeeze(1)
@@ -65,26 +72,26 @@ DataSet to_tensors(CsvSet& set, TargetKind kind, at::Device device) {
   return tensors;
 }
 
-DataSets load_csv(const FileSettings& files, at::Device device) {
+DataSets load_csv(const FileSettings& files, const Memory& memory) {
   const CsvTable train = read_csv(files.paths[0], files.csv.format);
   std::optional<CsvTable> test;
   if (files.paths.size() > 1) test = read_csv(files.paths[1], files.csv.format);
-  CsvSets sets = make_csv_sets(train, test, files.csv, files.targets);
+  CsvSets sets = make_csv_sets(train, test, files.csv, files.targets, memory.get());
   const auto inputs = static_cast<std::int64_t>(sets.inputs.size());
   const auto outputs = files.targets == TargetKind::classes  ? sets.classes
                        : files.targets == TargetKind::values ? std::ssize(sets.targets)
                                                              : inputs;
-  return {to_tensors(sets.train, files.targets, device),
-          to_tensors(sets.test, files.targets, device),
+  return {to_tensors(sets.train, files.targets, memory),
+          to_tensors(sets.test, files.targets, memory),
           {inputs},
           outputs};
 }
 
-DataSets load_random(const DataSettings& settings, at::Device device) {
+DataSets load_random(const DataSettings& settings, const Memory& memory) {
   const auto draw = [&](std::int64_t samples, std::uint64_t seed) {
     LabelledValues values = draw_values(samples, settings.features, settings.random_targets, seed,
-                                        settings.drawing_seed);
-    return to_tensors(values, device);
+                                        settings.drawing_seed, memory.get());
+    return to_tensors(values, memory);
   };
   DataSets sets{draw(settings.train_samples, settings.drawing_seed), {}, {settings.features}, 1};
   sets.test =
@@ -106,10 +113,10 @@ at::Tensor to_floats(const at::Tensor& inputs) {
 
 }  // namespace
 
-DataSets load_data(const DataSettings& settings, at::Device device) {
-  if (settings.source == DataSource::csv) return load_csv(settings.files, device);
-  return settings.source == DataSource::random ? load_random(settings, device)
-                                               : load_images(settings, device);
+DataSets load_data(const DataSettings& settings, const Memory& memory) {
+  if (settings.source == DataSource::csv) return load_csv(settings.files, memory);
+  return settings.source == DataSource::random ? load_random(settings, memory)
+                                               : load_images(settings, memory);
 }
 
 Batch gather(const DataSet& set, std::span<const std::int64_t> samples) {

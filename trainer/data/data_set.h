@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A data set in memory, on the rank's device, and the batches gathered from it.
+// A data set in memory and the batches gathered from it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/Device.h>
 
 #include <cstdint>
+#include <memory>
+#include <memory_resource>
 #include <span>
 
 #include "trainer/data/sampler.h"
@@ -36,10 +37,12 @@ struct Batch {
   std::int64_t size() const { return inputs.size(0); }
 };
 
-/// Reads or draws the sets of the experiment; files are read from the paths that `provide_data` has
-/// set. Throws UsageError as idx.h and csv.h say, and if a test label is above all training
-/// classes.
-DataSets load_data(const DataSettings& settings, at::Device device);
+/// Reads or draws the sets of the experiment, on the CPU; files are read from the paths that
+/// `provide_data` has set. Their memory, a piece for each of the four tensors, comes from `memory`,
+/// which they keep alive. Throws UsageError as idx.h and csv.h say, and if a test label is above
+/// all training classes.
+DataSets load_data(const DataSettings& settings,
+                   const std::shared_ptr<std::pmr::memory_resource>& memory);
 
 /// Copies the samples with these numbers, in this order.
 Batch gather(const DataSet& set, std::span<const std::int64_t> samples);

@@ -126,8 +126,10 @@ void draw(int digit, Random& random, std::uint8_t* pixels) {
 
 }  // namespace
 
-LabelledImages draw_digits(std::int64_t count, std::uint64_t seed) {
-  LabelledImages drawn{count, kSide, kSide, kSide * kSide, {}, {}};
+LabelledImages draw_digits(std::int64_t count, std::uint64_t seed,
+                           std::pmr::memory_resource* memory) {
+  LabelledImages drawn{count, kSide, kSide, kSide * kSide, std::pmr::vector<std::uint8_t>(memory),
+                       {}};
   drawn.images.resize(static_cast<std::size_t>(count * drawn.pixels));
   drawn.labels.resize(static_cast<std::size_t>(count));
   const std::uint64_t base = Random(seed).next();

@@ -72,8 +72,9 @@ std::int64_t big_endian(const std::uint8_t* bytes) {
 }
 
 LabelledImages read_pair(const std::filesystem::path& image_file,
-                         const std::filesystem::path& label_file) {
-  IdxArray images = read_idx(image_file);
+                         const std::filesystem::path& label_file,
+                         std::pmr::memory_resource* memory) {
+  IdxArray images = read_idx(image_file, memory);
   IdxArray labels = read_idx(label_file);
   if (images.shape.size() != 3) {
     throw UsageError(fmt::format("{}: holds {} dimensions, images have 3", image_file.string(),
@@ -97,7 +98,7 @@ LabelledImages read_pair(const std::filesystem::path& image_file,
 
 }  // namespace
 
-IdxArray read_idx(const std::filesystem::path& file) {
+IdxArray read_idx(const std::filesystem::path& file, std::pmr::memory_resource* memory) {
   Reader reader(file);
   std::uint8_t magic[4];
   reader.read(magic, 4, "the magic number");
@@ -107,7 +108,7 @@ IdxArray read_idx(const std::filesystem::path& file) {
                 "images begin with 0x00000803, labels with 0x00000801");
   }
   if (magic[2] != 0x08) reader.fail(fmt::format("holds {}, not unsigned bytes", type));
-  IdxArray array;
+  IdxArray array{{}, std::pmr::vector<std::uint8_t>(memory)};
   std::int64_t size = 1;
   for (int i = 0; i < magic[3]; ++i) {
     std::uint8_t bytes[4];
@@ -127,8 +128,10 @@ IdxArray read_idx(const std::filesystem::path& file) {
   return array;
 }
 
-TrainAndTest read_image_files(const std::vector<std::filesystem::path>& files) {
-  TrainAndTest data{read_pair(files[0], files[1]), read_pair(files[2], files[3]), 0};
+TrainAndTest read_image_files(const std::vector<std::filesystem::path>& files,
+                              std::pmr::memory_resource* memory) {
+  TrainAndTest data{read_pair(files[0], files[1], memory), read_pair(files[2], files[3], memory),
+                    0};
   if (data.train.pixels != data.test.pixels) {
     throw UsageError(fmt::format("{} has images of {} pixels, {} of {}", files[0].string(),
                                  data.train.pixels, files[2].string(), data.test.pixels));

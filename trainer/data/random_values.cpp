@@ -7,14 +7,15 @@
 namespace dtool::trainer {
 
 LabelledValues draw_values(std::int64_t count, std::int64_t features, RandomTargets targets,
-                           std::uint64_t seed, std::uint64_t rule_seed) {
+                           std::uint64_t seed, std::uint64_t rule_seed,
+                           std::pmr::memory_resource* memory) {
   Random rule(rule_seed + 0x72756c65);  // another stream than the samples'
   std::vector<double> weights(static_cast<std::size_t>(features));
   for (double& each : weights) each = rule.between(-1, 1);
   const double constant = rule.between(-1, 1);
 
   Random random(seed);
-  LabelledValues values;
+  LabelledValues values{std::pmr::vector<float>(memory), std::pmr::vector<float>(memory)};
   values.inputs.reserve(static_cast<std::size_t>(count * features));
   values.targets.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "trainer/settings/data_settings.h"
@@ -11,15 +12,16 @@ namespace dtool::trainer {
 
 /// Samples of floats, each with one value to predict.
 struct LabelledValues {
-  std::vector<float> inputs;   ///< [count, features], evenly from 0 to 1
-  std::vector<float> targets;  ///< [count]
+  std::pmr::vector<float> inputs;   ///< [count, features], evenly from 0 to 1
+  std::pmr::vector<float> targets;  ///< [count]
 };
 
 /// `noise`: targets are uniform from 0 to 1 and independent of the inputs, so the least mean
 /// squared error is near 1/12, their variance. `linear`: a weighted sum of the inputs plus a
 /// constant, with weights from -1 to 1 that depend only on `rule_seed`, plus noise from -0.1 to
-/// 0.1, whose variance 1/300 is the least error.
+/// 0.1, whose variance 1/300 is the least error. The values' memory comes from `memory`.
 LabelledValues draw_values(std::int64_t count, std::int64_t features, RandomTargets targets,
-                           std::uint64_t seed, std::uint64_t rule_seed);
+                           std::uint64_t seed, std::uint64_t rule_seed,
+                           std::pmr::memory_resource* memory);
 
 }  // namespace dtool::trainer

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "trainer/data/batch_loader.h"
+#include "trainer/data/machine_data.h"
 #include "trainer/data/provide_data.h"
 #include "trainer/data/sampler.h"
 #include "trainer/launch/launch.h"
@@ -292,8 +293,7 @@ void run_supervised(const Run& run) {
   const SupervisedSettings& settings = settings_of(run.experiment);
   // Refuses what this device cannot do, before the data is loaded.
   plays_back(settings.train.cuda_graph, settings.kind, run.group.device);
-  DataSets data = load_data(settings.data, run.group.device);
-  wait_for_all_ranks(run.meeting, "loaded");
+  DataSets data = load_on_machine(settings.data, run.meeting, run.group.device);
   auto model = make_model(settings.model, data, run.group);
   Objective objective(std::move(model), std::move(data), settings.model, settings.train.precision);
   const auto samples = objective.data().train.size();

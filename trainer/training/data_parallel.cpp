@@ -10,15 +10,19 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <typeinfo>
 
-#include "trainer/comm/gradient_sum.h"
+#include "trainer/training/linked_average.h"
 
 namespace dtool::trainer {
 namespace {
 
+/// Links lose nothing by smaller buckets, and the last one is exchanged after the backward pass.
+constexpr std::size_t kLinkedBucketBytes = 4 << 20;
+
 std::unique_ptr<c10d::Reducer> make_reducer(const Group& group,
                                             const std::vector<at::Tensor>& parameters) {
   // A small first bucket, so that the exchange begins early in the backward pass.
-  const std::vector<size_t> limits = {c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap};
+  const std::size_t most = group.gradient_sum ? kLinkedBucketBytes : c10d::kDefaultBucketBytesCap;
+  const std::vector<size_t> limits = {c10d::kDefaultFirstBucketBytes, most};
   const std::vector<bool> sparse(parameters.size(), false);
   auto [buckets, bucket_limits] =
       c10d::compute_bucket_assignment_by_size(parameters, limits, sparse);
@@ -44,7 +48,7 @@ std::unique_ptr<c10d::Reducer> make_reducer(const Group& group,
                                        bucket_bytes_cap_list);
     }
   };
-  return construct(group.process_group, sparse, c10d::kDefaultBucketBytesCap,
+  return construct(group.process_group, sparse, static_cast<std::int64_t>(most),
                    /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
                    std::unordered_map<size_t, std::string>{}, c10d::kDefaultFirstBucketBytes);
 }
@@ -57,34 +61,6 @@ bool is_of_backend(const std::exception& problem) {
 #endif
   return std::string_view(typeid(problem).name()).starts_with("N4gloo");
 }
-
-/// Averages a bucket of gradients as soon as it is full, in the thread of the backward pass: its
-/// messages are shorter than the way to another thread and back.
-class LinkedAverage : public c10d::CommHookInterface {
- public:
-  explicit LinkedAverage(const Group& group) : group_(group) {}
-
-  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
-    at::Tensor& gradients = bucket.getBufferRef();
-    collectively([&] {
-      if (gradients.scalar_type() == at::kFloat) {
-        group_.gradient_sum->add_up(gradients.data_ptr<float>(), gradients.numel());
-      } else {
-        std::vector<at::Tensor> tensors = {gradients};
-        group_.process_group->allreduce(tensors)->wait();
-      }
-    });
-    gradients.mul_(1.0 / group_.size);
-    auto done = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get());
-    done->markCompleted(gradients);
-    return done;
-  }
-
-  at::Tensor parseHookResult(const c10::IValue& result) override { return result.toTensor(); }
-
- private:
-  Group group_;
-};
 
 }  // namespace
 

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The text:
+//
+//   10 1x28x28                                     outputs, and the shape of a sample
+//   uint8 60000x784 47040000 NONCE /proc/7/fd/9    numbers, shape, and the place
+#include "trainer/data/data_offer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <limits>
+#include <utility>
+
+#include "trainer/launch/greeting.h"
+
+namespace dtool::trainer {
+namespace {
+
+constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMostDimensions = 8;
+
+struct Name {
+  Numbers numbers;
+  std::string_view text;
+  std::size_t size;
+};
+
+constexpr Name kNames[] = {
+    {Numbers::uint8, "uint8", 1}, {Numbers::int64, "int64", 8}, {Numbers::float32, "float32", 4}};
+
+const Name& name_of(Numbers numbers) {
+  return kNames[static_cast<std::size_t>(numbers)];
+}
+
+std::optional<Numbers> parse_numbers(std::string_view text) {
+  for (const Name& each : kNames) {
+    if (each.text == text) return each.numbers;
+  }
+  return std::nullopt;
+}
+
+/// The text up to `end`, which is taken off with it; the whole text where there is none.
+std::string_view cut(std::string_view& text, char end) {
+  const std::size_t size = text.find(end);
+  const std::string_view part = text.substr(0, size);
+  text.remove_prefix(size == text.npos ? text.size() : size + 1);
+  return part;
+}
+
+/// Sizes whose product is a number, too.
+std::optional<std::vector<std::int64_t>> parse_shape(std::string_view text) {
+  std::vector<std::int64_t> shape;
+  std::int64_t most = kMost;
+  for (bool is_last = false; !is_last;) {
+    is_last = text.find('x') == text.npos;
+    const auto size = parse_whole(cut(text, 'x'), 1, most);
+    if (!size || shape.size() == kMostDimensions) return std::nullopt;
+    most /= *size;
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+std::optional<OfferedTensor> parse_tensor(std::string_view line) {
+  const auto words = split_words(line, 5);
+  if (!words) return std::nullopt;
+  const auto numbers = parse_numbers((*words)[0]);
+  const auto shape = parse_shape((*words)[1]);
+  const auto size = parse_whole((*words)[2], 1, kMost);
+  if (!numbers || !shape || !size) return std::nullopt;
+  auto left = *size / static_cast<std::int64_t>(size_of(*numbers));
+  for (const auto each : *shape) left /= each;
+  if (left == 0) return std::nullopt;
+  return OfferedTensor{
+      *numbers, *shape, {(*words)[4], (*words)[3], static_cast<std::size_t>(*size)}};
+}
+
+}  // namespace
+
+std::size_t size_of(Numbers numbers) {
+  return name_of(numbers).size;
+}
+
+std::string to_text(const DataOffer& offer) {
+  std::string text = fmt::format("{} {}\n", offer.outputs, fmt::join(offer.sample_shape, "x"));
+  for (const OfferedTensor& each : offer.tensors) {
+    text += fmt::format("{} {} {} {} {}\n", name_of(each.numbers).text, fmt::join(each.shape, "x"),
+                        each.place.size, each.place.nonce, each.place.name);
+  }
+  return text;
+}
+
+std::optional<DataOffer> parse_offer(std::string_view text) {
+  const auto words = split_words(cut(text, '\n'), 2);
+  if (!words) return std::nullopt;
+  const auto outputs = parse_whole((*words)[0], 1, kMost);
+  const auto shape = parse_shape((*words)[1]);
+  if (!outputs || !shape) return std::nullopt;
+  DataOffer offer{*shape, *outputs, {}};
+  for (OfferedTensor& each : offer.tensors) {
+    const auto tensor = parse_tensor(cut(text, '\n'));
+    if (!tensor) return std::nullopt;
+    each = *tensor;
+  }
+  if (!text.empty()) return std::nullopt;
+  return offer;
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Uses memfd_create; the other process opens the memory through /proc.
+#include "trainer/ranks/shared_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace dtool::trainer {
+namespace {
+
+constexpr int kFrozen = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+
+std::byte* map(int descriptor, std::size_t size, int flags, void* where = nullptr) {
+  void* mapped = mmap(where, size, PROT_READ | PROT_WRITE, flags, descriptor, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
+}
+
+/// False with errno. The limit of files' sizes (ulimit -f) counts here too, and whoever exceeds it
+/// is killed.
+bool resize(int descriptor, std::size_t size) {
+  rlimit most{};
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && size > most.rlim_cur) {
+    errno = EFBIG;
+    return false;
+  }
+  return ftruncate(descriptor, static_cast<off_t>(size)) == 0;
+}
+
+/// Only this user's own memory of that size, and nothing that others may write to.
+bool is_expected(int descriptor, std::size_t size) {
+  struct stat found {};
+  return fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) &&
+         found.st_size == static_cast<off_t>(size) && found.st_uid == geteuid() &&
+         (found.st_mode & 077) == 0;
+}
+
+/// -1 if there is none. Nothing but such a name, and nothing but such a file: a pipe would keep us
+/// waiting.
+int open_memory(const std::string& name, std::size_t size, int access) {
+  if (!name.starts_with("/proc/")) return -1;
+  const int descriptor = ::open(name.c_str(), access | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0 || is_expected(descriptor, size)) return descriptor;
+  close(descriptor);
+  return -1;
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(std::size_t size) : size_(size) {
+  descriptor_ = memfd_create("dtool-trainer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (descriptor_ >= 0 && fchmod(descriptor_, 0600) == 0 && resize(descriptor_, size)) {
+    data_ = map(descriptor_, size, MAP_SHARED);
+  }
+  if (data_ == nullptr) {
+    const int error = errno;
+    if (descriptor_ >= 0) close(descriptor_);
+    throw std::system_error(error, std::generic_category(), "cannot make shared memory");
+  }
+  name_ = fmt::format("/proc/{}/fd/{}", getpid(), descriptor_);
+}
+
+std::optional<SharedMemory> SharedMemory::open(const std::string& name, std::size_t size) {
+  const int descriptor = open_memory(name, size, O_RDWR);
+  if (descriptor < 0) return std::nullopt;
+  SharedMemory memory;
+  memory.data_ = map(descriptor, size, MAP_SHARED);
+  memory.size_ = size;
+  close(descriptor);
+  if (memory.data_ == nullptr) return std::nullopt;
+  return memory;
+}
+
+std::optional<SharedMemory> SharedMemory::open_frozen(const std::string& name, std::size_t size) {
+  const int descriptor = open_memory(name, size, O_RDONLY);
+  if (descriptor < 0) return std::nullopt;
+  SharedMemory memory;
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  if (seals >= 0 && (seals & kFrozen) == kFrozen) {
+    memory.data_ = map(descriptor, size, MAP_PRIVATE);
+    memory.size_ = size;
+  }
+  close(descriptor);
+  if (memory.data_ == nullptr) return std::nullopt;
+  return memory;
+}
+
+void SharedMemory::freeze() {
+  // Linux seals nothing that a process could still write to.
+  if (map(descriptor_, size_, MAP_PRIVATE | MAP_FIXED, data_) == nullptr ||
+      fcntl(descriptor_, F_ADD_SEALS, kFrozen) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot freeze shared memory");
+  }
+}
+
+SharedMemory::~SharedMemory() {
+  forget_name();
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+SharedMemory::SharedMemory(SharedMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(other.size_),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      name_(std::move(other.name_)) {}
+
+void SharedMemory::forget_name() {
+  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+}
+
+}  // namespace dtool::trainer
