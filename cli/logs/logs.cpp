@@ -35,7 +35,7 @@ class LogsAction : public Action {
  private:
   killfiles::Killfile choose() const;
   std::optional<RunCause> find_first_failure(Console& console, killfiles::Killfile& run,
-                                             const Targets& targets);
+                                             ssh::Remote& remote);
   int tell_missing_ranks(Console& console, const killfiles::Killfile& run,
                          const LogOutput& output) const;
 
@@ -113,14 +113,13 @@ killfiles::Killfile LogsAction::choose() const {
 
 /// Leaves the machine alone in `run` that failed first, and selects its rank's last lines.
 std::optional<RunCause> LogsAction::find_first_failure(Console& console, killfiles::Killfile& run,
-                                                       const Targets& targets) {
+                                                       ssh::Remote& remote) {
   constexpr std::chrono::seconds kPatience{30};
   constexpr std::uint64_t kLines = 20;
-  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   const auto on_status = [](std::size_t, const ssh::HostResult&, const MachineStatus&) {};
   const std::vector<MachineStatus> machines =
-      ask_machines(*remote, run, all_machines(run), on_status, kPatience);
-  if (remote->interrupted()) return std::nullopt;
+      ask_machines(remote, run, all_machines(run), on_status, kPatience);
+  if (remote.interrupted()) return std::nullopt;
   auto cause = cause_of(machines);
   if (!cause) return std::nullopt;
   std::erase_if(run.machines,
@@ -159,7 +158,9 @@ int LogsAction::run(Invocation& invocation) {
   Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
   std::optional<RunCause> first_failure;
   if (first_failure_) {
-    first_failure = find_first_failure(console, run, targets);
+    const auto all = ssh::make_fleet(targets.hosts, targets.connect);
+    first_failure = find_first_failure(console, run, *all);
+    if (all->interrupted()) return kInterrupted;
     if (!first_failure) {
       console.note(fmt::format("no failure of {} is known", run.run_id));
       if (console.json())

@@ -62,6 +62,14 @@ expect_equal 3 "$(wc -l <"$out")"
 expect_exit 0 dtool logs --first_failure --json
 expect_equal '1 4 1' "$(json '"%d %d %d" % (d["first_failure"]["machine"], d["first_failure"]["rank"], len(d["machines"]))')"
 
+# It waits for a host that does not answer, and ends at once when it is told to.
+fault cut h2
+env --default-signal=INT "$DTOOL" logs bash_half --first_failure --connect_timeout 60 >"$out" 2>"$err" </dev/null &
+sleep 2
+kill -INT $!
+expect_ended 130 $!
+fault mend h2
+
 # What ranks write when they are told to end is in the log; since when; the newest line of each machine is told without a mark.
 # shellcheck disable=SC2016
 expect_exit 0 dtool run --quiet --runs_on "$DTOOL_LAB_HOSTS" --nproc_per_node 2 --extra_tag told -- \

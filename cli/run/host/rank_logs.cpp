@@ -188,6 +188,11 @@ RankLogs::RankLogs(std::string state, int attempt, std::vector<int> ranks, Sever
     note_log_rank(state_, rank, are_open() ? RankLines::marked : RankLines::alone);
 }
 
+void RankLogs::tell_lack() const {
+  say_in_log(state_ + "/log", with_reason("the ranks' lines are in " + rank_folder(state_) +
+                                          " alone: no process can put them here"));
+}
+
 void RankLogs::start(const std::vector<pid_t>& processes) {
   if (!are_open()) return;
   std::vector<Source> sources;
@@ -203,10 +208,11 @@ void RankLogs::start(const std::vector<pid_t>& processes) {
   Descriptor log(
       ::open((state_ + "/log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   int ends[2] = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return tell_lack();
   channel_ = Descriptor(ends[0]);
   Descriptor other(ends[1]);
   merging_ = ::fork();
+  if (merging_ == -1) tell_lack();
   if (merging_ != 0) return;
   for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
     ::signal(each, SIG_IGN);

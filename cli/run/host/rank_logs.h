@@ -40,6 +40,8 @@ class RankLogs {
   void finish();
 
  private:
+  void tell_lack() const;
+
   const std::string state_;
   const std::vector<int> ranks_;
   std::vector<Descriptor> files_;
