@@ -62,6 +62,7 @@ add_library(dtool_cli STATIC
   cli/logs/log_output.cpp
   cli/logs/log_stream.cpp
   cli/logs/logs.cpp
+  cli/logs/since.cpp
   cli/new_run.cpp
   cli/options.cpp
   cli/plot/axis.cpp

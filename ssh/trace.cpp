@@ -90,6 +90,8 @@ std::string describe_known(const host::Frame& frame) {
     DTOOL_DESCRIBE(StatusRequest)
     DTOOL_DESCRIBE(StatusReply)
     DTOOL_DESCRIBE(LogRequest)
+    DTOOL_DESCRIBE(SelectedLines)
+    DTOOL_DESCRIBE(RanksOfLog)
     DTOOL_DESCRIBE(LogBegin)
     DTOOL_DESCRIBE(LogBytes)
     DTOOL_DESCRIBE(LogBreak)

@@ -18,8 +18,10 @@ if(DTOOL_TESTS)
     tests/unit/cli/launchers/mpi/mpi_test.cpp
     tests/unit/cli/launchers/scheduler/scheduler_text_test.cpp
     tests/unit/cli/launchers/slurm/slurm_text_test.cpp
+    tests/unit/cli/logs/host/log_filter_test.cpp
     tests/unit/cli/logs/log_lines_test.cpp
     tests/unit/cli/logs/log_stream_test.cpp
+    tests/unit/cli/logs/since_test.cpp
     tests/unit/cli/new_run_test.cpp
     tests/unit/cli/plot/axis_test.cpp
     tests/unit/cli/plot/comm_rows_test.cpp
@@ -39,6 +41,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/job_cause_test.cpp
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/last_words_test.cpp
+    tests/unit/cli/run/host/line_merger_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
     tests/unit/cli/run/host/pytorch_test.cpp
     tests/unit/ssh/host/network_test.cpp
@@ -80,6 +83,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/frames_test.cpp
     tests/unit/ssh/host/members_test.cpp
     tests/unit/ssh/host/process_table_test.cpp
+    tests/unit/ssh/host/rank_log_test.cpp
     tests/unit/ssh/host/sha256_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_test.cpp
@@ -357,6 +361,7 @@ if(DTOOL_TESTS)
       every_flag_is_documented
       documented_lines_for_each_launcher_work
       every_launcher_trains_alike
+      every_rank_has_its_log
       every_rank_is_told_its_place
       fetch_brings_each_machines_outputs
       fetch_stops_at_its_limits

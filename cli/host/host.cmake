@@ -8,6 +8,7 @@ set(DTOOL_HOST_SOURCES
   cli/hosts/host/ready.cpp
   cli/launchers/scheduler/host/scheduled_job.cpp
   cli/logs/host/followed_job.cpp
+  cli/logs/host/log_filter.cpp
   cli/logs/host/send_log.cpp
   cli/run/host/check.cpp
   cli/run/host/coordinator.cpp
@@ -19,10 +20,12 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/lacks.cpp
   cli/run/host/last_words.cpp
   cli/run/host/limits.cpp
+  cli/run/host/line_merger.cpp
   cli/run/host/machine.cpp
   cli/run/host/port_holder.cpp
   cli/run/host/pytorch.cpp
   cli/run/host/rank.cpp
+  cli/run/host/rank_logs.cpp
   cli/run/host/ranks.cpp
   cli/run/host/report.cpp
   cli/run/host/report_link.cpp
@@ -45,10 +48,12 @@ set(DTOOL_HOST_SOURCES
   ssh/host/identity.cpp
   ssh/host/job_files.cpp
   ssh/host/kill.cpp
+  ssh/host/log_times.cpp
   ssh/host/members.cpp
   ssh/host/network.cpp
   ssh/host/own_program.cpp
   ssh/host/process_table.cpp
+  ssh/host/rank_log.cpp
   ssh/host/sha256.cpp
   ssh/host/start.cpp
   ssh/host/unseen.cpp

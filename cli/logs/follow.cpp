@@ -98,14 +98,14 @@ class LastLines : public ssh::Events {
 class RunLogs : public FollowedLogs {
  public:
   RunLogs(Console& console, const killfiles::Killfile& run)
-      : FollowedLogs(console, run, Fold::no, std::nullopt, LogsWithJson::show) {}
+      : FollowedLogs(console, run, Fold::no, {}, LogsWithJson::show) {}
 
  private:
   void show(const std::vector<std::size_t>& machines, std::string_view line) override {
-    if (const auto cause = cause_in(line)) {
+    if (const auto cause = cause_in(shared_part(machines.front(), line))) {
       const auto [at, is_new] = said_by_.try_emplace(std::string(*cause), machines.front());
       if (!is_new && at->second != machines.front()) {
-        hear(line);
+        hear(shared_part(machines.front(), line));
         return;
       }
     }

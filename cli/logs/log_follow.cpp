@@ -26,8 +26,8 @@ bool may_come_back(const ssh::HostResult& result) {
 }  // namespace
 
 FollowedLogs::FollowedLogs(Console& console, const killfiles::Killfile& run, Fold fold,
-                           std::optional<std::uint64_t> tail, LogsWithJson with_json)
-    : LogOutput(console, run, fold, tail, with_json),
+                           const LogSelection& selection, LogsWithJson with_json)
+    : LogOutput(console, run, fold, selection, with_json),
       was_reached_(run.machines.size()),
       tries_(run.machines.size()) {}
 
@@ -63,6 +63,7 @@ std::optional<ssh::NextTask> FollowedLogs::next_task(std::size_t host,
   ++tries_[host];
   host::LogRequest again = request(host);
   again.lines.reset();
+  again.since_s.reset();
   again.offset = stream(host).offset();
   again.before = {stream(host).last()};
   stream(host).begin_again();

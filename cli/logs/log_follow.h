@@ -17,9 +17,8 @@ namespace dtool::cli {
 /// same byte.
 class FollowedLogs : public LogOutput {
  public:
-  /// `tail`: begins that many lines before each log's end; nothing: at the beginning.
   FollowedLogs(Console& console, const killfiles::Killfile& run, Fold fold,
-               std::optional<std::uint64_t> tail, LogsWithJson with_json = LogsWithJson::keep);
+               const LogSelection& selection, LogsWithJson with_json = LogsWithJson::keep);
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;

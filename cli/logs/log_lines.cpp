@@ -88,6 +88,7 @@ void LogLines::flush() {
 
 void LogLines::take(std::size_t machine, std::string_view line) {
   if (fold_ == Fold::no) return show({machine}, line);
+  line = shared_part(machine, line);
   Machine& of = machines_[machine];
   const auto at = waiting_.try_emplace(std::string(line)).first;
   ++at->second[machine];

@@ -48,6 +48,10 @@ class LogLines {
  protected:
   /// Shows a line (with its end) of these machines. Called in the order of the text.
   virtual void show(const std::vector<std::size_t>& machines, std::string_view line) = 0;
+  /// The part of a machine's line that other machines can share, with Fold::yes.
+  virtual std::string_view shared_part(std::size_t /*machine*/, std::string_view line) const {
+    return line;
+  }
 
  private:
   /// The waiting lines, and how often each machine has each.

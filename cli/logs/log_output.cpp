@@ -10,6 +10,7 @@
 #include "cli/failures.h"
 #include "cli/launchers/launcher.h"
 #include "cli/recorded.h"
+#include "ssh/host/rank_log.h"
 #include "ssh/host_pattern.h"
 #include "ssh/host_request.h"
 
@@ -59,13 +60,15 @@ void LogOutput::Stream::on_break(Break what) {
 }
 
 LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
-                     std::optional<std::uint64_t> tail, LogsWithJson with_json)
+                     const LogSelection& selection, LogsWithJson with_json)
     : LogLines(run.machines.size(), fold),
       console_(console),
       run_(run),
-      tail_(tail),
+      fold_(fold),
+      selection_(selection),
       with_json_(with_json),
       scheduler_(launcher_title(run.launched_by)),
+      rank_labels_(run.machines.size()),
       texts_(run.machines.size()),
       complaints_(run.machines.size()) {
   for (const killfiles::Machine& machine : run.machines) {
@@ -80,7 +83,10 @@ host::LogRequest LogOutput::request(std::size_t host) const {
   host::LogRequest request;
   request.state_folder = run_.machines[host].state_folder;
   request.log = run_.machines[host].log;
-  request.lines = tail_;
+  request.lines = selection_.tail;
+  if (selection_.since) request.since_s = selection_.since->count();
+  request.ranks = {selection_.ranks.begin(), selection_.ranks.end()};
+  request.pattern = {selection_.pattern};
   return request;
 }
 
@@ -189,6 +195,20 @@ std::string LogOutput::label(const std::vector<std::size_t>& machines) const {
   return styled(Style::bold, ssh::fold(names) + ":") + " ";
 }
 
+const std::string& LogOutput::label_of_rank(std::size_t machine, int rank) {
+  std::string& label = rank_labels_[machine][rank];
+  if (label.empty()) {
+    const auto id = static_cast<std::size_t>(run_.machines[machine].id);
+    label =
+        styled(kColors[id % kColors.size()], fmt::format("{} r{}:", names_[machine], rank)) + " ";
+  }
+  return label;
+}
+
+std::string_view LogOutput::shared_part(std::size_t machine, std::string_view line) const {
+  return streams_[machine]->ranks().are_marked ? host::read_mark(line).text : line;
+}
+
 bool LogOutput::is_cause_shown() const {
   const bool is_seen = to() == To::err || console_.has_one_place();
   return has_run_failed_ && has_shown_lines_ && is_seen;
@@ -203,9 +223,15 @@ void LogOutput::hear(std::string_view line) {
 }
 
 void LogOutput::show(const std::vector<std::size_t>& machines, std::string_view line) {
-  hear(line);
   has_shown_lines_ = true;
-  shown_ += console_.as_passed_on(to(), label(machines), line);
+  // With Fold::yes the marks are gone by now.
+  const bool has_mark = fold_ == Fold::no && streams_[machines.front()]->ranks().are_marked;
+  const host::MarkedLine marked =
+      has_mark ? host::read_mark(line) : host::MarkedLine{std::nullopt, line};
+  hear(marked.text);
+  shown_ += marked.rank ? console_.as_passed_on(to(), label_of_rank(machines.front(), *marked.rank),
+                                                marked.text)
+                        : console_.as_passed_on(to(), label(machines), line);
   if (shown_.size() >= kMostAtOnce) write_out();
 }
 

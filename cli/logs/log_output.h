@@ -2,7 +2,9 @@
 // Shows logs on the console as they come from the hosts: for `dtool logs` and `dtool run --follow`.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,13 +33,20 @@ ssh::RunOptions until_the_end();
 /// What happens to logs with --json: they are kept for its document, or shown on standard error.
 enum class LogsWithJson { keep, show };
 
+/// The lines of the logs that are wanted.
+struct LogSelection {
+  std::optional<std::uint64_t> tail = {};          ///< that many of each log's end; nothing: all
+  std::optional<std::chrono::seconds> since = {};  ///< so long ago
+  std::vector<int> ranks = {};                     ///< empty: all lines
+  std::string pattern = {};  ///< POSIX extended regular expression; empty: all lines
+};
+
 /// Shows the machines' logs, or keeps them.
 class LogOutput : public ssh::Events, protected LogLines {
  public:
-  /// The remote's hosts are the run's machines in their order. `tail`: that many lines of each
-  /// log's end; nothing: all.
+  /// The remote's hosts are the run's machines in their order.
   LogOutput(Console& console, const killfiles::Killfile& run, Fold fold,
-            std::optional<std::uint64_t> tail, LogsWithJson with_json = LogsWithJson::keep);
+            const LogSelection& selection, LogsWithJson with_json = LogsWithJson::keep);
 
   /// Reads the logs of all machines. Each failed result has the reason that its host gave, if it
   /// gave one.
@@ -53,11 +62,16 @@ class LogOutput : public ssh::Events, protected LogLines {
   /// Whether the user has seen it where messages about the work go.
   bool is_cause_shown() const;
   bool has_shown_lines() const { return has_shown_lines_; }
+  /// The ranks whose lines the host's log has, as far as it said.
+  const std::vector<std::int64_t>& ranks(std::size_t host) const {
+    return streams_[host]->ranks().ranks;
+  }
   /// The host's log, if logs are kept.
   const std::string& text(std::size_t host) const { return texts_[host]; }
 
  protected:
   void show(const std::vector<std::size_t>& machines, std::string_view line) override;
+  std::string_view shared_part(std::size_t machine, std::string_view line) const override;
   /// The first request to a machine.
   virtual host::LogRequest request(std::size_t host) const;
   ssh::Task task(std::size_t host, const host::LogRequest& request) const;
@@ -82,14 +96,17 @@ class LogOutput : public ssh::Events, protected LogLines {
   std::string styled(Style style, std::string_view text) const;
   To to() const { return console_.json() ? To::err : To::out; }
   std::string label(const std::vector<std::size_t>& machines) const;
+  const std::string& label_of_rank(std::size_t machine, int rank);
 
   const killfiles::Killfile& run_;
-  std::optional<std::uint64_t> tail_;
+  Fold fold_;
+  LogSelection selection_;
   LogsWithJson with_json_;
   std::string scheduler_;  ///< its title, if a scheduler runs the job
   std::vector<std::unique_ptr<LogStream>> streams_;
   std::vector<std::string> names_;
   std::vector<std::string> labels_;  ///< one per machine, coloured
+  std::vector<std::map<int, std::string>> rank_labels_;
   std::vector<std::string> texts_;
   std::vector<std::string> complaints_;
   std::string cause_;

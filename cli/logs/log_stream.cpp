@@ -45,6 +45,17 @@ void LogStream::take(const host::Frame& frame) {
     case host::Kind::log_bytes:
       pass_on(host::open<host::LogBytes>(frame).bytes.text);
       break;
+    case host::Kind::selected_lines: {
+      if (!has_begun_) break;
+      const auto selected = host::open<host::SelectedLines>(frame);
+      if (!selected.lines.text.empty()) on_bytes(selected.lines.text);
+      offset_ = selected.offset;
+      last_ = selected.before.text;
+      break;
+    }
+    case host::Kind::ranks_of_log:
+      ranks_ = host::open<host::RanksOfLog>(frame);
+      break;
     case host::Kind::log_break:
       break_off(host::open<host::LogBreak>(frame).is_rotated ? Break::rotated : Break::truncated);
       break;

@@ -29,6 +29,8 @@ class LogStream {
   std::uint64_t offset() const { return offset_; }
   /// The last of them: they identify the file by its content.
   const std::string& last() const { return last_; }
+  /// The ranks whose lines it has, and whether the lines have marks.
+  const host::RanksOfLog& ranks() const { return ranks_; }
   /// How the log ended, once the host has said so.
   const std::optional<host::LogEnd>& log_end() const { return end_; }
   /// Why there is no log, or no more of it; or empty.
@@ -53,6 +55,7 @@ class LogStream {
   std::uint64_t offset_ = 0;
   bool has_begun_ = false;
   std::string host_;
+  host::RanksOfLog ranks_;
   std::optional<host::LogEnd> end_;
   std::string fault_;
 };

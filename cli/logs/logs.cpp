@@ -4,21 +4,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <stdexcept>
 
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
+#include "cli/logs/host/log_filter.h"
 #include "cli/logs/log_follow.h"
 #include "cli/logs/log_output.h"
+#include "cli/logs/since.h"
 #include "cli/recorded.h"
-#include "cli/scripts.h"
+#include "cli/watch/cause.h"
+#include "cli/watch/run_status.h"
 #include "ssh/fleet.h"
-#include "ssh/quote.h"
-#include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
@@ -30,24 +34,62 @@ class LogsAction : public Action {
 
  private:
   killfiles::Killfile choose() const;
+  std::optional<RunCause> find_first_failure(Console& console, killfiles::Killfile& run,
+                                             ssh::Remote& remote);
+  int tell_missing_ranks(Console& console, const killfiles::Killfile& run,
+                         const LogOutput& output) const;
 
   HostOptions hosts_;
   std::string run_;
   std::vector<int> machines_;
-  std::optional<std::uint64_t> tail_;
+  LogSelection selection_;
+  std::string since_;
+  bool first_failure_ = false;
   bool fold_ = false;
   bool follow_ = false;
 };
 
+std::string must_be_pattern(const std::string& text) {
+  if (text.empty()) return "the pattern is empty";
+  try {
+    host::Pattern pattern(text);
+    return "";
+  } catch (const std::runtime_error& error) {
+    return fmt::format("'{}' is no extended regular expression: {}", text, error.what());
+  }
+}
+
 void LogsAction::add_options(Options& command) {
   command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
-  command.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
-  command.add_whole_number("--machine", machines_, "only the log of this machine; repeatable")
-      .type_name("I")
-      .take_all();
-  command.add_whole_number("--tail", tail_, "the last N lines of each log, instead of all")
+  const Option follow =
+      command.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
+  const Option machine =
+      command.add_whole_number("--machine", machines_, "only the log of this machine; repeatable")
+          .type_name("I")
+          .take_all();
+  const Option rank =
+      command.add_whole_number("--rank", selection_.ranks, "only the lines of these ranks: 3,7")
+          .type_name("R[,R…]")
+          .delimiter(',');
+  const Option since =
+      command.add_option("--since", since_, "only lines since then: 30s, 10m, 2h, 3d, or a time")
+          .type_name("TIME")
+          .check(must_be_since);
+  const Option grep =
+      command
+          .add_option("--grep", selection_.pattern,
+                      "only lines that match this extended regular expression; the hosts look")
+          .type_name("PATTERN")
+          .check(must_be_pattern);
+  command
+      .add_whole_number("--tail", selection_.tail, "the last N lines of each log, instead of all")
       .type_name("N");
-  command.add_flag("--fold", fold_, "show a line that several machines print only once");
+  const Option fold =
+      command.add_flag("--fold", fold_, "show a line that several machines print only once");
+  const Option first =
+      command.add_flag("--first_failure", first_failure_,
+                       "the rank and machine that failed first, and its last lines");
+  for (const Option& other : {follow, machine, rank, since, grep, fold}) first.excludes(other);
   add_connect_options(command, hosts_);
 }
 
@@ -69,25 +111,81 @@ killfiles::Killfile LogsAction::choose() const {
   return run;
 }
 
+/// Leaves the machine alone in `run` that failed first, and selects its rank's last lines.
+std::optional<RunCause> LogsAction::find_first_failure(Console& console, killfiles::Killfile& run,
+                                                       ssh::Remote& remote) {
+  constexpr std::chrono::seconds kPatience{30};
+  constexpr std::uint64_t kLines = 20;
+  const auto on_status = [](std::size_t, const ssh::HostResult&, const MachineStatus&) {};
+  const std::vector<MachineStatus> machines =
+      ask_machines(remote, run, all_machines(run), on_status, kPatience);
+  if (remote.interrupted()) return std::nullopt;
+  auto cause = cause_of(machines);
+  if (!cause) return std::nullopt;
+  std::erase_if(run.machines,
+                [&](const killfiles::Machine& each) { return each.id != cause->machine; });
+  if (cause->rank) selection_.ranks = {*cause->rank};
+  if (!selection_.tail) selection_.tail = kLines;
+  const std::string who = cause->rank
+                              ? fmt::format("rank {} on machine{}", *cause->rank, cause->machine)
+                              : fmt::format("machine{}", cause->machine);
+  if (!console.json()) console.say(fmt::format("{} failed first: {}", who, cause->text));
+  return cause;
+}
+
+/// The ranks that no machine has, unless a machine did not say which it has.
+int LogsAction::tell_missing_ranks(Console& console, const killfiles::Killfile& run,
+                                   const LogOutput& output) const {
+  std::set<std::int64_t> known;
+  for (std::size_t i = 0; i < run.machines.size(); ++i)
+    known.insert(output.ranks(i).begin(), output.ranks(i).end());
+  for (const int rank : selection_.ranks) {
+    if (known.contains(rank)) continue;
+    const std::string hint =
+        known.empty() ? "its ranks are not known: none has started yet, or torchrun starts them"
+                      : fmt::format("these machines have the ranks {}", fmt::join(known, ", "));
+    console.fail(fmt::format("{} has no rank {}", run.run_id, rank), hint);
+    return kNotDone;
+  }
+  return kAllWell;
+}
+
 int LogsAction::run(Invocation& invocation) {
   Console& console = invocation.console;
-  const killfiles::Killfile run = choose();
+  killfiles::Killfile run = choose();
+  if (!since_.empty()) selection_.since = parse_since(since_, std::time(nullptr));
   if (run_.empty()) console.note(fmt::format("the newest run is {}", run.run_id));
-  const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
+  Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
+  std::optional<RunCause> first_failure;
+  if (first_failure_) {
+    const auto all = ssh::make_fleet(targets.hosts, targets.connect);
+    first_failure = find_first_failure(console, run, *all);
+    if (all->interrupted()) return kInterrupted;
+    if (!first_failure) {
+      console.note(fmt::format("no failure of {} is known", run.run_id));
+      if (console.json())
+        console.document({{"run_id", run.run_id},
+                          {"exit_code", kAllWell},
+                          {"machines", nlohmann::json::array()}});
+      return kAllWell;
+    }
+    targets = recorded_targets(run, hosts_, invocation.settings.users());
+  }
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
 
   const Fold fold = fold_ ? Fold::yes : Fold::no;
   const std::unique_ptr<LogOutput> shown =
-      follow_ ? std::make_unique<FollowedLogs>(console, run, fold, tail_)
-              : std::make_unique<LogOutput>(console, run, fold, tail_);
+      follow_ ? std::make_unique<FollowedLogs>(console, run, fold, selection_)
+              : std::make_unique<LogOutput>(console, run, fold, selection_);
   LogOutput& output = *shown;
   std::vector<ssh::HostResult> results = output.read(*remote);
   output.tell_strangers(results);
-  const int exit_code = exit_code_of(results, *remote);
+  int exit_code = exit_code_of(results, *remote);
   if (exit_code != kInterrupted)
     report_failures(console, results,
                     follow_ ? run.run_id : fmt::format("reading the logs of {}", run.run_id));
-  if (exit_code != kInterrupted && !output.cause().empty() && !output.is_cause_shown()) {
+  if (exit_code != kInterrupted && !first_failure && !output.cause().empty() &&
+      !output.is_cause_shown()) {
     const std::string cause = fmt::format("the cause: {}", output.cause());
     if (follow_) {
       console.fail(cause);
@@ -95,7 +193,11 @@ int LogsAction::run(Invocation& invocation) {
       console.note(cause);
     }
   }
-  if (!console.json() && exit_code == kAllWell && !output.has_shown_lines() && tail_ != 0)
+  const bool selects_all = selection_.ranks.empty() && selection_.pattern.empty() &&
+                           !selection_.since && selection_.tail != 0;
+  if (exit_code == kAllWell && !first_failure_)
+    exit_code = tell_missing_ranks(console, run, output);
+  if (!console.json() && exit_code == kAllWell && !output.has_shown_lines() && selects_all)
     console.note(machines_.empty() ? "the logs are empty" : "the log is empty");
   if (console.json()) {
     nlohmann::json machines = nlohmann::json::array();
@@ -103,9 +205,17 @@ int LogsAction::run(Invocation& invocation) {
       nlohmann::json machine = to_json(results[i]);
       machine["id"] = run.machines[i].id;
       machine["log"] = output.text(i);
+      machine["ranks"] = output.ranks(i);
       machines.push_back(std::move(machine));
     }
-    console.document({{"run_id", run.run_id}, {"exit_code", exit_code}, {"machines", machines}});
+    nlohmann::json document = {
+        {"run_id", run.run_id}, {"exit_code", exit_code}, {"machines", machines}};
+    if (first_failure) {
+      document["first_failure"] = {{"machine", first_failure->machine},
+                                   {"cause", first_failure->text}};
+      if (first_failure->rank) document["first_failure"]["rank"] = *first_failure->rank;
+    }
+    console.document(document);
   }
   return exit_code;
 }

@@ -97,7 +97,7 @@ int AttachAction::show_log(Console& console, const Targets& targets, killfiles::
   constexpr std::uint64_t kLines = 50;
   killfile.machines = {killfile.machines[place]};
   const auto remote = ssh::make_fleet({targets.hosts[place]}, targets.connect);
-  FollowedLogs output(console, killfile, Fold::no, kLines);
+  FollowedLogs output(console, killfile, Fold::no, {.tail = kLines});
   std::vector<ssh::HostResult> results = output.read(*remote);
   if (remote->interrupted()) return kInterrupted;
   if (results.front().failure == ssh::Failure::none) return kAllWell;  // the run has ended

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "cli/failures.h"
 
@@ -91,6 +92,21 @@ bool comes_before(const MachineStatus& one, const MachineStatus& other) {
 
 }  // namespace
 
+namespace {
+
+/// `rank 3 on machine 1` at the beginning of a cause says which, as describe() of
+/// cli/run/host/last_words.h words it.
+void name_rank(const std::vector<MachineStatus>& machines, RunCause& cause) {
+  int rank = 0;
+  int machine = 0;
+  if (std::sscanf(cause.text.c_str(), "rank %9d on machine %9d", &rank, &machine) != 2) return;
+  if (std::ranges::find(machines, machine, &MachineStatus::id) == machines.end()) return;
+  cause.rank = rank;
+  cause.machine = machine;
+}
+
+}  // namespace
+
 std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
   const MachineStatus* first = nullptr;
   for (const MachineStatus& each : machines) {
@@ -98,18 +114,23 @@ std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
     if (first == nullptr || comes_before(each, *first)) first = &each;
   }
   if (first == nullptr) return std::nullopt;
-  RunCause cause{describe_failure(*first), first->last_lines};
+  RunCause cause{describe_failure(*first), first->last_lines, first->id};
   // A cause that was found on the machine is better than one guessed from outside, except for runs
   // that a user ended.
   if (first->state == MachineState::killed) return cause;
   const auto saying = std::ranges::find_if(machines, [](const MachineStatus& each) {
     return each.state == MachineState::exited && each.exit_code != 0 && !each.said.empty();
   });
-  if (saying != machines.end()) cause.text = saying->said;
+  if (saying != machines.end()) {
+    cause.text = saying->said;
+    cause.machine = saying->id;
+    name_rank(machines, cause);
+  }
   const auto supervised =
       std::ranges::find_if(machines, [](const auto& each) { return !each.cause.empty(); });
   if (supervised == machines.end() || first->was_rebooted) return cause;
   cause.text = supervised->cause;
+  name_rank(machines, cause);
   if (!first->full_disk.empty())
     cause.text += fmt::format(" (its disk at {} is full)", first->full_disk);
   return cause;

@@ -47,6 +47,8 @@ enum class Kind : std::uint16_t {
   look_request = 39,
   look_reply = 40,
   tree_news = 41,
+  selected_lines = 42,
+  ranks_of_log = 43,
 };
 
 /// The largest body of a frame of that kind, in bytes; 0: no such kind.
@@ -81,6 +83,8 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::package_entry:
       return kMebibyte;
     case Kind::log_bytes:
+    case Kind::selected_lines:
+    case Kind::ranks_of_log:
     case Kind::kill_request:
     case Kind::kill_reply:
     case Kind::check_reply:
@@ -248,7 +252,8 @@ struct StatusReply {
   void fields(auto visit) { visit(host, machines); }
 };
 
-/// Send a job's log. The reply is a LogBegin, then LogBytes and LogBreaks, then a LogEnd.
+/// Send a job's log. The reply is a LogBegin, then LogBytes (or SelectedLines, if ranks or a
+/// pattern are named), RanksOfLog and LogBreaks, then a LogEnd.
 struct LogRequest {
   static constexpr Kind kKind = Kind::log_request;
   std::string state_folder;
@@ -257,8 +262,13 @@ struct LogRequest {
   std::uint64_t offset = 0;            ///< else begin at this byte,
   Hidden before;             ///< if this text precedes it: recognises the file by its content
   bool is_followed = false;  ///< go on until the job has ended
+  std::optional<std::int64_t> since_s;  ///< only lines from so many seconds ago on
+  std::vector<std::int64_t> ranks;      ///< only lines of these; empty: all lines
+  Hidden pattern;  ///< only lines that match this POSIX extended regular expression; empty: all
 
-  void fields(auto visit) { visit(state_folder, log, lines, offset, before, is_followed); }
+  void fields(auto visit) {
+    visit(state_folder, log, lines, offset, before, is_followed, since_s, ranks, pattern);
+  }
 };
 
 struct LogBegin {
@@ -275,6 +285,26 @@ struct LogBytes {
   Hidden bytes;
 
   void fields(auto visit) { visit(bytes); }
+};
+
+/// Whole lines that the request selects, and how far the log was looked through.
+struct SelectedLines {
+  static constexpr Kind kKind = Kind::selected_lines;
+  Hidden lines;
+  std::uint64_t offset = 0;  ///< behind the last line that was looked at
+  Hidden before;             ///< the bytes before that place, as in LogRequest
+
+  void fields(auto visit) { visit(lines, offset, before); }
+};
+
+/// The ranks whose lines are in the log, and whether their lines have marks (`r3: `). Comes before
+/// the first marked line, and again when there are more ranks.
+struct RanksOfLog {
+  static constexpr Kind kKind = Kind::ranks_of_log;
+  std::vector<std::int64_t> ranks;
+  bool are_marked = false;
+
+  void fields(auto visit) { visit(ranks, are_marked); }
 };
 
 /// The following bytes are from another file, or from this one's beginning.

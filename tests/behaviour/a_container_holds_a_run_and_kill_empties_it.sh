@@ -28,12 +28,12 @@ expect_exit 0 dtool run --json --follow --runs_on "$hosts" --nproc_per_node 2 --
 id=$(json "d['run_id']")
 expect_equal "{'bind': ['~/data set:/data', '~/data set:~/data set'], 'container': '~/image', 'container_engine': 'charliecloud'}" "$(json "d['environment']")"
 for rank in 0 1 2 3; do
-  expect_error "machine$((rank / 2)): in /root/here: the image, rank $rank of 4 on machine $((rank / 2)), $((rank % 2)) of 2$"
+  expect_error "machine$((rank / 2)) r$rank: in /root/here: the image, rank $rank of 4 on machine $((rank / 2)), $((rank % 2)) of 2$"
   expect_equal "rank $rank was here" "$(cat "$DTOOL_LAB_FOLDER/host$((rank / 2 + 1))/root/here/experiment_output/$id/rank$rank")"
 done
 expect_equal 4 "$(grep -cF "run $id seed 7 says 'it's \$HOME, \"here\"' to 198.18" "$err")"
 expect_equal 4 "$(grep -cF ": a \"b\" \$c it's" "$err")"
-expect_equal 4 "$(grep -c 'machine1: data of host 2$' "$err")"
+expect_equal 4 "$(grep -c 'machine1 r[23]: data of host 2$' "$err")"
 
 # How the program ends is how the run ends.
 expect_exit 1 dtool run --json --follow --container '~/image' --runs_on "$hosts" -- /bin/sh -c 'echo going wrong; exit 7'

@@ -21,7 +21,7 @@ trains() {
   shift
   expect_exit 0 timeout 150 "$DTOOL" run --follow --launcher "$launcher" --seed 7 --export DTOOL_MNIST_DIR "$@" e.toml
   expect_output '4 ranks on 2 machines'
-  grep -o 'step [0-9]* *loss [0-9.]*\|^.*test accuracy [0-9.]*$' "$out" | sed 's/samples.s [0-9]*//; s/^machine[0-9]*: //' >"$launcher.losses"
+  grep -o 'step [0-9]* *loss [0-9.]*\|^.*test accuracy [0-9.]*$' "$out" | sed 's/samples.s [0-9]*//; s/^machine[0-9]*\( r[0-9]*\)\?: //' >"$launcher.losses"
   [[ $(wc -l <"$launcher.losses") -ge 3 ]] || fail "$launcher told no losses"
 }
 export DTOOL_MNIST_DIR=${DTOOL_MNIST_DIR:-}

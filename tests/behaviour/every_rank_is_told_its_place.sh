@@ -34,7 +34,7 @@ expect_error "$run_id: started on .*; 6 processes, seed 7, rank 0 listens on ${a
 state=.dtool/runs/$run_id/machine2
 expect_equal 0 "$(on 3 cat "$state/exit_code")"
 expect_equal "$(on 3 cat /proc/sys/kernel/random/boot_id)" "$(on 3 cut -d' ' -f3 "$state/process")"
-expect_equal 2 "$(on 3 grep -c '^seen: ' "$state/log")"
+expect_equal 2 "$(on 3 grep -c '^r[45]: seen: ' "$state/log")"
 expect_equal "/root/here/experiment_output/$run_id/machine2.log" "$(on 3 readlink -f "$state/log")"
 on 3 test -e "$state/script"
 expect_equal 'drwx------' "$(on 3 stat -c %A "$state")"

@@ -56,7 +56,7 @@ expect_exit 0 dtool kill --all --yes
 sed -i 's/epochs = 1/epochs = 1000000/' e.toml
 echo 'checkpoint.every_epochs = 1000000' >>e.toml
 expect_exit 0 dtool run e.toml --launcher gridengine --runs_on "$login" --parallel_environment two --ntasks_per_node 2 --time 0:40
-went_on() { expect_exit 0 dtool logs && expect_output '^machine0: resumed from .*/step_[0-9]+\.safetensors'; }
+went_on() { expect_exit 0 dtool logs && expect_output '^machine0 r0: resumed from .*/step_[0-9]+\.safetensors'; }
 eventually 180 went_on
 expect_output 'checkpoint written: step [0-9]+, since SIGUSR1 came'
 expect_exit 0 dtool status

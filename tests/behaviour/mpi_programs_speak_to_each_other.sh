@@ -28,7 +28,7 @@ sys.stdout.write(f"rank {world.rank} sums {numbers} heard {beyond[999_999]}\n")
 END
 expect_exit 0 timeout 120 "$DTOOL" run --launcher mpi --runs_on 'h[1-3]' --nproc_per_node 2 --follow -- /usr/bin/python3 sum.py
 for ((rank = 0; rank < 6; rank++)); do
-  expect_output "^machine$((rank / 2)): rank $rank sums \[21, 5\.0\] heard $(((rank + 5) % 6))\$"
+  expect_output "^machine$((rank / 2)) r$rank: rank $rank sums \[21, 5\.0\] heard $(((rank + 5) % 6))\$"
 done
 
 # One of them fails while the others wait for it in MPI: all are ended, and it is named.

@@ -23,8 +23,8 @@ eventually 60 expect_exit 0 bash -c "$DTOOL list --state | grep -q '$run_id.* en
 expect_exit 0 dtool logs "$run_id" --color never
 expect_equal 6 "$(grep -c "/6 .* $listener\$" "$out")"
 name() { fault exec "$1" hostname; }
-for line in "machine0: 0/6 0/2 0 $(name h1) 0 0" "machine0: 1/6 1/2 0 $(name h1) 0 1" "machine1: 2/6 0/1 1 $(name h2) 1 2" \
-  "machine2: 3/6 0/3 2 $(name h3) 2 3" "machine2: 4/6 1/3 2 $(name h3) 2 4" "machine2: 5/6 2/3 2 $(name h3) 2 5"; do
+for line in "machine0 r0: 0/6 0/2 0 $(name h1) 0 0" "machine0 r1: 1/6 1/2 0 $(name h1) 0 1" "machine1: 2/6 0/1 1 $(name h2) 1 2" \
+  "machine2 r3: 3/6 0/3 2 $(name h3) 2 3" "machine2 r4: 4/6 1/3 2 $(name h3) 2 4" "machine2 r5: 5/6 2/3 2 $(name h3) 2 5"; do
   expect_output "^$line 6 $listener\$"
 done
 expect_exit 0 dtool fetch "$run_id" "$work/fetched"
@@ -35,7 +35,7 @@ expect_equal "['exited', 'exited', 'exited']" "$(json '[m["state"] for m in d["m
 # Fewer processes than slots; a host without one would be none of the run's.
 # shellcheck disable=SC2016
 expect_exit 0 timeout 100 "$DTOOL" run --launcher mpi --hostfile "$work/hosts" --np 4 --follow -- bash -c 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE"'
-for line in 'machine0: 0/4 0/2' 'machine0: 1/4 1/2' 'machine1: 2/4 0/1' 'machine2: 3/4 0/1'; do expect_output "^$line\$"; done
+for line in 'machine0 r0: 0/4 0/2' 'machine0 r1: 1/4 1/2' 'machine1: 2/4 0/1' 'machine2: 3/4 0/1'; do expect_output "^$line\$"; done
 expect_exit 2 dtool run --launcher mpi --hostfile "$work/hosts" --np 3 -- true
 expect_error '--np 3 leaves no process for h3'
 expect_exit 2 dtool run --launcher mpi --hostfile "$work/hosts" --np 7 -- true

@@ -74,7 +74,7 @@ $DTOOL kill --all --yes
 ! $DTOOL run --nodes 3 -- true
 END
 expect_exit 0 timeout 100 salloc --nodes 2 --ntasks-per-node 2 bash inside.sh
-for rank in 0 1 2 3; do expect_output "^machine$((rank / 2)): rank $rank of 4\$"; done
+for rank in 0 1 2 3; do expect_output "^machine$((rank / 2)) r$rank: rank $rank of 4\$"; done
 expect_error 'started in the allocation of job'
 expect_error '--partition is for a new job, and dtool is inside job [0-9]+'
 expect_error '--nodes 3: job [0-9]+, which dtool is inside, has 2'

@@ -24,7 +24,7 @@ expect_exit 0 dtool run --launcher slurm --runs_on "$login" --nodes 2 --ntasks_p
 # Slurm shows a job's script to others; the variable is in the file of the user's own that the job's steps read.
 on "$login" bash -c '[[ $(grep -ls SPACED /root/.dtool/runs/*/machine0/*) == */machine0/rank ]]'
 for rank in 0 1 2 3; do
-  expect_output "^machine$((rank / 2)): rank $rank of 4, local $((rank % 2)) of 2, machine $((rank / 2)) $((rank / 2)), seed 7, word x  y, a  'b' \\\$c\$"
+  expect_output "^machine$((rank / 2)) r$rank: rank $rank of 4, local $((rank % 2)) of 2, machine $((rank / 2)) $((rank / 2)), seed 7, word x  y, a  'b' \\\$c\$"
 done
 expect_error 'given to Slurm on .* as job [0-9]+; 2 nodes, 4 processes, seed 7'
 expect_exit 0 dtool list --state

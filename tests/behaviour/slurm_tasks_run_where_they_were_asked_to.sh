@@ -21,7 +21,7 @@ in_slurm --nodes 3
 hosts 1 h2 h3 h4
 in_slurm --nodes 3 --ntasks_per_node 3
 hosts 3 h2 h3 h4
-for machine in 0 1 2; do expect_equal 3 "$(grep -c "^machine$machine: lab-" "$out")"; done
+for machine in 0 1 2; do expect_equal 3 "$(grep -c "^machine$machine r[0-8]: lab-" "$out")"; done
 in_slurm --nodes 2 --ntasks_per_node 3 --nodelist h2,h4
 hosts 3 h2 h4
 in_slurm --nodes 2 --constraint even
@@ -49,7 +49,7 @@ hosts 2 h2 h3 h4
 # shellcheck disable=SC2016
 steps '--nodes 3 --ntasks 6' '-- bash -c "echo \$LOCAL_WORLD_SIZE \$LOCAL_RANK \$RANK of \$WORLD_SIZE"'
 step 1
-expect_equal '4 0 0 of 6;4 1 1 of 6;4 2 2 of 6;4 3 3 of 6;1 0 4 of 6;1 0 5 of 6' "$(sed 's/^machine.: //' "$out" | sort -k 3n | paste -sd';')"
+expect_equal '4 0 0 of 6;4 1 1 of 6;4 2 2 of 6;4 3 3 of 6;1 0 4 of 6;1 0 5 of 6' "$(sed 's/^machine.\( r[0-9]\)\?: //' "$out" | sort -k 3n | paste -sd';')"
 
 # Without a scheduler.
 expect_exit 0 timeout 100 "$DTOOL" command --runs_on 'h[2-4]' --command /bin/hostname

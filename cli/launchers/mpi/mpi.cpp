@@ -239,7 +239,9 @@ std::vector<HostJob> MpiLauncher::jobs(const RunPlan& plan) const {
     parts.push_back(scripts::kKeep_ranks);
     ssh::ScreenJob job = make_supervised_job(plan, machine, parts);
     std::string rank = script_variables(plan, machine) + assign_path("log", job.log) + slots;
-    rank += "exec >> \"$log\" 2>&1\nrank=$1 local_rank=$2\nshift 2\n";
+    rank +=
+        "exec >> \"${DTOOL_RANK_LOG:-$log}\" 2>&1\nunset DTOOL_RANK_LOG\nrank=$1 "
+        "local_rank=$2\nshift 2\n";
     rank.append(scripts::kNumbers_ssh).append(scripts::kEnvironment).append(scripts::kLaunch);
     job.files.emplace_back("rank", rank);
     if (!starts_mpirun) job.files.emplace_back("../launch_orted", scripts::kLaunch_orted);

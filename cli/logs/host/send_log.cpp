@@ -13,10 +13,13 @@
 #include <stdexcept>
 
 #include "cli/logs/host/followed_job.h"
+#include "cli/logs/host/log_filter.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/frames.h"
 #include "ssh/host/identity.h"
+#include "ssh/host/log_times.h"
+#include "ssh/host/rank_log.h"
 
 namespace dtool::host {
 namespace {
@@ -24,6 +27,8 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenReads{200};
 constexpr int kLooksUntilSign = 5;  // between two signs of life, if there is nothing new
 constexpr std::size_t kPiece = 64U << 10U;
+constexpr std::uint64_t kFingerprint = 512;        // by which a place is found again
+constexpr std::uint64_t kWithoutWord = 4U << 20U;  // bytes without a line that is sent
 
 Descriptor open_file(const std::string& path) {
   return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -66,6 +71,14 @@ std::uint64_t begin_of_lines(int file, std::uint64_t lines) {
   return lines == 0 ? size : 0;
 }
 
+/// Where the line begins that has that place.
+std::uint64_t begin_of_line(int file, std::uint64_t offset) {
+  const std::uint64_t from = offset - std::min<std::uint64_t>(offset, kPiece);
+  const std::string piece = read_at(file, from, offset - from);
+  const std::size_t end = piece.rfind('\n');
+  return end == piece.npos ? from : from + end + 1;
+}
+
 /// Whether these bytes stand before that place of the file.
 bool holds(int file, std::uint64_t offset, const std::string& before) {
   if (size_of(file) < offset || offset < before.size()) return false;
@@ -95,49 +108,36 @@ std::optional<std::string> find_earlier(const std::string& log, const LogRequest
 /// One log on its way.
 class Sending {
  public:
-  Sending(int output, std::string log) : output_(output), log_(std::move(log)) {}
+  Sending(const LogRequest& request, int output, std::string state)
+      : request_(request), output_(output), state_(std::move(state)) {
+    if (!request.ranks.empty() || !request.pattern.text.empty()) filter_.emplace(request);
+  }
 
   /// False if there is no such file.
   bool open(const std::string& path) {
     file_ = open_file(path);
     return file_.is_open();
   }
+  /// The log that the state folder has now.
+  std::string log() const { return state_ + "/log"; }
 
-  void begin(const LogRequest& request, bool is_lost) {
-    offset_ = is_lost ? 0 : request.offset;
-    if (request.lines) offset_ = begin_of_lines(file_.get(), *request.lines);
-    send(LogBegin{offset_, is_lost, identify_host()});
-  }
-
-  /// Sends what the file has; with `most`, no more than that.
-  void send_rest(std::optional<std::uint64_t> end = {}) {
-    if (size_of(file_.get()) < offset_) {
-      send(LogBreak{false});
-      offset_ = 0;
-    }
-    for (;;) {
-      const std::size_t most = end ? static_cast<std::size_t>(std::min<std::uint64_t>(
-                                         *end - std::min(*end, offset_), kPiece))
-                                   : kPiece;
-      const std::string piece = read_at(file_.get(), offset_, most);
-      if (piece.empty()) return;
-      offset_ += piece.size();
-      send(LogBytes{piece});
-    }
-  }
+  void begin(bool is_lost);
+  /// Sends what the file has, or what it has up to `end`.
+  void send_rest(std::optional<std::uint64_t> end = {});
+  /// A line without an end is complete, because nothing follows.
+  void end_line();
 
   /// A log that was renamed is read until another one of its name has content: jobs keep the file
   /// that they have open.
   bool is_replaced() const {
-    const Descriptor now = open_file(log_);
-    return now.is_open() && size_of(now.get()) != 0 && !is_same_file(file_.get(), log_);
+    const Descriptor now = open_file(log());
+    return now.is_open() && size_of(now.get()) != 0 && !is_same_file(file_.get(), log());
   }
 
   void go_on_with_next() {
     send_rest();
-    send(LogBreak{true});
-    offset_ = 0;
-    open(log_);
+    break_off(true);
+    open(log());
   }
 
   std::uint64_t size() const { return size_of(file_.get()); }
@@ -148,11 +148,98 @@ class Sending {
   }
 
  private:
+  void look_at_ranks();
+  void select_last(std::uint64_t lines);
+  void send_selected(std::string lines);
+  void break_off(bool is_rotated);
+
+  const LogRequest& request_;
   int output_;
-  std::string log_;
+  std::string state_;
   Descriptor file_;
   std::uint64_t offset_ = 0;
+  std::optional<LogFilter> filter_;
+  std::uint64_t told_offset_ = 0;  ///< with a filter
+  LogRanks ranks_;
+  bool are_ranks_told_ = false;
 };
+
+/// Called after the log was read, since a rank is noted before its first line.
+void Sending::look_at_ranks() {
+  if (are_ranks_told_ && ranks_.are_marked && !request_.is_followed) return;
+  LogRanks now = read_log_ranks(state_);
+  if (are_ranks_told_ && now.ranks == ranks_.ranks && now.are_marked == ranks_.are_marked) return;
+  ranks_ = std::move(now);
+  are_ranks_told_ = true;
+  if (filter_) filter_->set_ranks(ranks_);
+  send(RanksOfLog{{ranks_.ranks.begin(), ranks_.ranks.end()}, ranks_.are_marked});
+}
+
+/// Has the filter leave out all but the last lines that it lets through.
+void Sending::select_last(std::uint64_t lines) {
+  LogFilter counting(request_);
+  counting.set_ranks(read_log_ranks(state_));
+  const std::uint64_t end = size();
+  for (std::uint64_t at = offset_; at < end;) {
+    const std::string piece = read_at(file_.get(), at, end - at);
+    if (piece.empty()) break;
+    at += piece.size();
+    counting.add(piece);
+  }
+  counting.rest();
+  filter_->skip(counting.count() - std::min(counting.count(), lines));
+}
+
+void Sending::begin(bool is_lost) {
+  offset_ = is_lost ? 0 : request_.offset;
+  if (request_.since_s) {
+    offset_ = log_size_then(state_, *request_.since_s);
+    offset_ = begin_of_line(file_.get(), std::min(offset_, size()));
+  }
+  if (request_.lines && !filter_)
+    offset_ = std::max(offset_, begin_of_lines(file_.get(), *request_.lines));
+  told_offset_ = offset_;
+  send(LogBegin{offset_, is_lost, identify_host()});
+  look_at_ranks();
+  if (request_.lines && filter_) select_last(*request_.lines);
+}
+
+void Sending::send_selected(std::string lines) {
+  const std::uint64_t place = offset_ - filter_->held();
+  if (lines.empty() && place - std::min(place, told_offset_) < kWithoutWord) return;
+  const std::uint64_t from = place - std::min(place, kFingerprint);
+  told_offset_ = place;
+  send(SelectedLines{{std::move(lines)}, place, {read_at(file_.get(), from, place - from)}});
+}
+
+void Sending::end_line() {
+  if (filter_) send_selected(filter_->rest());
+}
+
+void Sending::break_off(bool is_rotated) {
+  end_line();
+  send(LogBreak{is_rotated});
+  offset_ = 0;
+  told_offset_ = 0;
+}
+
+void Sending::send_rest(std::optional<std::uint64_t> end) {
+  if (size() < offset_) break_off(false);
+  for (;;) {
+    const std::size_t most = end ? static_cast<std::size_t>(std::min<std::uint64_t>(
+                                       *end - std::min(*end, offset_), kPiece))
+                                 : kPiece;
+    std::string piece = read_at(file_.get(), offset_, most);
+    if (piece.empty()) return;
+    look_at_ranks();
+    offset_ += piece.size();
+    if (filter_) {
+      send_selected(filter_->add(piece));
+    } else {
+      send(LogBytes{std::move(piece)});
+    }
+  }
+}
 
 int follow(const LogRequest& request, const std::string& state, int output) {
   if (!is_folder(state))
@@ -166,7 +253,7 @@ int follow(const LogRequest& request, const std::string& state, int output) {
     is_lost = !earlier;
     file = earlier.value_or(log);
   }
-  Sending sending(output, log);
+  Sending sending(request, output, state);
   bool runs = job.runs();
   bool is_open = sending.open(file);
   while (!is_open && runs) {
@@ -175,7 +262,7 @@ int follow(const LogRequest& request, const std::string& state, int output) {
     is_open = sending.open(file);
   }
   if (is_open) {
-    sending.begin(request, is_lost);
+    sending.begin(is_lost);
     for (int looks = 1;; ++looks) {
       sending.send_rest();
       if (sending.is_replaced()) {
@@ -187,6 +274,7 @@ int follow(const LogRequest& request, const std::string& state, int output) {
       if (looks % kLooksUntilSign == 0) sending.send(StillHere());
       runs = job.runs();
     }
+    sending.end_line();
   } else {
     sending.send(LogBegin{0, is_lost, identify_host()});
   }
@@ -200,12 +288,13 @@ int follow(const LogRequest& request, const std::string& state, int output) {
 int send_log(const LogRequest& request, int output) {
   const std::string state = expand_home(request.state_folder);
   if (request.is_followed) return follow(request, state, output);
-  Sending sending(output, state + "/log");
+  Sending sending(request, output, state);
   const std::string log = expand_home(request.log);
-  if (!sending.open(state + "/log") && !sending.open(log))
+  if (!sending.open(sending.log()) && !sending.open(log))
     throw std::runtime_error("there is no log: " + log);
-  sending.begin(request, false);
+  sending.begin(false);
   sending.send_rest(sending.size());
+  sending.end_line();
   sending.send(LogEnd());
   return 0;
 }

@@ -14,10 +14,12 @@
 #include <stdexcept>
 
 #include "cli/run/host/limits.h"
+#include "cli/watch/host/log_tail.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/kill.h"
 #include "ssh/host/process_table.h"
+#include "ssh/host/rank_log.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -120,6 +122,17 @@ std::string find_last_line(std::string_view end_of_log) {
     last = line;
   }
   return std::string(last);
+}
+
+std::string last_line_of_rank(const std::string& state, int attempt, const std::string& rank) {
+  constexpr std::size_t kEndOfLog = 8192;
+  const auto number = parse_number<int>(rank);
+  if (number) {
+    const std::string file = rank_log(state, attempt, *number);
+    if (!file.empty() && exists(file)) return find_last_line(read_end(file, kEndOfLog));
+  }
+  const std::string text = read_end(state + "/log", kEndOfLog);
+  return find_last_line(read_log_ranks(state).are_marked ? without_marks(text) : text);
 }
 
 pid_t start_program(const std::vector<std::string>& arguments, const std::string& log,

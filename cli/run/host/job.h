@@ -38,6 +38,10 @@ void say_in_log(const std::string& log, const std::string& line);
 /// attempts, and without mpirun's.
 std::string find_last_line(std::string_view end_of_log);
 
+/// The same of what a rank wrote: from its own file if its machine has several ranks, else from the
+/// machine's log. `rank`: its number, or who else failed.
+std::string last_line_of_rank(const std::string& state, int attempt, const std::string& rank);
+
 /// The standard input of a program that a session starts.
 enum class Input { inherited, nothing };
 

@@ -11,7 +11,6 @@
 #include "cli/run/host/job.h"
 #include "cli/run/host/last_words.h"
 #include "cli/run/host/report.h"
-#include "cli/watch/host/log_tail.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/words.h"
@@ -20,12 +19,12 @@ namespace dtool::host {
 namespace {
 
 constexpr int kMistakeTold = 3;  // an exit code that no fault of this program has
-constexpr std::size_t kEndOfLog = 8192;
 constexpr std::size_t kLongestCause = 1000;
 
 struct Failed {
   RankEnd end;
-  std::string log;
+  std::string state;  ///< folder of its machine
+  int rank = 0;
   timespec at{};  ///< when its record was written
 
   /// As in Coordinator::find_cause(): the first failure is the cause, unless a process was killed.
@@ -55,7 +54,7 @@ void add_failed(const std::string& run, int attempt, int place, std::vector<Fail
                 read_last_words(state + "/" + last_words_file(attempt, *rank))};
     if (!node.empty()) end.who += " (" + node + ")";
     if (is_told && meaning_of(end) != Meaning::aftermath) continue;
-    all.push_back({end, state + "/log", found.st_mtim});
+    all.push_back({end, state, *rank, found.st_mtim});
   }
 }
 
@@ -72,7 +71,7 @@ int tell_job_cause(const std::vector<std::string>& words) {
   const Failed& cause = *std::ranges::min_element(all, {}, &Failed::order);
   std::string text = describe(cause.end);
   if (cause.end.words.empty()) {
-    const std::string last = find_last_line(read_end(cause.log, kEndOfLog));
+    const std::string last = last_line_of_rank(cause.state, number(1), std::to_string(cause.rank));
     if (!last.empty()) text += before_last_line(cause.end.code) + last;
   }
   write_all(STDOUT_FILENO, in_ascii(text.substr(0, kLongestCause)) + "\n");

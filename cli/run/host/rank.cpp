@@ -12,8 +12,10 @@
 
 #include "cli/run/host/job.h"
 #include "cli/run/host/last_words.h"
+#include "cli/run/host/rank_logs.h"
 #include "cli/run/host/session.h"
 #include "ssh/host/files.h"
+#include "ssh/host/log_times.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/words.h"
 
@@ -28,6 +30,10 @@ constexpr std::size_t kMostNodes = 100'000;
 /// How this process was started, and what it starts.
 struct Start {
   std::vector<std::string> script;
+  std::string state;  ///< folder of its machine
+  int attempt = 0;
+  int rank = 0;
+  int processes = 1;        ///< of its machine
   std::string record;       ///< the file that tells of this process
   std::string last_words;   ///< the file for its program's message
   bool is_watched = false;  ///< dtool-host keep reads the record all the time
@@ -39,7 +45,8 @@ struct Start {
 }
 
 Start started_on_machine(const std::vector<std::string>& words) {
-  const int attempt = number_among(words, 4);
+  const int processes = number_among(words, 4);
+  const int attempt = number_among(words, 5);
   const std::string& state = words[1];
   const int rank = number_among(words, 2);
   const std::string local_rank = std::to_string(number_among(words, 3));
@@ -48,11 +55,16 @@ Start started_on_machine(const std::vector<std::string>& words) {
   // In a session of its own: mpirun sends KILL to a process's group one second after TERM, and how
   // long a program may take to end well is dtool's to say.
   Start start{{"setsid", "bash", "./rank"},
+              state,
+              attempt,
+              rank,
+              processes,
               state + "/ranks/" + std::to_string(attempt) + "." + local_rank,
               last_words,
               true,
               false};
-  start.script.insert(start.script.end(), words.begin() + 2, words.end());
+  start.script.insert(start.script.end(), words.begin() + 2, words.begin() + 4);
+  start.script.insert(start.script.end(), words.begin() + 5, words.end());
   return start;
 }
 
@@ -85,6 +97,10 @@ Start started_in_job(std::vector<std::string> words) {
   const std::string state = run + "/machine" + words[kFirst];
   const int rank = number_among(words, kRank);
   Start start{{"bash", run + "/machine0/rank"},
+              state,
+              number_among(words, 2),
+              rank,
+              processes[which],
               state + "/ranks/" + words[kRank],
               state + "/" + last_words_file(number_among(words, 2), rank),
               false,
@@ -142,7 +158,11 @@ int follow(const Start& start) {
   if (start.is_watched && self)
     note(start.record, std::to_string(self->pid) + " " + std::to_string(self->start) + "\n");
   tell_script_this_program();
+  RankLogs logs(start.state, start.attempt, {start.rank},
+                start.processes > 1 ? RankLogs::Several::yes : RankLogs::Several::no);
+  if (logs.are_open()) ::setenv("DTOOL_RANK_LOG", logs.path(0).c_str(), 1);
   const pid_t program = start_program(start.script, {}, Input::nothing);
+  logs.start({program});
   if (start.is_watched) note(start.record + ".program", std::to_string(program) + "\n");
   const pid_t hearing = start.has_input ? hear_words() : -1;
 
@@ -158,10 +178,14 @@ int follow(const Start& start) {
     if (!code) ::kill(program, signal);
   };
   while (!code) {
-    const int signal = ::sigwaitinfo(&heard, nullptr);
+    constexpr timespec kSecond{1, 0};
+    const int signal = ::sigtimedwait(&heard, nullptr, &kSecond);
+    if (!start.is_watched) note_log_time(start.state);  // else the session does
     if (signal == SIGCHLD) code = wait_for_child(program, 0ms);
     if (signal > 0 && signal != SIGCHLD) hear(signal);
   }
+  logs.end(0);
+  logs.finish();
   // A kill of all processes of a host may reach the program a moment before this one.
   constexpr timespec kForWord{0, 300'000'000};
   if (*code > 128 && !is_told) {

@@ -13,8 +13,9 @@ namespace dtool::host {
 /// first of `words` tells who looks after the process:
 ///
 /// - `machine`: the session of its machine. Then come the machine's state folder (the current
-///   folder), the rank, the local rank, the attempt, and the places of the machines that take part.
-///   The script gets what follows the folder.
+///   folder), the rank, the local rank, the number of the machine's processes, the attempt, and the
+///   places of the machines that take part. The script gets what follows the folder, without the
+///   number of processes.
 /// - `job`: a scheduler's job. Then come the run's folder, the attempt, rank 0's address and port,
 ///   the number of the job in its array, the place of its first machine, `words` or `variables`,
 ///   and seven numbers of the process: machines, machine, rank, local rank, world size, processes

@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "cli/run/host/last_words.h"
+#include "cli/run/host/rank_logs.h"
 #include "cli/run/host/report.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
@@ -75,6 +76,7 @@ class Ranks {
   sigset_t former_mask_{};
   struct sigaction former_hangup_ {};
   std::vector<Rank> ranks_;
+  RankLogs logs_;
   std::optional<RankEnd> failure_;
   int failed_ = 0;  ///< the rank
   Time failed_at_{};
@@ -82,7 +84,16 @@ class Ranks {
   std::string stopped_;
 };
 
-Ranks::Ranks(Plan plan) : plan_(std::move(plan)) {
+std::vector<int> numbers_of(const Plan& plan) {
+  std::vector<int> numbers;
+  for (int i = 0; i < plan.processes; ++i) numbers.push_back(plan.first_rank + i);
+  return numbers;
+}
+
+Ranks::Ranks(Plan plan)
+    : plan_(std::move(plan)),
+      logs_(plan_.state, plan_.attempt, numbers_of(plan_),
+            plan_.processes > 1 ? RankLogs::Several::yes : RankLogs::Several::no) {
   ::sigemptyset(&signals_);
   for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals_, each);
   ::sigprocmask(SIG_BLOCK, &signals_, &former_mask_);
@@ -103,6 +114,10 @@ void Ranks::become(int number, int local_rank, const std::vector<char*>& argumen
   if (plan_.processes > 1) {  // one alone may be spoken to at the session's terminal
     const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     ::dup2(nothing, STDIN_FILENO);
+  }
+  if (logs_.are_open()) {
+    for (const int each : {STDOUT_FILENO, STDERR_FILENO})
+      ::dup2(logs_.file(static_cast<std::size_t>(local_rank)), each);
   }
   ::execvp(arguments[0], arguments.data());
   const std::string sentence = "dtool: " + with_reason(plan_.program[0]) + "\n";
@@ -160,6 +175,7 @@ void Ranks::look() {
     rank->is_stopped = WIFSTOPPED(status);
     if (WIFSTOPPED(status) || WIFCONTINUED(status)) continue;
     rank->is_running = false;
+    logs_.end(static_cast<std::size_t>(rank - ranks_.begin()));
     const int code = to_exit_code(status);
     if (code == 0) continue;
     judge({"rank " + std::to_string(rank->number) + " on machine " + std::to_string(plan_.place),
@@ -191,14 +207,21 @@ void Ranks::tell_failure() {
 }
 
 int Ranks::run() {
-  for (int i = 0; i < plan_.processes; ++i) start(i);
+  std::vector<pid_t> processes;
+  for (int i = 0; i < plan_.processes; ++i) {
+    start(i);
+    processes.push_back(ranks_.back().pid);
+  }
+  logs_.start(processes);
   const auto is_judged = [this] {
     return failure_ && (meaning_of(*failure_) != Meaning::aftermath ||
                         time_since_boot() - failed_at_ >= kForCause);
   };
   for (look(); any_running() && (was_told_to_end_ || !is_judged()); look()) wait();
+  if (!any_running()) logs_.finish();
   if (!failure_) return 0;
   if (was_told_to_end_) return failure_->code;
+  logs_.settle();
   tell_failure();
   if (is_supervised()) return failure_->code;
   send(SIGTERM);
@@ -206,6 +229,7 @@ int Ranks::run() {
   for (look(); any_running() && time_since_boot() < end; look()) wait();
   send(SIGKILL);
   for (look(); any_running(); look()) wait();
+  logs_.finish();
   return failure_->code;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 
 #include "cli/run/host/job.h"
@@ -15,6 +16,7 @@
 #include "cli/run/host/supervision.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
+#include "ssh/host/log_times.h"
 
 namespace dtool::host {
 namespace {
@@ -75,7 +77,10 @@ class Viewer {
 
 int run_once(const std::string& log) {
   const pid_t script = start_program({"bash", "./script"}, log, Input::inherited);
-  const int code = wait_for_child(script);
+  std::optional<int> ended;
+  while (!(ended = wait_for_child(script, 1s))) note_log_time(".");
+  const int code = *ended;
+  note_log_time(".");
   record_end(code);
   return code;
 }

@@ -23,6 +23,8 @@
 #include "cli/run/host/watch.h"
 #include "cli/watch/host/log_tail.h"
 #include "ssh/host/files.h"
+#include "ssh/host/log_times.h"
+#include "ssh/host/rank_log.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -31,7 +33,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kNotExecutable = 126;
-constexpr std::size_t kEndOfLog = 8192;
 constexpr Time kForLastWords = 15s;  // for the last report to be told, or to be heard
 constexpr Time kBetweenPorts = 5s;
 constexpr Time kSoon = 100ms;
@@ -63,7 +64,9 @@ class SupervisedSession : public Effects {
     return host::read_last_words(last_words_file(attempt, rank));
   }
   std::string read_stopped_rank() override { return first_word("stopped_rank"); }
-  std::string last_line() override { return find_last_line(read_end(log_, kEndOfLog)); }
+  std::string last_line() override {
+    return last_line_of_rank(".", attempt_, first_word("first_failure"));
+  }
   std::optional<std::uint64_t> count_out_of_memory_kills() override;
   void say(const std::string& line) override { say_in_log(log_, line); }
   void note(const std::string& file, const std::string& line) override;
@@ -82,6 +85,7 @@ class SupervisedSession : public Effects {
   const Supervision settings_;
   const std::string log_;
   const pid_t viewer_;
+  int attempt_ = 0;
   std::optional<pid_t> script_;
   std::string token_;
   Watch watch_;
@@ -89,6 +93,7 @@ class SupervisedSession : public Effects {
   std::optional<Coordinator> coordinator_;
   std::unique_ptr<Guard> guard_;
   Time guarded_at_{};
+  Time log_noted_at_{};
   std::optional<Time> port_tried_at_;
   std::optional<Report> told_;
   std::optional<Decision> heard_;  ///< from machine 0, and not handed on yet
@@ -120,6 +125,7 @@ bool SupervisedSession::start_script(int attempt, const std::vector<int>& places
     lock = lock_file("lock", 30'000);
     if (exists("killed")) return false;
   }
+  attempt_ = attempt;
   ::unlink("stopped_rank");
   std::vector<std::string> arguments = {"bash", "./script", std::to_string(attempt)};
   for (const int place : places) arguments.push_back(std::to_string(place));
@@ -237,6 +243,10 @@ void SupervisedSession::turn(Machine& machine) {
   const bool is_soon = (coordinator_ && coordinator_->is_judging()) || machine.is_standing_still();
   take_events(is_soon ? kSoon : kLongestRest);
   const Time now = time_since_boot();
+  if (now - log_noted_at_ >= kLongestRest) {
+    log_noted_at_ = now;
+    note_log_time(".");
+  }
   keep_guard(now);
   open_port(now);
   if (reports_.port) reports_.port->turn(now);
@@ -277,6 +287,7 @@ int SupervisedSession::run() {
   Machine machine(settings_, *this, time_since_boot());
   while (!machine.is_over()) turn(machine);
   if (!machine.came_too_late()) say_last_words(machine);
+  note_log_time(".");
   if (guard_) guard_->dismiss();
   return machine.code();
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "ssh/host/files.h"
+#include "ssh/host/rank_log.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -53,7 +54,7 @@ std::string read_end(const std::string& path, std::size_t most) {
   return text;
 }
 
-LogTail read_log_tail(const std::string& path) {
+LogTail read_log_tail(const std::string& path, Marks marks) {
   constexpr std::string_view kTrainer = "dtool-trainer: ";
   std::string text = read_end(path, kOfLog);
   for (char& each : text) {
@@ -62,7 +63,8 @@ LogTail read_log_tail(const std::string& path) {
   }
   LogTail end;
   for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view line = cut_line(rest);
+    const std::string_view whole = cut_line(rest);
+    const std::string_view line = marks == Marks::yes ? read_mark(whole).text : whole;
     if (is_blank(line) || line.starts_with("dtool: the run failed: ") ||
         line.starts_with("mpirun: "))
       continue;
@@ -71,7 +73,8 @@ LogTail read_log_tail(const std::string& path) {
       continue;
     }
     if (line.starts_with("dtool: rank ")) end.said = line.substr(line.find(' ') + 1);
-    end.lines.emplace_back(line.substr(0, kLongestLine));
+    end.last = line.substr(0, kLongestLine);
+    end.lines.emplace_back(whole.substr(0, kLongestLine));
   }
   if (end.lines.size() > kLines)
     end.lines.erase(end.lines.begin(), end.lines.end() - static_cast<std::ptrdiff_t>(kLines));

@@ -14,12 +14,15 @@ std::string read_end(const std::string& path, std::size_t most);
 
 struct LogTail {
   std::string said;  ///< message of the launched program about the whole run; or empty
+  std::string last;  ///< the last line that is not blank
   std::vector<std::string> lines;  ///< the last five lines that are not blank, each at most 1,000
                                    ///< bytes
 };
 
-/// dtool's own lines about the whole run are left out: `cause` has the same content.
-LogTail read_log_tail(const std::string& path);
+/// dtool's own lines about the whole run are left out: `cause` has the same content. `marks`:
+/// whether lines begin with marks of ranks; the very last line is without its own.
+enum class Marks { no, yes };
+LogTail read_log_tail(const std::string& path, Marks marks = Marks::no);
 
 /// The last whole line `{"event": "NAME"…}` of a metrics file, for one of the names; or empty.
 std::string newest_event(const std::string& path, const std::vector<std::string>& names);

@@ -16,6 +16,7 @@
 #include "ssh/host/identity.h"
 #include "ssh/host/job_files.h"
 #include "ssh/host/members.h"
+#include "ssh/host/rank_log.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -167,9 +168,10 @@ std::vector<std::string> look_at_gpus() {
 
 void tell_output(const StatusQuestion& question, StatusAnswer& answer) {
   const std::string log = expand_home(question.log);
-  const LogTail end = read_log_tail(log);
+  const bool has_marks = read_log_ranks(expand_home(question.state_folder)).are_marked;
+  const LogTail end = read_log_tail(log, has_marks ? Marks::yes : Marks::no);
   answer.said = {end.said};
-  if (!end.lines.empty()) answer.last_line = {end.lines.back()};
+  answer.last_line = {end.last};
   // The lines before a failure, from the machine that failed.
   if (answer.exit_code.value_or(0) != 0 && !answer.is_stopped)
     for (const std::string& line : end.lines) answer.lines.push_back({line});

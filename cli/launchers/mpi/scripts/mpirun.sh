@@ -22,7 +22,7 @@ set_default() {  # $1: name of the parameter, $2: value
 find_own_machine='rank=$OMPI_COMM_WORLD_RANK
 while ((rank >= $2)); do ((rank -= $2)); shift 2; done
 cd ~/"$run_folder/machine$1" || exit
-read -r session _ < process && exec -a dtool-host "/proc/$session/exe" rank machine "$PWD" "$OMPI_COMM_WORLD_RANK" "$OMPI_COMM_WORLD_LOCAL_RANK" $attempt_and_members'
+read -r session _ < process && exec -a dtool-host "/proc/$session/exe" rank machine "$PWD" "$OMPI_COMM_WORLD_RANK" "$OMPI_COMM_WORLD_LOCAL_RANK" "$2" $attempt_and_members'
 
 start_mpirun() {
   local member total=0 shares=() own=()

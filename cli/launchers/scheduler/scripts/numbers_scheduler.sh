@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
-# The numbers of one process that a scheduler has started, and its output into its machine's log. Arguments, by `dtool-host rank`
+# The numbers of one process that a scheduler has started, and its output into its machine's log, or the file of its rank
+# that dtool-host names (DTOOL_RANK_LOG). Arguments, by `dtool-host rank`
 # (cli/run/host/rank.h): as below. Defined before: output (path), seeds and parts (arrays, one for each member of a job array),
 # trainer, code. environment.sh comes next.
 # Numbers by dtool-host: place local_rank task.
@@ -12,7 +13,8 @@ case $listener in
   *) listener_and_port=$listener:$port ;;
 esac
 mkdir -p "$output"
-exec >> "$output/machine$place.log" 2>&1
+exec >> "${DTOOL_RANK_LOG:-$output/machine$place.log}" 2>&1
+unset DTOOL_RANK_LOG
 ((local_rank != 0)) || echo "$node" > "$state/node"
 # A program's code is there on the host that took the job; environment.sh would make an empty folder of its name.
 if [ -z "$trainer" ] && [ ! -d "$code" ]; then

@@ -107,5 +107,18 @@ TEST(LastLine, IsOfTheNewestAttempt) {
   EXPECT_EQ(find_last_line("sick\ndtool: attempt 1 of 3 failed: sick\n"), "sick");
 }
 
+TEST_F(JobTest, ARanksLastLineIsItsOwnWhereTheMachineHasSeveral) {
+  folder_.write("out/machine0.log", "dtool: attempt 1 begins\nr3: mine\nr4: other\n");
+  std::filesystem::create_symlink(folder_.path() / "out/machine0.log", "log");
+  EXPECT_EQ(last_line_of_rank(".", 0, "3"), "r4: other")
+      << "no rank is noted: the log has no marks";
+  folder_.write("log_ranks", "marked 3\nmarked 4\n");
+  EXPECT_EQ(last_line_of_rank(".", 0, "mpirun"), "other");
+  folder_.write("out/machine0.ranks/r3.log", "r9: mine\nhalf");
+  folder_.write("out/machine0.ranks/r3.attempt2.log", "");
+  EXPECT_EQ(last_line_of_rank(".", 0, "3"), "half");
+  EXPECT_EQ(last_line_of_rank(".", 1, "3"), "") << "an earlier attempt's line is no reason";
+}
+
 }  // namespace
 }  // namespace dtool::host

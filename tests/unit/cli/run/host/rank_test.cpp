@@ -55,7 +55,8 @@ TEST(RankWords, AreRefusedUnlessAllAreWhatTheyMayBe) {
   EXPECT_NE(refusal_of(changed).find("BASH_FUNC_x%% is not the name"), std::string::npos);
   for (const std::vector<std::string>& few : {std::vector<std::string>{}, {"slurm"}, {"job", "/r"}})
     EXPECT_EQ(refusal_of(few), "rank: a word is missing");
-  EXPECT_NE(refusal_of({"machine", "/s", "0", "x", "0"}).find("word 4 is not"), std::string::npos);
+  EXPECT_NE(refusal_of({"machine", "/s", "0", "x", "1", "0"}).find("word 4 is not"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "cli/logs/host/log_filter.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+namespace dtool::host {
+
+void Pattern::Free::operator()(regex_t* compiled) const {
+  ::regfree(compiled);
+  delete compiled;
+}
+
+Pattern::Pattern(const std::string& text) {
+  if (text.size() > kLongestPattern)
+    throw std::runtime_error("it has more than " + std::to_string(kLongestPattern) + " bytes");
+  if (text.find('\0') != text.npos) throw std::runtime_error("it has a NUL");
+  auto compiled = std::make_unique<regex_t>();
+  const int fault = ::regcomp(compiled.get(), text.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (fault != 0) {
+    std::array<char, 200> why{};
+    ::regerror(fault, compiled.get(), why.data(), why.size());
+    throw std::runtime_error(why.data());
+  }
+  compiled_.reset(compiled.release());
+}
+
+bool Pattern::is_in(std::string_view line) const {
+  std::string text(line);
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return ::regexec(compiled_.get(), text.c_str(), 0, nullptr, 0) == 0;
+}
+
+LogFilter::LogFilter(const LogRequest& request) {
+  for (const std::int64_t rank : request.ranks) ranks_.insert(static_cast<int>(rank));
+  if (!request.pattern.text.empty()) pattern_ = std::make_unique<Pattern>(request.pattern.text);
+}
+
+bool LogFilter::lets_through(std::string_view line) const {
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  std::set<int> of_line = of_log_.ranks;
+  if (of_log_.are_marked) {
+    const MarkedLine marked = read_mark(line);
+    line = marked.text;
+    of_line.clear();
+    if (marked.rank) of_line.insert(*marked.rank);
+  }
+  const bool is_of_rank = ranks_.empty() || std::ranges::any_of(of_line, [this](int rank) {
+                            return ranks_.contains(rank);
+                          });
+  return is_of_rank && (!pattern_ || pattern_->is_in(line));
+}
+
+void LogFilter::take(std::string_view line, std::string& passed) {
+  if (!lets_through(line)) return;
+  if (count_++ >= to_skip_) passed += line;
+}
+
+std::string LogFilter::add(std::string_view bytes) {
+  std::string passed;
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    const std::string_view part = bytes.substr(0, end == bytes.npos ? end : end + 1);
+    bytes.remove_prefix(part.size());
+    if (open_.empty() && part.ends_with('\n')) {
+      take(part, passed);
+      continue;
+    }
+    open_ += part;
+    if (open_.ends_with('\n') || open_.size() >= kLongestLine)
+      take(std::exchange(open_, {}), passed);
+  }
+  return passed;
+}
+
+std::string LogFilter::rest() {
+  std::string passed;
+  if (!open_.empty()) take(std::exchange(open_, {}), passed);
+  return passed;
+}
+
+}  // namespace dtool::host

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The output of the ranks of one machine, where it has several: a file for each rank, and a process
+// that puts their whole lines into the machine's log. A program never waits for that process: it
+// writes into its file.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/run/host/report.h"
+#include "ssh/host/files.h"
+
+namespace dtool::host {
+
+class RankLogs {
+ public:
+  enum class Several { no, yes };
+  /// Opens the files of these ranks, if several ranks of the run are on this machine. If they
+  /// cannot be made, all write into the machine's log as one alone does.
+  RankLogs(std::string state, int attempt, std::vector<int> ranks, Several several);
+
+  /// Whether the ranks have files of their own.
+  bool are_open() const { return !files_.empty(); }
+  /// For the standard output and error of the rank at that place.
+  int file(std::size_t which) const { return files_[which].get(); }
+  const std::string& path(std::size_t which) const { return paths_[which]; }
+
+  /// Call it when the ranks were started: their processes, in order, none of them waited for yet.
+  /// The merging process lives until they have ended, even if this one ends before. It takes no
+  /// notice of TERM, because what they write at their end belongs into the log.
+  void start(const std::vector<pid_t>& processes);
+  /// A rank has ended.
+  void end(std::size_t which);
+  /// Waits up to two seconds until the machine's log has all that the ranks have written.
+  void settle();
+  /// All ranks have ended: waits until all is in the log, up to five seconds.
+  void finish();
+
+ private:
+  void tell_lack() const;
+
+  const std::string state_;
+  const std::vector<int> ranks_;
+  std::vector<Descriptor> files_;
+  std::vector<std::string> paths_;
+  std::vector<std::uint64_t> begins_;  ///< sizes of the files before
+  Descriptor channel_;                 ///< to the merging process
+  pid_t merging_ = -1;
+};
+
+}  // namespace dtool::host
