@@ -52,7 +52,7 @@ std::filesystem::path worker_program() {
   return program;
 }
 
-void check_machines(const Experiment& experiment, const Options& options) {
+void check_machines(const Experiment& experiment, const CommandLine& options) {
   const int machines = options.distributed_nodes.value_or(1);
   if (experiment.distributed_nodes && *experiment.distributed_nodes != machines) {
     throw UsageError(fmt::format("{}: distributed_nodes is {}, but this run has {} machine{}",
@@ -67,7 +67,7 @@ RankCount ranks_of(const Place& place) {
   return {place.world_size, std::max(1, place.world_size / place.local_world_size)};
 }
 
-void check_ranks(const Experiment& experiment, const Options& options, const RankCount& ranks) {
+void check_ranks(const Experiment& experiment, const CommandLine& options, const RankCount& ranks) {
   try {
     experiment.own->check_ranks(ranks);
   } catch (const UsageError& mistake) {
@@ -92,7 +92,7 @@ void check_ranks(const Experiment& experiment, const Options& options, const Ran
 }
 
 /// The place of this machine's first worker, if this machine starts its workers itself.
-Place place_of_first_worker(const Options& options) {
+Place place_of_first_worker(const CommandLine& options) {
   const int gpus = kUsesGpus ? count_gpus(process_environment) : 0;
   Place first;
   first.local_world_size = options.nproc_per_node.value_or(std::max(1, gpus));
@@ -109,7 +109,7 @@ struct WorkerNeeds {
   std::int64_t multiply_adds = 0;  ///< of a rank's step; measuring communication needs no threads
 };
 
-int start_workers(const Options& options, const WorkerNeeds& needs,
+int start_workers(const CommandLine& options, const WorkerNeeds& needs,
                   const std::filesystem::path& program, int argc, char** argv) {
   Place first = place_of_first_worker(options);
   const int workers = first.local_world_size;
@@ -122,7 +122,7 @@ int start_workers(const Options& options, const WorkerNeeds& needs,
   return run_workers(first, program, {argv, argv + argc}, threads);
 }
 
-int work(const Options& options, const std::optional<Place>& place, int argc, char** argv) {
+int work(const CommandLine& options, const std::optional<Place>& place, int argc, char** argv) {
   WorkerNeeds needs;
   if (options.comm) {
     needs.backend = options.comm->backend;
@@ -143,7 +143,7 @@ int work(const Options& options, const std::optional<Place>& place, int argc, ch
 }
 
 /// Shows an episode. Only a network's policy needs the worker, which has LibTorch.
-int roll_out(const Options& options, char** argv) {
+int roll_out(const CommandLine& options, char** argv) {
   const Experiment experiment = read_experiment(options.experiment);
   if (!experiment.own->has_episodes()) refuse_rollout(options.experiment);
   if (*options.rollout->policy == PolicyKind::checkpoint) become(worker_program(), argv);
@@ -166,7 +166,7 @@ int check_itself() {
 }
 
 int run(int argc, char** argv) {
-  const Options options = parse_command_line(argc, argv);
+  const CommandLine options = parse_command_line(argc, argv);
   if (options.action == Action::help) {
     fmt::print("{}", usage_text(options));
     return kTrained;

@@ -51,14 +51,14 @@ void stop_unless_it_ends(const std::string& reason) {
   if (!answers_termination()) stop_for_others(reason);
 }
 
-void print_settings(const Experiment& experiment, const Options& options, const Meeting& meeting,
-                    Backend backend) {
+void print_settings(const Experiment& experiment, const CommandLine& options,
+                    const Meeting& meeting, Backend backend) {
   const int machines = count_machines(meeting.members);
   const auto given = [](bool is_given) { return is_given ? Origin::given : Origin::by_default; };
   std::vector<Setting> settings = experiment.settings;
   settings.push_back({"seed", fmt::format("{}", options.seed), given(options.seed != 0)});
   settings.push_back({"output_dir", options.output_dir.string(),
-                      given(options.output_dir != Options{}.output_dir)});
+                      given(options.output_dir != CommandLine{}.output_dir)});
   if (options.checkpoint) settings.push_back({"checkpoint", *options.checkpoint, Origin::given});
   const auto by_ranks = experiment.own->settings_on({meeting.place.world_size, machines});
   settings.insert(settings.end(), by_ranks.begin(), by_ranks.end());
@@ -103,7 +103,7 @@ struct Job {
   std::function<void(Group&)> work;
 };
 
-Job training_job(Experiment& experiment, const Options& options, const Meeting& meeting) {
+Job training_job(Experiment& experiment, const CommandLine& options, const Meeting& meeting) {
   return {experiment.distributed.backend, experiment.distributed.collective_timeout,
           experiment.distributed.heartbeat_timeout,
           [&](Backend backend) {
@@ -173,7 +173,7 @@ int do_job(const Job& job, const Meeting& meeting, std::optional<RequestExchange
 }
 
 int run(int argc, char** argv) {
-  const Options options = parse_command_line(argc, argv);
+  const CommandLine options = parse_command_line(argc, argv);
   std::optional<Experiment> experiment;
   if (!options.comm) experiment = read_experiment(options.experiment);
   if (options.rollout) {  // an episode, alone: this is no rank

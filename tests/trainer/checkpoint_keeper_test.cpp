@@ -51,7 +51,7 @@ class Keeper : public OwnFolder {
   }
 
   const Group group_;
-  Options options_;
+  CommandLine options_;
   const CheckpointSettings settings_{0, 1, 3, false};
   OneTensor model_;
   Progress progress_;

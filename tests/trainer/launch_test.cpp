@@ -36,35 +36,35 @@ const std::map<std::string, std::string> kSlurmTask = {
 }  // namespace
 
 TEST(Launch, AProcessWithoutALaunchersVariablesIsNoWorker) {
-  EXPECT_FALSE(place_from(given(std::map<std::string, std::string>{}), Options{}));
+  EXPECT_FALSE(place_from(given(std::map<std::string, std::string>{}), CommandLine{}));
 }
 
 TEST(Launch, AWorkerReadsTheVariablesItWasStartedWith) {
   const Place place{3, 8, 1, 2, 1, {"fd00::1", 29500}};
-  EXPECT_EQ(
-      place_from(given(worker_variables(place, given(std::vector<std::string>{}), 1)), Options{}),
-      place);
+  EXPECT_EQ(place_from(given(worker_variables(place, given(std::vector<std::string>{}), 1)),
+                       CommandLine{}),
+            place);
 }
 
 TEST(Launch, SlurmsTasksMeetOnTheFirstNode) {
-  EXPECT_EQ(place_from(given(kSlurmTask), Options{}), (Place{3, 4, 1, 2, 1, {"red08", 17345}}));
+  EXPECT_EQ(place_from(given(kSlurmTask), CommandLine{}), (Place{3, 4, 1, 2, 1, {"red08", 17345}}));
 }
 
 TEST(Launch, MasterAddressGoesBeforeSlurmsNodes) {
   auto variables = kSlurmTask;
   variables["MASTER_ADDR"] = "blue";
   variables["MASTER_PORT"] = "4000";
-  EXPECT_EQ(place_from(given(variables), Options{})->listener, (Endpoint{"blue", 4000}));
+  EXPECT_EQ(place_from(given(variables), CommandLine{})->listener, (Endpoint{"blue", 4000}));
 }
 
 TEST(Launch, TheBodyOfASbatchScriptIsNoTask) {
   auto variables = kSlurmTask;
   variables.erase("SLURM_STEP_ID");
-  EXPECT_FALSE(place_from(given(variables), Options{}));
+  EXPECT_FALSE(place_from(given(variables), CommandLine{}));
 }
 
 TEST(Launch, FlagsThatSayWhichMachineThisIsGoBeforeSlurm) {
-  Options options;
+  CommandLine options;
   options.machine_id = 0;
   EXPECT_FALSE(place_from(given(kSlurmTask), options));
 }
@@ -73,18 +73,18 @@ TEST(Launch, OpenMpiNeedsAnAddress) {
   const auto task = given(std::map<std::string, std::string>{{"OMPI_COMM_WORLD_RANK", "1"},
                                                              {"OMPI_COMM_WORLD_SIZE", "2"},
                                                              {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}});
-  EXPECT_THROW(place_from(task, Options{}), UsageError);
-  Options options;
+  EXPECT_THROW(place_from(task, CommandLine{}), UsageError);
+  CommandLine options;
   options.listener = Endpoint{"red01", 29500};
   EXPECT_EQ(place_from(task, options), (Place{1, 2, 0, 1, 0, {"red01", 29500}}));
 }
 
 TEST(Launch, RefusesVariablesThatContradictEachOther) {
   using Variables = std::map<std::string, std::string>;
-  EXPECT_THROW(place_from(given(Variables{{"RANK", "2"}, {"WORLD_SIZE", "2"}}), Options{}),
+  EXPECT_THROW(place_from(given(Variables{{"RANK", "2"}, {"WORLD_SIZE", "2"}}), CommandLine{}),
                UsageError);
-  EXPECT_THROW(place_from(given(Variables{{"RANK", "0"}}), Options{}), UsageError);
-  EXPECT_THROW(place_from(given(Variables{{"RANK", "x"}, {"WORLD_SIZE", "2"}}), Options{}),
+  EXPECT_THROW(place_from(given(Variables{{"RANK", "0"}}), CommandLine{}), UsageError);
+  EXPECT_THROW(place_from(given(Variables{{"RANK", "x"}, {"WORLD_SIZE", "2"}}), CommandLine{}),
                UsageError);
 }
 

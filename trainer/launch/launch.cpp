@@ -39,7 +39,7 @@ struct Variables {
 };
 
 /// MASTER_ADDR and MASTER_PORT, else the flag.
-std::optional<Endpoint> listener_of(const Environment& environment, const Options& options) {
+std::optional<Endpoint> listener_of(const Environment& environment, const CommandLine& options) {
   const auto address = environment("MASTER_ADDR");
   const Variables read{environment};
   if (address) {
@@ -100,7 +100,7 @@ std::optional<Endpoint> listener_of_slurm(const Environment& environment) {
 
 }  // namespace
 
-std::optional<Place> place_from(const Environment& environment, const Options& options) {
+std::optional<Place> place_from(const Environment& environment, const CommandLine& options) {
   const Variables read{environment};
   const bool flags_place_it = options.machine_id || options.distributed_nodes;
   std::optional<Place> place;

@@ -30,7 +30,7 @@ struct Place {
 /// starts the workers. RANK has priority. The variables of srun and mpirun count unless the flags
 /// contain --machine_id or --distributed_nodes. Throws UsageError if the variables contradict each
 /// other.
-std::optional<Place> place_from(const Environment& environment, const Options& options);
+std::optional<Place> place_from(const Environment& environment, const CommandLine& options);
 
 /// How many threads make a worker faster: its share of the machine's `cores`, but no more than the
 /// work of a step (forward multiply-adds) can keep busy, and at least 1.

@@ -23,7 +23,7 @@ void run_objectnav(const Run& run) {
   }
 }
 
-void show_episode(const Experiment& experiment, const Options& options) {
+void show_episode(const Experiment& experiment, const CommandLine& options) {
   at::set_num_threads(1);  // one agent's network is small
   const ObjectNavSettings& settings = objectnav_of(experiment);
   const auto seed = rollout_seed(*options.rollout, settings);

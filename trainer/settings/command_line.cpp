@@ -38,7 +38,7 @@ struct Flag {
   const char* name;
   const char* value;  ///< the value's name in --help
   const char* help;
-  void (*set)(Options&, const char* text);
+  void (*set)(CommandLine&, const char* text);
   For use = For::runs;
 };
 
@@ -52,104 +52,106 @@ std::uint64_t seed_of(std::string_view text) {
 
 const Flag kFlags[] = {
     {"machine_id", "I", "this machine's number, from 0 (default 0)",
-     [](Options& o, const char* v) {
+     [](CommandLine& o, const char* v) {
        o.machine_id = number_of("machine_id", v, 0, kMostMachines);
      }},
     {"distributed_nodes", "N", "number of machines (default 1)",
-     [](Options& o, const char* v) {
+     [](CommandLine& o, const char* v) {
        o.distributed_nodes = number_of("distributed_nodes", v, 1, kMostMachines);
      }},
     {"nproc_per_node", "N|auto",
      "worker processes on each machine (default auto: its GPUs, else 1)",
-     [](Options& o, const char* v) {
+     [](CommandLine& o, const char* v) {
        o.nproc_per_node.reset();
        if (std::string_view(v) != "auto")
          o.nproc_per_node = number_of("nproc_per_node", v, 1, 1024);
      }},
     {"distributed_ip_and_port", "IP:PORT",
      "where rank 0 listens (default with one machine: a free port of 127.0.0.1)",
-     [](Options& o, const char* v) { o.listener = parse_endpoint(v); }},
+     [](CommandLine& o, const char* v) { o.listener = parse_endpoint(v); }},
     {"seed", "S", "seed of the weights and of the order of the samples (default 0)",
-     [](Options& o, const char* v) { o.seed = seed_of(v); }, For::training},
+     [](CommandLine& o, const char* v) { o.seed = seed_of(v); }, For::training},
     {"output_dir", "DIR", "metrics.jsonl and checkpoints/ go here (default experiment_output)",
-     [](Options& o, const char* v) { o.output_dir = v; }, For::training},
+     [](CommandLine& o, const char* v) { o.output_dir = v; }, For::training},
     {"sizes", "SIZES", "bytes: 4k,1M or ranges that grow fourfold (default 1k-16M)",
-     [](Options& o, const char* v) { o.comm->sizes = parse_sizes(v); }, For::comm},
+     [](CommandLine& o, const char* v) { o.comm->sizes = parse_sizes(v); }, For::comm},
     {"operations", "NAMES",
      "of send_recv, isend_irecv, broadcast, reduce, all_reduce, gather, all_gather, scatter, "
      "barrier (default all)",
-     [](Options& o, const char* v) { o.comm->operations = parse_operations(v); }, For::comm},
+     [](CommandLine& o, const char* v) { o.comm->operations = parse_operations(v); }, For::comm},
     {"algorithms", "NAMES",
      "of library, links, ring, pairwise, halving_doubling, doubling, tree (default all)",
-     [](Options& o, const char* v) { o.comm->ways = parse_ways(v); }, For::comm},
+     [](CommandLine& o, const char* v) { o.comm->ways = parse_ways(v); }, For::comm},
     {"messages", "links|library", "what carries our algorithms' messages (default links)",
-     [](Options& o, const char* v) { o.comm->carrier = parse_carrier(v); }, For::comm},
+     [](CommandLine& o, const char* v) { o.comm->carrier = parse_carrier(v); }, For::comm},
     {"backend", "auto|gloo|nccl", "the library's (default auto: NCCL where there are GPUs)",
-     [](Options& o, const char* v) { o.comm->backend = parse_backend(v); }, For::comm},
+     [](CommandLine& o, const char* v) { o.comm->backend = parse_backend(v); }, For::comm},
     {"repeats", "N", "timed batches a row (default 11)",
-     [](Options& o, const char* v) { o.comm->repeats = small_number_of("repeats", v); }, For::comm},
+     [](CommandLine& o, const char* v) { o.comm->repeats = small_number_of("repeats", v); },
+     For::comm},
     {"iterations", "N", "operations a batch (default: as many as take 10 ms)",
-     [](Options& o, const char* v) { o.comm->iterations = small_number_of("iterations", v); },
+     [](CommandLine& o, const char* v) { o.comm->iterations = small_number_of("iterations", v); },
      For::comm},
     {"output_dir", "DIR",
      "comm.jsonl goes here, for dtool plot (default $DTOOL_OUTPUT_DIR, else no file)",
-     [](Options& o, const char* v) { o.comm->output_dir = v; }, For::comm},
+     [](CommandLine& o, const char* v) { o.comm->output_dir = v; }, For::comm},
     {"json", nullptr, "print one JSON document instead of the table",
-     [](Options& o, const char*) { o.comm->output = CommOptions::Output::json; }, For::comm},
+     [](CommandLine& o, const char*) { o.comm->output = CommOptions::Output::json; }, For::comm},
     {"checkpoint", "PATH|latest|auto",
      "resume from this checkpoint, or from the newest in the output folder; auto: if there is one",
-     [](Options& o, const char* v) { o.checkpoint = v; }, For::training},
+     [](CommandLine& o, const char* v) { o.checkpoint = v; }, For::training},
     {"rendezvous_timeout", "SECONDS", "how long to wait for the other machines (default 300)",
-     [](Options& o, const char* v) {
+     [](CommandLine& o, const char* v) {
        o.rendezvous_timeout = std::chrono::seconds(number_of("rendezvous_timeout", v, 1, 86400));
      }},
     {"check", nullptr, "read the experiment, say what is wrong with it, and exit",
-     [](Options& o, const char*) { o.action = Action::check; }, For::training},
+     [](CommandLine& o, const char*) { o.action = Action::check; }, For::training},
     {"policy", "shortest|random|checkpoint",
      "who chooses the actions: one that knows the house, chance, or a trained network "
      "(default checkpoint where --checkpoint is given, else shortest)",
-     [](Options& o, const char* v) { o.rollout->policy = parse_policy(v); }, For::rollout},
+     [](CommandLine& o, const char* v) { o.rollout->policy = parse_policy(v); }, For::rollout},
     {"checkpoint", "PATH|latest", "the trained network, or the newest in the output folder",
-     [](Options& o, const char* v) { o.checkpoint = v; }, For::rollout},
+     [](CommandLine& o, const char* v) { o.checkpoint = v; }, For::rollout},
     {"output_dir", "DIR", "where the checkpoints are (default experiment_output)",
-     [](Options& o, const char* v) { o.output_dir = v; }, For::rollout},
+     [](CommandLine& o, const char* v) { o.output_dir = v; }, For::rollout},
     {"set", "training|validation", "whose houses (default validation)",
-     [](Options& o, const char* v) { o.rollout->set = parse_episode_set(v); }, For::rollout},
+     [](CommandLine& o, const char* v) { o.rollout->set = parse_episode_set(v); }, For::rollout},
     {"seed", "S",
      "seed of the houses, the starts and the actions that are drawn (default: that of the "
      "experiment's [validation]; 0 for training houses)",
-     [](Options& o, const char* v) { o.rollout->seed = seed_of(v); }, For::rollout},
+     [](CommandLine& o, const char* v) { o.rollout->seed = seed_of(v); }, For::rollout},
     {"episode", "N", "which episode, from 0 (default 0)",
-     [](Options& o, const char* v) {
+     [](CommandLine& o, const char* v) {
        o.rollout->episode = number_of("episode", v, std::int64_t{0}, kMostEpisodes);
      },
      For::rollout},
     {"output", "FILE", "write the picture here (default: the terminal)",
-     [](Options& o, const char* v) { o.rollout->output = v; }, For::rollout},
+     [](CommandLine& o, const char* v) { o.rollout->output = v; }, For::rollout},
     {"format", "text|svg", "of the picture (default svg for a file that ends so, else text)",
-     [](Options& o, const char* v) { o.rollout->format = parse_picture_format(v); }, For::rollout},
+     [](CommandLine& o, const char* v) { o.rollout->format = parse_picture_format(v); },
+     For::rollout},
     {"watch", nullptr, "show the episode step by step in the terminal",
-     [](Options& o, const char*) { o.rollout->shown = RolloutOptions::Shown::step_by_step; },
+     [](CommandLine& o, const char*) { o.rollout->shown = RolloutOptions::Shown::step_by_step; },
      For::rollout},
     {"help", nullptr, "print this and exit",
-     [](Options& o, const char*) { o.action = Action::help; }, For::all},
+     [](CommandLine& o, const char*) { o.action = Action::help; }, For::all},
     {"version", nullptr, "print the version and exit",
-     [](Options& o, const char*) { o.action = Action::version; }, For::all},
+     [](CommandLine& o, const char*) { o.action = Action::version; }, For::all},
     {"self_check", nullptr, "print the version, say which libraries are missing here, and exit",
-     [](Options& o, const char*) { o.action = Action::self_check; }, For::training},
+     [](CommandLine& o, const char*) { o.action = Action::self_check; }, For::training},
 };
 
-For use_of(const Options& options) {
+For use_of(const CommandLine& options) {
   return options.comm ? For::comm : options.rollout ? For::rollout : For::training;
 }
 
-bool is_for(const Flag& flag, const Options& options) {
+bool is_for(const Flag& flag, const CommandLine& options) {
   const For use = use_of(options);
   return flag.use == For::all || flag.use == use || (flag.use == For::runs && use != For::rollout);
 }
 
 /// `comm `, `rollout ` or nothing: what stands before the flags.
-const char* command_of(const Options& options) {
+const char* command_of(const CommandLine& options) {
   return options.comm ? "comm " : options.rollout ? "rollout " : "";
 }
 
@@ -159,7 +161,7 @@ std::string hyphenated(std::string name) {
 }
 
 /// Reads every flag into `options` and returns the arguments that are not flags.
-std::vector<std::string> read_flags(int argc, char** argv, Options& options) {
+std::vector<std::string> read_flags(int argc, char** argv, CommandLine& options) {
   std::vector<std::string> names;
   std::vector<option> table;
   names.reserve(2 * std::size(kFlags));  // the table points into these strings
@@ -193,7 +195,7 @@ std::vector<std::string> read_flags(int argc, char** argv, Options& options) {
   return {argv + optind, argv + argc};
 }
 
-void check(const Options& options) {
+void check(const CommandLine& options) {
   const int machines = options.distributed_nodes.value_or(1);
   if (options.machine_id.value_or(0) >= machines) {
     throw UsageError(fmt::format("--machine_id {} does not exist among {} machine{}",
@@ -207,8 +209,8 @@ void check(const Options& options) {
   }
 }
 
-Options parse_comm(int argc, char** argv) {
-  Options options;
+CommandLine parse_comm(int argc, char** argv) {
+  CommandLine options;
   options.action = Action::comm;
   options.comm.emplace();
   if (const auto folder = std::getenv("DTOOL_OUTPUT_DIR")) options.comm->output_dir = folder;
@@ -255,7 +257,7 @@ constexpr const char* kRolloutExitCodes =
     "the experiment.\n";
 
 /// The only argument that is not a flag.
-std::string experiment_of(const std::vector<std::string>& rest, const Options& options) {
+std::string experiment_of(const std::vector<std::string>& rest, const CommandLine& options) {
   if (rest.empty()) {
     throw UsageError("no experiment given",
                      fmt::format("dtool-trainer {}EXPERIMENT.toml [flags]", command_of(options)));
@@ -266,8 +268,8 @@ std::string experiment_of(const std::vector<std::string>& rest, const Options& o
   return rest[0];
 }
 
-Options parse_rollout(int argc, char** argv) {
-  Options options;
+CommandLine parse_rollout(int argc, char** argv) {
+  CommandLine options;
   options.action = Action::rollout;
   options.rollout.emplace();
   const auto rest = read_flags(argc, argv, options);
@@ -282,8 +284,8 @@ Options parse_rollout(int argc, char** argv) {
 
 }  // namespace
 
-Options parse_command_line(int argc, char** argv) {
-  Options options;
+CommandLine parse_command_line(int argc, char** argv) {
+  CommandLine options;
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "comm") return parse_comm(argc - 1, argv + 1);
   if (first == "rollout") return parse_rollout(argc - 1, argv + 1);
@@ -295,7 +297,7 @@ Options parse_command_line(int argc, char** argv) {
   return options;
 }
 
-std::string usage_text(const Options& options) {
+std::string usage_text(const CommandLine& options) {
   std::string text = options.comm ? kCommUsage : options.rollout ? kRolloutUsage : kTrainingUsage;
   text += " Each flag may be spelt with hyphens too.\n\n";
   for (const Flag& flag : kFlags) {

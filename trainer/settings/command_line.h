@@ -17,7 +17,7 @@ namespace dtool::trainer {
 
 enum class Action { train, check, comm, rollout, help, version, self_check };
 
-struct Options {
+struct CommandLine {
   Action action = Action::train;
   std::filesystem::path experiment;
   std::optional<int> machine_id;         ///< absent: 0
@@ -33,9 +33,9 @@ struct Options {
 };
 
 /// Reads the flags, in their underscored or hyphenated spelling. Throws UsageError.
-Options parse_command_line(int argc, char** argv);
+CommandLine parse_command_line(int argc, char** argv);
 
 /// The text of `--help` for training, `comm` or `rollout`.
-std::string usage_text(const Options& options);
+std::string usage_text(const CommandLine& options);
 
 }  // namespace dtool::trainer

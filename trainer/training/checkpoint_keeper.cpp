@@ -29,7 +29,7 @@ std::chrono::milliseconds patience(std::chrono::seconds collective_timeout) {
 
 }  // namespace
 
-CheckpointKeeper::CheckpointKeeper(const Group& group, const Options& options,
+CheckpointKeeper::CheckpointKeeper(const Group& group, const CommandLine& options,
                                    const CheckpointSettings& settings,
                                    std::chrono::seconds collective_timeout, const Weights& model,
                                    Optimizer& optimizer, Progress& progress)

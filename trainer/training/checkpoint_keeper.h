@@ -27,9 +27,9 @@ class CheckpointKeeper {
  public:
   /// All arguments must outlive it. Throws UsageError if the model has tensors that no checkpoint
   /// can hold.
-  CheckpointKeeper(const Group& group, const Options& options, const CheckpointSettings& settings,
-                   std::chrono::seconds collective_timeout, const Weights& model,
-                   Optimizer& optimizer, Progress& progress);
+  CheckpointKeeper(const Group& group, const CommandLine& options,
+                   const CheckpointSettings& settings, std::chrono::seconds collective_timeout,
+                   const Weights& model, Optimizer& optimizer, Progress& progress);
 
   /// Whether a checkpoint is due after the steps since `steps_before`.
   bool is_due(std::int64_t steps_before) const;
@@ -67,7 +67,7 @@ class CheckpointKeeper {
   void end_request(int signal, std::int64_t step, const char* outcome, ProgressLog& log) const;
 
   const Group& group_;
-  const Options& options_;
+  const CommandLine& options_;
   const CheckpointSettings& settings_;
   const Weights& model_;
   Optimizer& optimizer_;

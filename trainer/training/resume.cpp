@@ -12,7 +12,7 @@
 namespace dtool::trainer {
 
 /// A run that began under a former version does not silently begin anew.
-std::filesystem::path checkpoint_of(const Options& options) {
+std::filesystem::path checkpoint_of(const CommandLine& options) {
   const std::filesystem::path file = *options.checkpoint;
   if (file == "latest" || file == "auto") {
     const auto folder = checkpoints_of(options);
@@ -51,11 +51,11 @@ void check_fit(const Resumed& resumed, const Progress& fresh, std::size_t stages
 
 }  // namespace
 
-std::filesystem::path checkpoints_of(const Options& options) {
+std::filesystem::path checkpoints_of(const CommandLine& options) {
   return options.output_dir / "checkpoints";
 }
 
-Resumed resume_from(const Options& options, const Group& group, Weights& model,
+Resumed resume_from(const CommandLine& options, const Group& group, Weights& model,
                     Optimizer& optimizer, const Progress& fresh, std::size_t stages) {
   CheckpointFile file;
   if (group.rank == 0) {

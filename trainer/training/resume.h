@@ -16,12 +16,12 @@
 namespace dtool::trainer {
 
 /// The folder in which rank 0 keeps the checkpoints.
-std::filesystem::path checkpoints_of(const Options& options);
+std::filesystem::path checkpoints_of(const CommandLine& options);
 
 /// The file that `--checkpoint` names; empty for `auto` if there is none yet. One of a former
 /// format only if there is no other. Throws UsageError if there is no such file, or no checkpoint
 /// for `latest`.
-std::filesystem::path checkpoint_of(const Options& options);
+std::filesystem::path checkpoint_of(const CommandLine& options);
 
 struct Resumed {
   std::string from;   ///< the file's name on rank 0; empty: `auto` found none
@@ -35,7 +35,7 @@ struct Resumed {
 /// must be the same, and the checkpoint's stage must be among `stages`. If `--checkpoint auto`
 /// finds none, nothing changes. Throws UsageError if there is no such checkpoint, or if it does not
 /// fit this run, which `fresh` describes.
-Resumed resume_from(const Options& options, const Group& group, Weights& model,
+Resumed resume_from(const CommandLine& options, const Group& group, Weights& model,
                     Optimizer& optimizer, const Progress& fresh, std::size_t stages);
 
 }  // namespace dtool::trainer

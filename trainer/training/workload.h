@@ -21,7 +21,7 @@ namespace dtool::trainer {
 /// The data that all parts of a rank's run share. The referenced objects outlive the run.
 struct Run {
   const Experiment& experiment;
-  const Options& options;
+  const CommandLine& options;
   const Meeting& meeting;
   const Group& group;
 };
@@ -105,7 +105,7 @@ struct WorkloadRunner {
   void (*run)(const Run& run);
 
   /// Plays and shows an episode with a checkpoint's network, if the settings have episodes.
-  void (*show_episode)(const Experiment& experiment, const Options& options) = nullptr;
+  void (*show_episode)(const Experiment& experiment, const CommandLine& options) = nullptr;
 };
 
 /// The runner of `experiment.workload`.

@@ -39,7 +39,7 @@ struct Agent {
 
 }  // namespace
 
-CheckpointPolicy read_policy(const ObjectNavSettings& settings, const Options& options,
+CheckpointPolicy read_policy(const ObjectNavSettings& settings, const CommandLine& options,
                              std::uint64_t seed) {
   const auto file = checkpoint_of(options);
   if (file.empty()) {

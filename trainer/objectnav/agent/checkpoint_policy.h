@@ -18,7 +18,7 @@ struct CheckpointPolicy {
   MovePolicy choose;
   std::string file;
 };
-CheckpointPolicy read_policy(const ObjectNavSettings& settings, const Options& options,
+CheckpointPolicy read_policy(const ObjectNavSettings& settings, const CommandLine& options,
                              std::uint64_t seed);
 
 }  // namespace dtool::trainer
