@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# dtool_embed(OUTPUT NAMESPACE [KEEP_COMMENTS] [TABLE] FILES...): a header that holds each file's text as a constant, `kStart` for
-# start.sh, so that scripts for hosts live in files of their own and still travel inside the program. Lines that are comments
+# dtool_embed(OUTPUT NAMESPACE [KEEP_COMMENTS] [TABLE] FILES...): a header that holds each file's text as a constant, `kLaunch` for
+# launch.sh, so that scripts for hosts live in files of their own and still travel inside the program. Lines that are comments
 # stay at home: they are a quarter of what a launch would send to every host. TABLE adds kAll, each file's name and text.
 function(dtool_embed output namespace)
   cmake_parse_arguments(PARSE_ARGV 2 embed "KEEP_COMMENTS;TABLE" "" "")

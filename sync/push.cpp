@@ -23,7 +23,8 @@
 namespace dtool::tree_sync {
 namespace {
 
-/// `await`: until another host can pass the package on.
+/// `await`: until another host can pass the package on. `refuse`: takes the mark in the folder
+/// away, then the host fails.
 enum class Step { ask, await, unpack, prepare, compare, refuse, send, prune, done };
 
 /// How soon a host that has to wait for others asks again.

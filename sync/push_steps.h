@@ -54,7 +54,7 @@ ssh::Command unpack_command(const Package& package, const RemoteTree& tree,
 /// and hint.
 std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result);
 
-/// Removes what ask_command left, if nothing has to be sent after all.
+/// Removes the mark that ask_command left in the folder, if nothing has to be sent after all.
 ssh::Command leave_command(const RemoteTree& tree);
 
 /// Marks the host as failed: `count` files there were not put there by dtool and differ from the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Starts a run whose plan is complete: first the record, then the sessions. Follows the run if
+// Starts a run whose plan is complete: first the killfile, then the sessions. Follows the run if
 // wanted.
 #pragma once
 

@@ -626,7 +626,8 @@ struct Unpacked {
   }
 };
 
-/// How much of a tree a folder has. If none of the first six is set, the content is unknown.
+/// How much of a tree a folder has. If none of is_same_folder, is_whole, is_empty, basis, holder
+/// and unpacked is set, the content is unknown.
 struct TreeReply {
   static constexpr Kind kKind = Kind::tree_reply;
   bool is_same_folder = false;         ///< it is the tree's own folder: there is nothing to do

@@ -45,7 +45,7 @@ struct ScreenJob {
   Beginning beginning = Beginning::assumed;
   std::string host = {};  ///< the only host to start on, as ssh/host/identity.h writes it; also the
                           ///< content of the file `host`; empty: any
-  std::string begin = {};  ///< defines `begin` for start.sh; empty: a screen session
+  std::string begin = {};  ///< defines `begin`; empty: a screen session
 };
 
 /// What happens to a log that exists already.

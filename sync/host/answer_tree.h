@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The first question of a push: how much of a tree has this host? A package that fits is unpacked
-// at once. If nothing has changed since the last push, the host does no more than stat each file,
-// once.
+// Both messages of a push: how much of a tree has this host, and, once asked, the package. A
+// package that fits is unpacked at once. If nothing has changed since the last push, the host does
+// no more than stat each file, once.
 #pragma once
 
 #include "ssh/host/frames.h"
