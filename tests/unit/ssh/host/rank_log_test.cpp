@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <iomanip>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 
 #include "ssh/host/log_times.h"
 #include "tests/unit/temporary_folder.h"
@@ -56,11 +59,12 @@ TEST(LogTimes, LeadToTheSizeThatTheLogHad) {
   const std::string state = folder.path();
   EXPECT_THROW(log_size_then(state, 5), std::runtime_error);
   const std::time_t now = std::time(nullptr);
-  char line[3][32];
-  std::snprintf(line[0], 32, "%010lld %019d\n", static_cast<long long>(now - 100), 10);
-  std::snprintf(line[1], 32, "%010lld %019d\n", static_cast<long long>(now - 50), 20);
-  std::snprintf(line[2], 32, "%010lld %019d\n", static_cast<long long>(now - 2), 30);
-  folder.write("log_times", std::string(line[0]) + line[1] + line[2]);
+  const auto line = [now](int seconds_ago, int size) {
+    std::ostringstream text;
+    text << std::setfill('0') << std::setw(10) << now - seconds_ago << ' ' << std::setw(19) << size;
+    return text.str() + "\n";
+  };
+  folder.write("log_times", line(100, 10) + line(50, 20) + line(2, 30));
   EXPECT_EQ(log_size_then(state, 1000), 0U);
   EXPECT_EQ(log_size_then(state, 70), 10U);
   EXPECT_EQ(log_size_then(state, 20), 20U);
