@@ -174,11 +174,20 @@ int LogsAction::run(Invocation& invocation) {
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
 
   const Fold fold = fold_ ? Fold::yes : Fold::no;
-  const std::unique_ptr<LogOutput> shown =
-      follow_ ? std::make_unique<FollowedLogs>(console, run, fold, selection_)
-              : std::make_unique<LogOutput>(console, run, fold, selection_);
+  const auto make_output = [&]() -> std::unique_ptr<LogOutput> {
+    if (follow_) return std::make_unique<FollowedLogs>(console, run, fold, selection_);
+    return std::make_unique<LogOutput>(console, run, fold, selection_);
+  };
+  std::unique_ptr<LogOutput> shown = make_output();
+  std::vector<ssh::HostResult> results = shown->read(*remote);
+  if (first_failure && first_failure->rank && !remote->interrupted() &&
+      std::ranges::count(shown->ranks(0), *first_failure->rank) == 0) {
+    // Nobody knows whose its lines are, as with torchrun: the last lines of the machine.
+    selection_.ranks.clear();
+    shown = make_output();
+    results = shown->read(*remote);
+  }
   LogOutput& output = *shown;
-  std::vector<ssh::HostResult> results = output.read(*remote);
   output.tell_strangers(results);
   int exit_code = exit_code_of(results, *remote);
   if (exit_code != kInterrupted)

@@ -54,7 +54,10 @@ void note_log_time(const std::string& state) {
   const auto last = lines == 0 ? std::nullopt : read_at(file.get(), lines - 1);
   if (last && last->size == size) return;
   if (last && last->time == now && last->size < size) return;
-  const bool is_spoilt = found.st_size != 0 && !last;
+  // A full disk took only a part of a line.
+  const auto whole = static_cast<off_t>(lines * kLine);
+  if (found.st_size != whole && ::ftruncate(file.get(), whole) != 0) return;
+  const bool is_spoilt = lines != 0 && !last;
   if ((last && last->size > size) || is_spoilt) {
     if (::ftruncate(file.get(), 0) != 0) return;
   }

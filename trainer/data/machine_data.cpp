@@ -189,7 +189,9 @@ DataSets to_device(const DataSets& sets, at::Device device) {
 
 DataSets load_on_machine(const DataSettings& settings, const Meeting& meeting, at::Device device) {
   MachineData machine(settings, meeting);
-  DataSets sets = to_device(machine.load(), device);
+  // Until the other ranks have opened it, also where only copies on a GPU are used here.
+  const DataSets loaded = machine.load();
+  DataSets sets = to_device(loaded, device);
   wait_for_all_ranks(meeting, "loaded");
   machine.close();
   return sets;

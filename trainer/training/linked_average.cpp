@@ -48,7 +48,7 @@ c10::intrusive_ptr<c10::ivalue::Future> LinkedAverage::runHook(c10d::GradBucket&
 
 bool LinkedAverage::is_idle() {
   const std::lock_guard lock(mutex_);
-  return waiting_.empty();
+  return waiting_.empty() && !error_;
 }
 
 void LinkedAverage::leave_to_thread(Bucket bucket) {
@@ -67,12 +67,14 @@ void LinkedAverage::work() {
     if (stopped_) return;
     const Bucket bucket = waiting_.front();
     lock.unlock();
+    std::exception_ptr error = error_;  // only this thread sets it
     try {
-      if (!error_) average(bucket.gradients);
+      if (!error) average(bucket.gradients);
     } catch (...) {
-      error_ = std::current_exception();
+      error = std::current_exception();
     }
     lock.lock();
+    error_ = error;
     waiting_.pop_front();
     lock.unlock();
     // The backward pass, which waits for the last one, may begin the next step at once.

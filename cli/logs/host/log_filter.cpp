@@ -50,7 +50,14 @@ bool LogFilter::lets_through(std::string_view line) const {
   const bool is_of_rank = ranks_.empty() || std::ranges::any_of(of_line, [this](int rank) {
                             return ranks_.contains(rank);
                           });
-  return is_of_rank && (!pattern_ || pattern_->is_in(line));
+  if (!is_of_rank || !pattern_) return is_of_rank;
+  // A line that a program redraws is many: the time that a pattern takes grows with their square.
+  for (;;) {
+    const std::size_t end = line.find('\r');
+    if (pattern_->is_in(line.substr(0, end))) return true;
+    if (end == line.npos) return false;
+    line.remove_prefix(end + 1);
+  }
 }
 
 void LogFilter::take(std::string_view line, std::string& passed) {

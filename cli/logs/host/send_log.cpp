@@ -221,6 +221,7 @@ void Sending::break_off(bool is_rotated) {
   send(LogBreak{is_rotated});
   offset_ = 0;
   told_offset_ = 0;
+  if (filter_) filter_->skip(0);
 }
 
 void Sending::send_rest(std::optional<std::uint64_t> end) {

@@ -163,7 +163,7 @@ void Merging::run() {
       if (channel_.is_open()) ::send(channel_.get(), &kSettle, sizeof kSettle, MSG_NOSIGNAL);
     }
     patience = size > 0 ? kShortPause : std::min(2 * patience, kLongPause);
-    const bool is_flood = size >= kFlood || is_to_settle_;
+    const bool is_flood = is_written && (size >= kFlood || is_to_settle_);
     hear(is_flood ? 0ms : patience);
     if (!channel_.is_open()) look_at_processes();
   }
@@ -216,6 +216,8 @@ void RankLogs::start(const std::vector<pid_t>& processes) {
   if (merging_ != 0) return;
   for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
     ::signal(each, SIG_IGN);
+  // mpirun ends the process group of what it started, a second after TERM.
+  ::setsid();
   channel_ = Descriptor();
   files_.clear();
   // Who reads this process's output waits for its end.
