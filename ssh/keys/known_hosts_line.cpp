@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "ssh/config/config_value.h"
+#include "ssh/machine/base64.h"
 
 namespace dtool::ssh {
 namespace {
@@ -27,15 +28,6 @@ KnownHostsMarker marker_of(std::string_view word) {
   if (word == "@revoked") return KnownHostsMarker::revoked;
   if (word == "@cert-authority") return KnownHostsMarker::authority;
   return KnownHostsMarker::wrong;
-}
-
-/// -1 for what stands for no six bits.
-int bits_of(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : -1;
 }
 
 std::optional<std::array<unsigned char, 20>> decode_digest(std::string_view text) {
@@ -113,23 +105,7 @@ std::optional<std::string_view> type_of_blob(std::string_view blob) {
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {
-  if (text.empty() || text.size() % 4 != 0) return std::nullopt;
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  text.remove_suffix(padding);
-  std::string bytes;
-  std::uint32_t bits = 0;
-  int count = 0;
-  for (const char each : text) {
-    const int value = bits_of(each);
-    if (value < 0) return std::nullopt;
-    bits = (bits << 6 | static_cast<std::uint32_t>(value)) & 0xffff;
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 0xff);
-  }
-  const bool has_more_bits = (bits & ((1u << count) - 1)) != 0;
-  return has_more_bits ? std::nullopt : std::optional(std::move(bytes));
+  return text.empty() ? std::nullopt : from_base64(text);
 }
 
 std::string to_lower(std::string_view text) {

@@ -51,7 +51,7 @@ std::optional<std::string> read_key_blob(std::string_view text);
 /// The type at the beginning of a key's bytes: `ssh-ed25519`. Nothing if there is none.
 std::optional<std::string_view> type_of_blob(std::string_view blob);
 
-/// Decodes base64. Nothing if the text is malformed, padding included.
+/// Decodes base64. Nothing if the text is empty or malformed, padding included.
 std::optional<std::string> decode_base64(std::string_view text);
 
 std::string to_lower(std::string_view text);

@@ -43,6 +43,7 @@ std::optional<std::string> from_base64(std::string_view text) {
       if (digit == kBase64Digits.npos || padding > 0) return std::nullopt;
       group = group << 6U | static_cast<std::uint32_t>(digit);
     }
+    if ((group & ((1U << 8U * padding) - 1)) != 0) return std::nullopt;  // bits of no byte
     for (std::size_t k = 0; k + padding < 3; ++k)
       bytes += static_cast<char>(group >> (16U - 8U * k) & 255U);
   }

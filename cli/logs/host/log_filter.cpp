@@ -38,18 +38,20 @@ LogFilter::LogFilter(const LogRequest& request) {
   if (!request.pattern.text.empty()) pattern_ = std::make_unique<Pattern>(request.pattern.text);
 }
 
+void LogFilter::set_ranks(const LogRanks& ranks) {
+  are_marked_ = ranks.are_marked;
+  is_unmarked_of_rank_ =
+      std::ranges::any_of(ranks.ranks, [this](int rank) { return ranks_.contains(rank); });
+}
+
 bool LogFilter::lets_through(std::string_view line) const {
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
-  std::set<int> of_line = of_log_.ranks;
-  if (of_log_.are_marked) {
+  bool is_of_rank = ranks_.empty() || is_unmarked_of_rank_;
+  if (are_marked_) {
     const MarkedLine marked = read_mark(line);
     line = marked.text;
-    of_line.clear();
-    if (marked.rank) of_line.insert(*marked.rank);
+    is_of_rank = ranks_.empty() || (marked.rank && ranks_.contains(*marked.rank));
   }
-  const bool is_of_rank = ranks_.empty() || std::ranges::any_of(of_line, [this](int rank) {
-                            return ranks_.contains(rank);
-                          });
   if (!is_of_rank || !pattern_) return is_of_rank;
   // A line that a program redraws is many: the time that a pattern takes grows with their square.
   for (;;) {

@@ -42,7 +42,7 @@ class LogFilter {
   explicit LogFilter(const LogRequest& request);
 
   /// Which ranks are in the log, and whether its lines have marks.
-  void set_ranks(const LogRanks& ranks) { of_log_ = ranks; }
+  void set_ranks(const LogRanks& ranks);
   /// Leaves out that many of the lines that would be let through.
   void skip(std::uint64_t lines) { to_skip_ = lines; }
 
@@ -61,7 +61,8 @@ class LogFilter {
 
   std::set<int> ranks_;  ///< empty: all
   std::unique_ptr<Pattern> pattern_;
-  LogRanks of_log_;
+  bool are_marked_ = false;
+  bool is_unmarked_of_rank_ = false;  ///< a line without marks, in a log that has none
   std::string open_;
   std::uint64_t to_skip_ = 0;
   std::uint64_t count_ = 0;
