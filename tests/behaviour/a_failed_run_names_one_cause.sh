@@ -68,6 +68,9 @@ eventually 10 expect_no_process_with "$run_id"
 # The host that is cut off finds out as well, and loses machine 0 from its side. Once the run has failed, the launcher does not
 # try for minutes to reach that host.
 start_run cut --lost_after 5
+# A machine that machine 0 has never heard is not watched.
+is_watched() { on "$1" bash -c 'grep -qx ok ~/.dtool/runs/'"$run_id"'/machine*/supervision'; }
+eventually 10 is_watched 2
 fault cut h2
 cut_at=$SECONDS
 own_end() { [[ $(last_line_on "$1") == 'dtool: the run failed: '* ]]; }

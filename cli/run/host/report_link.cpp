@@ -170,6 +170,11 @@ std::optional<std::string> ReportLink::find_loss(Time now) const {
          std::to_string(settings_.lost_after.count()) + " s";
 }
 
+std::optional<Time> ReportLink::time_to_next_try(Time now) const {
+  if (connection_) return std::nullopt;
+  return std::max(next_try_ - now, Time(0));
+}
+
 std::optional<std::string> ReportLink::turn(Time now) {
   // This process was frozen, or busy with ending processes, which says nothing of machine 0.
   if (now - looked_at_ > kLongestTurn) {

@@ -32,6 +32,8 @@ class ReportLink {
   /// Connects, gives up, sends signs of life. Called at least once a second. Returns a sentence if
   /// machine 0's session cannot be reached; each sentence once.
   std::optional<std::string> turn(Time now);
+  /// How long from `now` until it would connect again; none if it has a connection.
+  std::optional<Time> time_to_next_try(Time now) const;
 
  private:
   struct Connection {

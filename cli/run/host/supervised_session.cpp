@@ -241,7 +241,12 @@ void SupervisedSession::take_events(Time patience) {
 /// Handles what has happened.
 void SupervisedSession::turn(Machine& machine) {
   const bool is_soon = (coordinator_ && coordinator_->is_judging()) || machine.is_standing_still();
-  take_events(is_soon ? kSoon : kLongestRest);
+  Time patience = is_soon ? kSoon : kLongestRest;
+  if (reports_.link) {
+    const auto next_try = reports_.link->time_to_next_try(time_since_boot());
+    if (next_try) patience = std::min(patience, *next_try);
+  }
+  take_events(patience);
   const Time now = time_since_boot();
   if (now - log_noted_at_ >= kLongestRest) {
     log_noted_at_ = now;

@@ -178,6 +178,20 @@ TEST_F(ReportsOverTcp, APortThatRefusesForFiveSecondsIsNobodys) {
                             ": the session on machine 0 is gone");
 }
 
+TEST_F(ReportsOverTcp, WhoIsRefusedAsTheRunBeginsTriesAgainWithinASecond) {
+  listen();
+  closed_port_ = port_->port();
+  port_.reset();
+  ReportLink& early = link(1);
+  early.tell(kRunningReport, now_);
+  ASSERT_TRUE(until([&] { return early.time_to_next_try(now_) > 0ms; }));
+  EXPECT_LE(early.time_to_next_try(now_), 400ms);
+  listen(closed_port_);
+  now_ += *early.time_to_next_try(now_);
+  ASSERT_TRUE(until([this] { return !heard_.empty(); }));
+  EXPECT_FALSE(early.time_to_next_try(now_));
+}
+
 /// Listens as machine 0 would, and says what it is told to.
 class FalseMachineZero {
  public:
