@@ -47,6 +47,7 @@ add_library(dtool_cli STATIC
   cli/hosts/trust.cpp
   cli/kill/end_run.cpp
   cli/kill/kill.cpp
+  cli/kill/remove_run.cpp
   cli/launchers/gridengine/gridengine.cpp
   cli/launchers/launcher.cpp
   cli/launchers/mpi/mpi.cpp

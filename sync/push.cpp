@@ -25,7 +25,7 @@ namespace {
 
 /// `await`: until another host can pass the package on. `refuse`: takes the mark in the folder
 /// away, then the host fails.
-enum class Step { ask, await, unpack, prepare, compare, refuse, send, prune, done };
+enum class Step { ask, await, unpack, prepare, compare, refuse, send, prune, freeze, done };
 
 /// How soon a host that has to wait for others asks again.
 constexpr std::chrono::milliseconds kAskAgain{20};
@@ -59,7 +59,7 @@ class Push : public Pushing {
  public:
   Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
        const std::vector<Destination>& destinations, ssh::Events& events,
-       const ssh::TaskOptions& options, Relay relay, Foreign foreign);
+       const ssh::TaskOptions& options, Relay relay, Foreign foreign, std::optional<OwnTree> own);
 
   ssh::Task first_task(std::size_t host) const override { return task(*by_host_.at(host)); }
   std::vector<ssh::HostResult> finish(ssh::Remote& remote) override;
@@ -76,6 +76,7 @@ class Push : public Pushing {
  private:
   ssh::Task task(const Slot& slot) const;
   ssh::Command command(const Slot& slot, const RemoteTree& tree) const;
+  std::shared_ptr<const ssh::SharedBytes> names_for(const Slot& slot) const;
   void forget_packages();
   Step next_step(Slot& slot);
   Step after_ask(Slot& slot);
@@ -97,6 +98,7 @@ class Push : public Pushing {
   Packages packages_;
   const Relay relay_;
   const Foreign foreign_;
+  const std::optional<OwnTree> own_;
   std::map<const Package*, Relaying> relayings_;  ///< of sealed packages
   std::vector<Missed> missed_;                    ///< beside what relayings_ know
   /// The names of the tree's files, for who needs them.
@@ -120,13 +122,15 @@ std::vector<std::string> contents_for(const std::vector<ssh::Host>& hosts, const
 
 Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
            const std::vector<Destination>& destinations, ssh::Events& events,
-           const ssh::TaskOptions& options, Relay relay, Foreign foreign)
+           const ssh::TaskOptions& options, Relay relay, Foreign foreign,
+           std::optional<OwnTree> own)
     : hosts_(hosts),
       tree_(tree),
       listing_(list_tree(tree, contents_for(hosts, tree, destinations))),
       packages_(tree_, listing_),
       relay_(relay),
       foreign_(foreign),
+      own_(std::move(own)),
       events_(events),
       options_(options) {
   const auto is_remote = [&hosts](const Destination& each) {
@@ -203,17 +207,23 @@ Compression compression_for(const Slot& slot) {
   return slot.reply.reads_zstd ? Compression::zstd : Compression::none;
 }
 
+std::shared_ptr<const ssh::SharedBytes> Push::names_for(const Slot& slot) const {
+  const Compression compression = compression_for(slot);
+  auto& names = names_[compression];
+  if (names == nullptr) names = pack_names(tree_.files, compression);
+  return names;
+}
+
 ssh::Command Push::command(const Slot& slot, const RemoteTree& tree) const {
   if (slot.step == Step::unpack) {
     const bool is_sealed = !slot.package->key.empty();
     return unpack_command(*slot.package, tree, is_sealed ? std::optional(slot.part) : std::nullopt);
   }
   if (slot.step == Step::prepare) {
-    const Compression compression = compression_for(slot);
-    auto& names = names_[compression];
-    if (names == nullptr) names = pack_names(tree_.files, compression);
-    return prepare_command(names, compression, tree);
+    return prepare_command(names_for(slot), compression_for(slot), tree);
   }
+  if (slot.step == Step::freeze)
+    return freeze_command(names_for(slot), compression_for(slot), tree);
   if (slot.step == Step::refuse) return leave_command(tree);
   if (slot.step == Step::prune) return prune_command(tree);
   InPush push;
@@ -227,6 +237,7 @@ ssh::Task Push::task(const Slot& slot) const {
   const bool looks = foreign_ == Foreign::refuse && !slot.has_compared;
   RemoteTree tree{folder, listing_.fingerprint, listing_.digest};
   if (looks) tree.foreign = ForeignFiles::look;
+  tree.own = own_;
   if (slot.step != Step::send && slot.step != Step::compare) {
     ssh::TaskOptions options{options_.timeout};
     // Unpacking continues as long as bytes arrive, and has its own limit.
@@ -337,7 +348,8 @@ Step Push::after_ask(Slot& slot) {
   slot.reply = *reply;
   slot.pushed.is_the_tree = reply->is_same_folder;
   slot.shares = reply->holder.has_value();
-  if (slot.pushed.is_the_tree || slot.shares || reply->is_whole) return Step::done;
+  if (slot.pushed.is_the_tree) return own_ ? Step::freeze : Step::done;
+  if (slot.shares || reply->is_whole) return Step::done;
   if (!std::exchange(is_kept_, true)) packages_.keep_basis();
   // A host may say so, too, that was sent none.
   if (reply->unpacked && has_guess) return after_package(slot, *reply->unpacked);
@@ -406,6 +418,9 @@ Step Push::next_step(Slot& slot) {
       explain(slot.result);
       slot.pushed.sent = read_sent(slot.out_tail);
       return slot.result.ok() ? Step::prune : Step::done;
+    case Step::freeze:
+      reply_in<host::FreezeReply>(slot.result);
+      return Step::done;
     case Step::prune:
     case Step::done:
       break;
@@ -420,8 +435,9 @@ Step Push::next_step(Slot& slot) {
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    ssh::Events& events, const ssh::TaskOptions& options,
-                                   Relay relay, Foreign foreign) {
-  return std::make_unique<Push>(hosts, tree, destinations, events, options, relay, foreign);
+                                   Relay relay, Foreign foreign, std::optional<OwnTree> own) {
+  return std::make_unique<Push>(hosts, tree, destinations, events, options, relay, foreign,
+                                std::move(own));
 }
 
 }  // namespace dtool::tree_sync

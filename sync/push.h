@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ssh/host/protocol.h"
 #include "ssh/remote.h"
 #include "sync/listing.h"
 #include "sync/relay/relaying.h"
@@ -43,6 +45,9 @@ enum class Relay { no, yes };
 /// differ from the tree's: the host fails and names them, or they are overwritten.
 enum class Foreign { refuse, overwrite };
 
+/// The folder that each host copies the tree to, for the run alone.
+using host::OwnTree;
+
 /// A push in which each host goes from step to step without waiting for the others. An observer
 /// that gives hosts other tasks first must forward the events of those that have begun the push.
 struct Pushing : ssh::Events {
@@ -66,10 +71,12 @@ struct Pushing : ssh::Events {
 /// sending failed. If rsync failed, `exit_code` is its exit code and `error` its own message.
 /// `hosts` are the Remote's. The timeout in `options` is for each step of a host. Throws
 /// std::invalid_argument on a folder that is neither absolute nor from `~/`, and on two
-/// destinations on one host. `tree` and `events` must outlive the push.
+/// destinations on one host. With `own`, each host gives the run its copy of the tree, also where
+/// nothing has to be sent. `tree` and `events` must outlive the push.
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    ssh::Events& events, const ssh::TaskOptions& options,
-                                   Relay relay = Relay::no, Foreign foreign = Foreign::refuse);
+                                   Relay relay = Relay::no, Foreign foreign = Foreign::refuse,
+                                   std::optional<OwnTree> own = {});
 
 }  // namespace dtool::tree_sync

@@ -32,6 +32,7 @@ host::TreeRequest request_for(const RemoteTree& tree) {
   request.folder = tree.folder;
   request.tree = tree.fingerprint;
   request.refuses_foreign = tree.foreign == ForeignFiles::look;
+  request.own = tree.own;
   request.patience_ms = std::chrono::milliseconds(tree.patience).count();
   return request;
 }
@@ -81,7 +82,7 @@ std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result) {
 }
 
 ssh::Command leave_command(const RemoteTree& tree) {
-  return ssh::ask_host(host::PruneRequest{tree.folder, tree.fingerprint, "", false});
+  return ssh::ask_host(host::PruneRequest{tree.folder, tree.fingerprint, "", false, {}});
 }
 
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
@@ -105,7 +106,18 @@ ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Comp
 }
 
 ssh::Command prune_command(const RemoteTree& tree) {
-  return ssh::ask_host(host::PruneRequest{tree.folder, tree.fingerprint, tree.digest, true});
+  return ssh::ask_host(
+      host::PruneRequest{tree.folder, tree.fingerprint, tree.digest, true, tree.own});
+}
+
+ssh::Command freeze_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
+                            const RemoteTree& tree) {
+  host::FreezeRequest request{tree.folder, tree.digest, tree.own.value_or(host::OwnTree()),
+                              compression == Compression::zstd};
+  request.patience_ms = std::chrono::milliseconds(tree.patience).count();
+  ssh::Command command = ssh::ask_host(request);
+  command.input_from = std::move(names);
+  return command;
 }
 
 }  // namespace dtool::tree_sync

@@ -28,6 +28,7 @@ struct RemoteTree {
   std::string digest;                  ///< likewise
   std::chrono::seconds patience{300};  ///< for a package of which no more bytes come
   ForeignFiles foreign = ForeignFiles::leave;
+  std::optional<host::OwnTree> own = {};  ///< of the run that is given a copy of the tree
 };
 
 /// This push's name and the host's number in it: hosts that share the folder recognise each other
@@ -71,6 +72,11 @@ ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Comp
 /// After rsync: deletes the files of an earlier push that the tree no longer has, and records that
 /// the tree is complete.
 ssh::Command prune_command(const RemoteTree& tree);
+
+/// Where nothing was sent, since the folder is the tree's own: gives the run its copy. `names` has
+/// all names of the tree.
+ssh::Command freeze_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
+                            const RemoteTree& tree);
 
 /// The only reply in a result. Nothing if the host failed; then `result` gets its error and hint.
 template <typename Reply>

@@ -201,7 +201,11 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     plan_.listener = listener.address;
     plan_.port = listener.port;
   }
-  for (MachinePlan& machine : plan_.machines) machine.code_folder = code_folder_on(machine.host);
+  const bool has_own_tree = wants_sync() && !flags_.in_place;
+  for (MachinePlan& machine : plan_.machines) {
+    machine.code_folder = code_folder_on(machine.host);
+    if (has_own_tree) machine.tree = killfiles::tree_folder(plan_.run_id);
+  }
 }
 
 std::vector<std::string> RunAction::code_folders(const Targets& targets) const {
@@ -282,6 +286,9 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
     if (!plan_.program.empty()) tree_sync::require_files(*tree);
     flags_.no_sync = tree->files.empty();
   }
+  if (!wants_sync()) {
+    for (MachinePlan& machine : plan_.machines) machine.tree.clear();
+  }
   if (wants_sync()) {
     const auto state = state_of_code_tree(flags_.output_dir);
     if (state) plan_.git_commit = to_string(*state);
@@ -289,6 +296,9 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   }
   Sending sending;
   if (flags_.relay) sending.relay = tree_sync::Relay::yes;
+  if (!plan_.machines.front().tree.empty())
+    sending.own =
+        tree_sync::OwnTree{killfiles::run_folder(plan_.run_id), outputs_inside(plan_.output_dir)};
   if (flags_.force) sending.foreign = tree_sync::Foreign::overwrite;
   const auto next_push = [&]() -> tree_sync::Pushing* {
     if (!wants_sync()) return nullptr;

@@ -49,6 +49,10 @@ enum class Kind : std::uint16_t {
   tree_news = 41,
   selected_lines = 42,
   ranks_of_log = 43,
+  freeze_request = 50,
+  freeze_reply = 51,
+  remove_request = 52,
+  remove_reply = 53,
 };
 
 /// The largest body of a frame of that kind, in bytes; 0: no such kind.
@@ -78,6 +82,10 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::look_request:
     case Kind::look_reply:
     case Kind::tree_news:
+    case Kind::freeze_request:
+    case Kind::freeze_reply:
+    case Kind::remove_request:
+    case Kind::remove_reply:
       return kSentences;
     case Kind::package_bytes:
     case Kind::package_entry:
@@ -568,6 +576,14 @@ struct RelayPart {
   void fields(auto visit) { visit(key, secret, parent); }
 };
 
+/// The folder in which a run's processes work: `tree` in the run's folder, a copy of the code.
+struct OwnTree {
+  std::string run_folder;  ///< must be there; may begin with `~/`
+  std::string outputs;     ///< a path from the code folder: the copy has a link to it; or empty
+
+  void fields(auto visit) { visit(run_folder, outputs); }
+};
+
 /// Two messages in one. The question (`is_asked` is not set): report how much of a code tree a
 /// folder has, and unpack the guessed package that may follow if the folder has its basis. After
 /// the answer (`is_asked` is set): unpack the package that follows. A package is a series of frames
@@ -582,7 +598,8 @@ struct TreeRequest {
   TreeRoot root;
   std::string push;  ///< hosts of the push that share the folder recognise each other by this; or
                      ///< empty
-  std::int64_t host = 0;  ///< its number in the push
+  std::int64_t host = 0;       ///< its number in the push
+  std::optional<OwnTree> own;  ///< once the tree is whole here, make the run a copy of it
 
   // About the package:
   bool has_package = false;
@@ -594,7 +611,7 @@ struct TreeRequest {
   std::optional<RelayPart> relay;      ///< never in the question
 
   void fields(auto visit) {
-    visit(folder, tree, is_asked, root, push, host, has_package, is_compressed, basis,
+    visit(folder, tree, is_asked, root, push, host, own, has_package, is_compressed, basis,
           refuses_foreign, patience_ms, relay);
   }
 };
@@ -695,8 +712,9 @@ struct PruneRequest {
   std::string tree;
   std::string digest;     ///< of all files that should exist
   bool was_sent = false;  ///< else nothing was sent, and only the marker of the folder is removed
+  std::optional<OwnTree> own;  ///< make the run a copy of the tree
 
-  void fields(auto visit) { visit(folder, tree, digest, was_sent); }
+  void fields(auto visit) { visit(folder, tree, digest, was_sent, own); }
 };
 
 struct PruneReply {
@@ -704,6 +722,43 @@ struct PruneReply {
   std::int64_t removed = 0;
 
   void fields(auto visit) { visit(removed); }
+};
+
+/// Make the run a copy of a tree that is not sent, since the folder is the launcher's own. The
+/// tree's Names follow as a package.
+struct FreezeRequest {
+  static constexpr Kind kKind = Kind::freeze_request;
+  std::string folder;
+  std::string digest;  ///< of all files, as PruneRequest has it: what is copied must be this
+  OwnTree own;
+  bool is_compressed = false;  ///< the package
+  std::int64_t patience_ms = 300'000;
+
+  void fields(auto visit) { visit(folder, digest, own, is_compressed, patience_ms); }
+};
+
+struct FreezeReply {
+  static constexpr Kind kKind = Kind::freeze_reply;
+
+  void fields(auto visit) { visit(); }
+};
+
+/// Delete a run's own tree, and the run's folder if nothing else is in it.
+struct RemoveRequest {
+  static constexpr Kind kKind = Kind::remove_request;
+  std::string run_id;
+  bool with_state = false;  ///< delete the run's folder with all that is in it
+
+  void fields(auto visit) { visit(run_id, with_state); }
+};
+
+struct RemoveReply {
+  static constexpr Kind kKind = Kind::remove_reply;
+  bool had_tree = false;
+  std::string
+      kept;  ///< a folder with the files that the run's processes wrote in the tree; or empty
+
+  void fields(auto visit) { visit(had_tree, kept); }
 };
 
 /// Check whether a folder, or a file in it, can be fetched.

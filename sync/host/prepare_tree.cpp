@@ -8,6 +8,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/sha256.h"
+#include "sync/host/own_tree.h"
 #include "sync/host/package_reader.h"
 #include "sync/host/tree_folder.h"
 
@@ -89,7 +90,10 @@ PruneReply prune_tree(const PruneRequest& request) {
     return reply;
   }
   folder.take_lock();
-  if (folder.newest() != request.tree) return reply;  // another one is being sent since: it prunes
+  if (folder.newest() != request.tree) {  // another one is being sent since: it prunes
+    if (request.own) throw another_is_sending();
+    return reply;
+  }
   folder.remove_leftovers();
   folder.read_manifest();
   FileNames coming = split_names(read_file(folder.path_of(".coming"), kLargestList).value_or(""));
@@ -102,6 +106,7 @@ PruneReply prune_tree(const PruneRequest& request) {
   }
   settle(folder, request);
   folder.remove_marks();
+  if (request.own) make_own_tree(folder, *request.own, request.tree);
   return reply;
 }
 

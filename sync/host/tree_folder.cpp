@@ -103,6 +103,11 @@ void add_time(std::string& text, const timespec& time) {
 
 }  // namespace
 
+Refused another_is_sending() {
+  return Refused("another dtool is sending another tree there",
+                 "try again when it has, or give each a folder of its own with --code_path");
+}
+
 std::string stamp_of(const struct stat& file, const std::string& name) {
   std::string text;
   text.reserve(80 + name.size());
@@ -195,9 +200,9 @@ bool TreeFolder::is_at(const TreeRoot& root) {
   return first && identity_of(*first) == root.first_identity;
 }
 
-void TreeFolder::take_lock() {
+void TreeFolder::take_lock(Use use) {
   const std::string hint = "name another folder, or let the user there write into this one";
-  if (::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0)
+  if (use == Use::write && ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0)
     throw Refused("cannot write into " + path_, hint);
   if (!exists(trees_)) {
     if (!make_folders(trees_)) throw Refused(with_reason("cannot make the folder " + trees_));

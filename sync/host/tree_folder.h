@@ -32,6 +32,9 @@ class Refused : public std::runtime_error {
   std::string hint_;
 };
 
+/// For a host on which another launcher began to send another tree meanwhile.
+Refused another_is_sending();
+
 using FileNames = std::vector<std::string>;
 
 /// The beginning of a file with which a push marks the folder that a host is handling.
@@ -53,9 +56,10 @@ class TreeFolder {
   /// over a network file system with the same inode numbers and times.
   bool is_at(const TreeRoot& root);
 
+  enum class Use { read, write };
   /// Takes the lock: from here on no other process changes the folder. Throws Refused if another
-  /// one holds it for too long.
-  void take_lock();
+  /// one holds it for too long, or if the folder cannot be written to and is to be.
+  void take_lock(Use use = Use::write);
   /// The members below need the lock.
   std::string lock_path() const { return key_ + ".lock"; }
   std::string path_of(const char* ending) const { return key_ + ending; }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "sync/host/copy_file.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "ssh/host/files.h"
+#include "sync/host/tree_folder.h"
+
+namespace dtool::host {
+namespace {
+
+void copy_bytes(int from, int to) {
+  while (const auto bytes = read_some(from)) write_all(to, *bytes);
+}
+
+}  // namespace
+
+struct stat copy_file(Inside& from, Inside& to, const std::string& name) {
+  const Descriptor source = from.open_file(name);
+  struct stat before;
+  if (!source.is_open() || ::fstat(source.get(), &before) != 0)
+    throw std::runtime_error(with_reason(name));
+  if (!S_ISREG(before.st_mode)) throw std::runtime_error(name + " is not a file any more");
+  const Inside::Spot spot = to.find(name, Inside::Way::made);
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor copy(::openat(spot.folder, spot.name, kNew, S_IRUSR | S_IWUSR));
+  if (!copy.is_open()) throw std::runtime_error(with_reason(name));
+  try {
+    if (before.st_size > 0 && ::ioctl(copy.get(), FICLONE, source.get()) != 0)
+      copy_bytes(source.get(), copy.get());
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(name + ": " + error.what());
+  }
+  const timespec times[] = {before.st_mtim, before.st_mtim};
+  struct stat after;
+  if (::fchmod(copy.get(), before.st_mode & 07777U) != 0 || ::futimens(copy.get(), times) != 0 ||
+      ::fstat(source.get(), &after) != 0)
+    throw std::runtime_error(with_reason(name));
+  // Some file servers say only here that the disk is full.
+  if (::close(copy.release()) != 0) throw std::runtime_error(with_reason(name));
+  if (stamp_of(before, name) != stamp_of(after, name))
+    throw std::runtime_error(name + " is being changed");
+  return before;
+}
+
+std::string identity_of_copy(const struct stat& file) {
+  return std::to_string(file.st_ino) + " " + std::to_string(file.st_size) + " " +
+         std::to_string(file.st_mtim.tv_sec) + "." + std::to_string(file.st_mtim.tv_nsec);
+}
+
+}  // namespace dtool::host
