@@ -59,7 +59,7 @@ class Push : public Pushing {
  public:
   Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
        const std::vector<Destination>& destinations, ssh::Events& events,
-       const ssh::TaskOptions& options, Relay relay, Foreign foreign, std::optional<OwnTree> own);
+       const ssh::TaskOptions& options, Relay relay, Foreign foreign);
 
   ssh::Task first_task(std::size_t host) const override { return task(*by_host_.at(host)); }
   std::vector<ssh::HostResult> finish(ssh::Remote& remote) override;
@@ -98,7 +98,6 @@ class Push : public Pushing {
   Packages packages_;
   const Relay relay_;
   const Foreign foreign_;
-  const std::optional<OwnTree> own_;
   std::map<const Package*, Relaying> relayings_;  ///< of sealed packages
   std::vector<Missed> missed_;                    ///< beside what relayings_ know
   /// The names of the tree's files, for who needs them.
@@ -122,15 +121,13 @@ std::vector<std::string> contents_for(const std::vector<ssh::Host>& hosts, const
 
 Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
            const std::vector<Destination>& destinations, ssh::Events& events,
-           const ssh::TaskOptions& options, Relay relay, Foreign foreign,
-           std::optional<OwnTree> own)
+           const ssh::TaskOptions& options, Relay relay, Foreign foreign)
     : hosts_(hosts),
       tree_(tree),
       listing_(list_tree(tree, contents_for(hosts, tree, destinations))),
       packages_(tree_, listing_),
       relay_(relay),
       foreign_(foreign),
-      own_(std::move(own)),
       events_(events),
       options_(options) {
   const auto is_remote = [&hosts](const Destination& each) {
@@ -237,7 +234,7 @@ ssh::Task Push::task(const Slot& slot) const {
   const bool looks = foreign_ == Foreign::refuse && !slot.has_compared;
   RemoteTree tree{folder, listing_.fingerprint, listing_.digest};
   if (looks) tree.foreign = ForeignFiles::look;
-  tree.own = own_;
+  tree.own = slot.destination.own;
   if (slot.step != Step::send && slot.step != Step::compare) {
     ssh::TaskOptions options{options_.timeout};
     // Unpacking continues as long as bytes arrive, and has its own limit.
@@ -348,7 +345,7 @@ Step Push::after_ask(Slot& slot) {
   slot.reply = *reply;
   slot.pushed.is_the_tree = reply->is_same_folder;
   slot.shares = reply->holder.has_value();
-  if (slot.pushed.is_the_tree) return own_ ? Step::freeze : Step::done;
+  if (slot.pushed.is_the_tree) return slot.destination.own ? Step::freeze : Step::done;
   if (slot.shares || reply->is_whole) return Step::done;
   if (!std::exchange(is_kept_, true)) packages_.keep_basis();
   // A host may say so, too, that was sent none.
@@ -435,9 +432,8 @@ Step Push::next_step(Slot& slot) {
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    ssh::Events& events, const ssh::TaskOptions& options,
-                                   Relay relay, Foreign foreign, std::optional<OwnTree> own) {
-  return std::make_unique<Push>(hosts, tree, destinations, events, options, relay, foreign,
-                                std::move(own));
+                                   Relay relay, Foreign foreign) {
+  return std::make_unique<Push>(hosts, tree, destinations, events, options, relay, foreign);
 }
 
 }  // namespace dtool::tree_sync

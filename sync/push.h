@@ -23,10 +23,14 @@
 
 namespace dtool::tree_sync {
 
+/// The copy of the tree that a host makes for a run alone.
+using host::OwnTree;
+
 /// Where the tree goes on one host.
 struct Destination {
-  std::size_t host = 0;  ///< index into Remote::hosts()
-  std::string folder;    ///< on the host: absolute, or from `~/`; made if missing
+  std::size_t host = 0;             ///< index into Remote::hosts()
+  std::string folder;               ///< on the host: absolute, or from `~/`; made if missing
+  std::optional<OwnTree> own = {};  ///< made as soon as the tree is there, sent or not
 };
 
 /// What a push did on one host.
@@ -44,9 +48,6 @@ enum class Relay { no, yes };
 /// What happens to a host's files that have names of the tree, were not put there by dtool, and
 /// differ from the tree's: the host fails and names them, or they are overwritten.
 enum class Foreign { refuse, overwrite };
-
-/// The folder that each host copies the tree to, for the run alone.
-using host::OwnTree;
 
 /// A push in which each host goes from step to step without waiting for the others. An observer
 /// that gives hosts other tasks first must forward the events of those that have begun the push.
@@ -71,12 +72,10 @@ struct Pushing : ssh::Events {
 /// sending failed. If rsync failed, `exit_code` is its exit code and `error` its own message.
 /// `hosts` are the Remote's. The timeout in `options` is for each step of a host. Throws
 /// std::invalid_argument on a folder that is neither absolute nor from `~/`, and on two
-/// destinations on one host. With `own`, each host gives the run its copy of the tree, also where
-/// nothing has to be sent. `tree` and `events` must outlive the push.
+/// destinations on one host. `tree` and `events` must outlive the push.
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    ssh::Events& events, const ssh::TaskOptions& options,
-                                   Relay relay = Relay::no, Foreign foreign = Foreign::refuse,
-                                   std::optional<OwnTree> own = {});
+                                   Relay relay = Relay::no, Foreign foreign = Foreign::refuse);
 
 }  // namespace dtool::tree_sync

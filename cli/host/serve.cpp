@@ -19,6 +19,7 @@
 #include "sync/host/look_at_source.h"
 #include "sync/host/own_tree.h"
 #include "sync/host/prepare_tree.h"
+#include "sync/host/remove_tree.h"
 #include "sync/host/tree_folder.h"
 
 namespace dtool::host {

@@ -59,6 +59,7 @@ class RunAction : public Action {
   Follow follow(const Console& console, const Settings& settings) const;
   void require_program(const Targets& targets) const;
   std::vector<std::string> code_folders(const Targets& targets) const;
+  std::optional<tree_sync::OwnTree> own_tree_on(const ssh::Host& host) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   void keep_record(const std::vector<std::string>& command_line);
@@ -208,6 +209,17 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
   }
 }
 
+/// Machines that a scheduler chooses share the tree on its login host.
+std::optional<tree_sync::OwnTree> RunAction::own_tree_on(const ssh::Host& host) const {
+  for (const MachinePlan& machine : plan_.machines) {
+    if (machine.tree.empty() || !(machine.host == host)) continue;
+    return tree_sync::OwnTree{
+        killfiles::run_folder(plan_.run_id), outputs_inside(plan_.output_dir),
+        fmt::format("{}/machine{}.written", output_folder(plan_, machine), machine.id)};
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> RunAction::code_folders(const Targets& targets) const {
   std::vector<std::string> folders;
   for (const ssh::Host& host : targets.hosts) folders.push_back(code_folder_on(host));
@@ -279,7 +291,8 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   std::optional<TreePush> push;
   const std::vector<std::string> folders = code_folders(targets);
   std::vector<tree_sync::Destination> destinations;
-  for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
+  for (std::size_t i = 0; i < folders.size(); ++i)
+    destinations.push_back({i, folders[i], own_tree_on(targets.hosts[i])});
   if (wants_sync()) {
     tree = read_code_tree(flags_.excludes, flags_.output_dir, flags_.env_files);
     // A program is in the tree, or reads it; the trainer has all it needs in the experiment.
@@ -296,9 +309,6 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   }
   Sending sending;
   if (flags_.relay) sending.relay = tree_sync::Relay::yes;
-  if (!plan_.machines.front().tree.empty())
-    sending.own =
-        tree_sync::OwnTree{killfiles::run_folder(plan_.run_id), outputs_inside(plan_.output_dir)};
   if (flags_.force) sending.foreign = tree_sync::Foreign::overwrite;
   const auto next_push = [&]() -> tree_sync::Pushing* {
     if (!wants_sync()) return nullptr;

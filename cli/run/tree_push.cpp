@@ -55,7 +55,7 @@ TreePush::TreePush(Console& console, const std::vector<ssh::Host>& hosts,
   for (std::size_t i = 0; i < hosts.size(); ++i)
     if (!gets_it[i]) reporter_->leave_out(i);
   steps_ = tree_sync::make_push(hosts, tree, destinations, *reporter_, {}, sending.relay,
-                                sending.foreign, std::move(sending.own));
+                                sending.foreign);
 }
 
 TreePush::~TreePush() = default;
@@ -99,7 +99,7 @@ std::vector<ssh::HostResult> send_trainer(Console& console, ssh::Remote& remote,
   const auto relay = places.size() > 2 ? tree_sync::Relay::yes : tree_sync::Relay::no;
   // Part of a bundle whose sending was interrupted is no edit of the user's.
   TreePush push(console, remote.hosts(), tree, destinations,
-                {"the trainer", relay, tree_sync::Foreign::overwrite, {}});
+                {"the trainer", relay, tree_sync::Foreign::overwrite});
   std::vector<ssh::Task> tasks;
   for (const std::size_t place : places) tasks.push_back(push.steps().first_task(place));
   remote.run(std::move(tasks), push.steps(), {});

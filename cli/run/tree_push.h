@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +20,6 @@ struct Sending {
   std::string what = "the code";
   tree_sync::Relay relay = tree_sync::Relay::no;
   tree_sync::Foreign foreign = tree_sync::Foreign::refuse;
-  std::optional<tree_sync::OwnTree> own =
-      {};  ///< for the run; nothing: it runs in the folder itself
 };
 
 /// Sends a tree to hosts and shows the progress. All arguments must outlive it.

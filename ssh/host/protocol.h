@@ -580,8 +580,9 @@ struct RelayPart {
 struct OwnTree {
   std::string run_folder;  ///< must be there; may begin with `~/`
   std::string outputs;     ///< a path from the code folder: the copy has a link to it; or empty
+  std::string written;     ///< the folder that keeps what the processes wrote in the copy
 
-  void fields(auto visit) { visit(run_folder, outputs); }
+  void fields(auto visit) { visit(run_folder, outputs, written); }
 };
 
 /// Two messages in one. The question (`is_asked` is not set): report how much of a code tree a
@@ -765,9 +766,10 @@ struct RemoveReply {
 struct LookRequest {
   static constexpr Kind kKind = Kind::look_request;
   std::string folder;
-  std::string file;  ///< empty: the folder
+  std::string file;    ///< empty: the folder
+  std::string run_id;  ///< first put there what its processes wrote in their tree; or empty
 
-  void fields(auto visit) { visit(folder, file); }
+  void fields(auto visit) { visit(folder, file, run_id); }
 };
 
 struct LookReply {

@@ -43,9 +43,7 @@ struct stat copy_file(Inside& from, Inside& to, const std::string& name) {
     throw std::runtime_error(with_reason(name));
   // Some file servers say only here that the disk is full.
   if (::close(copy.release()) != 0) throw std::runtime_error(with_reason(name));
-  if (stamp_of(before, name) != stamp_of(after, name))
-    throw std::runtime_error(name + " is being changed");
-  return before;
+  return after;
 }
 
 std::string identity_of_copy(const struct stat& file) {

@@ -11,8 +11,8 @@
 namespace dtool::host {
 
 /// Copies a file with its mode and time. Where the file system can, both share their bytes until
-/// one is changed (FICLONE). Returns what the kernel knew of the source. Throws std::runtime_error,
-/// also if the source was changed meanwhile.
+/// one is changed (FICLONE). Returns what the kernel knew of the source when it was read; that
+/// differs from before if the source was changed meanwhile. Throws std::runtime_error.
 struct stat copy_file(Inside& from, Inside& to, const std::string& name);
 
 /// Tells whether a file is the one that was put there: `inode size time`. Unlike a stamp it stays

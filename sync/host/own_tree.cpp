@@ -23,14 +23,8 @@ namespace {
 
 constexpr std::size_t kMostCopiedFiles = 1000;
 constexpr std::uint64_t kMostCopiedBytes = 8U << 20U;
-/// A tree on its way has such a name, and its maker's process id and the time behind it.
-constexpr std::string_view kComing = ".tree.";
-
-std::string name_of_coming() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::string(kComing) + std::to_string(::getpid()) + "." + std::to_string(now.tv_nsec);
-}
+/// The record in a tree: where to keep what is written, then each file's name and identity.
+const std::string kRecord = ".~dtool~tree";
 
 /// Where a link of the tree leads: one that leaves the tree leads from the code folder on.
 std::string target_in_tree(const std::string& name, const std::string& target,
@@ -63,7 +57,7 @@ class Making {
   void add_links(const FileNames& names, std::string outputs);
   /// SHA-256 over the facts of all files as they were in the code folder.
   std::string digest() { return to_hex(facts_.finish()); }
-  void put_in_place();
+  void put_in_place(const std::string& written);
 
  private:
   void add_link(const std::string& name, const std::string& target);
@@ -73,7 +67,7 @@ class Making {
   TreeFolder& code_;
   std::string run_;
   Inside run_folder_;
-  std::string name_ = name_of_coming();
+  std::string name_ = new_name_aside();
   std::optional<Inside> tree_;
   FileNames record_;
   Sha256 facts_;
@@ -146,8 +140,7 @@ void Making::add_files(const FileNames& names, const FileNames& stamps) {
       }
       copy_file(kept->inside(), *tree_, name);
     } else {
-      const struct stat source = copy_file(code_.inside(), *tree_, name);
-      if (stamp_of(source, name) != found[i])
+      if (stamp_of(copy_file(code_.inside(), *tree_, name), name) != found[i])
         throw std::runtime_error(name + " was changed meanwhile");
     }
     note(name);
@@ -185,23 +178,19 @@ void Making::add_links(const FileNames& names, std::string outputs) {
   }
 }
 
-void Making::put_in_place() {
+void Making::put_in_place(const std::string& written) {
+  const std::string aside = run_ + "/" + name_;
   const std::string tree = run_ + "/tree";
-  const std::string list = run_ + "/" + name_ + ".files";
-  if (!write_in_place(list, join_names(record_))) {
-    ::unlink(list.c_str());
-    throw std::runtime_error(with_reason("cannot write into " + run_));
-  }
+  record_.insert(record_.begin(), written);
+  write_file(aside + "/" + kRecord, join_names(record_));
   tree_.reset();
-  if (::rename((run_ + "/" + name_).c_str(), tree.c_str()) == 0) {
-    ::rename(list.c_str(), (tree + ".files").c_str());
+  if (::rename(aside.c_str(), tree.c_str()) == 0) {
     name_.clear();
     return;
   }
-  const bool is_there = is_folder(tree);  // by another host that shares the run's folder
   const std::string reason = with_reason("cannot make " + tree);
-  ::unlink(list.c_str());
-  if (!is_there) throw std::runtime_error(reason);
+  // Hosts that share the run's folder share the tree, and another one was first.
+  if (!is_folder(tree)) throw std::runtime_error(reason);
 }
 
 void make_of(TreeFolder& folder, const OwnTree& own, FileNames names, const FileNames& stamps,
@@ -216,7 +205,7 @@ void make_of(TreeFolder& folder, const OwnTree& own, FileNames names, const File
     making.add_links(names, own.outputs);
     if (!digest.empty() && making.digest() != digest)
       throw std::runtime_error("files in " + folder.path() + " were changed meanwhile");
-    making.put_in_place();
+    making.put_in_place(own.written);
   } catch (const std::runtime_error& error) {
     throw Refused(
         "cannot make the run's own copy of the code in " + run + ": " + error.what(),
@@ -225,100 +214,23 @@ void make_of(TreeFolder& folder, const OwnTree& own, FileNames names, const File
   }
 }
 
-/// Deletes caches of Python's and empty folders. Returns whether the folder has become empty.
-bool drop_worthless(const std::string& folder) {
-  bool is_empty = true;
-  for (const std::string& name : list_folder(folder)) {
-    const std::string path = folder + "/" + name;
-    struct stat found;
-    if (::lstat(path.c_str(), &found) != 0) continue;
-    if (S_ISDIR(found.st_mode) && name == "__pycache__") Inside(folder).remove_folder(name);
-    const bool is_kept = !S_ISDIR(found.st_mode) || (!drop_worthless(path) && exists(path));
-    if (!is_kept) ::rmdir(path.c_str());
-    is_empty = is_empty && !is_kept;
-  }
-  return is_empty;
-}
-
-/// Deletes a run's tree. Returns where what its processes wrote is now; empty: there is none. The
-/// tree is moved first, so that of hosts which share it one alone deletes.
-std::string remove_tree(const std::string& run) {
-  const std::string tree = run + "/tree";
-  const std::string list = tree + ".files";
-  const FileNames record = split_names(read_file(list, kLargestList).value_or(""));
-  ::unlink(list.c_str());
-  Inside run_folder(run);
-  for (const std::string& name : run_folder.list())
-    if (name.starts_with(kComing)) run_folder.remove_folder(name);
-  if (!is_folder(tree)) return "";
-  const OwnersAlone private_files;
-  const std::string kept = expand_home("~/.dtool/written/") + run.substr(folder_of(run).size() + 1);
-  const bool is_moved = make_folders(folder_of(kept)) && ::rename(tree.c_str(), kept.c_str()) == 0;
-  if (!is_moved && errno == ENOENT) return "";
-  if (!is_moved) throw std::runtime_error(with_reason("cannot move " + tree + " to " + kept));
-  {
-    Inside inside(kept);
-    FileNames own;
-    for (std::size_t i = 0; i + 1 < record.size(); i += 2) {
-      const auto file = inside.look_at_file(record[i]);
-      if (file && identity_of_copy(*file) == record[i + 1]) own.push_back(record[i]);
-    }
-    inside.remove(own);
-  }
-  const bool is_empty = drop_worthless(kept);
-  if (is_empty) ::rmdir(kept.c_str());
-  ::rmdir(folder_of(kept).c_str());  // if it was the only one
-  return is_empty ? "" : kept;
-}
-
-std::optional<time_t> change_of(const std::string& path) {
-  struct stat found;
-  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
-  return found.st_mtim.tv_sec;
-}
-
-/// When the run's last machine ended; nothing if one has not, or if that is unknown.
-std::optional<time_t> end_of(const std::string& run) {
-  std::optional<time_t> last;
-  for (const std::string& name : list_folder(run)) {
-    if (!name.starts_with("machine")) continue;
-    const std::string machine = run + "/" + name;
-    const auto exit = change_of(machine + "/exit_code");
-    const auto ended = exit ? exit : change_of(machine + "/killed");
-    if (!ended) return std::nullopt;
-    last = std::max(last.value_or(*ended), *ended);
-  }
-  return last;
-}
-
-bool was_never_started(const std::string& run) {
-  return is_folder(run + "/tree") &&
-         std::ranges::all_of(list_folder(run), [](const std::string& name) {
-           return name.starts_with(kComing) || name == "tree" || name == "tree.files";
-         });
-}
-
-void remove_old() {
-  constexpr time_t kDay = 86400;
-  const std::string runs = expand_home("~/.dtool/runs");
-  // By the file system's clock: a run's folder has just been made there.
-  const time_t now = change_of(runs).value_or(0);
-  for (const std::string& name : list_folder(runs)) {
-    const std::string run = runs + "/" + name;
-    const bool is_unused = change_of(run).value_or(now) < now - kDay && was_never_started(run);
-    const bool is_old = is_folder(run + "/tree") && end_of(run).value_or(now) < now - 30 * kDay;
-    if (!is_unused && !is_old) continue;
-    try {
-      remove_tree(run);
-      if (is_unused) ::rmdir(run.c_str());
-    } catch (const std::exception&) {
-      // Another run tries again.
-    }
-  }
-  remove_old_copies();
-}
-
 }  // namespace
+
+std::string new_name_aside() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return std::string(kTreeAside) + std::to_string(::getpid()) + "." + std::to_string(now.tv_nsec);
+}
+
+std::optional<TreeRecord> read_record(const std::string& tree) {
+  FileNames all = split_names(read_file(tree + "/" + kRecord, kLargestList).value_or(""));
+  if (all.size() % 2 == 0) return std::nullopt;
+  TreeRecord record;
+  record.written = std::move(all.front());
+  for (std::size_t i = 1; i < all.size(); i += 2)
+    record.identities.emplace(std::move(all[i]), std::move(all[i + 1]));
+  return record;
+}
 
 bool has_own_tree(const OwnTree& own) {
   return is_folder(expand_home(own.run_folder) + "/tree");
@@ -340,31 +252,6 @@ FreezeReply freeze_tree(const FreezeRequest& request, FrameInput& input) {
   folder.take_lock(TreeFolder::Use::read);
   if (!has_own_tree(request.own)) make_of(folder, request.own, names, {}, request.digest);
   return {};
-}
-
-RemoveReply remove_run(const RemoveRequest& request) {
-  const std::string& name = request.run_id;
-  if (name.empty() || name.starts_with('.') || name.find('/') != name.npos)
-    throw BadMessage("a run has no such id");
-  RemoveReply reply;
-  const std::string runs = expand_home("~/.dtool/runs");
-  const std::string run = runs + "/" + name;
-  if (!is_folder(run)) return reply;
-  reply.had_tree = is_folder(run + "/tree");
-  reply.kept = remove_tree(run);
-  if (request.with_state) Inside(runs).remove_folder(name);
-  ::rmdir(run.c_str());
-  return reply;
-}
-
-void remove_old_trees() {
-  const pid_t child = ::fork();
-  if (child != 0) return;
-  ::setsid();
-  const int nothing = ::open("/dev/null", O_RDWR);
-  for (const int stream : {0, 1, 2}) ::dup2(nothing, stream);
-  remove_old();
-  ::_exit(0);
 }
 
 }  // namespace dtool::host

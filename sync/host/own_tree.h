@@ -2,18 +2,34 @@
 // A run's own tree: the folder `~/.dtool/runs/RUN/tree` in which its processes work. It is made
 // once, from the code folder as it was sent. Whatever an editor, a later run or another launcher
 // does to the code folder, all that the run starts later finds what the run was started with.
-//   RUN/tree        the code; links to what else is in the code folder; what the run's processes
-//                   write
-//   RUN/tree.files  the names of what dtool put there, and how each file is recognised
+//
+// The tree has the code, and links to what else is in the code folder. What the run's processes
+// write there is theirs; remove_tree.h keeps it when the tree goes.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "ssh/host/frames.h"
 #include "ssh/host/protocol.h"
 #include "sync/host/tree_folder.h"
 
 namespace dtool::host {
+
+/// What dtool notes in a tree that it has made.
+struct TreeRecord {
+  std::string written;                                      ///< OwnTree's
+  std::unordered_map<std::string, std::string> identities;  ///< by name; identity_of_copy()
+};
+
+/// The record in a run's tree; nothing if there is none that is whole.
+std::optional<TreeRecord> read_record(const std::string& tree);
+
+/// A tree that is being made or deleted lies in the run's folder under a name that begins so.
+inline constexpr std::string_view kTreeAside = ".tree.";
+std::string new_name_aside();
 
 /// Whether the run has its tree on this host. Hosts that share the home folder share the tree.
 bool has_own_tree(const OwnTree& own);
@@ -25,14 +41,5 @@ void make_own_tree(TreeFolder& folder, const OwnTree& own, const std::string& tr
 
 /// The same of a folder that needs no sending; the names of its files follow as a package.
 FreezeReply freeze_tree(const FreezeRequest& request, FrameInput& input);
-
-/// Deletes a run's tree, and with it the run's folder if that is asked for or if nothing else is
-/// there. What the run's processes wrote or changed is kept in `~/.dtool/written/RUN`.
-RemoveReply remove_run(const RemoveRequest& request);
-
-/// Deletes trees of runs that ended 30 days ago, and what was made for runs that never started.
-/// What the runs' processes wrote is kept. It works in a process of its own, since deleting takes
-/// long.
-void remove_old_trees();
 
 }  // namespace dtool::host
