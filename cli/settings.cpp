@@ -97,7 +97,7 @@ std::string read_nproc_per_node(const StrictTable& table) {
 
 void read_run(Settings& settings, const StrictTable& table) {
   table.require_known({"code_path", "env_activate_path", "output_dir", "nproc_per_node",
-                       "lost_after", "exclude", "relay", "in_place", "modules", "container",
+                       "lost_after", "exclude", "relay", "own_tree", "modules", "container",
                        "container_engine", "bind"});
   read_into(settings.code_path, table, "code_path");
   read_into(settings.env_activate_path, table, "env_activate_path");
@@ -111,7 +111,7 @@ void read_run(Settings& settings, const StrictTable& table) {
   }
   if (auto patterns = table.texts("exclude")) settings.exclude = std::move(*patterns);
   if (const auto relay = table.boolean("relay")) settings.relay = relay;
-  if (const auto in_place = table.boolean("in_place")) settings.in_place = in_place;
+  if (const auto own_tree = table.boolean("own_tree")) settings.own_tree = own_tree;
   read_into(settings.modules, table, "modules");
   read_into(settings.container, table, "container");
   read_into(settings.container_engine, table, "container_engine");
@@ -167,7 +167,7 @@ void read_file(Settings& settings, const fs::path& file) {
 /// must be accepted.
 constexpr std::array<std::string_view, 7> kHarmless = {
     "ssh.connect_timeout", "ssh.width",   "run.output_dir", "run.nproc_per_node",
-    "run.lost_after",      "run.exclude", "run.relay",      "run.in_place"};
+    "run.lost_after",      "run.exclude", "run.relay",      "run.own_tree"};
 
 std::vector<std::string> keys_to_accept(const std::string& text, const fs::path& file) {
   const StrictTable root = StrictTable::parse(text, file.string());

@@ -128,6 +128,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/exclude_test.cpp
     tests/unit/sync/host/cipher_test.cpp
     tests/unit/sync/host/inside_test.cpp
+    tests/unit/sync/host/own_tree_test.cpp
     tests/unit/sync/host/unpack_test.cpp
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp
@@ -358,6 +359,7 @@ if(DTOOL_TESTS)
       config_sets_up_every_host
       environments_hold_under_every_launcher
       dtool_host_comes_along_to_every_host
+      each_run_has_its_own_tree
       every_flag_is_documented
       documented_lines_for_each_launcher_work
       every_launcher_trains_alike

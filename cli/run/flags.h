@@ -38,6 +38,7 @@ struct RunFlags {
   bool no_sync = false;
   bool relay = false;
   bool force = false;
+  bool own_tree = false;
   bool in_place = false;
   bool no_trainer_bundle = false;
   bool follow = false;

@@ -202,7 +202,7 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     plan_.listener = listener.address;
     plan_.port = listener.port;
   }
-  const bool has_own_tree = wants_sync() && !flags_.in_place;
+  const bool has_own_tree = wants_sync() && flags_.own_tree;
   for (MachinePlan& machine : plan_.machines) {
     machine.code_folder = code_folder_on(machine.host);
     if (has_own_tree) machine.tree = killfiles::tree_folder(plan_.run_id);
