@@ -428,6 +428,7 @@ if(DTOOL_TESTS)
       slurm_faults_are_told
       slurm_is_waited_for
       slurm_jobs_go_on
+      slurm_runs_keep_their_own_tree
       slurm_takes_a_run
       slurm_tasks_run_where_they_were_asked_to
       ssh_configuration_is_honoured

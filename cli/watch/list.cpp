@@ -74,10 +74,9 @@ class ListAction : public Action {
 void ListAction::add_options(Options& command) {
   const Option state =
       command.add_flag("--state", state_, "ask the hosts for the state of each run");
-  command
-      .add_flag("--prune", prune_,
-                "delete the copies of the code that belong to runs that have ended")
-      .needs(state);
+  command.add_flag(
+      "--prune", prune_,
+      "ask as --state does, and delete the copies of the code of runs that have ended");
   add_connect_options(command, hosts_);
   for (const char* const flag :
        {"--connect_timeout", "--width", "--ssh_cmd", "--ssh_program", "--ask"})
@@ -225,6 +224,7 @@ int ListAction::run(Invocation& invocation) {
     if (each.killfile) runs.push_back(*each.killfile);
   }
   Answers answers;
+  state_ = state_ || prune_;
   if (state_) answers = ask(invocation, runs);
   if (answers.interrupted) return kInterrupted;
   if (prune_) answers.pruned = prune(invocation, runs, answers);

@@ -55,13 +55,13 @@ expect_equal "$first $first" "$(cat "$work"/fetched/machine[01]/machine[01].writ
 expect_equal '' "$(find "$work/fetched" -name 'program.sh' -o -name module)"
 
 # The trees of runs that have ended go, and then everything of a run.
-expect_exit 0 dtool list --state --prune
+expect_exit 0 dtool list --prune
 expect_error '^deleted the copies of the code of 2 runs$'
 for host in 1 2; do
   expect_equal '' "$(find "$(root $host)/.dtool/runs" -name '*tree*')"
   expect_equal "$second" "$(cat "$(root $host)/code/experiment_output/$second/machine$((host - 1)).written/result")"
 done
-expect_exit 0 dtool list --state --prune --json
+expect_exit 0 dtool list --prune --json
 expect_equal 0 "$(json 'd["pruned"]')"
 expect_exit 0 dtool kill --all --yes --delete
 for host in 1 2; do expect_equal '' "$(ls "$(root $host)/.dtool/runs")"; done
@@ -69,7 +69,7 @@ for host in 1 2; do expect_equal '' "$(ls "$(root $host)/.dtool/runs")"; done
 # A run that has not ended keeps its tree, whatever is asked of the others; kill --delete leaves nothing but what it wrote.
 rm "$(root 1)/go" "$(root 2)/go"
 start --force
-expect_exit 0 dtool list --state --prune
+expect_exit 0 dtool list --prune
 expect_error '^deleted the copies of the code of 0 runs$'
 expect_file "$(root 1)/.dtool/runs/$id/tree/program.sh"
 expect_exit 0 dtool kill "$id" --yes --delete
