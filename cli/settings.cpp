@@ -165,7 +165,7 @@ void read_file(Settings& settings, const fs::path& file) {
 /// The keys that a project's file may set without acceptance: how long to wait, how many hosts to
 /// serve at once, what not to send, where to make a run's folder. All other keys, also future ones,
 /// must be accepted.
-constexpr std::array<std::string_view, 7> kHarmless = {
+constexpr std::array<std::string_view, 8> kHarmless = {
     "ssh.connect_timeout", "ssh.width",   "run.output_dir", "run.nproc_per_node",
     "run.lost_after",      "run.exclude", "run.relay",      "run.own_tree"};
 

@@ -230,7 +230,8 @@ ssh::Command Push::command(const Slot& slot, const RemoteTree& tree) const {
 }
 
 ssh::Task Push::task(const Slot& slot) const {
-  const auto& [host, folder] = slot.destination;
+  const std::size_t host = slot.destination.host;
+  const std::string& folder = slot.destination.folder;
   const bool looks = foreign_ == Foreign::refuse && !slot.has_compared;
   RemoteTree tree{folder, listing_.fingerprint, listing_.digest};
   if (looks) tree.foreign = ForeignFiles::look;
