@@ -47,7 +47,6 @@ add_library(dtool_cli STATIC
   cli/hosts/trust.cpp
   cli/kill/end_run.cpp
   cli/kill/kill.cpp
-  cli/kill/remove_run.cpp
   cli/launchers/gridengine/gridengine.cpp
   cli/launchers/launcher.cpp
   cli/launchers/mpi/mpi.cpp
@@ -84,6 +83,7 @@ add_library(dtool_cli STATIC
   cli/record/record_end.cpp
   cli/record/show.cpp
   cli/recorded.cpp
+  cli/remove_run.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
   cli/run/environment/assignments.cpp

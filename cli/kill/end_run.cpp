@@ -8,9 +8,9 @@
 #include <system_error>
 
 #include "cli/host_output.h"
-#include "cli/kill/remove_run.h"
 #include "cli/new_run.h"
 #include "cli/recorded.h"
+#include "cli/remove_run.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host_request.h"
 #include "ssh/job/screen_job.h"

@@ -12,7 +12,7 @@ echo 'echo "version 1, rank $RANK, attempt $DTOOL_ATTEMPT"; [ -e "$DTOOL_CODE_DI
 # Two nodes run; a second job waits for them.
 expect_exit 0 dtool run --json --launcher slurm --nodes 2 -- bash program.sh
 first=$(json 'd["run_id"]')
-said() { grep -hs "$2" experiment_output/"$1"/machine*.log | sort | paste -sd '|'; }
+said() { { grep -hs "$2" experiment_output/"$1"/machine*.log || true; } | sort | paste -sd "|"; }
 both_said() { [[ $(said "$1" "version $2" | tr '|' '\n' | wc -l) -ge $3 ]]; }
 eventually 60 both_said "$first" 1 2
 sed -i 's/version 1/version 2/' program.sh

@@ -28,10 +28,10 @@ struct Sent {
   std::string target = {};  ///< of a link
 };
 
-std::string package_of(const std::vector<Sent>& files, const std::string& basis) {
+std::string package_of(const std::vector<Sent>& files) {
   std::string bytes;
   const ssh::SharedBytes::Write write = [&bytes](std::string_view more) { bytes += more; };
-  tree_sync::PackageWriter writer(write, tree_sync::Compression::zstd, basis, 0);
+  tree_sync::PackageWriter writer(write, tree_sync::Compression::zstd, "", 0);
   for (const Sent& each : files) {
     PackageEntry entry;
     entry.name = each.name;
@@ -52,7 +52,7 @@ class OwnTreeTest : public testing::Test {
   TreeReply send(const std::vector<Sent>& files, const std::string& run, char tree = 'a',
                  const std::string& basis = {}) {
     if (make_run_folder_) fs::create_directories(scratch_.path() / ".dtool/runs" / run);
-    const fs::path path = scratch_.write("package", package_of(files, basis));
+    const fs::path path = scratch_.write("package", package_of(files));
     const Descriptor input(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     FrameInput frames(input.get());
     TreeRequest request;

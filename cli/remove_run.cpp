@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/kill/remove_run.h"
+#include "cli/remove_run.h"
 
 #include <fmt/format.h>
 
