@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -191,6 +193,29 @@ TEST_F(OwnTreeTest, ATreeAloneGoesAndTheStateOfTheRunStays) {
   EXPECT_FALSE(has(tree("x_1")));
   EXPECT_EQ(scratch_.read(".dtool/runs/x_1/machine0/exit_code"), "0");
   EXPECT_FALSE(remove_run({"x_1", false}).had_tree);
+}
+
+TEST_F(OwnTreeTest, TreesOfRunsThatEndedLongAgoGo) {
+  for (const std::string run : {"old", "new", "runs"}) send({{"a", "sent"}}, run);
+  scratch_.write(tree("old") + "result", "result");
+  const fs::path runs = scratch_.path() / ".dtool/runs";
+  for (const std::string file : {"old/machine0/exit_code", "old/machine1/killed",
+                                 "new/machine0/exit_code", "runs/machine0/process"})
+    scratch_.write(runs / file, "0");
+  const auto days_ago = [](int days) {
+    return fs::file_time_type::clock::now() - std::chrono::hours(24 * days);
+  };
+  for (const std::string file : {"old/machine0/exit_code", "old/machine1/killed"})
+    fs::last_write_time(runs / file, days_ago(31));
+  fs::last_write_time(runs / "new/machine0/exit_code", days_ago(29));
+  fs::last_write_time(runs / "runs/machine0/process", days_ago(90));
+  remove_old_trees();
+  for (int tries = 0; tries < 1000 && has(tree("old")); ++tries) ::usleep(10'000);
+  EXPECT_FALSE(has(tree("old")));
+  EXPECT_TRUE(has(".dtool/runs/old/machine0/exit_code"));
+  EXPECT_EQ(scratch_.read("code/outputs/old/machine0.written/result"), "result");
+  EXPECT_TRUE(has(tree("new") + "a"));
+  EXPECT_TRUE(has(tree("runs") + "a"));
 }
 
 TEST_F(OwnTreeTest, WithoutItsRecordNothingOfItIsDeleted) {
