@@ -47,7 +47,7 @@ eventually 60 both_said "$id" 4 2
 sed -i 's/version 4/version 5/' program.sh
 touch go
 eventually 100 over "$id"
-expect_equal 'version 4, rank 0, attempt 0|version 4, rank 0, attempt 1|version 4, rank 1, attempt 0|version 4, rank 1, attempt 1' "$(said "$id" version)"
+expect_equal 'version 4, rank 0, attempt 0|version 4, rank 0, attempt 1|version 4, rank 1, attempt 0|version 4, rank 1, attempt 1' "$(said "$id" '^version')"
 
 expect_exit 0 dtool kill --all --yes --delete
 expect_equal '' "$(ls "$HOME/.dtool/runs")"
