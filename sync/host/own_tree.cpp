@@ -239,7 +239,7 @@ bool has_own_tree(const OwnTree& own) {
 void make_own_tree(TreeFolder& folder, const OwnTree& own, const std::string& tree) {
   if (has_own_tree(own)) return;
   // Where times are kept less finely than on the launcher, no tree counts as whole.
-  const bool is_whole = folder.find_whole() == tree;
+  const bool is_whole = folder.whole() == tree;
   make_of(folder, own, folder.manifest(), is_whole ? folder.stamps() : FileNames(), "");
 }
 

@@ -238,7 +238,8 @@ bool TreeFolder::is_untouched() {
 std::string TreeFolder::find_whole() {
   read_manifest();
   const std::string whole = read_line(path_of(".whole"));
-  return !whole.empty() && is_untouched() ? whole : "";
+  whole_ = !whole.empty() && is_untouched() ? whole : "";
+  return whole_;
 }
 
 bool TreeFolder::is_empty() {
@@ -263,6 +264,8 @@ void TreeFolder::end_change(const std::string& tree, const FileNames& stamps) {
   std::string text;
   for (const std::string& stamp : stamps) text += stamp;
   if (write_in_place(path_of(".stamps"), text)) write_in_place(path_of(".whole"), tree + "\n");
+  stamps_ = stamps;
+  whole_ = tree;
 }
 
 void TreeFolder::remove_leftovers() {

@@ -74,10 +74,15 @@ class TreeFolder {
   const FileNames& manifest() const { return manifest_; }
   void read_manifest();
   void write_manifest(FileNames names);
-  /// Of the manifest's files, if find_whole() found a tree.
+  /// The tree that was found, or put there, since the lock was taken; empty: there is none.
+  const std::string& whole() const { return whole_; }
+  /// Of the manifest's files, if there is such a tree.
   const FileNames& stamps() const { return stamps_; }
   /// From here on no tree counts as whole.
-  void begin_change() { write_in_place(path_of(".whole"), ""); }
+  void begin_change() {
+    write_in_place(path_of(".whole"), "");
+    whole_.clear();
+  }
   /// From here on `tree` counts as whole. `stamps` belong to the manifest's files.
   void end_change(const std::string& tree, const FileNames& stamps);
 
@@ -107,6 +112,7 @@ class TreeFolder {
   Descriptor lock_;
   FileNames manifest_;
   FileNames stamps_;
+  std::string whole_;
 };
 
 /// The largest such file, in bytes.

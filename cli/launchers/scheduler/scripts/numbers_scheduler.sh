@@ -17,7 +17,8 @@ exec >> "${DTOOL_RANK_LOG:-$output/machine$place.log}" 2>&1
 unset DTOOL_RANK_LOG
 ((local_rank != 0)) || echo "$node" > "$state/node"
 # A program's code is there on the host that took the job; environment.sh would make an empty folder of its name.
-if [ -z "$trainer" ] && [ ! -d "${tree:-$code}" ]; then
-  echo "dtool: ${node:-$(hostname)} does not see the code folder ${tree:-$code}: all nodes must see ~/.dtool and the folder that --code_path names"
+# The run's own tree is beside the state, which all nodes see.
+if [ -z "$trainer$tree" ] && [ ! -d "$code" ]; then
+  echo "dtool: ${node:-$(hostname)} does not see the code folder $code: --code_path names one that all nodes see"
   exit 1
 fi

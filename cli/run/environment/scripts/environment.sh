@@ -12,8 +12,8 @@ give_up() {  # $1: exit code, $2: why
   exit "$1"
 }
 fault() { give_up 1 "$2"; }  # $1: a word for what failed
-[ -d "$code" ] || mkdir -p "$code"
 folder=${tree:-$code}
+[ -n "$tree" ] || [ -d "$code" ] || mkdir -p "$code"
 cd "$folder" || give_up 1 "cannot enter $folder"
 [ -d "$output" ] || mkdir -p "$output" || give_up 1 "cannot make $output"
 set --  # what is sourced below takes no arguments
@@ -47,6 +47,7 @@ inside=()
 if [ -n "$engine" ]; then
   if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$folder/$image; fi
   find_engine && find_image
+  [ -d "$code" ] || code=$folder
   enter_container "$folder" "$folder" "$code" "$output" "$state" ${trainer:+"${trainer%/*}"}
   warn_of_missing_driver
   [ -z "$activate" ] || activate_inside
