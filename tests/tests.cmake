@@ -330,6 +330,8 @@ if(DTOOL_TESTS)
       a_host_that_hangs_holds_back_nobody
       a_slow_host_holds_back_only_itself
       a_trainer_for_gpus_outside_a_pytorch_is_not_sent
+      a_trainer_for_gpus_runs_under_a_scheduler
+      a_trainer_for_gpus_uses_the_pytorch_of_a_container
       a_trainer_for_gpus_uses_the_pytorch_of_the_host
       a_training_on_this_machine_shows_its_curves
       a_kept_connection_is_used_only_while_all_is_as_it_was

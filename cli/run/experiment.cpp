@@ -29,15 +29,22 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// The command line that runs a file which is no experiment; empty: its name does not tell.
+std::string program_of(const std::filesystem::path& file) {
+  if (file.extension() == ".py") return "python3 " + file.string();
+  if (file.extension() == ".sh") return "bash " + file.string();
+  return {};
+}
+
 toml::table parse_toml(const std::string& text, const std::filesystem::path& file) {
   try {
     killfiles::StrictTable::parse(text, file.string());
   } catch (const std::invalid_argument& fault) {
     const bool is_named_toml = file.extension() == ".toml";
     if (is_named_toml) throw UsageError(fault.what());
-    if (file.extension() == ".py") {
+    if (const std::string program = program_of(file); !program.empty()) {
       throw UsageError(file.string() + " is a program, and an experiment is a TOML file",
-                       "a program goes after --: dtool run -- python3 " + file.string());
+                       "a program goes after --: dtool run -- " + program);
     }
     const std::string_view sentence = fault.what();
     throw UsageError(std::string(sentence.substr(0, sentence.find("\nhint: "))),
@@ -139,7 +146,8 @@ UsageError no_experiment(const std::string& file) {
   for (const auto& each : std::filesystem::directory_iterator(".", unseen)) {
     if (each.path().extension() == ".toml") known.push_back(each.path().filename());
   }
-  const auto meant = killfiles::nearest(file, known);
+  auto meant = killfiles::nearest(file, known);
+  if (!meant) meant = killfiles::nearest(std::filesystem::path(file).stem().string(), known);
   return UsageError(
       fmt::format("there is no experiment {}: no such file, and none of that name comes with dtool",
                   file),

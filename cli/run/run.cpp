@@ -60,6 +60,8 @@ class RunAction : public Action {
   void require_program(const Targets& targets) const;
   std::vector<std::string> code_folders(const Targets& targets) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
+  bool send_before_trainer(Needs& needs, RunReport& report, Console& console, ssh::Remote& remote,
+                           TreePush& push) const;
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   void keep_record(const std::vector<std::string>& command_line);
   std::string record_for_hosts() const;
@@ -215,7 +217,11 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
   needs.run_id = plan_.run_id;
   needs.code_folders = code_folders;
   needs.code_must_exist = flags_.no_sync && !plan_.program.empty();
-  needs.environment = wants_sync() ? without_sent(plan_.environment) : plan_.environment;
+  needs.environment = plan_.environment;
+  for (std::size_t i = 0; i < code_folders.size() && wants_sync(); ++i) {
+    needs.environment_comes_later |= has_sent(plan_.environment, code_folders[i]);
+    needs.environment = without_sent(std::move(needs.environment), code_folders[i]);
+  }
   needs.trainer = plan_.program.empty();
   if (needs.trainer) {
     needs.experiment_toml = plan_.experiment_toml;
@@ -267,6 +273,20 @@ void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
   }
 }
 
+/// The trainer is asked in the run's environment. If that comes with the code, the code goes first,
+/// and `needs` are then those of hosts that have it.
+bool RunAction::send_before_trainer(Needs& needs, RunReport& report, Console& console,
+                                    ssh::Remote& remote, TreePush& push) const {
+  needs.trainer = false;
+  const bool is_well = judge(check_hosts(console, remote, needs, &push.steps()),
+                             "checking the hosts", report, remote) &&
+                       report.all_well(push.finish(remote), "sending the code");
+  needs.trainer = true;
+  needs.environment = plan_.environment;
+  needs.environment_comes_later = false;
+  return is_well;
+}
+
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
 /// a trainer are sent that first, and then all are looked at once more.
 bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& remote,
@@ -290,8 +310,9 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   Sending sending;
   if (flags_.relay) sending.relay = tree_sync::Relay::yes;
   if (flags_.force) sending.foreign = tree_sync::Foreign::overwrite;
+  bool is_code_sent = false;
   const auto next_push = [&]() -> tree_sync::Pushing* {
-    if (!wants_sync()) return nullptr;
+    if (!wants_sync() || is_code_sent) return nullptr;
     push.emplace(console, remote.hosts(), *tree, destinations, sending);
     return &push->steps();
   };
@@ -300,7 +321,13 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   };
   SuppliedHosts hosts;
   try {
-    hosts = check_and_supply(console, remote, needs(folders), goes_on, next_push);
+    Needs needs = this->needs(folders);
+    if (needs.trainer && needs.environment_comes_later) {
+      next_push();
+      if (!send_before_trainer(needs, report, console, remote, *push)) return false;
+      is_code_sent = true;
+    }
+    hosts = check_and_supply(console, remote, needs, goes_on, next_push);
   } catch (const UsageError&) {  // about the experiment
     throw;
   } catch (const std::exception&) {  // this machine's disk is full, for one
@@ -317,7 +344,7 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
     record_.code.fingerprint = listing->fingerprint;
     listing_ = *listing->text;
   }
-  return !push || report.all_well(push->finish(remote), "sending the code");
+  return !push || is_code_sent || report.all_well(push->finish(remote), "sending the code");
 }
 
 /// Without the edits: they may hold what was removed from the files before these were sent.

@@ -33,7 +33,7 @@ SuppliedHosts check_and_supply(Console& console, ssh::Remote& remote, Needs need
   if (!may_go_on(kChecking) || std::ranges::none_of(hosts.checked, &Checked::awaits_trainer))
     return hosts;
   console.progress("");
-  const BundleForHosts found = bundle_for(console, hosts.checked);
+  const BundleForHosts found = bundle_for(console, needs, hosts.checked);
   if (!may_go_on(kChecking) || found.places.empty()) return hosts;
   send_to(console, remote, found, hosts.checked);
   if (!may_go_on("sending the trainer")) return hosts;

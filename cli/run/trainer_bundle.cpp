@@ -359,11 +359,13 @@ std::string misfit(const TrainerBundle& bundle, const std::string& processor,
                      bundle.glibc, minor == 0 ? "another libc" : libc);
 }
 
-std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch) {
+std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch,
+                   const std::string& unseen) {
   if (!bundle.pytorch) return {};
   const std::string wanted =
       fmt::format("this machine's trainer is built for GPUs and uses the LibTorch of PyTorch {}",
                   bundle.pytorch->version);
+  if (!unseen.empty()) return fmt::format("{}, and {}", wanted, unseen);
   if (pytorch.folder.empty()) return wanted + ", and no Python there has a PyTorch";
   if (pytorch.version != bundle.pytorch->version)
     return fmt::format("{}, and the one there is {} ({})", wanted,

@@ -60,7 +60,9 @@ tree_sync::Tree make_tree(const TrainerBundle& bundle);
 std::string misfit(const TrainerBundle& bundle, const std::string& processor,
                    const std::string& libc);
 
-/// Why it cannot use the PyTorch of a host's environment; empty: it can, or needs none.
-std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch);
+/// Why it cannot use the PyTorch of a host's environment; empty: it can, or needs none. `unseen`
+/// tells why dtool could not look for one; empty: it could.
+std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch,
+                   const std::string& unseen = {});
 
 }  // namespace dtool::cli

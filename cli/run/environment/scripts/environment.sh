@@ -46,7 +46,8 @@ inside=()
 if [ -n "$engine" ]; then
   if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$code/$image; fi
   find_engine && find_image
-  enter_container "$code" "$code" "$output" "$state" ${trainer:+"${trainer%/*}"}
+  # The run's folder: with a scheduler, what machines share are links into the first one's.
+  enter_container "$code" "$code" "$output" "${state%/*}" ${trainer:+"${trainer%/*}"}
   warn_of_missing_driver
   [ -z "$activate" ] || activate_inside
 fi
