@@ -45,11 +45,23 @@ std::string time_in(const std::string& id) {
   return id.size() < kLength ? id : id.substr(id.size() - kLength);
 }
 
+/// Several may have begun in one second: the one whose killfile is newest, as for other commands.
+std::string newest_of(const std::set<std::string>& known) {
+  constexpr std::size_t kSeconds = 15;  // of `20261121-034512`
+  const std::string newest = *std::ranges::max_element(known, {}, time_in);
+  for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
+    const std::string id = each.file.stem();
+    const bool is_as_new = time_in(id).substr(0, kSeconds) == time_in(newest).substr(0, kSeconds);
+    if (is_as_new && known.contains(id)) return id;
+  }
+  return newest;
+}
+
 std::string complete_id(const std::string& id) {
   const std::set<std::string> known = known_runs();
   if (known.empty())
     throw UsageError("no run is recorded in " + record_folder().string(), "dtool run starts one");
-  if (id.empty()) return *std::ranges::max_element(known, {}, time_in);
+  if (id.empty()) return newest_of(known);
   if (known.contains(id)) return id;
   std::vector<std::string> matches;
   for (const std::string& each : known) {

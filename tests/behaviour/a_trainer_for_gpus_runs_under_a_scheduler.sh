@@ -32,7 +32,8 @@ expect_error '^nothing was started'
 fault unhide h1 ch-run
 train 0 "${in_container[@]}"
 expect_output '2 ranks on 2 machines'
-expect_error 'sending the trainer|the trainer'
+bundle=$(ls "$home/.dtool/trainers")
 train 0 --env_activate_path '~/venv'
 expect_output '2 ranks on 2 machines'
-expect_no_error 'sending the trainer'
+expect_equal "$bundle" "$(ls "$home/.dtool/trainers")"
+! compgen -G "$home/.dtool/trainers/$bundle/lib/libtorch*" || fail 'LibTorch came along'

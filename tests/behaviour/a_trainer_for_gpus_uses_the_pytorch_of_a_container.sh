@@ -39,7 +39,7 @@ expect_error "$wanted the one there is 1\.13\.1 \(/root/venv/lib/.*/torch\)"
 train 0 /opt/fitting
 expect_output '2 ranks on 2 machines'
 expect_output 'test accuracy 0\.'
-! ls "$DTOOL_LAB_FOLDER"/host1/root/.dtool/trainers/*/lib | grep -E '^lib(torch|c10|openblas)' || fail 'LibTorch came along'
+! compgen -G "$DTOOL_LAB_FOLDER/host1/root/.dtool/trainers/*/lib/libtorch*" || fail 'LibTorch came along'
 
 # It is the image's own library that is used.
 rm "$work/fitting2/torch/lib/libtorch_cuda.so"

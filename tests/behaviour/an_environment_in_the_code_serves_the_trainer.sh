@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Where the environment is in the code folder, the code is sent before the hosts are asked for their trainer and its PyTorch: a run
 # works the first time. `install` and `check` send no code, and say that `run` does.
+# shellcheck disable=SC2088  # it is for the hosts to expand
 source "$(dirname "$0")/harness.sh"
 source "$here/pytorch_stand_in.sh"
 needs_isolation

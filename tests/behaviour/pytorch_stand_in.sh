@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Sourced by the tests of a trainer for GPUs: stands in for pip's PyTorch with CUDA, and for the trainer that was built with it.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 
 # Makes them, and has DTOOL be one with that trainer beside it. The stand-in is this machine's LibTorch, at the places where
 # pip has it and CUDA; it says so in the home folder where it is imported.
