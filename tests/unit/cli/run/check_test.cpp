@@ -204,7 +204,7 @@ TEST(RunCheck, ABundleThatUsesAPyTorchFitsHostsWithTheSame) {
             wanted + "the one there is of an unknown version (/v/torch)");
   EXPECT_EQ(misfit(bundle, {"/v:w/torch", "2.9.1+cu130"}),
             wanted + "the loader cannot search its folder there: /v:w/torch");
-  EXPECT_EQ(misfit(bundle, {"/v/torch", "2.9.1+cu130"}, "nobody can look"),
+  EXPECT_EQ(misfit(bundle, host::PyTorch{"/v/torch", "2.9.1+cu130"}, "nobody can look"),
             wanted + "nobody can look");
 }
 
