@@ -95,6 +95,7 @@ add_library(dtool_cli STATIC
   cli/run/listener.cpp
   cli/run/listener_trial.cpp
   cli/run/plan.cpp
+  cli/run/python_environment.cpp
   cli/run/record_plan.cpp
   cli/run/report.cpp
   cli/run/run.cpp
@@ -104,6 +105,7 @@ add_library(dtool_cli STATIC
   cli/run/supply.cpp
   cli/run/trainer_bundle.cpp
   cli/run/tree_push.cpp
+  cli/run/wheels.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/live_values.cpp

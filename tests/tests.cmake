@@ -359,6 +359,7 @@ if(DTOOL_TESTS)
       commands_at_once_each_have_their_connection
       completion_answers_in_each_shell
       config_sets_up_every_host
+      environments_are_the_same_everywhere
       environments_hold_under_every_launcher
       dtool_host_comes_along_to_every_host
       every_flag_is_documented

@@ -23,6 +23,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/line_merger.cpp
   cli/run/host/machine.cpp
   cli/run/host/port_holder.cpp
+  cli/run/host/python_environment.cpp
   cli/run/host/pytorch.cpp
   cli/run/host/rank.cpp
   cli/run/host/rank_logs.cpp
@@ -35,6 +36,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/supervision.cpp
   cli/run/host/survey.cpp
   cli/run/host/trainers.cpp
+  cli/run/host/used_by_runs.cpp
   cli/run/host/trial.cpp
   cli/run/host/watch.cpp
   cli/run/host/wire.cpp

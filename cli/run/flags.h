@@ -24,6 +24,7 @@ struct RunFlags {
   std::string config_kwargs;
   std::optional<std::uint64_t> seed;
   EnvironmentFlags environment;
+  std::string environment_file;  ///< of --environment
   std::string code_path;
   std::string output_dir;
   std::string extra_tag;

@@ -23,11 +23,13 @@
 #include "cli/run/flags.h"
 #include "cli/run/listener.h"
 #include "cli/run/plan.h"
+#include "cli/run/python_environment.h"
 #include "cli/run/record_plan.h"
 #include "cli/run/report.h"
 #include "cli/run/start.h"
 #include "cli/run/supply.h"
 #include "cli/run/tree_push.h"
+#include "cli/run/wheels.h"
 #include "ssh/fleet.h"
 #include "ssh/host/child.h"
 #include "ssh/machine/random_hex.h"
@@ -52,6 +54,7 @@ class RunAction : public Action {
 
  private:
   void refuse_others_flags() const;
+  void refuse_other_environments();
   void make_plan(const Invocation& invocation, const Targets& targets);
   bool needs_code() const;
   std::string code_folder_on(const ssh::Host& host) const;
@@ -60,8 +63,12 @@ class RunAction : public Action {
   void require_program(const Targets& targets) const;
   std::vector<std::string> code_folders(const Targets& targets) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
+<<<<<<< HEAD
   bool send_before_trainer(Needs& needs, RunReport& report, Console& console, ssh::Remote& remote,
                            TreePush& push) const;
+=======
+  bool make_environment_ready(RunReport& report, Console& console, ssh::Remote& remote);
+>>>>>>> env
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   void keep_record(const std::vector<std::string>& command_line);
   std::string record_for_hosts() const;
@@ -179,6 +186,7 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
                      "leave --on_failure away");
   plan_.environment = make_environment(flags_.environment, invocation.settings.all());
+  if (!flags_.environment_file.empty()) refuse_other_environments();
   check_torchrun(plan_.environment, plan_.program);
   plan_.output_dir = flags_.output_dir;
   plan_.variables.assign(invocation.settings.all().environment.begin(),
@@ -204,6 +212,23 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     plan_.port = listener.port;
   }
   for (MachinePlan& machine : plan_.machines) machine.code_folder = code_folder_on(machine.host);
+}
+
+/// --environment brings a Python environment, and the settings' one does not count then.
+void RunAction::refuse_other_environments() {
+  check_requirements(flags_.environment_file);
+  const Environment& environment = plan_.environment;
+  const char* other = !flags_.environment.activate.empty() ? "--env_activate_path"
+                      : environment.container              ? "a container"
+                      : !environment.modules.empty()       ? "--modules"
+                                                           : nullptr;
+  if (other != nullptr)
+    throw UsageError(fmt::format("--environment builds an environment with the hosts' own python3, "
+                                 "and {} leads to another",
+                                 other),
+                     "give one of them");
+  plan_.environment.activate.clear();
+  plan_.environment.requirements = flags_.environment_file;
 }
 
 std::vector<std::string> RunAction::code_folders(const Targets& targets) const {
@@ -273,6 +298,7 @@ void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
   }
 }
 
+<<<<<<< HEAD
 /// The trainer is asked in the run's environment. If that comes with the code, the code goes first,
 /// and `needs` are then those of hosts that have it.
 bool RunAction::send_before_trainer(Needs& needs, RunReport& report, Console& console,
@@ -285,6 +311,15 @@ bool RunAction::send_before_trainer(Needs& needs, RunReport& report, Console& co
   needs.environment = plan_.environment;
   needs.environment_comes_later = false;
   return is_well;
+=======
+/// With --environment: gives it to all hosts. False: a step went wrong, and was reported.
+bool RunAction::make_environment_ready(RunReport& report, Console& console, ssh::Remote& remote) {
+  if (flags_.environment_file.empty()) return true;
+  const auto judge = [&report](const std::vector<ssh::HostResult>& results,
+                               std::string_view doing) { return report.all_well(results, doing); };
+  plan_.environment.activate = supply_environment(console, remote, flags_.environment_file, judge);
+  return !plan_.environment.activate.empty();
+>>>>>>> env
 }
 
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
@@ -389,7 +424,8 @@ int RunAction::run(Invocation& invocation) {
 
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   RunReport report(console, plan_.run_id);
-  const bool is_ready = make_ready(report, console, *remote, targets);
+  const bool is_ready = make_environment_ready(report, console, *remote) &&
+                        make_ready(report, console, *remote, targets);
   if (!is_ready || remote->interrupted()) {
     discard_run_folders(*remote, plan_.run_id);
     console.note("nothing was started");

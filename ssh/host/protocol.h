@@ -49,6 +49,8 @@ enum class Kind : std::uint16_t {
   tree_news = 41,
   selected_lines = 42,
   ranks_of_log = 43,
+  python_request = 60,
+  python_reply = 61,
 };
 
 /// The largest body of a frame of that kind, in bytes; 0: no such kind.
@@ -78,6 +80,8 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::look_request:
     case Kind::look_reply:
     case Kind::tree_news:
+    case Kind::python_request:
+    case Kind::python_reply:
       return kSentences;
     case Kind::package_bytes:
     case Kind::package_entry:
@@ -466,6 +470,27 @@ struct CheckReply {
           processor, libc, pytorch, experiment_fault, hardware, gpus, gpu_lack, is_port_taken,
           lacks_port, port, coordinator_port, address, logout_kills, survey);
   }
+};
+
+/// Which Python is there, and whether it has an environment that dtool builds
+/// (cli/run/host/python_environment.h).
+struct PythonRequest {
+  static constexpr Kind kKind = Kind::python_request;
+  std::string environment;  ///< its hash; empty: only the Python is asked for
+  bool builds = false;      ///< it is built from its wheels, which were sent, if it is not there
+
+  void fields(auto visit) { visit(environment, builds); }
+};
+
+struct PythonReply {
+  static constexpr Kind kKind = Kind::python_reply;
+  std::string version;    ///< of python3: `3.11`; empty: there is none that dtool can use
+  std::string processor;  ///< `x86_64`
+  std::string libc;       ///< `glibc 2.36`
+  bool is_built = false;  ///< the environment is there, whole
+  std::string fault;      ///< why it could not be built; or empty
+
+  void fields(auto visit) { visit(version, processor, libc, is_built, fault); }
 };
 
 /// Prepare this host for a set-up script. Paths may begin with `~/`.

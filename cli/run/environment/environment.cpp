@@ -203,6 +203,7 @@ nlohmann::json to_json(const Environment& environment) {
   nlohmann::json json = nlohmann::json::object();
   if (!environment.modules.empty()) json["modules"] = environment.modules;
   if (!environment.activate.empty()) json["env_activate_path"] = environment.activate;
+  if (!environment.requirements.empty()) json["environment"] = environment.requirements;
   if (environment.torchrun == Torchrun::yes) json["torchrun"] = true;
   if (!environment.container) return json;
   json["container"] = environment.container->image;
@@ -217,6 +218,8 @@ std::vector<std::pair<std::string, std::string>> rows_of(const Environment& envi
   std::vector<std::pair<std::string, std::string>> rows;
   if (!environment.modules.empty())
     rows.emplace_back("modules", fmt::format("{}", fmt::join(environment.modules, " ")));
+  if (!environment.requirements.empty())
+    rows.emplace_back("packages", "those of " + environment.requirements);
   if (!environment.activate.empty()) rows.emplace_back("activate", environment.activate);
   if (environment.container) {
     const Container& container = *environment.container;

@@ -35,6 +35,7 @@ struct Environment {
   std::string activate;                ///< a script, or an environment's folder; empty: none
   std::optional<Container> container;  ///< nothing: the host itself
   Torchrun torchrun = Torchrun::no;
+  std::string requirements = {};  ///< the file from which `activate` is built; empty: none
 };
 
 /// As typed; empty if a flag was not given.
