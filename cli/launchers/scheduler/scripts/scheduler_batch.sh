@@ -30,7 +30,7 @@ is_number "$failures" || failures=0
 clear_records() {
   local i
   for ((i = first; i < first + nodes; i++)); do
-    rm -rf "$run/machine$i"/{exit_code,stopped,cause,first_failure,ranks}
+    rm -rf "$run/machine$i"/{exit_code,stopped,cause,cause_place,first_failure,ranks}
     mkdir -p "$run/machine$i/ranks"
   done
 }
