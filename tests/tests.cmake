@@ -85,6 +85,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/process_table_test.cpp
     tests/unit/ssh/host/rank_log_test.cpp
     tests/unit/ssh/host/sha256_test.cpp
+    tests/unit/ssh/host/start_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_test.cpp
     tests/unit/ssh/hostfile_test.cpp

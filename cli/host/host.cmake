@@ -42,6 +42,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/wire.cpp
   cli/watch/host/log_tail.cpp
   cli/watch/host/status.cpp
+  ssh/host/cause_place.cpp
   ssh/host/channel.cpp
   ssh/host/child.cpp
   ssh/host/files.cpp

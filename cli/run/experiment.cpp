@@ -36,6 +36,26 @@ std::string program_of(const std::filesystem::path& file) {
   return {};
 }
 
+/// toml++ 3.3 writes a line end or a tab in a key as it is, and cannot read such a key back.
+void refuse_controls(std::string_view key, const std::string& source) {
+  const auto is_control = [](unsigned char each) { return each < ' ' || each == 0x7f; };
+  if (std::ranges::none_of(key, is_control)) return;
+  throw UsageError(fmt::format("{}: the key '{}' has a control character", source,
+                               printable(key, Kept::nothing)),
+                   "a key is one line of printable characters");
+}
+
+void refuse_controls_in(const toml::node& node, const std::string& source) {
+  if (const toml::table* table = node.as_table()) {
+    for (const auto& [key, value] : *table) {
+      refuse_controls(key.str(), source);
+      refuse_controls_in(value, source);
+    }
+  } else if (const toml::array* array = node.as_array()) {
+    for (const toml::node& each : *array) refuse_controls_in(each, source);
+  }
+}
+
 toml::table parse_toml(const std::string& text, const std::filesystem::path& file) {
   try {
     killfiles::StrictTable::parse(text, file.string());
@@ -50,7 +70,9 @@ toml::table parse_toml(const std::string& text, const std::filesystem::path& fil
     throw UsageError(std::string(sentence.substr(0, sentence.find("\nhint: "))),
                      "an experiment is a TOML file; a program goes after --: dtool run -- PROGRAM");
   }
-  return toml::parse(text);
+  toml::table table = toml::parse(text);
+  refuse_controls_in(table, file.string());
+  return table;
 }
 
 /// Refuses deeply nested values: recursive functions walk through them.
@@ -127,6 +149,7 @@ void put(const TomlSlot& slot, const Json& value, const std::string& path) {
 void merge(toml::table& table, const Json& json, const std::string& path) {
   for (const auto& [key, value] : json.items()) {
     const std::string here = path.empty() ? key : path + "." + key;
+    refuse_controls(here, "--config_kwargs");
     toml::table* inner = table[key].as_table();
     if (inner != nullptr && value.is_object()) {
       merge(*inner, value, here);

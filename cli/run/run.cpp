@@ -431,10 +431,10 @@ int RunAction::run(Invocation& invocation) {
     console.note("nothing was started");
     return report.end(remote->interrupted() ? kInterrupted : kNotDone);
   }
-  const killfiles::Killfile killfile = record_or_discard(console, *remote, plan_.run_id, [&] {
+  const killfiles::Killfile killfile = write_or_discard(console, *remote, plan_.run_id, [&] {
     const std::vector<std::string> command_line = without_values(invocation.command_line);
     keep_record(command_line);
-    return record_run(plan_, command_line, targets.connect);
+    return write_killfile(plan_, command_line, targets.connect);
   });
   return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
                    follow(console, invocation.settings.all()), record_for_hosts(), report);

@@ -51,7 +51,7 @@ fs::path trainers_folder() {
 }
 
 /// What read_trainer_bundle found last.
-fs::path record_file() {
+fs::path stored_file() {
   return trainers_folder() / "read.json";
 }
 
@@ -231,19 +231,19 @@ void keep(const TrainerBundle& bundle) {
   nlohmann::json parts = nlohmann::json::array();
   for (const auto& part : bundle.parts)
     parts.push_back({{"name", part.name}, {"source", part.source.string()}, {"stamp", part.stamp}});
-  nlohmann::json record = {{"trainer", trainer_beside().string()},
+  nlohmann::json stored = {{"trainer", trainer_beside().string()},
                            {"loader", stamp_of_loader()},
                            {"hash", bundle.hash},
                            {"bytes", bundle.bytes},
                            {"glibc", bundle.glibc},
                            {"parts", parts}};
   if (bundle.pytorch)
-    record["pytorch"] = {{"version", bundle.pytorch->version},
+    stored["pytorch"] = {{"version", bundle.pytorch->version},
                          {"file", bundle.pytorch->file.string()},
                          {"stamp", bundle.pytorch->stamp}};
   try {
     using Handler = nlohmann::json::error_handler_t;
-    killfiles::write_whole(record_file(), record.dump(-1, ' ', false, Handler::replace) + "\n");
+    killfiles::write_whole(stored_file(), stored.dump(-1, ' ', false, Handler::replace) + "\n");
   } catch (const std::system_error&) {  // then it is read again next time
   }
 }
@@ -256,21 +256,21 @@ fs::path trainer_beside() {
 
 std::optional<TrainerBundle> known_trainer_bundle() {
   try {
-    const auto record = nlohmann::json::parse(killfiles::read_whole(record_file()));
-    if (record.at("trainer") != trainer_beside().string() ||
-        record.at("loader") != stamp_of_loader())
+    const auto stored = nlohmann::json::parse(killfiles::read_whole(stored_file()));
+    if (stored.at("trainer") != trainer_beside().string() ||
+        stored.at("loader") != stamp_of_loader())
       return std::nullopt;
     TrainerBundle bundle;
-    bundle.hash = record.at("hash");
-    bundle.bytes = record.at("bytes");
-    bundle.glibc = record.at("glibc");
-    for (const auto& part : record.at("parts")) {
+    bundle.hash = stored.at("hash");
+    bundle.bytes = stored.at("bytes");
+    bundle.glibc = stored.at("glibc");
+    for (const auto& part : stored.at("parts")) {
       const std::string source = part.at("source");
       bundle.parts.push_back({part.at("name"), source, part.at("stamp")});
       if (bundle.parts.back().stamp != stamp_of_file(source)) return std::nullopt;
     }
-    if (record.contains("pytorch")) {
-      const auto& used = record.at("pytorch");
+    if (stored.contains("pytorch")) {
+      const auto& used = stored.at("pytorch");
       const std::string file = used.at("file");
       bundle.pytorch = TrainerBundle::UsedPyTorch{used.at("version").get<std::string>(), file,
                                                   used.at("stamp").get<std::string>()};

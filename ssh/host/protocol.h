@@ -221,9 +221,12 @@ struct StatusAnswer {
   std::int64_t attempt = 0;
   std::string supervision;
   Hidden cause;
-  std::string node;             ///< node that a scheduler chose; or empty
-  std::string job;              ///< a scheduler's id; or empty
-  std::string scheduler;        ///< its title; or empty
+  std::optional<std::int64_t> cause_machine;  ///< that the cause names; or unknown
+  std::optional<std::int64_t> cause_rank;     ///< likewise
+  std::optional<std::int64_t> failed_rank;    ///< the rank of this machine that failed first
+  std::string node;                           ///< node that a scheduler chose; or empty
+  std::string job;                            ///< a scheduler's id; or empty
+  std::string scheduler;                      ///< its title; or empty
   std::string scheduler_state;  ///< one of the names that its probe gives; empty: no scheduler has
                                 ///< the job
   std::string reason;           ///< the scheduler's reason
@@ -242,9 +245,9 @@ struct StatusAnswer {
 
   void fields(auto visit) {
     visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
-          ended_s_ago, attempt, supervision, cause, node, job, scheduler, scheduler_state, reason,
-          processes, cpu_percent, memory_bytes, said, last_line, lines, metrics, validation,
-          metrics_s_ago, full_disk, gpus, packages);
+          ended_s_ago, attempt, supervision, cause, cause_machine, cause_rank, failed_rank, node,
+          job, scheduler, scheduler_state, reason, processes, cpu_percent, memory_bytes, said,
+          last_line, lines, metrics, validation, metrics_s_ago, full_disk, gpus, packages);
   }
 };
 

@@ -46,6 +46,10 @@ for launcher in ssh mpi slurm gridengine; do
   for node in 0 1; do
     expect_output "^machine$node: torchrun --nnodes 2 --node_rank $node --nproc_per_node 2 --rdzv_backend static --rdzv_endpoint 198[.0-9]*:[0-9]+ --max_restarts 0 train.py$"
   done
+  # A machine's number is no rank's.
+  expect_exit 2 dtool logs --rank 1
+  expect_error '^dtool: train.py_.* has no rank 1$'
+  expect_error 'torchrun starts them$'
   expect_exit 2 "${start[@]}" --container '~/no_image' -- true
   expect_error 'there is no image /root/no_image$'
   expect_exit 2 "${start[@]}" --modules nothing -- true

@@ -179,6 +179,7 @@ std::string SchedulerLauncher::batch(const RunPlan& plan) const {
           assign("max_restarts", std::to_string(plan.max_restarts)) +
           assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
           assign("has_trainer", plan.program.empty() ? "yes" : "no") +
+          assign("torchrun", is_torchrun ? "yes" : "no") +
           assign("notice", std::to_string(shape.notice)) + arrays(plan);
   text.append(scripts::kWords).append(own_text(plan));
   return text.append(scripts::kScheduler_batch);

@@ -79,10 +79,22 @@ TEST_F(ExperimentTest, ValuesKeepTheirType) {
 }
 
 TEST_F(ExperimentTest, KeysAndStringsOfAnyCharactersArrive) {
-  const auto table = merged(R"({"a b.c\"\n":"x\"'\n\t\\\u0001\u007f ü","":{"#":""}})");
-  EXPECT_EQ(table["a b.c\"\n"].value<std::string>(), "x\"'\n\t\\\x01\x7f ü");
+  const auto table = merged(R"({"a b.c\"":"x\"'\n\t\\\u0001\u007f ü","":{"#":""}})");
+  EXPECT_EQ(table["a b.c\""].value<std::string>(), "x\"'\n\t\\\x01\x7f ü");
   EXPECT_EQ(table[""]["#"].value<std::string>(), "");
   EXPECT_EQ(merged(R"({"a":"\n\nx\r\n"})")["a"].value<std::string>(), "\n\nx\r\n");
+}
+
+TEST_F(ExperimentTest, AKeyWithAControlCharacterIsNamed) {
+  const auto refusal = [](const std::string& source, const std::string& key) {
+    return source + ": the key '" + key +
+           "' has a control character\nhint: a key is one line of printable characters";
+  };
+  EXPECT_EQ(fault(R"({"trai\n":{"epochs":3}})"), refusal("--config_kwargs", "trai\\x0a"));
+  EXPECT_EQ(fault(R"({"train":{"a\u007f":3}})"), refusal("--config_kwargs", "train.a\\x7f"));
+  EXPECT_EQ(fault(R"({"a":[{"\tb":{}}]})"), refusal("--config_kwargs", "a.\\x09b"));
+  const std::string other = folder.write("other.toml", "[[a]]\n\"b\\n\" = 1\n").string();
+  EXPECT_EQ(fault_of_file(other, ""), refusal(other, "b\\x0a"));
 }
 
 TEST_F(ExperimentTest, ATableIsNotReplacedByAValue) {
