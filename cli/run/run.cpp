@@ -63,12 +63,9 @@ class RunAction : public Action {
   void require_program(const Targets& targets) const;
   std::vector<std::string> code_folders(const Targets& targets) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
-<<<<<<< HEAD
   bool send_before_trainer(Needs& needs, RunReport& report, Console& console, ssh::Remote& remote,
                            TreePush& push) const;
-=======
   bool make_environment_ready(RunReport& report, Console& console, ssh::Remote& remote);
->>>>>>> env
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   void keep_record(const std::vector<std::string>& command_line);
   std::string record_for_hosts() const;
@@ -298,7 +295,6 @@ void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
   }
 }
 
-<<<<<<< HEAD
 /// The trainer is asked in the run's environment. If that comes with the code, the code goes first,
 /// and `needs` are then those of hosts that have it.
 bool RunAction::send_before_trainer(Needs& needs, RunReport& report, Console& console,
@@ -311,7 +307,8 @@ bool RunAction::send_before_trainer(Needs& needs, RunReport& report, Console& co
   needs.environment = plan_.environment;
   needs.environment_comes_later = false;
   return is_well;
-=======
+}
+
 /// With --environment: gives it to all hosts. False: a step went wrong, and was reported.
 bool RunAction::make_environment_ready(RunReport& report, Console& console, ssh::Remote& remote) {
   if (flags_.environment_file.empty()) return true;
@@ -319,7 +316,6 @@ bool RunAction::make_environment_ready(RunReport& report, Console& console, ssh:
                                std::string_view doing) { return report.all_well(results, doing); };
   plan_.environment.activate = supply_environment(console, remote, flags_.environment_file, judge);
   return !plan_.environment.activate.empty();
->>>>>>> env
 }
 
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
