@@ -110,8 +110,11 @@ class RankTest : public testing::Test {
 
   template <typename Condition>
   static bool eventually(Condition holds) {
-    for (int i = 0; i < 400 && !holds(); ++i) host::pause(std::chrono::milliseconds(50));
-    return holds();
+    for (int i = 0; i < 400; ++i) {
+      if (holds()) return true;
+      host::pause(std::chrono::milliseconds(50));
+    }
+    return false;
   }
 
   static long children() {
@@ -141,6 +144,8 @@ TEST_F(RankTest, ThatIsKilledLeavesNoProcessThatPutsItsLinesIntoTheLog) {
   const pid_t rank = start("no", "2");
   ASSERT_TRUE(eventually([&] { return read_file(log) == "r0: one\n"; }));
   ::kill(rank, SIGKILL);
+  ::waitpid(rank, nullptr, 0);
+  EXPECT_EQ(children(), before + 3) << "the program, the merging process, the one that hears words";
   folder.write("end", "");
   EXPECT_TRUE(eventually([&] { return children() == before + 1; })) << "the one that hears words";
   words = Descriptor();
