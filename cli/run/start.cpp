@@ -112,6 +112,7 @@ int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile&
 killfiles::Killfile record_run(const RunPlan& plan, const std::vector<std::string>& command_line,
                                const ssh::ConnectOptions& connect) {
   killfiles::Killfile killfile = new_killfile(plan.run_id, command_line);
+  killfile.chain = plan.chain;
   killfile.what = plan.what;
   killfile.seed = plan.seed;
   if (!plan.listener.empty()) killfile.distributed_ip_and_port = listener_of(plan);

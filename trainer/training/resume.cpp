@@ -15,8 +15,8 @@ namespace dtool::trainer {
 
 namespace {
 
-/// The newest whole checkpoint of `folder`; nothing if it has none at all. Names each newer one that
-/// is spoilt. Throws UsageError if all are.
+/// The newest whole checkpoint of `folder`; nothing if it has none at all. Names each newer one
+/// that is spoilt. Throws UsageError if all are.
 std::optional<std::filesystem::path> newest_whole(const std::filesystem::path& folder) {
   std::string fault;
   for (const KeptCheckpoint& each : checkpoints_newest_first(folder)) {
