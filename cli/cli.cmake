@@ -85,6 +85,7 @@ add_library(dtool_cli STATIC
   cli/recorded.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
+  cli/run/earlier_outputs.cpp
   cli/run/environment/assignments.cpp
   cli/run/environment/environment.cpp
   cli/run/environment/environment_lacks.cpp
@@ -98,6 +99,7 @@ add_library(dtool_cli STATIC
   cli/run/python_environment.cpp
   cli/run/record_plan.cpp
   cli/run/report.cpp
+  cli/run/resume.cpp
   cli/run/run.cpp
   cli/run/sending_progress.cpp
   cli/run/start.cpp

@@ -30,6 +30,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/record/record_test.cpp
     tests/unit/cli/run/check_test.cpp
     tests/unit/cli/run/code_tree_test.cpp
+    tests/unit/cli/run/earlier_outputs_test.cpp
     tests/unit/cli/run/environment/assignments_test.cpp
     tests/unit/cli/run/environment/environment_lacks_test.cpp
     tests/unit/cli/run/environment/environment_test.cpp
@@ -52,6 +53,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp
+    tests/unit/cli/run/resume_test.cpp
     tests/unit/cli/run/sending_progress_test.cpp
     tests/unit/cli/run/start_jobs_test.cpp
     tests/unit/cli/run/start_test.cpp
@@ -337,9 +339,11 @@ if(DTOOL_TESTS)
       a_training_on_this_machine_shows_its_curves
       a_kept_connection_is_used_only_while_all_is_as_it_was
       a_key_exchange_in_between_stops_nothing
+      a_killed_training_is_resumed
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_requeued_training_ends_with_the_same_bytes
+      a_resumed_program_finds_its_outputs
       a_run_goes_on_when_its_launcher_is_killed
       a_run_is_validated_on_another_machine
       a_run_that_cannot_start_starts_nothing

@@ -57,28 +57,6 @@ std::string newest_of(const std::set<std::string>& known) {
   return newest;
 }
 
-std::string complete_id(const std::string& id) {
-  const std::set<std::string> known = known_runs();
-  if (known.empty())
-    throw UsageError("no run is recorded in " + record_folder().string(), "dtool run starts one");
-  if (id.empty()) return newest_of(known);
-  if (known.contains(id)) return id;
-  std::vector<std::string> matches;
-  for (const std::string& each : known) {
-    if (each.starts_with(id)) matches.push_back(each);
-  }
-  if (matches.size() == 1) return matches.front();
-  std::vector<std::string> named = matches;
-  if (named.size() > kMostNamed) named.resize(kMostNamed);
-  if (matches.empty())
-    throw UsageError(fmt::format("no run {} is recorded here", id),
-                     "dtool list shows the runs, and ls " + record_folder().string() +
-                         " those that were forgotten, too");
-  throw UsageError(fmt::format("{} runs begin with {}: {}{}", matches.size(), id,
-                               fmt::join(named, ", "), matches.size() > kMostNamed ? ", …" : ""),
-                   "give more of the id");
-}
-
 std::optional<killfiles::Killfile> killfile_of(const std::string& id) {
   const fs::path file = killfiles::path_of(killfile_folder(), id);
   if (!fs::exists(file)) return std::nullopt;
@@ -105,6 +83,28 @@ std::optional<RunRecord> record_on_host(ssh::Remote& remote, const killfiles::Ki
 }
 
 }  // namespace
+
+std::string complete_id(const std::string& id) {
+  const std::set<std::string> known = known_runs();
+  if (known.empty())
+    throw UsageError("no run is recorded in " + record_folder().string(), "dtool run starts one");
+  if (id.empty()) return newest_of(known);
+  if (known.contains(id)) return id;
+  std::vector<std::string> matches;
+  for (const std::string& each : known) {
+    if (each.starts_with(id)) matches.push_back(each);
+  }
+  if (matches.size() == 1) return matches.front();
+  std::vector<std::string> named = matches;
+  if (named.size() > kMostNamed) named.resize(kMostNamed);
+  if (matches.empty())
+    throw UsageError(fmt::format("no run {} is recorded here", id),
+                     "dtool list shows the runs, and ls " + record_folder().string() +
+                         " those that were forgotten, too");
+  throw UsageError(fmt::format("{} runs begin with {}: {}{}", matches.size(), id,
+                               fmt::join(named, ", "), matches.size() > kMostNamed ? ", …" : ""),
+                   "give more of the id");
+}
 
 RunRecord explained_run(Console& console, const std::string& id, const HostOptions& hosts,
                         SettingsFiles& settings) {

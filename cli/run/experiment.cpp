@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -194,6 +195,39 @@ void check_kwargs_nodes(const Json& json, int machines) {
   check_nodes(nodes->get<std::int64_t>(), machines, "--config_kwargs");
 }
 
+std::string text_of(const toml::table& table) {
+  // toml++ 3.3 cannot read back the control characters that it writes into literal strings, nor the
+  // line end with which a multi-line string of its begins.
+  constexpr auto kFlags =
+      toml::toml_formatter::default_flags &
+      ~(toml::format_flags::allow_literal_strings | toml::format_flags::allow_multi_line_strings);
+  std::ostringstream text;
+  text << toml::toml_formatter(table, kFlags) << "\n";
+  return text.str();
+}
+
+/// What a checkpoint depends on. With another learning rate, another length or
+/// other batches a training goes on.
+constexpr std::array<std::string_view, 16> kOfCheckpoint = {
+    "workload",          "model.hidden",   "model.layers",    "model.embedding",
+    "model.file",        "optimizer.kind", "data.source",     "data.train_samples",
+    "data.drawing_seed", "data.features",  "data.train_file", "data.test_share",
+    "data.split_seed",   "data.targets",   "data.inputs",     "data.train_images"};
+
+void refuse_change(const toml::table& before, const toml::table& now, std::string_view key) {
+  const auto text = [key](const toml::table& table) {
+    std::ostringstream written;
+    if (const auto value = table.at_path(key)) written << value;
+    return written.str();
+  };
+  if (text(before) == text(now)) return;
+  throw UsageError(
+      fmt::format("--config_kwargs changes {}, and a checkpoint belongs to the one that "
+                  "it was written with",
+                  key),
+      "start a run of its own");
+}
+
 }  // namespace
 
 std::vector<std::string> shipped_experiments() {
@@ -229,15 +263,21 @@ ExperimentText read_experiment(const std::string& file, const std::string& confi
   merge(table, kwargs, "");
   if (const auto nodes = table["distributed_nodes"].value<std::int64_t>())
     check_nodes(*nodes, machines, path.string());
-  // toml++ 3.3 cannot read back the control characters that it writes into literal strings, nor the
-  // line end with which a multi-line string of its begins.
-  constexpr auto kFlags =
-      toml::toml_formatter::default_flags &
-      ~(toml::format_flags::allow_literal_strings | toml::format_flags::allow_multi_line_strings);
-  std::ostringstream text;
-  text << toml::toml_formatter(table, kFlags) << "\n";
-  experiment.toml = text.str();
+  experiment.toml = text_of(table);
   return experiment;
+}
+
+ExperimentText resumed_experiment(const std::string& name, const std::string& toml,
+                                  const std::string& config_kwargs, int machines) {
+  const Json kwargs = parse_json(config_kwargs);
+  check_kwargs_nodes(kwargs, machines);
+  toml::table table = parse_toml(toml, name + ".toml");
+  const toml::table earlier = table;
+  merge(table, kwargs, "");
+  for (const std::string_view key : kOfCheckpoint) refuse_change(earlier, table, key);
+  if (table.contains("distributed_nodes"))
+    table.insert_or_assign("distributed_nodes", std::int64_t{machines});
+  return {name, text_of(table)};
 }
 
 void check_config_kwargs(const std::string& config_kwargs, int machines) {

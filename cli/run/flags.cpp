@@ -20,6 +20,11 @@ void add_run_flags(Options& command, RunFlags& flags) {
       "DTOOL_MACHINE_ID,\n"
       "DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it runs on this machine.");
   add_host_options(command, flags.hosts);
+  command
+      .add_option("--resume", flags.resume,
+                  "go on from the newest checkpoint of that run, with its flags")
+      .type_name("RUN")
+      .check(must_not_be_empty);
   command.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
       .type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
       .one_of(launcher_names());

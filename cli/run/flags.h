@@ -20,6 +20,7 @@ struct RunFlags {
   HostOptions hosts;
   std::string launcher;
   std::string experiment;
+  std::string resume;  ///< the id of a run, or its beginning
   std::string listener = "auto";
   std::string config_kwargs;
   std::optional<std::uint64_t> seed;

@@ -155,7 +155,8 @@ std::string SchedulerLauncher::arrays(const RunPlan& plan) const {
     parts.push_back(part.empty() ? "" : "/" + part);
   }
   return assign("nodes", std::to_string(nodes)) + assign_array("parts", parts) +
-         assign_array("seeds", seeds) + assign_path("output", run_output_folder(plan));
+         assign_array("seeds", seeds) + assign_path("output", run_output_folder(plan)) +
+         assign("log_mark", log_mark(plan));
 }
 
 /// The scheduler's functions, and the variables that they read.

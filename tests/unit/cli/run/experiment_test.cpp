@@ -170,5 +170,34 @@ TEST_F(ExperimentTest, WithoutOneOnlyTheNumberOfMachinesMayBeGiven) {
   EXPECT_THROW(check_config_kwargs(R"({"train":{}})", 2), UsageError);
 }
 
+TEST(ResumedExperiment, TakesNewSettingsButNotThoseThatACheckpointDependsOn) {
+  const std::string earlier =
+      "workload = \"classifier\"\ndistributed_nodes = 2\n[data]\nsource = \"digits\"\n"
+      "[train]\nepochs = 5\n";
+  const auto resumed = [&](const std::string& kwargs) {
+    return toml::parse(resumed_experiment("mine", earlier, kwargs, 3).toml);
+  };
+  const auto fault = [&](const std::string& kwargs) -> std::string {
+    try {
+      resumed(kwargs);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto table = resumed(R"({"train":{"epochs":7},"data":{"source":"digits"}})");
+  EXPECT_EQ(table["train"]["epochs"].value<int>(), 7);
+  EXPECT_EQ(table["distributed_nodes"].value<int>(), 3) << "the machines of this run";
+  EXPECT_FALSE(toml::parse(resumed_experiment("mine", "workload = 1\n", "", 3).toml)
+                   .contains("distributed_nodes"));
+  EXPECT_TRUE(
+      fault(R"({"data":{"source":"mnist"}})").starts_with("--config_kwargs changes data.source,"));
+  EXPECT_TRUE(
+      fault(R"({"model":{"hidden":[3]}})").starts_with("--config_kwargs changes model.hidden,"));
+  EXPECT_TRUE(
+      fault(R"({"workload":"regression"})").starts_with("--config_kwargs changes workload,"));
+  EXPECT_NE(fault(R"({"distributed_nodes":2})"), "");
+}
+
 }  // namespace
 }  // namespace dtool::cli
