@@ -38,9 +38,9 @@ void add_run_flags(Options& command, RunFlags& flags) {
                            "random seed, the same on every machine (any; it is recorded)",
                            {0, std::numeric_limits<std::uint64_t>::max()});
   command
-      .add_option("--environment", flags.environment_file,
-                  "a requirements.txt or uv.lock: its Python packages are fetched here once, sent, "
-                  "and built on each host")
+      .add_option(
+          "--environment", flags.environment_file,
+          "a requirements.txt or uv.lock: its Python packages are sent, and built on each host")
       .type_name("FILE")
       .check(must_not_be_empty);
   add_environment_flags(command, flags.environment);
