@@ -96,21 +96,12 @@ fs::path part_folder(const fs::path& store, const EarlierPart& part) {
 
 /// All files of a folder. Not as code is read: git's ignored files are outputs, too.
 tree_sync::Tree whole_tree(const fs::path& folder) {
-  tree_sync::Tree tree;
-  tree.root = fs::canonical(folder);
-  for (const auto& each : fs::recursive_directory_iterator(tree.root)) {
+  std::vector<std::string> files;
+  for (const auto& each : fs::recursive_directory_iterator(folder)) {
     if (each.is_regular_file() || each.is_symlink())
-      tree.files.push_back(each.path().lexically_relative(tree.root).string());
+      files.push_back(each.path().lexically_relative(folder).string());
   }
-  std::ranges::sort(tree.files);
-  for (const std::string& file : tree.files) {
-    struct stat status {};
-    if (::lstat((tree.root / file).c_str(), &status) != 0)
-      throw std::system_error(errno, std::generic_category(), tree.root / file);
-    tree.looks.push_back(tree_sync::look_of(status));
-    if (S_ISREG(status.st_mode)) tree.bytes += static_cast<std::uint64_t>(status.st_size);
-  }
-  return tree;
+  return tree_sync::tree_of(folder, std::move(files));
 }
 
 std::size_t place_of(const ssh::Remote& remote, const ssh::Host& host) {
@@ -214,13 +205,10 @@ bool EarlierOutputs::bring_over(const fs::path& folder, ssh::Remote& remote, Run
     for (const std::size_t i : part.to)
       destinations.push_back(
           {place_of(remote, plan_.machines[i].host), draft_of(plan_, plan_.machines[i])});
-    TreePush push(console_, remote.hosts(), tree, destinations,
+    const auto sent =
+        send_tree(console_, remote, tree, destinations,
                   {"the earlier outputs", tree_sync::Relay::no, tree_sync::Foreign::overwrite});
-    std::vector<ssh::Task> tasks;
-    for (const auto& each : destinations) tasks.push_back(push.steps().first_task(each.host));
-    remote.run(std::move(tasks), push.steps(), {});
-    if (!report.all_well(push.finish(remote), "sending the outputs of " + earlier_.run_id) ||
-        remote.interrupted())
+    if (!report.all_well(sent, "sending the outputs of " + earlier_.run_id) || remote.interrupted())
       return false;
   }
   return true;

@@ -11,6 +11,7 @@
 
 #include "cli/failures.h"
 #include "cli/host_output.h"
+#include "cli/run/trainer_bundle.h"
 #include "cli/run/tree_push.h"
 #include "cli/run/wheels.h"
 #include "cli/terminal_text.h"
@@ -120,21 +121,6 @@ HostPython agree(std::vector<Answer>& answers) {
   return python;
 }
 
-std::vector<ssh::HostResult> send(Console& console, ssh::Remote& remote, const Wheels& wheels,
-                                  const std::vector<std::size_t>& places,
-                                  const std::string& folder) {
-  std::vector<tree_sync::Destination> destinations;
-  for (const std::size_t place : places) destinations.push_back({place, folder + "/wheels"});
-  const auto relay = places.size() > 2 ? tree_sync::Relay::yes : tree_sync::Relay::no;
-  // Part of wheels whose sending was interrupted is no edit of the user's.
-  TreePush push(console, remote.hosts(), wheels.tree, destinations,
-                {"the Python packages", relay, tree_sync::Foreign::overwrite});
-  std::vector<ssh::Task> tasks;
-  for (const std::size_t place : places) tasks.push_back(push.steps().first_task(place));
-  remote.run(std::move(tasks), push.steps(), {});
-  return push.finish(remote);
-}
-
 }  // namespace
 
 std::string supply_environment(Console& console, ssh::Remote& remote,
@@ -152,7 +138,9 @@ std::string supply_environment(Console& console, ssh::Remote& remote,
   for (std::size_t i = 0; i < answers.size(); ++i)
     if (!answers[i].reply.is_built) places.push_back(i);
   if (!places.empty()) {
-    if (!judge(send(console, remote, wheels, places, folder), "sending the Python packages"))
+    if (!judge(send_to_store(console, remote, wheels.tree, "the Python packages",
+                             folder + "/wheels", places),
+               "sending the Python packages"))
       return {};
     answers = ask(console, remote, "have the environment", {wheels.hash, true}, std::nullopt);
     for (Answer& each : answers) {

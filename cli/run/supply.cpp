@@ -14,7 +14,8 @@ constexpr std::string_view kChecking = "checking the hosts";
 /// Sends the bundle to the hosts at those places; a failure becomes theirs.
 void send_to(Console& console, ssh::Remote& remote, const BundleForHosts& found,
              std::vector<Checked>& checked) {
-  const auto sent = send_trainer(console, remote, found.bundle, found.places);
+  const auto sent = send_to_store(console, remote, make_tree(found.bundle), "the trainer",
+                                  folder_of(found.bundle), found.places);
   for (std::size_t i = 0; i < sent.size(); ++i)
     if (!sent[i].ok()) checked[found.places[i]].result = sent[i];
 }

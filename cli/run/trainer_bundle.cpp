@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -22,6 +21,7 @@
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/interrupts.h"
 #include "ssh/machine/random_hex.h"
+#include "ssh/machine/read_pieces.h"
 #include "ssh/machine/run_to_end.h"
 #include "ssh/machine/sha256.h"
 
@@ -156,18 +156,6 @@ void remove_old_drafts() {
   }
 }
 
-/// Calls `take` with all bytes of a file, piece by piece.
-template <typename Take>
-void read_pieces(const fs::path& file, Take take) {
-  std::ifstream stream(file, std::ios::binary);
-  std::vector<char> piece(1 << 20);
-  while (stream) {
-    stream.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    take(std::string_view(piece.data(), static_cast<std::size_t>(stream.gcount())));
-  }
-  if (!stream.eof()) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
-}
-
 /// `LibTorch 2.6.0`, as the trainer says it: `dtool-trainer 0.2.0 (LibTorch 2.6.0, backends …)`.
 std::string libtorch_of(const fs::path& trainer) {
   const auto told = ssh::run_to_end({trainer, "--version"});
@@ -295,7 +283,7 @@ TrainerBundle read_trainer_bundle(Console& console) {
                                  static_cast<double>(bundle.bytes) / 1e6));
     hash.add(fmt::format("{} {}\n", part.name, fs::file_size(part.source)));
     GlibcSearch search;
-    read_pieces(part.source, [&](std::string_view piece) {
+    ssh::read_pieces(part.source, [&](std::string_view piece) {
       hash.add(piece);
       search.add(piece);
       bundle.bytes += piece.size();
@@ -331,17 +319,17 @@ tree_sync::Tree make_tree(const TrainerBundle& bundle) {
     }
   }
   host::use_bundle(folder.string());
-  // Not as any folder is read: a home folder may be a checkout that ignores libraries.
-  tree_sync::Tree tree;
-  tree.root = fs::canonical(folder);
-  tree.files.emplace_back(kStarter);
-  for (const auto& part : bundle.parts) tree.files.push_back(part.name);
-  for (const std::string& file : tree.files) {
-    const struct stat status = ssh::status_of(tree.root / file);
-    tree.looks.push_back(tree_sync::look_of(status));
-    tree.bytes += static_cast<std::uint64_t>(status.st_size);
-  }
-  return tree;
+  std::vector<std::string> files = {std::string(kStarter)};
+  for (const auto& part : bundle.parts) files.push_back(part.name);
+  return tree_sync::tree_of(folder, std::move(files));
+}
+
+int glibc_of(std::string_view libc) {
+  constexpr std::string_view kBegin = "glibc 2.";
+  if (!libc.starts_with(kBegin)) return 0;
+  return host::parse_number<int>(
+             libc.substr(kBegin.size(), libc.find('.', kBegin.size()) - kBegin.size()))
+      .value_or(0);
 }
 
 std::string misfit(const TrainerBundle& bundle, const std::string& processor,
@@ -350,10 +338,7 @@ std::string misfit(const TrainerBundle& bundle, const std::string& processor,
   ::uname(&own);
   if (processor != own.machine)
     return fmt::format("it is of another kind ({}) than this machine ({})", processor, own.machine);
-  constexpr std::string_view kBegin = "glibc 2.";
-  int minor = 0;
-  if (libc.starts_with(kBegin))
-    std::from_chars(libc.data() + kBegin.size(), libc.data() + libc.size(), minor);
+  const int minor = glibc_of(libc);
   if (minor >= bundle.glibc) return {};
   return fmt::format("the trainer of this machine needs glibc 2.{} or later, and it has {}",
                      bundle.glibc, minor == 0 ? "another libc" : libc);

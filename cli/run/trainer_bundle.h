@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/console.h"
@@ -55,6 +56,9 @@ std::string folder_of(const TrainerBundle& bundle);
 /// Copies the parts into that folder on this machine, unless they are there. Throws
 /// std::runtime_error.
 tree_sync::Tree make_tree(const TrainerBundle& bundle);
+
+/// `36` of `glibc 2.36`; 0: it is another libc.
+int glibc_of(std::string_view libc);
 
 /// Why the bundle cannot run on a host with this processor and libc (CheckReply); empty: it can.
 std::string misfit(const TrainerBundle& bundle, const std::string& processor,

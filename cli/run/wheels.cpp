@@ -5,15 +5,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <regex>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/action.h"
 #include "cli/run/host/python_environment.h"
+#include "cli/run/trainer_bundle.h"
 #include "cli/terminal_text.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host/versions.h"
@@ -22,6 +23,7 @@
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/interrupts.h"
 #include "ssh/machine/random_hex.h"
+#include "ssh/machine/read_pieces.h"
 #include "ssh/machine/run_to_end.h"
 #include "ssh/machine/sha256.h"
 
@@ -98,14 +100,8 @@ class Requirements {
 };
 
 std::string sha256_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::vector<char> piece(1 << 20);
   ssh::Sha256 hash;
-  while (stream) {
-    stream.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    hash.add({piece.data(), static_cast<std::size_t>(stream.gcount())});
-  }
-  if (!stream.eof()) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
+  ssh::read_pieces(file, [&hash](std::string_view piece) { hash.add(piece); });
   return hash.hex();
 }
 
@@ -254,17 +250,9 @@ std::string lock(const fs::path& folder, const HostPython& python) {
 }
 
 tree_sync::Tree tree_of(const fs::path& folder) {
-  tree_sync::Tree tree;
-  tree.root = fs::canonical(folder);
-  for (const auto& each : fs::directory_iterator(folder))
-    tree.files.push_back(each.path().filename());
-  std::ranges::sort(tree.files);
-  for (const std::string& file : tree.files) {
-    const struct stat status = ssh::status_of(tree.root / file);
-    tree.looks.push_back(tree_sync::look_of(status));
-    tree.bytes += static_cast<std::uint64_t>(status.st_size);
-  }
-  return tree;
+  std::vector<std::string> files;
+  for (const auto& each : fs::directory_iterator(folder)) files.push_back(each.path().filename());
+  return tree_sync::tree_of(folder, std::move(files));
 }
 
 fs::path index_of(const std::string& key) {
@@ -292,14 +280,6 @@ void remove_old(const fs::path& used) {
 }
 
 }  // namespace
-
-int glibc_of(std::string_view libc) {
-  constexpr std::string_view kBegin = "glibc 2.";
-  if (!libc.starts_with(kBegin)) return 0;
-  return host::parse_number<int>(
-             libc.substr(kBegin.size(), libc.find('.', kBegin.size()) - kBegin.size()))
-      .value_or(0);
-}
 
 std::string lock_line(const std::string& wheel, const std::string& hash) {
   static const std::regex form(

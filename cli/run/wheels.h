@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 
 #include "cli/console.h"
 #include "sync/tree.h"
@@ -34,9 +33,6 @@ void check_requirements(const std::filesystem::path& file);
 /// std::runtime_error, std::system_error if this machine cannot keep the wheels.
 Wheels resolve_wheels(Console& console, const std::filesystem::path& file,
                       const HostPython& python);
-
-/// `36` of `glibc 2.36`; 0: it is another libc.
-int glibc_of(std::string_view libc);
 
 /// The line of a wheel in pip's lock file: `NAME==VERSION --hash=sha256:HASH`. Throws
 /// std::runtime_error on a name that is no wheel's.

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "cli/action.h"
+#include "cli/run/trainer_bundle.h"
 
 namespace dtool::cli {
 namespace {
