@@ -86,6 +86,7 @@ add_library(dtool_cli STATIC
   cli/remove_run.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
+  cli/run/earlier_outputs.cpp
   cli/run/environment/assignments.cpp
   cli/run/environment/environment.cpp
   cli/run/environment/environment_lacks.cpp
@@ -96,8 +97,10 @@ add_library(dtool_cli STATIC
   cli/run/listener.cpp
   cli/run/listener_trial.cpp
   cli/run/plan.cpp
+  cli/run/python_environment.cpp
   cli/run/record_plan.cpp
   cli/run/report.cpp
+  cli/run/resume.cpp
   cli/run/run.cpp
   cli/run/sending_progress.cpp
   cli/run/start.cpp
@@ -105,6 +108,7 @@ add_library(dtool_cli STATIC
   cli/run/supply.cpp
   cli/run/trainer_bundle.cpp
   cli/run/tree_push.cpp
+  cli/run/wheels.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/live_values.cpp

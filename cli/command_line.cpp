@@ -71,9 +71,12 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
   if (given != nullptr && given->count() == 0)
     return fmt::format("the command line goes after --command, in quotes: --command '{}'; {}", line,
                        all);
-  const bool has_hosts = command.get_option_no_throw("--runs_on") != nullptr;
+  const CLI::Option* hosts = command.get_option_no_throw("--runs_on");
+  if (hosts != nullptr && hosts->count() == 0)
+    return fmt::format("hosts go after --runs_on, and are joined by commas: {} --runs_on {}; {}",
+                       name_in_full(command), fmt::join(words, ","), all);
   return fmt::format("a value with spaces needs quotes{}; {}",
-                     has_hosts ? ", and hosts are joined by commas" : "", all);
+                     hosts != nullptr ? ", and hosts are joined by commas" : "", all);
 }
 
 /// For words that nothing was waiting for. CLI11 collects all of them; the first flag among them is

@@ -210,7 +210,7 @@ Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions&
   return targets;
 }
 
-void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile) {
+void write_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile) {
   if (connect.program != ssh::Program::automatic) {
     killfile.ssh_settings.emplace_back(kProgramKeyword,
                                        connect.program == ssh::Program::ssh ? "ssh" : "libssh");

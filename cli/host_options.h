@@ -49,7 +49,7 @@ Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions&
                          const UserSettings& users);
 
 /// Writes into the killfile how its hosts are reached, for recorded_targets().
-void record_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile);
+void write_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile);
 
 /// `--ssh_cmd` in AllenAct's form, `ssh -i KEY -p 2222 user@{addr}`. Understands -i, -p, -l, -F,
 /// -J, -o and `user@{addr}`. Throws std::invalid_argument naming anything else.

@@ -72,11 +72,11 @@ void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
   remote.run(std::move(tasks), nobody, options);
 }
 
-killfiles::Killfile record_or_discard(Console& console, ssh::Remote& remote,
-                                      const std::string& run_id,
-                                      const std::function<killfiles::Killfile()>& record) {
+killfiles::Killfile write_or_discard(Console& console, ssh::Remote& remote,
+                                     const std::string& run_id,
+                                     const std::function<killfiles::Killfile()>& write) {
   try {
-    return record();
+    return write();
   } catch (const std::exception&) {
     discard_run_folders(remote, run_id);
     console.note("nothing was started, since it could not be recorded");

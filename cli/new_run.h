@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The record of a run that is about to start, for run and config: its id and its killfile. What the
-// check left on the hosts is deleted if nothing is started.
+// A run that is about to start, for run and config: its id and its killfile. What the check left on
+// the hosts is deleted if nothing is started.
 #pragma once
 
 #include <functional>
@@ -25,11 +25,11 @@ std::string utc_now();
 killfiles::Killfile new_killfile(const std::string& run_id,
                                  const std::vector<std::string>& command_line);
 
-/// The killfile that `record` has written. If writing fails, nothing may be started: deletes the
-/// run's folders on the hosts, says so, and throws `record`'s exception.
-killfiles::Killfile record_or_discard(Console& console, ssh::Remote& remote,
-                                      const std::string& run_id,
-                                      const std::function<killfiles::Killfile()>& record);
+/// The killfile that `write` has written. If writing fails, nothing may be started: deletes the
+/// run's folders on the hosts, says so, and throws `write`'s exception.
+killfiles::Killfile write_or_discard(Console& console, ssh::Remote& remote,
+                                     const std::string& run_id,
+                                     const std::function<killfiles::Killfile()>& write);
 
 /// Deletes the run's folder on hosts that were checked but where nothing was started, and the tree
 /// in it. After an interrupt no host is asked: a later run deletes such folders when they are a day

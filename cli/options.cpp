@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 #include "ssh/number.h"
 
@@ -159,6 +161,27 @@ Option Options::add_whole_number(const std::string& names, std::vector<int>& val
 std::optional<Option> Options::find(const std::string& name) const {
   CLI::Option* const option = command_.get_option_no_throw(name);
   return option == nullptr ? std::nullopt : std::optional(Option(option));
+}
+
+GivenFlags Options::given() const {
+  GivenFlags flags;
+  for (const CLI::Option* option : std::as_const(command_).get_options()) {
+    if (option->count() > 0 && option->nonpositional())
+      flags[option->get_name()] = option->results();
+  }
+  return flags;
+}
+
+void Options::give(const std::string& name, const std::vector<std::string>& values) {
+  CLI::Option* const option = command_.get_option_no_throw(name);
+  if (option == nullptr) throw std::invalid_argument(fmt::format("there is no flag {}", name));
+  try {
+    option->clear();
+    option->add_result(values);
+    option->run_callback();
+  } catch (const CLI::ParseError& error) {
+    throw std::invalid_argument(error.what());
+  }
 }
 
 void Options::footer(const std::string& text) {

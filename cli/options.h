@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct WholeNumbers {
   std::uint64_t least = 0;
   std::uint64_t most = std::numeric_limits<std::int32_t>::max();
 };
+
+/// Flags by their names, each with its values as typed.
+using GivenFlags = std::map<std::string, std::vector<std::string>>;
 
 /// One flag or word of a command. A copy stands for the same one, and each change returns it.
 class Option {
@@ -91,6 +95,11 @@ class Options {
                           const std::string& about, WholeNumbers numbers = {});
 
   std::optional<Option> find(const std::string& name) const;
+  /// The flags that the user gave; no words.
+  GivenFlags given() const;
+  /// Gives a flag these values, as if they were typed. Throws std::invalid_argument if the command
+  /// has no such flag, or the flag refuses them.
+  void give(const std::string& name, const std::vector<std::string>& values);
   /// Text below the help.
   void footer(const std::string& text);
 

@@ -19,7 +19,7 @@ UsageError unreadable(const killfiles::Listed& listed) {
   return UsageError(listed.error, has_hint ? "" : "mend the file: dtool needs it to end the run");
 }
 
-killfiles::Killfile recorded_run(const std::string& id) {
+killfiles::Killfile recorded_run(const std::string& id, const std::string& hint) {
   if (!id.empty()) {
     const killfiles::Listed found = killfiles::find(killfile_folder(), id);
     if (!found.killfile) throw unreadable(found);
@@ -30,7 +30,7 @@ killfiles::Killfile recorded_run(const std::string& id) {
     if (each.killfile) return *each.killfile;
   }
   if (!runs.empty()) throw unreadable(runs.front());
-  throw UsageError("no run is recorded in " + killfile_folder().string(), "dtool run starts one");
+  throw UsageError("no run is recorded in " + killfile_folder().string(), hint);
 }
 
 std::vector<HostMachines> machines_by_host(const std::vector<ssh::Host>& hosts,

@@ -17,8 +17,9 @@ namespace dtool::cli {
 std::filesystem::path killfile_folder();
 
 /// The run named by an id or a prefix; the newest if `id` is empty. Throws UsageError if none or
-/// several match, or if its file cannot be read.
-killfiles::Killfile recorded_run(const std::string& id);
+/// several match, or if its file cannot be read; `hint` is for when no run is recorded.
+killfiles::Killfile recorded_run(const std::string& id,
+                                 const std::string& hint = "dtool run starts one");
 
 /// Says why the killfile could not be read.
 UsageError unreadable(const killfiles::Listed& listed);

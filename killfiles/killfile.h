@@ -51,6 +51,7 @@ struct Killfile {
   std::string on_failure = "leave";  ///< `stop`: one machine's failure ends the others
   int max_restarts = 0;              ///< of the whole run, after a failure
   std::string launched_by = "ssh";   ///< the launcher's name
+  std::vector<std::string> chain;    ///< the runs that this one goes on from, oldest first
   std::string ended;        ///< when `dtool kill` had proven that nothing is left; empty: not yet
   std::string job;          ///< the scheduler's id of the run; empty: none, or not known yet
   std::string coordinator;  ///< `IP:PORT` at which machine 0's session listens for the others; or

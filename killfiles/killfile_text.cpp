@@ -2,8 +2,8 @@
 // A killfile's text. It is written by hand to keep the order of the keys, and read through
 // StrictTable.
 //
-// The number of machines stands before them, and every key but `seed` is always written. So a file
-// that was cut short is recognised.
+// The number of machines stands before them, and every key but `seed` and `chain` is always
+// written. So a file that was cut short is recognised.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -131,6 +131,15 @@ std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable
   return settings;
 }
 
+/// Empty for a run that goes on from no other.
+std::vector<std::string> read_chain(const StrictTable& table) {
+  const auto chain = table.texts("chain").value_or(std::vector<std::string>());
+  for (const std::string& each : chain) {
+    if (!is_run_id(each)) table.refuse("chain", fmt::format("'{}' is no run id", each));
+  }
+  return chain;
+}
+
 /// Nothing if an older dtool wrote the file.
 HostIdentity read_identity(const StrictTable& table) {
   HostIdentity identity;
@@ -238,6 +247,7 @@ std::string to_text(const Killfile& killfile) {
   text += line("code_path", killfile.code_path);
   text += line("on_failure", killfile.on_failure);
   text += fmt::format("max_restarts = {}\n", killfile.max_restarts);
+  if (!killfile.chain.empty()) text += array_line("chain", killfile.chain);
   text += line("coordinator", killfile.coordinator);
   text += line("launched_by", killfile.launched_by);
   text += line("job", killfile.job);
@@ -275,26 +285,13 @@ Killfile parse(std::string_view text, const std::string& name) {
                                        "hint: the run was started by another version of dtool",
                                        *format, kFormat));
   }
-  require_known(table, {"format",
-                        "run_id",
-                        "kind",
-                        "created",
-                        "launcher",
-                        "what",
-                        "command_line",
-                        "seed",
-                        "distributed_ip_and_port",
-                        "nproc_per_node",
-                        "code_path",
-                        "on_failure",
-                        "max_restarts",
-                        "coordinator",
-                        "launched_by",
-                        "job",
-                        "ended",
-                        "ssh_config_file",
-                        "ssh_settings",
-                        "machine_count",
+  require_known(table, {"format",          "run_id",       "kind",
+                        "created",         "launcher",     "what",
+                        "command_line",    "seed",         "distributed_ip_and_port",
+                        "nproc_per_node",  "code_path",    "on_failure",
+                        "max_restarts",    "chain",        "coordinator",
+                        "launched_by",     "job",          "ended",
+                        "ssh_config_file", "ssh_settings", "machine_count",
                         "machine"});
   require_count(table, "format");
   Killfile killfile;
@@ -317,6 +314,7 @@ Killfile parse(std::string_view text, const std::string& name) {
   killfile.code_path = require_text(table, "code_path");
   killfile.on_failure = read_on_failure(table);
   if (table.has("max_restarts")) killfile.max_restarts = require_count(table, "max_restarts");
+  killfile.chain = read_chain(table);
   if (table.has("coordinator")) killfile.coordinator = require_text(table, "coordinator");
   if (table.has("launched_by")) killfile.launched_by = require_text(table, "launched_by");
   if (table.has("job")) killfile.job = require_text(table, "job");

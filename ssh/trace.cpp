@@ -99,6 +99,8 @@ std::string describe_known(const host::Frame& frame) {
     DTOOL_DESCRIBE(StillHere)
     DTOOL_DESCRIBE(CheckRequest)
     DTOOL_DESCRIBE(CheckReply)
+    DTOOL_DESCRIBE(PythonRequest)
+    DTOOL_DESCRIBE(PythonReply)
     DTOOL_DESCRIBE(ReadyRequest)
     DTOOL_DESCRIBE(ReadyReply)
     DTOOL_DESCRIBE(ListenRequest)

@@ -15,6 +15,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -228,6 +229,21 @@ Look look_of(const struct stat& status) {
 
 Tree read_tree(const fs::path& root, const std::vector<std::string>& excludes) {
   return Reader(real_folder(root), excludes).read();
+}
+
+Tree tree_of(const fs::path& root, std::vector<std::string> files) {
+  Tree tree;
+  tree.root = fs::canonical(root);
+  tree.files = std::move(files);
+  std::ranges::sort(tree.files);
+  for (const std::string& file : tree.files) {
+    struct stat status {};
+    if (::lstat((tree.root / file).c_str(), &status) != 0)
+      throw std::system_error(errno, std::generic_category(), tree.root / file);
+    tree.looks.push_back(look_of(status));
+    if (S_ISREG(status.st_mode)) tree.bytes += static_cast<std::uint64_t>(status.st_size);
+  }
+  return tree;
 }
 
 void require_files(const Tree& tree) {

@@ -40,6 +40,10 @@ struct Tree {
 /// std::invalid_argument on a pattern.
 Tree read_tree(const std::filesystem::path& root, const std::vector<std::string>& excludes);
 
+/// The tree of these files below `root`, regular files and links, whatever git says: a home folder
+/// may be a checkout that ignores them. Throws std::system_error naming a file that is not there.
+Tree tree_of(const std::filesystem::path& root, std::vector<std::string> files);
+
 /// Throws std::runtime_error with a hint if the tree has no file.
 void require_files(const Tree& tree);
 

@@ -30,6 +30,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/record/record_test.cpp
     tests/unit/cli/run/check_test.cpp
     tests/unit/cli/run/code_tree_test.cpp
+    tests/unit/cli/run/earlier_outputs_test.cpp
     tests/unit/cli/run/environment/assignments_test.cpp
     tests/unit/cli/run/environment/environment_lacks_test.cpp
     tests/unit/cli/run/environment/environment_test.cpp
@@ -52,6 +53,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp
+    tests/unit/cli/run/resume_test.cpp
     tests/unit/cli/run/sending_progress_test.cpp
     tests/unit/cli/run/start_jobs_test.cpp
     tests/unit/cli/run/start_test.cpp
@@ -85,6 +87,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/process_table_test.cpp
     tests/unit/ssh/host/rank_log_test.cpp
     tests/unit/ssh/host/sha256_test.cpp
+    tests/unit/ssh/host/start_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_test.cpp
     tests/unit/ssh/hostfile_test.cpp
@@ -331,16 +334,21 @@ if(DTOOL_TESTS)
       a_host_that_hangs_holds_back_nobody
       a_slow_host_holds_back_only_itself
       a_trainer_for_gpus_outside_a_pytorch_is_not_sent
+      a_trainer_for_gpus_runs_under_a_scheduler
+      a_trainer_for_gpus_uses_the_pytorch_of_a_container
       a_trainer_for_gpus_uses_the_pytorch_of_the_host
       a_training_on_this_machine_shows_its_curves
       a_kept_connection_is_used_only_while_all_is_as_it_was
       a_key_exchange_in_between_stops_nothing
+      a_killed_training_is_resumed
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_requeued_training_ends_with_the_same_bytes
+      a_resumed_program_finds_its_outputs
       a_run_goes_on_when_its_launcher_is_killed
       a_run_is_validated_on_another_machine
       a_run_that_cannot_start_starts_nothing
+      an_environment_in_the_code_serves_the_trainer
       an_experiment_needs_no_file_beside_it
       an_id_that_begins_anothers_names_its_own_run
       an_agent_that_waits_for_its_user_holds_up_nobody
@@ -357,6 +365,7 @@ if(DTOOL_TESTS)
       commands_at_once_each_have_their_connection
       completion_answers_in_each_shell
       config_sets_up_every_host
+      environments_are_the_same_everywhere
       environments_hold_under_every_launcher
       dtool_host_comes_along_to_every_host
       each_run_has_its_own_tree

@@ -23,6 +23,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/line_merger.cpp
   cli/run/host/machine.cpp
   cli/run/host/port_holder.cpp
+  cli/run/host/python_environment.cpp
   cli/run/host/pytorch.cpp
   cli/run/host/rank.cpp
   cli/run/host/rank_logs.cpp
@@ -35,11 +36,13 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/supervision.cpp
   cli/run/host/survey.cpp
   cli/run/host/trainers.cpp
+  cli/run/host/used_by_runs.cpp
   cli/run/host/trial.cpp
   cli/run/host/watch.cpp
   cli/run/host/wire.cpp
   cli/watch/host/log_tail.cpp
   cli/watch/host/status.cpp
+  ssh/host/cause_place.cpp
   ssh/host/channel.cpp
   ssh/host/child.cpp
   ssh/host/files.cpp

@@ -8,6 +8,7 @@
 #include "cli/hosts/host/ready.h"
 #include "cli/logs/host/send_log.h"
 #include "cli/run/host/check.h"
+#include "cli/run/host/python_environment.h"
 #include "cli/run/host/trial.h"
 #include "cli/watch/host/status.h"
 #include "ssh/host/files.h"
@@ -44,6 +45,8 @@ int answer(const Frame& frame, FrameInput& input, int output) {
       return reply(tell_status(open<StatusRequest>(frame)));
     case Kind::check_request:
       return reply(check_host(open<CheckRequest>(frame)));
+    case Kind::python_request:
+      return reply(ready_python(open<PythonRequest>(frame)));
     case Kind::ready_request:
       return reply(ready_host(open<ReadyRequest>(frame)));
     case Kind::listen_request:

@@ -63,6 +63,7 @@ Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
   needs.environment = make_environment(environment_, settings);
   for (const ssh::Host& host : targets.hosts)
     needs.code_folders.push_back(code_folder(host, use(code_path_, settings.code_path)));
+  needs.environment_comes_later = has_sent(needs.environment, needs.code_folders.front());
   needs.trainer = !no_trainer_;
   if (needs.trainer) offer_trainer(needs);
   needs.sync = true;
@@ -81,7 +82,7 @@ std::vector<Facts> CheckAction::look(Console& console, ssh::Remote& remote, cons
   std::vector<Checked> checked = check_hosts(console, remote, needs);
   std::string bundle_text;
   if (std::ranges::any_of(checked, &Checked::awaits_trainer)) {
-    const BundleForHosts found = bundle_for(console, checked);
+    const BundleForHosts found = bundle_for(console, needs, checked);
     bundle_text = fmt::format("none; dtool run sends it ({:.0f} MB)",
                               static_cast<double>(found.bundle.bytes) / 1e6);
     if (found.bundle.pytorch)

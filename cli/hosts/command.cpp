@@ -49,7 +49,8 @@ void CommandAction::add_options(Options& command) {
 
 Targets CommandAction::targets(Invocation& invocation) const {
   if (auto chosen = choose_targets(hosts_, invocation.settings.all())) return *chosen;
-  const killfiles::Killfile run = recorded_run("");
+  const killfiles::Killfile run = recorded_run(
+      "", "--runs_on names hosts; without it the command runs on those of the newest run");
   Targets recorded = recorded_targets(run, hosts_, invocation.settings.users());
   std::vector<ssh::Host> each_once;  // a scheduler's machines are reached through one host
   for (const HostMachines& host : machines_by_host(recorded.hosts, run))

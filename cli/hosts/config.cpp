@@ -42,8 +42,9 @@ class ConfigAction : public Action {
   std::vector<ssh::HostResult> ready_hosts(Console& console, ssh::Remote& remote,
                                            const std::string& folder);
   void end_old(Console& console, ssh::Remote& remote, std::vector<ssh::HostResult>& ready) const;
-  killfiles::Killfile record(const Invocation& invocation, const Targets& targets,
-                             const std::string& run_id, const std::vector<std::size_t>& able) const;
+  killfiles::Killfile write_killfile(const Invocation& invocation, const Targets& targets,
+                                     const std::string& run_id,
+                                     const std::vector<std::size_t>& able) const;
   std::vector<HostJob> make_jobs(const killfiles::Killfile& killfile,
                                  const std::vector<std::size_t>& on) const;
   int conclude(Invocation& invocation, ssh::Remote& remote, std::vector<ssh::HostResult> results,
@@ -198,13 +199,13 @@ void ConfigAction::end_old(Console& console, ssh::Remote& remote,
 }
 
 /// A host where nothing will be started has no session and no folder in the killfile.
-killfiles::Killfile ConfigAction::record(const Invocation& invocation, const Targets& targets,
-                                         const std::string& run_id,
-                                         const std::vector<std::size_t>& able) const {
+killfiles::Killfile ConfigAction::write_killfile(const Invocation& invocation,
+                                                 const Targets& targets, const std::string& run_id,
+                                                 const std::vector<std::size_t>& able) const {
   killfiles::Killfile killfile = new_killfile(run_id, invocation.command_line);
   killfile.kind = killfiles::Kind::config;
   killfile.what = std::filesystem::path(script_file_).filename();
-  record_connection(targets.connect, killfile);
+  write_connection(targets.connect, killfile);
   for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
     const int id = static_cast<int>(i);
     killfiles::Machine machine{id, ssh::to_string(targets.hosts[i]), "", "", kLog, "", {}};
@@ -304,8 +305,8 @@ int ConfigAction::run(Invocation& invocation) {
     return conclude(invocation, *remote, std::move(results), "");
   }
 
-  const killfiles::Killfile killfile = record_or_discard(
-      console, *remote, run_id, [&] { return record(invocation, *targets, run_id, able); });
+  const killfiles::Killfile killfile = write_or_discard(
+      console, *remote, run_id, [&] { return write_killfile(invocation, *targets, run_id, able); });
   const auto started =
       start_jobs(console, *remote, make_jobs(killfile, able), ssh::OldLog::replace);
   std::vector<std::size_t> running;

@@ -11,6 +11,7 @@
 #include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/run/check.h"
+#include "cli/run/code_tree.h"
 #include "cli/run/supply.h"
 #include "cli/terminal_text.h"
 #include "ssh/fleet.h"
@@ -38,10 +39,13 @@ std::vector<ssh::HostResult> results_of(const std::vector<Checked>& checked) {
 }
 
 /// Every host that can be given the trainer gets it, whatever the others say.
-SuppliedHosts install(Console& console, ssh::Remote& remote, const Environment& environment) {
+SuppliedHosts install(Console& console, ssh::Remote& remote, const Environment& environment,
+                      const std::string& code_path) {
   Needs needs;
-  needs.environment = without_sent(environment);
-  needs.code_folders.assign(remote.hosts().size(), "~/");
+  for (const ssh::Host& host : remote.hosts())
+    needs.code_folders.push_back(code_folder(host, code_path));
+  needs.environment = without_sent(environment, needs.code_folders.front());
+  needs.environment_comes_later = has_sent(environment, needs.code_folders.front());
   needs.trainer = true;
   needs.session = false;
   offer_trainer(needs);
@@ -61,7 +65,8 @@ int InstallAction::run(Invocation& invocation) {
   const Environment environment = make_environment(environment_, invocation.settings.all());
   Console& console = invocation.console;
   const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
-  const auto [checked, is_sent, went_on] = install(console, *remote, environment);
+  const auto [checked, is_sent, went_on] =
+      install(console, *remote, environment, invocation.settings.all().code_path.value_or(""));
   const std::vector<ssh::HostResult> results = results_of(checked);
   const int exit_code = exit_code_of(results, *remote);
   std::map<std::string, std::vector<ssh::Host>> lines;

@@ -68,6 +68,7 @@ Words settings_of(const RunRecord& record) {
     add("exported", fmt::format("{}", fmt::join(record.variables, " ")));
   add("output_dir", record.output_dir);
   add("gpus", record.gpus);
+  add("resumes", fmt::format("{}", fmt::join(record.chain, " ")));
   add("engine", record.engine);
   add("on_failure", record.on_failure);
   add("max_restarts", std::to_string(record.max_restarts));

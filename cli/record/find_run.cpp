@@ -45,26 +45,16 @@ std::string time_in(const std::string& id) {
   return id.size() < kLength ? id : id.substr(id.size() - kLength);
 }
 
-std::string complete_id(const std::string& id) {
-  const std::set<std::string> known = known_runs();
-  if (known.empty())
-    throw UsageError("no run is recorded in " + record_folder().string(), "dtool run starts one");
-  if (id.empty()) return *std::ranges::max_element(known, {}, time_in);
-  if (known.contains(id)) return id;
-  std::vector<std::string> matches;
-  for (const std::string& each : known) {
-    if (each.starts_with(id)) matches.push_back(each);
+/// Several may have begun in one second: the one whose killfile is newest, as for other commands.
+std::string newest_of(const std::set<std::string>& known) {
+  constexpr std::size_t kSeconds = 15;  // of `20261121-034512`
+  const std::string newest = *std::ranges::max_element(known, {}, time_in);
+  for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
+    const std::string id = each.file.stem();
+    const bool is_as_new = time_in(id).substr(0, kSeconds) == time_in(newest).substr(0, kSeconds);
+    if (is_as_new && known.contains(id)) return id;
   }
-  if (matches.size() == 1) return matches.front();
-  std::vector<std::string> named = matches;
-  if (named.size() > kMostNamed) named.resize(kMostNamed);
-  if (matches.empty())
-    throw UsageError(fmt::format("no run {} is recorded here", id),
-                     "dtool list shows the runs, and ls " + record_folder().string() +
-                         " those that were forgotten, too");
-  throw UsageError(fmt::format("{} runs begin with {}: {}{}", matches.size(), id,
-                               fmt::join(named, ", "), matches.size() > kMostNamed ? ", …" : ""),
-                   "give more of the id");
+  return newest;
 }
 
 std::optional<killfiles::Killfile> killfile_of(const std::string& id) {
@@ -93,6 +83,28 @@ std::optional<RunRecord> record_on_host(ssh::Remote& remote, const killfiles::Ki
 }
 
 }  // namespace
+
+std::string complete_id(const std::string& id) {
+  const std::set<std::string> known = known_runs();
+  if (known.empty())
+    throw UsageError("no run is recorded in " + record_folder().string(), "dtool run starts one");
+  if (id.empty()) return newest_of(known);
+  if (known.contains(id)) return id;
+  std::vector<std::string> matches;
+  for (const std::string& each : known) {
+    if (each.starts_with(id)) matches.push_back(each);
+  }
+  if (matches.size() == 1) return matches.front();
+  std::vector<std::string> named = matches;
+  if (named.size() > kMostNamed) named.resize(kMostNamed);
+  if (matches.empty())
+    throw UsageError(fmt::format("no run {} is recorded here", id),
+                     "dtool list shows the runs, and ls " + record_folder().string() +
+                         " those that were forgotten, too");
+  throw UsageError(fmt::format("{} runs begin with {}: {}{}", matches.size(), id,
+                               fmt::join(named, ", "), matches.size() > kMostNamed ? ", …" : ""),
+                   "give more of the id");
+}
 
 RunRecord explained_run(Console& console, const std::string& id, const HostOptions& hosts,
                         SettingsFiles& settings) {

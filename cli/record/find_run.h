@@ -11,6 +11,10 @@
 
 namespace dtool::cli {
 
+/// The id that `id` is the beginning of, of a run that has a record or a killfile here; the newest
+/// if it is empty. Throws UsageError if no or several runs match.
+std::string complete_id(const std::string& id);
+
 /// `id`: a run's id or the beginning of one, of a run that is recorded here, even if it was
 /// forgotten; empty: the newest. Hosts are asked only for a record that is missing here or not
 /// complete; one that does not answer is told in a note. Throws UsageError if no or several runs

@@ -96,6 +96,8 @@ json record_json(const RunRecord& record) {
           {"created", record.created},
           {"launcher", record.launcher},
           {"command_line", record.command_line},
+          {"chain", record.chain},
+          {"flags", record.flags ? json(*record.flags) : json(nullptr)},
           {"what", record.what},
           {"engine", record.engine},
           {"experiment", record.experiment},
@@ -185,6 +187,11 @@ RunRecord record_of(const json& from) {
   take(from, "created", record.created);
   take(from, "launcher", record.launcher);
   take(from, "command_line", record.command_line);
+  take(from, "chain", record.chain);
+  if (!std::ranges::all_of(record.chain, killfiles::is_run_id))
+    throw std::runtime_error("it goes on from what is no run");
+  if (const auto flags = from.find("flags"); flags != from.end() && !flags->is_null())
+    flags->get_to(record.flags.emplace());
   take(from, "what", record.what);
   take(from, "engine", record.engine);
   take(from, "experiment", record.experiment);
@@ -260,6 +267,7 @@ RunRecord record_of(const killfiles::Killfile& killfile) {
   record.created = killfile.created;
   record.launcher = killfile.launcher;
   record.command_line = killfile.command_line;
+  record.chain = killfile.chain;
   record.what = killfile.what;
   record.engine = killfile.launched_by;
   record.seed = killfile.seed.value_or(0);

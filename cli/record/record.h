@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -66,6 +67,11 @@ struct RunRecord {
   std::string created;
   std::string launcher;                   ///< user@host
   std::vector<std::string> command_line;  ///< without the values of exports
+  std::vector<std::string> chain;         ///< the runs that it goes on from, oldest first
+  /// The flags as typed, without those that only one command is about, and without exports that
+  /// have a value; with those of the runs that it goes on from. Nothing: an older dtool wrote the
+  /// record.
+  std::optional<std::map<std::string, std::vector<std::string>>> flags;
   std::string what;
   std::string engine;      ///< the value of --launcher
   std::string experiment;  ///< TOML, after merging; empty: a program ran

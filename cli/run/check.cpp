@@ -123,11 +123,24 @@ Lack trainer_lack(const Needs& needs, const host::CheckReply& reply) {
           "libgloo0)"};
 }
 
+/// Why a login host cannot tell which PyTorch the nodes will find; empty: it can.
+std::string unseen_pytorch(const Checked& checked) {
+  const std::string why = unseen_container(checked.environment);
+  return why.empty() ? "" : "this host cannot look into the container: " + why;
+}
+
+constexpr const char* kHintAtUnseen =
+    "name a login host that can, or a PyTorch outside a container (--env_activate_path)";
+
 void judge_trainer(const Needs& needs, Checked& checked) {
   const host::PyTorch& pytorch = checked.reply->pytorch;
   checked.trainer = checked.reply->trainer;
   if (checked.reply->is_trainer_fit) {
-    if (pytorch.folder.empty() || host::can_be_searched(pytorch.folder)) {
+    const std::string unseen = pytorch.folder.empty() ? "" : unseen_pytorch(checked);
+    if (!unseen.empty()) {
+      set_lack(checked, "trainer",
+               fmt::format("{} uses a PyTorch, and {}", checked.trainer, unseen), kHintAtUnseen);
+    } else if (pytorch.folder.empty() || host::can_be_searched(pytorch.folder)) {
       checked.pytorch = pytorch.folder;
     } else {
       set_lack(checked, "answer", "its answer cannot be read: its PyTorch's folder is not one", "");
@@ -206,7 +219,7 @@ void judge(Checked& checked, const Needs& needs) {
         "a run keeps its state there: look at the folder's owner, and whether the disk is full or "
         "read-only");
   }
-  for (Lack& lack : environment_lacks(checked.environment, reply.lacks.package_manager))
+  for (Lack& lack : environment_lacks(checked.environment, reply.lacks.package_manager, needs))
     set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
   if (reply.lacks_torchrun) {
     set_lack(checked, "torchrun", "--torchrun: neither torchrun nor a Python with torch is there",
@@ -305,7 +318,12 @@ void name_bundle(const TrainerBundle& bundle, Needs& needs) {
 namespace {
 
 /// PyPI's packages are named without what comes after the `+`.
-std::string hint_at_pytorch(const TrainerBundle::UsedPyTorch& used) {
+std::string hint_at_pytorch(const TrainerBundle::UsedPyTorch& used, const Needs& needs,
+                            const Checked& checked) {
+  if (!unseen_pytorch(checked).empty()) return kHintAtUnseen;
+  if (needs.environment_comes_later)
+    return "the environment is in the code folder, which dtool run EXPERIMENT.toml sends: it sends "
+           "the trainer after it";
   return fmt::format(
       "--env_activate_path, --modules or --container leads to a Python with it; pip install "
       "torch=={} makes one",
@@ -314,7 +332,7 @@ std::string hint_at_pytorch(const TrainerBundle::UsedPyTorch& used) {
 
 }  // namespace
 
-BundleForHosts bundle_for(Console& console, std::vector<Checked>& checked) {
+BundleForHosts bundle_for(Console& console, const Needs& needs, std::vector<Checked>& checked) {
   BundleForHosts found;
   std::string fault;
   try {
@@ -329,8 +347,8 @@ BundleForHosts bundle_for(Console& console, std::vector<Checked>& checked) {
     std::string why = fault.empty() ? misfit(found.bundle, reply.processor, reply.libc) : fault;
     std::string hint = lack.hint;
     if (why.empty()) {
-      why = misfit(found.bundle, reply.pytorch);
-      if (!why.empty()) hint = hint_at_pytorch(*found.bundle.pytorch);
+      why = misfit(found.bundle, reply.pytorch, unseen_pytorch(checked[i]));
+      if (!why.empty()) hint = hint_at_pytorch(*found.bundle.pytorch, needs, checked[i]);
     }
     if (why.empty()) {
       found.places.push_back(i);

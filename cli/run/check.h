@@ -28,6 +28,7 @@ struct Needs {
   std::vector<std::string> code_folders;  ///< one per host
   bool code_must_exist = false;           ///< the code will not be sent
   Environment environment;                ///< only the parts that must exist already
+  bool environment_comes_later = false;   ///< its other parts are in the code that a run sends
   bool trainer = false;                   ///< the bundled trainer
   /// Whether a bundle of the trainer is sent to hosts that have none; its hash if it is known.
   bool sends_trainer = false;
@@ -97,7 +98,7 @@ struct BundleForHosts {
 
 /// The bundle for the hosts that await the trainer. If there is none, or it does not fit a host,
 /// that host fails with the reason.
-BundleForHosts bundle_for(Console& console, std::vector<Checked>& checked);
+BundleForHosts bundle_for(Console& console, const Needs& needs, std::vector<Checked>& checked);
 
 /// Who the host is: its own words (ssh/host/identity.h) and the key of its server; unknown if it
 /// did not say.

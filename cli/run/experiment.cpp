@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -29,21 +30,50 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// The command line that runs a file which is no experiment; empty: its name does not tell.
+std::string program_of(const std::filesystem::path& file) {
+  if (file.extension() == ".py") return "python3 " + file.string();
+  if (file.extension() == ".sh") return "bash " + file.string();
+  return {};
+}
+
+/// toml++ 3.3 writes a line end or a tab in a key as it is, and cannot read such a key back.
+void refuse_controls(std::string_view key, const std::string& source) {
+  const auto is_control = [](unsigned char each) { return each < ' ' || each == 0x7f; };
+  if (std::ranges::none_of(key, is_control)) return;
+  throw UsageError(fmt::format("{}: the key '{}' has a control character", source,
+                               printable(key, Kept::nothing)),
+                   "a key is one line of printable characters");
+}
+
+void refuse_controls_in(const toml::node& node, const std::string& source) {
+  if (const toml::table* table = node.as_table()) {
+    for (const auto& [key, value] : *table) {
+      refuse_controls(key.str(), source);
+      refuse_controls_in(value, source);
+    }
+  } else if (const toml::array* array = node.as_array()) {
+    for (const toml::node& each : *array) refuse_controls_in(each, source);
+  }
+}
+
 toml::table parse_toml(const std::string& text, const std::filesystem::path& file) {
   try {
     killfiles::StrictTable::parse(text, file.string());
   } catch (const std::invalid_argument& fault) {
     const bool is_named_toml = file.extension() == ".toml";
     if (is_named_toml) throw UsageError(fault.what());
-    if (file.extension() == ".py") {
+    if (const std::string program = program_of(file); !program.empty()) {
       throw UsageError(file.string() + " is a program, and an experiment is a TOML file",
-                       "a program goes after --: dtool run -- python3 " + file.string());
+                       "a program goes after --: dtool run -- " + program);
     }
     const std::string_view sentence = fault.what();
     throw UsageError(std::string(sentence.substr(0, sentence.find("\nhint: "))),
                      "an experiment is a TOML file; a program goes after --: dtool run -- PROGRAM");
   }
-  return toml::parse(text);
+  toml::table table = toml::parse(text);
+  refuse_controls_in(table, file.string());
+  return table;
 }
 
 /// Refuses deeply nested values: recursive functions walk through them.
@@ -120,6 +150,7 @@ void put(const TomlSlot& slot, const Json& value, const std::string& path) {
 void merge(toml::table& table, const Json& json, const std::string& path) {
   for (const auto& [key, value] : json.items()) {
     const std::string here = path.empty() ? key : path + "." + key;
+    refuse_controls(here, "--config_kwargs");
     toml::table* inner = table[key].as_table();
     if (inner != nullptr && value.is_object()) {
       merge(*inner, value, here);
@@ -139,7 +170,8 @@ UsageError no_experiment(const std::string& file) {
   for (const auto& each : std::filesystem::directory_iterator(".", unseen)) {
     if (each.path().extension() == ".toml") known.push_back(each.path().filename());
   }
-  const auto meant = killfiles::nearest(file, known);
+  auto meant = killfiles::nearest(file, known);
+  if (!meant) meant = killfiles::nearest(std::filesystem::path(file).stem().string(), known);
   return UsageError(
       fmt::format("there is no experiment {}: no such file, and none of that name comes with dtool",
                   file),
@@ -161,6 +193,39 @@ void check_kwargs_nodes(const Json& json, int machines) {
                                  nodes->dump()));
   }
   check_nodes(nodes->get<std::int64_t>(), machines, "--config_kwargs");
+}
+
+std::string text_of(const toml::table& table) {
+  // toml++ 3.3 cannot read back the control characters that it writes into literal strings, nor the
+  // line end with which a multi-line string of its begins.
+  constexpr auto kFlags =
+      toml::toml_formatter::default_flags &
+      ~(toml::format_flags::allow_literal_strings | toml::format_flags::allow_multi_line_strings);
+  std::ostringstream text;
+  text << toml::toml_formatter(table, kFlags) << "\n";
+  return text.str();
+}
+
+/// What a checkpoint depends on. With another learning rate, another length or
+/// other batches a training goes on.
+constexpr std::array<std::string_view, 16> kOfCheckpoint = {
+    "workload",          "model.hidden",   "model.layers",    "model.embedding",
+    "model.file",        "optimizer.kind", "data.source",     "data.train_samples",
+    "data.drawing_seed", "data.features",  "data.train_file", "data.test_share",
+    "data.split_seed",   "data.targets",   "data.inputs",     "data.train_images"};
+
+void refuse_change(const toml::table& before, const toml::table& now, std::string_view key) {
+  const auto text = [key](const toml::table& table) {
+    std::ostringstream written;
+    if (const auto value = table.at_path(key)) written << value;
+    return written.str();
+  };
+  if (text(before) == text(now)) return;
+  throw UsageError(
+      fmt::format("--config_kwargs changes {}, and a checkpoint belongs to the one that "
+                  "it was written with",
+                  key),
+      "start a run of its own");
 }
 
 }  // namespace
@@ -198,15 +263,21 @@ ExperimentText read_experiment(const std::string& file, const std::string& confi
   merge(table, kwargs, "");
   if (const auto nodes = table["distributed_nodes"].value<std::int64_t>())
     check_nodes(*nodes, machines, path.string());
-  // toml++ 3.3 cannot read back the control characters that it writes into literal strings, nor the
-  // line end with which a multi-line string of its begins.
-  constexpr auto kFlags =
-      toml::toml_formatter::default_flags &
-      ~(toml::format_flags::allow_literal_strings | toml::format_flags::allow_multi_line_strings);
-  std::ostringstream text;
-  text << toml::toml_formatter(table, kFlags) << "\n";
-  experiment.toml = text.str();
+  experiment.toml = text_of(table);
   return experiment;
+}
+
+ExperimentText resumed_experiment(const std::string& name, const std::string& toml,
+                                  const std::string& config_kwargs, int machines) {
+  const Json kwargs = parse_json(config_kwargs);
+  check_kwargs_nodes(kwargs, machines);
+  toml::table table = parse_toml(toml, name + ".toml");
+  const toml::table earlier = table;
+  merge(table, kwargs, "");
+  for (const std::string_view key : kOfCheckpoint) refuse_change(earlier, table, key);
+  if (table.contains("distributed_nodes"))
+    table.insert_or_assign("distributed_nodes", std::int64_t{machines});
+  return {name, text_of(table)};
 }
 
 void check_config_kwargs(const std::string& config_kwargs, int machines) {

@@ -20,6 +20,11 @@ void add_run_flags(Options& command, RunFlags& flags) {
       "DTOOL_MACHINE_ID,\n"
       "DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it runs on this machine.");
   add_host_options(command, flags.hosts);
+  command
+      .add_option("--resume", flags.resume,
+                  "go on from the newest checkpoint of that run, with its flags")
+      .type_name("RUN")
+      .check(must_not_be_empty);
   command.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
       .type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
       .one_of(launcher_names());
@@ -32,6 +37,12 @@ void add_run_flags(Options& command, RunFlags& flags) {
   command.add_whole_number("-s,--seed", flags.seed,
                            "random seed, the same on every machine (any; it is recorded)",
                            {0, std::numeric_limits<std::uint64_t>::max()});
+  command
+      .add_option(
+          "--environment", flags.environment_file,
+          "a requirements.txt or uv.lock: its Python packages are sent, and built on each host")
+      .type_name("FILE")
+      .check(must_not_be_empty);
   add_environment_flags(command, flags.environment);
   command
       .add_option(

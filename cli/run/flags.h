@@ -20,10 +20,12 @@ struct RunFlags {
   HostOptions hosts;
   std::string launcher;
   std::string experiment;
+  std::string resume;  ///< the id of a run, or its beginning
   std::string listener = "auto";
   std::string config_kwargs;
   std::optional<std::uint64_t> seed;
   EnvironmentFlags environment;
+  std::string environment_file;  ///< of --environment
   std::string code_path;
   std::string output_dir;
   std::string extra_tag;

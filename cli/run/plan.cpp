@@ -23,7 +23,7 @@ std::string folder_of_run(const RunPlan& plan, const MachinePlan& machine) {
   const std::string base = ssh::is_anchored(plan.output_dir)
                                ? plan.output_dir
                                : machine.code_folder + "/" + plan.output_dir;
-  return base + "/" + plan.run_id;
+  return base + "/" + (plan.chain.empty() ? plan.run_id : plan.chain.front());
 }
 
 }  // namespace
@@ -69,6 +69,10 @@ std::string output_folder(const RunPlan& plan, const MachinePlan& machine) {
   return machine.part.empty() ? folder : folder + "/" + machine.part;
 }
 
+std::string log_mark(const RunPlan& plan) {
+  return plan.chain.empty() ? "" : "." + plan.run_id;
+}
+
 ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine) {
   ssh::ScreenJob job;
   job.run_id = plan.run_id;
@@ -76,7 +80,8 @@ ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine) {
     job.session = fmt::format("dtool_{}_machine{}", plan.run_id, machine.id);
   job.state_folder = killfiles::state_folder(plan.run_id, machine.id);
   job.host = to_line(machine.identity);
-  job.log = fmt::format("{}/machine{}.log", output_folder(plan, machine), machine.id);
+  job.log =
+      fmt::format("{}/machine{}{}.log", output_folder(plan, machine), machine.id, log_mark(plan));
   return job;
 }
 
@@ -85,7 +90,8 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
   for (const MachinePlan& each : plan.machines) processes.push_back(std::to_string(each.processes));
   std::string text =
       assign_path("code", machine.code_folder) + assign_path("tree", machine.tree) +
-      assign_path("output", output_folder(plan, machine)) + assign("listener", plan.listener) +
+      assign_path("output", output_folder(plan, machine)) +
+      assign("is_resumed", plan.chain.empty() ? "no" : "yes") + assign("listener", plan.listener) +
       assign("port", std::to_string(plan.port)) + assign("listener_and_port", listener_of(plan)) +
       assign("place", std::to_string(machine.id)) + assign_array("processes_of", processes) +
       assign("seed", std::to_string(plan.seed)) +

@@ -41,8 +41,10 @@ enum class OnFailure { stop, leave };
 
 struct RunPlan {
   std::string run_id;
-  std::string what;      ///< name of the experiment or program
-  std::string launcher;  ///< its name
+  std::vector<std::string> chain;  ///< the runs that it goes on from, oldest first: the outputs go
+                                   ///< to the first one's folder
+  std::string what;                ///< name of the experiment or program
+  std::string launcher;            ///< its name
   std::uint64_t seed = 0;
   std::string listener;  ///< machine 0's address for the others; empty: known once it runs
   std::uint16_t port = 0;
@@ -82,6 +84,10 @@ std::string run_output_folder(const RunPlan& plan);
 
 /// The machine's part of it, there.
 std::string output_folder(const RunPlan& plan, const MachinePlan& machine);
+
+/// What stands before `.log` in the names of its logs: a run that goes on in another's output
+/// folder has logs of its own there, `machine0.RUN.log`.
+std::string log_mark(const RunPlan& plan);
 
 /// The job of the machine with its names: run id, session, state folder, log.
 ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine);

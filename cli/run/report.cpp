@@ -28,6 +28,7 @@ nlohmann::json plan_as_json(const RunPlan& plan, const Launcher& launcher,
   nlohmann::json scripts = nlohmann::json::array();
   for (const HostJob& each : launcher.jobs(plan)) scripts.push_back(each.job.script);
   nlohmann::json document = {{"run_id", plan.run_id},
+                             {"chain", plan.chain},
                              {"launcher", plan.launcher},
                              {"seed", plan.seed},
                              {"environment", to_json(plan.environment)},
@@ -69,6 +70,7 @@ nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& kill
   }
   return {{"run_id", killfile.run_id},
           {"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
+          {"chain", plan.chain},
           {"launcher", plan.launcher},
           {"job", killfile.job},
           {"seed", plan.seed},
@@ -97,6 +99,7 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
   row("run id", plan.run_id + "  (a new one each time)");
   row("runs",
       is_trainer ? "dtool-trainer with the experiment " + plan.what : ssh::quote_all(plan.program));
+  if (!plan.chain.empty()) row("resumes", plan.chain.back());
   row("seed", std::to_string(plan.seed));
   row("listener", open.listener == "auto" ? launcher.usual_listener() : open.listener);
   row("processes", processes_of(plan, open));

@@ -16,18 +16,23 @@
 #include "cli/launchers/launcher.h"
 #include "cli/new_run.h"
 #include "cli/record/record.h"
+#include "cli/recorded.h"
 #include "cli/run/check.h"
 #include "cli/run/code_tree.h"
+#include "cli/run/earlier_outputs.h"
 #include "cli/run/environment/exports.h"
 #include "cli/run/experiment.h"
 #include "cli/run/flags.h"
 #include "cli/run/listener.h"
 #include "cli/run/plan.h"
+#include "cli/run/python_environment.h"
 #include "cli/run/record_plan.h"
 #include "cli/run/report.h"
+#include "cli/run/resume.h"
 #include "cli/run/start.h"
 #include "cli/run/supply.h"
 #include "cli/run/tree_push.h"
+#include "cli/run/wheels.h"
 #include "ssh/fleet.h"
 #include "ssh/host/child.h"
 #include "ssh/machine/random_hex.h"
@@ -51,8 +56,11 @@ class RunAction : public Action {
   int run(Invocation& invocation) override;
 
  private:
+  void take_up(const Invocation& invocation);
   void refuse_others_flags() const;
+  void refuse_other_environments();
   void make_plan(const Invocation& invocation, const Targets& targets);
+  void take_program(const Invocation& invocation);
   bool needs_code() const;
   std::string code_folder_on(const ssh::Host& host) const;
   bool wants_sync() const;
@@ -61,9 +69,15 @@ class RunAction : public Action {
   std::vector<std::string> code_folders(const Targets& targets) const;
   std::optional<tree_sync::OwnTree> own_tree_on(const ssh::Host& host) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
+  bool send_before_trainer(Needs& needs, RunReport& report, Console& console, ssh::Remote& remote,
+                           TreePush& push) const;
+  bool make_environment_ready(RunReport& report, Console& console, ssh::Remote& remote);
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   void keep_record(const std::vector<std::string>& command_line);
   std::string record_for_hosts() const;
+  int look_back(Invocation& invocation, EarlierOutputs& outputs, RunReport& report) const;
+  bool bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report, Console& console,
+             const std::vector<std::string>& command_line);
   bool judge(const std::vector<Checked>& checked, std::string_view doing, RunReport& report,
              ssh::Remote& remote) const;
 
@@ -73,11 +87,14 @@ class RunAction : public Action {
   RunFlags flags_;
   RunPlan plan_;
   RunRecord record_;
+  std::optional<Options> command_;
+  std::optional<Resumption> resumption_;
   std::optional<std::string> listing_;  ///< of the code, for the record
   bool experiment_is_shipped_ = false;
 };
 
 void RunAction::add_options(Options& command) {
+  command_.emplace(command);
   add_run_flags(command, flags_);
   for (const auto& launcher : launchers_) {
     for (const Option option : launcher->add_options(command))
@@ -85,6 +102,19 @@ void RunAction::add_options(Options& command) {
   }
   for (const auto& [option, takers] : own_options_)
     option.group(joined(takers, &Launcher::title, " and "));
+}
+
+/// The run to go on from gives what the user has not.
+void RunAction::take_up(const Invocation& invocation) {
+  if (flags_.resume.empty()) return;
+  if (!flags_.experiment.empty() || !invocation.program.empty())
+    throw UsageError(
+        fmt::format("--resume runs what {} ran, and {} was named, too", flags_.resume,
+                    flags_.experiment.empty() ? invocation.program.front() : flags_.experiment),
+        "leave it out; --config_kwargs changes settings of the experiment");
+  resumption_.emplace(flags_.resume);
+  resumption_->give_flags(*command_);
+  flags_.no_sync = flags_.no_sync || !resumption_->sends_code();
 }
 
 void RunAction::refuse_others_flags() const {
@@ -102,6 +132,8 @@ bool RunAction::needs_code() const {
 }
 
 std::string RunAction::code_folder_on(const ssh::Host& host) const {
+  const auto earlier = resumption_ ? resumption_->code_folder_on(host) : std::nullopt;
+  if (earlier) return *earlier;
   const bool anywhere = !needs_code() && !host.is_local && flags_.code_path.empty();
   return anywhere ? "~/dtool_runs" : code_folder(host, flags_.code_path);
 }
@@ -114,8 +146,12 @@ bool RunAction::wants_sync() const {
 /// see it.
 Follow RunAction::follow(const Console& console, const Settings& settings) const {
   if (flags_.follow) return Follow::yes;
+  // Those of the run to go on from are named for the user.
   const bool names_hosts =
-      !flags_.hosts.runs_on.empty() || !flags_.hosts.hostfile.empty() || settings.runs_on;
+      resumption_
+          ? !std::ranges::all_of(plan_.machines,
+                                 [](const auto& each) { return each.host.is_local; })
+          : !flags_.hosts.runs_on.empty() || !flags_.hosts.hostfile.empty() || settings.runs_on;
   const bool is_here = plan_.launcher == "ssh" && !names_hosts;
   const bool is_seen = console.is_terminal(To::out) && !console.json() && !console.quiet();
   return plan_.program.empty() && is_here && is_seen ? Follow::unasked : Follow::no;
@@ -146,12 +182,23 @@ void RunAction::require_program(const Targets& targets) const {
                        : "it is looked for " + (is_path ? "from the current folder" : "in PATH"s));
 }
 
-void RunAction::make_plan(const Invocation& invocation, const Targets& targets) {
-  plan_.launcher = launcher_->name();
-  plan_.program = invocation.program;
-  launcher_->place(flags_, targets, plan_);
+/// What runs: the experiment, the program, or those of the run to go on from.
+void RunAction::take_program(const Invocation& invocation) {
   const int machines = static_cast<int>(plan_.machines.size());
-  if (!flags_.experiment.empty()) {
+  plan_.program = invocation.program;
+  if (resumption_) {
+    const RunRecord& earlier = resumption_->earlier();
+    plan_.chain = resumption_->chain();
+    plan_.program = earlier.program;
+    plan_.what = earlier.what;
+    experiment_is_shipped_ = earlier.code.folder.empty();
+    if (earlier.experiment.empty()) {
+      check_config_kwargs(flags_.config_kwargs, machines);
+    } else {
+      plan_.experiment_toml =
+          resumed_experiment(earlier.what, earlier.experiment, flags_.config_kwargs, machines).toml;
+    }
+  } else if (!flags_.experiment.empty()) {
     const ExperimentText experiment =
         read_experiment(flags_.experiment, flags_.config_kwargs, machines);
     plan_.experiment_toml = experiment.toml;
@@ -165,6 +212,12 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     check_config_kwargs(flags_.config_kwargs, machines);
     plan_.what = name_of_program(plan_.program);
   }
+}
+
+void RunAction::make_plan(const Invocation& invocation, const Targets& targets) {
+  plan_.launcher = launcher_->name();
+  launcher_->place(flags_, targets, plan_);
+  take_program(invocation);
   if (flags_.nproc_per_node != "auto") parse_processes(flags_.nproc_per_node);
   plan_.run_id =
       make_run_id(flags_.extra_tag.empty() ? plan_.what : plan_.what + "_" + flags_.extra_tag);
@@ -178,6 +231,7 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
                      "leave --on_failure away");
   plan_.environment = make_environment(flags_.environment, invocation.settings.all());
+  if (!flags_.environment_file.empty()) refuse_other_environments();
   check_torchrun(plan_.environment, plan_.program);
   plan_.output_dir = flags_.output_dir;
   plan_.variables.assign(invocation.settings.all().environment.begin(),
@@ -197,6 +251,7 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     plan_.variables.push_back(std::move(gpus));
     plan_.gpus = flags_.gpus;
   }
+  if (resumption_) resumption_->require_variables(plan_);
   if (flags_.listener != "auto") {
     const ListenerAddress listener = parse_listener(flags_.listener, targets);
     plan_.listener = listener.address;
@@ -220,6 +275,23 @@ std::optional<tree_sync::OwnTree> RunAction::own_tree_on(const ssh::Host& host) 
   return std::nullopt;
 }
 
+/// --environment brings a Python environment, and the settings' one does not count then.
+void RunAction::refuse_other_environments() {
+  check_requirements(flags_.environment_file);
+  const Environment& environment = plan_.environment;
+  const char* other = !flags_.environment.activate.empty() ? "--env_activate_path"
+                      : environment.container              ? "a container"
+                      : !environment.modules.empty()       ? "--modules"
+                                                           : nullptr;
+  if (other != nullptr)
+    throw UsageError(fmt::format("--environment builds an environment with the hosts' own python3, "
+                                 "and {} leads to another",
+                                 other),
+                     "give one of them");
+  plan_.environment.activate.clear();
+  plan_.environment.requirements = flags_.environment_file;
+}
+
 std::vector<std::string> RunAction::code_folders(const Targets& targets) const {
   std::vector<std::string> folders;
   for (const ssh::Host& host : targets.hosts) folders.push_back(code_folder_on(host));
@@ -231,7 +303,11 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
   needs.run_id = plan_.run_id;
   needs.code_folders = code_folders;
   needs.code_must_exist = flags_.no_sync && !plan_.program.empty();
-  needs.environment = wants_sync() ? without_sent(plan_.environment) : plan_.environment;
+  needs.environment = plan_.environment;
+  for (std::size_t i = 0; i < code_folders.size() && wants_sync(); ++i) {
+    needs.environment_comes_later |= has_sent(plan_.environment, code_folders[i]);
+    needs.environment = without_sent(std::move(needs.environment), code_folders[i]);
+  }
   needs.trainer = plan_.program.empty();
   if (needs.trainer) {
     needs.experiment_toml = plan_.experiment_toml;
@@ -283,6 +359,29 @@ void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
   }
 }
 
+/// The trainer is asked in the run's environment. If that comes with the code, the code goes first,
+/// and `needs` are then those of hosts that have it.
+bool RunAction::send_before_trainer(Needs& needs, RunReport& report, Console& console,
+                                    ssh::Remote& remote, TreePush& push) const {
+  needs.trainer = false;
+  const bool is_well = judge(check_hosts(console, remote, needs, &push.steps()),
+                             "checking the hosts", report, remote) &&
+                       report.all_well(push.finish(remote), "sending the code");
+  needs.trainer = true;
+  needs.environment = plan_.environment;
+  needs.environment_comes_later = false;
+  return is_well;
+}
+
+/// With --environment: gives it to all hosts. False: a step went wrong, and was reported.
+bool RunAction::make_environment_ready(RunReport& report, Console& console, ssh::Remote& remote) {
+  if (flags_.environment_file.empty()) return true;
+  const auto judge = [&report](const std::vector<ssh::HostResult>& results,
+                               std::string_view doing) { return report.all_well(results, doing); };
+  plan_.environment.activate = supply_environment(console, remote, flags_.environment_file, judge);
+  return !plan_.environment.activate.empty();
+}
+
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
 /// a trainer are sent that first, and then all are looked at once more.
 bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& remote,
@@ -310,8 +409,9 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   Sending sending;
   if (flags_.relay) sending.relay = tree_sync::Relay::yes;
   if (flags_.force) sending.foreign = tree_sync::Foreign::overwrite;
+  bool is_code_sent = false;
   const auto next_push = [&]() -> tree_sync::Pushing* {
-    if (!wants_sync()) return nullptr;
+    if (!wants_sync() || is_code_sent) return nullptr;
     push.emplace(console, remote.hosts(), *tree, destinations, sending);
     return &push->steps();
   };
@@ -320,7 +420,13 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   };
   SuppliedHosts hosts;
   try {
-    hosts = check_and_supply(console, remote, needs(folders), goes_on, next_push);
+    Needs needs = this->needs(folders);
+    if (needs.trainer && needs.environment_comes_later) {
+      next_push();
+      if (!send_before_trainer(needs, report, console, remote, *push)) return false;
+      is_code_sent = true;
+    }
+    hosts = check_and_supply(console, remote, needs, goes_on, next_push);
   } catch (const UsageError&) {  // about the experiment
     throw;
   } catch (const std::exception&) {  // this machine's disk is full, for one
@@ -337,7 +443,7 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
     record_.code.fingerprint = listing->fingerprint;
     listing_ = *listing->text;
   }
-  return !push || report.all_well(push->finish(remote), "sending the code");
+  return !push || is_code_sent || report.all_well(push->finish(remote), "sending the code");
 }
 
 /// Without the edits: they may hold what was removed from the files before these were sent.
@@ -355,6 +461,7 @@ void RunAction::keep_record(const std::vector<std::string>& command_line) {
   record_.created = head.created;
   record_.launcher = head.launcher;
   record_.command_line = command_line;
+  record_.flags = flags_to_record(command_->given());
   try {
     if (listing_) write_listing(plan_.run_id, *listing_);
     write_record(record_);
@@ -364,12 +471,47 @@ void RunAction::keep_record(const std::vector<std::string>& command_line) {
   }
 }
 
+/// Whether the run to go on from has ended and left what it takes; the exit code.
+int RunAction::look_back(Invocation& invocation, EarlierOutputs& outputs, RunReport& report) const {
+  Console& console = invocation.console;
+  if (!resumption_->require_ended(console, flags_.hosts, invocation.settings.users()))
+    return kInterrupted;
+  if (outputs.are_there(report)) return kAllWell;
+  console.note("nothing was started");
+  return outputs.interrupted() ? kInterrupted : kNotDone;
+}
+
+/// The earlier outputs come to the hosts, and then the run is written down: a later one may go on
+/// from it only if its outputs are whole. If that fails, nothing of it is left.
+bool RunAction::bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report,
+                      Console& console, const std::vector<std::string>& command_line) {
+  const auto forget = [&] {
+    std::error_code gone;
+    std::filesystem::remove(killfiles::path_of(killfile_folder(), plan_.run_id), gone);
+    discard_run_folders(remote, plan_.run_id);
+    console.note("nothing was started");
+  };
+  try {
+    if (outputs.bring(remote, report)) {
+      keep_record(command_line);
+      return true;
+    }
+  } catch (const std::exception&) {  // this machine's disk is full, for one
+    forget();
+    throw;
+  }
+  forget();
+  return false;
+}
+
 int RunAction::run(Invocation& invocation) {
   Console& console = invocation.console;
+  take_up(invocation);
   apply_settings(invocation.settings.all(), flags_);
   launcher_ = &choose_launcher(launchers_, flags_);
   refuse_others_flags();
-  const Targets targets = launcher_->reach(flags_, invocation.settings.all());
+  Targets targets = launcher_->reach(flags_, invocation.settings.all());
+  if (resumption_) resumption_->keep_processes(targets);
   make_plan(invocation, targets);
   if (wants_sync()) require_code_tree();
   require_program(targets);
@@ -380,19 +522,33 @@ int RunAction::run(Invocation& invocation) {
     return kAllWell;
   }
 
-  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   RunReport report(console, plan_.run_id);
-  const bool is_ready = make_ready(report, console, *remote, targets);
+  std::optional<EarlierOutputs> outputs;
+  if (resumption_) {
+    outputs.emplace(console, resumption_->earlier(), plan_, targets.connect);
+    const int looked = look_back(invocation, *outputs, report);
+    if (looked != kAllWell) return report.end(looked);
+  }
+  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  const bool is_ready = make_environment_ready(report, console, *remote) &&
+                        make_ready(report, console, *remote, targets);
   if (!is_ready || remote->interrupted()) {
     discard_run_folders(*remote, plan_.run_id);
     console.note("nothing was started");
     return report.end(remote->interrupted() ? kInterrupted : kNotDone);
   }
-  const killfiles::Killfile killfile = record_or_discard(console, *remote, plan_.run_id, [&] {
-    const std::vector<std::string> command_line = without_values(invocation.command_line);
-    keep_record(command_line);
-    return record_run(plan_, command_line, targets.connect);
+  const std::vector<std::string> command_line = without_values(invocation.command_line);
+  const killfiles::Killfile killfile = write_or_discard(console, *remote, plan_.run_id, [&] {
+    if (!resumption_) {
+      keep_record(command_line);
+      return write_killfile(plan_, command_line, targets.connect);
+    }
+    const host::Descriptor lock = lock_resuming();
+    require_not_resumed(resumption_->earlier().run_id);
+    return write_killfile(plan_, command_line, targets.connect);
   });
+  if (outputs && !bring(*outputs, *remote, report, console, command_line))
+    return report.end(remote->interrupted() || outputs->interrupted() ? kInterrupted : kNotDone);
   return start_run(console, *remote, *launcher_, plan_, killfile, targets.connect,
                    follow(console, invocation.settings.all()), record_for_hosts(), report);
 }

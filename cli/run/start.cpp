@@ -44,8 +44,8 @@ int give_up(Console& console, ssh::Remote& remote, const std::vector<ssh::HostRe
   return kSomeFailed;
 }
 
-/// Records the scheduler's id of the run, if a scheduler has it.
-void record_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile& killfile) {
+/// Writes the scheduler's id of the run into the killfile, if a scheduler has it.
+void write_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile& killfile) {
   for (const ssh::HostResult& result : results) {
     const auto job = ssh::read_job_id(result);
     if (!job) continue;
@@ -109,9 +109,11 @@ int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile&
 
 }  // namespace
 
-killfiles::Killfile record_run(const RunPlan& plan, const std::vector<std::string>& command_line,
-                               const ssh::ConnectOptions& connect) {
+killfiles::Killfile write_killfile(const RunPlan& plan,
+                                   const std::vector<std::string>& command_line,
+                                   const ssh::ConnectOptions& connect) {
   killfiles::Killfile killfile = new_killfile(plan.run_id, command_line);
+  killfile.chain = plan.chain;
   killfile.what = plan.what;
   killfile.seed = plan.seed;
   if (!plan.listener.empty()) killfile.distributed_ip_and_port = listener_of(plan);
@@ -121,7 +123,7 @@ killfiles::Killfile record_run(const RunPlan& plan, const std::vector<std::strin
   killfile.max_restarts = plan.max_restarts;
   killfile.launched_by = plan.launcher;
   killfile.coordinator = coordinator_of(plan);
-  record_connection(connect, killfile);
+  write_connection(connect, killfile);
   for (const MachinePlan& machine : plan.machines) {
     const ssh::ScreenJob job = name_job(plan, machine);
     killfile.machines.push_back({machine.id, ssh::to_string(machine.host), job.session,
@@ -138,7 +140,7 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
   std::vector<HostJob> jobs = launcher.jobs(plan);
   add_record(killfile, record, jobs);
   const auto results = start_jobs(console, remote, jobs, ssh::OldLog::append);
-  record_job(results, killfile);
+  write_job(results, killfile);
   if (remote.interrupted()) {
     report.all_well(results, "starting the run");
     console.fail("interrupted while the run was being started",

@@ -14,7 +14,8 @@ constexpr std::string_view kChecking = "checking the hosts";
 /// Sends the bundle to the hosts at those places; a failure becomes theirs.
 void send_to(Console& console, ssh::Remote& remote, const BundleForHosts& found,
              std::vector<Checked>& checked) {
-  const auto sent = send_trainer(console, remote, found.bundle, found.places);
+  const auto sent = send_to_store(console, remote, make_tree(found.bundle), "the trainer",
+                                  folder_of(found.bundle), found.places);
   for (std::size_t i = 0; i < sent.size(); ++i)
     if (!sent[i].ok()) checked[found.places[i]].result = sent[i];
 }
@@ -33,7 +34,7 @@ SuppliedHosts check_and_supply(Console& console, ssh::Remote& remote, Needs need
   if (!may_go_on(kChecking) || std::ranges::none_of(hosts.checked, &Checked::awaits_trainer))
     return hosts;
   console.progress("");
-  const BundleForHosts found = bundle_for(console, hosts.checked);
+  const BundleForHosts found = bundle_for(console, needs, hosts.checked);
   if (!may_go_on(kChecking) || found.places.empty()) return hosts;
   send_to(console, remote, found, hosts.checked);
   if (!may_go_on("sending the trainer")) return hosts;

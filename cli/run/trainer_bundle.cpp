@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -22,6 +21,7 @@
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/interrupts.h"
 #include "ssh/machine/random_hex.h"
+#include "ssh/machine/read_pieces.h"
 #include "ssh/machine/run_to_end.h"
 #include "ssh/machine/sha256.h"
 
@@ -51,7 +51,7 @@ fs::path trainers_folder() {
 }
 
 /// What read_trainer_bundle found last.
-fs::path record_file() {
+fs::path stored_file() {
   return trainers_folder() / "read.json";
 }
 
@@ -156,18 +156,6 @@ void remove_old_drafts() {
   }
 }
 
-/// Calls `take` with all bytes of a file, piece by piece.
-template <typename Take>
-void read_pieces(const fs::path& file, Take take) {
-  std::ifstream stream(file, std::ios::binary);
-  std::vector<char> piece(1 << 20);
-  while (stream) {
-    stream.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    take(std::string_view(piece.data(), static_cast<std::size_t>(stream.gcount())));
-  }
-  if (!stream.eof()) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
-}
-
 /// `LibTorch 2.6.0`, as the trainer says it: `dtool-trainer 0.2.0 (LibTorch 2.6.0, backends …)`.
 std::string libtorch_of(const fs::path& trainer) {
   const auto told = ssh::run_to_end({trainer, "--version"});
@@ -231,19 +219,19 @@ void keep(const TrainerBundle& bundle) {
   nlohmann::json parts = nlohmann::json::array();
   for (const auto& part : bundle.parts)
     parts.push_back({{"name", part.name}, {"source", part.source.string()}, {"stamp", part.stamp}});
-  nlohmann::json record = {{"trainer", trainer_beside().string()},
+  nlohmann::json stored = {{"trainer", trainer_beside().string()},
                            {"loader", stamp_of_loader()},
                            {"hash", bundle.hash},
                            {"bytes", bundle.bytes},
                            {"glibc", bundle.glibc},
                            {"parts", parts}};
   if (bundle.pytorch)
-    record["pytorch"] = {{"version", bundle.pytorch->version},
+    stored["pytorch"] = {{"version", bundle.pytorch->version},
                          {"file", bundle.pytorch->file.string()},
                          {"stamp", bundle.pytorch->stamp}};
   try {
     using Handler = nlohmann::json::error_handler_t;
-    killfiles::write_whole(record_file(), record.dump(-1, ' ', false, Handler::replace) + "\n");
+    killfiles::write_whole(stored_file(), stored.dump(-1, ' ', false, Handler::replace) + "\n");
   } catch (const std::system_error&) {  // then it is read again next time
   }
 }
@@ -256,21 +244,21 @@ fs::path trainer_beside() {
 
 std::optional<TrainerBundle> known_trainer_bundle() {
   try {
-    const auto record = nlohmann::json::parse(killfiles::read_whole(record_file()));
-    if (record.at("trainer") != trainer_beside().string() ||
-        record.at("loader") != stamp_of_loader())
+    const auto stored = nlohmann::json::parse(killfiles::read_whole(stored_file()));
+    if (stored.at("trainer") != trainer_beside().string() ||
+        stored.at("loader") != stamp_of_loader())
       return std::nullopt;
     TrainerBundle bundle;
-    bundle.hash = record.at("hash");
-    bundle.bytes = record.at("bytes");
-    bundle.glibc = record.at("glibc");
-    for (const auto& part : record.at("parts")) {
+    bundle.hash = stored.at("hash");
+    bundle.bytes = stored.at("bytes");
+    bundle.glibc = stored.at("glibc");
+    for (const auto& part : stored.at("parts")) {
       const std::string source = part.at("source");
       bundle.parts.push_back({part.at("name"), source, part.at("stamp")});
       if (bundle.parts.back().stamp != stamp_of_file(source)) return std::nullopt;
     }
-    if (record.contains("pytorch")) {
-      const auto& used = record.at("pytorch");
+    if (stored.contains("pytorch")) {
+      const auto& used = stored.at("pytorch");
       const std::string file = used.at("file");
       bundle.pytorch = TrainerBundle::UsedPyTorch{used.at("version").get<std::string>(), file,
                                                   used.at("stamp").get<std::string>()};
@@ -295,7 +283,7 @@ TrainerBundle read_trainer_bundle(Console& console) {
                                  static_cast<double>(bundle.bytes) / 1e6));
     hash.add(fmt::format("{} {}\n", part.name, fs::file_size(part.source)));
     GlibcSearch search;
-    read_pieces(part.source, [&](std::string_view piece) {
+    ssh::read_pieces(part.source, [&](std::string_view piece) {
       hash.add(piece);
       search.add(piece);
       bundle.bytes += piece.size();
@@ -331,17 +319,17 @@ tree_sync::Tree make_tree(const TrainerBundle& bundle) {
     }
   }
   host::use_bundle(folder.string());
-  // Not as any folder is read: a home folder may be a checkout that ignores libraries.
-  tree_sync::Tree tree;
-  tree.root = fs::canonical(folder);
-  tree.files.emplace_back(kStarter);
-  for (const auto& part : bundle.parts) tree.files.push_back(part.name);
-  for (const std::string& file : tree.files) {
-    const struct stat status = ssh::status_of(tree.root / file);
-    tree.looks.push_back(tree_sync::look_of(status));
-    tree.bytes += static_cast<std::uint64_t>(status.st_size);
-  }
-  return tree;
+  std::vector<std::string> files = {std::string(kStarter)};
+  for (const auto& part : bundle.parts) files.push_back(part.name);
+  return tree_sync::tree_of(folder, std::move(files));
+}
+
+int glibc_of(std::string_view libc) {
+  constexpr std::string_view kBegin = "glibc 2.";
+  if (!libc.starts_with(kBegin)) return 0;
+  return host::parse_number<int>(
+             libc.substr(kBegin.size(), libc.find('.', kBegin.size()) - kBegin.size()))
+      .value_or(0);
 }
 
 std::string misfit(const TrainerBundle& bundle, const std::string& processor,
@@ -350,20 +338,19 @@ std::string misfit(const TrainerBundle& bundle, const std::string& processor,
   ::uname(&own);
   if (processor != own.machine)
     return fmt::format("it is of another kind ({}) than this machine ({})", processor, own.machine);
-  constexpr std::string_view kBegin = "glibc 2.";
-  int minor = 0;
-  if (libc.starts_with(kBegin))
-    std::from_chars(libc.data() + kBegin.size(), libc.data() + libc.size(), minor);
+  const int minor = glibc_of(libc);
   if (minor >= bundle.glibc) return {};
   return fmt::format("the trainer of this machine needs glibc 2.{} or later, and it has {}",
                      bundle.glibc, minor == 0 ? "another libc" : libc);
 }
 
-std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch) {
+std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch,
+                   const std::string& unseen) {
   if (!bundle.pytorch) return {};
   const std::string wanted =
       fmt::format("this machine's trainer is built for GPUs and uses the LibTorch of PyTorch {}",
                   bundle.pytorch->version);
+  if (!unseen.empty()) return fmt::format("{}, and {}", wanted, unseen);
   if (pytorch.folder.empty()) return wanted + ", and no Python there has a PyTorch";
   if (pytorch.version != bundle.pytorch->version)
     return fmt::format("{}, and the one there is {} ({})", wanted,

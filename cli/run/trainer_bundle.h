@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/console.h"
@@ -56,11 +57,16 @@ std::string folder_of(const TrainerBundle& bundle);
 /// std::runtime_error.
 tree_sync::Tree make_tree(const TrainerBundle& bundle);
 
+/// `36` of `glibc 2.36`; 0: it is another libc.
+int glibc_of(std::string_view libc);
+
 /// Why the bundle cannot run on a host with this processor and libc (CheckReply); empty: it can.
 std::string misfit(const TrainerBundle& bundle, const std::string& processor,
                    const std::string& libc);
 
-/// Why it cannot use the PyTorch of a host's environment; empty: it can, or needs none.
-std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch);
+/// Why it cannot use the PyTorch of a host's environment; empty: it can, or needs none. `unseen`
+/// tells why dtool could not look for one; empty: it could.
+std::string misfit(const TrainerBundle& bundle, const host::PyTorch& pytorch,
+                   const std::string& unseen = {});
 
 }  // namespace dtool::cli

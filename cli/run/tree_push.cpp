@@ -89,21 +89,28 @@ void TreePush::note_missed() const {
                   fold_hosts_in_short(hosts), what_, told, reasons.size() > kReasons ? "; …" : ""));
 }
 
-std::vector<ssh::HostResult> send_trainer(Console& console, ssh::Remote& remote,
-                                          const TrainerBundle& bundle,
-                                          const std::vector<std::size_t>& places) {
-  const tree_sync::Tree tree = make_tree(bundle);
-  std::vector<tree_sync::Destination> destinations;
-  for (const std::size_t place : places) destinations.push_back({place, folder_of(bundle)});
-  // So many bytes that a host which cannot be passed them costs little beside.
-  const auto relay = places.size() > 2 ? tree_sync::Relay::yes : tree_sync::Relay::no;
-  // Part of a bundle whose sending was interrupted is no edit of the user's.
-  TreePush push(console, remote.hosts(), tree, destinations,
-                {"the trainer", relay, tree_sync::Foreign::overwrite});
+std::vector<ssh::HostResult> send_tree(Console& console, ssh::Remote& remote,
+                                       const tree_sync::Tree& tree,
+                                       const std::vector<tree_sync::Destination>& destinations,
+                                       Sending sending) {
+  TreePush push(console, remote.hosts(), tree, destinations, std::move(sending));
   std::vector<ssh::Task> tasks;
-  for (const std::size_t place : places) tasks.push_back(push.steps().first_task(place));
+  for (const auto& each : destinations) tasks.push_back(push.steps().first_task(each.host));
   remote.run(std::move(tasks), push.steps(), {});
   return push.finish(remote);
+}
+
+std::vector<ssh::HostResult> send_to_store(Console& console, ssh::Remote& remote,
+                                           const tree_sync::Tree& tree, std::string what,
+                                           const std::string& folder,
+                                           const std::vector<std::size_t>& places) {
+  std::vector<tree_sync::Destination> destinations;
+  for (const std::size_t place : places) destinations.push_back({place, folder});
+  // So many bytes that a host which cannot be passed them costs little beside.
+  const auto relay = places.size() > 2 ? tree_sync::Relay::yes : tree_sync::Relay::no;
+  // Part of a sending that was interrupted is no edit of the user's.
+  return send_tree(console, remote, tree, destinations,
+                   {std::move(what), relay, tree_sync::Foreign::overwrite});
 }
 
 }  // namespace dtool::cli

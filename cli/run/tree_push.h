@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cli/console.h"
-#include "cli/run/trainer_bundle.h"
 #include "ssh/host.h"
 #include "ssh/remote.h"
 #include "sync/push.h"
@@ -47,9 +46,17 @@ class TreePush {
   std::unique_ptr<tree_sync::Pushing> steps_;
 };
 
-/// Sends the bundle to the hosts at those places among the Remote's.
-std::vector<ssh::HostResult> send_trainer(Console& console, ssh::Remote& remote,
-                                          const TrainerBundle& bundle,
-                                          const std::vector<std::size_t>& places);
+/// Sends a tree to its destinations, and waits until all have it or have failed.
+std::vector<ssh::HostResult> send_tree(Console& console, ssh::Remote& remote,
+                                       const tree_sync::Tree& tree,
+                                       const std::vector<tree_sync::Destination>& destinations,
+                                       Sending sending);
+
+/// Sends what dtool itself keeps in `folder` (the trainer, Python packages) to the hosts at those
+/// places among the Remote's; more than two pass it on to each other.
+std::vector<ssh::HostResult> send_to_store(Console& console, ssh::Remote& remote,
+                                           const tree_sync::Tree& tree, std::string what,
+                                           const std::string& folder,
+                                           const std::vector<std::size_t>& places);
 
 }  // namespace dtool::cli

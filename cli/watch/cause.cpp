@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "cli/failures.h"
 
@@ -92,21 +91,6 @@ bool comes_before(const MachineStatus& one, const MachineStatus& other) {
 
 }  // namespace
 
-namespace {
-
-/// `rank 3 on machine 1` at the beginning of a cause says which, as describe() of
-/// cli/run/host/last_words.h words it.
-void name_rank(const std::vector<MachineStatus>& machines, RunCause& cause) {
-  int rank = 0;
-  int machine = 0;
-  if (std::sscanf(cause.text.c_str(), "rank %9d on machine %9d", &rank, &machine) != 2) return;
-  if (std::ranges::find(machines, machine, &MachineStatus::id) == machines.end()) return;
-  cause.rank = rank;
-  cause.machine = machine;
-}
-
-}  // namespace
-
 std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
   const MachineStatus* first = nullptr;
   for (const MachineStatus& each : machines) {
@@ -124,13 +108,21 @@ std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
   if (saying != machines.end()) {
     cause.text = saying->said;
     cause.machine = saying->id;
-    name_rank(machines, cause);
+    cause.rank = saying->failed_rank;
   }
   const auto supervised =
       std::ranges::find_if(machines, [](const auto& each) { return !each.cause.empty(); });
   if (supervised == machines.end() || first->was_rebooted) return cause;
   cause.text = supervised->cause;
-  name_rank(machines, cause);
+  cause.rank.reset();
+  const auto named =
+      supervised->cause_machine
+          ? std::ranges::find(machines, *supervised->cause_machine, &MachineStatus::id)
+          : machines.end();
+  if (named != machines.end()) {
+    cause.machine = named->id;
+    cause.rank = supervised->cause_rank;
+  }
   if (!first->full_disk.empty())
     cause.text += fmt::format(" (its disk at {} is full)", first->full_disk);
   return cause;

@@ -15,7 +15,7 @@ struct RunCause {
   std::string text;                ///< one line that names the machine
   std::vector<std::string> lines;  ///< last lines of that machine's log
   int machine = 0;                 ///< its id
-  std::optional<int> rank = {};    ///< the rank that failed first, if the text names it
+  std::optional<int> rank = {};    ///< the rank that failed first, if it is known
 };
 
 /// The cause that the run's supervision found, else the trainer's own message, else the machine

@@ -140,7 +140,9 @@ void ListAction::show(Console& console, const std::vector<killfiles::Killfile>& 
                              fmt::format("{:<{}}", states[i], state_width)) +
               "  ";
     }
-    console.say(line + hosts_of(runs[i]));
+    line += hosts_of(runs[i]);
+    if (!runs[i].chain.empty()) line += "  resumes " + runs[i].chain.back();
+    console.say(line);
   }
 }
 
@@ -154,6 +156,7 @@ void ListAction::show_json(Console& console, const std::vector<killfiles::Listed
       entry.update({{"run_id", run.killfile->run_id},
                     {"created", run.killfile->created},
                     {"what", run.killfile->what},
+                    {"chain", run.killfile->chain},
                     {"machines", run.killfile->machines.size()},
                     {"hosts", hosts_of(*run.killfile)}});
       if (state_) {

@@ -79,7 +79,10 @@ struct MachineStatus {
   std::vector<GpuUse> gpus;
   std::string last_line;                ///< of the log, without control characters
   std::vector<std::string> last_lines;  ///< of a failed machine: a few, in their order
-  std::string cause;        ///< why the run failed, found by the run's supervision; or empty
+  std::string cause;  ///< why the run failed, found by the run's supervision; or empty
+  std::optional<int> cause_machine;  ///< that the cause names; or unknown
+  std::optional<int> cause_rank;     ///< likewise
+  std::optional<int> failed_rank;    ///< the rank of this machine that failed first
   std::string said;         ///< message of the launched program about the whole run; or empty
   std::string supervision;  ///< `ok`, why this machine is not watched, or empty if it need not be
   int attempt = 0;          ///< how often the run was started again

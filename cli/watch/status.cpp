@@ -59,6 +59,7 @@ void StatusAction::show_json(Console& console, const killfiles::Killfile& killfi
                              const std::vector<MachineStatus>& machines) {
   nlohmann::json document = {{"run_id", killfile.run_id},
                              {"created", killfile.created},
+                             {"chain", killfile.chain},
                              {"state", std::string(state_of_run(machines))},
                              {"exit_code", exit_code_of(machines)},
                              {"attempt", attempt_of(machines)},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -69,6 +70,12 @@ std::optional<MachineState> scheduled_state(const std::string& word) {
       {"preempted", MachineState::preempted},     {"unknown", MachineState::unreachable}};
   const auto found = states.find(word);
   return found == states.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// A machine's or a rank's.
+std::optional<int> number_in_run(std::optional<std::int64_t> number) {
+  if (!number || *number < 0 || *number > std::numeric_limits<int>::max()) return std::nullopt;
+  return static_cast<int>(*number);
 }
 
 /// Where the host has told an exit code.
@@ -160,6 +167,9 @@ MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer&
   for (const std::string& line : answer.gpus) status.gpus.push_back(read_gpu(line));
   status.last_line = without_controls(answer.last_line.text);
   status.cause = without_controls(answer.cause.text);
+  status.cause_machine = number_in_run(answer.cause_machine);
+  status.cause_rank = number_in_run(answer.cause_rank);
+  status.failed_rank = number_in_run(answer.failed_rank);
   status.full_disk = without_controls(answer.full_disk);
   status.said = without_controls(answer.said.text);
   status.supervision = without_controls(answer.supervision);

@@ -2,6 +2,7 @@
 #include "cli/watch/status_headlines.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -107,6 +108,8 @@ std::vector<std::string> headlines(const Console& console, const killfiles::Kill
   std::vector<std::string> lines = {
       console.styled(Style::bold, id) +
       fit(fmt::format(": {}, started {}", summary(machines), killfile.created), length(id))};
+  if (!killfile.chain.empty())
+    lines.push_back(fit(fmt::format("resumes {}", fmt::join(killfile.chain, " -> ")), 0));
   if (const auto cause = cause_of(machines)) {
     lines.push_back(console.styled(Style::red, "cause:") + fit(" " + cause->text, 6));
     for (const std::string& line : cause->lines) lines.push_back(fit("  | " + line, 0));

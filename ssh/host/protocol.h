@@ -53,6 +53,8 @@ enum class Kind : std::uint16_t {
   freeze_reply = 51,
   remove_request = 52,
   remove_reply = 53,
+  python_request = 60,
+  python_reply = 61,
 };
 
 /// The largest body of a frame of that kind, in bytes; 0: no such kind.
@@ -86,6 +88,8 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::freeze_reply:
     case Kind::remove_request:
     case Kind::remove_reply:
+    case Kind::python_request:
+    case Kind::python_reply:
       return kSentences;
     case Kind::package_bytes:
     case Kind::package_entry:
@@ -225,9 +229,12 @@ struct StatusAnswer {
   std::int64_t attempt = 0;
   std::string supervision;
   Hidden cause;
-  std::string node;             ///< node that a scheduler chose; or empty
-  std::string job;              ///< a scheduler's id; or empty
-  std::string scheduler;        ///< its title; or empty
+  std::optional<std::int64_t> cause_machine;  ///< that the cause names; or unknown
+  std::optional<std::int64_t> cause_rank;     ///< likewise
+  std::optional<std::int64_t> failed_rank;    ///< the rank of this machine that failed first
+  std::string node;                           ///< node that a scheduler chose; or empty
+  std::string job;                            ///< a scheduler's id; or empty
+  std::string scheduler;                      ///< its title; or empty
   std::string scheduler_state;  ///< one of the names that its probe gives; empty: no scheduler has
                                 ///< the job
   std::string reason;           ///< the scheduler's reason
@@ -246,9 +253,9 @@ struct StatusAnswer {
 
   void fields(auto visit) {
     visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
-          ended_s_ago, attempt, supervision, cause, node, job, scheduler, scheduler_state, reason,
-          processes, cpu_percent, memory_bytes, said, last_line, lines, metrics, validation,
-          metrics_s_ago, full_disk, gpus, packages);
+          ended_s_ago, attempt, supervision, cause, cause_machine, cause_rank, failed_rank, node,
+          job, scheduler, scheduler_state, reason, processes, cpu_percent, memory_bytes, said,
+          last_line, lines, metrics, validation, metrics_s_ago, full_disk, gpus, packages);
   }
 };
 
@@ -474,6 +481,27 @@ struct CheckReply {
           processor, libc, pytorch, experiment_fault, hardware, gpus, gpu_lack, is_port_taken,
           lacks_port, port, coordinator_port, address, logout_kills, survey);
   }
+};
+
+/// Which Python is there, and whether it has an environment that dtool builds
+/// (cli/run/host/python_environment.h).
+struct PythonRequest {
+  static constexpr Kind kKind = Kind::python_request;
+  std::string environment;  ///< its hash; empty: only the Python is asked for
+  bool builds = false;      ///< it is built from its wheels, which were sent, if it is not there
+
+  void fields(auto visit) { visit(environment, builds); }
+};
+
+struct PythonReply {
+  static constexpr Kind kKind = Kind::python_reply;
+  std::string version;    ///< of python3: `3.11`; empty: there is none that dtool can use
+  std::string processor;  ///< `x86_64`
+  std::string libc;       ///< `glibc 2.36`
+  bool is_built = false;  ///< the environment is there, whole
+  std::string fault;      ///< why it could not be built; or empty
+
+  void fields(auto visit) { visit(version, processor, libc, is_built, fault); }
 };
 
 /// Prepare this host for a set-up script. Paths may begin with `~/`.

@@ -77,7 +77,9 @@ void prepare_log(const StartRequest& request, const std::string& state, const st
   if (!is_written) throw NotStarted("cannot write " + log);
   const std::string link = state + "/log";
   ::unlink(link.c_str());
-  if (::symlink(log.c_str(), link.c_str()) != 0) throw NotStarted("cannot write into " + state);
+  const bool has_times = append_to(state + "/log_times", "");
+  if (::symlink(log.c_str(), link.c_str()) != 0 || !has_times)
+    throw NotStarted("cannot write into " + state);
 }
 
 /// Makes it run as its launcher has it: a scheduler's submission, say. What it answers.

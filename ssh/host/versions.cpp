@@ -7,13 +7,9 @@
 #include "ssh/host/files.h"
 
 namespace dtool::host {
-namespace {
-
 bool is_hash(const std::string& name) {
   return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == name.npos;
 }
-
-}  // namespace
 
 std::set<std::string> mark_used(const std::string& folder) {
   constexpr time_t kUnused = 30 * 86400;

@@ -8,6 +8,9 @@
 
 namespace dtool::host {
 
+/// Whether it is a SHA-256 in lower-case hex.
+bool is_hash(const std::string& name);
+
 /// Marks the version in `folder` as used. Returns the other versions beside it that were not marked
 /// for 30 days; none if the folder's name is no hash.
 std::set<std::string> mark_used(const std::string& folder);

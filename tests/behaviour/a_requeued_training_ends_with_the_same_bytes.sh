@@ -16,6 +16,7 @@ eventually 120 test -e "$whole/checkpoints/$last"
 
 expect_exit 0 timeout 100 "$DTOOL" run --json --launcher slurm --runs_on h1 --nodes 2 --seed 3 e.toml
 folder=$DTOOL_LAB_FOLDER/host1$(json 'd["machines"][0]["output_folder"].replace("~", "/root")')
+run=$(json 'd["run_id"]')
 job=$(json 'd["job"]')
 eventually 60 grep -q 'samples/s' "$folder/machine0.log"
 expect_exit 0 scontrol requeue "$job"
@@ -24,3 +25,12 @@ step=$(sed -n 's/^checkpoint written: step \([0-9]*\), since SIGTERM came$/\1/p'
 [[ -n $step && $((step % 5000)) != 0 ]] || fail "no checkpoint within an epoch: $(<"$folder/machine0.log")"
 grep -q "^resumed from .*/$(printf 'step_%09d.safetensors' "$step")" "$folder/machine0.log" || fail "not resumed from step $step: $(<"$folder/machine0.log")"
 cmp "$whole/checkpoints/$last" "$folder/checkpoints/$last" || fail 'it ended otherwise'
+
+# A job of its own goes on from it, for one more epoch, in the same folder.
+ended() { dtool status "$run" --json | grep -Eq '"state": ?"ended"'; }
+eventually 60 ended
+expect_exit 0 timeout 100 "$DTOOL" run --json --resume "$run" --config_kwargs '{"train":{"epochs":3}}'
+later=$(json 'd["run_id"]')
+expect_equal "['$run'] slurm" "$(json '"%s %s" % (d["chain"], d["launcher"])')"
+eventually 120 test -e "$folder/checkpoints/step_000015000.safetensors"
+grep -q "^resumed from .*/$last" "$folder/machine0.$later.log" || fail "not resumed: $(<"$folder/machine0.$later.log")"

@@ -122,6 +122,10 @@ run=$(<"$out")
 expect_file "$HOME/.dtool/records/$run.json"
 expect_exit 0 dtool show "$run"
 expect_output '^code +none was sent$'
+# Of runs that began in one second, it is the one that `status` and `logs` take.
+cp "$HOME/.dtool/records/$run.json" "$HOME/.dtool/records/${run:0:-6}zzzzzz.json"
+expect_exit 0 dtool show
+expect_error "^the newest run is $run\$"
 expect_exit 0 dtool kill --quiet --delete "$run"
 
 # A start that cannot be recorded starts nothing.

@@ -45,6 +45,7 @@ printf 'distributed_nodes = 2\n[train]\nepochs = 1\n' >two.toml
 refuses 'distributed_nodes is 2 in two.toml, but the run has 3 machines' two.toml
 refuses 'train.epochs is null' --config_kwargs '{"distributed_nodes":3,"train":{"epochs":null}}' two.toml
 refuses 'train is a table in the experiment, not 1' --config_kwargs '{"train":1}' two.toml
+refuses 'config_kwargs: the key .trai\\x0a. has a control character' --config_kwargs '{"trai\n":{"epochs":3}}' two.toml
 refuses 'there is no experiment absent.toml' absent.toml
 refuses 'nothing to run was named'
 refuses 'NOT_SET is not set here' --export NOT_SET -- true

@@ -3,43 +3,19 @@
 # A trainer that is built for GPUs is sent without LibTorch and CUDA: it uses those of the PyTorch in the host's environment, if that
 # is the version that it was built with. Otherwise both versions are named, and nothing is sent.
 source "$(dirname "$0")/harness.sh"
+source "$here/pytorch_stand_in.sh"
 needs_isolation
-for program in patchelf g++; do needs_program "$program"; done
-[[ -x ${DTOOL_TRAINER:-} ]] || skip 'no dtool-trainer was built'
+make_pytorch
 lab 2
 both=h1,h2
 
-# Stands in for pip's PyTorch with CUDA: this machine's LibTorch, at the places where pip has it and CUDA.
-pytorch=$work/launcher
-mkdir -p "$pytorch"/{torch,nvidia/other}/lib
-echo "open('/root/imported', 'w')" >"$pytorch/torch/__init__.py"
-echo "__version__ = '1.13.1+cu117'" >"$pytorch/torch/version.py"
-echo 'int cuda() { return 0; }' | g++ -x c++ -shared -fPIC -o "$pytorch/torch/lib/libtorch_cuda.so" -
-worker=$(dirname "$DTOOL_TRAINER")/dtool-trainer-worker
-libtorch=$(ldd "$worker" | sed -n 's/.*libtorch_cpu.* => \([^ ]*\).*/\1/p')
-while read -r library; do
-  case ${library##*/} in
-    libc.so* | libm.so* | libmvec.so* | libdl.so* | libpthread.so* | librt.so* | libresolv.so* | ld-linux*) continue ;;
-    libtorch* | libc10*) to=torch ;;
-    *) to=nvidia/other ;;
-  esac
-  ln -L "$library" "$pytorch/$to/lib/" 2>/dev/null || cp -L "$library" "$pytorch/$to/lib/"
-done < <(echo "$libtorch"; ldd "$libtorch" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p')
-mkdir "$work/bin"
-cp "$DTOOL" "$DTOOL_TRAINER" "$worker" "$work/bin"
-patchelf --add-needed libtorch_cuda.so "$work/bin/dtool-trainer-worker"
-dtool() { LD_LIBRARY_PATH=$pytorch/torch/lib:$pytorch/nvidia/other/lib "$work/bin/dtool" "$@"; }
-
 # The hosts have the same in environments of their own.
+copy_pytorch "$work/host1" 1.13.1+cu117
+copy_pytorch "$work/host2" 1.13.1
 for host in 1 2; do
-  cp -lr "$pytorch" "$work/host$host"
-  rm "$work/host$host/torch/version.py"
-  on "$host" sh -c 'for each in venv empty; do python3 -m venv --without-pip /root/$each; done'
-  # shellcheck disable=SC2016
-  on "$host" sh -c 'ln -s "$0"/* "$(/root/venv/bin/python3 -c "import site; print(site.getsitepackages()[0])")"' "$work/host$host"
+  make_environment "$DTOOL_LAB_FOLDER/host$host/root/venv" /root/venv "$work/host$host"
+  make_environment "$DTOOL_LAB_FOLDER/host$host/root/empty" /root/empty
 done
-echo "__version__ = '1.13.1+cu117'" >"$work/host1/torch/version.py"
-echo "__version__ = '1.13.1'" >"$work/host2/torch/version.py"
 train() { expect_exit "$1" dtool run digits --runs_on "$both" --env_activate_path "/root/$2" --config_kwargs '{"train":{"epochs":1}}' --follow; }
 bundles_on() { on "$1" find /root/.dtool/trainers -name '????????????????????????????????????????????????????????????????' 2>/dev/null || true; }
 

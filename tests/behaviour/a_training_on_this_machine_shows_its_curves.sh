@@ -19,6 +19,14 @@ expect_output "$curve"
 expect_output '^curves:  dtool plot digits_'
 expect_equal 'digits' "$(awk '/epoch 2\/2 done/ { ended = 1 } ended && /loss .*last/ { print "digits"; exit }' "$out")"
 
+# ---- so it is where one goes on from another
+first=$(basename "$HOME"/.dtool/records/digits_*.json .json)
+expect_exit 0 on_terminal "$DTOOL" run --resume "$first" --config_kwargs '{"train": {"epochs": 3}}' </dev/null
+expect_output 'Ctrl-C ends this view of it; the run goes on'
+expect_no_output 'epoch 2/3 done'
+expect_output 'epoch 3/3 done'
+expect_output "$curve"
+
 # ---- --follow draws them too, and a run that failed has none
 expect_exit 0 on_terminal "$DTOOL" run digits --follow --config_kwargs "$(short 500)" </dev/null
 expect_output "$curve"

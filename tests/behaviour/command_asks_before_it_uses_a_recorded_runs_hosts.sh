@@ -15,6 +15,7 @@ answer() {
 
 expect_exit 2 dtool command --command hostname
 expect_error "^dtool: no run is recorded in $HOME/.dtool/killfiles$"
+expect_error "^hint: --runs_on names hosts"
 
 echo some code >train.py
 expect_exit 0 dtool run --runs_on h1,h2 -- sleep 300

@@ -44,8 +44,12 @@ for launcher in ssh mpi slurm gridengine; do
   expect_exit 0 "${start[@]}" --env_activate_path '~/venv' --torchrun -- train.py
   expect_equal 2 "$(grep -c 'torchrun --nnodes 2' "$out")"
   for node in 0 1; do
-    expect_output "^machine$node: torchrun --nnodes 2 --node_rank $node --nproc_per_node 2 --rdzv_backend static --rdzv_endpoint (198.*|h[23]:[0-9]+) --max_restarts 0 train.py$"
+    expect_output "^machine$node: torchrun --nnodes 2 --node_rank $node --nproc_per_node 2 --rdzv_backend static --rdzv_endpoint 198[.0-9]*:[0-9]+ --max_restarts 0 train.py$"
   done
+  # A machine's number is no rank's.
+  expect_exit 2 dtool logs --rank 1
+  expect_error '^dtool: train.py_.* has no rank 1$'
+  expect_error 'torchrun starts them$'
   expect_exit 2 "${start[@]}" --container '~/no_image' -- true
   expect_error 'there is no image /root/no_image$'
   expect_exit 2 "${start[@]}" --modules nothing -- true

@@ -62,6 +62,24 @@ eventually 30 expect_output 'machine2: three'
 pkill -INT -P "$waiting"
 expect_ended 130 "$waiting"
 expect_error 'interrupted: the run goes on by itself'
+
+# With a pattern and without the lines that were there, a lost connection brings none of them.
+programs() { on h3 pgrep -cx dtool-host; }
+before=$(programs)
+: >"$out"
+timeout 120 "$DTOOL" logs -f --machine 2 --tail 0 --grep 'three|four' >"$out" 2>"$err" </dev/null &
+waiting=$!
+is_read() { [[ $(programs) -gt $before ]]; }
+eventually 30 is_read
+sleep 1
+on h3 pkill -KILL -f 'sshd: root@notty'
+eventually 30 expect_error 'machine2: connected again'
+# shellcheck disable=SC2016
+on h3 bash -c 'echo four >>"$1"' bash "$log"
+eventually 30 expect_output .
+pkill -INT -P "$waiting"
+expect_ended 130 "$waiting"
+expect_equal 'machine2: four' "$(cat "$out")"
 for host in 1 2 3; do on $host touch /root/end; done
 expect_exit 0 timeout 60 "$DTOOL" logs -f --fold --machine 0 --machine 1
 expect_equal "$(printf 'machine[0-1]: %s\n' one last)" "$(cat "$out")"

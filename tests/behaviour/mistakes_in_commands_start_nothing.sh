@@ -96,6 +96,8 @@ refused 'is not a command of dtool' help comand
 refused '^dtool: --json stands before the command' --json command --runs_on "$host"
 refused 'does not expect the word uptime' command --runs_on "$host" uptime
 expect_error "hint: .*after --command, in quotes: --command 'uptime'"
+refused 'does not expect the word h8' trust h8 h9
+expect_error 'hint: hosts go after --runs_on, and are joined by commas: dtool trust --runs_on h8,h9;'
 refused 'does not expect the word h9' command --runs_on "$host" h9 --command uptime
 expect_error 'hint: .*hosts are joined by commas'
 refused 'does not expect the word train.py' run --runs_on "$host" python3 train.py
@@ -121,6 +123,11 @@ done
 echo 'import os' >train.py
 refused '^dtool: train.py is a program, and an experiment is a TOML file$' run train.py --runs_on "$host"
 expect_error '^hint: a program goes after --: dtool run -- python3 train.py$'
+echo 'echo "$RANK"' >hello.sh
+refused '^dtool: hello.sh is a program, and an experiment is a TOML file$' run hello.sh --runs_on "$host"
+expect_error '^hint: a program goes after --: dtool run -- bash hello.sh$'
+refused '^dtool: there is no experiment digits.toml' run digits.toml --runs_on "$host"
+expect_error "^hint: did you mean 'digits'\\?$"
 echo 'workload "classifier"' >plain
 refused '^dtool: plain:1:10: ' run plain --runs_on "$host"
 expect_error '^hint: an experiment is a TOML file; a program goes after --'

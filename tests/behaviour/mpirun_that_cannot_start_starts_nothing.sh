@@ -22,7 +22,7 @@ nothing_started() { # CODE ERROR ARGS of dtool run...
 }
 mpi=(--launcher mpi --runs_on "h[1-3]")
 
-nothing_started 2 "mpirun's own ssh from h1 does not reach h2: Host key verification failed" "${mpi[@]}"
+nothing_started 2 "mpirun's own ssh from h1 does not reach h2: Host key verification failed\.$" "${mpi[@]}"
 expect_error "hint: on h1, 'ssh h2' must work without a question"
 let_h1_reach_the_others
 sed -i /^h3/d "$DTOOL_LAB_FOLDER/host1/root/.ssh/known_hosts"

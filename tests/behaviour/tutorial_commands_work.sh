@@ -24,4 +24,5 @@ expect_error '^wide_long_.*: started on h\[1-3\]; 3 processes'
 expect_output '^attempt 2 of 2$'
 expect_output '^machine0: (dtool: attempt 2 of 2 begins|resumed from .*|epoch .*)$'
 expect_error '^wide_long_.*: [1-9][0-9]* processes ended on h\[1-3\]; none is left$'
+expect_error '^wide_again_.*: started on h\[1-2\]; 2 processes'
 expect_output "^lab $DTOOL_LAB: down"

@@ -18,9 +18,11 @@ TEST(Fuzz, ConfigKwargsMakeAnExperimentThatCanBeReadOrAreRefused) {
       folder.write("e.toml", "seed = 1\n[train]\nepochs = 5\n[[stages]]\nsteps = 1\n").string();
   Mutator mutator(
       {R"({"train":{"epochs":3}})", R"({"a":[1,2.5,true,"x"],"b":{"c":{}}})",
-       R"({"stages":[{"steps":2},{"steps":3}],"k\u0001 .\"":"\n\t\\"})", R"({"seed":-1e-3})"},
-      {"{", "}", "[", "]", ",", ":", "\"", "\\", "\\u0000", "\\ud800", "null", "1e400", "-0",
-       "18446744073709551615", "\xff", "ü", "\"train\":", "true", " "});
+       R"({"stages":[{"steps":2},{"steps":3}],"k .\"":"\n\t\\\u0001"})", R"({"seed":-1e-3})"},
+      {"{",       "}",    "[",          "]",       ",",
+       ":",       "\"",   "\\",         "\\u0000", "\\n",
+       "\\ud800", "null", "1e400",      "-0",      "18446744073709551615",
+       "\xff",    "ü",    "\"train\":", "true",    " "});
   const Tally tally = feed<cli::UsageError>(mutator, 5'000, [&](const std::string& text) {
     const cli::ExperimentText experiment = cli::read_experiment(file, text, 1);
     const toml::table once = toml::parse(experiment.toml);

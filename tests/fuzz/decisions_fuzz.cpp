@@ -88,7 +88,7 @@ class DecisionsFuzz : public testing::Test {
 
 TEST_F(DecisionsFuzz, AReportIsExactlyThatOrRefused) {
   fuzz::Mutator mutator({to_bytes(Report{0, Standing::running}),
-                         to_bytes(Report{1, Standing::failed, 137, "rank 3 was killed"}),
+                         to_bytes(Report{1, Standing::failed, 137, "rank 3 was killed", 3}),
                          to_bytes(Report{9999, Standing::gone, 255, "alone"})},
                         kDecisionTokens);
   int taken = 0;
@@ -105,10 +105,11 @@ TEST_F(DecisionsFuzz, AReportIsExactlyThatOrRefused) {
 
 TEST_F(DecisionsFuzz, ADecisionIsExactlyThatOrRefused) {
   constexpr int kPlaces = 4;
-  fuzz::Mutator mutator({to_bytes(Answer{1, Decision{1, Verb::run, {0, 1, 3}, {}}}),
-                         to_bytes(Answer{7, Decision{2, Verb::gather, {}, "it failed"}}),
-                         to_bytes(Answer{7, std::nullopt})},
-                        kDecisionTokens);
+  fuzz::Mutator mutator(
+      {to_bytes(Answer{1, Decision{1, Verb::run, {0, 1, 3}, {}}}),
+       to_bytes(Answer{7, Decision{2, Verb::gather, {}, "it failed", CausePlace{1, 3}}}),
+       to_bytes(Answer{7, std::nullopt})},
+      kDecisionTokens);
   int taken = 0;
   for (int i = 0; i < fuzz::rounds(2000); ++i) {
     const std::string bytes = mutator.next();

@@ -49,6 +49,15 @@ ulimit -S -f "$(ulimit -H -f)"
 ! grep -q '^note: ' large.log || fail "a note though the data is shared"
 [ "$(losses own)" = "$(losses large)" ] || fail "shared data gives other losses"
 
+# Where there is too little memory for one copy, there is none for four: nothing is loaded, and the mistake is told once.
+code=0
+env LD_PRELOAD="$(dirname "$trainer")/libslow_disk.so" SHARED_MEMORY_BYTES=100000000 \
+  "$trainer" large.toml --nproc_per_node $ranks --output_dir short > short.log 2>&1 || code=$?
+[ $code = 2 ] || fail "too little memory gives exit code $code"
+grep -q 'machine 0 (.*) has too little memory for the data, which its ranks share: cannot make shared memory: No space left' short.log ||
+  fail "the shortage is not told"
+grep -q '^hint: train on fewer samples' short.log || fail "no hint"
+
 # A table: 3 million numbers, 12 MB as floats, 24 MB as doubles.
 table() { awk -v rows="$1" 'BEGIN { srand(1); for (i = 0; i < rows; i++) { for (j = 0; j < 9; j++) printf "%.3f,", rand(); printf "%.3f\n", rand() } }' > "$1.csv"; }
 peak() {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <chrono>
 #include <clocale>
 #include <cmath>
 #include <fstream>
@@ -48,6 +49,19 @@ CsvTable table_of(const std::string& text, const CsvFormat& format = {}) {
 
 Content csv_of(const std::string& text, const CsvFormat& format = {}) {
   return content_of(table_of(text, format));
+}
+
+/// Writes into the file that is there. The clock of a file's times may stand still for some
+/// milliseconds.
+void write_into(const std::filesystem::path& file, const std::string& text) {
+  const auto before = std::filesystem::last_write_time(file);
+  std::ofstream(file) << text;
+  std::filesystem::last_write_time(file, before + std::chrono::seconds(1));
+}
+
+std::string was_changed(const std::string& file) {
+  return file +
+         ": was changed while it was read | write another file, and rename it when it is whole";
 }
 
 /// The mistake's message and hint.
@@ -208,17 +222,33 @@ TEST(Csv, FilesArePlainOrGzip) {
 
 TEST(Csv, AFileThatChangesWhileItIsReadIsRefused) {
   const dtool::tests::TemporaryFolder folder;
+  for (const char* text :
+       {"a,b\n1,2\n", "a,b\n1,2\n3,4\n5,6\n", "b,a\n1,2\n3,4\n", "a,b\n1,2\n3,5\n"}) {
+    const std::string file = folder.write("t.csv", "a,b\n1,2\n3,4\n");
+    const CsvTable table = read_csv(file, {});
+    EXPECT_EQ(content_of(table).values, (Values{1, 2, 3, 4}));
+    write_into(file, text);
+    EXPECT_EQ(mistake_by([&] { content_of(table); }), was_changed(file)) << text;
+  }
+}
+
+TEST(Csv, AFileThatChangesWithinOnePassIsRefused) {
+  const dtool::tests::TemporaryFolder folder;
   const std::string file = folder.write("t.csv", "a,b\n1,2\n3,4\n");
   const CsvTable table = read_csv(file, {});
+  const auto change = [&](const CsvRow& row) {
+    if (row.number == 0) write_into(file, "a,b\n1,2\n3,5\n");
+  };
+  EXPECT_EQ(mistake_by([&] { table.read(change); }), was_changed(file));
+}
+
+TEST(Csv, AFileThatIsRenamedOverItIsNotRead) {
+  const dtool::tests::TemporaryFolder folder;
+  const std::string file = folder.write("t.csv", "a,b\n1,2\n3,4\n");
+  const CsvTable table = read_csv(file, {});
+  std::filesystem::rename(folder.write("new.csv", "a,b\n5,6\n7,8\n"), file);
   EXPECT_EQ(content_of(table).values, (Values{1, 2, 3, 4}));
-  for (const char* text : {"a,b\n1,2\n", "a,b\n1,2\n3,4\n5,6\n", "b,a\n1,2\n3,4\n"}) {
-    std::ofstream(file) << text;
-    EXPECT_EQ(mistake_by([&] { content_of(table); }),
-              file +
-                  ": was changed while it was read | write another file, and rename it when it "
-                  "is whole")
-        << text;
-  }
+  EXPECT_EQ(content_of(read_csv(file, {})).values, (Values{5, 6, 7, 8}));
 }
 
 TEST(CsvData, TheLastColumnIsTheTargetUnlessOthersAreNamed) {

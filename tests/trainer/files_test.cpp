@@ -86,11 +86,11 @@ TEST_F(Files, ACheckpointOfAFormerFormatIsNotCounted) {
   EXPECT_FALSE(former_checkpoint(folder_));
   std::ofstream(folder_ / "step_000000004.pt") << "x";
   EXPECT_EQ(former_checkpoint(folder_), folder_ / "step_000000004.pt");
-  EXPECT_FALSE(latest_checkpoint(folder_));
+  EXPECT_TRUE(checkpoints_newest_first(folder_).empty());
 }
 
 TEST_F(Files, AFolderThatIsNotThereHasNoCheckpointAndTakesNone) {
-  EXPECT_FALSE(latest_checkpoint(folder_ / "nowhere"));
+  EXPECT_TRUE(checkpoints_newest_first(folder_ / "nowhere").empty());
   EXPECT_ANY_THROW(write_whole(folder_ / "nowhere/step_00001.safetensors", "x"));
 }
 
@@ -107,7 +107,7 @@ TEST_F(Files, TheLatestCheckpointIsTheOneWrittenLast) {
   std::ofstream(folder_ / "notes.txt") << "mine";
   const auto now = std::filesystem::last_write_time(checkpoint_file(folder_, 1));
   std::filesystem::last_write_time(checkpoint_file(folder_, 9), now - 60s);
-  EXPECT_EQ(latest_checkpoint(folder_), checkpoint_file(folder_, 1));
+  EXPECT_EQ(checkpoints_newest_first(folder_).front().file, checkpoint_file(folder_, 1));
 }
 
 TEST_F(Files, ThinningOutKeepsTheNewestAndOtherPeoplesFiles) {

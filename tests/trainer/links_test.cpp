@@ -3,7 +3,10 @@
 // a peer is gone or silent.
 #include "trainer/comm/links.h"
 
+#include <sys/resource.h>
+
 #include "tests/trainer/ranks.h"
+#include "trainer/comm/peer_link.h"
 
 using namespace dtool::trainer;
 
@@ -53,6 +56,23 @@ TEST(Links, AllReduceThroughSharedMemory) {
 
 TEST(Links, AllReduceThroughTcp) {
   expect_sums(Machines::one_a_rank);
+}
+
+/// As with `ulimit -f`.
+TEST(Links, RanksOfOneMachineUseTcpWhereNoMemoryCanBeShared) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit low{sizeof(SharedLink) - 1, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &low);
+  on_every_rank(3, Machines::one, [&](const Meeting& meeting) {
+    Links links(meeting, kTimeout);
+    const int rank = meeting.place.rank;
+    EXPECT_FALSE(links.shares_memory_with((rank + 1) % 3));
+    auto tensor = addends(rank, 1000);
+    links.perform(plan_all_reduce(Algorithm::ring, rank, 3, 1000), tensor.data());
+    EXPECT_TRUE(tensor == sum_over(3, 1000));
+  });
+  setrlimit(RLIMIT_FSIZE, &before);
 }
 
 TEST(Links, AutoSumsOverAHundredRanksWithAFewLinksEach) {

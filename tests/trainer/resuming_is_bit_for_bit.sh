@@ -16,3 +16,20 @@ for file in halves elsewhere; do
   cmp whole/checkpoints/step_000000044.safetensors $file/checkpoints/step_000000044.safetensors || fail "$file ended differently"
 done
 grep -q '"resumed_from": "halves/checkpoints/step_000000022.safetensors"' halves/metrics.jsonl || fail "no note of resuming"
+
+# A newest checkpoint that is spoilt is named, and the one before it is taken. If none is whole, nothing begins anew.
+mkdir -p spoilt/checkpoints
+cp halves/checkpoints/step_000000022.safetensors spoilt/checkpoints/
+touch -d '1 minute ago' spoilt/checkpoints/*
+head -c 5000 halves/checkpoints/step_000000044.safetensors > spoilt/checkpoints/step_000000035.safetensors
+: > spoilt/checkpoints/step_000000036.safetensors
+run four.toml --output_dir spoilt --checkpoint auto
+cmp whole/checkpoints/step_000000044.safetensors spoilt/checkpoints/step_000000044.safetensors || fail "past a spoilt one it ended differently"
+for step in 35 36; do
+  grep -q "^note: spoilt/checkpoints/step_0000000$step.safetensors is no checkpoint: .*; an older one is looked for$" run.log || fail "step $step is not named"
+done
+rm spoilt/checkpoints/step_000000044.safetensors
+code=0
+"$trainer" four.toml --output_dir spoilt --checkpoint auto --seed 5 > none.log 2>&1 || code=$?
+[ "$code" = 2 ] || fail "without a whole checkpoint: exit code $code"
+grep -q "spoilt/checkpoints/step_0000000.*, and no checkpoint beside it is whole" none.log || fail "no reason: $(cat none.log)"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
 #include <vector>
 
 #include "trainer/data/data_offer.h"
@@ -107,6 +108,25 @@ TEST(SharedValues, ReadersKeepWhatItsOwnerHasLeft) {
   }();
   ASSERT_TRUE(opened);
   EXPECT_EQ(floats_in(*opened)[1], 2);
+}
+
+TEST(SharedValues, MoreThanTheMachineHasIsRefusedAtOnce) {
+  constexpr std::size_t k32Tebibytes = std::size_t{1} << 45U;
+  SharedValues memory;
+  try {
+    (void)memory.allocate(k32Tebibytes);
+    FAIL() << "it is there";
+  } catch (const std::system_error& problem) {
+    EXPECT_EQ(problem.code(), std::errc::not_enough_memory);
+  }
+}
+
+TEST(SharedValues, TheirPagesAreTakenAtOnce) {
+  SharedValues memory;
+  const void* values = memory.allocate(1 << 20);
+  struct stat found {};
+  ASSERT_EQ(stat(memory.place_of(values).name.c_str(), &found), 0);
+  EXPECT_GE(found.st_blocks * 512, 1 << 20);
 }
 
 TEST(DataOffer, IsReadAsItWasWritten) {

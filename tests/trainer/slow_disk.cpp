@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Preloaded into dtool-trainer-worker by a test: a disk for files named `*.partial` that takes
 // SLOW_DISK_BYTES_PER_S, and is full after SLOW_DISK_BYTES of one file, if these are set. Files
-// named `*.safetensors` are read with SLOW_DISK_READ_BYTES_PER_S.
+// named `*.safetensors` are read with SLOW_DISK_READ_BYTES_PER_S. There is no memory for a piece of
+// shared memory that is larger than SHARED_MEMORY_BYTES.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,4 +58,13 @@ extern "C" ssize_t pread(int descriptor, void* data, size_t size, off_t offset) 
   size = std::min(size, kAtOnce);
   take_time(size, "SLOW_DISK_READ_BYTES_PER_S");
   return real(descriptor, data, size, offset);
+}
+
+extern "C" int posix_fallocate(int descriptor, off_t offset, off_t size) {
+  static const auto real =
+      reinterpret_cast<decltype(&posix_fallocate)>(dlsym(RTLD_NEXT, "posix_fallocate"));
+  const double room = number("SHARED_MEMORY_BYTES");
+  const bool is_memory = has_ending(descriptor, "/memfd:dtool-trainer (deleted)");
+  if (is_memory && room > 0 && static_cast<double>(size) > room) return ENOSPC;
+  return real(descriptor, offset, size);
 }

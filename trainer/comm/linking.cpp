@@ -8,8 +8,10 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "trainer/launch/front_door.h"
@@ -18,7 +20,7 @@
 namespace dtool::trainer {
 namespace {
 
-/// The answer of the rank that listens: a name for SharedMemory::open, or none.
+/// The answer of the rank that listens: a name for SharedMemory::open, empty if it has no memory.
 struct Offer {
   std::uint64_t token;
   char name[64];
@@ -82,6 +84,7 @@ class Linking {
   void offer_memory(int peer);
   void answer_offer(int peer);
   void hear_answer(int peer);
+  void note_no_memory(const std::string& why);
   std::optional<TcpSocket>& socket_of(int peer) { return sockets_[static_cast<std::size_t>(peer)]; }
   std::optional<SharedMemory>& memory_of(int peer) {
     return memories_[static_cast<std::size_t>(peer)];
@@ -96,6 +99,7 @@ class Linking {
   Deadline deadline_;
   std::vector<std::optional<TcpSocket>> sockets_;
   std::vector<std::optional<SharedMemory>> memories_;
+  bool is_noted_ = false;  ///< that there is no memory
 };
 
 std::vector<std::unique_ptr<PeerLink>> Linking::link() {
@@ -152,11 +156,23 @@ void Linking::accept_higher_ranks(FrontDoor& door) {
 
 void Linking::offer_memory(int peer) {
   if (!on_one_machine(meeting_.me(), member(peer))) return;
-  auto& memory = memory_of(peer).emplace(sizeof(SharedLink));
   Offer offer{random_token(), {}};
-  reinterpret_cast<SharedLink*>(memory.data())->token = offer.token;
-  memory.name().copy(offer.name, sizeof offer.name - 1);
+  try {
+    auto& memory = memory_of(peer).emplace(sizeof(SharedLink));
+    reinterpret_cast<SharedLink*>(memory.data())->token = offer.token;
+    memory.name().copy(offer.name, sizeof offer.name - 1);
+  } catch (const std::system_error& problem) {
+    note_no_memory(problem.what());  // and the peer will answer that it has found none
+  }
   socket_of(peer)->send_all(&offer, sizeof offer, deadline_);
+}
+
+/// Once, however many peers there are.
+void Linking::note_no_memory(const std::string& why) {
+  if (std::exchange(is_noted_, true)) return;
+  fmt::print("note: rank {} uses TCP to other ranks of machine {} ({}), which is slower: {}\n",
+             rank_, meeting_.me().machine, meeting_.me().host, why);
+  std::fflush(stdout);
 }
 
 void Linking::answer_offer(int peer) {
@@ -175,7 +191,7 @@ void Linking::hear_answer(int peer) {
   if (!on_one_machine(meeting_.me(), member(peer))) return;
   char answer = 'n';
   socket_of(peer)->receive_all(&answer, 1, deadline_);
-  if (answer == 'y') {
+  if (answer == 'y' && memory_of(peer)) {
     memory_of(peer)->forget_name();
   } else {
     memory_of(peer).reset();

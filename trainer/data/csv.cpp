@@ -55,6 +55,11 @@ std::string hint_for(std::string_view cell) {
              : "data.separator is the character between cells";
 }
 
+[[noreturn]] void refuse_change(const std::string& file) {
+  throw UsageError(fmt::format("{}: was changed while it was read", file),
+                   "write another file, and rename it when it is whole");
+}
+
 class Parser {
  public:
   Parser(const std::string& file, CsvText text, const CsvFormat& format)
@@ -268,8 +273,7 @@ void CsvTable::read(const std::function<void(const CsvRow&)>& take) const {
     take({row++, parser.line(), numbers});
   }
   if (is_same && row == rows_) return;
-  throw UsageError(fmt::format("{}: was changed while it was read", file_),
-                   "write another file, and rename it when it is whole");
+  refuse_change(file_);
 }
 
 std::string CsvTable::place(std::int64_t line, std::size_t column) const {
@@ -288,9 +292,15 @@ CsvTable parse_csv(const std::string& name, std::string text, const CsvFormat& f
 }
 
 CsvTable read_csv(const std::filesystem::path& file, const CsvFormat& format) {
-  const auto open = [file]() -> CsvText {
-    const auto packed = std::make_shared<PackedFile>(file);
-    return [packed](char* into, std::size_t size) { return packed->read(into, size); };
+  const auto packed = std::make_shared<PackedFile>(file);
+  const auto open = [packed, name = file.string()]() -> CsvText {
+    if (!packed->is_unchanged()) refuse_change(name);
+    packed->rewind();
+    return [packed, name](char* into, std::size_t size) {
+      const std::size_t part = packed->read(into, size);
+      if (part < size && !packed->is_unchanged()) refuse_change(name);
+      return part;
+    };
   };
   return {file.string(), open, format};
 }

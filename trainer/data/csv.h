@@ -59,8 +59,9 @@ class CsvTable {
   std::int64_t rows_ = 0;
 };
 
-/// The table in a file. Beyond the RFC, a line may end with LF alone, and a UTF-8 byte-order mark
-/// may come first. Throws as the constructor does.
+/// The table in a file, which stays open: another file that is renamed over it changes nothing, and
+/// writing to it is refused like other rows. Beyond the RFC, a line may end with LF alone, and a
+/// UTF-8 byte-order mark may come first. Throws as the constructor does.
 CsvTable read_csv(const std::filesystem::path& file, const CsvFormat& format);
 
 /// The table in a text; `name` stands for the file in messages.

@@ -45,6 +45,12 @@ at::ScalarType scalar_type_of(Numbers numbers) {
   return numbers == Numbers::int64 ? at::kLong : at::kFloat;
 }
 
+/// A copy for each rank would take even more.
+bool is_shortage(const std::system_error& problem) {
+  return problem.code() == std::errc::not_enough_memory ||
+         problem.code() == std::errc::no_space_on_device;
+}
+
 /// The ranks of this rank's machine, and how they speak to each other.
 class MachineData {
  public:
@@ -76,6 +82,7 @@ class MachineData {
   DataOffer offer_of(const DataSets& sets) const;
 
   void tell(const std::string& key, const std::string& text) const;
+  void tell_mistake(const UsageError& mistake) const;
   std::string hear(const std::string& key) const;
   void note(const std::string& why) const;
 
@@ -89,6 +96,12 @@ class MachineData {
 void MachineData::tell(const std::string& key, const std::string& text) const {
   collectively(
       [&] { meeting_.store->set(key, std::vector<std::uint8_t>(text.begin(), text.end())); });
+}
+
+void MachineData::tell_mistake(const UsageError& mistake) const {
+  tell(key_ + "/mistake", mistake.what());
+  tell(key_ + "/hint", mistake.hint);
+  tell(key_, kMistaken);
 }
 
 /// While it waits, RequestExchange watches for failures.
@@ -116,12 +129,19 @@ DataSets MachineData::load_for_all() {
     tell(key_, to_text(offer_of(sets)));
     return sets;
   } catch (const UsageError& mistake) {
-    tell(key_ + "/mistake", mistake.what());
-    tell(key_ + "/hint", mistake.hint);
-    tell(key_, kMistaken);
+    tell_mistake(mistake);
     throw;
   } catch (const std::system_error& problem) {
     shared_.reset();
+    if (is_shortage(problem)) {
+      const UsageError mistake(
+          fmt::format(
+              "machine {} ({}) has too little memory for the data, which its ranks share: {}",
+              meeting_.me().machine, meeting_.me().host, problem.what()),
+          "train on fewer samples, or on machines with more memory");
+      tell_mistake(mistake);
+      throw mistake;
+    }
     tell(key_, kLoadYourOwn);
     note(problem.what());
     return load_own();

@@ -2,7 +2,9 @@
 // zlib's gz functions pass a file that is not gzip on unchanged.
 #include "trainer/data/packed_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -14,9 +16,17 @@
 namespace dtool::trainer {
 
 PackedFile::PackedFile(std::filesystem::path file)
-    : file_(std::move(file)), stream_(gzopen(file_.c_str(), "rbe")) {
-  if (stream_ == nullptr) {
-    throw UsageError(fmt::format("cannot read {}: {}", file_.string(), std::strerror(errno)));
+    : file_(std::move(file)),
+      descriptor_(::open(file_.c_str(), O_RDONLY | O_CLOEXEC)),
+      stream_(descriptor_ < 0 ? nullptr : gzdopen(descriptor_, "rb")) {
+  if (stream_ == nullptr || ::fstat(descriptor_, &at_first_) != 0) {
+    const int error = errno;
+    if (stream_ != nullptr) {
+      gzclose_r(stream_);
+    } else if (descriptor_ >= 0) {
+      ::close(descriptor_);
+    }
+    throw UsageError(fmt::format("cannot read {}: {}", file_.string(), std::strerror(error)));
   }
   gzbuffer(stream_, 1 << 18);
 }
@@ -48,6 +58,19 @@ std::size_t PackedFile::read(void* into, std::size_t size) {
     if (got <= 0) break;
   }
   return done;
+}
+
+void PackedFile::rewind() {
+  if (gzrewind(stream_) == 0) return;
+  throw UsageError(fmt::format("cannot read {} again: {}", file_.string(), std::strerror(errno)));
+}
+
+/// A file that was renamed has another st_ctim, and the same content.
+bool PackedFile::is_unchanged() const {
+  struct stat now {};
+  return ::fstat(descriptor_, &now) == 0 && now.st_size == at_first_.st_size &&
+         now.st_mtim.tv_sec == at_first_.st_mtim.tv_sec &&
+         now.st_mtim.tv_nsec == at_first_.st_mtim.tv_nsec;
 }
 
 std::string read_packed(const std::filesystem::path& file) {

@@ -10,6 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -23,15 +27,41 @@ std::byte* map(int descriptor, std::size_t size, int flags, void* where = nullpt
   return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
+/// What this machine can still give, swap included, in bytes; without end if it does not say.
+std::uint64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::uint64_t bytes = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t kilobytes = 0;
+    if (!(words >> name >> kilobytes)) continue;
+    if (name == "MemAvailable:" || name == "SwapFree:") bytes += kilobytes << 10U;
+  }
+  return bytes == 0 ? std::numeric_limits<std::uint64_t>::max() : bytes;
+}
+
+bool fail(int error) {
+  errno = error;
+  return false;
+}
+
 /// False with errno. The limit of files' sizes (ulimit -f) counts here too, and whoever exceeds it
 /// is killed.
 bool resize(int descriptor, std::size_t size) {
   rlimit most{};
-  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && size > most.rlim_cur) {
-    errno = EFBIG;
-    return false;
-  }
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && size > most.rlim_cur) return fail(EFBIG);
   return ftruncate(descriptor, static_cast<off_t>(size)) == 0;
+}
+
+/// False with errno. Takes the pages now: without them, a write to this memory would end the
+/// process (SIGBUS, or SIGKILL for what Linux promised and does not have).
+bool reserve(int descriptor, std::size_t size) {
+  if (size > available_memory()) return fail(ENOMEM);
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(descriptor, 0, static_cast<off_t>(size));
+  const bool is_unknown_here = error == EOPNOTSUPP || error == EINVAL || error == ENOSYS;
+  return error == 0 || is_unknown_here || fail(error);
 }
 
 /// Only this user's own memory of that size, and nothing that others may write to.
@@ -56,7 +86,8 @@ int open_memory(const std::string& name, std::size_t size, int access) {
 
 SharedMemory::SharedMemory(std::size_t size) : size_(size) {
   descriptor_ = memfd_create("dtool-trainer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (descriptor_ >= 0 && fchmod(descriptor_, 0600) == 0 && resize(descriptor_, size)) {
+  if (descriptor_ >= 0 && fchmod(descriptor_, 0600) == 0 && resize(descriptor_, size) &&
+      reserve(descriptor_, size)) {
     data_ = map(descriptor_, size, MAP_SHARED);
   }
   if (data_ == nullptr) {

@@ -12,7 +12,8 @@ namespace dtool::trainer {
 /// A mapping, removed at the end. It begins as zeros.
 class SharedMemory {
  public:
-  /// Makes new memory, for this user only. Throws std::system_error.
+  /// Makes new memory, for this user only, and takes all of it now. Throws std::system_error, with
+  /// ENOMEM or ENOSPC if the machine has too little.
   explicit SharedMemory(std::size_t size);
   /// Maps memory that another process of this machine made; absent if it cannot be seen from here
   /// (another container, another user) or is another user's.

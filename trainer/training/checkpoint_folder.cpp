@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <functional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace dtool::trainer {
@@ -108,12 +110,11 @@ std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder
   return kept;
 }
 
-std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder) {
-  const auto kept = list_checkpoints(folder);
+std::vector<KeptCheckpoint> checkpoints_newest_first(const std::filesystem::path& folder) {
+  auto kept = list_checkpoints(folder);
   const auto age = [](const KeptCheckpoint& each) { return std::pair(each.written, each.step); };
-  const auto latest = std::ranges::max_element(kept, {}, age);
-  if (latest == kept.end()) return std::nullopt;
-  return latest->file;
+  std::ranges::sort(kept, std::greater(), age);
+  return kept;
 }
 
 std::optional<std::filesystem::path> former_checkpoint(const std::filesystem::path& folder) {

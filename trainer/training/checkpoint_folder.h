@@ -39,8 +39,8 @@ struct KeptCheckpoint {
 /// The checkpoints of `folder`, by step; none if there is no such folder.
 std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
-/// The checkpoint of `folder` that was written last; absent if there is none.
-std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
+/// The same, by the time at which they were written; the newest comes first.
+std::vector<KeptCheckpoint> checkpoints_newest_first(const std::filesystem::path& folder);
 
 /// A checkpoint of `folder` in the format of former versions, which is not read; absent if there is
 /// none.

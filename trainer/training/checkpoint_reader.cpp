@@ -64,6 +64,10 @@ std::string read_header(const CheckpointFile& file) {
   return bytes;
 }
 
+std::string say(const CheckpointFile& file, const safetensors::Malformed& problem) {
+  return fmt::format("{} is no checkpoint: {}", file.name(), problem.what());
+}
+
 std::uint64_t whole_number(const std::string& text) {
   std::uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -126,6 +130,15 @@ void CheckpointFile::read(std::uint64_t offset, char* into, std::size_t size) co
   }
 }
 
+std::string fault_of(const CheckpointFile& file) {
+  try {
+    safetensors::parse_header(read_header(file), file.size());
+    return {};
+  } catch (const safetensors::Malformed& problem) {
+    return say(file, problem);
+  }
+}
+
 CheckpointReader::CheckpointReader(const Group& group, std::string what, CheckpointFile file)
     : group_(group), what_(std::move(what)), file_(std::move(file)) {
   std::string header;
@@ -136,7 +149,7 @@ CheckpointReader::CheckpointReader(const Group& group, std::string what, Checkpo
       header = read_header(file_);
       header_ = safetensors::parse_header(header, file_size_);
     } catch (const safetensors::Malformed& problem) {
-      throw UsageError(fmt::format("{} is no checkpoint: {}", name_, problem.what()));
+      throw UsageError(say(file_, problem));
     }
   }
   wait_for_rank_0(group_, what_);

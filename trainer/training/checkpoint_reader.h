@@ -35,6 +35,10 @@ class CheckpointFile {
   int descriptor_ = -1;
 };
 
+/// Why the file is no whole checkpoint, with its name; empty: its header and its size say that it
+/// is one. Throws UsageError if a former version wrote it, std::system_error if it cannot be read.
+std::string fault_of(const CheckpointFile& file);
+
 /// All ranks have one, and make the same calls. Rank 0 may be as slow as its disk is: the others
 /// wait without a limit.
 class CheckpointReader {

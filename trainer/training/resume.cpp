@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_reader.h"
@@ -11,12 +13,29 @@
 
 namespace dtool::trainer {
 
+namespace {
+
+/// The newest whole checkpoint of `folder`; nothing if it has none at all. Names each newer one
+/// that is spoilt. Throws UsageError if all are.
+std::optional<std::filesystem::path> newest_whole(const std::filesystem::path& folder) {
+  std::string fault;
+  for (const KeptCheckpoint& each : checkpoints_newest_first(folder)) {
+    if (!fault.empty()) fmt::print("note: {}; an older one is looked for\n", fault);
+    fault = fault_of(CheckpointFile(each.file));
+    if (fault.empty()) return each.file;
+  }
+  if (fault.empty()) return std::nullopt;
+  throw UsageError(fmt::format("{}, and no checkpoint beside it is whole", fault));
+}
+
+}  // namespace
+
 /// A run that began under a former version does not silently begin anew.
 std::filesystem::path checkpoint_of(const CommandLine& options) {
   const std::filesystem::path file = *options.checkpoint;
   if (file == "latest" || file == "auto") {
     const auto folder = checkpoints_of(options);
-    if (const auto latest = latest_checkpoint(folder)) return *latest;
+    if (const auto latest = newest_whole(folder)) return *latest;
     if (const auto former = former_checkpoint(folder)) return *former;
     if (file == "auto") return {};
     throw UsageError(fmt::format("--checkpoint latest: none in {}", folder.string()),

@@ -18,9 +18,10 @@ namespace dtool::trainer {
 /// The folder in which rank 0 keeps the checkpoints.
 std::filesystem::path checkpoints_of(const CommandLine& options);
 
-/// The file that `--checkpoint` names; empty for `auto` if there is none yet. One of a former
-/// format only if there is no other. Throws UsageError if there is no such file, or no checkpoint
-/// for `latest`.
+/// The file that `--checkpoint` names; empty for `auto` if there is none yet. `auto` and `latest`
+/// take the newest that is whole, and say which newer ones are not. One of a former format only if
+/// there is no other. Throws UsageError if there is no such file, if none is whole, or if there is
+/// no checkpoint for `latest`.
 std::filesystem::path checkpoint_of(const CommandLine& options);
 
 struct Resumed {

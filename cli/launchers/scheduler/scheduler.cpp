@@ -155,7 +155,8 @@ std::string SchedulerLauncher::arrays(const RunPlan& plan) const {
     parts.push_back(part.empty() ? "" : "/" + part);
   }
   return assign("nodes", std::to_string(nodes)) + assign_array("parts", parts) +
-         assign_array("seeds", seeds) + assign_path("output", run_output_folder(plan));
+         assign_array("seeds", seeds) + assign_path("output", run_output_folder(plan)) +
+         assign("log_mark", log_mark(plan));
 }
 
 /// The scheduler's functions, and the variables that they read.
@@ -179,6 +180,7 @@ std::string SchedulerLauncher::batch(const RunPlan& plan) const {
           assign("max_restarts", std::to_string(plan.max_restarts)) +
           assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
           assign("has_trainer", plan.program.empty() ? "yes" : "no") +
+          assign("torchrun", is_torchrun ? "yes" : "no") +
           assign("notice", std::to_string(shape.notice)) + arrays(plan);
   text.append(scripts::kWords).append(own_text(plan));
   return text.append(scripts::kScheduler_batch);

@@ -60,7 +60,8 @@ LogEnd FollowedJob::wait_for_end() {
       return {exists(state_ + "/stopped") ? "stopped" : "exited", code.value_or(1)};
     }
     if (is_elsewhere()) return {"unproven", 1};
-    if (exists(state_ + "/killed")) return {"killed", kTerminated};
+    // kill leaves its mark, then tells a scheduler, then takes the folder away.
+    if (exists(state_ + "/killed") || !is_folder(state_)) return {"killed", kTerminated};
     pause(kBetweenLooks);
   }
   const std::string state = became();

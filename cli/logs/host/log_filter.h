@@ -5,7 +5,6 @@
 #include <regex.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -43,8 +42,6 @@ class LogFilter {
 
   /// Which ranks are in the log, and whether its lines have marks.
   void set_ranks(const LogRanks& ranks);
-  /// Leaves out that many of the lines that would be let through.
-  void skip(std::uint64_t lines) { to_skip_ = lines; }
 
   /// Takes bytes of the log, and returns the lines that are let through, whole.
   std::string add(std::string_view bytes);
@@ -52,8 +49,6 @@ class LogFilter {
   std::string rest();
   /// Bytes of a line whose end has not come.
   std::size_t held() const { return open_.size(); }
-  /// How many lines were let through, skipped ones too.
-  std::uint64_t count() const { return count_; }
 
  private:
   bool lets_through(std::string_view line) const;
@@ -64,8 +59,6 @@ class LogFilter {
   bool are_marked_ = false;
   bool is_unmarked_of_rank_ = false;  ///< a line without marks, in a log that has none
   std::string open_;
-  std::uint64_t to_skip_ = 0;
-  std::uint64_t count_ = 0;
 };
 
 }  // namespace dtool::host

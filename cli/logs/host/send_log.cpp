@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -149,7 +150,7 @@ class Sending {
 
  private:
   void look_at_ranks();
-  void select_last(std::uint64_t lines);
+  std::uint64_t begin_of_selected(std::uint64_t lines) const;
   void send_selected(std::string lines);
   void break_off(bool is_rotated);
 
@@ -175,19 +176,33 @@ void Sending::look_at_ranks() {
   send(RanksOfLog{{ranks_.ranks.begin(), ranks_.ranks.end()}, ranks_.are_marked});
 }
 
-/// Has the filter leave out all but the last lines that it lets through.
-void Sending::select_last(std::uint64_t lines) {
-  LogFilter counting(request_);
-  counting.set_ranks(read_log_ranks(state_));
+/// Where the last lines begin that the filter lets through; without any, where new ones will.
+std::uint64_t Sending::begin_of_selected(std::uint64_t lines) const {
+  LogFilter looking(request_);
+  looking.set_ranks(read_log_ranks(state_));
+  std::deque<std::uint64_t> begins;
+  std::uint64_t line = offset_;  // begins there
+  const auto take = [&](const std::string& passed) {
+    if (passed.empty()) return;
+    begins.push_back(line);
+    if (begins.size() > lines) begins.pop_front();
+  };
   const std::uint64_t end = size();
   for (std::uint64_t at = offset_; at < end;) {
     const std::string piece = read_at(file_.get(), at, end - at);
     if (piece.empty()) break;
-    at += piece.size();
-    counting.add(piece);
+    for (std::string_view left = piece; !left.empty();) {
+      const std::size_t line_end = left.find('\n');
+      const std::string_view part = left.substr(0, line_end == left.npos ? line_end : line_end + 1);
+      take(looking.add(part));
+      left.remove_prefix(part.size());
+      at += part.size();
+      if (looking.held() == 0) line = at;
+    }
   }
-  counting.rest();
-  filter_->skip(counting.count() - std::min(counting.count(), lines));
+  if (lines == 0) return request_.is_followed ? line : end;  // a line that goes on will be new
+  take(looking.rest());
+  return begins.empty() ? line : begins.front();
 }
 
 void Sending::begin(bool is_lost) {
@@ -196,12 +211,12 @@ void Sending::begin(bool is_lost) {
     offset_ = log_size_then(state_, *request_.since_s);
     offset_ = begin_of_line(file_.get(), std::min(offset_, size()));
   }
-  if (request_.lines && !filter_)
-    offset_ = std::max(offset_, begin_of_lines(file_.get(), *request_.lines));
+  if (request_.lines)
+    offset_ = std::max(offset_, filter_ ? begin_of_selected(*request_.lines)
+                                        : begin_of_lines(file_.get(), *request_.lines));
   told_offset_ = offset_;
   send(LogBegin{offset_, is_lost, identify_host()});
   look_at_ranks();
-  if (request_.lines && filter_) select_last(*request_.lines);
 }
 
 void Sending::send_selected(std::string lines) {
@@ -221,7 +236,6 @@ void Sending::break_off(bool is_rotated) {
   send(LogBreak{is_rotated});
   offset_ = 0;
   told_offset_ = 0;
-  if (filter_) filter_->skip(0);
 }
 
 void Sending::send_rest(std::optional<std::uint64_t> end) {

@@ -74,8 +74,14 @@ std::string array_of(std::string_view name, const std::vector<std::string>& quot
   return fmt::format("{}=({})\n", name, fmt::join(quoted, " "));
 }
 
-bool is_sent(const std::string& path) {
+bool is_sent(std::string path, const std::string& code_folder) {
+  if (path.starts_with(code_folder + "/")) path.erase(0, code_folder.size() + 1);
   return !path.empty() && !ssh::is_anchored(path) && std::filesystem::exists(path);
+}
+
+bool has_sent_image(const std::optional<Container>& container, const std::string& code_folder) {
+  return container && container->engine != ContainerEngine::podman &&
+         is_sent(container->image, code_folder);
 }
 
 }  // namespace
@@ -156,12 +162,15 @@ Environment make_environment(const EnvironmentFlags& flags, const Settings& sett
   return environment;
 }
 
-Environment without_sent(Environment environment) {
-  if (is_sent(environment.activate)) environment.activate.clear();
-  auto& container = environment.container;
-  if (container && container->engine != ContainerEngine::podman && is_sent(container->image))
-    container.reset();
+Environment without_sent(Environment environment, const std::string& code_folder) {
+  if (is_sent(environment.activate, code_folder)) environment.activate.clear();
+  if (has_sent_image(environment.container, code_folder)) environment.container.reset();
   return environment;
+}
+
+bool has_sent(const Environment& environment, const std::string& code_folder) {
+  return is_sent(environment.activate, code_folder) ||
+         has_sent_image(environment.container, code_folder);
 }
 
 std::string environment_script(const Environment& environment,
@@ -194,6 +203,7 @@ nlohmann::json to_json(const Environment& environment) {
   nlohmann::json json = nlohmann::json::object();
   if (!environment.modules.empty()) json["modules"] = environment.modules;
   if (!environment.activate.empty()) json["env_activate_path"] = environment.activate;
+  if (!environment.requirements.empty()) json["environment"] = environment.requirements;
   if (environment.torchrun == Torchrun::yes) json["torchrun"] = true;
   if (!environment.container) return json;
   json["container"] = environment.container->image;
@@ -208,6 +218,8 @@ std::vector<std::pair<std::string, std::string>> rows_of(const Environment& envi
   std::vector<std::pair<std::string, std::string>> rows;
   if (!environment.modules.empty())
     rows.emplace_back("modules", fmt::format("{}", fmt::join(environment.modules, " ")));
+  if (!environment.requirements.empty())
+    rows.emplace_back("packages", "those of " + environment.requirements);
   if (!environment.activate.empty()) rows.emplace_back("activate", environment.activate);
   if (environment.container) {
     const Container& container = *environment.container;

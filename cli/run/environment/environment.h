@@ -35,6 +35,7 @@ struct Environment {
   std::string activate;                ///< a script, or an environment's folder; empty: none
   std::optional<Container> container;  ///< nothing: the host itself
   Torchrun torchrun = Torchrun::no;
+  std::string requirements = {};  ///< the file from which `activate` is built; empty: none
 };
 
 /// As typed; empty if a flag was not given.
@@ -58,9 +59,12 @@ void check_torchrun(const Environment& environment, const std::vector<std::strin
 /// `apptainer`, `podman` or `charliecloud`.
 const char* name_of(ContainerEngine engine);
 
-/// Removes parts that will be sent with the code, and so cannot be on the hosts yet: relative paths
-/// inside the current folder.
-Environment without_sent(Environment environment);
+/// Removes parts that will be sent with the code, and so need not be on the hosts yet: paths to
+/// what is in the current folder, relative ones and those below the code's folder on the hosts.
+Environment without_sent(Environment environment, const std::string& code_folder);
+
+/// Whether there are such parts.
+bool has_sent(const Environment& environment, const std::string& code_folder);
 
 /// The variables for environment.sh and ready.sh, and the functions that they use; `exported` has
 /// the names of the run's own variables.

@@ -8,6 +8,7 @@
 
 #include "cli/run/environment/program_lacks.h"
 #include "killfiles/nearest.h"
+#include "ssh/quote.h"
 #include "ssh/remote.h"
 #include "ssh/script.h"
 
@@ -48,10 +49,31 @@ void add_module_lacks(const Answers& answers, std::string_view package_manager,
       {"modules", "--modules: " + *fault, name ? hint_at_module(*name, known) : std::string()});
 }
 
-void add_activation_lacks(const Answers& answers, std::vector<Lack>& lacks) {
+constexpr const char* kHintAtCode = "it is in the current folder, which dtool run sends";
+
+std::string hint_at_activation(const Needs& needs) {
+  if (needs.environment_comes_later) return kHintAtCode;
+  const std::string& path = needs.environment.activate;
+  if (!path.empty() && !ssh::is_anchored(path))
+    return fmt::format("{} begins at the code folder there; ~/{} would begin at the home folder",
+                       path, path);
+  return "dtool config runs a script that makes it";
+}
+
+std::string hint_at_image(const std::string& image, const Needs& needs) {
+  const auto& container = needs.environment.container;
+  if (needs.environment_comes_later && container && !ssh::is_anchored(container->image))
+    return kHintAtCode;
+  if (image.starts_with('/'))
+    return "a path is looked for on each host; one that is relative, in the code folder";
+  return fmt::format("dtool command --command 'podman pull {}' --runs_on {}", image,
+                     ssh::kHostsInHint);
+}
+
+void add_activation_lacks(const Answers& answers, const Needs& needs, std::vector<Lack>& lacks) {
   if (const auto file = ssh::find_answer(answers, "no_activate")) {
     lacks.push_back({"activate", fmt::format("--env_activate_path: there is no file {}", *file),
-                     "dtool config runs a script that makes it"});
+                     hint_at_activation(needs)});
   }
   if (const auto fault = ssh::find_answer(answers, "bad_activate"))
     lacks.push_back({"activate", "--env_activate_path: " + *fault, ""});
@@ -65,18 +87,14 @@ std::string hint_at_engine(std::string_view package_manager, const std::string& 
 }
 
 void add_container_lacks(const Answers& answers, std::string_view package_manager,
-                         std::vector<Lack>& lacks) {
+                         const Needs& needs, std::vector<Lack>& lacks) {
   if (const auto program = ssh::find_answer(answers, "bad_no_engine")) {
     lacks.push_back({"container", fmt::format("--container: {} is not there", *program),
                      hint_at_engine(package_manager, *program)});
   }
   if (const auto image = ssh::find_answer(answers, "bad_no_image")) {
-    const bool is_path = image->starts_with('/');
-    lacks.push_back(
-        {"container", fmt::format("--container: there is no image {}", *image),
-         is_path ? "a path is looked for on each host; one that is relative, in the code folder"
-                 : fmt::format("dtool command --command 'podman pull {}' --runs_on {}", *image,
-                               ssh::kHostsInHint)});
+    lacks.push_back({"container", fmt::format("--container: there is no image {}", *image),
+                     hint_at_image(*image, needs)});
   }
   if (const auto fault = ssh::find_answer(answers, "bad_container"))
     lacks.push_back({"container", "--container: " + *fault, ""});
@@ -87,11 +105,20 @@ void add_container_lacks(const Answers& answers, std::string_view package_manage
 
 }  // namespace
 
-std::vector<Lack> environment_lacks(const Answers& answers, std::string_view package_manager) {
+std::string unseen_container(const Answers& answers) {
+  if (const auto program = ssh::find_answer(answers, "unseen_no_engine"))
+    return *program + " is not there";
+  if (const auto image = ssh::find_answer(answers, "unseen_no_image"))
+    return "there is no image " + *image;
+  return ssh::find_answer(answers, "unseen_container").value_or("");
+}
+
+std::vector<Lack> environment_lacks(const Answers& answers, std::string_view package_manager,
+                                    const Needs& needs) {
   std::vector<Lack> lacks;
   add_module_lacks(answers, package_manager, lacks);
-  add_activation_lacks(answers, lacks);
-  add_container_lacks(answers, package_manager, lacks);
+  add_activation_lacks(answers, needs, lacks);
+  add_container_lacks(answers, package_manager, needs, lacks);
   return lacks;
 }
 

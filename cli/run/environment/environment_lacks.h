@@ -2,6 +2,7 @@
 // What hosts lack for a run's environment, from the answers of scripts/ready.sh.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,7 +12,12 @@
 namespace dtool::cli {
 
 /// Modules, an environment, an image or an engine that is missing or does not work, each with a
-/// hint at how to mend it.
-std::vector<Lack> environment_lacks(const ssh::Answers& answers, std::string_view package_manager);
+/// hint at how to mend it; `needs` says whether a run will send some of it.
+std::vector<Lack> environment_lacks(const ssh::Answers& answers, std::string_view package_manager,
+                                    const Needs& needs = {});
+
+/// Why a login host could not look into the container that its nodes will enter; empty: it could,
+/// or there is none.
+std::string unseen_container(const ssh::Answers& answers);
 
 }  // namespace dtool::cli

@@ -42,7 +42,7 @@ void Coordinator::take(int place, const Report& report, Time now) {
   const bool gave_up =
       phase_ == Phase::running && report.standing == Standing::gone && !report.text.empty();
   if (has_failed(report.standing) || gave_up)
-    add_failure({report.standing, report.code, report.text}, now);
+    add_failure({report.standing, report.code, report.text, {place, report.rank}}, now);
 }
 
 void Coordinator::add_failure(const Failure& failure, Time now) {
@@ -66,10 +66,12 @@ void Coordinator::find_lost(Time now) {
     if (has_ended) continue;
     machine.is_lost = true;
     add_failure(
-        {Standing::failed, 1,
+        {Standing::failed,
+         1,
          "machine " + std::to_string(place) + " (" +
              settings_.hosts[static_cast<std::size_t>(place)] + ") was lost: no sign of life for " +
-             std::to_string(settings_.lost_after.count()) + " s"},
+             std::to_string(settings_.lost_after.count()) + " s",
+         {place}},
         now);
   }
 }
@@ -138,7 +140,7 @@ Coordinator::Failure Coordinator::find_cause() const {
     const auto& report = machines_[static_cast<std::size_t>(place)].report;
     if (report && report->attempt == attempt_ && report->standing == Standing::running &&
         !report->text.empty())
-      return {Standing::failed, 1, report->text};
+      return {Standing::failed, 1, report->text, {place, report->rank}};
   }
   return failures_.front();
 }
@@ -146,7 +148,7 @@ Coordinator::Failure Coordinator::find_cause() const {
 Decision Coordinator::judge(Time now) {
   const Failure cause = find_cause();
   const bool is_mistake = cause.standing == Standing::mistaken;
-  Decision decision{attempt_, Verb::end, {}, cause.text};
+  Decision decision{attempt_, Verb::end, {}, cause.text, cause.place};
   if (attempt_ < settings_.max_restarts && !is_mistake) {
     phase_ = Phase::gathering;
     gathering_since_ = now;

@@ -36,6 +36,7 @@ class Coordinator {
     Standing standing;
     int code;
     std::string text;
+    CausePlace place;
   };
   struct Machine {
     std::optional<Report> report;  ///< the newest one

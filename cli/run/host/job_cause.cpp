@@ -11,6 +11,7 @@
 #include "cli/run/host/job.h"
 #include "cli/run/host/last_words.h"
 #include "cli/run/host/report.h"
+#include "ssh/host/cause_place.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/words.h"
@@ -24,6 +25,7 @@ constexpr std::size_t kLongestCause = 1000;
 struct Failed {
   RankEnd end;
   std::string state;  ///< folder of its machine
+  int place = 0;
   int rank = 0;
   timespec at{};  ///< when its record was written
 
@@ -54,7 +56,7 @@ void add_failed(const std::string& run, int attempt, int place, std::vector<Fail
                 read_last_words(state + "/" + last_words_file(attempt, *rank))};
     if (!node.empty()) end.who += " (" + node + ")";
     if (is_told && meaning_of(end) != Meaning::aftermath) continue;
-    all.push_back({end, state, *rank, found.st_mtim});
+    all.push_back({end, state, place, *rank, found.st_mtim});
   }
 }
 
@@ -74,6 +76,9 @@ int tell_job_cause(const std::vector<std::string>& words) {
     const std::string last = last_line_of_rank(cause.state, number(1), std::to_string(cause.rank));
     if (!last.empty()) text += before_last_line(cause.end.code) + last;
   }
+  for (int place = first; place < first + number(3); ++place)
+    write_in_place(words[0] + "/machine" + std::to_string(place) + "/" + kCausePlaceFile,
+                   to_line({cause.place, cause.rank}) + "\n");
   write_all(STDOUT_FILENO, in_ascii(text.substr(0, kLongestCause)) + "\n");
   return meaning_of(cause.end) == Meaning::mistake ? kMistakeTold : 0;
 }

@@ -9,8 +9,9 @@
 namespace dtool::host {
 
 /// `words`: the run's folder, the attempt, the place of the job's first machine, and how many
-/// machines it has. Prints the cause in one line, or nothing if no process failed by itself.
-/// Returns 0 if another attempt may end better, and 3 after a mistake of the user.
+/// machines it has. Prints the cause in one line, or nothing if no process failed by itself, and
+/// writes where it lies into the state folder of each machine (ssh/host/cause_place.h). Returns 0
+/// if another attempt may end better, and 3 after a mistake of the user.
 int tell_job_cause(const std::vector<std::string>& words);
 
 }  // namespace dtool::host

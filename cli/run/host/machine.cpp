@@ -58,10 +58,10 @@ void Machine::start_attempt(const std::vector<int>& places) {
   report(Standing::running, {});
 }
 
-void Machine::report(Standing standing, const std::string& text) {
+void Machine::report(Standing standing, const std::string& text, std::optional<int> rank) {
   standing_ = standing;
   const int code = standing == Standing::running || standing == Standing::ended ? 0 : code_;
-  effects_.tell({attempt_, standing, code, in_ascii(text)});
+  effects_.tell({attempt_, standing, code, in_ascii(text), rank});
 }
 
 void Machine::look_at_script() {
@@ -98,16 +98,18 @@ void Machine::report_failure() {
   const std::string last = end.words.empty() ? effects_.last_line() : "";
   if (!last.empty()) cause_ += before_last_line(code_) + last;
   cause_.resize(std::min(cause_.size(), kMostOfACause));
+  failed_rank_ = rank;
   failed_at_ = now_;
   if (meaning == Meaning::aftermath && !stopped_rank_.empty()) {
     meaning = Meaning::failure;
     cause_ = name_rank(stopped_rank_) + " is stopped";
+    failed_rank_ = parse_number<int>(stopped_rank_);
   }
   if (meaning == Meaning::aftermath) was_stopped_ = true;
   report(meaning == Meaning::mistake     ? Standing::mistaken
          : meaning == Meaning::aftermath ? Standing::followed
                                          : Standing::failed,
-         cause_);
+         cause_, failed_rank_);
 }
 
 /// Others may soon wait for it in vain.
@@ -115,7 +117,9 @@ void Machine::look_at_stopped_rank() {
   const std::string rank = runs_ ? effects_.read_stopped_rank() : "";
   if (rank == stopped_rank_) return;
   stopped_rank_ = rank;
-  if (runs_) report(Standing::running, rank.empty() ? "" : name_rank(rank) + " is stopped");
+  if (runs_)
+    report(Standing::running, rank.empty() ? "" : name_rank(rank) + " is stopped",
+           parse_number<int>(rank));
 }
 
 /// Ends what the run has here, but for this session and its helpers.
@@ -133,15 +137,17 @@ void Machine::stop() {
 }
 
 /// The run is over, with a text on why it failed, or none.
-void Machine::finish(const std::string& cause) {
+void Machine::finish(const std::string& cause, const std::optional<CausePlace>& place) {
   is_over_ = true;
   if (!cause.empty()) {
+    if (place) effects_.note(kCausePlaceFile, to_line(*place));
     effects_.note("cause", cause);
     effects_.say("the run failed: " + cause);
   }
   if (was_stopped_) effects_.note("stopped", {});
   effects_.record_end(code_);
-  report(Standing::gone, cause);
+  const bool is_here = place && place->machine == settings_.place;
+  report(Standing::gone, cause, is_here ? place->rank : std::nullopt);
 }
 
 void Machine::set_attempt(int attempt) {
@@ -184,7 +190,7 @@ void Machine::obey() {
       break;
     case Verb::end:
       stop();
-      finish(decision.text);
+      finish(decision.text, decision.cause_place);
       break;
     case Verb::done:
       // This machine was heard too late, so the others do not wait for it; it ends as its script
@@ -214,7 +220,7 @@ void Machine::take_loss(const std::string& why) {
   // The run goes on, or ends, without a coordinator.
   contact_ = Contact::lost;
   is_obeyed_ = false;
-  decision_ = standing_ == Standing::ended ? Decision{attempt_, Verb::done, {}, {}}
+  decision_ = standing_ == Standing::ended ? Decision{attempt_, Verb::done}
                                            : Decision{attempt_, Verb::end, {}, in_ascii(why)};
 }
 
@@ -223,7 +229,7 @@ void Machine::act_alone() {
   if (settings_.place == 0 || contact_ == Contact::made || is_over_) return;
   if (has_failed(standing_) && now_ - failed_at_ > kForDecision) {
     stop();
-    finish(cause_);
+    finish(cause_, CausePlace{settings_.place, failed_rank_});
   }
   if (standing_ == Standing::ended && now_ - began_ > kForContact) finish({});
 }

@@ -74,7 +74,7 @@ class Machine {
 
   bool gives_way_to_kill();
   void start_attempt(const std::vector<int>& places);
-  void report(Standing standing, const std::string& text);
+  void report(Standing standing, const std::string& text, std::optional<int> rank = {});
   void look_at_script();
   void look_at_stopped_rank();
   void report_failure();
@@ -84,7 +84,7 @@ class Machine {
   void begin(const Decision& decision);
   void stop();
   void set_attempt(int attempt);
-  void finish(const std::string& cause);
+  void finish(const std::string& cause, const std::optional<CausePlace>& place = {});
   std::string ordinal() const;
 
   const Supervision settings_;
@@ -98,6 +98,7 @@ class Machine {
   Standing standing_ = Standing::running;
   std::string stopped_rank_ = {};
   std::string cause_ = {};
+  std::optional<int> failed_rank_ = {};  ///< of the cause
   Time failed_at_{};
   std::optional<std::uint64_t> kills_before_ = {};
   std::optional<Decision> decision_ = {};

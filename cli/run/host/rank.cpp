@@ -32,7 +32,7 @@ struct Start {
   std::vector<std::string> script;
   std::string state;  ///< folder of its machine
   int attempt = 0;
-  int rank = 0;
+  std::vector<int> ranks;   ///< this one; none if it is torchrun, which has ranks of its own
   int processes = 1;        ///< of its machine
   std::string record;       ///< the file that tells of this process
   std::string last_words;   ///< the file for its program's message
@@ -44,9 +44,17 @@ struct Start {
   throw std::runtime_error("rank: a word is missing");
 }
 
+std::vector<int> ranks_of(const std::vector<std::string>& words, std::size_t torchrun, int rank) {
+  if (words.size() <= torchrun) refuse_words();
+  if (words[torchrun] == "yes") return {};
+  if (words[torchrun] == "no") return {rank};
+  throw std::runtime_error("rank: whether it is torchrun is yes or no, not " + words[torchrun]);
+}
+
 Start started_on_machine(const std::vector<std::string>& words) {
+  constexpr std::size_t kTorchrun = 5;
   const int processes = number_among(words, 4);
-  const int attempt = number_among(words, 5);
+  const int attempt = number_among(words, 6);
   const std::string& state = words[1];
   const int rank = number_among(words, 2);
   const std::string local_rank = std::to_string(number_among(words, 3));
@@ -57,14 +65,14 @@ Start started_on_machine(const std::vector<std::string>& words) {
   Start start{{"setsid", "bash", "./rank"},
               state,
               attempt,
-              rank,
+              ranks_of(words, kTorchrun, rank),
               processes,
               state + "/ranks/" + std::to_string(attempt) + "." + local_rank,
               last_words,
               true,
               false};
   start.script.insert(start.script.end(), words.begin() + 2, words.begin() + 4);
-  start.script.insert(start.script.end(), words.begin() + 5, words.end());
+  start.script.insert(start.script.end(), words.begin() + kTorchrun + 1, words.end());
   return start;
 }
 
@@ -77,13 +85,14 @@ std::string value_of(const std::string& variable) {
 }
 
 Start started_in_job(std::vector<std::string> words) {
-  constexpr std::size_t kFirst = 6, kHow = 7, kMachine = 9, kRank = 10, kProcesses = 13, kNode = 14;
+  constexpr std::size_t kFirst = 6, kTorchrun = 7, kHow = 8, kMachine = 10, kRank = 11,
+                        kProcesses = 14, kNode = 15;
   if (words.size() != kNode + 1) refuse_words();
   const bool is_in_words = words[kHow] == "words";
   if (!is_in_words && words[kHow] != "variables") refuse_words();
   const auto numbers = words.begin() + kHow + 1;
   if (!is_in_words) std::transform(numbers, words.end(), numbers, value_of);
-  for (const std::size_t at : {2, 4, 5, 6, 8, 9, 10, 11, 12}) number_among(words, at);
+  for (const std::size_t at : {2, 4, 5, 6, 9, 10, 11, 12, 13}) number_among(words, at);
   const int machine = number_among(words, kMachine);
   const std::vector<int> processes = parse_tasks_per_node(words[kProcesses]);
   const std::size_t which = processes.size() == 1 ? 0 : static_cast<std::size_t>(machine);
@@ -99,14 +108,14 @@ Start started_in_job(std::vector<std::string> words) {
   Start start{{"bash", run + "/machine0/rank"},
               state,
               number_among(words, 2),
-              rank,
+              ranks_of(words, kTorchrun, rank),
               processes[which],
               state + "/ranks/" + words[kRank],
               state + "/" + last_words_file(number_among(words, 2), rank),
               false,
               is_in_words};
   if (is_in_words) start.script.insert(start.script.begin(), "setsid");
-  start.script.insert(start.script.end(), words.begin() + 1, words.begin() + kHow);
+  start.script.insert(start.script.end(), words.begin() + 1, words.begin() + kTorchrun);
   start.script.insert(start.script.end(), numbers, words.end());
   // A scheduler may have been told to hand on no variables.
   ::setenv("DTOOL_RUN_ID", run.substr(run.rfind('/') + 1).c_str(), 1);
@@ -158,13 +167,13 @@ int follow(const Start& start) {
   if (start.is_watched && self)
     note(start.record, std::to_string(self->pid) + " " + std::to_string(self->start) + "\n");
   tell_script_this_program();
-  RankLogs logs(start.state, start.attempt, {start.rank},
-                start.processes > 1 ? RankLogs::Several::yes : RankLogs::Several::no);
+  // Before the channel to the merging process is there, which is to close when this process ends.
+  const pid_t hearing = start.has_input ? hear_words() : -1;
+  RankLogs logs(start.state, start.attempt, start.ranks, start.processes);
   if (logs.are_open()) ::setenv("DTOOL_RANK_LOG", logs.path(0).c_str(), 1);
   const pid_t program = start_program(start.script, {}, Input::nothing);
   logs.start({program});
   if (start.is_watched) note(start.record + ".program", std::to_string(program) + "\n");
-  const pid_t hearing = start.has_input ? hear_words() : -1;
 
   std::optional<int> code;
   bool is_told = false;  // to end

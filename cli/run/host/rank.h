@@ -13,16 +13,19 @@ namespace dtool::host {
 /// first of `words` tells who looks after the process:
 ///
 /// - `machine`: the session of its machine. Then come the machine's state folder (the current
-///   folder), the rank, the local rank, the number of the machine's processes, the attempt, and the
-///   places of the machines that take part. The script gets what follows the folder, without the
-///   number of processes.
+///   folder), the rank, the local rank, the number of the machine's processes, whether the process
+///   is torchrun, the attempt, and the places of the machines that take part. The script gets what
+///   follows the folder, without the number of processes and torchrun.
 /// - `job`: a scheduler's job. Then come the run's folder, the attempt, rank 0's address and port,
-///   the number of the job in its array, the place of its first machine, `words` or `variables`,
-///   and seven numbers of the process: machines, machine, rank, local rank, world size, processes
-///   (of every machine, or a list of each machine's as below), and the machine's name. After
-///   `variables` these are the names of the environment variables that hold them. After `words`
-///   signals come as words too, on standard input. The script gets the folder up to the array
-///   number, the machine's place in the run, and the seven numbers.
+///   the number of the job in its array, the place of its first machine, whether the process is
+///   torchrun, `words` or `variables`, and seven numbers of the process: machines, machine, rank,
+///   local rank, world size, processes (of every machine, or a list of each machine's as below),
+///   and the machine's name. After `variables` these are the names of the environment variables
+///   that hold them. After `words` signals come as words too, on standard input. The script gets
+///   the folder up to the array number, the machine's place in the run, and the seven numbers.
+///
+/// Whether it is torchrun is `yes` or `no`: torchrun starts the ranks of its machine by itself, and
+/// the log has no rank's name.
 ///
 /// Throws std::runtime_error if a word is missing or not a number.
 int run_rank(const std::vector<std::string>& words);

@@ -171,10 +171,10 @@ void Merging::run() {
 
 }  // namespace
 
-RankLogs::RankLogs(std::string state, int attempt, std::vector<int> ranks, Several several)
+RankLogs::RankLogs(std::string state, int attempt, std::vector<int> ranks, int processes)
     : state_(std::move(state)), ranks_(std::move(ranks)) {
   const std::string folder = rank_folder(state_);
-  bool are_made = several == Several::yes && !folder.empty() && make_folder(folder);
+  bool are_made = processes > 1 && !folder.empty() && make_folder(folder);
   for (std::size_t i = 0; are_made && i < ranks_.size(); ++i) {
     paths_.push_back(rank_log(state_, attempt, ranks_[i]));
     files_.emplace_back(

@@ -17,10 +17,9 @@ namespace dtool::host {
 
 class RankLogs {
  public:
-  enum class Several { no, yes };
-  /// Opens the files of these ranks, if several ranks of the run are on this machine. If they
+  /// Opens the files of these ranks, if the machine has several `processes` of the run. If they
   /// cannot be made, all write into the machine's log as one alone does.
-  RankLogs(std::string state, int attempt, std::vector<int> ranks, Several several);
+  RankLogs(std::string state, int attempt, std::vector<int> ranks, int processes);
 
   /// Whether the ranks have files of their own.
   bool are_open() const { return !files_.empty(); }

@@ -92,8 +92,7 @@ std::vector<int> numbers_of(const Plan& plan) {
 
 Ranks::Ranks(Plan plan)
     : plan_(std::move(plan)),
-      logs_(plan_.state, plan_.attempt, numbers_of(plan_),
-            plan_.processes > 1 ? RankLogs::Several::yes : RankLogs::Several::no) {
+      logs_(plan_.state, plan_.attempt, numbers_of(plan_), plan_.processes) {
   ::sigemptyset(&signals_);
   for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals_, each);
   ::sigprocmask(SIG_BLOCK, &signals_, &former_mask_);

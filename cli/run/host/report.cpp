@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kLongestText = 1500;
 constexpr int kLastAttempt = 9999;
 constexpr int kLastCode = 255;
+constexpr int kLastRank = 9'999'999;
 
 bool is_printable(char each) {
   return each >= ' ' && each <= '~';
@@ -23,8 +24,9 @@ struct WireReport {
   std::uint8_t standing = 0;
   std::int64_t code = 0;
   std::string text;
+  std::optional<std::int64_t> rank;
 
-  void fields(auto visit) { visit(attempt, standing, code, text); }
+  void fields(auto visit) { visit(attempt, standing, code, text, rank); }
 };
 
 struct WireDecision {
@@ -32,8 +34,10 @@ struct WireDecision {
   std::uint8_t verb = 0;
   std::vector<std::int64_t> places;
   std::string text;
+  std::optional<std::int64_t> cause_machine;
+  std::optional<std::int64_t> cause_rank;
 
-  void fields(auto visit) { visit(attempt, verb, places, text); }
+  void fields(auto visit) { visit(attempt, verb, places, text, cause_machine, cause_rank); }
 };
 
 struct WireAnswer {
@@ -46,6 +50,11 @@ struct WireAnswer {
 int in_range(std::int64_t number, int last, const char* what) {
   if (number < 0 || number > last) throw BadMessage(std::string(what) + " is out of range");
   return static_cast<int>(number);
+}
+
+std::optional<int> rank_in_range(std::optional<std::int64_t> rank) {
+  if (!rank) return std::nullopt;
+  return in_range(*rank, kLastRank, "a rank");
 }
 
 std::string checked_text(std::string text) {
@@ -69,7 +78,7 @@ std::string in_ascii(std::string_view text) {
 
 std::string to_bytes(const Report& report) {
   return encode(WireReport{report.attempt, static_cast<std::uint8_t>(report.standing), report.code,
-                           in_ascii(report.text)});
+                           in_ascii(report.text), report.rank});
 }
 
 std::string to_bytes(const Answer& answer) {
@@ -79,7 +88,13 @@ std::string to_bytes(const Answer& answer) {
     wire.decision = {decision.attempt,
                      static_cast<std::uint8_t>(decision.verb),
                      {decision.places.begin(), decision.places.end()},
-                     in_ascii(decision.text)};
+                     in_ascii(decision.text),
+                     std::nullopt,
+                     std::nullopt};
+    if (decision.cause_place) {
+      wire.decision->cause_machine = decision.cause_place->machine;
+      wire.decision->cause_rank = decision.cause_place->rank;
+    }
   }
   return encode(wire);
 }
@@ -88,7 +103,8 @@ Report parse_report(std::string_view bytes) {
   const auto wire = decode<WireReport>(bytes);
   in_range(wire.standing, static_cast<int>(Standing::gone), "a standing");
   return {in_range(wire.attempt, kLastAttempt, "an attempt"), static_cast<Standing>(wire.standing),
-          in_range(wire.code, kLastCode, "an exit code"), checked_text(wire.text)};
+          in_range(wire.code, kLastCode, "an exit code"), checked_text(wire.text),
+          rank_in_range(wire.rank)};
 }
 
 Answer parse_answer(std::string_view bytes, int places) {
@@ -99,7 +115,13 @@ Answer parse_answer(std::string_view bytes, int places) {
   Decision decision{in_range(wire.decision->attempt, kLastAttempt, "an attempt"),
                     static_cast<Verb>(wire.decision->verb),
                     {},
-                    checked_text(wire.decision->text)};
+                    checked_text(wire.decision->text),
+                    std::nullopt};
+  if (wire.decision->cause_rank && !wire.decision->cause_machine)
+    throw BadMessage("a rank has no machine");
+  if (wire.decision->cause_machine)
+    decision.cause_place = {in_range(*wire.decision->cause_machine, places - 1, "a place"),
+                            rank_in_range(wire.decision->cause_rank)};
   for (const std::int64_t place : wire.decision->places)
     decision.places.push_back(in_range(place, places - 1, "a place"));
   answer.decision = std::move(decision);

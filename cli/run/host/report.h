@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ssh/host/cause_place.h"
+
 namespace dtool::host {
 
 /// A point in time: how long this host has been up. Setting the clock does not change it.
@@ -41,6 +43,7 @@ struct Report {
   Standing standing = Standing::running;
   int code = 0;           ///< the script's exit code
   std::string text = {};  ///< the reason; with `running`: the process that is stopped, if any
+  std::optional<int> rank = {};  ///< that failed first, or is stopped
 
   bool operator==(const Report&) const = default;
 };
@@ -56,7 +59,8 @@ struct Decision {
   int attempt = 0;
   Verb verb = Verb::run;
   std::vector<int> places = {};
-  std::string text = {};  ///< the cause, with `gather` and `end`
+  std::string text = {};                       ///< the cause, with `gather` and `end`
+  std::optional<CausePlace> cause_place = {};  ///< if it is known
 
   bool operator==(const Decision&) const = default;
 };

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/run/host/pytorch.h"
+#include "cli/run/host/used_by_runs.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/versions.h"
@@ -67,28 +68,6 @@ void remove_bundle(const std::string& folder) {
   ::rmdir(folder.c_str());
 }
 
-bool names(const std::string& script, const std::string& bundle) {
-  return read_file(script).value_or("").find(bundle) != std::string::npos;
-}
-
-/// Whether a run that has not ended may use the bundle, on this host or on another with this home
-/// folder. A run's script names its trainer.
-bool is_used(const std::string& bundle) {
-  const std::string runs = expand_home("~/.dtool/runs");
-  for (const std::string& run : list_folder(runs)) {
-    bool is_named = false;
-    bool has_ended = true;
-    for (const std::string& name : list_folder(runs + "/" + run)) {
-      const std::string machine = runs + "/" + run + "/" + name;
-      if (!is_folder(machine)) continue;
-      is_named = is_named || names(machine + "/script", bundle) || names(machine + "/rank", bundle);
-      has_ended = has_ended && exists(machine + "/exit_code");
-    }
-    if (is_named && !has_ended) return true;
-  }
-  return false;
-}
-
 std::string libc_version(Inside words) {
   words.insert(words.end(), {"getconf", "GNU_LIBC_VERSION"});
   const ChildResult told = run_program(words, kForSelfCheck);
@@ -100,7 +79,7 @@ std::string libc_version(Inside words) {
 
 void use_bundle(const std::string& folder) {
   for (const std::string& old : mark_used(folder)) {
-    if (!is_used(old.substr(old.rfind('/') + 1))) remove_bundle(old);
+    if (!is_used_by_a_run(old.substr(old.rfind('/') + 1))) remove_bundle(old);
   }
 }
 

@@ -9,7 +9,7 @@ export -n DTOOL_HOST
 words=("${inside[@]}" "${program[@]}")
 if [ -n "$trainer" ]; then
   words=("${inside[@]}" "$trainer" "$state/experiment.toml" --seed "$seed" --output_dir "$output")
-  ((attempt == 0)) || words+=(--checkpoint auto)
+  if ((attempt > 0)); then words+=(--checkpoint auto); elif [ "$is_resumed" = yes ]; then words+=(--checkpoint latest); fi
 fi
 # The record of the run names its Python and its packages. They are listed beside the program, once, on machine 0. Modules of
 # the code folder take no part.

@@ -11,6 +11,7 @@
 
 #include "cli/launchers/scheduler/host/scheduled_job.h"
 #include "cli/watch/host/log_tail.h"
+#include "ssh/host/cause_place.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
@@ -135,6 +136,11 @@ void tell_state(const std::string& state, StatusAnswer& answer) {
   answer.attempt = parse_number<std::int64_t>(text_of(state + "/attempt")).value_or(0);
   answer.supervision = text_of(state + "/supervision");
   answer.cause.text = text_of(state + "/cause");
+  if (const auto place = parse_cause_place(text_of(state + "/" + kCausePlaceFile))) {
+    answer.cause_machine = place->machine;
+    answer.cause_rank = place->rank;
+  }
+  answer.failed_rank = parse_number<int>(text_of(state + "/first_failure"));
   if (exists(exit_code)) {
     answer.exit_code = parse_number<std::int64_t>(text_of(exit_code));
     if (!answer.ended_s_ago) answer.ended_s_ago = age_of(exit_code);

@@ -132,7 +132,7 @@ class Recorded : public testing::Test {
     killfiles::Killfile killfile;
     for (const ssh::Host& host : targets.hosts)
       killfile.machines.push_back({0, ssh::to_string(host), "s", "", "", ""});
-    record_connection(targets.connect, killfile);
+    write_connection(targets.connect, killfile);
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path("/");
     const Targets result = recorded_targets(killfile, now, {});

@@ -158,6 +158,15 @@ TEST(KillfileText, CutShortBetweenMachinesSaysHowManyItShouldName) {
                 "hint: the file was edited or cut short");
 }
 
+TEST(KillfileText, TheRunsBeforeItAreRunsOrItIsRefused) {
+  EXPECT_EQ(to_text(example()).find("chain"), std::string::npos) << "older versions can end it";
+  Killfile killfile = example();
+  killfile.chain = {"a_1", "b_2"};
+  EXPECT_EQ(parse(to_text(killfile), "f"), killfile);
+  const std::string spoilt = fault(edited("coordinator =", "chain = [\"../a\"]\ncoordinator ="));
+  EXPECT_NE(spoilt.find("'../a' is no run id"), std::string::npos) << spoilt;
+}
+
 TEST(KillfileText, WithAnUnknownKeyNamesTheNearest) {
   const std::string text = edited("launcher =", "lancher =");
   EXPECT_EQ(fault(text), at_line(text, "lancher") +

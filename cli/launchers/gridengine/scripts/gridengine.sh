@@ -9,7 +9,13 @@ noise='User defined signal|[Tt]erminated|^$'
 # ---- in the job
 job_task() { refuse_unless_numbers "$SGE_TASK_ID" && task=$((SGE_TASK_ID - 1)); }
 job_hosts() { if [ -e "${PE_HOSTFILE-}" ]; then cat "$PE_HOSTFILE"; else echo "${HOSTNAME} 1"; fi; }
-own_address() { job_hosts | awk '{ print $1; exit }'; }
+# A container may not know the hosts' names.
+own_address() {
+  local name address
+  name=$(job_hosts | awk '{ print $1; exit }')
+  address=$(getent hosts "$name" | awk '{ print $1; exit }')
+  case $address in '' | 127.* | ::1 | fe80:*) echo "$name" ;; *) echo "$address" ;; esac
+}
 # `qdel` and the time limit send USR2 and, after the queue's `notify`, KILL. The notice before the limit is a timer of the job's own. Not
 # on several hosts: Grid Engine 8.1.9 waits for ever for word that the others are clean, and keeps all jobs away from them meanwhile.
 prepare_job() {

@@ -54,7 +54,7 @@ networks_to() {
 judge() {
   local name=${host_names[$1]} there
   if ! grep -q '^reached ' "$answers/$1"; then
-    lack="mpirun's own ssh from ${host_names[0]} does not reach $name: $(grep -v '^Warning: Permanently' "$answers/$1" | tail -n 1)"
+    lack="mpirun's own ssh from ${host_names[0]} does not reach $name: $(grep -v '^Warning: Permanently' "$answers/$1" | tail -n 1 | tr -d '\r')"
     hint="on ${host_names[0]}, 'ssh ${ssh_words[$1]}' must work without a question: a key that $name takes, and ${name}'s host key in known_hosts; --launcher ssh needs neither"
     return
   fi

@@ -3,7 +3,7 @@
 # Starts mpirun, on machine 0. Defined before: by the numbers state, attempt, members; slots_of, mpi_hosts (arrays, by place:
 # how many processes mpirun starts there, and the host's name for mpirun's own ssh), networks (towards the others, CIDR,
 # comma-separated; empty: mpirun chooses), mpirun_arguments (array, the user's), on_failure, run_id, run_folder (from the home
-# folder). keep_ranks.sh comes next.
+# folder), torchrun (yes or no). keep_ranks.sh comes next.
 # Numbers by the plan and the numbers: member slots_of.
 write_hostfile() {
   local member
@@ -22,7 +22,7 @@ set_default() {  # $1: name of the parameter, $2: value
 find_own_machine='rank=$OMPI_COMM_WORLD_RANK
 while ((rank >= $2)); do ((rank -= $2)); shift 2; done
 cd ~/"$run_folder/machine$1" || exit
-read -r session _ < process && exec -a dtool-host "/proc/$session/exe" rank machine "$PWD" "$OMPI_COMM_WORLD_RANK" "$OMPI_COMM_WORLD_LOCAL_RANK" "$2" $attempt_and_members'
+read -r session _ < process && exec -a dtool-host "/proc/$session/exe" rank machine "$PWD" "$OMPI_COMM_WORLD_RANK" "$OMPI_COMM_WORLD_LOCAL_RANK" "$2" $torchrun $attempt_and_members'
 
 start_mpirun() {
   local member total=0 shares=() own=()
@@ -43,7 +43,7 @@ start_mpirun() {
   [ "$on_failure" != leave ] || own+=(--enable-recovery)
   # runs: numbers, and a run id, which dtool makes.
   "$(type -P mpirun)" --hostfile "$state/hostfile.$attempt" -np "$total" --map-by slot "${own[@]}" "${mpirun_arguments[@]}" \
-    bash -c "run_folder=$run_folder attempt_and_members='$attempt ${members[*]}'; $find_own_machine" dtool_rank "${shares[@]}" \
+    bash -c "run_folder=$run_folder torchrun=$torchrun attempt_and_members='$attempt ${members[*]}'; $find_own_machine" dtool_rank "${shares[@]}" \
     < /dev/null > >(tee "$state/mpirun.said" | exec sed -u '/^-*$/d; /plm:rsh: Warning: setpgid/d; s/^/mpirun: /') 2>&1 &
   mpirun=$!
 }

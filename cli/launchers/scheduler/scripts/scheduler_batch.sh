@@ -3,8 +3,8 @@
 # The job of a run, or a member of its array: runs on the job's first node, has the scheduler start the processes, again after a
 # failure where that is wanted, and records what became of each machine. Arguments: the run's folder, which all nodes must
 # see. Follows words.sh. Defined before, too: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts,
-# on_failure, has_trainer (yes or no), parts and seeds (arrays, one for each member of the array), output (path), and the scheduler's
-# functions.
+# on_failure, has_trainer, torchrun (yes or no), parts and seeds (arrays, one for each member of the array), output (path),
+# log_mark, and the scheduler's functions.
 # Numbers by the plan: nodes notice.
 run=$1
 export DTOOL_RUN_ID=$run_id
@@ -17,7 +17,7 @@ say() { printf 'dtool: %s\n' "$1"; }
 cd "$state" || { say "$(hostname) does not see $state: the home folder of the login node must be there on all nodes"; exit 1; }
 rm -f over
 mkdir -p "$output${parts[task]}"
-exec >> "$output${parts[task]}/machine$first.log" 2>&1
+exec >> "$output${parts[task]}/machine$first$log_mark.log" 2>&1
 
 # A job that was put back into the queue goes on counting.
 attempt='' failures='' cause=''
@@ -30,7 +30,7 @@ is_number "$failures" || failures=0
 clear_records() {
   local i
   for ((i = first; i < first + nodes; i++)); do
-    rm -rf "$run/machine$i"/{exit_code,stopped,cause,first_failure,ranks}
+    rm -rf "$run/machine$i"/{exit_code,stopped,cause,cause_place,first_failure,ranks}
     mkdir -p "$run/machine$i/ranks"
   done
 }
@@ -87,7 +87,7 @@ run_attempt() {
   clear_records
   free=$("$run/dtool-host" port) || { say "$(hostname): $run/dtool-host found no port"; code=126; return; }
   # The scheduler's function adds the numbers of each process, or the names of the variables that hold them (cli/run/host/rank.h).
-  start_processes "$run/dtool-host" rank job "$run" "$attempt" "$address" "$free" "$task" "$first" 2> started.err &
+  start_processes "$run/dtool-host" rank job "$run" "$attempt" "$address" "$free" "$task" "$first" "$torchrun" 2> started.err &
   step=$!
   while kill -0 "$step" 2> /dev/null; do
     wait "$step"

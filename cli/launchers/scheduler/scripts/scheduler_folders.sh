@@ -13,5 +13,6 @@ make_folders() {  # $1: a file of the first machine's that tells how the job is 
     [ ! -e experiment.toml ] || ln -sfn "$state/experiment.toml" "${states[i]}/experiment.toml"
     [ ! -e token ] || ln -sfn "$state/token" "${states[i]}/token"
     : >> "${logs[i]}" || fail "cannot write ${logs[i]}"
+    : >> "${states[i]}/log_times" || fail "cannot write into ${states[i]}"
   done
 }

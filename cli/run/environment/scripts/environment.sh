@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
-# code, output (paths), tree (the run's own copy of the code; empty: there is none), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, lost_after, export_variables (a function), trainer (empty: a
+# code, output (paths), tree (the run's own copy of the code; empty: there is none), is_resumed (yes: the folder has the outputs of an earlier run), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, lost_after, export_variables (a function), trainer (empty: a
 # program of the user's), pytorch (the folder of the one that the trainer uses, or empty), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
 # numbers: attempt, machines, machine_id, processes, state; by dtool-host DTOOL_HOST (itself). Sets inside (array: words that come before a program).
 
@@ -30,6 +30,7 @@ if [ -n "$activate" ] && [ -z "$engine" ]; then
 fi
 export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_CODE_DIR=$code DTOOL_ATTEMPT=$attempt DTOOL_LOST_AFTER=$lost_after
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
+[ "$is_resumed" = no ] || export DTOOL_RESUME_FROM=$output  # outputs go on in the folder of the earlier run
 [ -z "$git_commit" ] || export DTOOL_GIT_COMMIT=$git_commit  # .git itself is not sent
 [ ! -e "$state/experiment.toml" ] || export DTOOL_EXPERIMENT=$state/experiment.toml
 # What this run's processes alone know: a path, since arguments and environments can be read by others.
@@ -48,7 +49,8 @@ if [ -n "$engine" ]; then
   if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$folder/$image; fi
   find_engine && find_image
   [ -d "$code" ] || code=$folder
-  enter_container "$folder" "$folder" "$code" "$output" "$state" ${trainer:+"${trainer%/*}"}
+  # The run's folder: with a scheduler, what machines share are links into the first one's.
+  enter_container "$folder" "$folder" "$code" "$output" "${state%/*}" ${trainer:+"${trainer%/*}"}
   warn_of_missing_driver
   [ -z "$activate" ] || activate_inside
 fi

@@ -30,19 +30,36 @@ fi
 inside=()
 # Text that differs between hosts for no reason would keep equal failures from being folded.
 try_container() { timeout 40 "${inside[@]}" true 2>&1 < /dev/null | sed 's/^ch-run\[[0-9]*\]: //'; return "${PIPESTATUS[0]}"; }
+enter_with_trainers() {
+  local folder folders=()
+  for folder in "${trainer_beside%/*}" "$HOME/.dtool/bin" ${trainer_bundle:+"$HOME/.dtool/trainers/$trainer_bundle"}; do
+    [ -z "$trainer_beside" ] || [ ! -x "$folder/dtool-trainer" ] || folders+=("$folder")
+  done
+  enter_container / "${folders[@]}"
+}
+# The nodes run the processes, and often they alone have the engine. A trainer is asked in the container if this host can enter it.
+look_into_container() {
+  local unseen='' said
+  fault() { unseen="$1 $2"; }
+  if find_engine && find_image; then
+    enter_with_trainers
+    [ -z "$activate" ] || activate_inside
+    said=$(try_container)
+    case $? in 0 | 124) ;; *) unseen="container $engine cannot run $image: ${said##*$'\n'}" ;; esac
+  fi
+  [ -n "$unseen" ] || return
+  inside=()
+  answer "unseen_${unseen%% *}" "${unseen#* }"
+}
 if [ -n "$engine" ]; then
   if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$code_place/$image; fi
   for ((i = 0; i < ${#binds[@]}; i += 2)); do
     [ -e "${binds[i]}" ] || answer no_bind "${binds[i]}"
   done
   if [ "$runs_here" = no ]; then
-    [ "$engine" = podman ] || find_image
+    { [ "$engine" = podman ] || find_image; } && [ -n "$trainer_beside" ] && look_into_container
   elif find_engine && find_image; then
-    trainer_folders=()
-    for folder_of in "${trainer_beside%/*}" "$HOME/.dtool/bin" ${trainer_bundle:+"$HOME/.dtool/trainers/$trainer_bundle"}; do
-      [ -z "$trainer_beside" ] || [ ! -x "$folder_of/dtool-trainer" ] || trainer_folders+=("$folder_of")
-    done
-    enter_container / "${trainer_folders[@]}"
+    enter_with_trainers
     said=$(try_container)
     code_of=$?
     case $code_of in 0 | 124) ;; *) answer bad_container "$engine cannot run $image: ${said##*$'\n'}" ;; esac

@@ -41,6 +41,18 @@ TEST(Record, IsReadAsItWasWritten) {
   EXPECT_EQ(to_text(read), to_text(record));
 }
 
+TEST(Record, TellsFlagsAndEarlierRunsOrThatAnOlderVersionDidNot) {
+  RunRecord record = some_record();
+  EXPECT_FALSE(parse_record(to_text(record), "x").flags);
+  record.chain = {"digits_0"};
+  record.flags = {{"--gpus", {"0,1"}}, {"--exclude", {"a", "\xff"}}};
+  const RunRecord read = parse_record(to_text(record), "x");
+  EXPECT_EQ(read.chain, record.chain);
+  EXPECT_EQ(read.flags, record.flags);
+  record.chain = {"../digits_0"};
+  EXPECT_THROW(parse_record(to_text(record), "x"), std::runtime_error);
+}
+
 TEST(Record, ASpoiltOneIsRefused) {
   const std::string text = to_text(some_record());
   EXPECT_THROW(parse_record(text.substr(0, text.size() / 2), "x"), std::runtime_error);
@@ -101,8 +113,10 @@ TEST(Comparison, TellsWhereTwoRunsDiffer) {
   now.machines[0].gpus.clear();
   now.code.diff = "diff --git a/z b/z\n-1\n";
   now.end->metrics = {{"loss", 0.25}, {"time", 5}};
+  now.chain = {"a", "b"};
   const Comparison found = compare_runs(before, now, {}, {});
-  EXPECT_EQ(found.settings, (std::vector<Difference>{{"train.epochs", "3", "4"}}));
+  EXPECT_EQ(found.settings,
+            (std::vector<Difference>{{"resumes", "", "a b"}, {"train.epochs", "3", "4"}}));
   EXPECT_EQ(found.hosts, (std::vector<Difference>{{"machine 0 GPUs", "H100", ""}}));
   EXPECT_EQ(found.metrics, (std::vector<Difference>{{"loss", "0.5", "0.25"}}));
   EXPECT_EQ(found.code, (std::vector<Difference>{{"x y.py", "there", "gone"}}));

@@ -204,6 +204,24 @@ TEST(RunCheck, ABundleThatUsesAPyTorchFitsHostsWithTheSame) {
             wanted + "the one there is of an unknown version (/v/torch)");
   EXPECT_EQ(misfit(bundle, {"/v:w/torch", "2.9.1+cu130"}),
             wanted + "the loader cannot search its folder there: /v:w/torch");
+  EXPECT_EQ(misfit(bundle, host::PyTorch{"/v/torch", "2.9.1+cu130"}, "nobody can look"),
+            wanted + "nobody can look");
+}
+
+TEST(RunCheck, APyTorchThatIsFoundBesideTheContainerIsNotTheContainers) {
+  Needs needs = some_needs();
+  needs.trainer = true;
+  host::CheckReply reply = some_reply();
+  reply.trainer = "/root/.dtool/trainers/a/dtool-trainer";
+  reply.is_trainer_fit = true;
+  reply.environment = "unseen_no_engine=ch-run\n";
+  EXPECT_TRUE(judged(reply, needs).result.ok()) << "it has LibTorch itself";
+  reply.pytorch = {"/v/torch", "2.9.1"};
+  const Checked checked = judged(reply, needs);
+  EXPECT_EQ(checked.result.error,
+            "/root/.dtool/trainers/a/dtool-trainer uses a PyTorch, and this host cannot look into "
+            "the container: ch-run is not there");
+  EXPECT_EQ(checked.pytorch, "");
 }
 
 TEST(RunCheck, TheFolderOfAUsedPyTorchIsTakenOnlyIfTheLoaderCanSearchIt) {

@@ -79,10 +79,22 @@ TEST_F(ExperimentTest, ValuesKeepTheirType) {
 }
 
 TEST_F(ExperimentTest, KeysAndStringsOfAnyCharactersArrive) {
-  const auto table = merged(R"({"a b.c\"\n":"x\"'\n\t\\\u0001\u007f ü","":{"#":""}})");
-  EXPECT_EQ(table["a b.c\"\n"].value<std::string>(), "x\"'\n\t\\\x01\x7f ü");
+  const auto table = merged(R"({"a b.c\"":"x\"'\n\t\\\u0001\u007f ü","":{"#":""}})");
+  EXPECT_EQ(table["a b.c\""].value<std::string>(), "x\"'\n\t\\\x01\x7f ü");
   EXPECT_EQ(table[""]["#"].value<std::string>(), "");
   EXPECT_EQ(merged(R"({"a":"\n\nx\r\n"})")["a"].value<std::string>(), "\n\nx\r\n");
+}
+
+TEST_F(ExperimentTest, AKeyWithAControlCharacterIsNamed) {
+  const auto refusal = [](const std::string& source, const std::string& key) {
+    return source + ": the key '" + key +
+           "' has a control character\nhint: a key is one line of printable characters";
+  };
+  EXPECT_EQ(fault(R"({"trai\n":{"epochs":3}})"), refusal("--config_kwargs", "trai\\x0a"));
+  EXPECT_EQ(fault(R"({"train":{"a\u007f":3}})"), refusal("--config_kwargs", "train.a\\x7f"));
+  EXPECT_EQ(fault(R"({"a":[{"\tb":{}}]})"), refusal("--config_kwargs", "a.\\x09b"));
+  const std::string other = folder.write("other.toml", "[[a]]\n\"b\\n\" = 1\n").string();
+  EXPECT_EQ(fault_of_file(other, ""), refusal(other, "b\\x0a"));
 }
 
 TEST_F(ExperimentTest, ATableIsNotReplacedByAValue) {
@@ -156,6 +168,35 @@ TEST_F(ExperimentTest, WithoutOneOnlyTheNumberOfMachinesMayBeGiven) {
   check_config_kwargs(R"({"distributed_nodes":2})", 2);
   EXPECT_THROW(check_config_kwargs(R"({"distributed_nodes":1})", 2), UsageError);
   EXPECT_THROW(check_config_kwargs(R"({"train":{}})", 2), UsageError);
+}
+
+TEST(ResumedExperiment, TakesNewSettingsButNotThoseThatACheckpointDependsOn) {
+  const std::string earlier =
+      "workload = \"classifier\"\ndistributed_nodes = 2\n[data]\nsource = \"digits\"\n"
+      "[train]\nepochs = 5\n";
+  const auto resumed = [&](const std::string& kwargs) {
+    return toml::parse(resumed_experiment("mine", earlier, kwargs, 3).toml);
+  };
+  const auto fault = [&](const std::string& kwargs) -> std::string {
+    try {
+      resumed(kwargs);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto table = resumed(R"({"train":{"epochs":7},"data":{"source":"digits"}})");
+  EXPECT_EQ(table["train"]["epochs"].value<int>(), 7);
+  EXPECT_EQ(table["distributed_nodes"].value<int>(), 3) << "the machines of this run";
+  EXPECT_FALSE(toml::parse(resumed_experiment("mine", "workload = 1\n", "", 3).toml)
+                   .contains("distributed_nodes"));
+  EXPECT_TRUE(
+      fault(R"({"data":{"source":"mnist"}})").starts_with("--config_kwargs changes data.source,"));
+  EXPECT_TRUE(
+      fault(R"({"model":{"hidden":[3]}})").starts_with("--config_kwargs changes model.hidden,"));
+  EXPECT_TRUE(
+      fault(R"({"workload":"regression"})").starts_with("--config_kwargs changes workload,"));
+  EXPECT_NE(fault(R"({"distributed_nodes":2})"), "");
 }
 
 }  // namespace

@@ -64,6 +64,14 @@ TEST(RunPlan, TheOutputFolderIsInTheCodeFolderUnlessItIsAnchored) {
   EXPECT_EQ(output_folder(plan, plan.machines[0]), "~/out/" + id);
 }
 
+TEST(RunPlan, ARunThatGoesOnFromOthersHasTheFirstOnesFolderAndLogsOfItsOwn) {
+  RunPlan plan = plan_of({1});
+  plan.chain = {"first", "second"};
+  EXPECT_EQ(output_folder(plan, plan.machines[0]), "~/code/experiment_output/first");
+  EXPECT_EQ(name_job(plan, plan.machines[0]).log,
+            "~/code/experiment_output/first/machine0." + plan.run_id + ".log");
+}
+
 /// What is started for the machine over SSH.
 ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine) {
   return make_ssh_launcher()->jobs(plan)[static_cast<std::size_t>(machine.id)].job;
@@ -262,6 +270,23 @@ TEST(MakeJob, TheTrainerGetsItsFlags) {
   EXPECT_NE(said.find("<none>"), std::string::npos) << said;
   plan.machines[0].pytorch = "/a venv/torch";
   EXPECT_NE(run_job(plan).find("</a venv/torch>"), std::string::npos);
+}
+
+TEST(MakeJob, WhatGoesOnFromAnEarlierRunIsTold) {
+  const tests::TemporaryFolder folder;
+  RunPlan plan = plan_of({1});
+  plan.program = {"sh", "-c", "echo \"from ${DTOOL_RESUME_FROM-nowhere}\""};
+  EXPECT_NE(run_job(plan).find("from nowhere"), std::string::npos);
+  plan.chain = {"first"};
+  EXPECT_NE(run_job(plan).find("/out put's/first\n"), std::string::npos);
+  const std::filesystem::path trainer =
+      folder.write("trainer", "#!/bin/sh\nprintf '<%s>' \"$@\"\n");
+  std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  plan.program = {};
+  plan.machines[0].trainer = trainer.string();
+  EXPECT_NE(run_job(plan).find("<--checkpoint><latest>"), std::string::npos);
+  plan.chain = {};
+  EXPECT_EQ(run_job(plan).find("--checkpoint"), std::string::npos);
 }
 
 TEST(NameOfProgram, IsThatOfThePythonScript) {

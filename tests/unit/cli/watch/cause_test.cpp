@@ -36,6 +36,32 @@ TEST(CauseOf, WhatTheSupervisionFoundGoesBeforeAllAndTheFailedMachinesLinesCome)
   EXPECT_EQ(found->lines, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(CauseOf, ItsMachineAndRankAreFieldsAndAreNotReadFromTheSentence) {
+  const auto found = [](const std::string& place) {
+    const std::string cause = "\ncause=rank 0 on machine 0 lost rank 3" + place;
+    return cause_of({read_status("pid=7\nexit_code=3\nended_s_ago=9" + cause),
+                     read_status("pid=7\nexit_code=1\nended_s_ago=1" + cause, 1)})
+        .value();
+  };
+  EXPECT_EQ(found("\ncause_machine=1\ncause_rank=3").machine, 1);
+  EXPECT_EQ(found("\ncause_machine=1\ncause_rank=3").rank, 3);
+  EXPECT_EQ(found("\ncause_machine=1").machine, 1);
+  EXPECT_EQ(found("\ncause_machine=1").rank, std::nullopt);
+  EXPECT_EQ(found("\ncause_machine=9\ncause_rank=3").rank, std::nullopt) << "there is none";
+  // A run of an earlier version.
+  EXPECT_EQ(found("").rank, std::nullopt);
+  EXPECT_EQ(found("").machine, 0);
+  EXPECT_EQ(found("").text, "rank 0 on machine 0 lost rank 3");
+}
+
+TEST(CauseOf, WhoseProgramSaysItHasTheRankThatFailedFirstThere) {
+  const auto cause = cause_of({read_status("pid=7\nexit_code=0"),
+                               read_status("pid=7\nexit_code=1\nsaid=sick\nfailed_rank=2", 1)});
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->machine, 1);
+  EXPECT_EQ(cause->rank, 2);
+}
+
 TEST(CauseOf, WhatAUserEndedWasEndedByTheUser) {
   const auto found = cause_of({read_status("pid=7\nkilled=yes\ncause=rank 1 is gone")});
   ASSERT_TRUE(found);

@@ -39,6 +39,9 @@ inline host::StatusAnswer status_answer(const std::string& text) {
     if (name == "attempt") answer.attempt = number();
     if (name == "supervision") answer.supervision = value;
     if (name == "cause") answer.cause.text = value;
+    if (name == "cause_machine") answer.cause_machine = number();
+    if (name == "cause_rank") answer.cause_rank = number();
+    if (name == "failed_rank") answer.failed_rank = number();
     if (name == "node") answer.node = value;
     if (name == "job") answer.job = value;
     if (name == "scheduler_state") answer.scheduler_state = value;

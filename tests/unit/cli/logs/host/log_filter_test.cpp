@@ -18,10 +18,9 @@ LogRequest request(std::vector<std::int64_t> ranks, const std::string& pattern) 
 
 /// What is let through of the text if it comes in pieces of that size.
 std::string filtered(const LogRequest& request, const LogRanks& ranks, const std::string& text,
-                     std::size_t size, std::uint64_t skip = 0) {
+                     std::size_t size) {
   LogFilter filter(request);
   filter.set_ranks(ranks);
-  filter.skip(skip);
   std::string passed;
   for (std::size_t at = 0; at < text.size(); at += size)
     passed += filter.add(std::string_view(text).substr(at, size));
@@ -35,7 +34,7 @@ TEST(LogFilter, HoweverTheLogIsCutTheSameLinesComeOut) {
     EXPECT_EQ(filtered(request({3}, ""), marked, log, size), "r3: two\nr3: four");
     EXPECT_EQ(filtered(request({}, "^(one|r3: three)$"), marked, log, size),
               "r1: one\nr1: r3: three\r\n");
-    EXPECT_EQ(filtered(request({1, 3}, "o"), marked, log, size, 2), "r3: four");
+    EXPECT_EQ(filtered(request({1, 3}, "f"), marked, log, size), "r3: four");
     EXPECT_EQ(filtered(request({}, "attempt"), marked, log, size), "dtool: attempt 2 begins\n");
   }
 }

@@ -27,6 +27,43 @@ TEST(EnvironmentLacks, NothingIsLackingWhereNothingIsSaid) {
   EXPECT_TRUE(environment_lacks({{"checked", "yes"}, {"gpus", "8"}}, "").empty());
 }
 
+TEST(EnvironmentLacks, AContainerThatALoginHostCannotEnterIsNoLack) {
+  for (const auto& [answer, why] : {std::pair("no_engine=ch-run", "ch-run is not there"),
+                                    std::pair("no_image=torch", "there is no image torch"),
+                                    std::pair("container=it is broken", "it is broken")}) {
+    const std::string text = answer;
+    const std::size_t equals = text.find('=');
+    const Answers answers = {{"unseen_" + text.substr(0, equals), text.substr(equals + 1)}};
+    EXPECT_EQ(unseen_container(answers), why);
+    EXPECT_TRUE(environment_lacks(answers, "").empty());
+  }
+  EXPECT_EQ(unseen_container({{"bad_no_engine", "ch-run"}}), "");
+}
+
+TEST(EnvironmentLacks, WhatIsInTheCodeFolderComesWithTheCode) {
+  Needs needs;
+  needs.environment_comes_later = true;
+  needs.environment.container = Container{ContainerEngine::charliecloud, "x", {}};
+  for (const std::string answer : {"no_activate", "bad_no_image"}) {
+    const std::vector<Lack> lacks = environment_lacks({{answer, "/root/code/x"}}, "", needs);
+    ASSERT_EQ(lacks.size(), 1U);
+    EXPECT_EQ(lacks[0].hint, "it is in the current folder, which dtool run sends");
+  }
+}
+
+TEST(EnvironmentLacks, ARelativePathIsSaidToBeginAtTheCodeFolder) {
+  Needs needs;
+  for (const auto& [path, hint] :
+       {std::pair("venv",
+                  "venv begins at the code folder there; ~/venv would begin at the home folder"),
+        std::pair("~/venv", "dtool config runs a script that makes it")}) {
+    needs.environment.activate = path;
+    const std::vector<Lack> lacks = environment_lacks({{"no_activate", "/x"}}, "", needs);
+    ASSERT_EQ(lacks.size(), 1U);
+    EXPECT_EQ(lacks[0].hint, hint);
+  }
+}
+
 TEST(EnvironmentLacks, AModuleThatIsMissingIsAnsweredWithThoseThatComeNear) {
   EXPECT_EQ(hint_at("cuda/13", "cuda/11.8 cuda/12.2 gcc"), "there is cuda/11.8, cuda/12.2");
   EXPECT_EQ(hint_at("pyton/3.11", "gcc python/3.11"), "did you mean python/3.11?");

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
@@ -109,6 +112,29 @@ TEST(Environment, FlagsWinOverSettingsAndBindsAreAdded) {
   EXPECT_EQ(to_json(make_environment(flags, settings)).dump(),
             R"({"bind":["/data:/data","~/x:/y"],"container":"b","container_engine":)"
             R"("charliecloud","modules":["python/3.11"]})");
+}
+
+TEST(Environment, WhatIsInTheCurrentFolderComesWithTheCode) {
+  // The tests' folder is the build's.
+  const std::filesystem::path folder = std::filesystem::current_path();
+  const std::string here = "here_" + std::to_string(::getpid());
+  std::filesystem::create_directory(folder / here);
+  Environment environment = with_image(here);
+  environment.container->engine = ContainerEngine::charliecloud;
+  for (const std::string& path : {here, "./" + here, "~/code/" + here}) {
+    environment.activate = path;
+    EXPECT_TRUE(has_sent(environment, "~/code"));
+    EXPECT_EQ(without_sent(environment, "~/code").activate, "") << path;
+    EXPECT_FALSE(without_sent(environment, "~/code").container);
+  }
+  environment.container->engine = ContainerEngine::podman;
+  for (const std::string& path : {here + "_not", "~/" + here, "~/other/" + here, "/" + here}) {
+    environment.activate = path;
+    EXPECT_FALSE(has_sent(environment, "~/code")) << path;
+    EXPECT_EQ(without_sent(environment, "~/code").activate, path);
+    EXPECT_TRUE(without_sent(environment, "~/code").container);
+  }
+  std::filesystem::remove(folder / here);
 }
 
 TEST(Environment, TorchrunWantsAScript) {

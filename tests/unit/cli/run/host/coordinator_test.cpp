@@ -59,13 +59,13 @@ TEST_F(CoordinatorTest, IsDoneWhenAllHaveEnded) {
 
 TEST_F(CoordinatorTest, ListensToOthersForHalfASecondAfterAFailure) {
   begin(settings(0));
-  say(1, {0, Standing::failed, 7, "sick"});
+  say(1, {0, Standing::failed, 7, "sick", 4});
   EXPECT_TRUE(coordinator_->is_judging());
   EXPECT_EQ(decide(), std::nullopt);
   now_ += 499ms;
   EXPECT_EQ(decide(), std::nullopt);
   now_ += 1ms;
-  EXPECT_EQ(decide(), (Decision{0, Verb::end, {}, "sick"}));
+  EXPECT_EQ(decide(), (Decision{0, Verb::end, {}, "sick", CausePlace{1, 4}}));
 }
 
 TEST_F(CoordinatorTest, WaitsForNobodyWhereNoneRuns) {
@@ -105,6 +105,7 @@ TEST_F(CoordinatorTest, AMachineIsLostAfterAMinuteOfSilence) {
   EXPECT_EQ(decision, std::nullopt);
   const auto after = pass(2s, {{0, kRunning}, {1, kRunning}});
   EXPECT_EQ(cause_of(after), "machine 2 (h2) was lost: no sign of life for 60 s");
+  EXPECT_EQ(after->cause_place, CausePlace{2});
 }
 
 TEST_F(CoordinatorTest, HowLongIsASetting) {
@@ -143,7 +144,7 @@ TEST_F(CoordinatorTest, BeginsAgainWithAllThatHaveStopped) {
   begin(settings(1));
   say(1, {0, Standing::failed, 7, "sick"});
   now_ += 1s;
-  EXPECT_EQ(decide(), (Decision{0, Verb::gather, {}, "sick"}));
+  EXPECT_EQ(decide(), (Decision{0, Verb::gather, {}, "sick", CausePlace{1}}));
   for (int place = 0; place < 2; ++place) say(place, kStopped);
   EXPECT_EQ(decide(), std::nullopt);
   say(2, kStopped);
@@ -152,7 +153,7 @@ TEST_F(CoordinatorTest, BeginsAgainWithAllThatHaveStopped) {
   for (int place = 0; place < 3; ++place) say(place, {1, Standing::running});
   say(2, {1, Standing::failed, 8, "again"});
   now_ += 1s;
-  EXPECT_EQ(decide(), (Decision{1, Verb::end, {}, "again"}));
+  EXPECT_EQ(decide(), (Decision{1, Verb::end, {}, "again", CausePlace{2}}));
 }
 
 TEST_F(CoordinatorTest, GathersForHalfAMinuteAtMostAndLeavesOutWhoDoesNotAnswer) {

@@ -49,6 +49,8 @@ TEST_F(JobCause, IsTheRankThatFailedFirstWithTheLastLineOfItsMachinesLog) {
   record(1, 3, "7 \n");
   record(1, 2, "1 \n");
   EXPECT_EQ(told(), (Told{"rank 3 on machine 1 (h3) ended with exit code 7: sick\n", 0}));
+  for (const char* machine : {"machine0", "machine1"})
+    EXPECT_EQ(run_.read(std::string(machine) + "/cause_place"), "1 3\n");
 }
 
 TEST_F(JobCause, IsTheRankThatWasKilledAndNotTheOneThatLostIt) {

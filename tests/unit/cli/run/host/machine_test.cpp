@@ -124,12 +124,13 @@ TEST_F(MachineTest, AFailureIsToldWithItsCause) {
   begin();
   host_.last = "sick";
   end_script(7);
-  EXPECT_EQ(host_.reports.back(), (Report{0, Standing::failed, 7, kCause}));
-  obey({0, Verb::end, {}, kCause});
+  EXPECT_EQ(host_.reports.back(), (Report{0, Standing::failed, 7, kCause, 3}));
+  obey({0, Verb::end, {}, kCause, CausePlace{1, 3}});
   EXPECT_EQ(host_.files["cause"], kCause);
+  EXPECT_EQ(host_.files["cause_place"], "1 3");
   EXPECT_EQ(host_.said.back(), "the run failed: " + kCause);
   EXPECT_EQ(host_.recorded, std::vector<int>{7});
-  EXPECT_EQ(host_.reports.back(), (Report{0, Standing::gone, 7, kCause}));
+  EXPECT_EQ(host_.reports.back(), (Report{0, Standing::gone, 7, kCause, 3}));
   EXPECT_FALSE(host_.files.contains("stopped"));
   EXPECT_EQ(host_.ended, 1);  // daemons
 }
@@ -161,7 +162,8 @@ TEST_F(MachineTest, ItsOwnWordsAreBetterThanItsLogs) {
   EXPECT_EQ(
       host_.reports.back(),
       (Report{0, Standing::failed, 1,
-              "rank 3 on machine 1 (h1) ended with exit code 1: no such file (hint: make one)"}));
+              "rank 3 on machine 1 (h1) ended with exit code 1: no such file (hint: make one)",
+              3}));
 }
 
 TEST_F(MachineTest, WithWordsSomeExitCodesHaveAMeaning) {
@@ -174,8 +176,8 @@ TEST_F(MachineTest, WithWordsSomeExitCodesHaveAMeaning) {
     return host_.reports.back();
   };
   EXPECT_EQ(told(2, "no such key").standing, Standing::mistaken);
-  EXPECT_EQ(told(3, "a peer is gone"), (Report{0, Standing::followed, 3, "a peer is gone"}));
-  EXPECT_EQ(told(4, "no number"), (Report{0, Standing::failed, 4, "no number"}));
+  EXPECT_EQ(told(3, "a peer is gone"), (Report{0, Standing::followed, 3, "a peer is gone", 3}));
+  EXPECT_EQ(told(4, "no number"), (Report{0, Standing::failed, 4, "no number", 3}));
   for (const int code : {2, 3, 4}) EXPECT_EQ(told(code, "").standing, Standing::failed);
   EXPECT_EQ(told(3, "").text, "rank 3 on machine 1 (h1) ended with exit code 3: epoch 3");
 }
@@ -193,7 +195,7 @@ TEST_F(MachineTest, AStoppedRankIsToldAndIsTheCauseOfWhatFollows) {
   host_.stopped_rank = "4";
   turn();
   EXPECT_EQ(host_.reports.back(),
-            (Report{0, Standing::running, 0, "rank 4 on machine 1 (h1) is stopped"}));
+            (Report{0, Standing::running, 0, "rank 4 on machine 1 (h1) is stopped", 4}));
   host_.stopped_rank = "";
   turn();
   EXPECT_EQ(host_.reports.back(), (Report{0, Standing::running}));
@@ -202,7 +204,7 @@ TEST_F(MachineTest, AStoppedRankIsToldAndIsTheCauseOfWhatFollows) {
   host_.last_words["0.3"] = "a peer is gone";
   end_script(3);
   EXPECT_EQ(host_.reports.back(),
-            (Report{0, Standing::failed, 3, "rank 4 on machine 1 (h1) is stopped"}));
+            (Report{0, Standing::failed, 3, "rank 4 on machine 1 (h1) is stopped", 4}));
 }
 
 TEST_F(MachineTest, IsEndedWithTheRun) {

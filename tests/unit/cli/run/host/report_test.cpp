@@ -14,6 +14,8 @@ TEST(Report, ArrivesAsItWasSent) {
     const Report report{3, static_cast<Standing>(standing), 137, "it was killed"};
     EXPECT_EQ(parse_report(to_bytes(report)), report);
   }
+  const Report with_rank{3, Standing::failed, 1, "it was killed", 7};
+  EXPECT_EQ(parse_report(to_bytes(with_rank)), with_rank);
   const Answer none = parse_answer(to_bytes(Answer{5, {}}), 3);
   EXPECT_EQ(none.taken, 5U);
   EXPECT_FALSE(none.decision);
@@ -21,6 +23,10 @@ TEST(Report, ArrivesAsItWasSent) {
   EXPECT_EQ(parse_answer(to_bytes(Answer{1, run}), 3).decision, run);
   const Decision end{2, Verb::end, {}, "why"};
   EXPECT_EQ(parse_answer(to_bytes(Answer{1, end}), 3).decision, end);
+  for (const CausePlace& place : {CausePlace{2}, CausePlace{2, 7}}) {
+    const Decision placed{2, Verb::end, {}, "why", place};
+    EXPECT_EQ(parse_answer(to_bytes(Answer{1, placed}), 3).decision, placed);
+  }
 }
 
 TEST(Report, WhatIsOutOfRangeIsRefused) {
@@ -28,11 +34,14 @@ TEST(Report, WhatIsOutOfRangeIsRefused) {
   EXPECT_THROW(parse_report(to_bytes(Report{10'000})), BadMessage);
   EXPECT_THROW(parse_report(to_bytes(Report{0, static_cast<Standing>(8)})), BadMessage);
   EXPECT_THROW(parse_report(to_bytes(Report{0, Standing::failed, 256})), BadMessage);
+  EXPECT_THROW(parse_report(to_bytes(Report{0, Standing::failed, 1, "", -1})), BadMessage);
   EXPECT_THROW(parse_report(""), BadMessage);
   EXPECT_THROW(parse_report(to_bytes(Report{}) + "x"), BadMessage);
   const auto answer = [](const Decision& decision) { return to_bytes(Answer{1, decision}); };
   EXPECT_THROW(parse_answer(answer({0, Verb::run, {3}, {}}), 3), BadMessage);
   EXPECT_THROW(parse_answer(answer({0, Verb::run, {-1}, {}}), 3), BadMessage);
+  EXPECT_THROW(parse_answer(answer({0, Verb::end, {}, "", CausePlace{3}}), 3), BadMessage);
+  EXPECT_THROW(parse_answer(answer({0, Verb::end, {}, "", CausePlace{2, -1}}), 3), BadMessage);
   EXPECT_THROW(parse_answer(answer({0, static_cast<Verb>(4), {}, {}}), 3), BadMessage);
 }
 
@@ -42,7 +51,7 @@ TEST(Report, ItsTextIsPrintableAndBounded) {
   const Report long_one{0, Standing::failed, 1, std::string(3000, 'x')};
   EXPECT_LE(to_bytes(long_one).size(), kLongestReport);
   std::string bytes = to_bytes(Report{0, Standing::failed, 1, "text"});
-  bytes.back() = '\x1b';
+  bytes[bytes.find("text")] = '\x1b';
   EXPECT_THROW(parse_report(bytes), BadMessage);
 }
 

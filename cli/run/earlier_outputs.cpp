@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/earlier_outputs.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "cli/host_output.h"
+#include "cli/run/tree_push.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/quote.h"
+#include "ssh/script.h"
+#include "sync/pull.h"
+#include "sync/tree.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kForLook{60};
+constexpr std::chrono::minutes kForMove{10};
+
+/// Exit codes of the script that looks.
+constexpr int kNoFolder = 3;
+constexpr int kNoCheckpoint = 4;
+
+/// Defined before: output (path), with_checkpoint (yes or no).
+constexpr const char* kLook = R"(
+[ -d "$output" ] || exit 3
+[ "$with_checkpoint" = yes ] || exit 0
+for file in "$output"/checkpoints/step_*.safetensors; do [ ! -s "$file" ] || exit 0; done
+exit 4
+)";
+
+/// Defined before: from (the folder that was sent), to (path).
+constexpr const char* kMove = R"(
+set -o pipefail
+[ -d "$from" ] || exit 0  # there was no file
+cd -- "$from" || exit 1
+find . -type d -print0 | (cd -- "$to" && xargs -0 mkdir -p --) || exit 1
+find . ! -type d -print0 | while IFS= read -r -d '' file; do mv -fT -- "$file" "$to/$file" || exit 1; done || exit 1
+cd / && rm -rf -- "$from"
+)";
+constexpr const char* kRemove = R"(
+rm -rf -- "$from"
+)";
+
+/// Beside the outputs, so that moving them is renaming. Each machine has its own: hosts may share
+/// the folder, and what they are sent may differ.
+std::string draft_of(const RunPlan& plan, const MachinePlan& machine) {
+  return fmt::format("{}/.dtool_brought{}", output_folder(plan, machine), machine.id);
+}
+
+/// The folder for what comes here. It goes with everything in it.
+class Store {
+ public:
+  explicit Store(const std::string& run_id) : folder_(all() / run_id) {
+    remove_forgotten();
+    fs::create_directories(folder_);
+    fs::permissions(all(), fs::perms::owner_all);
+  }
+  ~Store() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  const fs::path& folder() const { return folder_; }
+
+ private:
+  static fs::path all() { return ssh::home_folder() / ".dtool" / "brought"; }
+
+  /// Those of a dtool that was killed.
+  static void remove_forgotten() {
+    std::error_code ignored;
+    for (const auto& each : fs::directory_iterator(all(), ignored)) {
+      if (each.last_write_time(ignored) < fs::file_time_type::clock::now() - std::chrono::days(2))
+        fs::remove_all(each.path(), ignored);
+    }
+  }
+
+  fs::path folder_;
+};
+
+fs::path part_folder(const fs::path& store, const EarlierPart& part) {
+  return store / fmt::format("machine{}", part.from);
+}
+
+/// All files of a folder. Not as code is read: git's ignored files are outputs, too.
+tree_sync::Tree whole_tree(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& each : fs::recursive_directory_iterator(folder)) {
+    if (each.is_regular_file() || each.is_symlink())
+      files.push_back(each.path().lexically_relative(folder).string());
+  }
+  return tree_sync::tree_of(folder, std::move(files));
+}
+
+std::size_t place_of(const ssh::Remote& remote, const ssh::Host& host) {
+  return static_cast<std::size_t>(std::ranges::find(remote.hosts(), host) - remote.hosts().begin());
+}
+
+/// How far the outputs have come here.
+class PullProgress : public AnswerCount {
+ public:
+  using AnswerCount::AnswerCount;
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    console_.note("interrupted: nothing is started");
+  }
+};
+
+}  // namespace
+
+std::vector<EarlierPart> earlier_parts(const RunRecord& earlier, const RunPlan& plan) {
+  const bool is_trainer = plan.program.empty();
+  const bool is_shared = plan.machines.front().leader == Leader::other;
+  const std::size_t machines = is_trainer || is_shared ? 1 : plan.machines.size();
+  std::vector<EarlierPart> parts;
+  for (std::size_t i = 0; i < machines; ++i) {
+    const std::size_t from = i < earlier.machines.size() ? i : 0;
+    auto part = std::ranges::find(parts, from, &EarlierPart::from);
+    if (part == parts.end()) part = parts.insert(parts.end(), EarlierPart{from, {}});
+    const RecordedMachine& source = earlier.machines[from];
+    const bool is_same = source.host == ssh::to_string(plan.machines[i].host) &&
+                         source.output_folder == output_folder(plan, plan.machines[i]);
+    if (!is_same) part->to.push_back(i);
+  }
+  return parts;
+}
+
+EarlierOutputs::EarlierOutputs(Console& console, const RunRecord& earlier, const RunPlan& plan,
+                               const ssh::ConnectOptions& connect)
+    : console_(console), earlier_(earlier), plan_(plan), parts_(earlier_parts(earlier, plan)) {
+  std::vector<ssh::Host> hosts;
+  for (const EarlierPart& part : parts_)
+    hosts.push_back(ssh::parse_host(earlier.machines[part.from].host));
+  remote_ = ssh::make_fleet(hosts, connect);
+}
+
+bool EarlierOutputs::are_there(RunReport& report) {
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const std::string& output = earlier_.machines[parts_[i].from].output_folder;
+    const bool wants_checkpoint = plan_.program.empty();
+    tasks.push_back(
+        {i, ssh::bash(fmt::format("output={}\nwith_checkpoint={}\n{}", ssh::quote_path(output),
+                                  wants_checkpoint ? "yes" : "no", kLook))});
+  }
+  AnswerCount progress(console_, remote_->hosts(), "looked at");
+  ssh::RunOptions options;
+  options.timeout = kForLook;
+  auto results = remote_->run(std::move(tasks), progress, options);
+  console_.progress("");
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const std::string& output = earlier_.machines[parts_[i].from].output_folder;
+    if (results[i].exit_code == kNoFolder)
+      results[i].error = fmt::format("there is no output folder {}", output);
+    if (results[i].exit_code == kNoCheckpoint)
+      results[i].error = fmt::format("there is no checkpoint in {}/checkpoints", output);
+  }
+  return report.all_well(results, "looking for the outputs of " + earlier_.run_id);
+}
+
+std::vector<ssh::Task> EarlierOutputs::tasks_at_places(const ssh::Remote& remote,
+                                                       const char* text) const {
+  std::vector<ssh::Task> tasks;
+  for (const EarlierPart& part : parts_) {
+    for (const std::size_t i : part.to) {
+      const MachinePlan& machine = plan_.machines[i];
+      tasks.push_back(
+          {place_of(remote, machine.host),
+           ssh::bash(fmt::format("from={}\nto={}\n{}", ssh::quote_path(draft_of(plan_, machine)),
+                                 ssh::quote_path(output_folder(plan_, machine)), text))});
+    }
+  }
+  return tasks;
+}
+
+bool EarlierOutputs::bring_over(const fs::path& folder, ssh::Remote& remote, RunReport& report) {
+  std::vector<tree_sync::Pull> pulls;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].to.empty()) continue;
+    const fs::path own = part_folder(folder, parts_[i]);
+    fs::create_directories(own);
+    pulls.push_back({i, {earlier_.machines[parts_[i].from].output_folder}, own});
+  }
+  PullProgress progress(console_, remote_->hosts(), "gave their outputs");
+  std::vector<ssh::HostResult> fetched;
+  for (const tree_sync::Pulled& each : tree_sync::pull(*remote_, pulls, progress))
+    fetched.push_back(each.result);
+  console_.progress("");
+  if (!report.all_well(fetched, "fetching the outputs of " + earlier_.run_id)) return false;
+  for (const EarlierPart& part : parts_) {
+    if (part.to.empty()) continue;
+    const tree_sync::Tree tree = whole_tree(part_folder(folder, part));
+    std::vector<tree_sync::Destination> destinations;
+    for (const std::size_t i : part.to)
+      destinations.push_back(
+          {place_of(remote, plan_.machines[i].host), draft_of(plan_, plan_.machines[i])});
+    const auto sent =
+        send_tree(console_, remote, tree, destinations,
+                  {"the earlier outputs", tree_sync::Relay::no, tree_sync::Foreign::overwrite});
+    if (!report.all_well(sent, "sending the outputs of " + earlier_.run_id) || remote.interrupted())
+      return false;
+  }
+  return true;
+}
+
+bool EarlierOutputs::bring(ssh::Remote& remote, RunReport& report) {
+  if (std::ranges::all_of(parts_, [](const EarlierPart& each) { return each.to.empty(); }))
+    return true;
+  const Store store(plan_.run_id);
+  ssh::Events nobody;
+  ssh::RunOptions options;
+  options.timeout = kForMove;
+  if (bring_over(store.folder(), remote, report)) {
+    const auto moved = remote.run(tasks_at_places(remote, kMove), nobody, options);
+    return report.all_well(moved, "putting the outputs of " + earlier_.run_id + " into place") &&
+           !remote.interrupted();
+  }
+  if (!remote.interrupted()) remote.run(tasks_at_places(remote, kRemove), nobody, options);
+  return false;
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The outputs of the run that `dtool run --resume` goes on from: looks whether they are there, and
+// brings them to the machines that have other hosts or folders.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "cli/console.h"
+#include "cli/record/record.h"
+#include "cli/run/plan.h"
+#include "cli/run/report.h"
+#include "ssh/fleet.h"
+#include "ssh/remote.h"
+
+namespace dtool::cli {
+
+/// What comes from one machine of the earlier run, by its place there.
+struct EarlierPart {
+  std::size_t from = 0;
+  std::vector<std::size_t> to;  ///< places of the machines that lack it; empty: it is there already
+};
+
+/// The outputs that the machines of `plan` go on with. Each machine goes on with those of the
+/// earlier machine of its place, and one that has none with those of the first; with the bundled
+/// trainer only the first machine needs any. A scheduler's machines share one folder.
+std::vector<EarlierPart> earlier_parts(const RunRecord& earlier, const RunPlan& plan);
+
+class EarlierOutputs {
+ public:
+  /// `plan` has its machines. Both and `console` must outlive it.
+  EarlierOutputs(Console& console, const RunRecord& earlier, const RunPlan& plan,
+                 const ssh::ConnectOptions& connect);
+
+  /// Whether all outputs are on their hosts, with a checkpoint for the trainer. The reasons are
+  /// reported.
+  bool are_there(RunReport& report);
+
+  /// Brings them over this machine to the hosts of `remote`, where they replace files of the same
+  /// names. They are put into their places only when all have come. The reasons of failures are
+  /// reported. Throws std::exception if this machine cannot hold them.
+  bool bring(ssh::Remote& remote, RunReport& report);
+
+  bool interrupted() const { return remote_->interrupted(); }
+
+ private:
+  bool bring_over(const std::filesystem::path& folder, ssh::Remote& remote, RunReport& report);
+  std::vector<ssh::Task> tasks_at_places(const ssh::Remote& remote, const char* text) const;
+
+  Console& console_;
+  const RunRecord& earlier_;
+  const RunPlan& plan_;
+  std::vector<EarlierPart> parts_;
+  std::unique_ptr<ssh::Remote> remote_;  ///< a host for each part
+};
+
+}  // namespace dtool::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// `--environment`: the same Python packages on all hosts. This machine resolves a file and fetches
+// the wheels, sends them as code is sent, and each host builds `~/.dtool/environments/HASH/venv`.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/console.h"
+#include "ssh/remote.h"
+
+namespace dtool::cli {
+
+/// Judges the hosts' results after a step, which is named as a failure names it. False: the work
+/// ends there.
+using JudgeStep =
+    std::function<bool(const std::vector<ssh::HostResult>& results, std::string_view doing)>;
+
+/// Gives every host the environment of `file`, and asks nothing but that where all have it. Returns
+/// the environment's folder on hosts, from `~/`; empty: a step went wrong, as `judge` was told.
+/// Throws UsageError and the rest that resolve_wheels throws.
+std::string supply_environment(Console& console, ssh::Remote& remote,
+                               const std::filesystem::path& file, const JudgeStep& judge);
+
+}  // namespace dtool::cli

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/wheels.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/action.h"
+#include "cli/run/host/python_environment.h"
+#include "cli/run/trainer_bundle.h"
+#include "cli/terminal_text.h"
+#include "killfiles/whole_file.h"
+#include "ssh/host/versions.h"
+#include "ssh/host/words.h"
+#include "ssh/machine/file_stamp.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/machine/interrupts.h"
+#include "ssh/machine/random_hex.h"
+#include "ssh/machine/read_pieces.h"
+#include "ssh/machine/run_to_end.h"
+#include "ssh/machine/sha256.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kUnfinished = ".draft.";
+constexpr const char* kLockFile = "lock.txt";
+
+fs::path wheels_folder() {
+  return ssh::home_folder() / ".dtool/wheels";
+}
+
+bool is_uv_lock(const fs::path& file) {
+  return file.filename() == "uv.lock";
+}
+
+/// What decides which packages are chosen, but for the index of packages.
+class Requirements {
+ public:
+  explicit Requirements(const HostPython& python) {
+    // With the format of this key.
+    key_.add(fmt::format("1 {} {} {} {}\n", fs::current_path().string(), python.version,
+                         python.processor, python.glibc));
+  }
+
+  /// Adds a file and those that it includes. Throws std::system_error on one that is not there.
+  void add(const fs::path& file) {
+    if (!seen_.insert(fs::weakly_canonical(file)).second) return;
+    const std::string text = killfiles::read_whole(file);
+    key_.add(fmt::format("{} {}\n", file.string(), text.size()));
+    key_.add(text);
+    for (std::string_view rest = text; !rest.empty();) add_line(host::cut_line(rest), file);
+  }
+
+  /// Nothing: they name source code of this machine, which may change at any time.
+  std::optional<std::string> key() {
+    return has_sources_ ? std::nullopt : std::optional(key_.hex());
+  }
+
+ private:
+  void add_line(std::string_view line, const fs::path& file) {
+    static const std::regex option(
+        R"((-r|-c|--requirement|--constraint|-f|--find-links)[ =]*(\S+).*)");
+    line = line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
+    has_sources_ = has_sources_ || line.starts_with("-e") || line.starts_with("--editable") ||
+                   line.starts_with(".") || line.starts_with("/") ||
+                   line.find("file:") != line.npos;
+    std::match_results<std::string_view::const_iterator> found;
+    if (!std::regex_match(line.begin(), line.end(), found, option)) return;
+    const std::string name = found[2].str();
+    if (found[1].str() == "-f" || found[1].str() == "--find-links") {
+      add_folder(name);
+      add_folder(file.parent_path() / name);
+    } else if (fs::exists(file.parent_path() / name)) {
+      add(file.parent_path() / name);
+    }
+  }
+
+  /// The wheels in it may be replaced by others.
+  void add_folder(const fs::path& folder) {
+    std::error_code missing;
+    std::set<fs::path> files;
+    for (const auto& each : fs::directory_iterator(folder, missing)) files.insert(each.path());
+    for (const fs::path& each : files)
+      key_.add(fmt::format("{} {}\n", each.string(), ssh::stamp_of(ssh::status_of(each))));
+  }
+
+  ssh::Sha256 key_;
+  std::set<fs::path> seen_;
+  bool has_sources_ = false;
+};
+
+std::string sha256_of(const fs::path& file) {
+  ssh::Sha256 hash;
+  ssh::read_pieces(file, [&hash](std::string_view piece) { hash.add(piece); });
+  return hash.hex();
+}
+
+/// What pip or uv complained about: its lines that begin with `error`, else its last line.
+std::string complaint(const ssh::Written& told) {
+  std::vector<std::string> errors;
+  std::string last = fmt::format("exit code {}", told.exit_code);
+  for (std::string_view rest = told.err; !rest.empty();) {
+    const std::string line = without_controls(std::string(host::cut_line(rest)));
+    if (line.empty()) continue;
+    last = line;
+    if (line.starts_with("ERROR: ")) errors.push_back(line.substr(7));
+    if (line.starts_with("error: ")) errors.push_back(line.substr(7));
+  }
+  constexpr std::size_t kMost = 3;
+  if (errors.size() > kMost) errors.resize(kMost);
+  return errors.empty() ? last : fmt::format("{}", fmt::join(errors, "; "));
+}
+
+/// pip's wheel that came with this machine's Python, or nothing. Debian keeps it elsewhere.
+fs::path bundled_pip() {
+  const auto told =
+      ssh::run_to_end({"python3", "-I", "-c",
+                       "import ensurepip, os, sysconfig\n"
+                       "print(sysconfig.get_config_var('WHEEL_PKG_DIR') or "
+                       "os.path.join(os.path.dirname(ensurepip.__file__), '_bundled'))"});
+  std::string folder = "/usr/share/python-wheels";
+  if (told && told->exit_code == 0) folder = host::as_line(told->out);
+  fs::path newest;
+  std::error_code missing;
+  for (const char* each : {folder.c_str(), "/usr/share/python-wheels"}) {
+    for (const auto& entry : fs::directory_iterator(each, missing)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("pip-") && name.ends_with(".whl"))
+        newest = std::max(newest, entry.path());
+    }
+  }
+  return newest;
+}
+
+/// The words that run pip here.
+std::vector<std::string> find_pip(const fs::path& bundled) {
+  const auto told = ssh::run_to_end({"python3", "-m", "pip", "--version"});
+  if (!told)
+    throw UsageError("--environment: this machine has no python3, which resolves it",
+                     "apt-get install python3 python3-venv");
+  if (told->exit_code == 0) return {"python3", "-m", "pip"};
+  if (bundled.empty())
+    throw UsageError("--environment: this machine's python3 has no pip, which resolves it",
+                     "apt-get install python3-pip");
+  return {"python3", (bundled / "pip").string()};
+}
+
+ssh::Written run_pip(std::vector<std::string> words, const std::vector<std::string>& arguments) {
+  words.insert(words.end(), {"--no-input", "--disable-pip-version-check"});
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  // The same source makes the same wheel: the zip format's first day.
+  return ssh::run_to_end(words, {"LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH=315532800"}).value();
+}
+
+/// Whether what pip builds or chooses for this machine fits the hosts.
+bool is_like_this_machine(const HostPython& python) {
+  const host::PythonReply own = host::look_at_python();
+  return own.version == python.version && own.processor == python.processor &&
+         glibc_of(own.libc) <= python.glibc && glibc_of(own.libc) > 0;
+}
+
+/// Arguments of `pip download` that choose wheels for another machine.
+std::vector<std::string> for_other_machine(const HostPython& python) {
+  std::string abi = "cp" + python.version;
+  std::erase(abi, '.');
+  std::vector<std::string> words = {"--only-binary=:all:",
+                                    "--implementation",
+                                    "cp",
+                                    "--python-version",
+                                    python.version,
+                                    "--abi",
+                                    abi,
+                                    "--abi",
+                                    "abi3",
+                                    "--abi",
+                                    "none"};
+  constexpr int kOldest = 17;  // manylinux2014
+  for (int glibc = python.glibc; glibc >= kOldest; --glibc)
+    words.insert(words.end(),
+                 {"--platform", fmt::format("manylinux_2_{}_{}", glibc, python.processor)});
+  for (const char* kind : {"manylinux2014", "linux"})
+    words.insert(words.end(), {"--platform", fmt::format("{}_{}", kind, python.processor)});
+  return words;
+}
+
+/// The requirements of a uv.lock, with their hashes.
+fs::path export_lock(const fs::path& file, const fs::path& folder) {
+  const fs::path exported = folder / "requirements.txt";
+  const fs::path project = fs::absolute(file).parent_path();
+  const auto told = ssh::run_to_end({"uv", "export", "--quiet", "--frozen", "--no-dev",
+                                     "--no-emit-project", "--format", "requirements-txt",
+                                     "--project", project, "--output-file", exported});
+  if (!told)
+    throw UsageError(
+        fmt::format("--environment {}: this machine has no uv, which reads it", file.string()),
+        "install uv, or give a requirements.txt");
+  if (told->exit_code == 0) return exported;
+  throw UsageError(fmt::format("--environment {}: uv says: {}", file.string(), complaint(*told)));
+}
+
+/// Fills `folder` with the wheels.
+void fetch(const fs::path& file, const HostPython& python, const fs::path& scratch,
+           const fs::path& folder) {
+  const fs::path bundled = bundled_pip();
+  const std::vector<std::string> pip = find_pip(bundled);
+  const fs::path requirements = is_uv_lock(file) ? export_lock(file, scratch) : file;
+  std::vector<std::string> words;
+  if (is_like_this_machine(python)) {
+    words = {"wheel", "--quiet", "-w", folder, "-r", requirements};
+  } else {
+    words = {"download", "--quiet", "-d", folder, "-r", requirements};
+    for (std::string& each : for_other_machine(python)) words.push_back(std::move(each));
+  }
+  const ssh::Written told = run_pip(pip, words);
+  if (told.exit_code != 0)
+    throw UsageError(
+        fmt::format("--environment {}: pip says: {}", file.string(), complaint(told)),
+        fmt::format("python3 -m pip {} -r {} shows all of it", words.front(), file.string()));
+  if (!bundled.empty()) {
+    fs::copy_file(bundled, folder / bundled.filename(), fs::copy_options::skip_existing);
+    return;
+  }
+  const ssh::Written own = run_pip(pip, {"download", "--quiet", "--no-deps", "-d", folder, "pip"});
+  if (own.exit_code != 0)
+    throw UsageError(fmt::format("--environment: pip cannot fetch itself: {}", complaint(own)),
+                     "apt-get install python3-venv brings its wheel");
+}
+
+/// Writes the lock, and returns the hash of all.
+std::string lock(const fs::path& folder, const HostPython& python) {
+  std::set<std::string> names;
+  for (const auto& each : fs::directory_iterator(folder)) names.insert(each.path().filename());
+  std::string text;
+  for (const std::string& name : names) text += lock_line(name, sha256_of(folder / name));
+  killfiles::write_whole(folder / kLockFile, text);
+  ssh::Sha256 hash;
+  hash.add(fmt::format("{} {}\n", python.version, python.processor));
+  hash.add(text);
+  return hash.hex();
+}
+
+tree_sync::Tree tree_of(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& each : fs::directory_iterator(folder)) files.push_back(each.path().filename());
+  return tree_sync::tree_of(folder, std::move(files));
+}
+
+fs::path index_of(const std::string& key) {
+  return wheels_folder() / (key + ".resolved");
+}
+
+/// The hash that was found for this key, if its wheels are still there.
+std::string find_resolved(const std::optional<std::string>& key) {
+  std::error_code missing;
+  if (!key || !fs::exists(index_of(*key), missing)) return {};
+  const std::string hash = host::as_line(killfiles::read_whole(index_of(*key)));
+  return host::is_hash(hash) && fs::exists(wheels_folder() / hash / kLockFile, missing) ? hash : "";
+}
+
+/// Wheels that were not used for 30 days, and what an interrupted dtool left.
+void remove_old(const fs::path& used) {
+  std::error_code gone;  // another dtool was quicker
+  for (const std::string& old : host::mark_used(used)) fs::remove_all(old, gone);
+  const auto now = fs::file_time_type::clock::now();
+  for (const auto& each : fs::directory_iterator(wheels_folder(), gone)) {
+    const bool is_draft = each.path().filename().string().starts_with(kUnfinished);
+    if (is_draft && each.last_write_time(gone) < now - std::chrono::hours(24))
+      fs::remove_all(each.path(), gone);
+  }
+}
+
+}  // namespace
+
+std::string lock_line(const std::string& wheel, const std::string& hash) {
+  static const std::regex form(
+      R"(([A-Za-z0-9._]+)-([A-Za-z0-9._+!]+)(?:-[0-9][A-Za-z0-9._]*)?-[A-Za-z0-9._]+-[A-Za-z0-9._]+-[A-Za-z0-9._]+\.whl)");
+  std::smatch found;
+  if (!std::regex_match(wheel, found, form))
+    throw std::runtime_error(fmt::format("{} is no wheel", wheel));
+  return fmt::format("{}=={} --hash=sha256:{}\n", found[1].str(), found[2].str(), hash);
+}
+
+void check_requirements(const fs::path& file) {
+  const std::string name = file.filename();
+  const std::string extension = file.extension();
+  if (extension == ".yml" || extension == ".yaml")
+    throw UsageError(fmt::format("--environment {}: dtool builds environments with pip, not conda",
+                                 file.string()),
+                     "give a requirements.txt, or make it with conda on the hosts and name it with "
+                     "--env_activate_path");
+  if (extension != ".txt" && !is_uv_lock(file))
+    throw UsageError(
+        fmt::format("--environment {}: neither a requirements.txt nor a uv.lock", file.string()));
+  std::error_code unseen;
+  if (!fs::is_regular_file(file, unseen))
+    throw UsageError(fmt::format("--environment {}: there is no such file", file.string()));
+}
+
+Wheels resolve_wheels(Console& console, const fs::path& file, const HostPython& python) {
+  Requirements requirements(python);
+  requirements.add(file);
+  const auto key = requirements.key();
+  Wheels wheels;
+  wheels.hash = find_resolved(key);
+  if (wheels.hash.empty()) {
+    console.progress(
+        fmt::format("pip resolves {} and fetches its packages", without_controls(file.string())));
+    const fs::path draft = wheels_folder() / (kUnfinished + ssh::random_hex(8));
+    try {
+      fs::create_directories(draft / "wheels");
+      fs::permissions(wheels_folder(), fs::perms::owner_all);
+      fetch(file, python, draft, draft / "wheels");
+      const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
+      wheels.hash = lock(draft / "wheels", python);
+      std::error_code taken;  // the same wheels as for another file, or another dtool was quicker
+      fs::rename(draft / "wheels", wheels_folder() / wheels.hash, taken);
+      if (key) killfiles::write_whole(index_of(*key), wheels.hash + "\n");
+      fs::remove_all(draft);
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(draft, ignored);
+      throw;
+    }
+    console.progress("");
+  }
+  const fs::path folder = wheels_folder() / wheels.hash;
+  remove_old(folder);
+  wheels.tree = tree_of(folder);
+  return wheels;
+}
+
+}  // namespace dtool::cli

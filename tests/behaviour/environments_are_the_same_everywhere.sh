@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# `dtool run --environment requirements.txt`: Python packages are resolved once, sent, and built on hosts that reach nothing but
+# each other. The second run builds nothing, and what cannot work is named before anything starts.
+source "$(dirname "$0")/harness.sh"
+needs_isolation
+lab 3
+
+# wheel NAME VERSION TEXT [REQUIREMENT]: a wheel of one module, in wheels/.
+wheel() {
+  mkdir -p wheels
+  python3 - "$@" <<'END'
+import sys, zipfile
+name, version, text, *requires = sys.argv[1:]
+info = f"{name}-{version}.dist-info"
+needs = "".join(f"Requires-Dist: {each}\n" for each in requires)
+files = {f"{name}.py": text,
+         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
+         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+files[f"{info}/RECORD"] = "".join(f"{each},,\n" for each in files) + f"{info}/RECORD,,\n"
+with zipfile.ZipFile(f"wheels/{name}-{version}-py3-none-any.whl", "w") as packed:
+    for each, content in files.items():
+        packed.writestr(each, content)
+END
+}
+wheel words 2.0 'WORD = "hello"'
+wheel greet 1.0 'import words; print(words.WORD, "from", __file__)' 'words>=2'
+printf '%s\n' '--no-index' '--find-links wheels' 'greet' >requirements.txt
+
+run_greet() { expect_exit "${1:-0}" timeout 120 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" "${@:2}" --environment requirements.txt -- python3 -c 'import greet'; }
+environments_on() { on "$1" bash -c 'ls ~/.dtool/environments'; }
+
+run_greet
+for machine in 0 1 2; do expect_output "^machine$machine: hello from /root/\.dtool/environments/[0-9a-f]{64}/venv/lib/python3"; done
+expect_error '^built requirements.txt on '
+for host in 1 2 3; do
+  expect_equal "$(environments_on 1)" "$(environments_on "$host")"
+  on "$host" test ! -e "/root/.dtool/environments/$(environments_on 1)/wheels"
+done
+first=$(environments_on 1)
+
+# Nothing has changed: nothing is resolved, sent or built, but for a host that lost it.
+run_greet
+expect_no_error '^built '
+on 2 bash -c 'rm -r ~/.dtool/environments'
+run_greet
+expect_error '^built requirements.txt on 198\.18\.[0-9]*\.2$'
+expect_equal "$first" "$(environments_on 2)"
+expect_equal 1 "$(find "$HOME/.dtool/wheels" -name '*.resolved' | wc -l)"
+
+# A half-built environment does not count, nor one whose Python has gone.
+on 3 bash -c 'rm ~/.dtool/environments/*/complete'
+run_greet
+on 3 bash -c 'rm ~/.dtool/environments/*/venv/bin/python3'
+run_greet
+
+# Another version in the same folder of wheels is another environment.
+rm wheels/words*
+wheel words 2.1 'WORD = "good day"'
+run_greet
+expect_output '^machine2: good day from'
+expect_equal 2 "$(environments_on 1 | wc -l)"
+
+# Mistakes: nothing is started.
+refuses() {
+  local pattern=$1
+  shift
+  expect_exit 2 timeout 60 "$DTOOL" run --runs_on "$DTOOL_LAB_HOSTS" "$@" -- python3 -c 'import greet'
+  expect_error "$pattern"
+}
+refuses '--environment missing.txt: there is no such file' --environment missing.txt
+touch environment.yml notes.md
+refuses 'dtool builds environments with pip, not conda' --environment environment.yml
+refuses 'neither a requirements.txt nor a uv.lock' --environment notes.md
+refuses '--env_activate_path leads to another' --environment requirements.txt --env_activate_path /opt/env
+printf '%s\n' '--no-index' '--find-links wheels' 'greet' 'no_such_package' >wrong.txt
+refuses 'pip says: .*no_such_package' --environment wrong.txt
+expect_equal '' "$(find "$HOME/.dtool/wheels" -name '.draft.*')"
+fault hide h2 python3
+run_greet 2
+expect_error 'there is no python3 of 3.8 or later'
+expect_error '^nothing was started'
+fault unhide h2 python3
+expect_equal 0 "$(find "$HOME/.dtool/killfiles" -newer wrong.txt | wc -l)"
