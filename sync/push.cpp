@@ -46,7 +46,7 @@ struct Slot {
   const Package* package = nullptr;  ///< that it is sent: with the question a guess
   host::RelayPart part = {};
   host::PrepareReply prepared = {};
-  bool has_compared = false;  ///< with the files there that dtool did not put there
+  bool has_compared = false;  ///< with the files there that are not as dtool sent them
   Differences differences = {};
   ssh::HostResult result = {};
   Pushed pushed = {};
@@ -385,7 +385,7 @@ Step Push::after_package(Slot& slot, const host::Unpacked& unpacked) {
   return Step::done;
 }
 
-/// Where all that dtool did not put there is as the tree's, it may become dtool's.
+/// Where all files that are not as dtool sent them are as the tree's, they may become dtool's.
 Step Push::after_compare(Slot& slot) {
   explain(slot.result);
   if (!slot.result.ok()) return Step::done;
@@ -403,7 +403,10 @@ Step Push::next_step(Slot& slot) {
       return after_unpack(slot);
     case Step::prepare:
       slot.prepared = reply_in<host::PrepareReply>(slot.result).value_or(host::PrepareReply{});
-      if (!slot.prepared.foreign.empty() && !slot.has_compared) return Step::compare;
+      if (slot.has_compared) return slot.prepared.lock.empty() ? Step::done : Step::send;
+      slot.differences.add(slot.prepared.first_lost, slot.prepared.lost);
+      if (!slot.prepared.foreign.empty()) return Step::compare;
+      if (slot.differences.count() > 0) return Step::refuse;
       return slot.prepared.lock.empty() ? Step::done : Step::send;
     case Step::compare:
       return after_compare(slot);

@@ -45,8 +45,9 @@ struct Pushed {
 /// per host.
 enum class Relay { no, yes };
 
-/// What happens to a host's files that have names of the tree, were not put there by dtool, and
-/// differ from the tree's: the host fails and names them, or they are overwritten.
+/// What happens to a host's files that have names of the tree, differ from the tree's, and were not
+/// put there by dtool or were changed since, and to changed files that the tree no longer has: the
+/// host fails and names them, or they are overwritten and deleted.
 enum class Foreign { refuse, overwrite };
 
 /// A push in which each host goes from step to step without waiting for the others. An observer
@@ -67,12 +68,12 @@ struct Pushing : ssh::Events {
 };
 
 /// Sends `tree` to all destinations, at most one per host. A file of the tree replaces a file of
-/// that name that dtool put there, and one with the same content; `foreign` decides about all
-/// others. A folder that holds a foreign file is never replaced. Nothing is deleted on a host where
-/// sending failed. If rsync failed, `exit_code` is its exit code and `error` its own message.
-/// `hosts` are the Remote's. The timeout in `options` is for each step of a host. Throws
-/// std::invalid_argument on a folder that is neither absolute nor from `~/`, and on two
-/// destinations on one host. `tree` and `events` must outlive the push.
+/// that name that dtool put there and nobody changed, and one with the same content; `foreign`
+/// decides about all others. A folder that holds a foreign file is never replaced. Nothing is
+/// deleted on a host where sending failed. If rsync failed, `exit_code` is its exit code and
+/// `error` its own message. `hosts` are the Remote's. The timeout in `options` is for each step of
+/// a host. Throws std::invalid_argument on a folder that is neither absolute nor from `~/`, and on
+/// two destinations on one host. `tree` and `events` must outlive the push.
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    ssh::Events& events, const ssh::TaskOptions& options,

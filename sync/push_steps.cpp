@@ -88,10 +88,11 @@ ssh::Command leave_command(const RemoteTree& tree) {
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
                  const std::vector<std::string>& first) {
   result.exit_code = 1;
-  result.error = fmt::format("{} in {} {} not from dtool and {} from the code tree: {}{}",
+  result.error = fmt::format("{} in {} {} not as dtool sent {} and {} from the code tree: {}{}",
                              count == 1 ? "a file" : fmt::format("{} files", count), folder,
-                             count == 1 ? "is" : "are", count == 1 ? "differs" : "differ",
-                             fmt::join(first, ", "), count > first.size() ? ", …" : "");
+                             count == 1 ? "is" : "are", count == 1 ? "it" : "them",
+                             count == 1 ? "differs" : "differ", fmt::join(first, ", "),
+                             count > first.size() ? ", …" : "");
   result.hint = "--force overwrites; to keep them, move them away or give another --code_path";
 }
 

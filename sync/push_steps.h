@@ -17,8 +17,8 @@
 
 namespace dtool::tree_sync {
 
-/// What to do about a host's files that dtool did not put there: `look` for them, or `leave` them
-/// alone, since all equal the tree's or may be overwritten.
+/// What to do about a host's files that are not as dtool sent them, if it did: `look` for them, or
+/// `leave` them alone, since all equal the tree's or may be overwritten.
 enum class ForeignFiles { look, leave };
 
 /// What all steps on one host share.
@@ -58,14 +58,14 @@ std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result);
 /// Removes the mark that ask_command left in the folder, if nothing has to be sent after all.
 ssh::Command leave_command(const RemoteTree& tree);
 
-/// Marks the host as failed: `count` files there were not put there by dtool and differ from the
-/// tree's; `first` names a few of them.
+/// Marks the host as failed: `count` files there are not as dtool sent them, if it did, and differ
+/// from the tree's; `first` names a few of them.
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
                  const std::vector<std::string>& first);
 
 /// Before rsync: records which files are about to come (`names` has all names of the tree), and
 /// makes room for files whose names belonged to folders. Under ForeignFiles::look it does nothing
-/// if foreign files exist.
+/// if there are such files.
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
                              const RemoteTree& tree);
 

@@ -97,7 +97,7 @@ void add_run_flags(Options& command, RunFlags& flags) {
       .excludes(no_sync);
   command
       .add_flag("--force", flags.force,
-                "overwrite files in the hosts' code folders that are not from dtool and differ")
+                "overwrite files in the hosts' code folders that are not as dtool sent them")
       .excludes(no_sync);
   const auto own_tree =
       command

@@ -718,7 +718,7 @@ struct PrepareRequest {
   static constexpr Kind kKind = Kind::prepare_request;
   std::string folder;
   std::string tree;
-  bool refuses_foreign = false;  ///< do nothing if there are files that are not from dtool
+  bool refuses_foreign = false;  ///< do nothing if there are files that are not as dtool sent them
   bool is_compressed = false;    ///< the package
   std::int64_t patience_ms = 300'000;
 
@@ -727,10 +727,15 @@ struct PrepareRequest {
 
 struct PrepareReply {
   static constexpr Kind kKind = Kind::prepare_reply;
-  std::string lock;     ///< the file that rsync must lock; it holds the fingerprint
-  std::string foreign;  ///< a file that lists files not from dtool; empty: none is refused
+  std::string lock;  ///< the file that rsync must lock; it holds the fingerprint
+  /// A file that lists those of the tree's files that are there and are not as dtool sent them;
+  /// empty: there are none, or they may be overwritten.
+  std::string foreign;
+  /// The number of files that are not as dtool sent them and would be deleted, and the first names.
+  std::int64_t lost = 0;
+  std::vector<std::string> first_lost = {};
 
-  void fields(auto visit) { visit(lock, foreign); }
+  void fields(auto visit) { visit(lock, foreign, lost, first_lost); }
 };
 
 /// After rsync: delete dtool's files that the tree no longer has, and note whether the tree is

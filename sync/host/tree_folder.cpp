@@ -101,6 +101,17 @@ void add_time(std::string& text, const timespec& time) {
   text += ' ';
 }
 
+/// The length of the line in `stamps` that begins the text, if it is of that file; else 0.
+std::size_t length_of_stamp(std::string_view stamps, const std::string& name) {
+  constexpr int kBlanks = 5;
+  std::size_t at = 0;
+  for (int blank = 0; blank < kBlanks && at != stamps.npos; ++blank)
+    at = stamps.find(' ', at + (blank == 0 ? 0 : 1));
+  const std::string rest = " ./" + name + "\n";
+  if (at == stamps.npos || !stamps.substr(at).starts_with(rest)) return 0;
+  return at + rest.size();
+}
+
 }  // namespace
 
 Refused another_is_sending() {
@@ -240,6 +251,20 @@ std::string TreeFolder::find_whole() {
   const std::string whole = read_line(path_of(".whole"));
   whole_ = !whole.empty() && is_untouched() ? whole : "";
   return whole_;
+}
+
+FileNames TreeFolder::find_edited() {
+  FileNames edited;
+  if (read_line(path_of(".whole")).empty()) return edited;
+  const std::string known = read_file(path_of(".stamps"), kLargestList).value_or("");
+  std::string_view rest = known;
+  for (const std::string& name : manifest_) {
+    const auto file = inside_.look_at_file(name);
+    const std::size_t length = length_of_stamp(rest, name);
+    if (file && rest.substr(0, length) != stamp_of(*file, name)) edited.push_back(name);
+    rest.remove_prefix(length);
+  }
+  return edited;
 }
 
 bool TreeFolder::is_empty() {

@@ -78,6 +78,9 @@ class TreeFolder {
   const std::string& whole() const { return whole_; }
   /// Of the manifest's files, if there is such a tree.
   const FileNames& stamps() const { return stamps_; }
+  /// Those of the manifest's files that are here and were changed since they were put here. Empty
+  /// if that is not known, because no tree was whole.
+  FileNames find_edited();
   /// From here on no tree counts as whole.
   void begin_change() {
     write_in_place(path_of(".whole"), "");
