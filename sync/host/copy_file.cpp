@@ -2,8 +2,6 @@
 #include "sync/host/copy_file.h"
 
 #include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -14,13 +12,27 @@
 namespace dtool::host {
 namespace {
 
-void copy_bytes(int from, int to) {
+/// The kernel copies, and lets both files share their bytes where the file system can do that.
+bool is_copied_by_kernel(int from, int to, off_t size) {
+  while (size > 0) {
+    const ssize_t copied =
+        ::copy_file_range(from, nullptr, to, nullptr, static_cast<std::size_t>(size), 0);
+    if (copied <= 0) return false;  // it cannot, or the disk is full, which writing tells
+    size -= copied;
+  }
+  return true;
+}
+
+void copy_bytes(int from, int to, off_t size) {
+  if (is_copied_by_kernel(from, to, size)) return;
+  if (::lseek(from, 0, SEEK_SET) != 0 || ::lseek(to, 0, SEEK_SET) != 0)
+    throw std::runtime_error(with_reason("cannot read it again"));
   while (const auto bytes = read_some(from)) write_all(to, *bytes);
 }
 
 }  // namespace
 
-struct stat copy_file(Inside& from, Inside& to, const std::string& name) {
+Copied copy_file(Inside& from, Inside& to, const std::string& name) {
   const Descriptor source = from.open_file(name);
   struct stat before;
   if (!source.is_open() || ::fstat(source.get(), &before) != 0)
@@ -31,19 +43,18 @@ struct stat copy_file(Inside& from, Inside& to, const std::string& name) {
   Descriptor copy(::openat(spot.folder, spot.name, kNew, S_IRUSR | S_IWUSR));
   if (!copy.is_open()) throw std::runtime_error(with_reason(name));
   try {
-    if (before.st_size > 0 && ::ioctl(copy.get(), FICLONE, source.get()) != 0)
-      copy_bytes(source.get(), copy.get());
+    copy_bytes(source.get(), copy.get(), before.st_size);
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(name + ": " + error.what());
   }
   const timespec times[] = {before.st_mtim, before.st_mtim};
-  struct stat after;
+  Copied copied;
   if (::fchmod(copy.get(), before.st_mode & 07777U) != 0 || ::futimens(copy.get(), times) != 0 ||
-      ::fstat(source.get(), &after) != 0)
+      ::fstat(source.get(), &copied.source) != 0 || ::fstat(copy.get(), &copied.copy) != 0)
     throw std::runtime_error(with_reason(name));
   // Some file servers say only here that the disk is full.
   if (::close(copy.release()) != 0) throw std::runtime_error(with_reason(name));
-  return after;
+  return copied;
 }
 
 std::string identity_of_copy(const struct stat& file) {

@@ -10,10 +10,16 @@
 
 namespace dtool::host {
 
+/// What the kernel knows of both files after copying. `source` differs from before if the file was
+/// changed meanwhile.
+struct Copied {
+  struct stat source;
+  struct stat copy;
+};
+
 /// Copies a file with its mode and time. Where the file system can, both share their bytes until
-/// one is changed (FICLONE). Returns what the kernel knew of the source when it was read; that
-/// differs from before if the source was changed meanwhile. Throws std::runtime_error.
-struct stat copy_file(Inside& from, Inside& to, const std::string& name);
+/// one is changed. Throws std::runtime_error.
+Copied copy_file(Inside& from, Inside& to, const std::string& name);
 
 /// Tells whether a file is the one that was put there: `inode size time`. Unlike a stamp it stays
 /// as it is when another name of the file is made.

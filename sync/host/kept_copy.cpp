@@ -75,10 +75,10 @@ FileNames KeptCopy::update(const FileNames& names, const FileNames& stamps) {
       } else {
         begin_change();
         if (inside_.look_at_file(name)) inside_.remove({name});
-        if (stamp_of(copy_file(folder_.inside(), inside_, name), name) != stamps[i])
+        const Copied copied = copy_file(folder_.inside(), inside_, name);
+        if (stamp_of(copied.source, name) != stamps[i])
           throw std::runtime_error(name + " was changed meanwhile");
-        const auto file = inside_.look_at_file(name);
-        after.push_back(file ? identity_of_copy(*file) + " " + stamps[i] : "");
+        after.push_back(identity_of_copy(copied.copy) + " " + stamps[i]);
       }
       identities.push_back(after.back().substr(0, after.back().size() - stamps[i].size() - 1));
     }

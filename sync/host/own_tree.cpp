@@ -41,6 +41,14 @@ std::string target_in_tree(const std::string& name, const std::string& target,
   return target;
 }
 
+/// `stamps` are those of the tree's files.
+bool is_small(const FileNames& stamps) {
+  if (stamps.size() > kMostCopiedFiles) return false;
+  std::uint64_t bytes = 0;
+  for (const std::string& stamp : stamps) bytes += size_in(stamp);
+  return bytes <= kMostCopiedBytes;
+}
+
 /// A run's tree while it is made.
 class Making {
  public:
@@ -61,8 +69,7 @@ class Making {
 
  private:
   void add_link(const std::string& name, const std::string& target);
-  void note(const std::string& name);
-  bool is_small(const FileNames& names);
+  void note(const std::string& name, const struct stat& file);
 
   TreeFolder& code_;
   std::string run_;
@@ -80,27 +87,18 @@ Making::Making(TreeFolder& code, std::string run)
   tree_.emplace(run_ + "/" + name_);
 }
 
-void Making::note(const std::string& name) {
-  const auto file = tree_->look_at_file(name);
+void Making::note(const std::string& name, const struct stat& file) {
   record_.push_back(name);
-  record_.push_back(file ? identity_of_copy(*file) : "");
+  record_.push_back(identity_of_copy(file));
 }
 
 void Making::add_link(const std::string& name, const std::string& target) {
   const Inside::Spot spot = tree_->find(name, Inside::Way::made);
-  if (::symlinkat(target.c_str(), spot.folder, spot.name) != 0)
+  struct stat link;
+  if (::symlinkat(target.c_str(), spot.folder, spot.name) != 0 ||
+      ::fstatat(spot.folder, spot.name, &link, AT_SYMLINK_NOFOLLOW) != 0)
     throw std::runtime_error(with_reason(name));
-  note(name);
-}
-
-bool Making::is_small(const FileNames& names) {
-  if (names.size() > kMostCopiedFiles) return false;
-  std::uint64_t bytes = 0;
-  for (const std::string& name : names) {
-    if (const auto file = code_.inside().look_at_file(name))
-      bytes += static_cast<std::uint64_t>(file->st_size);
-  }
-  return bytes <= kMostCopiedBytes;
+  note(name, link);
 }
 
 void Making::add_files(const FileNames& names, const FileNames& stamps) {
@@ -116,7 +114,7 @@ void Making::add_files(const FileNames& names, const FileNames& stamps) {
   if (found.empty()) found = stamps;
   std::optional<KeptCopy> kept;
   FileNames identities;
-  if (!is_small(names)) {
+  if (!is_small(found)) {
     kept.emplace(code_);
     identities = kept->update(names, found);
   }
@@ -138,12 +136,11 @@ void Making::add_files(const FileNames& names, const FileNames& stamps) {
         record_.push_back(identities[i]);
         continue;
       }
-      copy_file(kept->inside(), *tree_, name);
-    } else {
-      if (stamp_of(copy_file(code_.inside(), *tree_, name), name) != found[i])
-        throw std::runtime_error(name + " was changed meanwhile");
     }
-    note(name);
+    const Copied copied = copy_file(kept ? kept->inside() : code_.inside(), *tree_, name);
+    if (!kept && stamp_of(copied.source, name) != found[i])
+      throw std::runtime_error(name + " was changed meanwhile");
+    note(name, copied.copy);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <iterator>
 
 #include "ssh/host/sha256.h"
+#include "ssh/host/words.h"
 
 namespace dtool::host {
 namespace {
@@ -128,6 +129,16 @@ std::string stamp_of(const struct stat& file, const std::string& name) {
   add_number(text, static_cast<std::uint64_t>(file.st_size));
   add_time(text, file.st_ctim);
   return text.append("./").append(name).append("\n");
+}
+
+std::uint64_t size_in(std::string_view stamp) {
+  constexpr int kBefore = 3;  // kind, mode, inode
+  for (int field = 0; field < kBefore; ++field) {
+    const std::size_t end = stamp.find(' ');
+    if (end == stamp.npos) return 0;
+    stamp.remove_prefix(end + 1);
+  }
+  return parse_number<std::uint64_t>(stamp.substr(0, stamp.find(' '))).value_or(0);
 }
 
 std::string facts_of(const struct stat& file, const std::string& name, const std::string& target) {

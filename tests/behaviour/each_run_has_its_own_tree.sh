@@ -127,7 +127,9 @@ expect_no_file result
 # By rsync, and again, where files were edited.
 for times in 1 2; do
   echo "edited $times" >"$(root 1)/code/sub/module"
-  expect_exit 0 dtool run --follow --runs_on "${address[0]}" -- cat sub/module
+  expect_exit 2 dtool run --follow --runs_on "${address[0]}" -- cat sub/module
+  expect_error 'a file in ~/code is not as dtool sent it and differs from the code tree: sub/module$'
+  expect_exit 0 dtool run --follow --force --runs_on "${address[0]}" -- cat sub/module
   expect_output '^machine0: module of version 4$'
 done
 expect_exit 0 dtool run --follow --code_path "$work/elsewhere" -- cat sub/module

@@ -87,6 +87,7 @@ expect_equal THREE "$(<"$(there 1)/sub/file")"
 expect_equal THREE "$(<"$(there 2)/sub/file")"
 echo wrong >"$(there 1)/sub/file"
 touch -r sub/file "$(there 1)/sub/file"
-takes
+refuses
+takes --force
 expect_equal THREE "$(<"$(there 1)/sub/file")"
 expect_exit 0 dtool kill --all --yes --delete
