@@ -83,6 +83,7 @@ add_library(dtool_cli STATIC
   cli/record/record_end.cpp
   cli/record/show.cpp
   cli/recorded.cpp
+  cli/remove_run.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
   cli/run/earlier_outputs.cpp

@@ -13,9 +13,8 @@
 #include <exception>
 
 #include "cli/console.h"
+#include "ssh/host_request.h"
 #include "ssh/machine/random_hex.h"
-#include "ssh/quote.h"
-#include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
@@ -64,13 +63,12 @@ killfiles::Killfile new_killfile(const std::string& run_id,
 
 void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
   if (remote.interrupted()) return;
-  const std::string text =
-      fmt::format("rmdir -- {} 2> /dev/null\n", ssh::quote_path(killfiles::run_folder(run_id)));
   std::vector<ssh::Task> tasks;
-  for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, ssh::bash(text)});
+  for (std::size_t i = 0; i < remote.hosts().size(); ++i)
+    tasks.push_back({i, ssh::ask_host(host::RemoveRequest{run_id})});
   ssh::Events nobody;
   ssh::RunOptions options;
-  options.timeout = std::chrono::seconds(10);  // a host that did not answer before may not now
+  options.timeout = std::chrono::seconds(30);  // a host that did not answer before may not now
   remote.run(std::move(tasks), nobody, options);
 }
 

@@ -31,8 +31,9 @@ killfiles::Killfile write_or_discard(Console& console, ssh::Remote& remote,
                                      const std::string& run_id,
                                      const std::function<killfiles::Killfile()>& write);
 
-/// Deletes the run's empty folder on hosts that were checked but where nothing was started. After
-/// an interrupt no host is asked: a later run's check deletes such folders when they are a day old.
+/// Deletes the run's folder on hosts that were checked but where nothing was started, and the tree
+/// in it. After an interrupt no host is asked: a later run deletes such folders when they are a day
+/// old.
 void discard_run_folders(ssh::Remote& remote, const std::string& run_id);
 
 }  // namespace dtool::cli

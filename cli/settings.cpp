@@ -97,8 +97,8 @@ std::string read_nproc_per_node(const StrictTable& table) {
 
 void read_run(Settings& settings, const StrictTable& table) {
   table.require_known({"code_path", "env_activate_path", "output_dir", "nproc_per_node",
-                       "lost_after", "exclude", "relay", "modules", "container", "container_engine",
-                       "bind"});
+                       "lost_after", "exclude", "relay", "own_tree", "modules", "container",
+                       "container_engine", "bind"});
   read_into(settings.code_path, table, "code_path");
   read_into(settings.env_activate_path, table, "env_activate_path");
   read_into(settings.output_dir, table, "output_dir");
@@ -111,6 +111,7 @@ void read_run(Settings& settings, const StrictTable& table) {
   }
   if (auto patterns = table.texts("exclude")) settings.exclude = std::move(*patterns);
   if (const auto relay = table.boolean("relay")) settings.relay = relay;
+  if (const auto own_tree = table.boolean("own_tree")) settings.own_tree = own_tree;
   read_into(settings.modules, table, "modules");
   read_into(settings.container, table, "container");
   read_into(settings.container_engine, table, "container_engine");
@@ -164,9 +165,9 @@ void read_file(Settings& settings, const fs::path& file) {
 /// The keys that a project's file may set without acceptance: how long to wait, how many hosts to
 /// serve at once, what not to send, where to make a run's folder. All other keys, also future ones,
 /// must be accepted.
-constexpr std::array<std::string_view, 7> kHarmless = {
+constexpr std::array<std::string_view, 8> kHarmless = {
     "ssh.connect_timeout", "ssh.width",   "run.output_dir", "run.nproc_per_node",
-    "run.lost_after",      "run.exclude", "run.relay"};
+    "run.lost_after",      "run.exclude", "run.relay",      "run.own_tree"};
 
 std::vector<std::string> keys_to_accept(const std::string& text, const fs::path& file) {
   const StrictTable root = StrictTable::parse(text, file.string());

@@ -35,6 +35,7 @@ struct Settings {
   std::optional<int> lost_after;              ///< seconds
   std::vector<std::string> exclude;
   std::optional<bool> relay;
+  std::optional<bool> own_tree;
   std::optional<std::string> modules;  ///< names, separated by blanks
   std::optional<std::string> container;
   std::optional<std::string> container_engine;

@@ -70,6 +70,9 @@ bool is_run_id(std::string_view id);
 /// ~/.dtool/runs/<run id> on a host. Starting a job makes this folder; kill --delete removes it.
 std::string run_folder(const std::string& run_id);
 
+/// The run's own tree in that folder, where its processes work (sync/host/own_tree.h).
+std::string tree_folder(const std::string& run_id);
+
 /// The state folder of machine `id` in that folder.
 std::string state_folder(const std::string& run_id, int id);
 

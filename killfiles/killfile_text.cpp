@@ -223,6 +223,10 @@ std::string run_folder(const std::string& run_id) {
   return "~/.dtool/runs/" + run_id;
 }
 
+std::string tree_folder(const std::string& run_id) {
+  return run_folder(run_id) + "/tree";
+}
+
 std::string state_folder(const std::string& run_id, int id) {
   return fmt::format("{}/machine{}", run_folder(run_id), id);
 }

@@ -117,6 +117,10 @@ std::string describe_known(const host::Frame& frame) {
     DTOOL_DESCRIBE(PrepareReply)
     DTOOL_DESCRIBE(PruneRequest)
     DTOOL_DESCRIBE(PruneReply)
+    DTOOL_DESCRIBE(FreezeRequest)
+    DTOOL_DESCRIBE(FreezeReply)
+    DTOOL_DESCRIBE(RemoveRequest)
+    DTOOL_DESCRIBE(RemoveReply)
     DTOOL_DESCRIBE(LookRequest)
     DTOOL_DESCRIBE(LookReply)
 #undef DTOOL_DESCRIBE

@@ -99,8 +99,8 @@ std::string hint_of_pull(int exit_code, std::string_view reason) {
 
 }  // namespace
 
-ssh::Command look_command(const Source& source) {
-  return ssh::ask_host(host::LookRequest{source.folder, source.file});
+ssh::Command look_command(const Source& source, const std::string& run_id) {
+  return ssh::ask_host(host::LookRequest{source.folder, source.file, run_id});
 }
 
 std::optional<host::LookReply> read_look(ssh::HostResult& result) {

@@ -37,8 +37,9 @@ struct Pulled {
 /// continues from there.
 std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls, ssh::Events& events);
 
-/// Asks a host whether the source exists.
-ssh::Command look_command(const Source& source);
+/// Asks a host whether the source exists. If that is the output folder of a run with that id, the
+/// host first puts there what the run's processes wrote in their tree.
+ssh::Command look_command(const Source& source, const std::string& run_id = {});
 
 /// What the source's folder is known by, and the host. Hosts that share the folder answer alike,
 /// others do not, as long as their files have different names. Nothing where there is no source;

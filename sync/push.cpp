@@ -25,7 +25,7 @@ namespace {
 
 /// `await`: until another host can pass the package on. `refuse`: takes the mark in the folder
 /// away, then the host fails.
-enum class Step { ask, await, unpack, prepare, compare, refuse, send, prune, done };
+enum class Step { ask, await, unpack, prepare, compare, refuse, send, prune, freeze, done };
 
 /// How soon a host that has to wait for others asks again.
 constexpr std::chrono::milliseconds kAskAgain{20};
@@ -46,7 +46,7 @@ struct Slot {
   const Package* package = nullptr;  ///< that it is sent: with the question a guess
   host::RelayPart part = {};
   host::PrepareReply prepared = {};
-  bool has_compared = false;  ///< with the files there that dtool did not put there
+  bool has_compared = false;  ///< with the files there that are not as dtool sent them
   Differences differences = {};
   ssh::HostResult result = {};
   Pushed pushed = {};
@@ -76,6 +76,7 @@ class Push : public Pushing {
  private:
   ssh::Task task(const Slot& slot) const;
   ssh::Command command(const Slot& slot, const RemoteTree& tree) const;
+  std::shared_ptr<const ssh::SharedBytes> names_for(const Slot& slot) const;
   void forget_packages();
   Step next_step(Slot& slot);
   Step after_ask(Slot& slot);
@@ -203,17 +204,23 @@ Compression compression_for(const Slot& slot) {
   return slot.reply.reads_zstd ? Compression::zstd : Compression::none;
 }
 
+std::shared_ptr<const ssh::SharedBytes> Push::names_for(const Slot& slot) const {
+  const Compression compression = compression_for(slot);
+  auto& names = names_[compression];
+  if (names == nullptr) names = pack_names(tree_.files, compression);
+  return names;
+}
+
 ssh::Command Push::command(const Slot& slot, const RemoteTree& tree) const {
   if (slot.step == Step::unpack) {
     const bool is_sealed = !slot.package->key.empty();
     return unpack_command(*slot.package, tree, is_sealed ? std::optional(slot.part) : std::nullopt);
   }
   if (slot.step == Step::prepare) {
-    const Compression compression = compression_for(slot);
-    auto& names = names_[compression];
-    if (names == nullptr) names = pack_names(tree_.files, compression);
-    return prepare_command(names, compression, tree);
+    return prepare_command(names_for(slot), compression_for(slot), tree);
   }
+  if (slot.step == Step::freeze)
+    return freeze_command(names_for(slot), compression_for(slot), tree);
   if (slot.step == Step::refuse) return leave_command(tree);
   if (slot.step == Step::prune) return prune_command(tree);
   InPush push;
@@ -223,10 +230,12 @@ ssh::Command Push::command(const Slot& slot, const RemoteTree& tree) const {
 }
 
 ssh::Task Push::task(const Slot& slot) const {
-  const auto& [host, folder] = slot.destination;
+  const std::size_t host = slot.destination.host;
+  const std::string& folder = slot.destination.folder;
   const bool looks = foreign_ == Foreign::refuse && !slot.has_compared;
   RemoteTree tree{folder, listing_.fingerprint, listing_.digest};
   if (looks) tree.foreign = ForeignFiles::look;
+  tree.own = slot.destination.own;
   if (slot.step != Step::send && slot.step != Step::compare) {
     ssh::TaskOptions options{options_.timeout};
     // Unpacking continues as long as bytes arrive, and has its own limit.
@@ -337,7 +346,8 @@ Step Push::after_ask(Slot& slot) {
   slot.reply = *reply;
   slot.pushed.is_the_tree = reply->is_same_folder;
   slot.shares = reply->holder.has_value();
-  if (slot.pushed.is_the_tree || slot.shares || reply->is_whole) return Step::done;
+  if (slot.pushed.is_the_tree) return slot.destination.own ? Step::freeze : Step::done;
+  if (slot.shares || reply->is_whole) return Step::done;
   if (!std::exchange(is_kept_, true)) packages_.keep_basis();
   // A host may say so, too, that was sent none.
   if (reply->unpacked && has_guess) return after_package(slot, *reply->unpacked);
@@ -375,7 +385,7 @@ Step Push::after_package(Slot& slot, const host::Unpacked& unpacked) {
   return Step::done;
 }
 
-/// Where all that dtool did not put there is as the tree's, it may become dtool's.
+/// Where all files that are not as dtool sent them are as the tree's, they may become dtool's.
 Step Push::after_compare(Slot& slot) {
   explain(slot.result);
   if (!slot.result.ok()) return Step::done;
@@ -393,7 +403,10 @@ Step Push::next_step(Slot& slot) {
       return after_unpack(slot);
     case Step::prepare:
       slot.prepared = reply_in<host::PrepareReply>(slot.result).value_or(host::PrepareReply{});
-      if (!slot.prepared.foreign.empty() && !slot.has_compared) return Step::compare;
+      if (slot.has_compared) return slot.prepared.lock.empty() ? Step::done : Step::send;
+      slot.differences.add(slot.prepared.first_lost, slot.prepared.lost);
+      if (!slot.prepared.foreign.empty()) return Step::compare;
+      if (slot.differences.count() > 0) return Step::refuse;
       return slot.prepared.lock.empty() ? Step::done : Step::send;
     case Step::compare:
       return after_compare(slot);
@@ -406,6 +419,9 @@ Step Push::next_step(Slot& slot) {
       explain(slot.result);
       slot.pushed.sent = read_sent(slot.out_tail);
       return slot.result.ok() ? Step::prune : Step::done;
+    case Step::freeze:
+      reply_in<host::FreezeReply>(slot.result);
+      return Step::done;
     case Step::prune:
     case Step::done:
       break;

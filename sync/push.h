@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ssh/host/protocol.h"
 #include "ssh/remote.h"
 #include "sync/listing.h"
 #include "sync/relay/relaying.h"
@@ -21,10 +23,14 @@
 
 namespace dtool::tree_sync {
 
+/// The copy of the tree that a host makes for a run alone.
+using host::OwnTree;
+
 /// Where the tree goes on one host.
 struct Destination {
-  std::size_t host = 0;  ///< index into Remote::hosts()
-  std::string folder;    ///< on the host: absolute, or from `~/`; made if missing
+  std::size_t host = 0;             ///< index into Remote::hosts()
+  std::string folder;               ///< on the host: absolute, or from `~/`; made if missing
+  std::optional<OwnTree> own = {};  ///< made as soon as the tree is there, sent or not
 };
 
 /// What a push did on one host.
@@ -39,8 +45,9 @@ struct Pushed {
 /// per host.
 enum class Relay { no, yes };
 
-/// What happens to a host's files that have names of the tree, were not put there by dtool, and
-/// differ from the tree's: the host fails and names them, or they are overwritten.
+/// What happens to a host's files that have names of the tree, differ from the tree's, and were not
+/// put there by dtool or were changed since, and to changed files that the tree no longer has: the
+/// host fails and names them, or they are overwritten and deleted.
 enum class Foreign { refuse, overwrite };
 
 /// A push in which each host goes from step to step without waiting for the others. An observer
@@ -61,12 +68,12 @@ struct Pushing : ssh::Events {
 };
 
 /// Sends `tree` to all destinations, at most one per host. A file of the tree replaces a file of
-/// that name that dtool put there, and one with the same content; `foreign` decides about all
-/// others. A folder that holds a foreign file is never replaced. Nothing is deleted on a host where
-/// sending failed. If rsync failed, `exit_code` is its exit code and `error` its own message.
-/// `hosts` are the Remote's. The timeout in `options` is for each step of a host. Throws
-/// std::invalid_argument on a folder that is neither absolute nor from `~/`, and on two
-/// destinations on one host. `tree` and `events` must outlive the push.
+/// that name that dtool put there and nobody changed, and one with the same content; `foreign`
+/// decides about all others. A folder that holds a foreign file is never replaced. Nothing is
+/// deleted on a host where sending failed. If rsync failed, `exit_code` is its exit code and
+/// `error` its own message. `hosts` are the Remote's. The timeout in `options` is for each step of
+/// a host. Throws std::invalid_argument on a folder that is neither absolute nor from `~/`, and on
+/// two destinations on one host. `tree` and `events` must outlive the push.
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    ssh::Events& events, const ssh::TaskOptions& options,

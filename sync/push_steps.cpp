@@ -32,6 +32,7 @@ host::TreeRequest request_for(const RemoteTree& tree) {
   request.folder = tree.folder;
   request.tree = tree.fingerprint;
   request.refuses_foreign = tree.foreign == ForeignFiles::look;
+  request.own = tree.own;
   request.patience_ms = std::chrono::milliseconds(tree.patience).count();
   return request;
 }
@@ -81,16 +82,17 @@ std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result) {
 }
 
 ssh::Command leave_command(const RemoteTree& tree) {
-  return ssh::ask_host(host::PruneRequest{tree.folder, tree.fingerprint, "", false});
+  return ssh::ask_host(host::PruneRequest{tree.folder, tree.fingerprint, "", false, {}});
 }
 
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
                  const std::vector<std::string>& first) {
   result.exit_code = 1;
-  result.error = fmt::format("{} in {} {} not from dtool and {} from the code tree: {}{}",
+  result.error = fmt::format("{} in {} {} not as dtool sent {} and {} from the code tree: {}{}",
                              count == 1 ? "a file" : fmt::format("{} files", count), folder,
-                             count == 1 ? "is" : "are", count == 1 ? "differs" : "differ",
-                             fmt::join(first, ", "), count > first.size() ? ", …" : "");
+                             count == 1 ? "is" : "are", count == 1 ? "it" : "them",
+                             count == 1 ? "differs" : "differ", fmt::join(first, ", "),
+                             count > first.size() ? ", …" : "");
   result.hint = "--force overwrites; to keep them, move them away or give another --code_path";
 }
 
@@ -105,7 +107,18 @@ ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Comp
 }
 
 ssh::Command prune_command(const RemoteTree& tree) {
-  return ssh::ask_host(host::PruneRequest{tree.folder, tree.fingerprint, tree.digest, true});
+  return ssh::ask_host(
+      host::PruneRequest{tree.folder, tree.fingerprint, tree.digest, true, tree.own});
+}
+
+ssh::Command freeze_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
+                            const RemoteTree& tree) {
+  host::FreezeRequest request{tree.folder, tree.digest, tree.own.value_or(host::OwnTree()),
+                              compression == Compression::zstd};
+  request.patience_ms = std::chrono::milliseconds(tree.patience).count();
+  ssh::Command command = ssh::ask_host(request);
+  command.input_from = std::move(names);
+  return command;
 }
 
 }  // namespace dtool::tree_sync

@@ -17,8 +17,8 @@
 
 namespace dtool::tree_sync {
 
-/// What to do about a host's files that dtool did not put there: `look` for them, or `leave` them
-/// alone, since all equal the tree's or may be overwritten.
+/// What to do about a host's files that are not as dtool sent them, if it did: `look` for them, or
+/// `leave` them alone, since all equal the tree's or may be overwritten.
 enum class ForeignFiles { look, leave };
 
 /// What all steps on one host share.
@@ -28,6 +28,7 @@ struct RemoteTree {
   std::string digest;                  ///< likewise
   std::chrono::seconds patience{300};  ///< for a package of which no more bytes come
   ForeignFiles foreign = ForeignFiles::leave;
+  std::optional<host::OwnTree> own = {};  ///< of the run that is given a copy of the tree
 };
 
 /// This push's name and the host's number in it: hosts that share the folder recognise each other
@@ -57,20 +58,25 @@ std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result);
 /// Removes the mark that ask_command left in the folder, if nothing has to be sent after all.
 ssh::Command leave_command(const RemoteTree& tree);
 
-/// Marks the host as failed: `count` files there were not put there by dtool and differ from the
-/// tree's; `first` names a few of them.
+/// Marks the host as failed: `count` files there are not as dtool sent them, if it did, and differ
+/// from the tree's; `first` names a few of them.
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
                  const std::vector<std::string>& first);
 
 /// Before rsync: records which files are about to come (`names` has all names of the tree), and
 /// makes room for files whose names belonged to folders. Under ForeignFiles::look it does nothing
-/// if foreign files exist.
+/// if there are such files.
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
                              const RemoteTree& tree);
 
 /// After rsync: deletes the files of an earlier push that the tree no longer has, and records that
 /// the tree is complete.
 ssh::Command prune_command(const RemoteTree& tree);
+
+/// Where nothing was sent, since the folder is the tree's own: gives the run its copy. `names` has
+/// all names of the tree.
+ssh::Command freeze_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
+                            const RemoteTree& tree);
 
 /// The only reply in a result. Nothing if the host failed; then `result` gets its error and hint.
 template <typename Reply>

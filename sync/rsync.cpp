@@ -13,6 +13,8 @@
 namespace dtool::tree_sync {
 namespace {
 
+constexpr std::size_t kMostNamed = 10;  // files that differ
+
 template <typename Number>
 std::optional<Number> leading_number(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -153,9 +155,15 @@ ssh::LocalProgram compare_program(const Tree& tree, std::string_view folder, Lin
   return program;
 }
 
+void Differences::add(const std::vector<std::string>& first, std::int64_t count) {
+  if (count <= 0) return;
+  count_ += static_cast<std::size_t>(count);
+  for (const std::string& name : first)
+    if (first_.size() < kMostNamed) first_.push_back(name);
+}
+
 void Differences::add(std::string_view piece) {
   constexpr std::size_t kFlags = 11;  // `<fcst......`, a blank, and the name
-  constexpr std::size_t kMostNamed = 10;
   constexpr std::size_t kLongestLine = 8192;
   for (const char each : piece) {
     if (each != '\n') {
@@ -168,7 +176,8 @@ void Differences::add(std::string_view piece) {
     const bool differs = line.size() > kFlags + 1 && (line[0] == '<' || line[0] == 'c') &&
                          (line[2] == 'c' || line[2] == '+');
     if (!differs) continue;
-    if (++count_ <= kMostNamed) first_.push_back(line.substr(kFlags + 1));
+    ++count_;
+    if (first_.size() < kMostNamed) first_.push_back(line.substr(kFlags + 1));
   }
 }
 

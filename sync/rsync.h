@@ -44,6 +44,8 @@ ssh::LocalProgram compare_program(const Tree& tree, std::string_view folder, Lin
 class Differences {
  public:
   void add(std::string_view piece);
+  /// Further files: so many, and the first few names.
+  void add(const std::vector<std::string>& first, std::int64_t count);
 
   std::size_t count() const { return count_; }
   /// The first few files that differ, as rsync prints their names.

@@ -131,6 +131,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/exclude_test.cpp
     tests/unit/sync/host/cipher_test.cpp
     tests/unit/sync/host/inside_test.cpp
+    tests/unit/sync/host/own_tree_test.cpp
     tests/unit/sync/host/unpack_test.cpp
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp
@@ -367,6 +368,7 @@ if(DTOOL_TESTS)
       environments_are_the_same_everywhere
       environments_hold_under_every_launcher
       dtool_host_comes_along_to_every_host
+      each_run_has_its_own_tree
       every_flag_is_documented
       documented_lines_for_each_launcher_work
       every_launcher_trains_alike
@@ -435,6 +437,7 @@ if(DTOOL_TESTS)
       slurm_faults_are_told
       slurm_is_waited_for
       slurm_jobs_go_on
+      slurm_runs_keep_their_own_tree
       slurm_takes_a_run
       slurm_tasks_run_where_they_were_asked_to
       ssh_configuration_is_honoured

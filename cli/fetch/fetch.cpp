@@ -100,7 +100,8 @@ class FetchAction : public Action {
 
  private:
   std::vector<Part> plan(const killfiles::Killfile& killfile, const Targets& targets) const;
-  static void look(Console& console, ssh::Remote& remote, std::vector<Part>& parts);
+  static void look(Console& console, ssh::Remote& remote, const std::string& run_id,
+                   std::vector<Part>& parts);
   void fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts) const;
   void tell(Console& console, const std::vector<Part>& parts) const;
   static nlohmann::json to_json(const Part& part, const std::vector<Part>& parts);
@@ -157,10 +158,11 @@ std::vector<Part> FetchAction::plan(const killfiles::Killfile& killfile,
 }
 
 /// Whether each source is there. Machines that share their output folder are fetched once.
-void FetchAction::look(Console& console, ssh::Remote& remote, std::vector<Part>& parts) {
+void FetchAction::look(Console& console, ssh::Remote& remote, const std::string& run_id,
+                       std::vector<Part>& parts) {
   std::vector<ssh::Task> tasks;
   for (const Part& part : parts)
-    tasks.push_back({part.host, tree_sync::look_command(part.sources.front())});
+    tasks.push_back({part.host, tree_sync::look_command(part.sources.front(), run_id)});
   AnswerCount progress(console, remote.hosts(), "looked at");
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);
@@ -249,7 +251,7 @@ int FetchAction::run(Invocation& invocation) {
   std::vector<Part> parts = plan(killfile, targets);
   if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  look(console, *remote, parts);
+  look(console, *remote, killfile.run_id, parts);
   if (!remote->interrupted()) fetch(console, *remote, parts);
 
   std::vector<ssh::HostResult> results;

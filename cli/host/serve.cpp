@@ -18,7 +18,9 @@
 #include "ssh/host/start.h"
 #include "sync/host/answer_tree.h"
 #include "sync/host/look_at_source.h"
+#include "sync/host/own_tree.h"
 #include "sync/host/prepare_tree.h"
+#include "sync/host/remove_tree.h"
 #include "sync/host/tree_folder.h"
 
 namespace dtool::host {
@@ -37,6 +39,7 @@ int answer(const Frame& frame, FrameInput& input, int output) {
     case Kind::start_request:
       reply(start_job(open<StartRequest>(frame)));
       remove_old_versions();
+      remove_old_trees();
       return 0;
     case Kind::status_request:
       return reply(tell_status(open<StatusRequest>(frame)));
@@ -59,6 +62,10 @@ int answer(const Frame& frame, FrameInput& input, int output) {
       return reply(prepare_tree(open<PrepareRequest>(frame), input));
     case Kind::prune_request:
       return reply(prune_tree(open<PruneRequest>(frame)));
+    case Kind::freeze_request:
+      return reply(freeze_tree(open<FreezeRequest>(frame), input));
+    case Kind::remove_request:
+      return reply(remove_run(open<RemoveRequest>(frame)));
     case Kind::look_request:
       return reply(look_at_source(open<LookRequest>(frame)));
     default:

@@ -10,11 +10,10 @@
 #include "cli/host_output.h"
 #include "cli/new_run.h"
 #include "cli/recorded.h"
+#include "cli/remove_run.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host_request.h"
 #include "ssh/job/screen_job.h"
-#include "ssh/quote.h"
-#include "ssh/script.h"
 
 namespace dtool::cli {
 namespace {
@@ -121,19 +120,6 @@ void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& 
   result.hint = "run dtool kill again when what is said there is over";
 }
 
-/// Deletes the run's folders on the hosts. Logs and outputs lie elsewhere and stay.
-void remove_state(ssh::Remote& remote, const killfiles::Killfile& killfile) {
-  const std::string text =
-      fmt::format("rm -rf -- {}\n", ssh::quote_path(killfiles::run_folder(killfile.run_id)));
-  std::vector<ssh::Task> tasks;
-  for (const HostMachines& each : machines_by_host(remote.hosts(), killfile))
-    tasks.push_back({each.host, ssh::bash(text)});
-  ssh::Events nobody;
-  ssh::RunOptions options;
-  options.timeout = std::chrono::seconds(60);
-  remote.run(std::move(tasks), nobody, options);
-}
-
 }  // namespace
 
 bool is_proven_ended(const ssh::HostResult& result) {
@@ -172,7 +158,7 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
   return report;
 }
 
-void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
+void forget_run(Console& console, ssh::Remote& remote, killfiles::Killfile killfile,
                 const std::filesystem::path& file) {
   if (!killfile.run_id.empty()) {
     killfile.ended = utc_now();
@@ -181,7 +167,7 @@ void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
     } catch (const std::system_error&) {
       // A full disk must not keep the file; then only a concurrent kill cannot read the reason.
     }
-    remove_state(remote, killfile);
+    remove_on_hosts(console, remote, killfile, What::all);
   }
   std::filesystem::remove(file);
 }

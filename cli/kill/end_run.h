@@ -50,7 +50,7 @@ bool is_proven_ended(const ssh::HostResult& result);
 /// Deletes the folders of a run of which nothing is left, then its killfile. First it records in
 /// the killfile that nothing is left: another kill, at the same time or after an interruption here,
 /// finds the folders gone and reads why.
-void forget_run(ssh::Remote& remote, killfiles::Killfile killfile,
+void forget_run(Console& console, ssh::Remote& remote, killfiles::Killfile killfile,
                 const std::filesystem::path& file);
 
 }  // namespace dtool::cli

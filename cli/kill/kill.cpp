@@ -127,7 +127,7 @@ bool KillAction::forget(Console& console, ssh::Remote& remote, const Chosen& cho
       (!console.json() &&
        console.ask(fmt::format("delete {}?", chosen.file.string())).value_or(false));
   if (!wanted) return false;
-  forget_run(remote, chosen.killfile, chosen.file);
+  forget_run(console, remote, chosen.killfile, chosen.file);
   return true;
 }
 

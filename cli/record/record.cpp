@@ -56,6 +56,7 @@ json machine_json(const RecordedMachine& machine) {
           {"host", machine.host},
           {"identity", identity_json(machine.identity)},
           {"code_folder", machine.code_folder},
+          {"tree", machine.tree},
           {"output_folder", machine.output_folder},
           {"processes", machine.processes},
           {"cores", machine.cores},
@@ -133,6 +134,7 @@ RecordedMachine machine_of(const json& from) {
   take(identity, "process_namespace", machine.identity.process_namespace);
   take(identity, "host_key", machine.identity.host_key);
   take(from, "code_folder", machine.code_folder);
+  take(from, "tree", machine.tree);
   take(from, "output_folder", machine.output_folder);
   take(from, "processes", machine.processes);
   take(from, "cores", machine.cores);

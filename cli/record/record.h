@@ -27,6 +27,7 @@ struct RecordedMachine {
   std::string host;                  ///< as --runs_on takes it
   killfiles::HostIdentity identity;  ///< unknown if a scheduler chose the host
   std::string code_folder;
+  std::string tree;  ///< the run's own copy of the code; empty: it ran in the code folder
   std::string output_folder;
   int processes = 0;
   std::int64_t cores = 0;   ///< 0: not known

@@ -117,6 +117,7 @@ void tell(Console& console, const RunRecord& record) {
   row("engine", record.engine);
   row("edits", describe_edits(record.code));
   row("tree", record.code.fingerprint);
+  if (!record.machines.empty()) row("ran in", record.machines.front().tree);
   for (const auto& [name, value] : record.environment.items())
     row(name, value.is_string() ? value.get<std::string>() : value.dump());
   row("exports", fmt::format("{}", fmt::join(record.variables, " ")));

@@ -34,13 +34,6 @@ std::string exactly(const std::filesystem::path& file) {
   return pattern;
 }
 
-/// The output folder, relative to the current one; empty if it is not inside.
-std::string outputs_inside(const std::string& output_dir) {
-  const std::filesystem::path output = std::filesystem::path(output_dir + "/").lexically_normal();
-  const bool is_inside = output.is_relative() && *output.begin() != ".." && *output.begin() != "~";
-  return is_inside ? output.string() : "";
-}
-
 }  // namespace
 
 std::string code_folder(const ssh::Host& host, const std::string& code_path) {
@@ -50,6 +43,12 @@ std::string code_folder(const ssh::Host& host, const std::string& code_path) {
   const std::filesystem::path inside = here.lexically_relative(home());
   const bool is_inside = !inside.empty() && inside != "." && *inside.begin() != "..";
   return "~/" + (is_inside ? inside : here.filename()).string();
+}
+
+std::string outputs_inside(const std::string& output_dir) {
+  const std::filesystem::path output = std::filesystem::path(output_dir + "/").lexically_normal();
+  const bool is_inside = output.is_relative() && *output.begin() != ".." && *output.begin() != "~";
+  return is_inside ? output.string() : "";
 }
 
 void require_code_tree() {

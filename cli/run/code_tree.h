@@ -17,6 +17,9 @@ namespace dtool::cli {
 /// stays in place; else the same path below the home folder, or `~/NAME`.
 std::string code_folder(const ssh::Host& host, const std::string& code_path);
 
+/// The output folder, from the code folder, with a slash at its end; empty if it is not inside.
+std::string outputs_inside(const std::string& output_dir);
+
 /// Throws UsageError if the current folder is the home folder or `/`.
 void require_code_tree();
 

@@ -97,8 +97,14 @@ void add_run_flags(Options& command, RunFlags& flags) {
       .excludes(no_sync);
   command
       .add_flag("--force", flags.force,
-                "overwrite files in the hosts' code folders that are not from dtool and differ")
+                "overwrite files in the hosts' code folders that are not as dtool sent them")
       .excludes(no_sync);
+  const auto own_tree =
+      command
+          .add_flag("--own_tree", flags.own_tree, "run in a copy of the code that is the run's own")
+          .excludes(no_sync);
+  command.add_flag("--in_place", flags.in_place, "run in the code folder itself")
+      .excludes(own_tree);
   command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
                    "do not send this machine's trainer to hosts that have none");
   command.add_flag("--follow", flags.follow,
@@ -117,6 +123,8 @@ void apply_settings(const Settings& settings, RunFlags& flags) {
   use(flags.nproc_per_node, settings.nproc_per_node, "auto");
   if (!flags.lost_after) flags.lost_after = settings.lost_after;
   flags.relay = flags.relay || settings.relay.value_or(false);
+  constexpr bool kUnlessTold = true;
+  flags.own_tree = !flags.in_place && (flags.own_tree || settings.own_tree.value_or(kUnlessTold));
   flags.excludes.insert(flags.excludes.end(), settings.exclude.begin(), settings.exclude.end());
 }
 

@@ -40,6 +40,8 @@ struct RunFlags {
   bool no_sync = false;
   bool relay = false;
   bool force = false;
+  bool own_tree = false;
+  bool in_place = false;
   bool no_trainer_bundle = false;
   bool follow = false;
   bool dry_run = false;

@@ -89,7 +89,7 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
   std::vector<std::string> processes;
   for (const MachinePlan& each : plan.machines) processes.push_back(std::to_string(each.processes));
   std::string text =
-      assign_path("code", machine.code_folder) +
+      assign_path("code", machine.code_folder) + assign_path("tree", machine.tree) +
       assign_path("output", output_folder(plan, machine)) +
       assign("is_resumed", plan.chain.empty() ? "no" : "yes") + assign("listener", plan.listener) +
       assign("port", std::to_string(plan.port)) + assign("listener_and_port", listener_of(plan)) +

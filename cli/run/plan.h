@@ -24,6 +24,7 @@ struct MachinePlan {
   int id = 0;
   ssh::Host host;
   std::string code_folder;
+  std::string tree;     ///< the run's own copy of the code; empty: it runs in the code folder
   int processes = 1;    ///< of the program or the trainer
   int first_rank = 0;   ///< of its local rank 0
   std::string trainer;  ///< path of the bundled trainer there; empty: the user's program runs

@@ -40,6 +40,7 @@ void record_plan(const RunPlan& plan, const std::vector<Checked>& checked, RunRe
     machine.host = ssh::to_string(each.host);
     machine.identity = each.identity;
     machine.code_folder = each.code_folder;
+    machine.tree = each.tree;
     machine.output_folder = output_folder(plan, each);
     machine.processes = each.processes;
     if (each.leader != Leader::screen) continue;  // it runs behind the host that was asked

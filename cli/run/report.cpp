@@ -22,6 +22,7 @@ nlohmann::json plan_as_json(const RunPlan& plan, const Launcher& launcher,
     machines.push_back({{"id", machine.id},
                         {"host", ssh::to_string(machine.host)},
                         {"code_folder", machine.code_folder},
+                        {"tree", machine.tree},
                         {"output_folder", output_folder(plan, machine)}});
   }
   nlohmann::json scripts = nlohmann::json::array();
@@ -63,6 +64,7 @@ nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& kill
                         {"session", machine.session},
                         {"log", machine.log},
                         {"output_folder", machine.output_folder},
+                        {"tree", plan.machines[i].tree},
                         {"processes", plan.machines[i].processes},
                         {"first_rank", plan.machines[i].first_rank}});
   }

@@ -67,6 +67,7 @@ class RunAction : public Action {
   Follow follow(const Console& console, const Settings& settings) const;
   void require_program(const Targets& targets) const;
   std::vector<std::string> code_folders(const Targets& targets) const;
+  std::optional<tree_sync::OwnTree> own_tree_on(const ssh::Host& host) const;
   Needs needs(const std::vector<std::string>& code_folders) const;
   bool send_before_trainer(Needs& needs, RunReport& report, Console& console, ssh::Remote& remote,
                            TreePush& push) const;
@@ -256,7 +257,22 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     plan_.listener = listener.address;
     plan_.port = listener.port;
   }
-  for (MachinePlan& machine : plan_.machines) machine.code_folder = code_folder_on(machine.host);
+  const bool has_own_tree = wants_sync() && flags_.own_tree;
+  for (MachinePlan& machine : plan_.machines) {
+    machine.code_folder = code_folder_on(machine.host);
+    if (has_own_tree) machine.tree = killfiles::tree_folder(plan_.run_id);
+  }
+}
+
+/// Machines that a scheduler chooses share the tree on its login host.
+std::optional<tree_sync::OwnTree> RunAction::own_tree_on(const ssh::Host& host) const {
+  for (const MachinePlan& machine : plan_.machines) {
+    if (machine.tree.empty() || !(machine.host == host)) continue;
+    return tree_sync::OwnTree{
+        killfiles::run_folder(plan_.run_id), outputs_inside(plan_.output_dir),
+        fmt::format("{}/machine{}.written", output_folder(plan_, machine), machine.id)};
+  }
+  return std::nullopt;
 }
 
 /// --environment brings a Python environment, and the settings' one does not count then.
@@ -374,12 +390,16 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   std::optional<TreePush> push;
   const std::vector<std::string> folders = code_folders(targets);
   std::vector<tree_sync::Destination> destinations;
-  for (std::size_t i = 0; i < folders.size(); ++i) destinations.push_back({i, folders[i]});
+  for (std::size_t i = 0; i < folders.size(); ++i)
+    destinations.push_back({i, folders[i], own_tree_on(targets.hosts[i])});
   if (wants_sync()) {
     tree = read_code_tree(flags_.excludes, flags_.output_dir, flags_.env_files);
     // A program is in the tree, or reads it; the trainer has all it needs in the experiment.
     if (!plan_.program.empty()) tree_sync::require_files(*tree);
     flags_.no_sync = tree->files.empty();
+  }
+  if (!wants_sync()) {
+    for (MachinePlan& machine : plan_.machines) machine.tree.clear();
   }
   if (wants_sync()) {
     const auto state = state_of_code_tree(flags_.output_dir);

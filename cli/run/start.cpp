@@ -34,7 +34,7 @@ int give_up(Console& console, ssh::Remote& remote, const std::vector<ssh::HostRe
   const KillReport ended =
       end_run(console, remote, killfile, std::chrono::seconds(5), file, starts);
   if (ended.none_left) {
-    forget_run(remote, killfile, file);
+    forget_run(console, remote, killfile, file);
     forget_record(killfile.run_id);
     console.note("no process of the run is left");
     return kSomeFailed;

@@ -12,6 +12,8 @@
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/recorded.h"
+#include "cli/remove_run.h"
+#include "cli/terminal_text.h"
 #include "cli/watch/run_states.h"
 #include "ssh/fleet.h"
 #include "ssh/host.h"
@@ -46,6 +48,7 @@ struct Answers {
   std::vector<std::vector<MachineStatus>> states;  ///< one list a run, empty: not asked
   std::vector<ssh::HostResult> results;            ///< one a host
   bool interrupted = false;
+  std::size_t pruned = 0;  ///< runs
 };
 
 class ListAction : public Action {
@@ -60,13 +63,20 @@ class ListAction : public Action {
   void show_json(Console& console, const std::vector<killfiles::Listed>& listed,
                  const Answers& answers) const;
 
+  std::size_t prune(Invocation& invocation, const std::vector<killfiles::Killfile>& runs,
+                    const Answers& answers) const;
+
   HostOptions hosts_;
   bool state_ = false;
+  bool prune_ = false;
 };
 
 void ListAction::add_options(Options& command) {
   const Option state =
       command.add_flag("--state", state_, "ask the hosts for the state of each run");
+  command.add_flag(
+      "--prune", prune_,
+      "ask as --state does, and delete the copies of the code of runs that have ended");
   add_connect_options(command, hosts_);
   for (const char* const flag :
        {"--connect_timeout", "--width", "--ssh_cmd", "--ssh_program", "--ask"})
@@ -160,6 +170,7 @@ void ListAction::show_json(Console& console, const std::vector<killfiles::Listed
     list.push_back(std::move(entry));
   }
   nlohmann::json document = {{"runs", list}};
+  if (prune_) document["pruned"] = answers.pruned;
   if (state_) {
     document["failures"] = nlohmann::json::array();
     for (const ssh::HostResult& each : answers.results) {
@@ -167,6 +178,45 @@ void ListAction::show_json(Console& console, const std::vector<killfiles::Listed
     }
   }
   console.document(document);
+}
+
+/// Whether the machine's part is over for good.
+bool is_over(const MachineStatus& machine) {
+  switch (machine.state) {
+    case MachineState::exited:
+    case MachineState::stopped:
+    case MachineState::killed:
+    case MachineState::lost:
+    case MachineState::cancelled:
+    case MachineState::timed_out:
+    case MachineState::node_failed:
+    case MachineState::out_of_memory:
+      return machine.processes == 0;
+    case MachineState::preempted:  // it may go back into the queue
+    case MachineState::pending:
+    case MachineState::running:
+    case MachineState::not_started:  // the start may be on its way
+    case MachineState::unreachable:
+    case MachineState::unproven:
+      return false;
+  }
+  return false;
+}
+
+/// Returns how many runs had a copy of the code.
+std::size_t ListAction::prune(Invocation& invocation, const std::vector<killfiles::Killfile>& runs,
+                              const Answers& answers) const {
+  std::size_t pruned = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (answers.states[i].empty() || !std::ranges::all_of(answers.states[i], is_over)) continue;
+    const Targets targets = recorded_targets(runs[i], hosts_, invocation.settings.users());
+    const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+    if (remove_on_hosts(invocation.console, *remote, runs[i], What::tree) > 0) ++pruned;
+    if (remote->interrupted()) break;
+  }
+  invocation.console.note(
+      fmt::format("deleted the copies of the code of {}", counted(pruned, "run")));
+  return pruned;
 }
 
 int ListAction::run(Invocation& invocation) {
@@ -177,8 +227,10 @@ int ListAction::run(Invocation& invocation) {
     if (each.killfile) runs.push_back(*each.killfile);
   }
   Answers answers;
+  state_ = state_ || prune_;
   if (state_) answers = ask(invocation, runs);
   if (answers.interrupted) return kInterrupted;
+  if (prune_) answers.pruned = prune(invocation, runs, answers);
   if (console.json()) {
     show_json(console, listed, answers);
   } else if (listed.empty()) {

@@ -49,6 +49,10 @@ enum class Kind : std::uint16_t {
   tree_news = 41,
   selected_lines = 42,
   ranks_of_log = 43,
+  freeze_request = 50,
+  freeze_reply = 51,
+  remove_request = 52,
+  remove_reply = 53,
   python_request = 60,
   python_reply = 61,
 };
@@ -80,6 +84,10 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::look_request:
     case Kind::look_reply:
     case Kind::tree_news:
+    case Kind::freeze_request:
+    case Kind::freeze_reply:
+    case Kind::remove_request:
+    case Kind::remove_reply:
     case Kind::python_request:
     case Kind::python_reply:
       return kSentences;
@@ -596,6 +604,15 @@ struct RelayPart {
   void fields(auto visit) { visit(key, secret, parent); }
 };
 
+/// The folder in which a run's processes work: `tree` in the run's folder, a copy of the code.
+struct OwnTree {
+  std::string run_folder;  ///< must be there; may begin with `~/`
+  std::string outputs;     ///< a path from the code folder: the copy has a link to it; or empty
+  std::string written;     ///< the folder that keeps what the processes wrote in the copy
+
+  void fields(auto visit) { visit(run_folder, outputs, written); }
+};
+
 /// Two messages in one. The question (`is_asked` is not set): report how much of a code tree a
 /// folder has, and unpack the guessed package that may follow if the folder has its basis. After
 /// the answer (`is_asked` is set): unpack the package that follows. A package is a series of frames
@@ -610,7 +627,8 @@ struct TreeRequest {
   TreeRoot root;
   std::string push;  ///< hosts of the push that share the folder recognise each other by this; or
                      ///< empty
-  std::int64_t host = 0;  ///< its number in the push
+  std::int64_t host = 0;       ///< its number in the push
+  std::optional<OwnTree> own;  ///< once the tree is whole here, make the run a copy of it
 
   // About the package:
   bool has_package = false;
@@ -622,7 +640,7 @@ struct TreeRequest {
   std::optional<RelayPart> relay;      ///< never in the question
 
   void fields(auto visit) {
-    visit(folder, tree, is_asked, root, push, host, has_package, is_compressed, basis,
+    visit(folder, tree, is_asked, root, push, host, own, has_package, is_compressed, basis,
           refuses_foreign, patience_ms, relay);
   }
 };
@@ -700,7 +718,7 @@ struct PrepareRequest {
   static constexpr Kind kKind = Kind::prepare_request;
   std::string folder;
   std::string tree;
-  bool refuses_foreign = false;  ///< do nothing if there are files that are not from dtool
+  bool refuses_foreign = false;  ///< do nothing if there are files that are not as dtool sent them
   bool is_compressed = false;    ///< the package
   std::int64_t patience_ms = 300'000;
 
@@ -709,10 +727,15 @@ struct PrepareRequest {
 
 struct PrepareReply {
   static constexpr Kind kKind = Kind::prepare_reply;
-  std::string lock;     ///< the file that rsync must lock; it holds the fingerprint
-  std::string foreign;  ///< a file that lists files not from dtool; empty: none is refused
+  std::string lock;  ///< the file that rsync must lock; it holds the fingerprint
+  /// A file that lists those of the tree's files that are there and are not as dtool sent them;
+  /// empty: there are none, or they may be overwritten.
+  std::string foreign;
+  /// The number of files that are not as dtool sent them and would be deleted, and the first names.
+  std::int64_t lost = 0;
+  std::vector<std::string> first_lost = {};
 
-  void fields(auto visit) { visit(lock, foreign); }
+  void fields(auto visit) { visit(lock, foreign, lost, first_lost); }
 };
 
 /// After rsync: delete dtool's files that the tree no longer has, and note whether the tree is
@@ -723,8 +746,9 @@ struct PruneRequest {
   std::string tree;
   std::string digest;     ///< of all files that should exist
   bool was_sent = false;  ///< else nothing was sent, and only the marker of the folder is removed
+  std::optional<OwnTree> own;  ///< make the run a copy of the tree
 
-  void fields(auto visit) { visit(folder, tree, digest, was_sent); }
+  void fields(auto visit) { visit(folder, tree, digest, was_sent, own); }
 };
 
 struct PruneReply {
@@ -734,13 +758,51 @@ struct PruneReply {
   void fields(auto visit) { visit(removed); }
 };
 
+/// Make the run a copy of a tree that is not sent, since the folder is the launcher's own. The
+/// tree's Names follow as a package.
+struct FreezeRequest {
+  static constexpr Kind kKind = Kind::freeze_request;
+  std::string folder;
+  std::string digest;  ///< of all files, as PruneRequest has it: what is copied must be this
+  OwnTree own;
+  bool is_compressed = false;  ///< the package
+  std::int64_t patience_ms = 300'000;
+
+  void fields(auto visit) { visit(folder, digest, own, is_compressed, patience_ms); }
+};
+
+struct FreezeReply {
+  static constexpr Kind kKind = Kind::freeze_reply;
+
+  void fields(auto visit) { visit(); }
+};
+
+/// Delete a run's own tree, and the run's folder if nothing else is in it.
+struct RemoveRequest {
+  static constexpr Kind kKind = Kind::remove_request;
+  std::string run_id;
+  bool with_state = false;  ///< delete the run's folder with all that is in it
+
+  void fields(auto visit) { visit(run_id, with_state); }
+};
+
+struct RemoveReply {
+  static constexpr Kind kKind = Kind::remove_reply;
+  bool had_tree = false;
+  std::string
+      kept;  ///< a folder with the files that the run's processes wrote in the tree; or empty
+
+  void fields(auto visit) { visit(had_tree, kept); }
+};
+
 /// Check whether a folder, or a file in it, can be fetched.
 struct LookRequest {
   static constexpr Kind kKind = Kind::look_request;
   std::string folder;
-  std::string file;  ///< empty: the folder
+  std::string file;    ///< empty: the folder
+  std::string run_id;  ///< first put there what its processes wrote in their tree; or empty
 
-  void fields(auto visit) { visit(folder, file); }
+  void fields(auto visit) { visit(folder, file, run_id); }
 };
 
 struct LookReply {

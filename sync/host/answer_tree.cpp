@@ -9,6 +9,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/words.h"
+#include "sync/host/own_tree.h"
 #include "sync/host/package_reader.h"
 #include "sync/host/tree_folder.h"
 
@@ -58,7 +59,9 @@ class Mark {
 /// Without the lock: whether there is nothing to do here, or nothing yet.
 bool is_answered(TreeFolder& folder, const Mark& mark, const TreeRequest& request,
                  TreeReply& reply) {
-  reply.is_whole = folder.has(request.tree);
+  // A tree of a run's own is made under the lock.
+  const bool needs_lock = request.own && !has_own_tree(*request.own);
+  reply.is_whole = !needs_lock && folder.has(request.tree);
   if (reply.is_whole) return true;
   reply.holder = mark.holder();
   if (reply.holder) return true;
@@ -66,21 +69,18 @@ bool is_answered(TreeFolder& folder, const Mark& mark, const TreeRequest& reques
   return reply.is_same_folder;
 }
 
-}  // namespace
-
-TreeReply answer_tree(const TreeRequest& request, FrameInput& input, const TellNews& tell) {
+/// All but the run's own tree.
+TreeReply answer(TreeFolder& folder, const TreeRequest& request, FrameInput& input,
+                 const TellNews& tell) {
   TreeReply reply;
   reply.reads_zstd = reads_zstd();
-  TreeFolder folder(request.folder);
   const Mark mark(folder, request);
   if (!request.is_asked && is_answered(folder, mark, request, reply)) {
     input.leave();
     return reply;
   }
   folder.take_lock();
-  if (request.is_asked && folder.newest() != request.tree)
-    throw Refused("another dtool is sending another tree there",
-                  "try again when it has, or give each a folder of its own with --code_path");
+  if (request.is_asked && folder.newest() != request.tree) throw another_is_sending();
   const std::string whole = folder.find_whole();
   folder.set_newest(request.tree);
   reply.is_whole = whole == request.tree;
@@ -95,6 +95,16 @@ TreeReply answer_tree(const TreeRequest& request, FrameInput& input, const TellN
     }
   }
   if (request.has_package) input.leave();
+  return reply;
+}
+
+}  // namespace
+
+TreeReply answer_tree(const TreeRequest& request, FrameInput& input, const TellNews& tell) {
+  TreeFolder folder(request.folder);
+  TreeReply reply = answer(folder, request, input, tell);
+  const bool is_whole = reply.is_whole || (reply.unpacked && reply.unpacked->is_whole);
+  if (is_whole && request.own) make_own_tree(folder, *request.own, request.tree);
   return reply;
 }
 

@@ -3,10 +3,14 @@
 set(DTOOL_SYNC_HOST_SOURCES
   sync/host/answer_tree.cpp
   sync/host/cipher.cpp
+  sync/host/copy_file.cpp
   sync/host/inside.cpp
+  sync/host/kept_copy.cpp
   sync/host/look_at_source.cpp
+  sync/host/own_tree.cpp
   sync/host/package_reader.cpp
   sync/host/prepare_tree.cpp
+  sync/host/remove_tree.cpp
   sync/host/tree_folder.cpp
   sync/host/unpack.cpp
   sync/relay/host/package_server.cpp

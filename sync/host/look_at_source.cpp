@@ -10,11 +10,13 @@
 #include "ssh/host/identity.h"
 #include "ssh/host/sha256.h"
 #include "sync/host/inside.h"
+#include "sync/host/remove_tree.h"
 #include "sync/host/tree_folder.h"
 
 namespace dtool::host {
 
 LookReply look_at_source(const LookRequest& request) {
+  if (!request.run_id.empty()) keep_written(request.run_id);
   const std::string path = expand_home(request.folder);
   if (!exists(path + "/"))
     throw Refused("there is no folder " + path,

@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "ssh/host/child.h"
 #include "ssh/host/sha256.h"
+#include "sync/host/own_tree.h"
 #include "sync/host/package_reader.h"
 #include "sync/host/tree_folder.h"
 
@@ -27,6 +30,26 @@ void make_way(Inside& inside, const FileNames& folders, const FileNames& stale) 
   }
   std::ranges::sort(blockers);
   inside.remove(blockers);
+}
+
+/// Whether there are files that the push must not touch before the user has said so: foreign ones,
+/// and those that were edited here. Whether the former differ from the tree's is for rsync to find
+/// out.
+bool refuses(TreeFolder& folder, FileNames foreign, const FileNames& stale, PrepareReply& reply) {
+  constexpr std::size_t kMostNamed = 10;
+  const FileNames edited = folder.find_edited();
+  FileNames lost;
+  std::ranges::set_intersection(edited, stale, std::back_inserter(lost));
+  const FileNames looked_at = names_of_both(foreign, names_without(edited, lost));
+  const std::string list = folder.path_of(".foreign");
+  if (!looked_at.empty()) {
+    write_file(list, join_names(looked_at));
+    reply.foreign = list;
+  }
+  reply.lost = static_cast<std::int64_t>(lost.size());
+  if (lost.size() > kMostNamed) lost.resize(kMostNamed);
+  reply.first_lost = std::move(lost);
+  return reply.lost > 0 || !looked_at.empty();
 }
 
 /// Notes that the tree is whole, if it is: where times are kept less finely than on the launcher,
@@ -62,18 +85,13 @@ PrepareReply prepare_tree(const PrepareRequest& request, FrameInput& input) {
     const auto there = folder.inside().look(name);
     (!there ? missing : S_ISDIR(there->st_mode) ? folders : foreign).push_back(name);
   }
+  const FileNames stale = names_without(folder.manifest(), coming);
   PrepareReply reply{folder.lock_path(), ""};
-  const std::string list = folder.path_of(".foreign");
-  if (request.refuses_foreign && !foreign.empty()) {
-    write_file(list, join_names(foreign));
-    reply.foreign = list;
-    return reply;
-  }
-  ::unlink(list.c_str());
+  if (request.refuses_foreign && refuses(folder, std::move(foreign), stale, reply)) return reply;
+  ::unlink(folder.path_of(".foreign").c_str());
   folder.set_newest(request.tree);
   folder.begin_change();
   write_file(folder.path_of(".coming"), request.tree + '\0' + join_names(coming));
-  const FileNames stale = names_without(folder.manifest(), coming);
   // The coming files are in the manifest before rsync starts, so that all its leftovers are known
   // as dtool's. Existing files become dtool's once rsync has checked them.
   if (!missing.empty()) folder.write_manifest(names_of_both(folder.manifest(), missing));
@@ -89,7 +107,10 @@ PruneReply prune_tree(const PruneRequest& request) {
     return reply;
   }
   folder.take_lock();
-  if (folder.newest() != request.tree) return reply;  // another one is being sent since: it prunes
+  if (folder.newest() != request.tree) {  // another one is being sent since: it prunes
+    if (request.own) throw another_is_sending();
+    return reply;
+  }
   folder.remove_leftovers();
   folder.read_manifest();
   FileNames coming = split_names(read_file(folder.path_of(".coming"), kLargestList).value_or(""));
@@ -102,6 +123,7 @@ PruneReply prune_tree(const PruneRequest& request) {
   }
   settle(folder, request);
   folder.remove_marks();
+  if (request.own) make_own_tree(folder, *request.own, request.tree);
   return reply;
 }
 

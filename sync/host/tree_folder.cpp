@@ -15,6 +15,7 @@
 #include <iterator>
 
 #include "ssh/host/sha256.h"
+#include "ssh/host/words.h"
 
 namespace dtool::host {
 namespace {
@@ -101,7 +102,23 @@ void add_time(std::string& text, const timespec& time) {
   text += ' ';
 }
 
+/// The length of the line in `stamps` that begins the text, if it is of that file; else 0.
+std::size_t length_of_stamp(std::string_view stamps, const std::string& name) {
+  constexpr int kBlanks = 5;
+  std::size_t at = 0;
+  for (int blank = 0; blank < kBlanks && at != stamps.npos; ++blank)
+    at = stamps.find(' ', at + (blank == 0 ? 0 : 1));
+  const std::string rest = " ./" + name + "\n";
+  if (at == stamps.npos || !stamps.substr(at).starts_with(rest)) return 0;
+  return at + rest.size();
+}
+
 }  // namespace
+
+Refused another_is_sending() {
+  return Refused("another dtool is sending another tree there",
+                 "try again when it has, or give each a folder of its own with --code_path");
+}
 
 std::string stamp_of(const struct stat& file, const std::string& name) {
   std::string text;
@@ -112,6 +129,16 @@ std::string stamp_of(const struct stat& file, const std::string& name) {
   add_number(text, static_cast<std::uint64_t>(file.st_size));
   add_time(text, file.st_ctim);
   return text.append("./").append(name).append("\n");
+}
+
+std::uint64_t size_in(std::string_view stamp) {
+  constexpr int kBefore = 3;  // kind, mode, inode
+  for (int field = 0; field < kBefore; ++field) {
+    const std::size_t end = stamp.find(' ');
+    if (end == stamp.npos) return 0;
+    stamp.remove_prefix(end + 1);
+  }
+  return parse_number<std::uint64_t>(stamp.substr(0, stamp.find(' '))).value_or(0);
 }
 
 std::string facts_of(const struct stat& file, const std::string& name, const std::string& target) {
@@ -195,9 +222,9 @@ bool TreeFolder::is_at(const TreeRoot& root) {
   return first && identity_of(*first) == root.first_identity;
 }
 
-void TreeFolder::take_lock() {
+void TreeFolder::take_lock(Use use) {
   const std::string hint = "name another folder, or let the user there write into this one";
-  if (::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0)
+  if (use == Use::write && ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0)
     throw Refused("cannot write into " + path_, hint);
   if (!exists(trees_)) {
     if (!make_folders(trees_)) throw Refused(with_reason("cannot make the folder " + trees_));
@@ -233,7 +260,22 @@ bool TreeFolder::is_untouched() {
 std::string TreeFolder::find_whole() {
   read_manifest();
   const std::string whole = read_line(path_of(".whole"));
-  return !whole.empty() && is_untouched() ? whole : "";
+  whole_ = !whole.empty() && is_untouched() ? whole : "";
+  return whole_;
+}
+
+FileNames TreeFolder::find_edited() {
+  FileNames edited;
+  if (read_line(path_of(".whole")).empty()) return edited;
+  const std::string known = read_file(path_of(".stamps"), kLargestList).value_or("");
+  std::string_view rest = known;
+  for (const std::string& name : manifest_) {
+    const auto file = inside_.look_at_file(name);
+    const std::size_t length = length_of_stamp(rest, name);
+    if (file && rest.substr(0, length) != stamp_of(*file, name)) edited.push_back(name);
+    rest.remove_prefix(length);
+  }
+  return edited;
 }
 
 bool TreeFolder::is_empty() {
@@ -258,6 +300,8 @@ void TreeFolder::end_change(const std::string& tree, const FileNames& stamps) {
   std::string text;
   for (const std::string& stamp : stamps) text += stamp;
   if (write_in_place(path_of(".stamps"), text)) write_in_place(path_of(".whole"), tree + "\n");
+  stamps_ = stamps;
+  whole_ = tree;
 }
 
 void TreeFolder::remove_leftovers() {

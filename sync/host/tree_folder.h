@@ -32,6 +32,9 @@ class Refused : public std::runtime_error {
   std::string hint_;
 };
 
+/// For a host on which another launcher began to send another tree meanwhile.
+Refused another_is_sending();
+
 using FileNames = std::vector<std::string>;
 
 /// The beginning of a file with which a push marks the folder that a host is handling.
@@ -53,9 +56,10 @@ class TreeFolder {
   /// over a network file system with the same inode numbers and times.
   bool is_at(const TreeRoot& root);
 
+  enum class Use { read, write };
   /// Takes the lock: from here on no other process changes the folder. Throws Refused if another
-  /// one holds it for too long.
-  void take_lock();
+  /// one holds it for too long, or if the folder cannot be written to and is to be.
+  void take_lock(Use use = Use::write);
   /// The members below need the lock.
   std::string lock_path() const { return key_ + ".lock"; }
   std::string path_of(const char* ending) const { return key_ + ending; }
@@ -70,10 +74,18 @@ class TreeFolder {
   const FileNames& manifest() const { return manifest_; }
   void read_manifest();
   void write_manifest(FileNames names);
-  /// Of the manifest's files, if find_whole() found a tree.
+  /// The tree that was found, or put there, since the lock was taken; empty: there is none.
+  const std::string& whole() const { return whole_; }
+  /// Of the manifest's files, if there is such a tree.
   const FileNames& stamps() const { return stamps_; }
+  /// Those of the manifest's files that are here and were changed since they were put here. Empty
+  /// if that is not known, because no tree was whole.
+  FileNames find_edited();
   /// From here on no tree counts as whole.
-  void begin_change() { write_in_place(path_of(".whole"), ""); }
+  void begin_change() {
+    write_in_place(path_of(".whole"), "");
+    whole_.clear();
+  }
   /// From here on `tree` counts as whole. `stamps` belong to the manifest's files.
   void end_change(const std::string& tree, const FileNames& stamps);
 
@@ -103,6 +115,7 @@ class TreeFolder {
   Descriptor lock_;
   FileNames manifest_;
   FileNames stamps_;
+  std::string whole_;
 };
 
 /// The largest such file, in bytes.
@@ -120,6 +133,8 @@ FileNames names_of_both(const FileNames& names, const FileNames& others);
 /// A file's name, and everything that the kernel changes when the file is touched: a line of
 /// KEY.stamps, in the form of `find -printf '%y %m %i %s %C@ ./%P\n'`.
 std::string stamp_of(const struct stat& file, const std::string& name);
+/// The file's size, in bytes, as the stamp says.
+std::uint64_t size_in(std::string_view stamp);
 /// Its name, size, time, mode and target: `find -printf './%P %s %T@ %m %l\n'`.
 std::string facts_of(const struct stat& file, const std::string& name, const std::string& target);
 /// Tells whether two machines see the very same file: `inode size time`.

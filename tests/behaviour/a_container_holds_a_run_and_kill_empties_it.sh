@@ -28,7 +28,7 @@ expect_exit 0 dtool run --json --follow --runs_on "$hosts" --nproc_per_node 2 --
 id=$(json "d['run_id']")
 expect_equal "{'bind': ['~/data set:/data', '~/data set:~/data set'], 'container': '~/image', 'container_engine': 'charliecloud'}" "$(json "d['environment']")"
 for rank in 0 1 2 3; do
-  expect_error "machine$((rank / 2)) r$rank: in /root/here: the image, rank $rank of 4 on machine $((rank / 2)), $((rank % 2)) of 2$"
+  expect_error "machine$((rank / 2)) r$rank: in /root/.dtool/runs/$id/tree: the image, rank $rank of 4 on machine $((rank / 2)), $((rank % 2)) of 2$"
   expect_equal "rank $rank was here" "$(cat "$DTOOL_LAB_FOLDER/host$((rank / 2 + 1))/root/here/experiment_output/$id/rank$rank")"
 done
 expect_equal 4 "$(grep -cF "run $id seed 7 says 'it's \$HOME, \"here\"' to 198.18" "$err")"

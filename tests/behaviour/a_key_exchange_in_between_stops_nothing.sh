@@ -33,7 +33,7 @@ for host in 1 2; do cmp data "$DTOOL_LAB_FOLDER/host$host/root/here/data" || fai
 
 # An rsync, whose streams go both ways.
 for host in 1 2; do echo edited >"$DTOOL_LAB_FOLDER/host$host/root/here/data"; done
-expect_exit 0 timeout -k 1 100 "$DTOOL" run --quiet --runs_on h1,h2 -- true
+expect_exit 0 timeout -k 1 100 "$DTOOL" run --quiet --force --runs_on h1,h2 -- true
 for host in 1 2; do cmp data "$DTOOL_LAB_FOLDER/host$host/root/here/data" || fail "host $host has another tree"; done
 
 # Output, at the same time from both.

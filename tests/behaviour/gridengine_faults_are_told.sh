@@ -51,7 +51,7 @@ expect_exit 0 dtool kill --all --yes
 
 # A folder that the submit host has alone.
 on h1 mount -t tmpfs none /srv
-expect_exit 1 grid --code_path /srv/code --output_dir /root/outputs --follow
+expect_exit 1 grid --in_place --code_path /srv/code --output_dir /root/outputs --follow
 expect_output 'h[23].* does not see the code folder /srv/code: --code_path names one that all nodes see'
 expect_exit 0 dtool kill --all --yes
 

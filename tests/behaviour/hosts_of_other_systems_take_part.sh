@@ -40,7 +40,7 @@ for ((i = 0; i < 2100; i++)); do echo "$i" >"file $i"; done  # as many as go to 
 cat >train.sh <<'END'
 trap 'echo told to end; exit 7' TERM
 echo "files $(ls | wc -l), rank $RANK of $WORLD_SIZE"
-until [ -e stop ]; do sleep 0.2; done
+until [ -e "$DTOOL_CODE_DIR/stop" ]; do sleep 0.2; done
 exit 3
 END
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --nproc_per_node 2 -- bash train.sh

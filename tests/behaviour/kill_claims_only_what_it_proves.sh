@@ -136,7 +136,7 @@ until [ -e go ]; do sleep 0.1; done
 echo "exit code $?" >> said
 until [ -e stop ]; do sleep 0.1; done
 END_OF_PROGRAM
-expect_exit 0 dtool run --json --runs_on local --export DTOOL="$DTOOL" --code_path "$work/code" -- bash within.sh
+expect_exit 0 dtool run --json --in_place --runs_on local --export DTOOL="$DTOOL" --code_path "$work/code" -- bash within.sh
 run_id=$(json 'd["run_id"]')
 touch "$work/code/go"
 eventually 30 grep -q 'exit code' "$work/code/said"

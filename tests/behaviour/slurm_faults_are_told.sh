@@ -40,7 +40,7 @@ expect_exit 1 slurm --runs_on "$login" --code_path /srv/code --follow
 expect_error 'Slurm could not begin it: do its nodes see'
 expect_exit 1 dtool status
 expect_output 'cause: Slurm could not begin job [0-9]+ \(JobLaunchFailure\): do its nodes see'
-expect_exit 1 slurm --runs_on "$login" --code_path /srv/code --output_dir /root/outputs --follow
+expect_exit 1 slurm --runs_on "$login" --in_place --code_path /srv/code --output_dir /root/outputs --follow
 expect_output 'h[23] does not see the code folder /srv/code: --code_path names one that all nodes see'
 expect_exit 0 dtool kill --all --yes
 

@@ -82,7 +82,7 @@ expect_error '--nodes 3: job [0-9]+, which dtool is inside, has 2'
 # Another host that sees the home folder has no such processes, and asks Slurm; each machine has the exit code of its own processes.
 cat >batch.sh <<END
 #!/bin/bash
-$DTOOL run --on_failure leave --follow -- bash -c 'until [ -e go ]; do sleep 0.1; done; exit \$((RANK * 6))'
+$DTOOL run --on_failure leave --follow -- bash -c 'until [ -e "\$DTOOL_CODE_DIR/go" ]; do sleep 0.1; done; exit \$((RANK * 6))'
 END
 job=$(sbatch --parsable --nodes 2 --ntasks-per-node 1 --output batch.out batch.sh)
 runs_there() { expect_exit 0 dtool status && expect_output 'running on 2 of 2 machines'; }

@@ -14,10 +14,10 @@ printf '#!/bin/bash\necho >>%q\nexec %q "$@"\n' "$work/rsyncs" "$real" >"$work/b
 chmod +x "$work/bin/rsync"
 PATH=$work/bin:$PATH
 
-# $1: how many hosts have an rsync of their own.
+# $1: how many hosts have an rsync of their own; $2...: flags.
 push() {
   : >"$work/rsyncs"
-  expect_exit 0 timeout 120 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" -- true
+  expect_exit 0 timeout 120 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" "${@:2}" -- true
   expect_equal "$1" "$(wc -l <"$work/rsyncs")"
 }
 there() { echo "$DTOOL_LAB_FOLDER/host$1/root/here"; }
@@ -57,7 +57,7 @@ expect_equal 1 "$(comm -13 <(echo "$before") <(inodes 2) | grep -c file)"
 echo edited >"$(there 2)/sub/file7"
 rm "$(there 3)/sub/file8"
 echo foreign >"$(there 4)/sub/foreign"
-push 2
+push 2 --force
 expect_tree 1 2 3 4
 expect_file "$(there 4)/sub/foreign"
 push 0

@@ -12,7 +12,7 @@ cat >show.py <<'END'
 import json, os, sys
 names = ['OUR_VALUE', 'OTHER']
 with open(os.path.join(os.environ['DTOOL_OUTPUT_DIR'], 'seen'), 'w') as file:
-    json.dump({'words': sys.argv[1:], 'folder': os.getcwd(), 'sourced': os.environ.get('SOURCED'),
+    json.dump({'words': sys.argv[1:], 'folder': os.environ['DTOOL_CODE_DIR'], 'sourced': os.environ.get('SOURCED'),
                'values': [os.environ.get('V%d' % i) for i in range(len(sys.argv) - 1)]}, file)
 END
 odd=$' it\'s "$HOME" `id` \\ *\n~ é'

@@ -45,7 +45,7 @@ TEST_F(SettingsTest, TakeEveryKey) {
       "[ssh]\nconnect_timeout = 2.5\nwidth = 64\nconfig_file = \"~/.ssh/lab\"\n"
       "[run]\ncode_path = \"~/code\"\nenv_activate_path = \"~/venv/bin/activate\"\n"
       "output_dir = \"out\"\nnproc_per_node = 4\nlost_after = 9\nexclude = [\"*.ckpt\", "
-      "\"data\"]\nrelay = "
+      "\"data\"]\nown_tree = false\nrelay = "
       "true\n"
       "modules = \"gcc\"\ncontainer = \"a.sif\"\ncontainer_engine = \"podman\"\nbind = "
       "[\"/data\"]\n"
@@ -62,6 +62,7 @@ TEST_F(SettingsTest, TakeEveryKey) {
   EXPECT_EQ(settings.lost_after, 9);
   EXPECT_EQ(settings.exclude, (std::vector<std::string>{"*.ckpt", "data"}));
   EXPECT_EQ(settings.relay, true);
+  EXPECT_EQ(settings.own_tree, false);
   EXPECT_EQ(settings.modules, "gcc");
   EXPECT_EQ(settings.container, "a.sif");
   EXPECT_EQ(settings.container_engine, "podman");

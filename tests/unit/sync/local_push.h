@@ -38,8 +38,9 @@ struct Told : ssh::Events {
 /// Sends the tree to all destinations and waits for them; results in their order.
 inline std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
                                          const std::vector<Destination>& destinations, Told& told,
-                                         Relay relay = Relay::no) {
-  const auto pushing = make_push(remote.hosts(), tree, destinations, told, {}, relay);
+                                         Relay relay = Relay::no,
+                                         Foreign foreign = Foreign::refuse) {
+  const auto pushing = make_push(remote.hosts(), tree, destinations, told, {}, relay, foreign);
   std::vector<ssh::Task> tasks;
   for (const Destination& each : destinations) tasks.push_back(pushing->first_task(each.host));
   remote.run(std::move(tasks), *pushing, {});
@@ -73,11 +74,13 @@ class LocalPushTest : public ::testing::Test {
   }
   void TearDown() override { ::setenv("PATH", path_.c_str(), 1); }
 
-  ssh::HostResult push_to(const std::string& folder, const std::string& tree = "tree") {
+  ssh::HostResult push_to(const std::string& folder, const std::string& tree = "tree",
+                          Foreign foreign = Foreign::refuse) {
     Elsewhere elsewhere;
     ssh::Remote& remote = way_ == Way::rsync ? *elsewhere.real : elsewhere;
     told_ = {};
-    return push(remote, read_tree(scratch_.path() / tree, {}), {{0, folder}}, told_).at(0);
+    const Tree sent = read_tree(scratch_.path() / tree, {});
+    return push(remote, sent, {{0, folder}}, told_, Relay::no, foreign).at(0);
   }
   const Pushed& pushed() { return told_.pushed[0]; }
 

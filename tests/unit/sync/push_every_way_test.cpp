@@ -115,7 +115,7 @@ TEST_P(EveryWayTest, AnEditOfTheSameSizeWithinASecondIsSent) {
   EXPECT_EQ(scratch_.read("home/code/a"), "lr = 2");
 }
 
-TEST_P(EveryWayTest, WhatSomebodyChangedThereIsMended) {
+TEST_P(EveryWayTest, WhatSomebodyChangedThereIsMendedWhenTheUserSaysSo) {
   for (const char* name : {"tree/edited", "tree/deleted", "tree/linked", "tree/sub/moved"})
     scratch_.write(name, "sent");
   EXPECT_OK(push_to("~/code"));
@@ -124,11 +124,47 @@ TEST_P(EveryWayTest, WhatSomebodyChangedThereIsMended) {
   fs::remove(scratch_.path() / "home/code/linked");
   fs::create_symlink("edited", scratch_.path() / "home/code/linked");
   fs::rename(scratch_.path() / "home/code/sub", scratch_.path() / "home/code/elsewhere");
-  EXPECT_OK(push_to("~/code"));
+  const std::string refusal = push_to("~/code").error;
+  EXPECT_EQ(refusal,
+            "2 files in ~/code are not as dtool sent them and differ from the code tree: "
+            "edited, linked");
+  EXPECT_EQ(scratch_.read("home/code/edited"), "by hand");
+  EXPECT_EQ(push_to("~/code").error, refusal) << "the refusal does not make them dtool's";
+  EXPECT_OK(push_to("~/code", "tree", Foreign::overwrite));
   EXPECT_EQ(pushed().sent.files, 4U);
   for (const char* name : {"edited", "deleted", "linked", "sub/moved"})
     EXPECT_EQ(scratch_.read(std::string("home/code/") + name), "sent") << name;
   EXPECT_FALSE(fs::is_symlink(scratch_.path() / "home/code/linked"));
+}
+
+TEST_P(EveryWayTest, WhatSomebodyDeletedOrTouchedThereIsMended) {
+  for (const char* name : {"tree/touched", "tree/deleted", "tree/as the tree's", "tree/sub/moved"})
+    scratch_.write(name, "sent");
+  EXPECT_OK(push_to("~/code"));
+  scratch_.write("home/code/touched", "sent");
+  scratch_.write("home/code/as the tree's", "later");
+  scratch_.write("tree/as the tree's", "later");
+  fs::remove(scratch_.path() / "home/code/deleted");
+  fs::rename(scratch_.path() / "home/code/sub", scratch_.path() / "home/code/elsewhere");
+  EXPECT_OK(push_to("~/code"));
+  for (const char* name : {"touched", "deleted", "sub/moved"})
+    EXPECT_EQ(scratch_.read(std::string("home/code/") + name), "sent") << name;
+}
+
+TEST_P(EveryWayTest, WhatSomebodyChangedThereIsNotDeletedUnasked) {
+  scratch_.write("tree/a");
+  scratch_.write("tree/gone", "sent");
+  scratch_.write("tree/untouched", "sent");
+  EXPECT_OK(push_to("~/code"));
+  scratch_.write("home/code/gone", "by hand");
+  fs::remove(scratch_.path() / "tree/gone");
+  fs::remove(scratch_.path() / "tree/untouched");
+  EXPECT_EQ(push_to("~/code").error,
+            "a file in ~/code is not as dtool sent it and differs from the code tree: gone");
+  EXPECT_EQ(scratch_.read("home/code/gone"), "by hand");
+  EXPECT_EQ(scratch_.read("home/code/untouched"), "sent") << "the host was left as it was";
+  EXPECT_OK(push_to("~/code", "tree", Foreign::overwrite));
+  EXPECT_EQ(there(), (Names{"a"}));
 }
 
 TEST_P(EveryWayTest, AFoldersModeIsKeptAndChangesAlone) {

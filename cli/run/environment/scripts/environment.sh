@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
-# code, output (paths), is_resumed (yes: the folder has the outputs of an earlier run), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, lost_after, export_variables (a function), trainer (empty: a
+# code, output (paths), tree (the run's own copy of the code; empty: there is none), is_resumed (yes: the folder has the outputs of an earlier run), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, lost_after, export_variables (a function), trainer (empty: a
 # program of the user's), pytorch (the folder of the one that the trainer uses, or empty), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
 # numbers: attempt, machines, machine_id, processes, state; by dtool-host DTOOL_HOST (itself). Sets inside (array: words that come before a program).
 
@@ -12,12 +12,13 @@ give_up() {  # $1: exit code, $2: why
   exit "$1"
 }
 fault() { give_up 1 "$2"; }  # $1: a word for what failed
-[ -d "$code" ] || mkdir -p "$code"
-cd "$code" || give_up 1 "cannot enter $code"
+folder=${tree:-$code}
+[ -n "$tree" ] || [ -d "$code" ] || mkdir -p "$code"
+cd "$folder" || give_up 1 "cannot enter $folder"
 [ -d "$output" ] || mkdir -p "$output" || give_up 1 "cannot make $output"
 set --  # what is sourced below takes no arguments
 [ ${#modules[@]} = 0 ] || load_modules
-case $activate in '' | /*) ;; *) activate=$code/$activate ;; esac
+case $activate in '' | /*) ;; *) activate=$folder/$activate ;; esac
 if [ -n "$activate" ] && [ -z "$engine" ]; then
   begin_trial activate "$activate"
   find_activation "$activate"
@@ -27,7 +28,7 @@ if [ -n "$activate" ] && [ -z "$engine" ]; then
   . "$to_source" 2> "$complaints" < /dev/null
   end_trial $?
 fi
-export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_ATTEMPT=$attempt DTOOL_LOST_AFTER=$lost_after
+export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_CODE_DIR=$code DTOOL_ATTEMPT=$attempt DTOOL_LOST_AFTER=$lost_after
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
 [ "$is_resumed" = no ] || export DTOOL_RESUME_FROM=$output  # outputs go on in the folder of the earlier run
 [ -z "$git_commit" ] || export DTOOL_GIT_COMMIT=$git_commit  # .git itself is not sent
@@ -45,10 +46,11 @@ fi
 export_variables  # what the user gave wins
 inside=()
 if [ -n "$engine" ]; then
-  if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$code/$image; fi
+  if [ "$engine" != podman ] && [ "${image:0:1}" != / ]; then image=$folder/$image; fi
   find_engine && find_image
+  [ -d "$code" ] || code=$folder
   # The run's folder: with a scheduler, what machines share are links into the first one's.
-  enter_container "$code" "$code" "$output" "${state%/*}" ${trainer:+"${trainer%/*}"}
+  enter_container "$folder" "$folder" "$code" "$output" "${state%/*}" ${trainer:+"${trainer%/*}"}
   warn_of_missing_driver
   [ -z "$activate" ] || activate_inside
 fi

@@ -212,11 +212,14 @@ TEST(ForgetRun, RemovesTheRunsFolderAloneAndNothingWithoutAnId) {
   killfiles::Killfile killfile = run_on(2);
   const auto file = killfiles::write(folder.path(), killfile);
   FakeRemote remote("h[1-2]");
-  forget_run(remote, killfile, file);
-  EXPECT_TRUE(remote.input_of(0).starts_with("rm -rf -- \"$HOME\"/.dtool/runs/x_1\n"));
+  Console console;
+  forget_run(console, remote, killfile, file);
+  const auto request = tests::request_of<host::RemoveRequest>(remote.input_of(0));
+  EXPECT_EQ(request.run_id, "x_1");
+  EXPECT_TRUE(request.with_state);
   EXPECT_FALSE(std::filesystem::exists(file));
   killfile.run_id = "";
-  forget_run(remote, killfile, file);
+  forget_run(console, remote, killfile, file);
   EXPECT_EQ(remote.rounds.size(), 1U);
 }
 

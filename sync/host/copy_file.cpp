@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "sync/host/copy_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "ssh/host/files.h"
+#include "sync/host/tree_folder.h"
+
+namespace dtool::host {
+namespace {
+
+/// The kernel copies, and lets both files share their bytes where the file system can do that.
+bool is_copied_by_kernel(int from, int to, off_t size) {
+  while (size > 0) {
+    const ssize_t copied =
+        ::copy_file_range(from, nullptr, to, nullptr, static_cast<std::size_t>(size), 0);
+    if (copied <= 0) return false;  // it cannot, or the disk is full, which writing tells
+    size -= copied;
+  }
+  return true;
+}
+
+void copy_bytes(int from, int to, off_t size) {
+  if (is_copied_by_kernel(from, to, size)) return;
+  if (::lseek(from, 0, SEEK_SET) != 0 || ::lseek(to, 0, SEEK_SET) != 0)
+    throw std::runtime_error(with_reason("cannot read it again"));
+  while (const auto bytes = read_some(from)) write_all(to, *bytes);
+}
+
+}  // namespace
+
+Copied copy_file(Inside& from, Inside& to, const std::string& name) {
+  const Descriptor source = from.open_file(name);
+  struct stat before;
+  if (!source.is_open() || ::fstat(source.get(), &before) != 0)
+    throw std::runtime_error(with_reason(name));
+  if (!S_ISREG(before.st_mode)) throw std::runtime_error(name + " is not a file any more");
+  const Inside::Spot spot = to.find(name, Inside::Way::made);
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor copy(::openat(spot.folder, spot.name, kNew, S_IRUSR | S_IWUSR));
+  if (!copy.is_open()) throw std::runtime_error(with_reason(name));
+  try {
+    copy_bytes(source.get(), copy.get(), before.st_size);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(name + ": " + error.what());
+  }
+  const timespec times[] = {before.st_mtim, before.st_mtim};
+  Copied copied;
+  if (::fchmod(copy.get(), before.st_mode & 07777U) != 0 || ::futimens(copy.get(), times) != 0 ||
+      ::fstat(source.get(), &copied.source) != 0 || ::fstat(copy.get(), &copied.copy) != 0)
+    throw std::runtime_error(with_reason(name));
+  // Some file servers say only here that the disk is full.
+  if (::close(copy.release()) != 0) throw std::runtime_error(with_reason(name));
+  return copied;
+}
+
+std::string identity_of_copy(const struct stat& file) {
+  return std::to_string(file.st_ino) + " " + std::to_string(file.st_size) + " " +
+         std::to_string(file.st_mtim.tv_sec) + "." + std::to_string(file.st_mtim.tv_nsec);
+}
+
+}  // namespace dtool::host
