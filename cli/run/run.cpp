@@ -268,9 +268,9 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
 std::optional<tree_sync::OwnTree> RunAction::own_tree_on(const ssh::Host& host) const {
   for (const MachinePlan& machine : plan_.machines) {
     if (machine.tree.empty() || !(machine.host == host)) continue;
-    return tree_sync::OwnTree{
-        killfiles::run_folder(plan_.run_id), outputs_inside(plan_.output_dir),
-        fmt::format("{}/machine{}.written", output_folder(plan_, machine), machine.id)};
+    return tree_sync::OwnTree{killfiles::run_folder(plan_.run_id), outputs_inside(plan_.output_dir),
+                              fmt::format("{}/machine{}{}.written", output_folder(plan_, machine),
+                                          machine.id, log_mark(plan_))};
   }
   return std::nullopt;
 }

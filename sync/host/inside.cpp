@@ -31,7 +31,7 @@ void remove_all(int folder, const std::string& name) {
   if (::unlinkat(folder, name.c_str(), 0) == 0) return;
   {
     const Descriptor inner(::openat(folder, name.c_str(), O_PATH | kFolder));
-    if (!inner.is_open()) return;
+    if (!inner.is_open() || is_mount(inner.get())) return;
     ::fchmodat(inner.get(), ".", S_IRWXU, 0);  // else nothing in it might be deleted
     for (const std::string& each : names_in(inner.get())) remove_all(inner.get(), each);
   }

@@ -46,7 +46,8 @@ class Inside {
 
   /// The names directly in the folder.
   std::vector<std::string> list() const;
-  /// Deletes a folder directly below, with its content, as far as possible.
+  /// Deletes a folder directly below, with its content, as far as possible. What is mounted there
+  /// stays.
   void remove_folder(const std::string& name);
   /// Closes the open folders below. Call it before others move folders there.
   void forget() { open_.clear(); }

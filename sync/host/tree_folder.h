@@ -133,8 +133,9 @@ FileNames names_of_both(const FileNames& names, const FileNames& others);
 /// A file's name, and everything that the kernel changes when the file is touched: a line of
 /// KEY.stamps, in the form of `find -printf '%y %m %i %s %C@ ./%P\n'`.
 std::string stamp_of(const struct stat& file, const std::string& name);
-/// The file's size, in bytes, as the stamp says.
+/// The file's size, in bytes, and its permissions, as the stamp says.
 std::uint64_t size_in(std::string_view stamp);
+mode_t mode_in(std::string_view stamp);
 /// Its name, size, time, mode and target: `find -printf './%P %s %T@ %m %l\n'`.
 std::string facts_of(const struct stat& file, const std::string& name, const std::string& target);
 /// Tells whether two machines see the very same file: `inode size time`.
