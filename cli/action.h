@@ -56,6 +56,7 @@ std::unique_ptr<Action> make_show();
 std::unique_ptr<Action> make_diff();
 std::unique_ptr<Action> make_logs();
 std::unique_ptr<Action> make_plot();
+std::unique_ptr<Action> make_rerun();
 std::unique_ptr<Action> make_run();
 std::unique_ptr<Action> make_status();
 std::unique_ptr<Action> make_trust();

@@ -84,9 +84,12 @@ add_library(dtool_cli STATIC
   cli/record/show.cpp
   cli/recorded.cpp
   cli/remove_run.cpp
+  cli/run/brought_folder.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
+  cli/run/earlier_code.cpp
   cli/run/earlier_outputs.cpp
+  cli/run/earlier_run.cpp
   cli/run/environment/assignments.cpp
   cli/run/environment/environment.cpp
   cli/run/environment/environment_lacks.cpp

@@ -45,6 +45,7 @@ constexpr std::array kSubcommands = {
     Row{"command", "run a command on all hosts at once", make_command},
     Row{"run", "start a training run, or any program, across machines", make_run,
         TakesProgram::yes},
+    Row{"rerun", "repeat an earlier run: the same code, settings, seed and hosts", make_rerun},
     Row{"status", "show how each machine of a run is doing, and why a run failed", make_status},
     Row{"logs", "show the logs of a run's machines as one, each line with its machine", make_logs},
     Row{"attach", "show the live screen session of one machine in this terminal", make_attach},

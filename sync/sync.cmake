@@ -14,6 +14,7 @@ add_library(dtool_sync STATIC
   sync/push_steps.cpp
   sync/relay/relay_tree.cpp
   sync/relay/relaying.cpp
+  sync/restored_tree.cpp
   sync/rsync.cpp
   sync/tree.cpp)
 dtool_join_sources(dtool_sync 12)

@@ -53,7 +53,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp
-    tests/unit/cli/run/resume_test.cpp
+    tests/unit/cli/run/earlier_run_test.cpp
     tests/unit/cli/run/sending_progress_test.cpp
     tests/unit/cli/run/start_jobs_test.cpp
     tests/unit/cli/run/start_test.cpp
@@ -142,6 +142,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/push_test.cpp
     tests/unit/sync/relay/relay_tree_test.cpp
     tests/unit/sync/relay_push_test.cpp
+    tests/unit/sync/restored_tree_test.cpp
     tests/unit/sync/rsync_test.cpp
     tests/unit/sync/tree_test.cpp)
   target_link_libraries(sync_tests PRIVATE dtool_warnings dtool_sync GTest::gtest)
@@ -352,7 +353,9 @@ if(DTOOL_TESTS)
       an_experiment_needs_no_file_beside_it
       an_id_that_begins_anothers_names_its_own_run
       an_agent_that_waits_for_its_user_holds_up_nobody
+      a_run_is_repeated_without_its_checkout
       a_run_is_written_down
+      a_rerun_ends_with_the_same_bytes
       attach_gives_the_screen_and_the_terminal_back
       check_tells_what_each_host_has_and_lacks
       command_asks_before_it_uses_a_recorded_runs_hosts
@@ -437,6 +440,7 @@ if(DTOOL_TESTS)
       slurm_faults_are_told
       slurm_is_waited_for
       slurm_jobs_go_on
+      slurm_runs_are_rerun
       slurm_runs_keep_their_own_tree
       slurm_takes_a_run
       slurm_tasks_run_where_they_were_asked_to

@@ -609,8 +609,11 @@ struct OwnTree {
   std::string run_folder;  ///< must be there; may begin with `~/`
   std::string outputs;     ///< a path from the code folder: the copy has a link to it; or empty
   std::string written;     ///< the folder that keeps what the processes wrote in the copy
+  /// The code folder, to which the copy's links lead; empty: it is the folder with the tree. If one
+  /// is named, the folder with the tree is dtool's own, and dtool deletes it when it is old.
+  std::string code = {};
 
-  void fields(auto visit) { visit(run_folder, outputs, written); }
+  void fields(auto visit) { visit(run_folder, outputs, written, code); }
 };
 
 /// Two messages in one. The question (`is_asked` is not set): report how much of a code tree a

@@ -11,6 +11,7 @@ set(DTOOL_SYNC_HOST_SOURCES
   sync/host/package_reader.cpp
   sync/host/prepare_tree.cpp
   sync/host/remove_tree.cpp
+  sync/host/stored_tree.cpp
   sync/host/tree_folder.cpp
   sync/host/unpack.cpp
   sync/relay/host/package_server.cpp

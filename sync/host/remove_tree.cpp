@@ -17,6 +17,7 @@
 #include "sync/host/inside.h"
 #include "sync/host/kept_copy.h"
 #include "sync/host/own_tree.h"
+#include "sync/host/stored_tree.h"
 
 namespace dtool::host {
 namespace {
@@ -226,6 +227,11 @@ void remove_old() {
     }
   }
   remove_old_copies();
+  try {
+    remove_old_stored_trees();
+  } catch (const std::exception&) {
+    // Likewise.
+  }
 }
 
 }  // namespace

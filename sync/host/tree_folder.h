@@ -47,7 +47,10 @@ class TreeFolder {
   explicit TreeFolder(const std::string& path);
 
   Inside& inside() { return inside_; }
-  const std::string& path() const { return path_; }
+  /// The code folder: this one, or the one that it stands for.
+  const std::string& path() const { return stands_for_.empty() ? path_ : stands_for_; }
+  /// From here on path() is `code`, which may be missing. Empty: it stays.
+  void stand_for(const std::string& code) { stands_for_ = expand_home(code); }
 
   /// Whether this tree was the last one to be sent and is unchanged. The answer is valid without
   /// the lock: KEY.whole is emptied before any file is touched.
@@ -108,6 +111,7 @@ class TreeFolder {
   };
 
   std::string path_;
+  std::string stands_for_;
   OwnEyes own_eyes_;
   Inside inside_;
   std::string trees_;
