@@ -88,6 +88,13 @@ void add_run_flags(Options& command, RunFlags& flags) {
   command.add_option("--exclude", flags.excludes, "files not to send; repeatable")
       .type_name("PATTERN")
       .one_value_each();
+  command
+      .add_option("--data", flags.data,
+                  "files or a folder to copy to all hosts before the start, to the same path or "
+                  "to DST; repeatable")
+      .type_name("SRC[:DST]")
+      .check(must_not_be_empty)
+      .one_value_each();
   const auto no_sync =
       command.add_flag("--no_sync", flags.no_sync, "do not send the current folder");
   command

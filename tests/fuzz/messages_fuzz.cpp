@@ -105,7 +105,8 @@ TEST(MessagesFuzz, EachIsReadAsItWasWrittenOrRefused) {
                   LogEnd, StillHere, CheckRequest, CheckReply, PythonRequest, PythonReply,
                   ReadyRequest, ReadyReply, ListenRequest, ListenReply, ReachRequest, HostClock,
                   ReachReply, TreeRequest, TreeNews, TreeReply, Names, PackageEntry, PrepareRequest,
-                  PrepareReply, PruneRequest, PruneReply, LookRequest, LookReply>();
+                  PrepareReply, PruneRequest, PruneReply, LookRequest, LookReply, CopyRequest,
+                  CopyReply, CopyEntry, CopyPiece, CopySum, ParcelRequest, ParcelReply>();
   for (int kind = 0; kind < 1000; ++kind) {
     const bool exists = longest_body(static_cast<Kind>(kind)) > 0;
     const bool is_bytes_alone = kind == static_cast<int>(Kind::package_bytes);
