@@ -22,6 +22,7 @@ namespace dtool::tree_sync {
 struct Missed {
   std::size_t host = 0;
   std::string reason;
+  std::optional<std::size_t> from = {};  ///< the other host; nothing: it had come, and was broken
 };
 
 class Relaying {
@@ -52,7 +53,7 @@ class Relaying {
     std::string secret;
     std::string address;
     std::uint16_t port = 0;
-    bool has_parent = false;
+    std::optional<std::size_t> parent = {};
     std::uint64_t bytes = 0;
     host::FrameReader said = {};
     bool is_heard = true;  ///< false: it sent something that is not a message
