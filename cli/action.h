@@ -47,6 +47,7 @@ std::unique_ptr<Action> make_check();
 std::unique_ptr<Action> make_command();
 std::unique_ptr<Action> make_completion();
 std::unique_ptr<Action> make_config();
+std::unique_ptr<Action> make_copy();
 std::unique_ptr<Action> make_disconnect();
 std::unique_ptr<Action> make_install();
 std::unique_ptr<Action> make_fetch();

@@ -43,6 +43,7 @@ constexpr std::array kSubcommands = {
     Row{"config", "push a set-up script to every host and run it there in a screen session",
         make_config},
     Row{"command", "run a command on all hosts at once", make_command},
+    Row{"copy", "copy files and folders to all hosts, once and what differs later", make_copy},
     Row{"run", "start a training run, or any program, across machines", make_run,
         TakesProgram::yes},
     Row{"rerun", "repeat an earlier run: the same code, settings, seed and hosts", make_rerun},

@@ -2,6 +2,10 @@
 # The code tree to every host, outputs back.
 add_library(dtool_sync STATIC
   sync/contents.cpp
+  sync/copy/copy_list.cpp
+  sync/copy/copying.cpp
+  sync/copy/parcel_run.cpp
+  sync/copy/parcels.cpp
   sync/exclude.cpp
   sync/git_files.cpp
   sync/kept_files.cpp

@@ -30,6 +30,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/record/record_test.cpp
     tests/unit/cli/run/check_test.cpp
     tests/unit/cli/run/code_tree_test.cpp
+    tests/unit/cli/run/data_test.cpp
     tests/unit/cli/run/earlier_outputs_test.cpp
     tests/unit/cli/run/environment/assignments_test.cpp
     tests/unit/cli/run/environment/environment_lacks_test.cpp
@@ -128,6 +129,8 @@ if(DTOOL_TESTS)
   add_executable(sync_tests
     tests/unit/main.cpp
     tests/unit/sync/contents_test.cpp
+    tests/unit/sync/copy/host/take_parcel_test.cpp
+    tests/unit/sync/copy/parcels_test.cpp
     tests/unit/sync/exclude_test.cpp
     tests/unit/sync/host/cipher_test.cpp
     tests/unit/sync/host/inside_test.cpp
@@ -140,6 +143,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/push_faults_test.cpp
     tests/unit/sync/push_steps_test.cpp
     tests/unit/sync/push_test.cpp
+    tests/unit/sync/relay/host/package_server_test.cpp
     tests/unit/sync/relay/relay_tree_test.cpp
     tests/unit/sync/relay_push_test.cpp
     tests/unit/sync/restored_tree_test.cpp
@@ -344,14 +348,17 @@ if(DTOOL_TESTS)
       a_killed_training_is_resumed
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
+      a_copy_goes_around_hosts_that_others_cannot_reach
       a_requeued_training_ends_with_the_same_bytes
       a_resumed_program_finds_its_outputs
+      a_run_gets_its_data_first
       a_run_goes_on_when_its_launcher_is_killed
       a_run_is_validated_on_another_machine
       a_run_that_cannot_start_starts_nothing
       an_environment_in_the_code_serves_the_trainer
       an_experiment_needs_no_file_beside_it
       an_id_that_begins_anothers_names_its_own_run
+      an_interrupted_copy_goes_on
       an_agent_that_waits_for_its_user_holds_up_nobody
       a_run_is_repeated_without_its_checkout
       a_run_is_written_down
@@ -368,6 +375,8 @@ if(DTOOL_TESTS)
       commands_at_once_each_have_their_connection
       completion_answers_in_each_shell
       config_sets_up_every_host
+      copy_brings_files_back
+      copy_brings_files_to_all_hosts
       environments_are_the_same_everywhere
       environments_hold_under_every_launcher
       dtool_host_comes_along_to_every_host

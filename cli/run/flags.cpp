@@ -70,6 +70,13 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::string& code
       .one_value_each();
   command.add_flag("--relay", flags.relay,
                    "hosts pass the code on to each other, so that this machine sends it once");
+  command
+      .add_option("--data", flags.data,
+                  "files or a folder to copy to all hosts before the start, to the same path or "
+                  "to DST; repeatable")
+      .type_name("SRC[:DST]")
+      .check(must_not_be_empty)
+      .one_value_each();
   command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
                    "do not send this machine's trainer to hosts that have none");
   command.add_flag("--follow", flags.follow,

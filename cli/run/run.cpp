@@ -19,6 +19,7 @@
 #include "cli/recorded.h"
 #include "cli/run/check.h"
 #include "cli/run/code_tree.h"
+#include "cli/run/data.h"
 #include "cli/run/earlier_code.h"
 #include "cli/run/earlier_outputs.h"
 #include "cli/run/earlier_run.h"
@@ -595,6 +596,7 @@ int RunAction::run(Invocation& invocation) {
     return kAllWell;
   }
 
+  std::vector<RunData> data = list_data(console, flags_.data);
   RunReport report(console, plan_.run_id);
   if (repeats() && !gather_code(console, targets)) return report.end(kInterrupted);
   std::optional<EarlierOutputs> outputs;
@@ -604,7 +606,8 @@ int RunAction::run(Invocation& invocation) {
     if (looked != kAllWell) return report.end(looked);
   }
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const bool is_ready = make_environment_ready(report, console, *remote) &&
+  const bool is_ready = supply_data(console, *remote, data) &&
+                        make_environment_ready(report, console, *remote) &&
                         make_ready(report, console, *remote, targets);
   if (!is_ready || remote->interrupted()) {
     discard_run_folders(*remote, plan_.run_id);

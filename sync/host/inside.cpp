@@ -112,8 +112,8 @@ void Inside::take_leave_back() {
   modes_.clear();
 }
 
-void Inside::take(Inside& from, const std::string& name) {
-  const Spot old = from.find(name);
+void Inside::take(Inside& from, const std::string& old_name, const std::string& name) {
+  const Spot old = from.find(old_name);
   const Spot spot = find(name, Way::made);
   if (spot.folder != -1 && !open_.empty()) let_write(open_.back().path, spot.folder);
   if (old.folder == -1 || spot.folder == -1 ||

@@ -28,6 +28,7 @@ class Inside {
   };
   /// Fast for names that come sorted. The folder stays open until the next call.
   Spot find(const std::string& name, Way way = Way::as_it_is);
+  Spot find(std::string&& name, Way way = Way::as_it_is) = delete;  ///< the spot would outlive it
 
   /// The file of that name; a link is not followed.
   std::optional<struct stat> look(const std::string& name);
@@ -37,7 +38,9 @@ class Inside {
   Descriptor open_file(const std::string& name);
 
   /// Moves a file of another folder here. Throws std::runtime_error.
-  void take(Inside& from, const std::string& name);
+  void take(Inside& from, const std::string& name) { take(from, name, name); }
+  /// The same for a file that has another name there.
+  void take(Inside& from, const std::string& old_name, const std::string& name);
   /// Deletes files, and the folders that become empty by it. Folders, and names that lead outside,
   /// stay. Returns how many files there were. Throws std::runtime_error.
   std::size_t remove(const std::vector<std::string>& names);

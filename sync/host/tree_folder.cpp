@@ -22,22 +22,6 @@ namespace {
 
 constexpr int kWaitForLock = 600'000;  // milliseconds
 
-std::string made_folder(const std::string& path) {
-  const std::string expanded = expand_home(path);
-  // Below the home folder what dtool makes is the user's alone; elsewhere the umask says it, since
-  // a folder there may be one that several users share.
-  std::optional<OwnersAlone> alone;
-  if (expanded.starts_with(expand_home("~/"))) alone.emplace();
-  if (!make_folders(expanded)) {
-    ::mkdir(expanded.c_str(), 0777);  // which says why
-    throw Refused(with_reason("cannot make the folder " + expanded));
-  }
-  std::array<char, PATH_MAX> real;
-  if (::realpath(expanded.c_str(), real.data()) == nullptr)
-    throw Refused(with_reason("cannot enter " + expanded));
-  return real.data();
-}
-
 struct stat status_of(const std::string& path) {
   struct stat status {};
   ::stat(path.c_str(), &status);
@@ -128,6 +112,22 @@ std::size_t length_of_stamp(std::string_view stamps, const std::string& name) {
 Refused another_is_sending() {
   return Refused("another dtool is sending another tree there",
                  "try again when it has, or give each a folder of its own with --code_path");
+}
+
+std::string made_folder(const std::string& path) {
+  const std::string expanded = expand_home(path);
+  // Below the home folder what dtool makes is the user's alone; elsewhere the umask says it, since
+  // a folder there may be one that several users share.
+  std::optional<OwnersAlone> alone;
+  if (expanded.starts_with(expand_home("~/"))) alone.emplace();
+  if (!make_folders(expanded)) {
+    ::mkdir(expanded.c_str(), 0777);  // which says why
+    throw Refused(with_reason("cannot make the folder " + expanded));
+  }
+  std::array<char, PATH_MAX> real;
+  if (::realpath(expanded.c_str(), real.data()) == nullptr)
+    throw Refused(with_reason("cannot enter " + expanded));
+  return real.data();
 }
 
 std::string stamp_of(const struct stat& file, const std::string& name) {

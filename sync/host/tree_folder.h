@@ -37,6 +37,10 @@ Refused another_is_sending();
 
 using FileNames = std::vector<std::string>;
 
+/// The real path of a folder, which is made if it is missing. `path` may begin with `~/`. Throws
+/// Refused.
+std::string made_folder(const std::string& path);
+
 /// The beginning of a file with which a push marks the folder that a host is handling.
 inline constexpr std::string_view kMark = ".~dtool~mark";
 

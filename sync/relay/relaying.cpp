@@ -31,9 +31,9 @@ std::optional<host::RelayPart> Relaying::part_for(std::size_t host) {
   if (source.from == RelayTree::From::nobody_yet) return std::nullopt;
   Member& member = members_[host] = Member{};
   member.secret = ssh::random_hex(kSecret);
-  host::RelayPart part{{package_.key}, {member.secret}, {}};
+  host::RelayPart part{{package_.key}, {member.secret}, {}, serves_.count()};
   if (source.from == RelayTree::From::host) {
-    member.has_parent = true;
+    member.parent = source.host;
     const Member& parent = members_.at(source.host);
     part.parent = host::RelayPart::Parent{
         parent.address, parent.port, {parent.secret}, sum->bytes, sum->sha256};
@@ -70,7 +70,9 @@ std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_vi
   try {
     found->second.said.add(output);
     while (const auto frame = found->second.said.next()) {
-      if (frame->kind == host::Kind::tree_reply) tree_.serves_nobody(host);  // it is about to end
+      const bool is_reply =
+          frame->kind == host::Kind::tree_reply || frame->kind == host::Kind::parcel_reply;
+      if (is_reply) tree_.serves_nobody(host);  // it is about to end
       if (frame->kind != host::Kind::tree_news) continue;
       const auto news = host::open<host::TreeNews>(*frame);
       if (news.listens) take_address(host, news);
@@ -89,11 +91,12 @@ Relaying::Next Relaying::ended(std::size_t host, const host::Unpacked& unpacked)
   if (!members_.contains(host)) return Next::is_over;
   const auto now = std::chrono::steady_clock::now();
   // A host cannot miss a package from the launcher.
-  if (unpacked.missed.empty() || !members_.at(host).has_parent) {
+  const auto parent = members_.at(host).parent;
+  if (unpacked.missed.empty() || !parent) {
     tree_.ended(host, RelayTree::End::over, now);
     return Next::is_over;
   }
-  missed_.push_back({host, unpacked.missed});
+  missed_.push_back({host, unpacked.missed, parent});
   tree_.ended(host, unpacked.is_spoilt ? RelayTree::End::spoilt : RelayTree::End::missed, now);
   return Next::asks_again;
 }
