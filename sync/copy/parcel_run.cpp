@@ -76,34 +76,6 @@ Relaying* ParcelRun::relaying_of(const Slot& slot) {
   return found == relayings_.end() ? nullptr : &found->second;
 }
 
-/// False: it must wait for another host. What went wrong with a parcel goes wrong with the next
-/// one, too, and each time costs seconds: a host that two others have failed gets its parcels from
-/// here, and one that has failed two serves no more.
-bool ParcelRun::take_part(Slot& slot, Relaying& relaying) const {
-  constexpr std::size_t kFailed = 2;
-  const std::size_t host = slot.host->host;
-  const auto is_failed = [host](const auto& failures) {
-    const auto found = failures.find(host);
-    return found != failures.end() && found->second.size() >= kFailed;
-  };
-  if (is_failed(failed_with_)) {
-    slot.part = {{packages_.at(slot.parcels[slot.at]).key}, {}, {}};
-    return true;
-  }
-  const auto part = relaying.part_for(host);
-  if (!part) return false;
-  slot.part = *part;
-  if (is_failed(failed_by_)) slot.part.secret.text.clear();
-  return true;
-}
-
-void ParcelRun::remember(const Missed& missed) {
-  missed_.push_back(missed);
-  if (!missed.from) return;
-  failed_by_[*missed.from].insert(missed.host);
-  failed_with_[missed.host].insert(*missed.from);
-}
-
 /// The parcel that is due, or the question from where it comes.
 std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
   slot.is_sent = false;
@@ -118,7 +90,9 @@ std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
       relayings_.try_emplace(place, packages_.at(place), parcel.hosts.size(), kServes);
   }
   if (Relaying* relaying = relaying_of(slot)) {
-    if (!take_part(slot, *relaying)) return ssh::NextTask{std::nullopt, kAskAgain};
+    const auto part = relaying->part_for(slot.host->host);
+    if (!part) return ssh::NextTask{std::nullopt, kAskAgain};
+    slot.part = *part;
   }
   slot.is_sent = true;
   return ssh::NextTask{parcel_task(slot)};
@@ -126,7 +100,12 @@ std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
 
 void ParcelRun::release(std::size_t parcel) {
   if (--wanted_by_[parcel] > 0) return;
-  relayings_.erase(parcel);
+  const auto relaying = relayings_.find(parcel);
+  if (relaying != relayings_.end()) {
+    const auto& missed = relaying->second.missed();
+    missed_.insert(missed_.end(), missed.begin(), missed.end());
+    relayings_.erase(relaying);
+  }
   packages_.erase(parcel);
 }
 
@@ -140,10 +119,8 @@ std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
       unpacked.missed = reply->missed;
       unpacked.is_spoilt = reply->is_spoilt;
     }
-    if (relaying->ended(slot.host->host, unpacked) == Relaying::Next::asks_again) {
-      remember(relaying->missed().back());
+    if (relaying->ended(slot.host->host, unpacked) == Relaying::Next::asks_again)
       return go_on(slot);
-    }
   }
   if (!reply) return std::nullopt;
   if (reply->holder) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -62,8 +61,6 @@ class ParcelRun : public ssh::Events {
   std::optional<ssh::NextTask> after_parcel(Slot& slot);
   ssh::Task parcel_task(const Slot& slot) const;
   Relaying* relaying_of(const Slot& slot);
-  bool take_part(Slot& slot, Relaying& relaying) const;
-  void remember(const Missed& missed);
   void release(std::size_t parcel);
   void tell_progress(const Slot& slot, double fraction);
 
@@ -77,8 +74,6 @@ class ParcelRun : public ssh::Events {
   std::map<std::size_t, Package> packages_;    ///< of parcels that were begun
   std::map<std::size_t, Relaying> relayings_;  ///< of those that hosts pass on
   std::vector<Missed> missed_;
-  std::map<std::size_t, std::set<std::size_t>> failed_by_;    ///< by host: those it failed
-  std::map<std::size_t, std::set<std::size_t>> failed_with_;  ///< by host: those that failed it
 };
 
 }  // namespace dtool::tree_sync

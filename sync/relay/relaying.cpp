@@ -33,7 +33,7 @@ std::optional<host::RelayPart> Relaying::part_for(std::size_t host) {
   member.secret = ssh::random_hex(kSecret);
   host::RelayPart part{{package_.key}, {member.secret}, {}, serves_.count()};
   if (source.from == RelayTree::From::host) {
-    member.parent = source.host;
+    member.has_parent = true;
     const Member& parent = members_.at(source.host);
     part.parent = host::RelayPart::Parent{
         parent.address, parent.port, {parent.secret}, sum->bytes, sum->sha256};
@@ -91,12 +91,11 @@ Relaying::Next Relaying::ended(std::size_t host, const host::Unpacked& unpacked)
   if (!members_.contains(host)) return Next::is_over;
   const auto now = std::chrono::steady_clock::now();
   // A host cannot miss a package from the launcher.
-  const auto parent = members_.at(host).parent;
-  if (unpacked.missed.empty() || !parent) {
+  if (unpacked.missed.empty() || !members_.at(host).has_parent) {
     tree_.ended(host, RelayTree::End::over, now);
     return Next::is_over;
   }
-  missed_.push_back({host, unpacked.missed, parent});
+  missed_.push_back({host, unpacked.missed});
   tree_.ended(host, unpacked.is_spoilt ? RelayTree::End::spoilt : RelayTree::End::missed, now);
   return Next::asks_again;
 }

@@ -22,7 +22,6 @@ namespace dtool::tree_sync {
 struct Missed {
   std::size_t host = 0;
   std::string reason;
-  std::optional<std::size_t> from = {};  ///< the other host; nothing: it had come, and was broken
 };
 
 class Relaying {
@@ -53,7 +52,7 @@ class Relaying {
     std::string secret;
     std::string address;
     std::uint16_t port = 0;
-    std::optional<std::size_t> parent = {};
+    bool has_parent = false;
     std::uint64_t bytes = 0;
     host::FrameReader said = {};
     bool is_heard = true;  ///< false: it sent something that is not a message

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# `dtool copy` to a host that the others cannot reach: it has its part from the launcher, a note says so, and after the first parcel no time is lost
-# with it. A host on which dtool's program is killed is named, the others have all, and later it is sent the rest.
+# `dtool copy` to hosts that the others cannot reach: they have all from the launcher, and a note says so. A host on which dtool's program is killed
+# is named, the others have all, and later it is sent the rest.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 5
@@ -11,15 +11,16 @@ size=330000000  # five parcels
 mkdir data
 head -c "$size" /dev/urandom >data/large
 
-for other in 1 2 4 5; do
-  on 3 ip neigh replace "$(address_of $other)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
-  on "$other" ip neigh replace "$(address_of 3)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+for alone in 3 4; do
+  for other in 1 2 3 4 5; do
+    ((other != alone)) || continue
+    on $alone ip neigh replace "$(address_of $other)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+    on "$other" ip neigh replace "$(address_of $alone)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+  done
 done
-expect_exit 0 dtool copy --trace traces --runs_on "$DTOOL_LAB_HOSTS" data sets
+expect_exit 0 dtool copy --runs_on "$DTOOL_LAB_HOSTS" data sets
 expect_error 'a part of it was not passed on there as planned, and came another way .*no answer from .* for 3 s'
 for host in 1 2 3 4 5; do cmp data/large "$(root $host)/sets/data/large" || fail "host $host has another file"; done
-missed=$(cat traces/*.trace | grep -c 'ParcelReply.*no answer from' || true)
-((missed >= 1 && missed <= 4)) || fail "$missed times a host waited for another one in vain"
 for other in 1 2 3 4 5; do on "$other" ip neigh flush dev eth0 nud permanent; done
 
 # Killed there in the middle.
@@ -30,7 +31,7 @@ tc qdisc replace dev "$link" root tbf rate 300mbit burst 256kbit latency 400ms
 launcher=$!
 has_a_part() { (($(find "$(root 2)/sets/.~dtool~copy/parts" -type f ! -name '*.sum' -printf '%s\n' 2>/dev/null | sort -n | tail -n 1) + 0 > 60000000)); }
 eventually 60 has_a_part
-on 2 pkill -KILL -x dtool-host || true
+eventually 20 on 2 pkill -KILL -x dtool-host
 expect_ended 1 "$launcher" 'dtool copy, whose program on host 2 is killed'
 expect_error "^  $(address_of 2): "
 for host in 1 3 4 5; do cmp data/large "$(root $host)/sets/data/large" || fail "host $host has another file"; done
