@@ -346,6 +346,7 @@ if(DTOOL_TESTS)
       a_killed_training_is_resumed
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
+      a_copy_goes_around_hosts_that_others_cannot_reach
       a_requeued_training_ends_with_the_same_bytes
       a_resumed_program_finds_its_outputs
       a_run_gets_its_data_first

@@ -16,6 +16,7 @@
 #include "cli/copy/copy_progress.h"
 #include "cli/failures.h"
 #include "cli/fetch/fetch_plan.h"
+#include "cli/run/tree_push.h"
 #include "cli/terminal_text.h"
 #include "ssh/host/identity.h"
 #include "ssh/host/process_table.h"
@@ -181,6 +182,7 @@ Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList&
     copying.send();
     console.progress("");
   }
+  note_missed(console, remote.hosts(), copying.missed(), "a part of it");
   for (const auto& [host, name] : copying.spoilt())
     console.note(fmt::format("{}: {} arrived with another SHA-256, and was sent again",
                              ssh::to_string(remote.hosts()[host]), without_controls(name)));

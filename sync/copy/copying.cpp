@@ -189,6 +189,8 @@ void Copying::send() {
     if (!was_lacking) break;
   }
   for (CopyHost& host : hosts_) {
+    if (host.result.failure == ssh::Failure::connection_lost && host.result.hint.empty())
+      host.result.hint = "what has come stays; the same command goes on from there";
     if (!host.result.ok() || remote_.interrupted()) continue;
     const std::size_t lacking = count_in(host.reply.lacks) + count_in(host.reply.unsure);
     if (lacking == 0) continue;
