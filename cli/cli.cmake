@@ -32,6 +32,9 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/experiments.h dtool::cli::experi
 add_library(dtool_cli STATIC
   cli/command_line.cpp
   cli/console.cpp
+  cli/copy/copy.cpp
+  cli/copy/copy_from_hosts.cpp
+  cli/copy/copy_to_hosts.cpp
   cli/failures.cpp
   cli/fetch/fetch.cpp
   cli/fetch/fetch_plan.cpp
@@ -84,9 +87,13 @@ add_library(dtool_cli STATIC
   cli/record/show.cpp
   cli/recorded.cpp
   cli/remove_run.cpp
+  cli/run/brought_folder.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
+  cli/run/data.cpp
+  cli/run/earlier_code.cpp
   cli/run/earlier_outputs.cpp
+  cli/run/earlier_run.cpp
   cli/run/environment/assignments.cpp
   cli/run/environment/environment.cpp
   cli/run/environment/environment_lacks.cpp

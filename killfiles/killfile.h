@@ -52,6 +52,7 @@ struct Killfile {
   int max_restarts = 0;              ///< of the whole run, after a failure
   std::string launched_by = "ssh";   ///< the launcher's name
   std::vector<std::string> chain;    ///< the runs that this one goes on from, oldest first
+  std::string rerun_of;              ///< the run that this one repeats; or empty
   std::string ended;        ///< when `dtool kill` had proven that nothing is left; empty: not yet
   std::string job;          ///< the scheduler's id of the run; empty: none, or not known yet
   std::string coordinator;  ///< `IP:PORT` at which machine 0's session listens for the others; or

@@ -2,8 +2,8 @@
 // A killfile's text. It is written by hand to keep the order of the keys, and read through
 // StrictTable.
 //
-// The number of machines stands before them, and every key but `seed` and `chain` is always
-// written. So a file that was cut short is recognised.
+// The number of machines stands before them, and every key but `seed`, `chain` and `rerun_of` is
+// always written. So a file that was cut short is recognised.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -248,6 +248,7 @@ std::string to_text(const Killfile& killfile) {
   text += line("on_failure", killfile.on_failure);
   text += fmt::format("max_restarts = {}\n", killfile.max_restarts);
   if (!killfile.chain.empty()) text += array_line("chain", killfile.chain);
+  if (!killfile.rerun_of.empty()) text += line("rerun_of", killfile.rerun_of);
   text += line("coordinator", killfile.coordinator);
   text += line("launched_by", killfile.launched_by);
   text += line("job", killfile.job);
@@ -285,13 +286,28 @@ Killfile parse(std::string_view text, const std::string& name) {
                                        "hint: the run was started by another version of dtool",
                                        *format, kFormat));
   }
-  require_known(table, {"format",          "run_id",       "kind",
-                        "created",         "launcher",     "what",
-                        "command_line",    "seed",         "distributed_ip_and_port",
-                        "nproc_per_node",  "code_path",    "on_failure",
-                        "max_restarts",    "chain",        "coordinator",
-                        "launched_by",     "job",          "ended",
-                        "ssh_config_file", "ssh_settings", "machine_count",
+  require_known(table, {"format",
+                        "run_id",
+                        "kind",
+                        "created",
+                        "launcher",
+                        "what",
+                        "command_line",
+                        "seed",
+                        "distributed_ip_and_port",
+                        "nproc_per_node",
+                        "code_path",
+                        "on_failure",
+                        "max_restarts",
+                        "chain",
+                        "rerun_of",
+                        "coordinator",
+                        "launched_by",
+                        "job",
+                        "ended",
+                        "ssh_config_file",
+                        "ssh_settings",
+                        "machine_count",
                         "machine"});
   require_count(table, "format");
   Killfile killfile;
@@ -315,6 +331,9 @@ Killfile parse(std::string_view text, const std::string& name) {
   killfile.on_failure = read_on_failure(table);
   if (table.has("max_restarts")) killfile.max_restarts = require_count(table, "max_restarts");
   killfile.chain = read_chain(table);
+  if (table.has("rerun_of")) killfile.rerun_of = require_text(table, "rerun_of");
+  if (!killfile.rerun_of.empty() && !is_run_id(killfile.rerun_of))
+    table.refuse("rerun_of", fmt::format("'{}' is no run id", killfile.rerun_of));
   if (table.has("coordinator")) killfile.coordinator = require_text(table, "coordinator");
   if (table.has("launched_by")) killfile.launched_by = require_text(table, "launched_by");
   if (table.has("job")) killfile.job = require_text(table, "job");

@@ -168,6 +168,8 @@ asio::awaitable<void> Fleet::feed(FleetRound& round, std::size_t index, OwnedFd 
                                   Deadline deadline) {
   const Task& task = round.tasks[index];
   const Command& command = std::get<Command>(task.step);
+  // Long rounds share many of them, one after another: what no task can name again goes.
+  std::erase_if(round.outputs, [](const auto& each) { return each.first.use_count() == 1; });
   std::unique_ptr<SharedOutput>& output = round.outputs[command.input_from];
   if (output == nullptr) output = std::make_unique<SharedOutput>(reactor_, *command.input_from);
   std::function<void(const Transferred&)> on_sent = [this, &round,

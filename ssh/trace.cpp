@@ -123,6 +123,13 @@ std::string describe_known(const host::Frame& frame) {
     DTOOL_DESCRIBE(RemoveReply)
     DTOOL_DESCRIBE(LookRequest)
     DTOOL_DESCRIBE(LookReply)
+    DTOOL_DESCRIBE(CopyRequest)
+    DTOOL_DESCRIBE(CopyReply)
+    DTOOL_DESCRIBE(CopyEntry)
+    DTOOL_DESCRIBE(CopyPiece)
+    DTOOL_DESCRIBE(CopySum)
+    DTOOL_DESCRIBE(ParcelRequest)
+    DTOOL_DESCRIBE(ParcelReply)
 #undef DTOOL_DESCRIBE
     case Kind::package_bytes:
       return "PackageBytes" + describe_bytes(frame.body.size());

@@ -108,11 +108,12 @@ class Push : public Pushing {
   std::map<std::size_t, Slot*> by_host_;
 };
 
-/// None if all destinations are the tree itself: nothing is to be sent.
+/// None if all destinations are the tree itself, and no run is made a copy of it: nothing is to be
+/// sent, or proven later.
 std::vector<std::string> contents_for(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                       const std::vector<Destination>& destinations) {
   const auto is_the_tree = [&](const Destination& each) {
-    return hosts.at(each.host).is_local && each.folder == tree.root.native();
+    return hosts.at(each.host).is_local && each.folder == tree.root.native() && !each.own;
   };
   if (std::ranges::all_of(destinations, is_the_tree)) return {};
   const std::filesystem::path home = ssh::home_folder();

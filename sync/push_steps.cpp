@@ -47,16 +47,6 @@ ssh::Command with_package(host::TreeRequest request, const Package& package) {
   return command;
 }
 
-/// Behind TreeNews.
-std::string_view last_frame(std::string_view out) {
-  constexpr std::size_t kHead = 6;
-  for (;;) {
-    const std::size_t size = kHead + host::read_number_bytes(out.substr(0, 4));
-    if (out.size() <= size) return out;
-    out.remove_prefix(size);
-  }
-}
-
 }  // namespace
 
 ssh::Command ask_command(const host::TreeRoot& root, const RemoteTree& tree, const InPush& push,
@@ -74,6 +64,15 @@ ssh::Command unpack_command(const Package& package, const RemoteTree& tree,
   request.is_asked = true;
   request.relay = relay;
   return with_package(std::move(request), package);
+}
+
+std::string_view last_frame(std::string_view out) {
+  constexpr std::size_t kHead = 6;
+  for (;;) {
+    const std::size_t size = kHead + host::read_number_bytes(out.substr(0, 4));
+    if (out.size() <= size) return out;
+    out.remove_prefix(size);
+  }
 }
 
 std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result) {

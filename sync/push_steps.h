@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ssh/host_request.h"
@@ -54,6 +55,9 @@ ssh::Command unpack_command(const Package& package, const RemoteTree& tree,
 /// The reply to either command, after any news. Nothing if it failed; then `result` gets its error
 /// and hint.
 std::optional<host::TreeReply> read_tree_reply(ssh::HostResult& result);
+
+/// The reply in the output of a host, behind its TreeNews.
+std::string_view last_frame(std::string_view out);
 
 /// Removes the mark that ask_command left in the folder, if nothing has to be sent after all.
 ssh::Command leave_command(const RemoteTree& tree);

@@ -213,9 +213,11 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
   };
   std::vector<std::string>& words = program.arguments;
   compress(program, link);
-  if (!source.file.empty()) {
+  std::vector<std::string> files = source.files;
+  if (!source.file.empty()) files.push_back(source.file);
+  if (!files.empty()) {
     words.insert(words.end(), {"--no-recursive", "--files-from=-", "--from0"});
-    program.input = '/' + source.file + '\0';
+    for (const std::string& file : files) program.input += '/' + file + '\0';
   } else if (!source.only.empty()) {
     words.insert(words.end(), {"--prune-empty-dirs", "--filter=+ */"});
     for (std::string pattern : source.only) {

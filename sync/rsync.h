@@ -59,9 +59,10 @@ class Differences {
 
 /// Files of a host that are to be fetched.
 struct Source {
-  std::string folder;                  ///< on the host: absolute, or from `~/`
-  std::string file = {};               ///< its name in the folder; empty: the whole folder
-  std::vector<std::string> only = {};  ///< patterns of rsync's filters; empty: everything
+  std::string folder;                   ///< on the host: absolute, or from `~/`
+  std::string file = {};                ///< its name in the folder; empty: the whole folder
+  std::vector<std::string> only = {};   ///< patterns of rsync's filters; empty: everything
+  std::vector<std::string> files = {};  ///< several names; empty: as `file` says
 };
 
 /// The rsync that fetches `source` into `destination`, an existing absolute folder of this machine.

@@ -2,6 +2,10 @@
 # The code tree to every host, outputs back.
 add_library(dtool_sync STATIC
   sync/contents.cpp
+  sync/copy/copy_list.cpp
+  sync/copy/copying.cpp
+  sync/copy/parcel_run.cpp
+  sync/copy/parcels.cpp
   sync/exclude.cpp
   sync/git_files.cpp
   sync/kept_files.cpp
@@ -14,6 +18,7 @@ add_library(dtool_sync STATIC
   sync/push_steps.cpp
   sync/relay/relay_tree.cpp
   sync/relay/relaying.cpp
+  sync/restored_tree.cpp
   sync/rsync.cpp
   sync/tree.cpp)
 dtool_join_sources(dtool_sync 12)

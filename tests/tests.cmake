@@ -30,6 +30,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/record/record_test.cpp
     tests/unit/cli/run/check_test.cpp
     tests/unit/cli/run/code_tree_test.cpp
+    tests/unit/cli/run/data_test.cpp
     tests/unit/cli/run/earlier_outputs_test.cpp
     tests/unit/cli/run/environment/assignments_test.cpp
     tests/unit/cli/run/environment/environment_lacks_test.cpp
@@ -53,7 +54,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp
-    tests/unit/cli/run/resume_test.cpp
+    tests/unit/cli/run/earlier_run_test.cpp
     tests/unit/cli/run/sending_progress_test.cpp
     tests/unit/cli/run/start_jobs_test.cpp
     tests/unit/cli/run/start_test.cpp
@@ -128,6 +129,8 @@ if(DTOOL_TESTS)
   add_executable(sync_tests
     tests/unit/main.cpp
     tests/unit/sync/contents_test.cpp
+    tests/unit/sync/copy/host/take_parcel_test.cpp
+    tests/unit/sync/copy/parcels_test.cpp
     tests/unit/sync/exclude_test.cpp
     tests/unit/sync/host/cipher_test.cpp
     tests/unit/sync/host/inside_test.cpp
@@ -140,8 +143,10 @@ if(DTOOL_TESTS)
     tests/unit/sync/push_faults_test.cpp
     tests/unit/sync/push_steps_test.cpp
     tests/unit/sync/push_test.cpp
+    tests/unit/sync/relay/host/package_server_test.cpp
     tests/unit/sync/relay/relay_tree_test.cpp
     tests/unit/sync/relay_push_test.cpp
+    tests/unit/sync/restored_tree_test.cpp
     tests/unit/sync/rsync_test.cpp
     tests/unit/sync/tree_test.cpp)
   target_link_libraries(sync_tests PRIVATE dtool_warnings dtool_sync GTest::gtest)
@@ -343,16 +348,21 @@ if(DTOOL_TESTS)
       a_killed_training_is_resumed
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
+      a_copy_goes_around_hosts_that_others_cannot_reach
       a_requeued_training_ends_with_the_same_bytes
       a_resumed_program_finds_its_outputs
+      a_run_gets_its_data_first
       a_run_goes_on_when_its_launcher_is_killed
       a_run_is_validated_on_another_machine
       a_run_that_cannot_start_starts_nothing
       an_environment_in_the_code_serves_the_trainer
       an_experiment_needs_no_file_beside_it
       an_id_that_begins_anothers_names_its_own_run
+      an_interrupted_copy_goes_on
       an_agent_that_waits_for_its_user_holds_up_nobody
+      a_run_is_repeated_without_its_checkout
       a_run_is_written_down
+      a_rerun_ends_with_the_same_bytes
       attach_gives_the_screen_and_the_terminal_back
       check_tells_what_each_host_has_and_lacks
       command_asks_before_it_uses_a_recorded_runs_hosts
@@ -365,6 +375,8 @@ if(DTOOL_TESTS)
       commands_at_once_each_have_their_connection
       completion_answers_in_each_shell
       config_sets_up_every_host
+      copy_brings_files_back
+      copy_brings_files_to_all_hosts
       environments_are_the_same_everywhere
       environments_hold_under_every_launcher
       dtool_host_comes_along_to_every_host
@@ -437,6 +449,7 @@ if(DTOOL_TESTS)
       slurm_faults_are_told
       slurm_is_waited_for
       slurm_jobs_go_on
+      slurm_runs_are_rerun
       slurm_runs_keep_their_own_tree
       slurm_takes_a_run
       slurm_tasks_run_where_they_were_asked_to

@@ -165,7 +165,7 @@ void FetchAction::look(Console& console, ssh::Remote& remote, const std::string&
     tasks.push_back({part.host, tree_sync::look_command(part.sources.front(), run_id)});
   AnswerCount progress(console, remote.hosts(), "looked at");
   ssh::RunOptions options;
-  options.timeout = std::chrono::seconds(60);
+  options.timeout = std::chrono::minutes(10);  // it may copy what was written to another disk
   const auto results = remote.run(std::move(tasks), progress, options);
   std::map<std::string, std::size_t> known;
   for (std::size_t i = 0; i < parts.size(); ++i) {

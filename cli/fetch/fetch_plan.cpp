@@ -59,9 +59,9 @@ void require_apart(const tree_sync::Source& source, const fs::path& destination)
   const fs::path from = fs::weakly_canonical(ssh::from_home(source.folder));
   const fs::path to = fs::weakly_canonical(destination);
   if (!is_inside(to, from) && !is_inside(from, to)) return;
-  throw UsageError(fmt::format("the outputs lie in {} already, and cannot be fetched into {}",
+  throw UsageError(fmt::format("the files lie in {} already, and cannot be copied into {}",
                                from.string(), to.string()),
-                   "name another folder: dtool fetch RUN FOLDER");
+                   "name another folder");
 }
 
 std::string size_text(std::uint64_t bytes) {

@@ -16,6 +16,8 @@
 #include "ssh/host/kill.h"
 #include "ssh/host/own_program.h"
 #include "ssh/host/start.h"
+#include "sync/copy/host/answer_copy.h"
+#include "sync/copy/host/take_parcel.h"
 #include "sync/host/answer_tree.h"
 #include "sync/host/look_at_source.h"
 #include "sync/host/own_tree.h"
@@ -58,6 +60,10 @@ int answer(const Frame& frame, FrameInput& input, int output) {
       return send_log(open<LogRequest>(frame), output);
     case Kind::tree_request:
       return reply(answer_tree(open<TreeRequest>(frame), input, reply));
+    case Kind::copy_request:
+      return reply(answer_copy(open<CopyRequest>(frame), input));
+    case Kind::parcel_request:
+      return reply(take_parcel(open<ParcelRequest>(frame), input, reply));
     case Kind::prepare_request:
       return reply(prepare_tree(open<PrepareRequest>(frame), input));
     case Kind::prune_request:

@@ -69,6 +69,7 @@ Words settings_of(const RunRecord& record) {
   add("output_dir", record.output_dir);
   add("gpus", record.gpus);
   add("resumes", fmt::format("{}", fmt::join(record.chain, " ")));
+  add("repeats", record.rerun_of);
   add("engine", record.engine);
   add("on_failure", record.on_failure);
   add("max_restarts", std::to_string(record.max_restarts));

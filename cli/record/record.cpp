@@ -97,6 +97,7 @@ json record_json(const RunRecord& record) {
           {"launcher", record.launcher},
           {"command_line", record.command_line},
           {"chain", record.chain},
+          {"rerun_of", record.rerun_of},
           {"flags", record.flags ? json(*record.flags) : json(nullptr)},
           {"what", record.what},
           {"engine", record.engine},
@@ -190,6 +191,9 @@ RunRecord record_of(const json& from) {
   take(from, "chain", record.chain);
   if (!std::ranges::all_of(record.chain, killfiles::is_run_id))
     throw std::runtime_error("it goes on from what is no run");
+  take(from, "rerun_of", record.rerun_of);
+  if (!record.rerun_of.empty() && !killfiles::is_run_id(record.rerun_of))
+    throw std::runtime_error("it repeats what is no run");
   if (const auto flags = from.find("flags"); flags != from.end() && !flags->is_null())
     flags->get_to(record.flags.emplace());
   take(from, "what", record.what);
@@ -268,6 +272,7 @@ RunRecord record_of(const killfiles::Killfile& killfile) {
   record.launcher = killfile.launcher;
   record.command_line = killfile.command_line;
   record.chain = killfile.chain;
+  record.rerun_of = killfile.rerun_of;
   record.what = killfile.what;
   record.engine = killfile.launched_by;
   record.seed = killfile.seed.value_or(0);

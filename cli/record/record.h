@@ -68,6 +68,7 @@ struct RunRecord {
   std::string launcher;                   ///< user@host
   std::vector<std::string> command_line;  ///< without the values of exports
   std::vector<std::string> chain;         ///< the runs that it goes on from, oldest first
+  std::string rerun_of;                   ///< the run that it repeats; or empty
   /// The flags as typed, without those that only one command is about, and without exports that
   /// have a value; with those of the runs that it goes on from. Nothing: an older dtool wrote the
   /// record.

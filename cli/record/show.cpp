@@ -107,6 +107,7 @@ void tell(Console& console, const RunRecord& record) {
   row("run", record.run_id);
   row("started", fmt::format("{} by {}", record.created, record.launcher));
   row("resumes", fmt::format("{}", fmt::join(record.chain, " ")));
+  row("repeats", record.rerun_of);
   row("command", ssh::quote_all(record.command_line));
   if (!record.is_of_killfile) {  // which has no program
     row("runs", record.program.empty() ? "dtool-trainer with the experiment " + record.what

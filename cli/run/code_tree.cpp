@@ -17,13 +17,6 @@ std::filesystem::path home() {
   return std::filesystem::weakly_canonical(ssh::home_folder());
 }
 
-std::filesystem::path current_folder() {
-  std::error_code error;
-  std::filesystem::path here = std::filesystem::current_path(error);
-  if (error) throw UsageError("the current folder was deleted", "change into the code's folder");
-  return here;
-}
-
 /// The pattern of --exclude that takes this file of the tree alone.
 std::string exactly(const std::filesystem::path& file) {
   std::string pattern = "/";
@@ -36,8 +29,15 @@ std::string exactly(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::string code_folder(const ssh::Host& host, const std::string& code_path) {
-  const std::filesystem::path here = current_folder();
+std::filesystem::path current_folder() {
+  std::error_code error;
+  std::filesystem::path here = std::filesystem::current_path(error);
+  if (error) throw UsageError("the current folder was deleted", "change into the code's folder");
+  return here;
+}
+
+std::string code_folder(const ssh::Host& host, const std::string& code_path,
+                        const std::filesystem::path& here) {
   if (!code_path.empty()) return ssh::is_anchored(code_path) ? code_path : "~/" + code_path;
   if (host.is_local) return here;
   const std::filesystem::path inside = here.lexically_relative(home());

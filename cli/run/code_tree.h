@@ -2,6 +2,7 @@
 // The code of a run: which files of the current folder it has, and where it goes on a host.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,9 +14,13 @@
 
 namespace dtool::cli {
 
-/// The folder for the code on `host`: `code_path` if it is given; empty for `local`, where the code
-/// stays in place; else the same path below the home folder, or `~/NAME`.
-std::string code_folder(const ssh::Host& host, const std::string& code_path);
+/// Throws UsageError if it was deleted.
+std::filesystem::path current_folder();
+
+/// The folder on `host` for the code of `here`: `code_path` if it is given; `here` itself on
+/// `local`; else the same path below the home folder, or `~/NAME`.
+std::string code_folder(const ssh::Host& host, const std::string& code_path,
+                        const std::filesystem::path& here = current_folder());
 
 /// The output folder, from the code folder, with a slash at its end; empty if it is not inside.
 std::string outputs_inside(const std::string& output_dir);

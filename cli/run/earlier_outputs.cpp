@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "cli/host_output.h"
+#include "cli/run/brought_folder.h"
 #include "cli/run/tree_push.h"
-#include "ssh/machine/home_folder.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 #include "sync/pull.h"
@@ -57,38 +57,6 @@ rm -rf -- "$from"
 std::string draft_of(const RunPlan& plan, const MachinePlan& machine) {
   return fmt::format("{}/.dtool_brought{}", output_folder(plan, machine), machine.id);
 }
-
-/// The folder for what comes here. It goes with everything in it.
-class Store {
- public:
-  explicit Store(const std::string& run_id) : folder_(all() / run_id) {
-    remove_forgotten();
-    fs::create_directories(folder_);
-    fs::permissions(all(), fs::perms::owner_all);
-  }
-  ~Store() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
-
-  const fs::path& folder() const { return folder_; }
-
- private:
-  static fs::path all() { return ssh::home_folder() / ".dtool" / "brought"; }
-
-  /// Those of a dtool that was killed.
-  static void remove_forgotten() {
-    std::error_code ignored;
-    for (const auto& each : fs::directory_iterator(all(), ignored)) {
-      if (each.last_write_time(ignored) < fs::file_time_type::clock::now() - std::chrono::days(2))
-        fs::remove_all(each.path(), ignored);
-    }
-  }
-
-  fs::path folder_;
-};
 
 fs::path part_folder(const fs::path& store, const EarlierPart& part) {
   return store / fmt::format("machine{}", part.from);
@@ -217,11 +185,11 @@ bool EarlierOutputs::bring_over(const fs::path& folder, ssh::Remote& remote, Run
 bool EarlierOutputs::bring(ssh::Remote& remote, RunReport& report) {
   if (std::ranges::all_of(parts_, [](const EarlierPart& each) { return each.to.empty(); }))
     return true;
-  const Store store(plan_.run_id);
+  const BroughtFolder store(plan_.run_id);
   ssh::Events nobody;
   ssh::RunOptions options;
   options.timeout = kForMove;
-  if (bring_over(store.folder(), remote, report)) {
+  if (bring_over(store.path(), remote, report)) {
     const auto moved = remote.run(tasks_at_places(remote, kMove), nobody, options);
     return report.all_well(moved, "putting the outputs of " + earlier_.run_id + " into place") &&
            !remote.interrupted();

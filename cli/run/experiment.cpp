@@ -267,17 +267,24 @@ ExperimentText read_experiment(const std::string& file, const std::string& confi
   return experiment;
 }
 
-ExperimentText resumed_experiment(const std::string& name, const std::string& toml,
-                                  const std::string& config_kwargs, int machines) {
+ExperimentText repeated_experiment(const std::string& name, const std::string& toml,
+                                   const std::string& config_kwargs, int machines) {
   const Json kwargs = parse_json(config_kwargs);
   check_kwargs_nodes(kwargs, machines);
   toml::table table = parse_toml(toml, name + ".toml");
-  const toml::table earlier = table;
   merge(table, kwargs, "");
-  for (const std::string_view key : kOfCheckpoint) refuse_change(earlier, table, key);
   if (table.contains("distributed_nodes"))
     table.insert_or_assign("distributed_nodes", std::int64_t{machines});
   return {name, text_of(table)};
+}
+
+ExperimentText resumed_experiment(const std::string& name, const std::string& toml,
+                                  const std::string& config_kwargs, int machines) {
+  ExperimentText changed = repeated_experiment(name, toml, config_kwargs, machines);
+  const toml::table earlier = parse_toml(toml, name + ".toml");
+  const toml::table now = parse_toml(changed.toml, name + ".toml");
+  for (const std::string_view key : kOfCheckpoint) refuse_change(earlier, now, key);
+  return changed;
 }
 
 void check_config_kwargs(const std::string& config_kwargs, int machines) {

@@ -21,10 +21,13 @@ struct ExperimentText {
 ExperimentText read_experiment(const std::string& file, const std::string& config_kwargs,
                                int machines);
 
-/// The experiment of a run that goes on from another: `toml`, as recorded, with `config_kwargs`
-/// merged in as above. `distributed_nodes` follows the machines. Throws UsageError also if that
-/// changes what a checkpoint depends on: the workload, the model, the optimizer's kind, the
-/// samples.
+/// The experiment of a run that repeats another: `toml`, as recorded, with `config_kwargs` merged
+/// in as above. `distributed_nodes` follows the machines.
+ExperimentText repeated_experiment(const std::string& name, const std::string& toml,
+                                   const std::string& config_kwargs, int machines);
+
+/// The same for a run that goes on from another. Throws UsageError also if something changes on
+/// which a checkpoint depends: the workload, the model, the optimizer's kind, the samples.
 ExperimentText resumed_experiment(const std::string& name, const std::string& toml,
                                   const std::string& config_kwargs, int machines);
 

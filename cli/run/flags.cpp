@@ -9,22 +9,10 @@
 #include "cli/launchers/launcher.h"
 
 namespace dtool::cli {
-void add_run_flags(Options& command, RunFlags& flags) {
-  command.add_option("EXPERIMENT", flags.experiment,
-                     "a TOML file, or the name of an experiment that comes with dtool");
-  command.footer(
-      "`-- PROGRAM ARGS...` runs that program instead of the bundled trainer, once per process, "
-      "with "
-      "MASTER_ADDR,\n"
-      "MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, DTOOL_RUN_ID, "
-      "DTOOL_MACHINE_ID,\n"
-      "DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it runs on this machine.");
-  add_host_options(command, flags.hosts);
-  command
-      .add_option("--resume", flags.resume,
-                  "go on from the newest checkpoint of that run, with its flags")
-      .type_name("RUN")
-      .check(must_not_be_empty);
+namespace {
+
+/// Those of both commands. `code_path`: what that flag is about.
+void add_shared_flags(Options& command, RunFlags& flags, const std::string& code_path) {
   command.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
       .type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
       .one_of(launcher_names());
@@ -44,12 +32,7 @@ void add_run_flags(Options& command, RunFlags& flags) {
       .type_name("FILE")
       .check(must_not_be_empty);
   add_environment_flags(command, flags.environment);
-  command
-      .add_option(
-          "--code_path,--allenact_path", flags.code_path,
-          "where the current folder goes on the hosts (the same path below the home folder, "
-          "else ~/NAME)")
-      .type_name("PATH");
+  command.add_option("--code_path,--allenact_path", flags.code_path, code_path).type_name("PATH");
   command
       .add_option("--output_dir", flags.output_dir,
                   "a folder for outputs on the hosts (experiment_output, in the code folder)")
@@ -85,16 +68,50 @@ void add_run_flags(Options& command, RunFlags& flags) {
       .type_name("FILE")
       .check(must_not_be_empty)
       .one_value_each();
+  command.add_flag("--relay", flags.relay,
+                   "hosts pass the code on to each other, so that this machine sends it once");
+  command
+      .add_option("--data", flags.data,
+                  "files or a folder to copy to all hosts before the start, to the same path or "
+                  "to DST; repeatable")
+      .type_name("SRC[:DST]")
+      .check(must_not_be_empty)
+      .one_value_each();
+  command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
+                   "do not send this machine's trainer to hosts that have none");
+  command.add_flag("--follow", flags.follow,
+                   "print all machines' logs until the run ends (at a terminal, an EXPERIMENT "
+                   "without hosts: on)");
+  command.add_flag("--dry_run", flags.dry_run, "show what would run where, and change nothing");
+}
+
+}  // namespace
+
+void add_run_flags(Options& command, RunFlags& flags) {
+  command.add_option("EXPERIMENT", flags.experiment,
+                     "a TOML file, or the name of an experiment that comes with dtool");
+  command.footer(
+      "`-- PROGRAM ARGS...` runs that program instead of the bundled trainer, once per process, "
+      "with "
+      "MASTER_ADDR,\n"
+      "MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, DTOOL_RUN_ID, "
+      "DTOOL_MACHINE_ID,\n"
+      "DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it runs on this machine.");
+  add_host_options(command, flags.hosts);
+  command
+      .add_option("--resume", flags.resume,
+                  "go on from the newest checkpoint of that run, with its flags")
+      .type_name("RUN")
+      .check(must_not_be_empty);
+  add_shared_flags(command, flags,
+                   "where the current folder goes on the hosts (the same path below the home "
+                   "folder, else ~/NAME)");
   command.add_option("--exclude", flags.excludes, "files not to send; repeatable")
       .type_name("PATTERN")
       .one_value_each();
   const auto no_sync =
-      command.add_flag("--no_sync", flags.no_sync, "do not send the current folder");
-  command
-      .add_flag(
-          "--relay", flags.relay,
-          "hosts pass the current folder on to each other, so that this machine sends it once")
-      .excludes(no_sync);
+      command.add_flag("--no_sync", flags.no_sync, "do not send the current folder")
+          .excludes(*command.find("--relay"));
   command
       .add_flag("--force", flags.force,
                 "overwrite files in the hosts' code folders that are not as dtool sent them")
@@ -105,12 +122,22 @@ void add_run_flags(Options& command, RunFlags& flags) {
           .excludes(no_sync);
   command.add_flag("--in_place", flags.in_place, "run in the code folder itself")
       .excludes(own_tree);
-  command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
-                   "do not send this machine's trainer to hosts that have none");
-  command.add_flag("--follow", flags.follow,
-                   "print all machines' logs until the run ends (at a terminal, an EXPERIMENT "
-                   "without hosts: on)");
-  command.add_flag("--dry_run", flags.dry_run, "show what would run where, and change nothing");
+}
+
+void add_rerun_flags(Options& command, RunFlags& flags) {
+  command.add_option("RUN", flags.rerun, "the run to repeat: its id, or the beginning of one")
+      .required()
+      .check(must_not_be_empty);
+  command.footer(
+      "The run that is started has the same code, settings, seed and hosts, and outputs of its "
+      "own. "
+      "What is given\n"
+      "here is used instead. The folder that the code came from is not needed.");
+  add_host_options(command, flags.hosts);
+  add_shared_flags(command, flags,
+                   "the code folder on the hosts, with the outputs and the files that were not "
+                   "sent (as it was)");
+  command.find("--seed")->description("another random seed (the earlier run's)");
 }
 
 void apply_settings(const Settings& settings, RunFlags& flags) {

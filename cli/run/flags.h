@@ -15,12 +15,17 @@ namespace dtool::cli {
 
 class Options;
 
+/// What a run begins from: `dtool run` with an experiment or a program, or with --resume, or `dtool
+/// rerun`.
+enum class Start { anew, resumed, rerun };
+
 /// The flags as typed; empty if not given.
 struct RunFlags {
   HostOptions hosts;
   std::string launcher;
   std::string experiment;
   std::string resume;  ///< the id of a run, or its beginning
+  std::string rerun;   ///< likewise
   std::string listener = "auto";
   std::string config_kwargs;
   std::optional<std::uint64_t> seed;
@@ -37,6 +42,7 @@ struct RunFlags {
   std::vector<std::string> exports;
   std::vector<std::string> env_files;
   std::vector<std::string> excludes;
+  std::vector<std::string> data;
   bool no_sync = false;
   bool relay = false;
   bool force = false;
@@ -47,8 +53,12 @@ struct RunFlags {
   bool dry_run = false;
 };
 
-/// Adds them to the command, with its EXPERIMENT.
+/// Adds them to `dtool run`, with its EXPERIMENT.
 void add_run_flags(Options& command, RunFlags& flags);
+
+/// Adds to `dtool rerun` its RUN and the flags that it shares with `dtool run`: all but those about
+/// what runs, and about sending the current folder.
+void add_rerun_flags(Options& command, RunFlags& flags);
 
 /// Fills flags that were not given from the settings, else with the defaults.
 void apply_settings(const Settings& settings, RunFlags& flags);

@@ -43,6 +43,7 @@ struct RunPlan {
   std::string run_id;
   std::vector<std::string> chain;  ///< the runs that it goes on from, oldest first: the outputs go
                                    ///< to the first one's folder
+  std::string rerun_of;            ///< the run that it repeats; or empty
   std::string what;                ///< name of the experiment or program
   std::string launcher;            ///< its name
   std::uint64_t seed = 0;

@@ -21,6 +21,7 @@ void add_hardware(const Checked& checked, RecordedMachine& machine) {
 void record_plan(const RunPlan& plan, const std::vector<Checked>& checked, RunRecord& record) {
   record.run_id = plan.run_id;
   record.chain = plan.chain;
+  record.rerun_of = plan.rerun_of;
   record.what = plan.what;
   record.engine = plan.launcher;
   record.experiment = plan.experiment_toml;

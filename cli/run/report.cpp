@@ -29,11 +29,13 @@ nlohmann::json plan_as_json(const RunPlan& plan, const Launcher& launcher,
   for (const HostJob& each : launcher.jobs(plan)) scripts.push_back(each.job.script);
   nlohmann::json document = {{"run_id", plan.run_id},
                              {"chain", plan.chain},
+                             {"rerun_of", plan.rerun_of},
+                             {"rerun_of", plan.rerun_of},
                              {"launcher", plan.launcher},
                              {"seed", plan.seed},
                              {"environment", to_json(plan.environment)},
                              {"distributed_ip_and_port", open.listener},
-                             {"sends_code", open.sends_code},
+                             {"sends_code", !open.code.empty()},
                              {"machines", machines},
                              {"scripts", scripts}};
   for (const auto& [title, text] : launcher.texts(plan)) document["texts"][title] = text;
@@ -71,6 +73,7 @@ nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& kill
   return {{"run_id", killfile.run_id},
           {"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
           {"chain", plan.chain},
+          {"rerun_of", plan.rerun_of},
           {"launcher", plan.launcher},
           {"job", killfile.job},
           {"seed", plan.seed},
@@ -100,10 +103,11 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
   row("runs",
       is_trainer ? "dtool-trainer with the experiment " + plan.what : ssh::quote_all(plan.program));
   if (!plan.chain.empty()) row("resumes", plan.chain.back());
+  if (!plan.rerun_of.empty()) row("repeats", plan.rerun_of);
   row("seed", std::to_string(plan.seed));
   row("listener", open.listener == "auto" ? launcher.usual_listener() : open.listener);
   row("processes", processes_of(plan, open));
-  if (open.sends_code) row("sends", std::filesystem::current_path().string());
+  if (!open.code.empty()) row("sends", open.code);
   for (const auto& [name, value] : rows_of(plan.environment)) row(name, value);
   for (const auto& [name, value] : plan.variables)
     row("exports", fmt::format("{}={}", name, value));

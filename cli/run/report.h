@@ -20,7 +20,7 @@ namespace dtool::cli {
 struct OpenQuestions {
   std::string listener;
   std::string nproc_per_node;
-  bool sends_code = false;
+  std::string code;  ///< that is sent, in words; empty: none is
 };
 
 /// For --dry_run: shows what would run where.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `dtool run`: checks the hosts, sends the code tree, records the killfile, starts one screen
-// session per machine.
+// `dtool run` and `dtool rerun`: checks the hosts, sends the code tree, records the killfile,
+// starts one screen session per machine.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,7 +19,10 @@
 #include "cli/recorded.h"
 #include "cli/run/check.h"
 #include "cli/run/code_tree.h"
+#include "cli/run/data.h"
+#include "cli/run/earlier_code.h"
 #include "cli/run/earlier_outputs.h"
+#include "cli/run/earlier_run.h"
 #include "cli/run/environment/exports.h"
 #include "cli/run/experiment.h"
 #include "cli/run/flags.h"
@@ -52,11 +55,18 @@ std::string joined(const std::vector<const Launcher*>& launchers,
 
 class RunAction : public Action {
  public:
+  explicit RunAction(Start start) : start_(start) {}
   void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
   void take_up(const Invocation& invocation);
+  bool resumes() const { return earlier_ && earlier_->start() == Start::resumed; }
+  bool repeats() const { return earlier_ && earlier_->start() == Start::rerun; }
+  bool sends_to_code_folder() const { return wants_sync() && !repeats(); }
+  bool gather_code(Console& console, const Targets& targets);
+  void find_files();
+  UsageError gone(const std::string& flag, const std::string& file) const;
   void refuse_others_flags() const;
   void refuse_other_environments();
   void make_plan(const Invocation& invocation, const Targets& targets);
@@ -88,14 +98,17 @@ class RunAction : public Action {
   RunPlan plan_;
   RunRecord record_;
   std::optional<Options> command_;
-  std::optional<Resumption> resumption_;
+  Start start_;
+  std::optional<EarlierRun> earlier_;
+  std::optional<EarlierCode> earlier_code_;
+  std::string requirements_;  ///< the file of --environment; empty: not given, or not here yet
   std::optional<std::string> listing_;  ///< of the code, for the record
   bool experiment_is_shipped_ = false;
 };
 
 void RunAction::add_options(Options& command) {
   command_.emplace(command);
-  add_run_flags(command, flags_);
+  start_ == Start::rerun ? add_rerun_flags(command, flags_) : add_run_flags(command, flags_);
   for (const auto& launcher : launchers_) {
     for (const Option option : launcher->add_options(command))
       own_options_[option].push_back(launcher.get());
@@ -104,17 +117,28 @@ void RunAction::add_options(Options& command) {
     option.group(joined(takers, &Launcher::title, " and "));
 }
 
-/// The run to go on from gives what the user has not.
+/// The run to go on from, or to repeat, gives what the user has not.
 void RunAction::take_up(const Invocation& invocation) {
+  if (start_ == Start::rerun) {
+    earlier_.emplace(flags_.rerun, start_);
+    earlier_->give_flags(*command_);
+    flags_.no_sync = earlier_->record().code.folder.empty();
+    flags_.own_tree = true;
+    if (flags_.no_sync && !earlier_->record().program.empty())
+      invocation.console.note(
+          fmt::format("the code of {} was not sent, and is not known: what the hosts have now runs",
+                      earlier_->record().run_id));
+    return;
+  }
   if (flags_.resume.empty()) return;
   if (!flags_.experiment.empty() || !invocation.program.empty())
     throw UsageError(
         fmt::format("--resume runs what {} ran, and {} was named, too", flags_.resume,
                     flags_.experiment.empty() ? invocation.program.front() : flags_.experiment),
         "leave it out; --config_kwargs changes settings of the experiment");
-  resumption_.emplace(flags_.resume);
-  resumption_->give_flags(*command_);
-  flags_.no_sync = flags_.no_sync || !resumption_->sends_code();
+  earlier_.emplace(flags_.resume, Start::resumed);
+  earlier_->give_flags(*command_);
+  flags_.no_sync = flags_.no_sync || !earlier_->sends_code();
 }
 
 void RunAction::refuse_others_flags() const {
@@ -126,16 +150,53 @@ void RunAction::refuse_others_flags() const {
   }
 }
 
+/// Files of this machine that the flags name. Those of the run to repeat are looked for where they
+/// were then; the requirements may be in its code, which comes here later.
+void RunAction::find_files() {
+  requirements_ = flags_.environment_file;
+  if (!repeats()) return;
+  for (std::string& file : flags_.env_files) {
+    const auto found = earlier_->find_file("--env_file", file, {});
+    if (!found) throw gone("--env_file", file);
+    file = found->string();
+  }
+  requirements_ =
+      earlier_->find_file("--environment", flags_.environment_file, {}).value_or("").string();
+}
+
+UsageError RunAction::gone(const std::string& flag, const std::string& file) const {
+  return UsageError(fmt::format("{} had {} {}, which is gone from {}", earlier_->record().run_id,
+                                flag, file, earlier_->record().code.folder),
+                    fmt::format("{} FILE names another", flag));
+}
+
+/// The code of the run to repeat comes here. False: interrupted.
+bool RunAction::gather_code(Console& console, const Targets& targets) {
+  if (flags_.no_sync) return true;
+  earlier_code_.emplace(console, earlier_->record(), targets.connect);
+  if (!earlier_code_->gather()) return false;
+  const std::string& file = flags_.environment_file;
+  const auto found = earlier_->find_file("--environment", file, earlier_code_->tree().root);
+  if (!found) throw gone("--environment", file);
+  requirements_ = found->string();
+  if (!file.empty()) check_requirements(requirements_);
+  return true;
+}
+
 /// The bundled trainer with an experiment that came with dtool needs nothing of the current folder.
 bool RunAction::needs_code() const {
   return !plan_.program.empty() || !experiment_is_shipped_;
 }
 
 std::string RunAction::code_folder_on(const ssh::Host& host) const {
-  const auto earlier = resumption_ ? resumption_->code_folder_on(host) : std::nullopt;
+  const auto earlier = earlier_ ? earlier_->code_folder_on(host) : std::nullopt;
   if (earlier) return *earlier;
   const bool anywhere = !needs_code() && !host.is_local && flags_.code_path.empty();
-  return anywhere ? "~/dtool_runs" : code_folder(host, flags_.code_path);
+  if (anywhere) return "~/dtool_runs";
+  const bool is_elsewhere = repeats() && !earlier_->record().code.folder.empty();
+  return code_folder(
+      host, flags_.code_path,
+      is_elsewhere ? std::filesystem::path(earlier_->record().code.folder) : current_folder());
 }
 
 bool RunAction::wants_sync() const {
@@ -146,9 +207,9 @@ bool RunAction::wants_sync() const {
 /// see it.
 Follow RunAction::follow(const Console& console, const Settings& settings) const {
   if (flags_.follow) return Follow::yes;
-  // Those of the run to go on from are named for the user.
+  // Those of an earlier run are named for the user.
   const bool names_hosts =
-      resumption_
+      earlier_
           ? !std::ranges::all_of(plan_.machines,
                                  [](const auto& each) { return each.host.is_local; })
           : !flags_.hosts.runs_on.empty() || !flags_.hosts.hostfile.empty() || settings.runs_on;
@@ -182,21 +243,23 @@ void RunAction::require_program(const Targets& targets) const {
                        : "it is looked for " + (is_path ? "from the current folder" : "in PATH"s));
 }
 
-/// What runs: the experiment, the program, or those of the run to go on from.
+/// What runs: the experiment, the program, or those of the earlier run.
 void RunAction::take_program(const Invocation& invocation) {
   const int machines = static_cast<int>(plan_.machines.size());
   plan_.program = invocation.program;
-  if (resumption_) {
-    const RunRecord& earlier = resumption_->earlier();
-    plan_.chain = resumption_->chain();
+  if (earlier_) {
+    const RunRecord& earlier = earlier_->record();
+    if (resumes()) plan_.chain = earlier_->chain();
+    if (repeats()) plan_.rerun_of = earlier.run_id;
     plan_.program = earlier.program;
     plan_.what = earlier.what;
     experiment_is_shipped_ = earlier.code.folder.empty();
     if (earlier.experiment.empty()) {
       check_config_kwargs(flags_.config_kwargs, machines);
     } else {
+      const auto changed = resumes() ? resumed_experiment : repeated_experiment;
       plan_.experiment_toml =
-          resumed_experiment(earlier.what, earlier.experiment, flags_.config_kwargs, machines).toml;
+          changed(earlier.what, earlier.experiment, flags_.config_kwargs, machines).toml;
     }
   } else if (!flags_.experiment.empty()) {
     const ExperimentText experiment =
@@ -251,7 +314,7 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
     plan_.variables.push_back(std::move(gpus));
     plan_.gpus = flags_.gpus;
   }
-  if (resumption_) resumption_->require_variables(plan_);
+  if (earlier_) earlier_->require_variables(plan_);
   if (flags_.listener != "auto") {
     const ListenerAddress listener = parse_listener(flags_.listener, targets);
     plan_.listener = listener.address;
@@ -268,16 +331,17 @@ void RunAction::make_plan(const Invocation& invocation, const Targets& targets) 
 std::optional<tree_sync::OwnTree> RunAction::own_tree_on(const ssh::Host& host) const {
   for (const MachinePlan& machine : plan_.machines) {
     if (machine.tree.empty() || !(machine.host == host)) continue;
-    return tree_sync::OwnTree{
-        killfiles::run_folder(plan_.run_id), outputs_inside(plan_.output_dir),
-        fmt::format("{}/machine{}.written", output_folder(plan_, machine), machine.id)};
+    return tree_sync::OwnTree{killfiles::run_folder(plan_.run_id), outputs_inside(plan_.output_dir),
+                              fmt::format("{}/machine{}{}.written", output_folder(plan_, machine),
+                                          machine.id, log_mark(plan_)),
+                              repeats() ? machine.code_folder : ""};
   }
   return std::nullopt;
 }
 
 /// --environment brings a Python environment, and the settings' one does not count then.
 void RunAction::refuse_other_environments() {
-  check_requirements(flags_.environment_file);
+  if (!requirements_.empty()) check_requirements(requirements_);
   const Environment& environment = plan_.environment;
   const char* other = !flags_.environment.activate.empty() ? "--env_activate_path"
                       : environment.container              ? "a container"
@@ -304,7 +368,7 @@ Needs RunAction::needs(const std::vector<std::string>& code_folders) const {
   needs.code_folders = code_folders;
   needs.code_must_exist = flags_.no_sync && !plan_.program.empty();
   needs.environment = plan_.environment;
-  for (std::size_t i = 0; i < code_folders.size() && wants_sync(); ++i) {
+  for (std::size_t i = 0; i < code_folders.size() && sends_to_code_folder(); ++i) {
     needs.environment_comes_later |= has_sent(plan_.environment, code_folders[i]);
     needs.environment = without_sent(std::move(needs.environment), code_folders[i]);
   }
@@ -378,7 +442,7 @@ bool RunAction::make_environment_ready(RunReport& report, Console& console, ssh:
   if (flags_.environment_file.empty()) return true;
   const auto judge = [&report](const std::vector<ssh::HostResult>& results,
                                std::string_view doing) { return report.all_well(results, doing); };
-  plan_.environment.activate = supply_environment(console, remote, flags_.environment_file, judge);
+  plan_.environment.activate = supply_environment(console, remote, requirements_, judge);
   return !plan_.environment.activate.empty();
 }
 
@@ -391,8 +455,10 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   const std::vector<std::string> folders = code_folders(targets);
   std::vector<tree_sync::Destination> destinations;
   for (std::size_t i = 0; i < folders.size(); ++i)
-    destinations.push_back({i, folders[i], own_tree_on(targets.hosts[i])});
-  if (wants_sync()) {
+    destinations.push_back({i, earlier_code_ ? earlier_code_->folder_on_hosts() : folders[i],
+                            own_tree_on(targets.hosts[i])});
+  if (earlier_code_) tree = earlier_code_->tree();
+  if (sends_to_code_folder()) {
     tree = read_code_tree(flags_.excludes, flags_.output_dir, flags_.env_files);
     // A program is in the tree, or reads it; the trainer has all it needs in the experiment.
     if (!plan_.program.empty()) tree_sync::require_files(*tree);
@@ -401,14 +467,17 @@ bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& rem
   if (!wants_sync()) {
     for (MachinePlan& machine : plan_.machines) machine.tree.clear();
   }
-  if (wants_sync()) {
+  if (earlier_code_) {
+    const RecordedCode& code = record_.code = earlier_->record().code;
+    plan_.git_commit = code.is_dirty ? code.commit + "-dirty" : code.commit;
+  } else if (wants_sync()) {
     const auto state = state_of_code_tree(flags_.output_dir);
     if (state) plan_.git_commit = to_string(*state);
     record_.code = record_code(*tree, state);
   }
   Sending sending;
   if (flags_.relay) sending.relay = tree_sync::Relay::yes;
-  if (flags_.force) sending.foreign = tree_sync::Foreign::overwrite;
+  if (flags_.force || earlier_code_) sending.foreign = tree_sync::Foreign::overwrite;
   bool is_code_sent = false;
   const auto next_push = [&]() -> tree_sync::Pushing* {
     if (!wants_sync() || is_code_sent) return nullptr;
@@ -462,6 +531,7 @@ void RunAction::keep_record(const std::vector<std::string>& command_line) {
   record_.launcher = head.launcher;
   record_.command_line = command_line;
   record_.flags = flags_to_record(command_->given());
+  if (repeats()) record_.flags = earlier_->flags_of_rerun(std::move(*record_.flags));
   try {
     if (listing_) write_listing(plan_.run_id, *listing_);
     write_record(record_);
@@ -474,7 +544,7 @@ void RunAction::keep_record(const std::vector<std::string>& command_line) {
 /// Whether the run to go on from has ended and left what it takes; the exit code.
 int RunAction::look_back(Invocation& invocation, EarlierOutputs& outputs, RunReport& report) const {
   Console& console = invocation.console;
-  if (!resumption_->require_ended(console, flags_.hosts, invocation.settings.users()))
+  if (!require_ended(console, earlier_->record().run_id, flags_.hosts, invocation.settings.users()))
     return kInterrupted;
   if (outputs.are_there(report)) return kAllWell;
   console.note("nothing was started");
@@ -511,40 +581,48 @@ int RunAction::run(Invocation& invocation) {
   launcher_ = &choose_launcher(launchers_, flags_);
   refuse_others_flags();
   Targets targets = launcher_->reach(flags_, invocation.settings.all());
-  if (resumption_) resumption_->keep_processes(targets);
+  if (earlier_) earlier_->keep_processes(targets);
+  find_files();
   make_plan(invocation, targets);
-  if (wants_sync()) require_code_tree();
-  require_program(targets);
+  if (sends_to_code_folder()) require_code_tree();
+  if (!repeats()) require_program(targets);
   if (flags_.dry_run) {
     RunPlan shown = plan_;
     shown.variables = without_values(plan_.variables);
-    show_plan(console, shown, *launcher_, {flags_.listener, flags_.nproc_per_node, wants_sync()});
+    const std::string code =
+        repeats() ? "the code of " + plan_.rerun_of : current_folder().string();
+    show_plan(console, shown, *launcher_,
+              {flags_.listener, flags_.nproc_per_node, wants_sync() ? code : ""});
     return kAllWell;
   }
 
+  std::vector<RunData> data = list_data(console, flags_.data);
   RunReport report(console, plan_.run_id);
+  if (repeats() && !gather_code(console, targets)) return report.end(kInterrupted);
   std::optional<EarlierOutputs> outputs;
-  if (resumption_) {
-    outputs.emplace(console, resumption_->earlier(), plan_, targets.connect);
+  if (resumes()) {
+    outputs.emplace(console, earlier_->record(), plan_, targets.connect);
     const int looked = look_back(invocation, *outputs, report);
     if (looked != kAllWell) return report.end(looked);
   }
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const bool is_ready = make_environment_ready(report, console, *remote) &&
+  const bool is_ready = supply_data(console, *remote, data) &&
+                        make_environment_ready(report, console, *remote) &&
                         make_ready(report, console, *remote, targets);
   if (!is_ready || remote->interrupted()) {
     discard_run_folders(*remote, plan_.run_id);
     console.note("nothing was started");
     return report.end(remote->interrupted() ? kInterrupted : kNotDone);
   }
+  earlier_code_.reset();  // it was sent
   const std::vector<std::string> command_line = without_values(invocation.command_line);
   const killfiles::Killfile killfile = write_or_discard(console, *remote, plan_.run_id, [&] {
-    if (!resumption_) {
+    if (!resumes()) {
       keep_record(command_line);
       return write_killfile(plan_, command_line, targets.connect);
     }
     const host::Descriptor lock = lock_resuming();
-    require_not_resumed(resumption_->earlier().run_id);
+    require_not_resumed(earlier_->record().run_id);
     return write_killfile(plan_, command_line, targets.connect);
   });
   if (outputs && !bring(*outputs, *remote, report, console, command_line))
@@ -556,7 +634,11 @@ int RunAction::run(Invocation& invocation) {
 }  // namespace
 
 std::unique_ptr<Action> make_run() {
-  return std::make_unique<RunAction>();
+  return std::make_unique<RunAction>(Start::anew);
+}
+
+std::unique_ptr<Action> make_rerun() {
+  return std::make_unique<RunAction>(Start::rerun);
 }
 
 }  // namespace dtool::cli

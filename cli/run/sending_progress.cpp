@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
+
+#include "cli/terminal_text.h"
 
 namespace dtool::cli {
 namespace {
@@ -38,7 +41,13 @@ std::string SendingProgress::line(Clock::time_point now) const {
   line += all && *all > 0 ? fmt::format(" of {:.1f} MB ({} %)", megabytes(*all), 100 * sent / *all)
                           : " MB";
   const std::chrono::duration<double> seconds = now - begun_.value_or(now);
-  if (seconds.count() >= 1) line += fmt::format(", {:.1f} MB/s", megabytes(sent) / seconds.count());
+  if (seconds.count() < 1) return line;
+  line += fmt::format(", {:.1f} MB/s", megabytes(sent) / seconds.count());
+  if (all && sent > 0 && *all > sent) {
+    const double rest = static_cast<double>(*all - sent) / static_cast<double>(sent);
+    line += fmt::format(
+        ", {} left", duration_text(static_cast<std::int64_t>(std::ceil(rest * seconds.count()))));
+  }
   return line;
 }
 

@@ -25,7 +25,7 @@ class SendingProgress {
   void done(std::size_t host);
 
   /// Hosts that are done, and megabytes sent; the total if it is known of every host; after a
-  /// second also megabytes per second.
+  /// second also megabytes per second, and the time left.
   std::string line(Clock::time_point now) const;
 
  private:

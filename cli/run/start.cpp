@@ -114,6 +114,7 @@ killfiles::Killfile write_killfile(const RunPlan& plan,
                                    const ssh::ConnectOptions& connect) {
   killfiles::Killfile killfile = new_killfile(plan.run_id, command_line);
   killfile.chain = plan.chain;
+  killfile.rerun_of = plan.rerun_of;
   killfile.what = plan.what;
   killfile.seed = plan.seed;
   if (!plan.listener.empty()) killfile.distributed_ip_and_port = listener_of(plan);

@@ -63,30 +63,31 @@ TreePush::~TreePush() = default;
 std::vector<ssh::HostResult> TreePush::finish(ssh::Remote& remote) {
   auto results = steps_->finish(remote);
   console_.progress("");
-  note_missed();
+  note_missed(console_, hosts_, steps_->missed(), what_);
   return results;
 }
 
 /// One line, however many hosts it was: of the reasons the first few.
-void TreePush::note_missed() const {
+void note_missed(Console& console, const std::vector<ssh::Host>& hosts,
+                 const std::vector<tree_sync::Missed>& missed, std::string_view what) {
   constexpr std::size_t kReasons = 3;
   constexpr std::size_t kLongest = 200;  // bytes of what a host says
   std::set<std::size_t> indices;
   std::set<std::string> reasons;
   std::string told;
-  for (const tree_sync::Missed& each : steps_->missed()) {
+  for (const tree_sync::Missed& each : missed) {
     indices.insert(each.host);
     const bool is_new = reasons.insert(each.reason).second;
     if (!is_new || reasons.size() > kReasons) continue;
-    told += fmt::format("{}{}: {}", told.empty() ? "" : "; ", ssh::to_string(hosts_.at(each.host)),
+    told += fmt::format("{}{}: {}", told.empty() ? "" : "; ", ssh::to_string(hosts.at(each.host)),
                         without_controls(each.reason).substr(0, kLongest));
   }
   if (indices.empty()) return;
-  std::vector<ssh::Host> hosts;
-  for (const std::size_t index : indices) hosts.push_back(hosts_.at(index));
-  console_.note(
-      fmt::format("{}: {} was not passed on there as planned, and came another way ({}{})",
-                  fold_hosts_in_short(hosts), what_, told, reasons.size() > kReasons ? "; …" : ""));
+  std::vector<ssh::Host> names;
+  for (const std::size_t index : indices) names.push_back(hosts.at(index));
+  console.note(fmt::format("{}: {} was not passed on there as planned, and came another way ({}{})",
+                           fold_hosts_in_short(names), what, told,
+                           reasons.size() > kReasons ? "; …" : ""));
 }
 
 std::vector<ssh::HostResult> send_tree(Console& console, ssh::Remote& remote,

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/console.h"
@@ -37,7 +38,6 @@ class TreePush {
 
  private:
   class Reporter;
-  void note_missed() const;
 
   Console& console_;
   const std::vector<ssh::Host>& hosts_;
@@ -45,6 +45,10 @@ class TreePush {
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<tree_sync::Pushing> steps_;
 };
+
+/// Notes in one line which hosts did not get what was sent from their first parent, and why.
+void note_missed(Console& console, const std::vector<ssh::Host>& hosts,
+                 const std::vector<tree_sync::Missed>& missed, std::string_view what);
 
 /// Sends a tree to its destinations, and waits until all have it or have failed.
 std::vector<ssh::HostResult> send_tree(Console& console, ssh::Remote& remote,

@@ -68,21 +68,42 @@ class Requirements {
 
  private:
   void add_line(std::string_view line, const fs::path& file) {
-    static const std::regex option(
-        R"((-r|-c|--requirement|--constraint|-f|--find-links)[ =]*(\S+).*)");
     line = line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
-    has_sources_ = has_sources_ || line.starts_with("-e") || line.starts_with("--editable") ||
-                   line.starts_with(".") || line.starts_with("/") ||
-                   line.find("file:") != line.npos;
-    std::match_results<std::string_view::const_iterator> found;
-    if (!std::regex_match(line.begin(), line.end(), found, option)) return;
-    const std::string name = found[2].str();
-    if (found[1].str() == "-f" || found[1].str() == "--find-links") {
+    for (const std::string_view option : {"--find-links", "-f"}) {
+      const std::string name = value_of(line, option);
+      if (name.empty()) continue;
       add_folder(name);
       add_folder(file.parent_path() / name);
-    } else if (fs::exists(file.parent_path() / name)) {
-      add(file.parent_path() / name);
+      return;
     }
+    for (const std::string_view option : {"--requirement", "--constraint", "-r", "-c"}) {
+      const std::string name = value_of(line, option);
+      std::error_code unseen;
+      if (name.empty()) continue;
+      if (fs::exists(file.parent_path() / name, unseen)) add(file.parent_path() / name);
+      return;
+    }
+    has_sources_ = has_sources_ || names_source(line);
+  }
+
+  /// The word behind that option, if the line begins with it; or empty.
+  static std::string value_of(std::string_view line, std::string_view option) {
+    if (!line.starts_with(option)) return {};
+    line.remove_prefix(option.size());
+    line.remove_prefix(std::min(line.find_first_not_of(" ="), line.size()));
+    return std::string(line.substr(0, line.find_first_of(" \t\r")));
+  }
+
+  /// Whether what the line names may change while the line stays: a folder or file here, what an
+  /// address leads to, or a variable's value.
+  static bool names_source(std::string_view line) {
+    if (line.starts_with("-e") || line.starts_with("--editable")) return true;
+    if (line.find("${") != line.npos || line.find("file:") != line.npos) return true;
+    if (line.starts_with('-') || line.starts_with('#')) return false;
+    if (line.find("://") != line.npos || line.starts_with('.')) return true;
+    const std::string word(line.substr(0, line.find_first_of(" \t\r[;#")));
+    std::error_code unseen;
+    return word.find('/') != word.npos || fs::is_regular_file(word, unseen);
   }
 
   /// The wheels in it may be replaced by others.
@@ -144,11 +165,12 @@ fs::path bundled_pip() {
 
 /// The words that run pip here.
 std::vector<std::string> find_pip(const fs::path& bundled) {
-  const auto told = ssh::run_to_end({"python3", "-m", "pip", "--version"});
+  // -I: the current folder may hold a pip of its own, or anything else of that name.
+  const auto told = ssh::run_to_end({"python3", "-I", "-m", "pip", "--version"});
   if (!told)
     throw UsageError("--environment: this machine has no python3, which resolves it",
                      "apt-get install python3 python3-venv");
-  if (told->exit_code == 0) return {"python3", "-m", "pip"};
+  if (told->exit_code == 0) return {"python3", "-I", "-m", "pip"};
   if (bundled.empty())
     throw UsageError("--environment: this machine's python3 has no pip, which resolves it",
                      "apt-get install python3-pip");
@@ -185,7 +207,8 @@ std::vector<std::string> for_other_machine(const HostPython& python) {
                                     "--abi",
                                     "none"};
   constexpr int kOldest = 17;  // manylinux2014
-  for (int glibc = python.glibc; glibc >= kOldest; --glibc)
+  constexpr int kNewest = 99;  // no host's word makes the list long
+  for (int glibc = std::min(python.glibc, kNewest); glibc >= kOldest; --glibc)
     words.insert(words.end(),
                  {"--platform", fmt::format("manylinux_2_{}_{}", glibc, python.processor)});
   for (const char* kind : {"manylinux2014", "linux"})

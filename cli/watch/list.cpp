@@ -142,6 +142,7 @@ void ListAction::show(Console& console, const std::vector<killfiles::Killfile>& 
     }
     line += hosts_of(runs[i]);
     if (!runs[i].chain.empty()) line += "  resumes " + runs[i].chain.back();
+    if (!runs[i].rerun_of.empty()) line += "  repeats " + runs[i].rerun_of;
     console.say(line);
   }
 }
@@ -157,6 +158,7 @@ void ListAction::show_json(Console& console, const std::vector<killfiles::Listed
                     {"created", run.killfile->created},
                     {"what", run.killfile->what},
                     {"chain", run.killfile->chain},
+                    {"rerun_of", run.killfile->rerun_of},
                     {"machines", run.killfile->machines.size()},
                     {"hosts", hosts_of(*run.killfile)}});
       if (state_) {

@@ -60,6 +60,7 @@ void StatusAction::show_json(Console& console, const killfiles::Killfile& killfi
   nlohmann::json document = {{"run_id", killfile.run_id},
                              {"created", killfile.created},
                              {"chain", killfile.chain},
+                             {"rerun_of", killfile.rerun_of},
                              {"state", std::string(state_of_run(machines))},
                              {"exit_code", exit_code_of(machines)},
                              {"attempt", attempt_of(machines)},

@@ -110,6 +110,7 @@ std::vector<std::string> headlines(const Console& console, const killfiles::Kill
       fit(fmt::format(": {}, started {}", summary(machines), killfile.created), length(id))};
   if (!killfile.chain.empty())
     lines.push_back(fit(fmt::format("resumes {}", fmt::join(killfile.chain, " -> ")), 0));
+  if (!killfile.rerun_of.empty()) lines.push_back(fit("repeats " + killfile.rerun_of, 0));
   if (const auto cause = cause_of(machines)) {
     lines.push_back(console.styled(Style::red, "cause:") + fit(" " + cause->text, 6));
     for (const std::string& line : cause->lines) lines.push_back(fit("  | " + line, 0));

@@ -138,6 +138,35 @@ std::vector<std::string> list_folder(const std::string& path) {
   return names;
 }
 
+std::optional<std::vector<std::string>> read_folder(const Descriptor& folder) {
+  const int copy = ::fcntl(folder.get(), F_DUPFD_CLOEXEC, 0);
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(::fdopendir(copy), ::closedir);
+  if (opened == nullptr) {
+    if (copy != -1) ::close(copy);
+    return std::nullopt;
+  }
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* each = ::readdir(opened.get());
+    if (each == nullptr) break;
+    const std::string_view name = each->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return errno == 0 ? std::optional(std::move(names)) : std::nullopt;
+}
+
+bool is_mount(int folder) {
+  struct statx known {};
+  if (::statx(folder, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, 0, &known) == 0 &&
+      (known.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
+    return (known.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  struct stat itself;
+  struct stat above;
+  return ::fstat(folder, &itself) == 0 && ::fstatat(folder, "..", &above, 0) == 0 &&
+         itself.st_dev != above.st_dev;
+}
+
 std::string expand_home(const std::string& path) {
   if (path != "~" && path.rfind("~/", 0) != 0) return path;
   const char* home = std::getenv("HOME");

@@ -74,6 +74,11 @@ bool make_folders(const std::string& path);
 
 /// The names in a folder except `.` and `..`, in no order; none if it cannot be read.
 std::vector<std::string> list_folder(const std::string& path);
+/// The same of an open folder; nothing, with errno, if it cannot be read to its end.
+std::optional<std::vector<std::string>> read_folder(const Descriptor& folder);
+/// Whether a file system is mounted on this open folder (O_PATH will do). Kernels before 5.8 tell
+/// only if its device is another one than that of the folder above.
+bool is_mount(int folder);
 
 /// `~/…` with the home folder ($HOME) in place of `~`.
 std::string expand_home(const std::string& path);

@@ -55,6 +55,13 @@ enum class Kind : std::uint16_t {
   remove_reply = 53,
   python_request = 60,
   python_reply = 61,
+  copy_request = 70,
+  copy_reply = 71,
+  copy_entry = 72,
+  copy_piece = 73,
+  copy_sum = 74,
+  parcel_request = 75,
+  parcel_reply = 76,
 };
 
 /// The largest body of a frame of that kind, in bytes; 0: no such kind.
@@ -90,9 +97,14 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::remove_reply:
     case Kind::python_request:
     case Kind::python_reply:
+    case Kind::copy_request:
+    case Kind::copy_sum:
+    case Kind::parcel_request:
       return kSentences;
     case Kind::package_bytes:
     case Kind::package_entry:
+    case Kind::copy_entry:
+    case Kind::copy_piece:
       return kMebibyte;
     case Kind::log_bytes:
     case Kind::selected_lines:
@@ -102,12 +114,14 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::check_reply:
     case Kind::tree_reply:
     case Kind::names:
+    case Kind::parcel_reply:
       return 4 * kMebibyte;
     case Kind::start_request:
     case Kind::status_request:
     case Kind::check_request:
       return 16 * kMebibyte;
     case Kind::status_reply:
+    case Kind::copy_reply:
       return 64 * kMebibyte;
   }
   return 0;
@@ -600,8 +614,9 @@ struct RelayPart {
   Hidden key;                    ///< key that seals the package
   Hidden secret;                 ///< for the hosts that this one serves; empty: it serves none
   std::optional<Parent> parent;  ///< nothing: the package follows the request
+  std::int64_t serves_s = 600;   ///< how long it serves the others once it has the whole package
 
-  void fields(auto visit) { visit(key, secret, parent); }
+  void fields(auto visit) { visit(key, secret, parent, serves_s); }
 };
 
 /// The folder in which a run's processes work: `tree` in the run's folder, a copy of the code.
@@ -609,8 +624,11 @@ struct OwnTree {
   std::string run_folder;  ///< must be there; may begin with `~/`
   std::string outputs;     ///< a path from the code folder: the copy has a link to it; or empty
   std::string written;     ///< the folder that keeps what the processes wrote in the copy
+  /// The code folder, to which the copy's links lead; empty: it is the folder with the tree. If one
+  /// is named, the folder with the tree is dtool's own, and dtool deletes it when it is old.
+  std::string code = {};
 
-  void fields(auto visit) { visit(run_folder, outputs, written); }
+  void fields(auto visit) { visit(run_folder, outputs, written, code); }
 };
 
 /// Two messages in one. The question (`is_asked` is not set): report how much of a code tree a
@@ -811,6 +829,118 @@ struct LookReply {
   std::string host = {};  ///< its identity, as identify_host() writes it
 
   void fields(auto visit) { visit(identity, host); }
+};
+
+/// What all requests of one `dtool copy` to a host share.
+struct CopyPlace {
+  std::string folder;      ///< absolute, or from `~/`
+  std::string copy;        ///< name of the copy
+  std::int64_t round = 0;  ///< of the copy: each begins with the question what is lacking
+  std::int64_t host = 0;   ///< its number in the copy
+  std::string launcher;    ///< the process that copies, in words that only launchers read
+  std::string takes_over;  ///< the process whose copy to the folder has ended; empty: none
+
+  void fields(auto visit) { visit(folder, copy, round, host, launcher, takes_over); }
+};
+
+/// A file, a link, or a folder (its name ends with a slash) that is copied.
+struct CopyEntry {
+  static constexpr Kind kKind = Kind::copy_entry;
+  std::string name;  ///< below the folder
+  std::uint64_t mode = 0;
+  std::int64_t seconds = 0;  ///< of its last change
+  std::int64_t nanoseconds = 0;
+  std::string target;  ///< of a link; else empty
+  std::uint64_t size = 0;
+  std::string sha256;  ///< of a file, in hex; empty: not known yet
+
+  void fields(auto visit) { visit(name, mode, seconds, nanoseconds, target, size, sha256); }
+};
+
+/// How much of the listing that follows (CopyEntries in a package, sorted by name) does a folder
+/// have? Nothing is written, unless `settles` is set and nothing is lacking: then modes and times
+/// are set, and what the copy left aside is deleted.
+struct CopyRequest {
+  static constexpr Kind kKind = Kind::copy_request;
+  CopyPlace place;
+  bool settles = false;
+  bool is_compressed = false;  ///< the listing
+  std::int64_t patience_ms = 300'000;
+
+  void fields(auto visit) { visit(place, settles, is_compressed, patience_ms); }
+};
+
+/// Places in a listing that follow each other.
+struct EntryRun {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+
+  void fields(auto visit) { visit(first, count); }
+};
+
+/// A file of which a part came before.
+struct CopyPart {
+  std::uint64_t entry = 0;  ///< its place in the listing
+  std::uint64_t bytes = 0;
+
+  void fields(auto visit) { visit(entry, bytes); }
+};
+
+struct CopyReply {
+  static constexpr Kind kKind = Kind::copy_reply;
+  std::vector<EntryRun> lacks;       ///< entries that are not there
+  std::vector<CopyPart> parts;       ///< of those, the ones of which a part is there
+  std::vector<EntryRun> unsure;      ///< files of the same size and another time, with no sha256
+  bool is_unsettled = false;         ///< modes or times differ, or something is left aside
+  std::vector<std::string> blocked;  ///< why some names cannot be written; the first few
+  std::uint64_t needed = 0;          ///< bytes on disk for what is lacking
+  std::uint64_t free = 0;            ///< bytes that this user may still write there
+  std::string folder;                ///< the folder's path
+  std::string owner;  ///< launcher of another copy that is writing there, as it said; or empty
+  bool reads_zstd = false;
+
+  void fields(auto visit) {
+    visit(lacks, parts, unsure, is_unsettled, blocked, needed, free, folder, owner, reads_zstd);
+  }
+};
+
+/// Take a part of what is lacking, at most some hundred megabytes. A package follows, or comes from
+/// another host: for each range of a file a CopyPiece, its bytes in frames of Kind::package_bytes,
+/// and behind the file's last range a CopySum. Folders and links have no bytes.
+struct ParcelRequest {
+  static constexpr Kind kKind = Kind::parcel_request;
+  CopyPlace place;
+  bool is_compressed = false;
+  std::int64_t patience_ms = 300'000;
+  std::optional<RelayPart> relay;
+
+  void fields(auto visit) { visit(place, is_compressed, patience_ms, relay); }
+};
+
+struct CopyPiece {
+  static constexpr Kind kKind = Kind::copy_piece;
+  CopyEntry entry;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+
+  void fields(auto visit) { visit(entry, offset, bytes); }
+};
+
+struct CopySum {
+  static constexpr Kind kKind = Kind::copy_sum;
+  std::string sha256;  ///< of the whole file, in hex
+
+  void fields(auto visit) { visit(sha256); }
+};
+
+struct ParcelReply {
+  static constexpr Kind kKind = Kind::parcel_reply;
+  std::optional<std::int64_t> holder;  ///< another host of the copy that writes into the folder
+  std::vector<std::string> spoilt;     ///< files whose SHA-256 was wrong: they are deleted
+  std::string missed;                  ///< why another host did not send the parcel; or empty
+  bool is_spoilt = false;              ///< the other host sent wrong bytes
+
+  void fields(auto visit) { visit(holder, spoilt, missed, is_spoilt); }
 };
 
 }  // namespace dtool::host

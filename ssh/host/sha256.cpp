@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/host/sha256.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -18,9 +23,63 @@ constexpr std::array<std::uint32_t, 64> kRound = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
+#ifdef __x86_64__
+
+/// The instructions for SHA-256 do it some five times as fast. Not every processor has them.
+bool has_instructions() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  constexpr unsigned kSsse3AndSse41 = 1U << 9U | 1U << 19U;
+  constexpr unsigned kSha = 1U << 29U;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kSsse3AndSse41) != kSsse3AndSse41) return false;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & kSha) != 0;
+}
+
+/// The processor keeps the state as two registers, ABEF and CDGH, and does two rounds at once.
+__attribute__((target("sha,sse4.1"))) void add_block_by_instructions(
+    std::array<std::uint32_t, 8>& state, const std::uint8_t* block) {
+  const auto load = [](const void* from) __attribute__((target("sha,sse4.1"))) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  };
+  const auto word = [&state](std::size_t i) { return static_cast<int>(state[i]); };
+  __m128i abef = _mm_set_epi32(word(0), word(1), word(4), word(5));
+  __m128i cdgh = _mm_set_epi32(word(2), word(3), word(6), word(7));
+  const __m128i abef_before = abef;
+  const __m128i cdgh_before = cdgh;
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  __m128i w[16];  // four words each
+  for (std::size_t i = 0; i < 16; ++i) {
+    if (i < 4) {
+      w[i] = _mm_shuffle_epi8(load(block + 16 * i), big_endian);
+    } else {
+      const __m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(w[i - 4], w[i - 3]),
+                                        _mm_alignr_epi8(w[i - 1], w[i - 2], 4));
+      w[i] = _mm_sha256msg2_epu32(sum, w[i - 1]);
+    }
+    const __m128i rounds = _mm_add_epi32(w[i], load(kRound.data() + 4 * i));
+    cdgh = _mm_sha256rnds2_epu32(cdgh, abef, rounds);
+    abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(rounds, 0x0e));
+  }
+  abef = _mm_add_epi32(abef, abef_before);
+  cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  alignas(16) std::array<std::uint32_t, 4> first;
+  alignas(16) std::array<std::uint32_t, 4> second;
+  _mm_store_si128(reinterpret_cast<__m128i*>(first.data()), abef);
+  _mm_store_si128(reinterpret_cast<__m128i*>(second.data()), cdgh);
+  state = {first[3], first[2], second[3], second[2], first[1], first[0], second[1], second[0]};
+}
+
+#endif
+
 }  // namespace
 
 void Sha256::add_block(const std::uint8_t* block) {
+#ifdef __x86_64__
+  static const bool is_fast = has_instructions();
+  if (is_fast) return add_block_by_instructions(state_, block);
+#endif
   std::array<std::uint32_t, 64> w;
   for (std::size_t i = 0; i < 16; ++i)
     w[i] = std::uint32_t{block[4 * i]} << 24U | std::uint32_t{block[4 * i + 1]} << 16U |
@@ -51,6 +110,12 @@ void Sha256::add_block(const std::uint8_t* block) {
 
 void Sha256::add(std::string_view bytes) {
   while (!bytes.empty()) {
+    if (size_ % block_.size() == 0 && bytes.size() >= block_.size()) {  // no need to copy it
+      add_block(reinterpret_cast<const std::uint8_t*>(bytes.data()));
+      size_ += block_.size();
+      bytes.remove_prefix(block_.size());
+      continue;
+    }
     const std::size_t used = size_ % block_.size();
     const std::size_t taken = std::min(bytes.size(), block_.size() - used);
     std::memcpy(block_.data() + used, bytes.data(), taken);
@@ -71,6 +136,20 @@ Digest Sha256::finish() {
   for (std::size_t i = 0; i < digest.size(); ++i)
     digest[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
   return digest;
+}
+
+std::string Sha256::state() const {
+  std::string text(reinterpret_cast<const char*>(state_.data()), sizeof state_);
+  text.append(reinterpret_cast<const char*>(block_.data()), block_.size());
+  return text.append(reinterpret_cast<const char*>(&size_), sizeof size_);
+}
+
+bool Sha256::go_on_from(std::string_view state) {
+  if (state.size() != sizeof state_ + sizeof block_ + sizeof size_) return false;
+  std::memcpy(state_.data(), state.data(), sizeof state_);
+  std::memcpy(block_.data(), state.data() + sizeof state_, sizeof block_);
+  std::memcpy(&size_, state.data() + sizeof state_ + sizeof block_, sizeof size_);
+  return true;
 }
 
 Digest sha256(std::string_view bytes) {

@@ -19,6 +19,11 @@ class Sha256 {
   /// The digest of all bytes that were added. The object must not be used after it.
   Digest finish();
 
+  /// What it knows of the bytes so far, to go on from in another process of this program.
+  std::string state() const;
+  /// False, and nothing changes, if that is no state.
+  bool go_on_from(std::string_view state);
+
  private:
   void add_block(const std::uint8_t* block);
 

@@ -11,6 +11,7 @@
 #include "ssh/host/words.h"
 #include "sync/host/own_tree.h"
 #include "sync/host/package_reader.h"
+#include "sync/host/stored_tree.h"
 #include "sync/host/tree_folder.h"
 
 namespace dtool::host {
@@ -104,7 +105,7 @@ TreeReply answer_tree(const TreeRequest& request, FrameInput& input, const TellN
   TreeFolder folder(request.folder);
   TreeReply reply = answer(folder, request, input, tell);
   const bool is_whole = reply.is_whole || (reply.unpacked && reply.unpacked->is_whole);
-  if (is_whole && request.own) make_own_tree(folder, *request.own, request.tree);
+  if (is_whole && request.own) make_own_tree_of_code(folder, *request.own, request.tree);
   return reply;
 }
 

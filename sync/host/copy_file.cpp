@@ -32,13 +32,13 @@ void copy_bytes(int from, int to, off_t size) {
 
 }  // namespace
 
-Copied copy_file(Inside& from, Inside& to, const std::string& name) {
+Copied copy_file(Inside& from, Inside& to, const std::string& name, const std::string& as) {
   const Descriptor source = from.open_file(name);
   struct stat before;
   if (!source.is_open() || ::fstat(source.get(), &before) != 0)
     throw std::runtime_error(with_reason(name));
   if (!S_ISREG(before.st_mode)) throw std::runtime_error(name + " is not a file any more");
-  const Inside::Spot spot = to.find(name, Inside::Way::made);
+  const Inside::Spot spot = to.find(as.empty() ? name : as, Inside::Way::made);
   constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   Descriptor copy(::openat(spot.folder, spot.name, kNew, S_IRUSR | S_IWUSR));
   if (!copy.is_open()) throw std::runtime_error(with_reason(name));

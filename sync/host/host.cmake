@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 # What dtool-host does for sync; cli/host/host.cmake links it.
 set(DTOOL_SYNC_HOST_SOURCES
+  sync/copy/host/answer_copy.cpp
+  sync/copy/host/copy_folder.cpp
+  sync/copy/host/take_parcel.cpp
   sync/host/answer_tree.cpp
   sync/host/cipher.cpp
   sync/host/copy_file.cpp
@@ -11,6 +14,7 @@ set(DTOOL_SYNC_HOST_SOURCES
   sync/host/package_reader.cpp
   sync/host/prepare_tree.cpp
   sync/host/remove_tree.cpp
+  sync/host/stored_tree.cpp
   sync/host/tree_folder.cpp
   sync/host/unpack.cpp
   sync/relay/host/package_server.cpp

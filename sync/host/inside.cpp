@@ -31,7 +31,7 @@ void remove_all(int folder, const std::string& name) {
   if (::unlinkat(folder, name.c_str(), 0) == 0) return;
   {
     const Descriptor inner(::openat(folder, name.c_str(), O_PATH | kFolder));
-    if (!inner.is_open()) return;
+    if (!inner.is_open() || is_mount(inner.get())) return;
     ::fchmodat(inner.get(), ".", S_IRWXU, 0);  // else nothing in it might be deleted
     for (const std::string& each : names_in(inner.get())) remove_all(inner.get(), each);
   }
@@ -112,8 +112,8 @@ void Inside::take_leave_back() {
   modes_.clear();
 }
 
-void Inside::take(Inside& from, const std::string& name) {
-  const Spot old = from.find(name);
+void Inside::take(Inside& from, const std::string& old_name, const std::string& name) {
+  const Spot old = from.find(old_name);
   const Spot spot = find(name, Way::made);
   if (spot.folder != -1 && !open_.empty()) let_write(open_.back().path, spot.folder);
   if (old.folder == -1 || spot.folder == -1 ||

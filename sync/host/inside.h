@@ -28,6 +28,7 @@ class Inside {
   };
   /// Fast for names that come sorted. The folder stays open until the next call.
   Spot find(const std::string& name, Way way = Way::as_it_is);
+  Spot find(std::string&& name, Way way = Way::as_it_is) = delete;  ///< the spot would outlive it
 
   /// The file of that name; a link is not followed.
   std::optional<struct stat> look(const std::string& name);
@@ -37,7 +38,9 @@ class Inside {
   Descriptor open_file(const std::string& name);
 
   /// Moves a file of another folder here. Throws std::runtime_error.
-  void take(Inside& from, const std::string& name);
+  void take(Inside& from, const std::string& name) { take(from, name, name); }
+  /// The same for a file that has another name there.
+  void take(Inside& from, const std::string& old_name, const std::string& name);
   /// Deletes files, and the folders that become empty by it. Folders, and names that lead outside,
   /// stay. Returns how many files there were. Throws std::runtime_error.
   std::size_t remove(const std::vector<std::string>& names);
@@ -46,7 +49,8 @@ class Inside {
 
   /// The names directly in the folder.
   std::vector<std::string> list() const;
-  /// Deletes a folder directly below, with its content, as far as possible.
+  /// Deletes a folder directly below, with its content, as far as possible. What is mounted there
+  /// stays.
   void remove_folder(const std::string& name);
   /// Closes the open folders below. Call it before others move folders there.
   void forget() { open_.clear(); }

@@ -29,7 +29,8 @@ bool KeptCopy::has(const std::string& name, const std::string& stamp, const File
   while (at + 1 < record.size() && record[at] < name) at += 2;
   if (at + 1 >= record.size() || record[at] != name) return false;
   const auto file = inside_.look_at_file(name);
-  return file && record[at + 1] == identity_of_copy(*file) + " " + stamp;
+  return file && mode_in(stamp) == (file->st_mode & 07777U) &&
+         record[at + 1] == identity_of_copy(*file) + " " + stamp;
 }
 
 FileNames KeptCopy::update(const FileNames& names, const FileNames& stamps) {

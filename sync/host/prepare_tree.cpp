@@ -10,8 +10,8 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/sha256.h"
-#include "sync/host/own_tree.h"
 #include "sync/host/package_reader.h"
+#include "sync/host/stored_tree.h"
 #include "sync/host/tree_folder.h"
 
 namespace dtool::host {
@@ -123,7 +123,7 @@ PruneReply prune_tree(const PruneRequest& request) {
   }
   settle(folder, request);
   folder.remove_marks();
-  if (request.own) make_own_tree(folder, *request.own, request.tree);
+  if (request.own) make_own_tree_of_code(folder, *request.own, request.tree);
   return reply;
 }
 

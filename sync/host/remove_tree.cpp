@@ -14,11 +14,16 @@
 
 #include "ssh/host/files.h"
 #include "sync/host/copy_file.h"
+#include "sync/host/inside.h"
 #include "sync/host/kept_copy.h"
 #include "sync/host/own_tree.h"
+#include "sync/host/stored_tree.h"
 
 namespace dtool::host {
 namespace {
+
+/// In the run's folder.
+const std::string kTreeLock = std::string(kTreeAside) + "lock";
 
 std::string run_folder(const std::string& run_id) {
   if (run_id.empty() || run_id.starts_with('.') || run_id.find('/') != run_id.npos)
@@ -26,25 +31,60 @@ std::string run_folder(const std::string& run_id) {
   return expand_home("~/.dtool/runs/" + run_id);
 }
 
-/// Adds the files below a tree's folder that are not as dtool put them there. `prefix`: the
-/// folder's name in the tree, with a slash at its end; or empty.
-void find_written(const std::string& tree, const std::string& prefix, const TreeRecord& record,
-                  FileNames& found) {
-  for (const std::string& each : list_folder(tree + "/" + prefix)) {
-    // Python's bytecode is of no worth without the files beside it.
-    if (each.starts_with(".~dtool~") || each == "__pycache__") continue;
-    const std::string name = prefix + each;
-    struct stat file;
-    if (::lstat((tree + "/" + name).c_str(), &file) != 0) continue;
-    if (S_ISDIR(file.st_mode)) {
-      find_written(tree, name + "/", record, found);
-    } else if (S_ISREG(file.st_mode) || S_ISLNK(file.st_mode)) {
-      const auto known = record.identities.find(name);
-      if (known == record.identities.end() || known->second != identity_of_copy(file))
-        found.push_back(name);
+/// What the processes of a run wrote into its tree.
+class Written {
+ public:
+  /// Throws std::runtime_error if a part of the tree cannot be seen: nothing that is there may
+  /// count as absent.
+  Written(const std::string& tree, const TreeRecord& record) : record_(record) {
+    const Descriptor folder(::open(tree.c_str(), kPathToFolder));
+    if (!folder.is_open()) throw std::runtime_error(with_reason(tree));
+    look_into(folder.get(), "");
+    std::ranges::sort(files);
+  }
+
+  FileNames files;   ///< that are not as dtool put them there; sorted
+  FileNames mounts;  ///< folders of other file systems; what is there is not looked at
+
+ private:
+  static constexpr int kPathToFolder = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+  /// `prefix`: the folder's name in the tree, with a slash at its end; or empty.
+  void look_into(int folder, const std::string& prefix) {
+    const Descriptor readable(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto names = readable.is_open() ? read_folder(readable) : std::nullopt;
+    if (!names) throw std::runtime_error(with_reason("cannot look into " + prefix));
+    for (const std::string& each : *names) {
+      // Python's bytecode is of no worth without the files beside it.
+      if (each.starts_with(".~dtool~") || each == "__pycache__") continue;
+      look_at(folder, each, prefix + each);
     }
   }
-}
+
+  void look_at(int folder, const std::string& last, const std::string& name) {
+    struct stat file;
+    if (::fstatat(folder, last.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) return;  // the program has deleted it since
+      throw std::runtime_error(with_reason("cannot look at " + name));
+    }
+    if (S_ISDIR(file.st_mode)) {
+      const Descriptor inner(::openat(folder, last.c_str(), kPathToFolder));
+      if (!inner.is_open() && errno == ENOENT) return;
+      if (!inner.is_open()) throw std::runtime_error(with_reason("cannot look into " + name));
+      if (is_mount(inner.get())) {
+        mounts.push_back(name);
+      } else {
+        look_into(inner.get(), name + "/");
+      }
+    } else if (S_ISREG(file.st_mode) || S_ISLNK(file.st_mode)) {
+      const auto known = record_.identities.find(name);
+      if (known == record_.identities.end() || known->second != identity_of_copy(file))
+        files.push_back(name);
+    }
+  }
+
+  const TreeRecord& record_;
+};
 
 /// Whether `to` has the file of `from` already, since an earlier time.
 bool is_kept(Inside& from, Inside& to, const std::string& name, const struct stat& file) {
@@ -56,55 +96,88 @@ bool is_kept(Inside& from, Inside& to, const std::string& name, const struct sta
          there->st_mtim.tv_nsec == file.st_mtim.tv_nsec;
 }
 
+/// Copies it to a name aside first: under its own name a file is whole.
+void keep_copy(Inside& from, Inside& to, const std::string& name) {
+  const std::string aside = ".~dtool~kept";
+  if (to.look_at_file(aside)) to.remove({aside});
+  copy_file(from, to, name, aside);
+  const int root = to.find(aside).folder;  // stays open
+  const Inside::Spot spot = to.find(name, Inside::Way::made);
+  if (::renameat(root, aside.c_str(), spot.folder, spot.name) != 0)
+    throw std::runtime_error(with_reason(name));
+}
+
 void keep(Inside& from, Inside& to, const std::string& name) {
   const auto file = from.look_at_file(name);
   if (!file || is_kept(from, to, name, *file)) return;
   if (to.look_at_file(name)) to.remove({name});
   const Inside::Spot source = from.find(name);
   const Inside::Spot spot = to.find(name, Inside::Way::made);
-  if (source.folder == -1) return;  // another host that shares the tree has deleted it
   if (spot.folder == -1) throw std::runtime_error("there is no place for " + name);
-  if (::linkat(source.folder, source.name, spot.folder, spot.name, 0) == 0) return;
+  // A file of several names may be changed under another one, such as that in another run's tree.
+  const bool is_alone = file->st_nlink == 1 || S_ISLNK(file->st_mode);
+  if (is_alone && ::linkat(source.folder, source.name, spot.folder, spot.name, 0) == 0) return;
   if (S_ISREG(file->st_mode)) {
-    copy_file(from, to, name);
+    keep_copy(from, to, name);
   } else if (::symlinkat(from.target_of(name).c_str(), spot.folder, spot.name) != 0) {
     throw std::runtime_error(with_reason(name));
   }
 }
 
-std::string keep_written_of(const std::string& run) {
+/// Hosts that share the run's folder take turns.
+Descriptor lock_trees(const std::string& run) {
+  constexpr int kPatience = 240'000;  // milliseconds
+  Descriptor lock = lock_file(run + "/" + kTreeLock, kPatience);
+  if (!lock.is_open() && is_folder(run))
+    throw Refused(with_reason("cannot lock " + run + "/" + kTreeLock),
+                  "another host, or another dtool, may be at work there: try again");
+  return lock;
+}
+
+struct Kept {
+  std::string folder;  ///< where what was written is; empty: nothing was
+  FileNames mounts;
+};
+
+/// The caller holds the lock.
+Kept keep_written_of(const std::string& run) {
   const std::string tree = run + "/tree";
-  if (!is_folder(tree)) return "";
+  if (!is_folder(tree)) return {};
   const auto record = read_record(tree);
   if (!record || record->written.empty())
     throw Refused(tree + " is not as dtool made it: its record is gone",
                   "move what you need out of it, and delete it");
-  FileNames found;
-  find_written(tree, "", *record, found);
-  if (found.empty()) return "";
-  std::ranges::sort(found);
   const std::string folder = expand_home(record->written);
   try {
+    Written written(tree, *record);
+    if (written.files.empty()) return {"", std::move(written.mounts)};
     if (!make_folders(folder)) throw std::runtime_error(with_reason("cannot make the folder"));
     Inside from(tree);
     Inside to(folder);
-    for (const std::string& name : found) keep(from, to, name);
+    for (const std::string& name : written.files) keep(from, to, name);
+    return {folder, std::move(written.mounts)};
   } catch (const std::runtime_error& error) {
     throw Refused("cannot keep in " + folder + " what was written in " + tree + ": " + error.what(),
-                  "free some space, or move the files out of the way");
+                  "mend that, or move what you need out of the tree and delete it");
   }
-  return folder;
 }
 
-/// Returns where what was written in the tree is; empty: nothing was.
+/// Returns where what was written in the tree is; empty: nothing was. The caller holds the lock.
 std::string remove_tree(const std::string& run) {
-  const std::string kept = keep_written_of(run);
-  // Of hosts that share the tree one alone deletes it.
-  ::rename((run + "/tree").c_str(), (run + "/" + new_name_aside()).c_str());
+  const std::string tree = run + "/tree";
+  const Kept kept = keep_written_of(run);
+  if (!kept.mounts.empty())
+    throw Refused(tree + "/" + kept.mounts.front() + " is another file system",
+                  "unmount it, and try again");
+  if (is_folder(tree) && ::rename(tree.c_str(), (run + "/" + new_name_aside()).c_str()) != 0)
+    throw Refused(with_reason("cannot delete " + tree));
   Inside run_folder(run);
-  for (const std::string& name : run_folder.list())
-    if (name.starts_with(kTreeAside)) run_folder.remove_folder(name);
-  return kept;
+  for (const std::string& name : run_folder.list()) {
+    if (!name.starts_with(kTreeAside) || name == kTreeLock) continue;
+    run_folder.remove_folder(name);
+    if (run_folder.look(name)) throw Refused("cannot delete all of " + run + "/" + name);
+  }
+  return kept.folder;
 }
 
 std::optional<time_t> change_of(const std::string& path) {
@@ -145,29 +218,43 @@ void remove_old() {
     const bool is_old = is_folder(run + "/tree") && end_of(run).value_or(now) < now - 30 * kDay;
     if (!is_unused && !is_old) continue;
     try {
+      const Descriptor lock = lock_trees(run);
       remove_tree(run);
+      ::unlink((run + "/" + kTreeLock).c_str());
       if (is_unused) ::rmdir(run.c_str());
     } catch (const std::exception&) {
       // Another run tries again.
     }
   }
   remove_old_copies();
+  try {
+    remove_old_stored_trees();
+  } catch (const std::exception&) {
+    // Likewise.
+  }
 }
 
 }  // namespace
 
 std::string keep_written(const std::string& run_id) {
-  return keep_written_of(run_folder(run_id));
+  const std::string run = run_folder(run_id);
+  if (!is_folder(run + "/tree")) return "";
+  const Descriptor lock = lock_trees(run);
+  return keep_written_of(run).folder;
 }
 
 RemoveReply remove_run(const RemoveRequest& request) {
   RemoveReply reply;
   const std::string run = run_folder(request.run_id);
   if (!is_folder(run)) return reply;
+  const Descriptor lock = lock_trees(run);
+  if (!is_folder(run)) return reply;  // a host that shares it was quicker
   reply.had_tree = is_folder(run + "/tree");
   reply.kept = remove_tree(run);
   if (request.with_state) Inside(folder_of(run)).remove_folder(request.run_id);
+  ::unlink((run + "/" + kTreeLock).c_str());
   ::rmdir(run.c_str());
+  if (request.with_state && is_folder(run)) throw Refused("cannot delete all of " + run);
   return reply;
 }
 

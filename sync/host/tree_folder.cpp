@@ -22,22 +22,6 @@ namespace {
 
 constexpr int kWaitForLock = 600'000;  // milliseconds
 
-std::string made_folder(const std::string& path) {
-  const std::string expanded = expand_home(path);
-  // Below the home folder what dtool makes is the user's alone; elsewhere the umask says it, since
-  // a folder there may be one that several users share.
-  std::optional<OwnersAlone> alone;
-  if (expanded.starts_with(expand_home("~/"))) alone.emplace();
-  if (!make_folders(expanded)) {
-    ::mkdir(expanded.c_str(), 0777);  // which says why
-    throw Refused(with_reason("cannot make the folder " + expanded));
-  }
-  std::array<char, PATH_MAX> real;
-  if (::realpath(expanded.c_str(), real.data()) == nullptr)
-    throw Refused(with_reason("cannot enter " + expanded));
-  return real.data();
-}
-
 struct stat status_of(const std::string& path) {
   struct stat status {};
   ::stat(path.c_str(), &status);
@@ -102,6 +86,16 @@ void add_time(std::string& text, const timespec& time) {
   text += ' ';
 }
 
+/// The field of that place in a stamp: kind, mode, inode, size, time; or empty.
+std::string_view field_of(std::string_view stamp, int place) {
+  for (; place > 0; --place) {
+    const std::size_t end = stamp.find(' ');
+    if (end == stamp.npos) return {};
+    stamp.remove_prefix(end + 1);
+  }
+  return stamp.substr(0, stamp.find(' '));
+}
+
 /// The length of the line in `stamps` that begins the text, if it is of that file; else 0.
 std::size_t length_of_stamp(std::string_view stamps, const std::string& name) {
   constexpr int kBlanks = 5;
@@ -120,6 +114,22 @@ Refused another_is_sending() {
                  "try again when it has, or give each a folder of its own with --code_path");
 }
 
+std::string made_folder(const std::string& path) {
+  const std::string expanded = expand_home(path);
+  // Below the home folder what dtool makes is the user's alone; elsewhere the umask says it, since
+  // a folder there may be one that several users share.
+  std::optional<OwnersAlone> alone;
+  if (expanded.starts_with(expand_home("~/"))) alone.emplace();
+  if (!make_folders(expanded)) {
+    ::mkdir(expanded.c_str(), 0777);  // which says why
+    throw Refused(with_reason("cannot make the folder " + expanded));
+  }
+  std::array<char, PATH_MAX> real;
+  if (::realpath(expanded.c_str(), real.data()) == nullptr)
+    throw Refused(with_reason("cannot enter " + expanded));
+  return real.data();
+}
+
 std::string stamp_of(const struct stat& file, const std::string& name) {
   std::string text;
   text.reserve(80 + name.size());
@@ -132,13 +142,14 @@ std::string stamp_of(const struct stat& file, const std::string& name) {
 }
 
 std::uint64_t size_in(std::string_view stamp) {
-  constexpr int kBefore = 3;  // kind, mode, inode
-  for (int field = 0; field < kBefore; ++field) {
-    const std::size_t end = stamp.find(' ');
-    if (end == stamp.npos) return 0;
-    stamp.remove_prefix(end + 1);
-  }
-  return parse_number<std::uint64_t>(stamp.substr(0, stamp.find(' '))).value_or(0);
+  return parse_number<std::uint64_t>(field_of(stamp, 3)).value_or(0);
+}
+
+mode_t mode_in(std::string_view stamp) {
+  const std::string_view digits = field_of(stamp, 1);
+  mode_t mode = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), mode, 8);
+  return mode;
 }
 
 std::string facts_of(const struct stat& file, const std::string& name, const std::string& target) {

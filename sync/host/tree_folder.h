@@ -37,6 +37,10 @@ Refused another_is_sending();
 
 using FileNames = std::vector<std::string>;
 
+/// The real path of a folder, which is made if it is missing. `path` may begin with `~/`. Throws
+/// Refused.
+std::string made_folder(const std::string& path);
+
 /// The beginning of a file with which a push marks the folder that a host is handling.
 inline constexpr std::string_view kMark = ".~dtool~mark";
 
@@ -47,7 +51,10 @@ class TreeFolder {
   explicit TreeFolder(const std::string& path);
 
   Inside& inside() { return inside_; }
-  const std::string& path() const { return path_; }
+  /// The code folder: this one, or the one that it stands for.
+  const std::string& path() const { return stands_for_.empty() ? path_ : stands_for_; }
+  /// From here on path() is `code`, which may be missing. Empty: it stays.
+  void stand_for(const std::string& code) { stands_for_ = expand_home(code); }
 
   /// Whether this tree was the last one to be sent and is unchanged. The answer is valid without
   /// the lock: KEY.whole is emptied before any file is touched.
@@ -108,6 +115,7 @@ class TreeFolder {
   };
 
   std::string path_;
+  std::string stands_for_;
   OwnEyes own_eyes_;
   Inside inside_;
   std::string trees_;
@@ -133,8 +141,9 @@ FileNames names_of_both(const FileNames& names, const FileNames& others);
 /// A file's name, and everything that the kernel changes when the file is touched: a line of
 /// KEY.stamps, in the form of `find -printf '%y %m %i %s %C@ ./%P\n'`.
 std::string stamp_of(const struct stat& file, const std::string& name);
-/// The file's size, in bytes, as the stamp says.
+/// The file's size, in bytes, and its permissions, as the stamp says.
 std::uint64_t size_in(std::string_view stamp);
+mode_t mode_in(std::string_view stamp);
 /// Its name, size, time, mode and target: `find -printf './%P %s %T@ %m %l\n'`.
 std::string facts_of(const struct stat& file, const std::string& name, const std::string& target);
 /// Tells whether two machines see the very same file: `inode size time`.

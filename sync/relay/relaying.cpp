@@ -31,7 +31,7 @@ std::optional<host::RelayPart> Relaying::part_for(std::size_t host) {
   if (source.from == RelayTree::From::nobody_yet) return std::nullopt;
   Member& member = members_[host] = Member{};
   member.secret = ssh::random_hex(kSecret);
-  host::RelayPart part{{package_.key}, {member.secret}, {}};
+  host::RelayPart part{{package_.key}, {member.secret}, {}, serves_.count()};
   if (source.from == RelayTree::From::host) {
     member.has_parent = true;
     const Member& parent = members_.at(source.host);
@@ -70,7 +70,9 @@ std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_vi
   try {
     found->second.said.add(output);
     while (const auto frame = found->second.said.next()) {
-      if (frame->kind == host::Kind::tree_reply) tree_.serves_nobody(host);  // it is about to end
+      const bool is_reply =
+          frame->kind == host::Kind::tree_reply || frame->kind == host::Kind::parcel_reply;
+      if (is_reply) tree_.serves_nobody(host);  // it is about to end
       if (frame->kind != host::Kind::tree_news) continue;
       const auto news = host::open<host::TreeNews>(*frame);
       if (news.listens) take_address(host, news);

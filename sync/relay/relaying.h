@@ -3,6 +3,7 @@
 // hosts report meanwhile. push.cpp asks it before sending a package, and reports the results to it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,8 +26,11 @@ struct Missed {
 
 class Relaying {
  public:
-  /// `package` is sealed and must outlive this; at most `hosts` hosts of the push want it.
-  Relaying(const Package& package, std::size_t hosts) : package_(package), hosts_(hosts) {}
+  /// `package` is sealed and must outlive this; at most `hosts` hosts of the push want it. A host
+  /// that has all of it serves others for that long at most.
+  Relaying(const Package& package, std::size_t hosts,
+           std::chrono::seconds serves = std::chrono::minutes(10))
+      : package_(package), hosts_(hosts), serves_(serves) {}
 
   /// What the host is to do now. Nothing: it must wait for another host, and ask again soon.
   std::optional<host::RelayPart> part_for(std::size_t host);
@@ -58,6 +62,7 @@ class Relaying {
 
   const Package& package_;
   std::size_t hosts_;
+  std::chrono::seconds serves_;
   RelayTree tree_;
   std::map<std::size_t, Member> members_;
   std::vector<Missed> missed_;

@@ -66,6 +66,28 @@ expect_equal 0 "$(json 'd["pruned"]')"
 expect_exit 0 dtool kill --all --yes --delete
 for host in 1 2; do expect_equal '' "$(ls "$(root $host)/.dtool/runs")"; done
 
+# A run that goes on from another writes into the same outputs, and what each wrote is kept apart. What is mounted in a tree stays as it is.
+expect_exit 0 dtool run --json --follow --force --runs_on "${address[0]}" -- bash -c 'echo "$DTOOL_RUN_ID" >result'
+first=$(json 'd["run_id"]')
+expect_exit 0 dtool run --json --follow --resume "$first"
+second=$(json 'd["run_id"]')
+expect_exit 0 dtool list --prune
+outputs=$(root 1)/code/experiment_output/$first
+expect_equal "$first $second" "$(cat "$outputs/machine0.written/result" "$outputs/machine0.$second.written/result" | xargs)"
+expect_exit 0 dtool run --json --follow --runs_on "${address[0]}" -- mkdir mounted
+id=$(json 'd["run_id"]')
+on 1 sh -c "mkdir /root/remote && echo precious >/root/remote/file && mount --bind /root/remote /root/.dtool/runs/$id/tree/mounted"
+expect_exit 0 dtool list --prune
+expect_error "/tree/mounted is another file system"
+expect_equal precious "$(on 1 cat /root/remote/file)"
+expect_exit 0 dtool kill "$id" --yes --delete
+expect_error "$id of the run is left: .*/tree/mounted is another file system"
+expect_equal precious "$(on 1 cat /root/remote/file)"
+on 1 umount "/root/.dtool/runs/$id/tree/mounted"
+on 1 rm -r "/root/.dtool/runs/$id"
+expect_exit 0 dtool kill --all --yes --delete
+for host in 1 2; do expect_equal '' "$(ls "$(root $host)/.dtool/runs")"; done
+
 # A run that has not ended keeps its tree, whatever is asked of the others; kill --delete leaves nothing but what it wrote.
 rm "$(root 1)/go" "$(root 2)/go"
 start --force

@@ -61,6 +61,32 @@ run_greet
 expect_output '^machine2: good day from'
 expect_equal 2 "$(environments_on 1 | wc -l)"
 
+# A folder here that is named pip is not run, a source without `./` is built each time, and a line may be long.
+mkdir -p pip src/source
+echo 'raise SystemExit("the code folder is no pip")' >pip/__main__.py
+printf '%s\n' '[build-system]' 'requires = []' 'build-backend = "backend"' 'backend-path = ["."]' >src/source/pyproject.toml
+cat >src/source/backend.py <<'END'
+import pathlib, zipfile
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    name = "source-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(pathlib.Path(folder) / name, "w") as packed:
+        packed.writestr("source.py", pathlib.Path("value").read_text())
+        packed.writestr("source-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: source\nVersion: 1.0\n")
+        packed.writestr("source-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        packed.writestr("source-1.0.dist-info/RECORD", "")
+    return name
+END
+printf '%s\n' '--no-index' '--find-links wheels' "# $(head -c 500000 /dev/zero | tr '\0' a)" "-r $(head -c 500000 /dev/zero | tr '\0' a)" >long.txt
+expect_exit 2 timeout 60 "$DTOOL" run --runs_on "$DTOOL_LAB_HOSTS" --environment long.txt -- true
+expect_error 'pip says: '
+printf '%s\n' '--no-index' '--find-links wheels' 'greet' 'src/source' >sources.txt
+for value in 1 2; do
+  echo "VALUE = $value" >src/source/value
+  expect_exit 0 timeout 120 "$DTOOL" run --follow --runs_on "${DTOOL_LAB_HOSTS%%,*}" --environment sources.txt -- python3 -c 'import source; print("value", source.VALUE)'
+  expect_output "^machine0: value $value\$"
+done
+rm -r pip src
+
 # Mistakes: nothing is started.
 refuses() {
   local pattern=$1

@@ -122,4 +122,4 @@ id=$(json 'd["run_id"]')
 expect_exit 0 dtool fetch "$id" ../copy
 expect_equal '{"rank": 0}' "$(cat ../copy/machine0/metrics.jsonl)"
 expect_exit 2 dtool fetch "$id" "experiment_output/$id"
-expect_error 'the outputs lie in .* already'
+expect_error 'the files lie in .* already'

@@ -3,6 +3,7 @@
 // nothing, and nobody keeps it from the others.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
 #include <string>
 
@@ -33,7 +34,7 @@ TEST(ListenersFuzz, APackageIsHandedToNobodyElse) {
   const tests::TemporaryFolder folder;
   std::string package;
   for (int i = 0; i < 100'000; ++i) package += static_cast<char>(random());
-  host::PackageServer server(folder.write("package", package), kSecret);
+  host::PackageServer server(folder.write("package", package), kSecret, std::chrono::minutes(10));
   ASSERT_NE(server.port(), 0);
   const std::string hello = host::make_hello(kSecret, 0);
   const std::string strangers = host::make_hello(std::string(32, '0'), 0);

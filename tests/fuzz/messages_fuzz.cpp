@@ -106,7 +106,8 @@ TEST(MessagesFuzz, EachIsReadAsItWasWrittenOrRefused) {
                   ReadyRequest, ReadyReply, ListenRequest, ListenReply, ReachRequest, HostClock,
                   ReachReply, TreeRequest, TreeNews, TreeReply, Names, PackageEntry, PrepareRequest,
                   PrepareReply, PruneRequest, PruneReply, LookRequest, LookReply, FreezeRequest,
-                  FreezeReply, RemoveRequest, RemoveReply>();
+                  FreezeReply, RemoveRequest, RemoveReply, CopyRequest, CopyReply, CopyEntry,
+                  CopyPiece, CopySum, ParcelRequest, ParcelReply>();
   for (int kind = 0; kind < 1000; ++kind) {
     const bool exists = longest_body(static_cast<Kind>(kind)) > 0;
     const bool is_bytes_alone = kind == static_cast<int>(Kind::package_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Spoilt packages: a host takes one whole, or leaves its folder as it was and says why; nothing
-// outside the folder is ever touched.
+// outside the folder is ever touched. Likewise parcels of a copy, which leave parts aside.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,9 @@
 #include <string>
 
 #include "ssh/host/files.h"
+#include "ssh/host/sha256.h"
+#include "sync/copy/host/answer_copy.h"
+#include "sync/copy/host/take_parcel.h"
 #include "sync/host/answer_tree.h"
 #include "sync/package_writer.h"
 #include "tests/fuzz/mutate.h"
@@ -98,6 +101,76 @@ TEST_F(PackageFuzz, BytesAreAPackageOrRefused) {
                                          whole, host::to_frame(host::Kind::package_bytes, "")});
   int taken = 0;
   for (int i = 0; i < fuzz::rounds(600); ++i) taken += unpack(mutator.next()) ? 1 : 0;
+  EXPECT_GT(taken, 20);
+}
+
+host::CopyEntry copied(const std::string& name, const std::string& content) {
+  host::CopyEntry made;
+  made.name = name;
+  made.mode = 0640;
+  made.size = content.size();
+  return made;
+}
+
+/// A file in two pieces, and its checksum.
+std::string pieces_of(const std::string& name, const std::string& content) {
+  const host::CopyEntry entry = copied(name, content);
+  const std::size_t half = content.size() / 2;
+  return host::to_frame(host::CopyPiece{entry, 0, half}) +
+         host::to_frame(host::Kind::package_bytes, content.substr(0, half)) +
+         host::to_frame(host::CopyPiece{entry, half, content.size() - half}) +
+         host::to_frame(host::Kind::package_bytes, content.substr(half)) +
+         host::to_frame(host::CopySum{host::to_hex(host::sha256(content))});
+}
+
+TEST_F(PackageFuzz, ParcelsAreTakenOrRefused) {
+  host::CopyEntry link = copied("link", "");
+  link.target = "../precious";
+  const std::string whole = pieces_of("a", "some content") + pieces_of("sub/b", "more") +
+                            host::to_frame(host::CopyPiece{copied("sub/c/", ""), 0, 0}) +
+                            host::to_frame(host::CopyPiece{link, 0, 0});
+  fuzz::Mutator mutator({whole, pieces_of("link/x", "xy")},
+                        {"../precious", "..", "/", "a", "sub/", "\0"s, "\xff"s, "\1\0\0\0"s,
+                         host::to_frame(host::Kind::package_bytes, "xy"), whole});
+  int taken = 0;
+  for (int i = 0; i < fuzz::rounds(600); ++i) {
+    if (i % 2 == 0) fs::remove_all(folder_.path() / "data");
+    const fs::path path = folder_.write("package", compressed(mutator.next()));
+    const host::Descriptor input(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    host::FrameInput frames(input.get());
+    try {
+      const host::CopyPlace place{"~/data", "copy", 1, 0, "here", ""};
+      host::take_parcel({place, true, 1000, {}}, frames, [](const host::TreeNews&) {});
+      ++taken;
+    } catch (const std::runtime_error&) {
+    }
+    if (fs::is_regular_file(folder_.path() / "data/a") && i % 2 == 0)
+      EXPECT_EQ(folder_.read("data/a"), "some content");
+    EXPECT_EQ(folder_.read("precious"), "precious");
+    const auto left = fs::directory_iterator(folder_.path());
+    EXPECT_LE(std::distance(fs::begin(left), fs::end(left)), 3);
+  }
+  EXPECT_GT(taken, 20);
+}
+
+TEST_F(PackageFuzz, ListingsOfACopyAreReadOrRefused) {
+  const std::string whole = host::to_frame(copied("a", "A")) + host::to_frame(copied("sub/", "")) +
+                            host::to_frame(copied("sub/b", "B"));
+  fuzz::Mutator mutator({whole}, {"../precious", "..", "/", "\0"s, "\xff"s, "\1\0\0\0"s, whole});
+  int taken = 0;
+  for (int i = 0; i < fuzz::rounds(600); ++i) {
+    const fs::path path = folder_.write("package", compressed(mutator.next()));
+    const host::Descriptor input(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    host::FrameInput frames(input.get());
+    try {
+      const host::CopyPlace place{"~/data", "copy", 1, 0, "here", ""};
+      host::answer_copy({place, true, true, 1000}, frames);
+      ++taken;
+    } catch (const std::runtime_error&) {
+    }
+    EXPECT_EQ(folder_.read("precious"), "precious");
+    EXPECT_FALSE(fs::exists(folder_.path() / "data"));
+  }
   EXPECT_GT(taken, 20);
 }
 

@@ -21,7 +21,7 @@ bool is_used_by_a_run(const std::string& hash) {
       const std::string machine = runs + "/" + run + "/" + name;
       if (!is_folder(machine)) continue;
       is_named = is_named || names(machine + "/script", hash) || names(machine + "/rank", hash);
-      has_ended = has_ended && exists(machine + "/exit_code");
+      has_ended = has_ended && (exists(machine + "/exit_code") || exists(machine + "/killed"));
     }
     if (is_named && !has_ended) return true;
   }

@@ -34,16 +34,17 @@ constexpr auto kPatienceWithGuests = 5s;
 constexpr off_t kStep = 262'144;  // a peer has to take this many bytes
 constexpr auto kPatience = 10s;   // in that time
 constexpr auto kLinger = 1s;      // after the last one came
-constexpr auto kLongest = 600s;   // after the last one was to be expected
 constexpr int kMostAtOnce = 64;
 
 class Server {
  public:
-  Server(Descriptor listener, Descriptor file, Descriptor control, std::string secret)
+  Server(Descriptor listener, Descriptor file, Descriptor control, std::string secret,
+         std::chrono::seconds longest)
       : listener_(std::move(listener)),
         file_(std::move(file)),
         control_(std::move(control)),
-        secret_(std::move(secret)) {}
+        secret_(std::move(secret)),
+        longest_(longest) {}
 
   void run();
 
@@ -72,6 +73,7 @@ class Server {
   Descriptor file_;
   Descriptor control_;
   std::string secret_;
+  std::chrono::seconds longest_;  ///< after the last peer was to be expected
   off_t size_ = 0;
   std::optional<Clock::time_point> whole_at_;
   Clock::time_point came_ = Clock::now();
@@ -93,7 +95,7 @@ bool Server::is_over(Clock::time_point now) {
   std::erase_if(guests_,
                 [&](const auto& each) { return now - each.second.since > kPatienceWithGuests; });
   if (!whole_at_) return false;
-  return (peers_.empty() && now - came_ > kLinger) || now - *whole_at_ > kLongest;
+  return (peers_.empty() && now - came_ > kLinger) || now - *whole_at_ > longest_;
 }
 
 /// The oldest guest of the address with the most guests goes.
@@ -183,7 +185,8 @@ void close_others(const std::vector<int>& kept) {
 
 }  // namespace
 
-PackageServer::PackageServer(const std::string& path, const std::string& secret) {
+PackageServer::PackageServer(const std::string& path, const std::string& secret,
+                             std::chrono::seconds longest) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   Descriptor listener = listen_on_free_port();
   int pipe[2];
@@ -196,7 +199,7 @@ PackageServer::PackageServer(const std::string& path, const std::string& secret)
   ::prctl(PR_SET_NAME, "dtool-relay");
   close_others({file.get(), listener.get(), control.get()});
   try {
-    Server(std::move(listener), std::move(file), std::move(control), secret).run();
+    Server(std::move(listener), std::move(file), std::move(control), secret, longest).run();
   } catch (const std::exception&) {  // no caller can be told
   }
   ::_exit(0);

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -15,8 +16,8 @@ namespace dtool::host {
 class PackageServer {
  public:
   /// Serves the file of that path, as it grows, to peers that prove by a hello (channel.h) that
-  /// they know the secret.
-  PackageServer(const std::string& path, const std::string& secret);
+  /// they know the secret. Once finish() was called, no peer is served for longer than `longest`.
+  PackageServer(const std::string& path, const std::string& secret, std::chrono::seconds longest);
   /// Ends it at once.
   ~PackageServer();
   PackageServer(const PackageServer&) = delete;

@@ -66,7 +66,8 @@ PassedOn::PassedOn(const std::string& path, const RelayPart& part,
       file_(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (!file_.is_open()) throw std::runtime_error(with_reason("cannot make " + path));
   content_.emplace(file_.get());
-  if (!part.secret.text.empty() && !own_address().empty()) server_.emplace(path, part.secret.text);
+  if (!part.secret.text.empty() && !own_address().empty())
+    server_.emplace(path, part.secret.text, std::chrono::seconds(part.serves_s));
 }
 
 /// Not sooner, so that no host waits for one that gets nothing.

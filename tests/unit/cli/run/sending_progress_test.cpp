@@ -27,7 +27,7 @@ TEST(SendingProgress, AfterASecondItsSpeedIsTold) {
   progress.sent(0, {0, 6'000'000}, begin);
   progress.sent(0, {3'000'000, 6'000'000}, begin + seconds(2));
   EXPECT_EQ(progress.line(begin + seconds(2)),
-            "sending the code: 0 of 1 hosts, 3.0 of 6.0 MB (50 %), 1.5 MB/s");
+            "sending the code: 0 of 1 hosts, 3.0 of 6.0 MB (50 %), 1.5 MB/s, 2s left");
 }
 
 TEST(SendingProgress, AHostThatFailedHoldsBackNoTotal) {

@@ -24,6 +24,19 @@ TEST(HostSha256, DoesNotDependOnThePieces) {
   }
 }
 
+TEST(HostSha256, GoesOnFromAState) {
+  const std::string text(200, 'x');
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    Sha256 before;
+    before.add(text.substr(0, size));
+    Sha256 after;
+    ASSERT_TRUE(after.go_on_from(before.state()));
+    after.add(text.substr(size));
+    EXPECT_EQ(after.finish(), sha256(text)) << size;
+  }
+  EXPECT_FALSE(Sha256().go_on_from("no state"));
+}
+
 TEST(HostHmac, IsAsRfc4231Says) {
   EXPECT_EQ(to_hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");

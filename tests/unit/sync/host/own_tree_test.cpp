@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -148,6 +149,72 @@ TEST_F(OwnTreeTest, ACopyThatWasEditedByHandIsNotUsed) {
   EXPECT_EQ(scratch_.read(tree("x_2") + "file10000"), "content 10000");
   EXPECT_EQ(scratch_.read(tree("x_2") + "file10001"), "content 10001");
   EXPECT_FALSE(has(tree("x_2") + "stranger"));
+}
+
+TEST_F(OwnTreeTest, PermissionsThatARunChangedDoNotReachTheNext) {
+  send(many(), "x_1");
+  fs::permissions(scratch_.path() / (tree("x_1") + "file10000"), static_cast<fs::perms>(0));
+  send(many(), "x_2");
+  EXPECT_EQ(at(tree("x_2") + "file10000").st_mode & 07777U, 0640U);
+  EXPECT_EQ(scratch_.read(tree("x_2") + "file10000"), "content 10000");
+}
+
+TEST_F(OwnTreeTest, WhatIsKeptOfOneRunIsNotChangedByAnother) {
+  send(many(), "x_1");
+  send(many(), "x_2");
+  std::ofstream(scratch_.path() / (tree("x_1") + "file10000"), std::ios::app) << ", one";
+  EXPECT_NE(remove_run({"x_1", true}).kept, "");
+  std::ofstream(scratch_.path() / (tree("x_2") + "file10000"), std::ios::app) << ", two";
+  EXPECT_EQ(scratch_.read("code/outputs/x_1/machine0.written/file10000"), "content 10000, one");
+}
+
+TEST_F(OwnTreeTest, FilesDeeperThanAPathMayBeAreKept) {
+  send({{"a", "sent"}}, "x_1");
+  Inside inside((scratch_.path() / tree("x_1")).native());
+  std::string name;
+  for (int i = 0; i < 30; ++i) name += std::string(200, 'x') + "/";
+  name += "result";
+  {
+    const Inside::Spot spot = inside.find(name, Inside::Way::made);
+    const Descriptor file(::openat(spot.folder, spot.name, O_WRONLY | O_CREAT, 0600));
+    ASSERT_TRUE(file.is_open());
+  }
+  const RemoveReply reply = remove_run({"x_1", true});
+  EXPECT_TRUE(Inside(reply.kept).look(name));
+  EXPECT_FALSE(has(".dtool/runs/x_1"));
+  Inside(scratch_.path()).remove_folder("code");  // std::filesystem cannot
+}
+
+TEST_F(OwnTreeTest, AFolderThatCannotBeReadIsNotTakenForEmpty) {
+  send({{"a", "sent"}}, "x_1");
+  scratch_.write(tree("x_1") + "out/model", "precious");
+  const fs::path out = scratch_.path() / (tree("x_1") + "out");
+  fs::permissions(out, static_cast<fs::perms>(0300));
+  const bool is_root = ::geteuid() == 0;
+  if (is_root) {
+    ASSERT_EQ(::chown(out.c_str(), 65534, 65534), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      // Another user may enter the folders above, and not read this one.
+      for (fs::path each = out.parent_path(); each != scratch_.path().parent_path();
+           each = each.parent_path())
+        if (::chown(each.c_str(), 65534, 65534) != 0) ::_exit(2);
+      if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(3);
+      try {
+        remove_run({"x_1", true});
+      } catch (const Refused&) {
+        ::_exit(0);
+      }
+      ::_exit(1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  } else {
+    EXPECT_THROW(remove_run({"x_1", true}), Refused);
+  }
+  fs::permissions(out, static_cast<fs::perms>(0700));
+  EXPECT_EQ(scratch_.read(tree("x_1") + "out/model"), "precious");
 }
 
 TEST_F(OwnTreeTest, WhatProcessesWroteIsKeptWhenItGoes) {

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "cli/copy/copy_to_hosts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "cli/action.h"
+#include "cli/copy/copy_progress.h"
+#include "cli/failures.h"
+#include "cli/fetch/fetch_plan.h"
+#include "cli/run/tree_push.h"
+#include "cli/terminal_text.h"
+#include "ssh/host/identity.h"
+#include "ssh/host/process_table.h"
+#include "ssh/host/words.h"
+#include "ssh/machine/interrupts.h"
+#include "ssh/quote.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using tree_sync::CopyHost;
+using tree_sync::Copying;
+
+/// The process that copies: who the machine is, pid and start time.
+std::string name_of_launcher() {
+  const auto itself = host::find_process(::getpid());
+  return fmt::format("{} {} {}", host::identify_host(), ::getpid(), itself ? itself->start : 0);
+}
+
+/// Such a name, as a host gives it back.
+struct LauncherName {
+  std::string machine;  ///< as identify_host() writes it
+  std::optional<pid_t> pid;
+  std::optional<std::uint64_t> start;
+};
+
+LauncherName read_launcher(const std::string& text) {
+  LauncherName name;
+  const std::size_t start = text.rfind(' ');
+  if (start == text.npos || start == 0) return name;
+  const std::size_t pid = text.rfind(' ', start - 1);
+  if (pid == text.npos) return name;
+  name.machine = text.substr(0, pid);
+  name.pid = host::parse_number<pid_t>(std::string_view(text).substr(pid + 1, start - pid - 1));
+  name.start = host::parse_number<std::uint64_t>(std::string_view(text).substr(start + 1));
+  return name;
+}
+
+/// Whether it is known to have ended: it ran on this machine.
+bool has_ended(const LauncherName& name) {
+  return name.machine == host::identify_host() && name.pid && name.start &&
+         !host::find_process(*name.pid, *name.start);
+}
+
+/// Which hosts refuse to be copied to, and why.
+std::vector<CopyHost> refusals(const std::vector<CopyHost>& hosts) {
+  std::vector<CopyHost> refused;
+  for (CopyHost host : hosts) {
+    ssh::HostResult& result = host.result;
+    const host::CopyReply& reply = host.reply;
+    // A host that cannot be reached holds back nobody.
+    if (result.failure != ssh::Failure::none) continue;
+    if (result.ok() && !reply.blocked.empty()) {
+      result.exit_code = 1;
+      result.error = fmt::format("{}", fmt::join(reply.blocked, "; "));
+      result.hint = "move it away, or name another folder";
+    } else if (result.ok() && host.room > reply.free) {
+      result.exit_code = 1;
+      result.error = fmt::format(
+          "too little room for {}: {} bytes ({}) are needed there and {} bytes ({}) "
+          "are free",
+          reply.folder, host.room, size_text(host.room), reply.free, size_text(reply.free));
+      result.hint = "free some space there, or name a folder on another disk";
+    }
+    if (!result.ok()) refused.push_back(std::move(host));
+  }
+  return refused;
+}
+
+/// Another copy may have ended without telling; from this machine that can be seen.
+void settle_owners(Copying& copying) {
+  for (std::size_t i = 0; i < copying.hosts().size(); ++i) {
+    const CopyHost& host = copying.hosts()[i];
+    if (!host.result.ok() || host.reply.owner.empty()) continue;
+    const LauncherName name = read_launcher(host.reply.owner);
+    if (has_ended(name)) {
+      copying.take_over(i, host.reply.owner);
+      continue;
+    }
+    const bool is_here = name.machine == host::identify_host() && name.pid;
+    throw UsageError(
+        fmt::format("another dtool copy is writing into {} on {}{}",
+                    without_controls(host.reply.folder), ssh::to_string(host.result.host),
+                    is_here ? fmt::format(" (process {} here)", *name.pid) : ""),
+        is_here ? "wait until it has ended"
+                : "wait until it has ended; one that was interrupted elsewhere is forgotten after "
+                  "two minutes");
+  }
+}
+
+/// What was done on each host that has all, a line for hosts of which the same is true.
+void tell(Console& console, const std::vector<CopyHost>& hosts, const tree_sync::CopyList& list) {
+  std::map<std::string, std::vector<ssh::Host>> lines;
+  for (const CopyHost& host : hosts) {
+    if (!host.result.ok()) continue;
+    std::string line = "all was there already";
+    if (host.same_as && *host.same_as < hosts.size()) {
+      line = fmt::format("sees the folder of {}", ssh::to_string(hosts[*host.same_as].result.host));
+    } else if (host.entries > 0) {
+      line = fmt::format("sent {} of {} files and folders, {}", host.entries, list.entries.size(),
+                         size_text(host.lacked));
+    }
+    lines[line].push_back(host.result.host);
+  }
+  for (const auto& [line, names] : lines)
+    console.note(fmt::format("{}  {}", console.styled_error(Style::bold, fold_hosts(names)), line));
+}
+
+std::vector<ssh::HostResult> results_of(const std::vector<CopyHost>& hosts) {
+  std::vector<ssh::HostResult> results;
+  for (const CopyHost& host : hosts) results.push_back(host.result);
+  return results;
+}
+
+}  // namespace
+
+tree_sync::CopyList list_to_copy(Console& console, const std::vector<std::string>& sources,
+                                 const std::vector<std::string>& excludes) {
+  const ssh::EndsAtOnce ends_at_once;  // nobody listens while this looks
+  console.progress("looking at what is to be copied");
+  tree_sync::CopyList list;
+  try {
+    list = tree_sync::list_sources(sources, excludes);
+  } catch (const std::runtime_error& error) {
+    console.progress("");
+    throw UsageError(error.what());
+  }
+  console.progress("");
+  for (const std::string& each : list.skipped)
+    console.note(fmt::format("{} is left out: only files, folders and links can be copied", each));
+  if (list.entries.empty())
+    throw UsageError(fmt::format("there is nothing to copy in {}", fmt::join(sources, " ")));
+  return list;
+}
+
+std::string folder_on_hosts(const std::string& text) {
+  std::string path = text;
+  if (path == "~" || path == "~/") return "~/";
+  if (!ssh::is_anchored(path)) path = "~/" + path;
+  path = fs::path(path).lexically_normal().native();
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path == "~" ? "~/" : path;
+}
+
+Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList& list,
+                     const std::string& folder) {
+  const std::string doing = fmt::format("copying to {}", folder);
+  CopyProgress progress(console, remote.hosts().size());
+  Copying copying(remote, list, folder, name_of_launcher(), progress);
+  console.progress(fmt::format("asking {} what they lack", counted(remote.hosts().size(), "host")));
+  copying.ask();
+  console.progress("");
+  if (!remote.interrupted()) {
+    settle_owners(copying);
+    if (std::vector<CopyHost> refusing = refusals(copying.hosts()); !refusing.empty()) {
+      report_failures(console, results_of(refusing), doing);
+      console.complain("nothing was copied");
+      return {kNotDone, std::move(refusing)};
+    }
+    for (std::size_t i = 0; i < copying.hosts().size(); ++i)
+      if (!copying.hosts()[i].result.ok() || copying.hosts()[i].entries == 0) progress.done(i);
+    copying.send();
+    console.progress("");
+  }
+  note_missed(console, remote.hosts(), copying.missed(), "a part of it");
+  for (const auto& [host, name] : copying.spoilt())
+    console.note(fmt::format("{}: {} arrived with another SHA-256, and was sent again",
+                             ssh::to_string(remote.hosts()[host]), without_controls(name)));
+  tell(console, copying.hosts(), list);
+  const std::vector<ssh::HostResult> results = results_of(copying.hosts());
+  report_failures(console, results, doing);
+  return {exit_code_of(results, remote), copying.hosts()};
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Copies files and folders of this machine to all hosts, and shows it: `dtool copy`, and the data
+// of a run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "ssh/remote.h"
+#include "sync/copy/copy_list.h"
+#include "sync/copy/copying.h"
+
+namespace dtool::cli {
+
+/// What came of a copy.
+struct Copied {
+  int exit_code = 0;  ///< kNotDone: some hosts cannot take it, and nothing was written on any
+  std::vector<tree_sync::CopyHost> hosts;  ///< all; of kNotDone those that cannot take it
+};
+
+/// Lists what is to be copied (sync/copy/copy_list.h). Throws UsageError if something cannot be
+/// read, or if there is nothing.
+tree_sync::CopyList list_to_copy(Console& console, const std::vector<std::string>& sources,
+                                 const std::vector<std::string>& excludes);
+
+/// The folder as hosts are told it: a relative path begins in the home folder.
+std::string folder_on_hosts(const std::string& text);
+
+/// Copies to all hosts of the Remote, and names those that failed. Throws UsageError if another
+/// copy is at work in the folder.
+Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList& list,
+                     const std::string& folder);
+
+}  // namespace dtool::cli

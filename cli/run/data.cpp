@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/data.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/action.h"
+#include "cli/copy/copy_to_hosts.h"
+#include "ssh/machine/home_folder.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The same place there.
+std::string place_there(const std::string& source) {
+  const fs::path path = fs::absolute(source).lexically_normal();
+  const fs::path below = path.lexically_relative(ssh::home_folder());
+  const bool is_below_home = !below.empty() && *below.begin() != "..";
+  return is_below_home ? "~/" + below.native() : path.native();
+}
+
+}  // namespace
+
+DataPlace place_of_data(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  std::string source = text.substr(0, colon);
+  while (source.size() > 1 && source.ends_with('/')) source.pop_back();
+  std::string there = colon == text.npos ? "" : text.substr(colon + 1);
+  if (source.empty() || (colon != text.npos && there.empty()) || there.find(':') != there.npos)
+    throw UsageError(fmt::format("--data {}: it is not SRC or SRC:DST", text),
+                     "a path with a colon can be copied before: dtool copy");
+  if (there.empty()) there = place_there(source);
+  if (fs::is_directory(source)) return {source + "/", folder_on_hosts(there)};
+  const fs::path file = there;
+  if (file.filename() != fs::path(source).filename())
+    throw UsageError(
+        fmt::format("--data {}: a file keeps its name", text),
+        fmt::format("--data {}:{}", source, (file / fs::path(source).filename()).native()));
+  const std::string folder = file.parent_path();
+  return {source, folder_on_hosts(folder.empty() ? "~" : folder)};
+}
+
+std::vector<RunData> list_data(Console& console, const std::vector<std::string>& texts) {
+  std::vector<RunData> data;
+  for (const std::string& text : texts) {
+    const DataPlace place = place_of_data(text);
+    data.push_back({list_to_copy(console, {place.source}, {}), place.folder});
+  }
+  return data;
+}
+
+bool supply_data(Console& console, ssh::Remote& remote, std::vector<RunData>& data) {
+  for (RunData& each : data)
+    if (copy_to_hosts(console, remote, each.list, each.folder).exit_code != kAllWell) return false;
+  return true;
+}
+
+}  // namespace dtool::cli

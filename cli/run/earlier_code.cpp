@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/earlier_code.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "cli/host_output.h"
+#include "cli/terminal_text.h"
+#include "ssh/host_error.h"
+#include "sync/listing.h"
+#include "sync/pull.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kForLookAtTree{60};
+constexpr std::size_t kNamedFiles = 5;
+
+class CodeProgress : public AnswerCount {
+ public:
+  using AnswerCount::AnswerCount;
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    console_.note("interrupted: nothing is started");
+  }
+};
+
+std::string first_of(const std::vector<std::string>& names) {
+  const std::vector<std::string> first(
+      names.begin(), names.begin() + static_cast<long>(std::min(names.size(), kNamedFiles)));
+  return fmt::format("{}{}", fmt::join(first, ", "), names.size() > kNamedFiles ? ", …" : "");
+}
+
+}  // namespace
+
+EarlierCode::EarlierCode(Console& console, const RunRecord& earlier,
+                         const ssh::ConnectOptions& connect)
+    : console_(console), earlier_(earlier) {
+  const auto text = read_listing(earlier.run_id);
+  const bool is_its_own =
+      text && tree_sync::make_listing(*text).fingerprint == earlier.code.fingerprint;
+  if (!is_its_own)
+    throw UsageError(fmt::format("{} cannot be rerun: the list of its code's files in {} is {}",
+                                 earlier.run_id, record_folder().string(),
+                                 text ? "not the one that was sent" : "gone or damaged"));
+  listing_ = *text;
+  std::vector<ssh::Host> hosts;
+  for (const RecordedMachine& each : earlier.machines) {
+    const ssh::Host host = ssh::parse_host(each.host);
+    if (each.tree.empty() || std::ranges::count(hosts, host) > 0) continue;
+    hosts.push_back(host);
+    trees_.push_back(each.tree);
+  }
+  remote_ = ssh::make_fleet(std::move(hosts), connect);
+}
+
+/// What is still missing, the place before this one may lack too.
+void EarlierCode::note_lack(const std::string& place) {
+  const std::vector<std::string>& missing = restored_->missing();
+  if (missing.empty()) return;
+  lacks_.push_back(fmt::format("{}: {} {} not as {} sent: {}", place,
+                               counted(missing.size(), "file"), missing.size() == 1 ? "is" : "are",
+                               missing.size() == 1 ? "it was" : "they were", first_of(missing)));
+}
+
+/// False: interrupted.
+bool EarlierCode::look_here() {
+  std::error_code unseen;
+  std::vector<fs::path> folders = {earlier_.code.folder};
+  const fs::path here = fs::current_path(unseen);
+  if (!unseen && here != folders.front()) folders.push_back(here);
+  for (const fs::path& folder : folders) {
+    const bool is_recorded = folder == earlier_.code.folder;
+    if (!fs::is_directory(folder, unseen)) {
+      lacks_.push_back(fmt::format("there is no folder {}", folder.string()));
+      continue;
+    }
+    restored_->copy_from(folder);
+    restored_->prove();
+    if (is_recorded) note_lack(folder.string());
+    if (remote_->interrupted()) return false;
+  }
+  return true;
+}
+
+/// False: interrupted.
+bool EarlierCode::look_on(std::size_t host) {
+  const std::string name = ssh::to_string(remote_->hosts()[host]);
+  CodeProgress progress(console_, remote_->hosts(), "gave its code");
+  ssh::RunOptions options;
+  options.timeout = kForLookAtTree;
+  ssh::HostResult looked =
+      remote_->run({{host, tree_sync::look_command({trees_[host]})}}, progress, options).front();
+  const bool is_there = tree_sync::read_look(looked).has_value();
+  if (remote_->interrupted()) return false;
+  if (!is_there) {
+    lacks_.push_back(fmt::format("{}: {}", name, looked.error));
+    return true;
+  }
+  tree_sync::Pull pull{host, {trees_[host]}, restored_->root()};
+  pull.source.files = restored_->missing();
+  const ssh::HostResult pulled =
+      tree_sync::pull(*remote_, {std::move(pull)}, progress).front().result;
+  console_.progress("");
+  if (remote_->interrupted()) return false;
+  restored_->prove();
+  // rsync also says so where the host has only some of the files.
+  constexpr int kPartial = 23;
+  if (pulled.ok() || pulled.exit_code == kPartial) {
+    note_lack(name);
+  } else {
+    lacks_.push_back(fmt::format("{}: {}", name, pulled.error));
+  }
+  return true;
+}
+
+UsageError EarlierCode::fault() const {
+  const std::string& commit = earlier_.code.commit;
+  const bool is_in_place = trees_.empty();
+  std::string hint =
+      is_in_place ? "it ran in the code folder itself, and no copy of the code was kept"
+                  : "a run's copy of its code goes with dtool kill --delete and list --prune";
+  if (!commit.empty())
+    hint += fmt::format("; in a checkout of commit {}, dtool run starts it anew", commit);
+  return UsageError(fmt::format("the code of {} is nowhere as it was sent: {}", earlier_.run_id,
+                                fmt::join(lacks_, "; ")),
+                    hint);
+}
+
+bool EarlierCode::gather() {
+  folder_.emplace(fmt::format("{}.{}", earlier_.run_id, ::getpid()));
+  try {
+    restored_.emplace(tree_sync::make_listing(listing_), folder_->path());
+  } catch (const std::runtime_error& error) {
+    throw UsageError(fmt::format("{} cannot be rerun: {}", earlier_.run_id, error.what()));
+  }
+  if (!look_here()) return false;
+  for (std::size_t i = 0; i < trees_.size() && !restored_->missing().empty(); ++i) {
+    if (!look_on(i)) return false;
+  }
+  if (!restored_->missing().empty()) throw fault();
+  tree_ = restored_->finish();
+  return !remote_->interrupted();
+}
+
+std::string EarlierCode::folder_on_hosts() const {
+  constexpr std::size_t kEnough = 32;
+  return "~/.dtool/code/" + earlier_.code.fingerprint.substr(0, kEnough);
+}
+
+}  // namespace dtool::cli

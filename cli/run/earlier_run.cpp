@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/earlier_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "cli/action.h"
+#include "cli/record/find_run.h"
+#include "cli/run/environment/exports.h"
+#include "cli/run/resume.h"
+
+namespace dtool::cli {
+namespace {
+
+constexpr const char* kExport = "--export";
+
+/// Of one command only, or in the record in another form.
+constexpr std::array<std::string_view, 14> kNotTaken = {
+    "--json",  "--quiet",         "--color",   "--help",     "--dry_run", "--follow",   "--force",
+    "--trace", "--config_kwargs", "--runs_on", "--hostfile", "--seed",    "--launcher", "--resume"};
+/// About the sending of a code folder, which a repeated run does not do.
+constexpr std::array<std::string_view, 4> kOfSending = {"--exclude", "--no_sync", "--own_tree",
+                                                        "--in_place"};
+
+std::string name_of_export(const std::string& text) {
+  return text.substr(0, text.find('='));
+}
+
+/// The exports of both; the user's win.
+std::vector<std::string> merged_exports(const std::vector<std::string>& recorded,
+                                        const std::vector<std::string>& typed) {
+  std::vector<std::string> exports;
+  for (const std::string& each : recorded) {
+    if (!std::ranges::count(typed, each, name_of_export)) exports.push_back(each);
+  }
+  exports.insert(exports.end(), typed.begin(), typed.end());
+  return exports;
+}
+
+std::string verb_of(Start start) {
+  return start == Start::rerun ? "rerun" : "resumed";
+}
+
+RunRecord recorded(const std::string& id, Start start) {
+  const std::string run_id = complete_id(id);
+  const auto record = find_record(run_id);
+  if (!record || !record->flags)
+    throw UsageError(
+        fmt::format("{} cannot be {}: {}", run_id, verb_of(start),
+                    record ? "an older dtool started it, and did not record its flags"
+                           : "it has no record here, since an older dtool or another machine "
+                             "started it"),
+        start == Start::rerun
+            ? fmt::format("start it by hand; dtool show {} tells what is known of it", run_id)
+            : "start it by hand: its outputs are in its output folder, and dtool-trainer goes on "
+              "with --checkpoint latest");
+  return *record;
+}
+
+}  // namespace
+
+GivenFlags flags_to_record(GivenFlags given) {
+  for (const std::string_view name : kNotTaken) given.erase(std::string(name));
+  const auto exports = given.find(kExport);
+  if (exports == given.end()) return given;
+  std::erase_if(exports->second, [](const auto& each) { return each.find('=') != each.npos; });
+  if (exports->second.empty()) given.erase(exports);
+  return given;
+}
+
+EarlierRun::EarlierRun(const std::string& id, Start start)
+    : EarlierRun(recorded(id, start), start) {
+  if (start_ == Start::resumed) require_not_resumed(record_.run_id);
+}
+
+EarlierRun::EarlierRun(RunRecord record, Start start) : record_(std::move(record)), start_(start) {
+  if (start_ == Start::resumed && record_.flags->contains("--seeds"))
+    throw UsageError(
+        fmt::format("{} cannot be resumed: it has a run for each of several seeds", record_.run_id),
+        "start a run with --seed for each that is to go on");
+  if (start_ == Start::rerun && !record_.chain.empty())
+    throw UsageError(
+        fmt::format("{} cannot be rerun: it went on from {}, and the outputs that it "
+                    "began with have changed since",
+                    record_.run_id, record_.chain.back()),
+        fmt::format("dtool rerun {} does all of it again, from the start", record_.chain.front()));
+}
+
+std::vector<std::string> EarlierRun::chain() const {
+  std::vector<std::string> chain = record_.chain;
+  chain.push_back(record_.run_id);
+  return chain;
+}
+
+void EarlierRun::give_flags(Options& command) {
+  typed_ = command.given();
+  const bool names_hosts = typed_.contains("--runs_on") || typed_.contains("--hostfile");
+  const auto must_stay = [this](const std::string& flag, const std::string& value) {
+    const auto found = typed_.find(flag);
+    if (found != typed_.end() && found->second.back() != value)
+      throw UsageError(
+          fmt::format("{} must stay {}, as in {}, which {}", flag, value, record_.run_id,
+                      start_ == Start::rerun ? "is to be repeated" : "--resume goes on from"),
+          "leave it out, or start a run of its own");
+  };
+  must_stay("--launcher", record_.engine);
+  if (start_ == Start::resumed) {
+    must_stay("--seed", std::to_string(record_.seed));
+    if (typed_.contains("--seeds"))
+      throw UsageError("--seeds starts a run for each seed, and --resume goes on from one run",
+                       "leave one of them out");
+  }
+  const auto give = [&](const std::string& flag, const std::vector<std::string>& values) {
+    try {
+      command.give(flag, values);
+    } catch (const std::invalid_argument& fault) {
+      throw UsageError(
+          fmt::format("{} was started with {}: {}", record_.run_id, flag, fault.what()));
+    }
+  };
+  bool has_seed = typed_.contains("--seed") || typed_.contains("--seeds");
+  for (const auto& [flag, values] : *record_.flags) {
+    if (start_ == Start::rerun && std::ranges::count(kOfSending, flag)) continue;
+    const bool is_of_hosts = flag == "--distributed_ip_and_port";
+    const bool is_of_seed = flag == "--seeds" && has_seed;
+    if (!typed_.contains(flag) && !(is_of_hosts && names_hosts) && !is_of_seed) {
+      give(flag, values);
+      has_seed |= flag == "--seeds";
+    }
+    if (flag == kExport && typed_.contains(flag))
+      give(flag, merged_exports(values, typed_.at(flag)));
+  }
+  give("--launcher", {record_.engine});
+  if (!has_seed) give("--seed", {std::to_string(record_.seed)});
+  if (!typed_.contains("--output_dir")) give("--output_dir", {record_.output_dir});
+  if (names_hosts) return;
+  std::vector<std::string> hosts;
+  for (const RecordedMachine& each : record_.machines) {
+    if (!std::ranges::count(hosts, each.host)) hosts.push_back(each.host);
+  }
+  give("--runs_on", {fmt::format("{}", fmt::join(hosts, ","))});
+}
+
+void EarlierRun::keep_processes(Targets& targets) const {
+  const auto is_typed = [this](const char* flag) { return typed_.contains(flag); };
+  const bool names_hosts = is_typed("--runs_on") || is_typed("--hostfile");
+  // Their number depends on the GPUs.
+  const bool names_processes = is_typed("--nproc_per_node") || is_typed("--gpus");
+  const bool stays = start_ == Start::rerun || !names_hosts;
+  if (!stays || names_processes || targets.hosts.size() != record_.machines.size()) return;
+  for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
+    const bool is_told = names_hosts && targets.slots[i].has_value();  // by a hostfile
+    if (!is_told && record_.machines[i].processes > 0)
+      targets.slots[i] = record_.machines[i].processes;
+  }
+}
+
+std::optional<std::string> EarlierRun::code_folder_on(const ssh::Host& host) const {
+  if (typed_.contains("--code_path")) return std::nullopt;
+  for (const RecordedMachine& each : record_.machines) {
+    if (each.host == ssh::to_string(host)) return each.code_folder;
+  }
+  for (const RecordedMachine& each : record_.machines) {
+    if (!host.is_local && !ssh::parse_host(each.host).is_local) return each.code_folder;
+  }
+  return std::nullopt;
+}
+
+bool EarlierRun::sends_code() const {
+  if (typed_.contains("--code_path")) return true;
+  if (record_.code.folder.empty()) return false;
+  const std::filesystem::path here = std::filesystem::canonical(".");
+  if (here == record_.code.folder) return true;
+  throw UsageError(fmt::format("{} has the code of {}, and the current folder is {}",
+                               record_.run_id, record_.code.folder, here.string()),
+                   "call dtool in that folder; or give --no_sync to go on with the code that the "
+                   "hosts have, or --code_path to send this one elsewhere");
+}
+
+GivenFlags EarlierRun::flags_of_rerun(GivenFlags given) const {
+  for (const char* flag : {"--env_file", "--environment"}) {
+    if (!typed_.contains(flag) || record_.code.folder.empty()) continue;
+    for (std::string& file : given[flag]) file = std::filesystem::absolute(file).string();
+  }
+  for (const auto& [flag, values] : *record_.flags) {
+    if (std::ranges::count(kOfSending, flag) > 0) given.emplace(flag, values);
+  }
+  return given;
+}
+
+std::optional<std::filesystem::path> EarlierRun::find_file(
+    const std::string& flag, const std::string& file, const std::filesystem::path& code) const {
+  const std::filesystem::path path(file);
+  const bool is_as_given = typed_.contains(flag) || path.is_absolute();
+  if (file.empty() || is_as_given || record_.code.folder.empty()) return path;
+  std::error_code unseen;
+  for (const std::filesystem::path& folder : {code, std::filesystem::path(record_.code.folder)}) {
+    if (!folder.empty() && std::filesystem::is_regular_file(folder / path, unseen))
+      return folder / path;
+  }
+  return std::nullopt;
+}
+
+void EarlierRun::require_variables(const RunPlan& plan) const {
+  std::set<std::string> missing;
+  for (const std::string& name : record_.variables) {
+    if (!find_variable(plan.variables, name)) missing.insert(name);
+  }
+  if (missing.empty()) return;
+  throw UsageError(
+      fmt::format("{} exported {}, and values of exports are not recorded", record_.run_id,
+                  fmt::join(missing, ", ")),
+      fmt::format("give them again: --export {}=…", fmt::join(missing, "=… --export ")));
+}
+
+}  // namespace dtool::cli

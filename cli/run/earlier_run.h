@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What a run takes over from the record of an earlier one: one that goes on from it (`dtool run
+// --resume RUN`, resume.h) or repeats it (`dtool rerun RUN`, earlier_code.h).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/host_options.h"
+#include "cli/options.h"
+#include "cli/record/record.h"
+#include "cli/run/flags.h"
+#include "cli/run/plan.h"
+#include "ssh/host.h"
+
+namespace dtool::cli {
+
+/// The flags that a later run takes over: without those that are about one command only, those that
+/// the record has in another form, and exports with a value.
+GivenFlags flags_to_record(GivenFlags given);
+
+class EarlierRun {
+ public:
+  /// `id`: its id or the beginning of one. Throws UsageError if there is no such run, if it has no
+  /// record here that tells its flags, or if it cannot be taken up in this way.
+  EarlierRun(const std::string& id, Start start);
+  EarlierRun(RunRecord record, Start start);
+
+  const RunRecord& record() const { return record_; }
+  Start start() const { return start_; }
+  /// For a run that goes on: all earlier runs, oldest first.
+  std::vector<std::string> chain() const;
+
+  /// Gives the command the earlier run's flags, hosts, seed and output folder, except what the user
+  /// gave. Throws UsageError on a flag that must stay as it was.
+  void give_flags(Options& command);
+
+  /// Where the hosts are the earlier run's, each has as many processes as then, if no flag says
+  /// otherwise.
+  void keep_processes(Targets& targets) const;
+
+  /// The folder of the code on `host`, if the earlier run tells it.
+  std::optional<std::string> code_folder_on(const ssh::Host& host) const;
+
+  /// For a run that goes on: whether the current folder is sent as then. Throws UsageError if
+  /// another one was.
+  bool sends_code() const;
+
+  /// The flags to record for a run that repeats this one, after `given`: also those about sending,
+  /// and with the paths of files that the user gave as absolute ones, since paths are from the
+  /// folder of the code.
+  GivenFlags flags_of_rerun(GivenFlags given) const;
+
+  /// A file that the earlier run's flags name, now that the current folder may be another one: in
+  /// `code` (its files that were sent; may be empty), else in the folder of that time. Nothing if
+  /// it is in neither, `file` itself if the user gave it now or if its path is absolute.
+  std::optional<std::filesystem::path> find_file(const std::string& flag, const std::string& file,
+                                                 const std::filesystem::path& code) const;
+
+  /// Throws UsageError that names the variables whose values `plan` lacks: the earlier run exported
+  /// them, and their values are not recorded.
+  void require_variables(const RunPlan& plan) const;
+
+ private:
+  RunRecord record_;
+  Start start_;
+  GivenFlags typed_;  ///< by the user
+};
+
+}  // namespace dtool::cli

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "sync/copy/host/answer_copy.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "ssh/host/sha256.h"
+#include "sync/copy/host/copy_folder.h"
+#include "sync/host/inside.h"
+#include "sync/host/package_reader.h"
+#include "sync/host/tree_folder.h"
+
+namespace dtool::host {
+namespace {
+
+/// One answer on its way.
+class Looking {
+ public:
+  explicit Looking(const CopyRequest& request);
+
+  void look_at(const CopyEntry& entry);
+  CopyReply finish();
+
+ private:
+  enum class Found { as_it_was, unsettled, unsure, lacking };
+
+  Found compare(const CopyEntry& entry, const std::optional<struct stat>& there);
+  Found compare_file(const CopyEntry& entry, const struct stat& there);
+  void add_lacking(const CopyEntry& entry);
+  void block(const std::string& name, const std::string& why);
+  void look_at_room();
+  void settle();
+
+  const CopyRequest& request_;
+  CopyReply reply_;
+  std::string nearest_;  ///< the folder, or the nearest one above it that is there
+  std::optional<Inside> inside_;
+  std::optional<Inside> parts_;
+  std::uint64_t block_size_ = 4096;
+  std::uint64_t place_ = 0;  ///< of the next entry in the listing
+  std::uint64_t new_files_ = 0;
+  std::vector<CopyEntry> unsettled_;  ///< if the request settles
+};
+
+bool has_other_mode(const CopyEntry& entry, const struct stat& there) {
+  return (there.st_mode & 07777U) != (entry.mode & 07777U);
+}
+
+bool has_other_time(const CopyEntry& entry, const struct stat& there) {
+  return there.st_mtim.tv_sec != entry.seconds || there.st_mtim.tv_nsec != entry.nanoseconds;
+}
+
+void add_place(std::vector<EntryRun>& runs, std::uint64_t place) {
+  if (runs.empty() || runs.back().first + runs.back().count != place) runs.push_back({place, 0});
+  ++runs.back().count;
+}
+
+/// Empty if it cannot be read.
+std::string sum_of(Inside& inside, const std::string& name) {
+  const Descriptor file = inside.open_file(name);
+  if (!file.is_open()) return "";
+  Sha256 sha;
+  while (const auto bytes = read_some(file.get())) sha.add(*bytes);
+  return to_hex(sha.finish());
+}
+
+std::string without_slash(const std::string& name) {
+  return name.ends_with('/') ? name.substr(0, name.size() - 1) : name;
+}
+
+Looking::Looking(const CopyRequest& request) : request_(request) {
+  const std::string path = expand_home(request.place.folder);
+  if (!path.starts_with('/')) throw BadMessage("no folder can be " + path);
+  reply_.folder = nearest_ = path;
+  reply_.reads_zstd = reads_zstd();
+  struct stat status {};
+  while (::stat(nearest_.c_str(), &status) != 0 && nearest_ != "/") nearest_ = folder_of(nearest_);
+  if (!S_ISDIR(status.st_mode)) throw Refused(nearest_ + " is there and is no folder");
+  if (::faccessat(AT_FDCWD, nearest_.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    throw Refused("cannot write into " + nearest_,
+                  "name another folder, or let the user there write into this one");
+  if (nearest_ != path) return;
+  inside_.emplace(path);
+  const std::string aside = path + "/" + kCopyAside;
+  reply_.is_unsettled = exists(aside);
+  reply_.owner = other_owner(path, request.place);
+  if (is_folder(aside + "/parts")) parts_.emplace(aside + "/parts");
+}
+
+void Looking::block(const std::string& name, const std::string& why) {
+  constexpr std::size_t kFirst = 10;
+  if (reply_.blocked.size() < kFirst)
+    reply_.blocked.push_back(reply_.folder + "/" + without_slash(name) + " " + why);
+}
+
+Looking::Found Looking::compare_file(const CopyEntry& entry, const struct stat& there) {
+  if (!S_ISREG(there.st_mode) || static_cast<std::uint64_t>(there.st_size) != entry.size)
+    return Found::lacking;
+  const bool has_time = !has_other_time(entry, there);
+  if (has_time) return has_other_mode(entry, there) ? Found::unsettled : Found::as_it_was;
+  if (entry.sha256.empty()) return Found::unsure;
+  return sum_of(*inside_, entry.name) == entry.sha256 ? Found::unsettled : Found::lacking;
+}
+
+Looking::Found Looking::compare(const CopyEntry& entry, const std::optional<struct stat>& there) {
+  if (!there) return Found::lacking;
+  const bool is_folder = entry.name.ends_with('/');
+  if (is_folder && !S_ISDIR(there->st_mode)) {
+    block(entry.name, S_ISLNK(there->st_mode) ? "is a link, and a folder is to be copied there"
+                                              : "is no folder, and one is to be copied there");
+    return Found::lacking;
+  }
+  if (!is_folder && S_ISDIR(there->st_mode)) {
+    block(entry.name, "is a folder, and a file is to be copied there");
+    return Found::lacking;
+  }
+  if (is_folder)
+    return has_other_mode(entry, *there) || has_other_time(entry, *there) ? Found::unsettled
+                                                                          : Found::as_it_was;
+  if (entry.target.empty()) return compare_file(entry, *there);
+  const bool is_same = S_ISLNK(there->st_mode) && inside_->target_of(entry.name) == entry.target;
+  return is_same ? Found::as_it_was : Found::lacking;
+}
+
+void Looking::add_lacking(const CopyEntry& entry) {
+  add_place(reply_.lacks, place_);
+  ++new_files_;
+  std::uint64_t bytes = entry.size;
+  if (parts_ && entry.size > 0) {
+    const auto part = parts_->look(part_name(entry));
+    const bool is_part = part && S_ISREG(part->st_mode) && part->st_size > 0;
+    if (is_part) {
+      const auto have = std::min(static_cast<std::uint64_t>(part->st_size), entry.size);
+      reply_.parts.push_back({place_, have});
+      bytes -= have;
+    }
+  }
+  reply_.needed += (bytes + block_size_ - 1) / block_size_ * block_size_;
+  if (entry.size == 0) reply_.needed += block_size_;
+}
+
+void Looking::look_at(const CopyEntry& entry) {
+  const auto there = inside_ ? inside_->look(without_slash(entry.name)) : std::nullopt;
+  switch (compare(entry, there)) {
+    case Found::as_it_was:
+      break;
+    case Found::unsettled:
+      reply_.is_unsettled = true;
+      if (request_.settles) unsettled_.push_back(entry);
+      break;
+    case Found::unsure:
+      add_place(reply_.unsure, place_);
+      break;
+    case Found::lacking:
+      add_lacking(entry);
+      break;
+  }
+  ++place_;
+}
+
+void Looking::look_at_room() {
+  struct statvfs room {};
+  if (::statvfs(nearest_.c_str(), &room) != 0)
+    throw Refused(with_reason("cannot ask for the room in " + nearest_));
+  reply_.free = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
+  if (room.f_files > 0 && room.f_favail < new_files_)
+    reply_.blocked.push_back(nearest_ + " has room for " + std::to_string(room.f_favail) +
+                             " more files, and " + std::to_string(new_files_) + " are lacking");
+}
+
+/// Files first: whoever changes a folder's files changes its time.
+void Looking::settle() {
+  CopyFolder folder(request_.place);
+  if (folder.holder()) return;
+  Inside& inside = folder.inside();
+  for (auto entry = unsettled_.rbegin(); entry != unsettled_.rend(); ++entry) {
+    const std::string name = without_slash(entry->name);
+    const Inside::Spot spot = inside.find(name);
+    const timespec times[] = {{0, UTIME_OMIT}, {entry->seconds, entry->nanoseconds}};
+    if (spot.folder == -1 ||
+        ::fchmodat(spot.folder, spot.name, static_cast<mode_t>(entry->mode), 0) != 0 ||
+        ::utimensat(spot.folder, spot.name, times, AT_SYMLINK_NOFOLLOW) != 0)
+      throw Refused(with_reason("cannot set mode and time of " + folder.path() + "/" + name));
+  }
+  folder.finish();
+  reply_.is_unsettled = false;
+}
+
+CopyReply Looking::finish() {
+  look_at_room();
+  const bool is_all_there = reply_.lacks.empty() && reply_.unsure.empty() && reply_.blocked.empty();
+  if (request_.settles && is_all_there && reply_.is_unsettled) settle();
+  return std::move(reply_);
+}
+
+}  // namespace
+
+CopyReply answer_copy(const CopyRequest& request, FrameInput& input) {
+  if (request.is_compressed && !reads_zstd()) {  // then it is asked again
+    input.leave();
+    return {};
+  }
+  Looking looking(request);
+  PackageReader listing(input, std::chrono::milliseconds(request.patience_ms),
+                        request.is_compressed ? Compressed::yes : Compressed::no);
+  while (const auto frame = listing.next()) looking.look_at(open<CopyEntry>(*frame));
+  return looking.finish();
+}
+
+}  // namespace dtool::host

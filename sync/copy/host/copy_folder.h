@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// A folder of this host that `dtool copy` writes into, and what lies aside in it until all is
+// there, in `.~dtool~copy`:
+//   lock     held while a request writes
+//   owner    which copy writes here, which of its hosts, and from where
+//   parts    the beginnings of files; to each the state of its SHA-256
+//   parcel   what hosts pass on to each other
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ssh/host/files.h"
+#include "ssh/host/protocol.h"
+#include "sync/host/inside.h"
+
+namespace dtool::host {
+
+/// The folder that holds these.
+inline constexpr const char* kCopyAside = ".~dtool~copy";
+
+/// The name of a file's part. It stands for the very file: name, size and time.
+std::string part_name(const CopyEntry& entry);
+
+/// The launcher of another copy that is writing into the folder of that path, in its own words;
+/// empty: there is none. Writes nothing.
+std::string other_owner(const std::string& path, const CopyPlace& place);
+
+/// While it lives, no other request writes there.
+class CopyFolder {
+ public:
+  /// Makes the folder if it is missing. Throws Refused if it cannot be made, or if another copy
+  /// writes there.
+  explicit CopyFolder(const CopyPlace& place);
+
+  const std::string& path() const { return path_; }
+  /// Another host of this copy that writes here: then this one must not.
+  std::optional<std::int64_t> holder() const { return holder_; }
+
+  Inside& inside() { return inside_; }
+  Inside& parts() { return *parts_; }
+  std::string parcel_path() const { return aside_ + "/parcel"; }
+  /// Everything is in its place: deletes what lies aside.
+  void finish();
+
+ private:
+  void lock();
+  void take(const CopyPlace& place);
+
+  std::string path_;
+  OwnersAlone alone_;
+  Inside inside_;
+  std::string aside_;
+  Descriptor lock_;
+  std::optional<std::int64_t> holder_;
+  std::optional<Inside> parts_;
+};
+
+}  // namespace dtool::host

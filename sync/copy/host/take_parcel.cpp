@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "sync/copy/host/take_parcel.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "ssh/host/sha256.h"
+#include "sync/copy/host/copy_folder.h"
+#include "sync/host/package_reader.h"
+#include "sync/host/tree_folder.h"
+#include "sync/relay/host/passed_on.h"
+
+namespace dtool::host {
+namespace {
+
+/// The pieces of one parcel on their way to their places.
+class Taking {
+ public:
+  Taking(CopyFolder& folder, const std::string& copy, ParcelReply& reply)
+      : folder_(folder), copy_(copy), reply_(reply) {}
+
+  void take(PackageReader reader);
+
+ private:
+  void begin(CopyPiece piece);
+  void make_link(const CopyEntry& entry);
+  void open_part();
+  void hash_what_is_there();
+  void write(std::string_view bytes);
+  void end_range();
+  void end_file(const CopySum& sum);
+  std::string path_of(const std::string& name) const { return folder_.path() + "/" + name; }
+  std::string sum_name() const { return part_ + ".sum"; }
+
+  CopyFolder& folder_;
+  const std::string& copy_;
+  ParcelReply& reply_;
+  CopyPiece piece_;          ///< that comes
+  std::string part_;         ///< name of its file's part
+  Descriptor file_;          ///< the part; closed: its file is left out
+  std::uint64_t left_ = 0;   ///< bytes of the piece that are still to come
+  bool awaits_sum_ = false;  ///< of the file whose last piece has come
+  Sha256 sha_;
+};
+
+[[noreturn]] void refuse(const std::string& path) {
+  throw Refused(with_reason(path), "what has come stays; the same command goes on from there");
+}
+
+void Taking::make_link(const CopyEntry& entry) {
+  const std::string name = "link";
+  const Inside::Spot aside = folder_.parts().find(name);
+  ::unlinkat(aside.folder, aside.name, 0);
+  const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
+  if (entry.target.find('\0') != entry.target.npos ||
+      ::symlinkat(entry.target.c_str(), aside.folder, aside.name) != 0 ||
+      ::utimensat(aside.folder, aside.name, times, AT_SYMLINK_NOFOLLOW) != 0)
+    refuse(path_of(entry.name));
+  folder_.inside().take(folder_.parts(), name, entry.name);
+}
+
+/// A copy's own bytes are hashed as they come. What an earlier copy left is read again.
+void Taking::hash_what_is_there() {
+  sha_ = {};
+  if (piece_.offset == 0) return;
+  const Descriptor state = folder_.parts().open_file(sum_name());
+  std::string text;
+  while (state.is_open()) {
+    const auto bytes = read_some(state.get());
+    if (!bytes) break;
+    text += *bytes;
+  }
+  const std::string head = copy_ + "\n" + std::to_string(piece_.offset) + "\n";
+  if (text.starts_with(head) && sha_.go_on_from(std::string_view(text).substr(head.size()))) return;
+  ::lseek(file_.get(), 0, SEEK_SET);
+  for (std::uint64_t left = piece_.offset; left > 0;) {
+    const auto bytes = read_some(file_.get());
+    if (!bytes) throw Refused("cannot read what came before of " + path_of(piece_.entry.name));
+    const std::string_view some = std::string_view(*bytes).substr(0, left);
+    sha_.add(some);
+    left -= some.size();
+  }
+}
+
+void Taking::open_part() {
+  const Inside::Spot spot = folder_.parts().find(part_);
+  constexpr int kHow = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  file_ = Descriptor(::openat(spot.folder, spot.name, kHow, S_IRUSR | S_IWUSR));
+  struct stat part {};
+  if (!file_.is_open() || ::fstat(file_.get(), &part) != 0) refuse(path_of(piece_.entry.name));
+  if (!S_ISREG(part.st_mode) || static_cast<std::uint64_t>(part.st_size) < piece_.offset) {
+    reply_.spoilt.push_back(piece_.entry.name);  // its beginning is gone: all of it must come again
+    file_ = Descriptor();
+    return;
+  }
+  hash_what_is_there();
+  const auto at = static_cast<off_t>(piece_.offset);
+  if (::ftruncate(file_.get(), at) != 0 || ::lseek(file_.get(), at, SEEK_SET) != at)
+    refuse(path_of(piece_.entry.name));
+}
+
+void Taking::begin(CopyPiece piece) {
+  piece_ = std::move(piece);
+  const CopyEntry& entry = piece_.entry;
+  const bool is_folder = entry.name.ends_with('/');
+  const std::string name = is_folder ? entry.name.substr(0, entry.name.size() - 1) : entry.name;
+  const Inside::Spot spot = folder_.inside().find(name, Inside::Way::made);
+  if (spot.folder == -1) throw BadMessage("no file can be copied to " + path_of(name));
+  if (is_folder) {
+    struct stat there {};
+    ::mkdirat(spot.folder, spot.name, S_IRWXU);
+    if (::fstatat(spot.folder, spot.name, &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISDIR(there.st_mode))
+      refuse(path_of(name));
+    return;
+  }
+  if (!entry.target.empty()) return make_link(entry);
+  if (piece_.offset > entry.size || piece_.bytes > entry.size - piece_.offset)
+    throw BadMessage("a piece is not within its file");
+  part_ = part_name(entry);
+  open_part();
+  left_ = piece_.bytes;
+  awaits_sum_ = piece_.offset + piece_.bytes == entry.size;
+  if (left_ == 0) end_range();
+}
+
+void Taking::write(std::string_view bytes) {
+  if (bytes.size() > left_) throw BadMessage("a piece is longer than it was said to be");
+  left_ -= bytes.size();
+  if (file_.is_open()) {
+    sha_.add(bytes);
+    try {
+      write_all(file_.get(), bytes);
+    } catch (const std::runtime_error&) {
+      refuse(path_of(piece_.entry.name));
+    }
+  }
+  if (left_ == 0) end_range();
+}
+
+/// Between a file's parcels the state of its SHA-256 lies beside it.
+void Taking::end_range() {
+  if (awaits_sum_ || !file_.is_open()) return;
+  const std::string state =
+      copy_ + "\n" + std::to_string(piece_.offset + piece_.bytes) + "\n" + sha_.state();
+  const std::string name = sum_name();
+  const Inside::Spot spot = folder_.parts().find(name);
+  constexpr int kHow = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+  const Descriptor file(::openat(spot.folder, spot.name, kHow, S_IRUSR | S_IWUSR));
+  if (!file.is_open()) refuse(path_of(piece_.entry.name));
+  write_all(file.get(), state);
+  file_ = Descriptor();
+}
+
+void Taking::end_file(const CopySum& sum) {
+  if (!std::exchange(awaits_sum_, false)) throw BadMessage("a checksum belongs to no file");
+  const CopyEntry& entry = piece_.entry;
+  if (!file_.is_open()) return;
+  const std::string sum_file = sum_name();
+  const Inside::Spot state = folder_.parts().find(sum_file);
+  ::unlinkat(state.folder, state.name, 0);
+  if (to_hex(sha_.finish()) != sum.sha256) {
+    const Inside::Spot spot = folder_.parts().find(part_);
+    ::unlinkat(spot.folder, spot.name, 0);
+    reply_.spoilt.push_back(entry.name);
+  } else {
+    const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
+    if (::fchmod(file_.get(), static_cast<mode_t>(entry.mode)) != 0 ||
+        ::futimens(file_.get(), times) != 0)
+      refuse(path_of(entry.name));
+    folder_.inside().take(folder_.parts(), part_, entry.name);
+  }
+  file_ = Descriptor();
+}
+
+void Taking::take(PackageReader reader) {
+  while (const auto frame = reader.next()) {
+    if (left_ != 0 && frame->kind != Kind::package_bytes)
+      throw BadMessage("a piece is shorter than it was said to be");
+    if (frame->kind == Kind::package_bytes) {
+      write(frame->body);
+    } else if (frame->kind == Kind::copy_sum) {
+      end_file(open<CopySum>(*frame));
+    } else {
+      if (awaits_sum_) throw BadMessage("a file has no checksum");
+      begin(open<CopyPiece>(*frame));
+    }
+  }
+  if (left_ != 0 || awaits_sum_) throw BadMessage("a parcel is not whole");
+}
+
+}  // namespace
+
+ParcelReply take_parcel(const ParcelRequest& request, FrameInput& input,
+                        const std::function<void(const TreeNews&)>& tell) {
+  ParcelReply reply;
+  CopyFolder folder(request.place);
+  reply.holder = folder.holder();
+  if (reply.holder) {
+    input.leave();
+    return reply;
+  }
+  const std::chrono::milliseconds patience(request.patience_ms);
+  const auto compressed = request.is_compressed ? Compressed::yes : Compressed::no;
+  Taking taking(folder, request.place.copy, reply);
+  if (!request.relay) {
+    taking.take(PackageReader(input, patience, compressed));
+    return reply;
+  }
+  try {
+    PassedOn passed_on(folder.parcel_path(), *request.relay, tell);
+    passed_on.get(input, patience);
+    taking.take(PackageReader(passed_on.content(), patience, compressed, request.relay->key.text));
+    passed_on.finish();
+  } catch (const NotGiven& error) {
+    reply.missed = error.what();
+    reply.is_spoilt = error.is_spoilt;
+  }
+  ::unlink(folder.parcel_path().c_str());
+  return reply;
+}
+
+}  // namespace dtool::host

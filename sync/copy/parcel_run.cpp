@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "sync/copy/parcel_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "ssh/host_request.h"
+#include "sync/push_steps.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+/// How soon a host that has to wait for others asks again.
+constexpr std::chrono::milliseconds kAskAgain{20};
+/// A host that is much slower than the one it gets a parcel from must not hold that one: it is sent
+/// the parcel from elsewhere.
+constexpr std::chrono::seconds kServes{20};
+
+}  // namespace
+
+ParcelRun::ParcelRun(const CopyList& list, const std::vector<Parcel>& parcels, RunningSums& sums,
+                     std::vector<ParcelHost>& hosts, Compression compression, ssh::Events& events)
+    : list_(list), parcels_(parcels), sums_(sums), compression_(compression), events_(events) {
+  for (ParcelHost& each : hosts) slots_[each.host].host = &each;
+  for (std::size_t i = 0; i < parcels_.size(); ++i) {
+    wanted_by_.push_back(parcels_[i].hosts.size());
+    for (const std::size_t host : parcels_[i].hosts) {
+      slots_.at(host).parcels.push_back(i);
+      slots_.at(host).all += parcels_[i].bytes;
+    }
+  }
+}
+
+void ParcelRun::run(ssh::Remote& remote) {
+  std::vector<ssh::Task> tasks;
+  for (const auto& [host, slot] : slots_) tasks.push_back(begin_task(slot));
+  ssh::RunOptions options;
+  options.on_interrupt = ssh::OnInterrupt::leave;  // the same command goes on from there
+  const std::vector<ssh::HostResult> results = remote.run(std::move(tasks), *this, options);
+  std::size_t i = 0;
+  for (auto& [host, slot] : slots_) {
+    ssh::HostResult& result = slot.host->result;
+    // What next_task has made of a result says more.
+    if (result.failure == ssh::Failure::none && results[i].failure != ssh::Failure::none)
+      result = results[i];
+    result.out.clear();
+    ++i;
+  }
+}
+
+/// An empty parcel: so hosts that share the folder find out, before anything is sent.
+ssh::Task ParcelRun::begin_task(const Slot& slot) const {
+  host::ParcelRequest request;
+  request.place = slot.host->place;
+  ssh::Command command = ssh::ask_host(request);
+  command.input += host::to_frame(host::Kind::package_bytes, {});
+  return {slot.host->host, std::move(command)};
+}
+
+ssh::Task ParcelRun::parcel_task(const Slot& slot) const {
+  const Package& package = packages_.at(slot.parcels[slot.at]);
+  host::ParcelRequest request;
+  request.place = slot.host->place;
+  request.is_compressed = compression_ == Compression::zstd;
+  if (!package.key.empty()) request.relay = slot.part;
+  ssh::Command command = ssh::ask_host(request);
+  const bool is_from_host = request.relay && request.relay->parent;
+  if (!is_from_host) command.input_from = package.content;
+  return {slot.host->host, std::move(command)};
+}
+
+Relaying* ParcelRun::relaying_of(const Slot& slot) {
+  if (slot.at >= slot.parcels.size()) return nullptr;
+  const auto found = relayings_.find(slot.parcels[slot.at]);
+  return found == relayings_.end() ? nullptr : &found->second;
+}
+
+/// The parcel that is due, or the question from where it comes.
+std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
+  slot.is_sent = false;
+  if (slot.at == slot.parcels.size()) return std::nullopt;
+  const std::size_t place = slot.parcels[slot.at];
+  const Parcel& parcel = parcels_[place];
+  const bool is_relayed = parcel.hosts.size() >= kRelay;
+  if (!packages_.contains(place)) {
+    packages_.emplace(
+        place, pack_parcel(list_, parcel, sums_, compression_, is_relayed ? Seal::yes : Seal::no));
+    if (is_relayed)
+      relayings_.try_emplace(place, packages_.at(place), parcel.hosts.size(), kServes);
+  }
+  if (Relaying* relaying = relaying_of(slot)) {
+    const auto part = relaying->part_for(slot.host->host);
+    if (!part) return ssh::NextTask{std::nullopt, kAskAgain};
+    slot.part = *part;
+  }
+  slot.is_sent = true;
+  return ssh::NextTask{parcel_task(slot)};
+}
+
+void ParcelRun::release(std::size_t parcel) {
+  if (--wanted_by_[parcel] > 0) return;
+  const auto relaying = relayings_.find(parcel);
+  if (relaying != relayings_.end()) {
+    const auto& missed = relaying->second.missed();
+    missed_.insert(missed_.end(), missed.begin(), missed.end());
+    relayings_.erase(relaying);
+  }
+  packages_.erase(parcel);
+}
+
+std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
+  ssh::HostResult& result = slot.host->result;
+  result.out = last_frame(result.out);
+  const auto reply = reply_in<host::ParcelReply>(result);
+  if (Relaying* relaying = relaying_of(slot); relaying != nullptr && slot.is_sent) {
+    host::Unpacked unpacked;
+    if (reply) {
+      unpacked.missed = reply->missed;
+      unpacked.is_spoilt = reply->is_spoilt;
+    }
+    if (relaying->ended(slot.host->host, unpacked) == Relaying::Next::asks_again)
+      return go_on(slot);
+  }
+  if (!reply) return std::nullopt;
+  if (reply->holder) {
+    slot.host->holder = static_cast<std::size_t>(*reply->holder);
+    return std::nullopt;
+  }
+  auto& spoilt = slot.host->spoilt;
+  spoilt.insert(spoilt.end(), reply->spoilt.begin(), reply->spoilt.end());
+  if (std::exchange(slot.has_begun, true)) {
+    const std::size_t parcel = slot.parcels[slot.at++];
+    slot.host->bytes += parcels_[parcel].bytes;
+    release(parcel);
+    tell_progress(slot, 0);
+  }
+  return go_on(slot);
+}
+
+std::optional<ssh::NextTask> ParcelRun::next_task(std::size_t host, const ssh::HostResult& result) {
+  Slot& slot = slots_.at(host);
+  const bool waits = slot.has_begun && !slot.is_sent;
+  if (!waits) slot.host->result = result;
+  auto next = waits && result.failure == ssh::Failure::none ? go_on(slot)
+              : waits                                       ? std::nullopt
+                                                            : after_parcel(slot);
+  if (!next)
+    for (; slot.at < slot.parcels.size(); ++slot.at) release(slot.parcels[slot.at]);
+  return next;
+}
+
+void ParcelRun::tell_progress(const Slot& slot, double fraction) {
+  const std::uint64_t current =
+      slot.at < slot.parcels.size() ? parcels_[slot.parcels[slot.at]].bytes : 0;
+  const auto of_it = static_cast<std::uint64_t>(fraction * static_cast<double>(current));
+  events_.on_progress(slot.host->host, {slot.host->bytes + of_it, slot.all});
+}
+
+void ParcelRun::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
+  const Slot& slot = slots_.at(host);
+  Relaying* relaying = slot.is_sent ? relaying_of(slot) : nullptr;
+  if (relaying == nullptr || stream != ssh::Stream::out) return;
+  if (const auto received = relaying->heard(host, bytes)) tell_progress(slot, received->fraction());
+}
+
+void ParcelRun::on_progress(std::size_t host, const ssh::Transferred& input) {
+  const Slot& slot = slots_.at(host);
+  if (!slot.is_sent) return;
+  tell_progress(slot, input.fraction());
+  if (Relaying* relaying = relaying_of(slot)) relaying->sent(host, input.bytes);
+}
+
+void ParcelRun::on_result(std::size_t host, const ssh::HostResult& /*result*/) {
+  events_.on_result(host, slots_.at(host).host->result);
+}
+
+void ParcelRun::on_interrupt(const std::vector<std::size_t>& running) {
+  events_.on_interrupt(running);
+}
+
+}  // namespace dtool::tree_sync

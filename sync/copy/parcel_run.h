@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Sends parcels to hosts: each host takes its own one after another, from here or from another
+// host, without waiting for the others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ssh/remote.h"
+#include "sync/copy/parcels.h"
+#include "sync/relay/relaying.h"
+
+namespace dtool::tree_sync {
+
+/// From this many hosts on they pass parcels on to each other.
+inline constexpr std::size_t kRelay = 3;
+
+/// Where a host takes its parcels to, and what came of it.
+struct ParcelHost {
+  std::size_t host = 0;  ///< index into Remote::hosts()
+  host::CopyPlace place = {};
+  ssh::HostResult result = {};
+  std::optional<std::size_t> holder = {};  ///< another host that writes into the same folder
+  std::vector<std::string> spoilt = {};    ///< files whose SHA-256 was wrong there
+  std::uint64_t bytes = 0;                 ///< of files that it has taken
+};
+
+class ParcelRun : public ssh::Events {
+ public:
+  /// `parcels` as cut_parcels() orders them. All references must outlive it.
+  ParcelRun(const CopyList& list, const std::vector<Parcel>& parcels, RunningSums& sums,
+            std::vector<ParcelHost>& hosts, Compression compression, ssh::Events& events);
+
+  /// Takes until all hosts have their parcels or have failed.
+  void run(ssh::Remote& remote);
+  std::vector<Missed> missed() const { return missed_; }
+
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
+  void on_progress(std::size_t host, const ssh::Transferred& input) override;
+  std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
+  void on_result(std::size_t host, const ssh::HostResult& result) override;
+  void on_interrupt(const std::vector<std::size_t>& running) override;
+
+ private:
+  struct Slot {
+    ParcelHost* host = nullptr;
+    std::vector<std::size_t> parcels = {};
+    std::size_t at = 0;      ///< of these, the one that it takes
+    bool has_begun = false;  ///< the folder is its own
+    bool is_sent = false;    ///< the task is about that parcel; else it waits for another host
+    std::uint64_t all = 0;   ///< bytes of its parcels
+    host::RelayPart part = {};
+  };
+
+  ssh::Task begin_task(const Slot& slot) const;
+  std::optional<ssh::NextTask> go_on(Slot& slot);
+  std::optional<ssh::NextTask> after_parcel(Slot& slot);
+  ssh::Task parcel_task(const Slot& slot) const;
+  Relaying* relaying_of(const Slot& slot);
+  void release(std::size_t parcel);
+  void tell_progress(const Slot& slot, double fraction);
+
+  const CopyList& list_;
+  const std::vector<Parcel>& parcels_;
+  RunningSums& sums_;
+  Compression compression_;
+  ssh::Events& events_;
+  std::map<std::size_t, Slot> slots_;          ///< by host
+  std::vector<std::size_t> wanted_by_;         ///< of each parcel: the hosts still to take it
+  std::map<std::size_t, Package> packages_;    ///< of parcels that were begun
+  std::map<std::size_t, Relaying> relayings_;  ///< of those that hosts pass on
+  std::vector<Missed> missed_;
+};
+
+}  // namespace dtool::tree_sync
