@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "cli/action.h"
-#include "cli/copy/copy_progress.h"
 #include "cli/copy/copy_to_hosts.h"
 #include "cli/failures.h"
 #include "cli/fetch/fetch_plan.h"
+#include "cli/run/sending_progress.h"
 #include "cli/terminal_text.h"
 #include "ssh/machine/home_folder.h"
 #include "sync/pull.h"
@@ -114,7 +114,7 @@ void FromHosts::pull(const Wanted& wanted, const Found& found) {
     if (remote_.hosts()[host].is_local) require_apart(source, folder);
     pulls.push_back({host, source, folder});
   }
-  CopyProgress progress(console_, hosts_.size());
+  SendingReporter progress(console_, "the files", hosts_.size(), kCopyInterrupted);
   auto pulled = tree_sync::pull(remote_, pulls, progress);
   console_.progress("");
   for (std::size_t i = 0; i < pulled.size(); ++i) {

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "cli/action.h"
-#include "cli/copy/copy_progress.h"
 #include "cli/failures.h"
 #include "cli/fetch/fetch_plan.h"
+#include "cli/run/sending_progress.h"
 #include "cli/run/tree_push.h"
 #include "cli/terminal_text.h"
 #include "ssh/host/identity.h"
@@ -165,7 +165,7 @@ std::string folder_on_hosts(const std::string& text) {
 Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList& list,
                      const std::string& folder) {
   const std::string doing = fmt::format("copying to {}", folder);
-  CopyProgress progress(console, remote.hosts().size());
+  SendingReporter progress(console, "the files", remote.hosts().size(), kCopyInterrupted);
   Copying copying(remote, list, folder, name_of_launcher(), progress);
   console.progress(fmt::format("asking {} what they lack", counted(remote.hosts().size(), "host")));
   copying.ask();

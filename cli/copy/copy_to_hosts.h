@@ -15,6 +15,10 @@
 
 namespace dtool::cli {
 
+/// What Ctrl-C means for a copy.
+inline constexpr const char* kCopyInterrupted =
+    "interrupted: what has come stays, and the same command goes on from there";
+
 /// What came of a copy.
 struct Copied {
   int exit_code = 0;  ///< kNotDone: some hosts cannot take it, and nothing was written on any
