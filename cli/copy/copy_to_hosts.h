@@ -33,6 +33,10 @@ tree_sync::CopyList list_to_copy(Console& console, const std::vector<std::string
 /// The folder as hosts are told it: a relative path begins in the home folder.
 std::string folder_on_hosts(const std::string& text);
 
+/// A path of this machine as the user named it, with the home folder for a `~` that no shell has
+/// replaced.
+std::string path_here(const std::string& text);
+
 /// Copies to all hosts of the Remote, and names those that failed. Throws UsageError if another
 /// copy is at work in the folder.
 Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList& list,
