@@ -92,7 +92,9 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
                              count == 1 ? "is" : "are", count == 1 ? "it" : "them",
                              count == 1 ? "differs" : "differ", fmt::join(first, ", "),
                              count > first.size() ? ", …" : "");
-  result.hint = "--force overwrites; to keep them, move them away or give another --code_path";
+  result.hint =
+      "--force overwrites; to keep them, move them away (dtool copy --from brings them here) or "
+      "give another --code_path";
 }
 
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,

@@ -2,6 +2,7 @@
 // `dtool copy`: files and folders of this machine to all hosts, and back.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -73,7 +74,7 @@ nlohmann::json document_of(const tree_sync::CopyHost& host, const std::vector<ss
 int CopyAction::run(Invocation& invocation) {
   if (words_.size() < 2)
     throw UsageError(fmt::format("where to copy {} is not said", words_.front()),
-                     "the last word is a folder: dtool copy data --runs_on h1,h2 ~/x");
+                     "the last word is a folder: dtool copy data --runs_on h1,h2 '~/x'");
   for (const std::string& word : words_)
     if (word.empty()) throw UsageError("a path is empty", "is a shell variable unset?");
   const bool is_back = !from_.empty();
@@ -82,11 +83,26 @@ int CopyAction::run(Invocation& invocation) {
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
   const std::string destination = words_.back();
   words_.pop_back();
+  if (!is_back) std::ranges::transform(words_, words_.begin(), path_here);
   return is_back ? bring(invocation.console, *targets, destination)
                  : send(invocation.console, *targets, folder_on_hosts(destination));
 }
 
+/// A folder that is copied into itself would grow with each copy.
+void refuse_inside(const std::vector<std::string>& sources, const std::string& folder) {
+  const fs::path there = fs::weakly_canonical(path_here(folder));
+  for (const std::string& source : sources) {
+    std::error_code unseen;
+    if (!fs::is_directory(source, unseen)) continue;
+    const fs::path below = there.lexically_relative(fs::canonical(source, unseen));
+    const bool is_itself = below == "." && source.ends_with('/');
+    if (!below.empty() && *below.begin() != ".." && !is_itself)
+      throw UsageError(fmt::format("{} would be copied into itself: {}", source, there.native()));
+  }
+}
+
 int CopyAction::send(Console& console, const Targets& targets, const std::string& folder) const {
+  if (std::ranges::any_of(targets.hosts, &ssh::Host::is_local)) refuse_inside(words_, folder);
   tree_sync::CopyList list = list_to_copy(console, words_, excludes_);
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   const Copied copied = copy_to_hosts(console, *remote, list, folder);
@@ -104,8 +120,10 @@ int CopyAction::send(Console& console, const Targets& targets, const std::string
 
 int CopyAction::bring(Console& console, const Targets& targets,
                       const std::string& destination) const {
-  if (!excludes_.empty()) throw UsageError("--exclude is of no use with --from");
-  const fs::path folder = fs::absolute(destination).lexically_normal();
+  if (!excludes_.empty())
+    throw UsageError("--exclude does not go with --from",
+                     "name the files and folders that are wanted");
+  const fs::path folder = fs::absolute(path_here(destination)).lexically_normal();
   if (fs::exists(folder) && !fs::is_directory(folder))
     throw UsageError(fmt::format("{} is there and is no folder", folder.native()));
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "cli/action.h"
-#include "cli/copy/copy_progress.h"
 #include "cli/copy/copy_to_hosts.h"
 #include "cli/failures.h"
 #include "cli/fetch/fetch_plan.h"
+#include "cli/run/sending_progress.h"
 #include "cli/terminal_text.h"
 #include "ssh/machine/home_folder.h"
 #include "sync/pull.h"
@@ -48,7 +48,12 @@ class FromHosts {
   FromHosts(Console& console, ssh::Remote& remote, const fs::path& destination);
 
   void bring(const Wanted& wanted);
-  std::vector<FromHost> take() { return std::move(hosts_); }
+  /// A host counts as the same as another one if all sources are.
+  std::vector<FromHost> take(std::size_t sources) {
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+      if (times_same_[i] < sources) hosts_[i].same_as.reset();
+    return std::move(hosts_);
+  }
 
  private:
   using Found = std::map<std::size_t, tree_sync::Source>;
@@ -60,11 +65,15 @@ class FromHosts {
   Console& console_;
   ssh::Remote& remote_;
   std::vector<FromHost> hosts_;
+  std::vector<std::size_t> times_same_;
   std::map<std::string, std::size_t> known_;  ///< folders by what they are known by: their host
 };
 
 FromHosts::FromHosts(Console& console, ssh::Remote& remote, const fs::path& destination)
-    : console_(console), remote_(remote), hosts_(remote.hosts().size()) {
+    : console_(console),
+      remote_(remote),
+      hosts_(remote.hosts().size()),
+      times_same_(hosts_.size()) {
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     hosts_[i].result.host = remote.hosts()[i];
     hosts_[i].result.exit_code = 0;
@@ -95,7 +104,7 @@ void FromHosts::look(const std::vector<std::size_t>& hosts, const tree_sync::Sou
     host.result = std::move(results[i]);
     const auto reply = tree_sync::read_look(host.result);
     host.result.out.clear();
-    host.result.hint.clear();  // it is about runs
+    if (host.result.hint.find("the run") != std::string::npos) host.result.hint.clear();
     if (!reply) continue;
     const auto [first, is_new] =
         known_.try_emplace(source.folder + "\n" + source.file + "\n" + reply->identity, hosts[i]);
@@ -103,6 +112,7 @@ void FromHosts::look(const std::vector<std::size_t>& hosts, const tree_sync::Sou
       found[hosts[i]] = source;
     } else {
       host.same_as = first->second;
+      ++times_same_[hosts[i]];
     }
   }
 }
@@ -114,7 +124,7 @@ void FromHosts::pull(const Wanted& wanted, const Found& found) {
     if (remote_.hosts()[host].is_local) require_apart(source, folder);
     pulls.push_back({host, source, folder});
   }
-  CopyProgress progress(console_, hosts_.size());
+  SendingReporter progress(console_, "the files", hosts_.size(), kCopyInterrupted);
   auto pulled = tree_sync::pull(remote_, pulls, progress);
   console_.progress("");
   for (std::size_t i = 0; i < pulled.size(); ++i) {
@@ -148,10 +158,19 @@ void FromHosts::bring(const Wanted& wanted) {
 std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
                                       const std::vector<std::string>& sources,
                                       const fs::path& destination) {
+  std::map<std::string, std::string> named;
+  for (const std::string& source : sources) {
+    const std::string name = wanted_of(source).name;
+    const auto [other, is_new] = named.try_emplace(name, source);
+    if (!is_new && !name.empty())
+      throw UsageError(
+          fmt::format("{} and {} would both be copied to {}", other->second, source, name),
+          "copy them into different folders");
+  }
   FromHosts from(console, remote, destination);
   for (const std::string& source : sources)
     if (!remote.interrupted()) from.bring(wanted_of(source));
-  std::vector<FromHost> hosts = from.take();
+  std::vector<FromHost> hosts = from.take(sources.size());
   std::vector<ssh::HostResult> results;
   for (const FromHost& host : hosts) {
     results.push_back(host.result);

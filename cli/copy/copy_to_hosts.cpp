@@ -13,11 +13,12 @@
 #include <utility>
 
 #include "cli/action.h"
-#include "cli/copy/copy_progress.h"
 #include "cli/failures.h"
 #include "cli/fetch/fetch_plan.h"
+#include "cli/run/sending_progress.h"
 #include "cli/run/tree_push.h"
 #include "cli/terminal_text.h"
+#include "ssh/host/files.h"
 #include "ssh/host/identity.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/words.h"
@@ -117,8 +118,9 @@ void tell(Console& console, const std::vector<CopyHost>& hosts, const tree_sync:
     if (host.same_as && *host.same_as < hosts.size()) {
       line = fmt::format("sees the folder of {}", ssh::to_string(hosts[*host.same_as].result.host));
     } else if (host.entries > 0) {
-      line = fmt::format("sent {} of {} files and folders, {}", host.entries, list.entries.size(),
-                         size_text(host.lacked));
+      line = fmt::format("sent {} of {} files and folders, {}, into {}", host.entries,
+                         list.entries.size(), size_text(host.lacked),
+                         without_controls(host.reply.folder));
     }
     lines[line].push_back(host.result.host);
   }
@@ -153,19 +155,32 @@ tree_sync::CopyList list_to_copy(Console& console, const std::vector<std::string
   return list;
 }
 
+std::string path_here(const std::string& text) {
+  return host::expand_home(text);
+}
+
 std::string folder_on_hosts(const std::string& text) {
-  std::string path = text;
-  if (path == "~" || path == "~/") return "~/";
-  if (!ssh::is_anchored(path)) path = "~/" + path;
-  path = fs::path(path).lexically_normal().native();
+  const std::string first = text.substr(0, text.find('/'));
+  if (first.find(':') != first.npos)
+    throw UsageError(fmt::format("{}: a folder on the hosts is named without a host", text),
+                     "--runs_on names the hosts; a name with a colon begins with ./");
+  if (first.starts_with('$') || (first.starts_with('~') && first != "~"))
+    throw UsageError(fmt::format("{}: only ~/ stands for something there", text),
+                     "name the folder from / or from ~/");
+  const bool is_absolute = text.starts_with('/');
+  const std::string below = text == "~" ? "" : text.starts_with("~/") ? text.substr(2) : text;
+  std::string path = fs::path(is_absolute ? text : below).lexically_normal().native();
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path == "~" ? "~/" : path;
+  if (is_absolute) return path;
+  if (path == ".." || path.starts_with("../"))
+    throw UsageError(fmt::format("{} leads out of the home folder", text), "name it from /");
+  return "~/" + (path == "." ? "" : path);
 }
 
 Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList& list,
                      const std::string& folder) {
   const std::string doing = fmt::format("copying to {}", folder);
-  CopyProgress progress(console, remote.hosts().size());
+  SendingReporter progress(console, "the files", remote.hosts().size(), kCopyInterrupted);
   Copying copying(remote, list, folder, name_of_launcher(), progress);
   console.progress(fmt::format("asking {} what they lack", counted(remote.hosts().size(), "host")));
   copying.ask();
@@ -183,12 +198,19 @@ Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList&
     console.progress("");
   }
   note_missed(console, remote.hosts(), copying.missed(), "a part of it");
-  for (const auto& [host, name] : copying.spoilt())
+  constexpr std::size_t kMostTold = 20;
+  for (std::size_t i = 0; i < std::min(copying.spoilt().size(), kMostTold); ++i) {
+    const auto& [host, name] = copying.spoilt()[i];
     console.note(fmt::format("{}: {} arrived with another SHA-256, and was sent again",
                              ssh::to_string(remote.hosts()[host]), without_controls(name)));
+  }
+  if (copying.spoilt().size() > kMostTold)
+    console.note(
+        fmt::format("{} files in all arrived with another SHA-256", copying.spoilt().size()));
   tell(console, copying.hosts(), list);
   const std::vector<ssh::HostResult> results = results_of(copying.hosts());
-  report_failures(console, results, doing);
+  // After Ctrl-C a note has said what it means.
+  if (!remote.interrupted()) report_failures(console, results, doing);
   return {exit_code_of(results, remote), copying.hosts()};
 }
 

@@ -15,6 +15,10 @@
 
 namespace dtool::cli {
 
+/// What Ctrl-C means for a copy.
+inline constexpr const char* kCopyInterrupted =
+    "interrupted: what has come stays, and the same command goes on from there";
+
 /// What came of a copy.
 struct Copied {
   int exit_code = 0;  ///< kNotDone: some hosts cannot take it, and nothing was written on any
@@ -28,6 +32,10 @@ tree_sync::CopyList list_to_copy(Console& console, const std::vector<std::string
 
 /// The folder as hosts are told it: a relative path begins in the home folder.
 std::string folder_on_hosts(const std::string& text);
+
+/// A path of this machine as the user named it, with the home folder for a `~` that no shell has
+/// replaced.
+std::string path_here(const std::string& text);
 
 /// Copies to all hosts of the Remote, and names those that failed. Throws UsageError if another
 /// copy is at work in the folder.

@@ -27,6 +27,12 @@ struct DataPlace {
 /// the home folder if it is below this one). Throws UsageError.
 DataPlace place_of_data(const std::string& text);
 
+/// The same text, which means the same in any current folder.
+std::string data_to_record(const std::string& text);
+
+/// Those of a recorded run whose SRC is gone from this machine are left out, with a note.
+void leave_out_gone(Console& console, std::vector<std::string>& texts);
+
 /// Lists all of them. Throws UsageError if one cannot be read.
 std::vector<RunData> list_data(Console& console, const std::vector<std::string>& texts);
 

@@ -129,7 +129,11 @@ UsageError EarlierCode::fault() const {
       is_in_place ? "it ran in the code folder itself, and no copy of the code was kept"
                   : "a run's copy of its code goes with dtool kill --delete and list --prune";
   if (!commit.empty())
-    hint += fmt::format("; in a checkout of commit {}, dtool run starts it anew", commit);
+    hint += fmt::format(
+        "; with a checkout of commit {}{} as the current folder it is looked for there", commit,
+        earlier_.code.diff.empty()
+            ? ""
+            : fmt::format(", with the edits of dtool show {} --patch,", earlier_.run_id));
   return UsageError(fmt::format("the code of {} is nowhere as it was sent: {}", earlier_.run_id,
                                 fmt::join(lacks_, "; ")),
                     hint);

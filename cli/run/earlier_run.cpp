@@ -11,6 +11,7 @@
 
 #include "cli/action.h"
 #include "cli/record/find_run.h"
+#include "cli/run/data.h"
 #include "cli/run/environment/exports.h"
 #include "cli/run/resume.h"
 
@@ -66,6 +67,8 @@ RunRecord recorded(const std::string& id, Start start) {
 
 GivenFlags flags_to_record(GivenFlags given) {
   for (const std::string_view name : kNotTaken) given.erase(std::string(name));
+  if (const auto data = given.find("--data"); data != given.end())
+    std::ranges::transform(data->second, data->second.begin(), data_to_record);
   const auto exports = given.find(kExport);
   if (exports == given.end()) return given;
   std::erase_if(exports->second, [](const auto& each) { return each.find('=') != each.npos; });

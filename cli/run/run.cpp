@@ -82,6 +82,8 @@ class RunAction : public Action {
   bool send_before_trainer(Needs& needs, RunReport& report, Console& console, ssh::Remote& remote,
                            TreePush& push) const;
   bool make_environment_ready(RunReport& report, Console& console, ssh::Remote& remote);
+  bool bring_data(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets,
+                  std::vector<RunData>& data) const;
   bool make_ready(RunReport& report, Console& console, ssh::Remote& remote, const Targets& targets);
   void keep_record(const std::vector<std::string>& command_line);
   std::string record_for_hosts() const;
@@ -119,6 +121,7 @@ void RunAction::add_options(Options& command) {
 
 /// The run to go on from, or to repeat, gives what the user has not.
 void RunAction::take_up(const Invocation& invocation) {
+  const bool names_data = !flags_.data.empty();
   if (start_ == Start::rerun) {
     earlier_.emplace(flags_.rerun, start_);
     earlier_->give_flags(*command_);
@@ -128,6 +131,7 @@ void RunAction::take_up(const Invocation& invocation) {
       invocation.console.note(
           fmt::format("the code of {} was not sent, and is not known: what the hosts have now runs",
                       earlier_->record().run_id));
+    if (!names_data) leave_out_gone(invocation.console, flags_.data);
     return;
   }
   if (flags_.resume.empty()) return;
@@ -139,6 +143,7 @@ void RunAction::take_up(const Invocation& invocation) {
   earlier_.emplace(flags_.resume, Start::resumed);
   earlier_->give_flags(*command_);
   flags_.no_sync = flags_.no_sync || !earlier_->sends_code();
+  if (!names_data) leave_out_gone(invocation.console, flags_.data);
 }
 
 void RunAction::refuse_others_flags() const {
@@ -446,6 +451,20 @@ bool RunAction::make_environment_ready(RunReport& report, Console& console, ssh:
   return !plan_.environment.activate.empty();
 }
 
+/// With --data. The hosts are looked at before, since copying may take hours; what holds only for a
+/// while, such as a free port, is looked at later.
+bool RunAction::bring_data(RunReport& report, Console& console, ssh::Remote& remote,
+                           const Targets& targets, std::vector<RunData>& data) const {
+  if (data.empty()) return true;
+  Needs needs = this->needs(code_folders(targets));
+  needs.run_id.clear();
+  needs.is_supervised = false;
+  needs.trainer = false;
+  needs.experiment_toml.clear();
+  return judge(check_hosts(console, remote, needs), "checking the hosts", report, remote) &&
+         supply_data(console, remote, data);
+}
+
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
 /// a trainer are sent that first, and then all are looked at once more.
 bool RunAction::make_ready(RunReport& report, Console& console, ssh::Remote& remote,
@@ -586,6 +605,7 @@ int RunAction::run(Invocation& invocation) {
   make_plan(invocation, targets);
   if (sends_to_code_folder()) require_code_tree();
   if (!repeats()) require_program(targets);
+  std::vector<RunData> data = list_data(console, flags_.data);
   if (flags_.dry_run) {
     RunPlan shown = plan_;
     shown.variables = without_values(plan_.variables);
@@ -596,7 +616,6 @@ int RunAction::run(Invocation& invocation) {
     return kAllWell;
   }
 
-  std::vector<RunData> data = list_data(console, flags_.data);
   RunReport report(console, plan_.run_id);
   if (repeats() && !gather_code(console, targets)) return report.end(kInterrupted);
   std::optional<EarlierOutputs> outputs;
@@ -606,7 +625,7 @@ int RunAction::run(Invocation& invocation) {
     if (looked != kAllWell) return report.end(looked);
   }
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const bool is_ready = supply_data(console, *remote, data) &&
+  const bool is_ready = bring_data(report, console, *remote, targets, data) &&
                         make_environment_ready(report, console, *remote) &&
                         make_ready(report, console, *remote, targets);
   if (!is_ready || remote->interrupted()) {

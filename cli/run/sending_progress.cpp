@@ -51,4 +51,23 @@ std::string SendingProgress::line(Clock::time_point now) const {
   return line;
 }
 
+void SendingReporter::on_progress(std::size_t host, const ssh::Transferred& sent) {
+  // A thousand hosts tell of twenty thousand pieces, and the line is about all of them.
+  constexpr std::chrono::milliseconds kShowEvery{50};
+  const auto now = SendingProgress::Clock::now();
+  sending_.sent(host, sent, now);
+  if (now - shown_ < kShowEvery) return;
+  shown_ = now;
+  console_.progress(sending_.line(now));
+}
+
+void SendingReporter::on_result(std::size_t host, const ssh::HostResult& /*result*/) {
+  sending_.done(host);
+  console_.progress(sending_.line(SendingProgress::Clock::now()));
+}
+
+void SendingReporter::on_interrupt(const std::vector<std::size_t>& /*running*/) {
+  console_.note(on_interrupt_);
+}
+
 }  // namespace dtool::cli

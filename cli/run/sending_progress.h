@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The progress of sending the code to all hosts of a run, in one line.
+// The progress of sending something to all hosts, in one line.
 #pragma once
 
 #include <chrono>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/console.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {
@@ -37,6 +38,29 @@ class SendingProgress {
   std::string what_;
   std::vector<Host> hosts_;
   std::optional<Clock::time_point> begun_;
+};
+
+/// Shows that line while hosts are being sent something.
+class SendingReporter : public ssh::Events {
+ public:
+  /// `on_interrupt`: what a note says then.
+  SendingReporter(Console& console, std::string what, std::size_t hosts, std::string on_interrupt)
+      : console_(console),
+        sending_(std::move(what), hosts),
+        on_interrupt_(std::move(on_interrupt)) {}
+
+  /// The host has all there is for it.
+  void done(std::size_t host) { sending_.done(host); }
+
+  void on_progress(std::size_t host, const ssh::Transferred& sent) override;
+  void on_result(std::size_t host, const ssh::HostResult& result) override;
+  void on_interrupt(const std::vector<std::size_t>& running) override;
+
+ private:
+  Console& console_;
+  SendingProgress sending_;
+  std::string on_interrupt_;
+  SendingProgress::Clock::time_point shown_ = {};
 };
 
 }  // namespace dtool::cli

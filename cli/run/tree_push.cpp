@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <set>
 
 #include "cli/failures.h"
@@ -12,53 +11,20 @@
 
 namespace dtool::cli {
 
-class TreePush::Reporter : public ssh::Events {
- public:
-  Reporter(Console& console, std::string what, std::size_t hosts)
-      : console_(console), sending_(std::move(what), hosts) {}
-
-  void leave_out(std::size_t host) { sending_.done(host); }
-
-  void on_progress(std::size_t host, const ssh::Transferred& sent) override {
-    const auto now = SendingProgress::Clock::now();
-    sending_.sent(host, sent, now);
-    if (now - shown_ < kShowEvery) return;
-    shown_ = now;
-    console_.progress(sending_.line(now));
-  }
-  void on_result(std::size_t host, const ssh::HostResult&) override {
-    sending_.done(host);
-    console_.progress(sending_.line(SendingProgress::Clock::now()));
-  }
-  void on_interrupt(const std::vector<std::size_t>&) override {
-    console_.note("interrupted: nothing is started");
-  }
-
- private:
-  /// A thousand hosts tell of twenty thousand pieces, and the line is about all of them.
-  static constexpr std::chrono::milliseconds kShowEvery{50};
-
-  Console& console_;
-  SendingProgress sending_;
-  SendingProgress::Clock::time_point shown_ = {};
-};
-
 TreePush::TreePush(Console& console, const std::vector<ssh::Host>& hosts,
                    const tree_sync::Tree& tree,
                    const std::vector<tree_sync::Destination>& destinations, Sending sending)
     : console_(console),
       hosts_(hosts),
       what_(sending.what),
-      reporter_(std::make_unique<Reporter>(console, sending.what, hosts.size())) {
+      reporter_(console, sending.what, hosts.size(), "interrupted: nothing is started") {
   std::vector<bool> gets_it(hosts.size());
   for (const tree_sync::Destination& each : destinations) gets_it.at(each.host) = true;
   for (std::size_t i = 0; i < hosts.size(); ++i)
-    if (!gets_it[i]) reporter_->leave_out(i);
-  steps_ = tree_sync::make_push(hosts, tree, destinations, *reporter_, {}, sending.relay,
+    if (!gets_it[i]) reporter_.done(i);
+  steps_ = tree_sync::make_push(hosts, tree, destinations, reporter_, {}, sending.relay,
                                 sending.foreign);
 }
-
-TreePush::~TreePush() = default;
 
 std::vector<ssh::HostResult> TreePush::finish(ssh::Remote& remote) {
   auto results = steps_->finish(remote);

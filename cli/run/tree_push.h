@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/run/sending_progress.h"
 #include "ssh/host.h"
 #include "ssh/remote.h"
 #include "sync/push.h"
@@ -27,7 +28,6 @@ class TreePush {
  public:
   TreePush(Console& console, const std::vector<ssh::Host>& hosts, const tree_sync::Tree& tree,
            const std::vector<tree_sync::Destination>& destinations, Sending sending);
-  ~TreePush();
 
   /// The push's tasks for the hosts.
   tree_sync::Pushing& steps() { return *steps_; }
@@ -37,12 +37,10 @@ class TreePush {
   std::vector<ssh::HostResult> finish(ssh::Remote& remote);
 
  private:
-  class Reporter;
-
   Console& console_;
   const std::vector<ssh::Host>& hosts_;
   std::string what_;
-  std::unique_ptr<Reporter> reporter_;
+  SendingReporter reporter_;
   std::unique_ptr<tree_sync::Pushing> steps_;
 };
 

@@ -217,7 +217,8 @@ std::size_t ListAction::prune(Invocation& invocation, const std::vector<killfile
     if (remote->interrupted()) break;
   }
   invocation.console.note(
-      fmt::format("deleted the copies of the code of {}", counted(pruned, "run")));
+      pruned == 0 ? "no ended run has a copy of its code"
+                  : fmt::format("deleted the copies of the code of {}", counted(pruned, "run")));
   return pruned;
 }
 

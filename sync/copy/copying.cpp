@@ -25,22 +25,33 @@ std::size_t count_in(const std::vector<host::EntryRun>& runs) {
   return static_cast<std::size_t>(count);
 }
 
-/// Calls `action` with each place in the runs. A host can say what it likes: nothing beyond `size`
-/// counts.
-template <typename Action>
-void for_each_place(const std::vector<host::EntryRun>& runs, std::size_t size, Action action) {
+/// Whether the runs are in order, apart from each other, and of a listing of that size.
+bool are_of(const std::vector<host::EntryRun>& runs, std::size_t size) {
+  std::uint64_t end = 0;
   for (const host::EntryRun& run : runs) {
-    if (run.first >= size) return;
-    const std::uint64_t end = run.first + std::min<std::uint64_t>(run.count, size - run.first);
-    for (std::uint64_t place = run.first; place < end; ++place)
+    if (run.first < end || run.first >= size || run.count > size - run.first) return false;
+    end = run.first + run.count;
+  }
+  return true;
+}
+
+/// Calls `action` with each place in the runs.
+template <typename Action>
+void for_each_place(const std::vector<host::EntryRun>& runs, Action action) {
+  for (const host::EntryRun& run : runs) {
+    for (std::uint64_t place = run.first; place < run.first + run.count; ++place)
       action(static_cast<std::size_t>(place));
   }
 }
 
+bool is_file(const host::CopyEntry& entry) {
+  return !entry.name.ends_with('/') && entry.target.empty();
+}
+
 /// In the order of the listing, each once.
-Lacking lacking_of(std::size_t host, const host::CopyReply& reply, std::size_t size) {
+Lacking lacking_of(std::size_t host, const host::CopyReply& reply) {
   std::map<std::size_t, std::uint64_t> entries;
-  for_each_place(reply.lacks, size, [&](std::size_t place) { entries.emplace(place, 0); });
+  for_each_place(reply.lacks, [&](std::size_t place) { entries.emplace(place, 0); });
   for (const host::CopyPart& part : reply.parts) {
     const auto found = entries.find(static_cast<std::size_t>(part.entry));
     if (found != entries.end()) found->second = part.bytes;
@@ -100,7 +111,14 @@ void Copying::ask_with(const std::vector<std::size_t>& hosts, Settles settles,
     host.result = std::move(results[i]);
     auto reply = reply_in<host::CopyReply>(host.result);
     host.result.out.clear();
-    if (reply) host.reply = *std::move(reply);
+    if (!reply) continue;
+    if (!are_of(reply->lacks, list_.entries.size()) ||
+        !are_of(reply->unsure, list_.entries.size())) {
+      host.result.exit_code = 1;
+      host.result.error = "its answer is about other files";
+      continue;
+    }
+    host.reply = *std::move(reply);
   }
 }
 
@@ -119,8 +137,9 @@ void Copying::hash_unsure() {
   std::set<std::size_t> unsure;
   for (const CopyHost& host : hosts_)
     if (host.result.ok())
-      for_each_place(host.reply.unsure, list_.entries.size(), [&](std::size_t place) {
-        if (list_.entries[place].sha256.empty()) unsure.insert(place);
+      for_each_place(host.reply.unsure, [&](std::size_t place) {
+        if (is_file(list_.entries[place]) && list_.entries[place].sha256.empty())
+          unsure.insert(place);
       });
   for (const std::size_t place : unsure) list_.entries[place].sha256 = sum_of_file(list_, place);
 }
@@ -132,7 +151,7 @@ void Copying::ask() {
   for (CopyHost& host : hosts_) {
     if (!host.result.ok()) continue;
     host.entries = count_in(host.reply.lacks);
-    for (const auto& [entry, bytes] : lacking_of(0, host.reply, list_.entries.size()).entries)
+    for (const auto& [entry, bytes] : lacking_of(0, host.reply).entries)
       host.lacked += list_.entries[entry].size - std::min(bytes, list_.entries[entry].size);
     // A parcel lies there whole until its files are taken from it.
     const bool is_relayed = hosts_.size() >= kRelay;
@@ -159,7 +178,7 @@ bool Copying::send_round() {
   std::vector<ParcelHost> takers;
   Compression compression = Compression::zstd;
   for (const std::size_t i : well([](const CopyHost& host) { return !host.reply.lacks.empty(); })) {
-    lacking.push_back(lacking_of(i, hosts_[i].reply, list_.entries.size()));
+    lacking.push_back(lacking_of(i, hosts_[i].reply));
     takers.push_back({i, place_on(i), hosts_[i].result});
     if (!hosts_[i].reply.reads_zstd) compression = Compression::none;
   }

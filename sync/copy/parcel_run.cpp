@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "ssh/host_request.h"
@@ -16,6 +18,19 @@ constexpr std::chrono::milliseconds kAskAgain{20};
 /// A host that is much slower than the one it gets a parcel from must not hold that one: it is sent
 /// the parcel from elsewhere.
 constexpr std::chrono::seconds kServes{20};
+/// Each lies in a file here until its last host has taken it, so a host can be no further ahead of
+/// the slowest.
+constexpr std::size_t kMostKept = 16;
+/// A file whose beginning is there already is read here to its end before its checksum can follow.
+constexpr std::uint64_t kSlowestRead = 10'000'000;  // bytes a second
+
+/// How long a host waits for the next byte of the parcel.
+std::chrono::milliseconds patience_for(const CopyList& list, const Parcel& parcel) {
+  std::uint64_t read_again = 0;
+  for (const Range& range : parcel.ranges)
+    if (range.offset > 0) read_again = std::max(read_again, list.entries[range.entry].size);
+  return std::chrono::minutes(5) + std::chrono::seconds(read_again / kSlowestRead);
+}
 
 }  // namespace
 
@@ -63,6 +78,7 @@ ssh::Task ParcelRun::parcel_task(const Slot& slot) const {
   host::ParcelRequest request;
   request.place = slot.host->place;
   request.is_compressed = compression_ == Compression::zstd;
+  request.patience_ms = patience_for(list_, parcels_[slot.parcels[slot.at]]).count();
   if (!package.key.empty()) request.relay = slot.part;
   ssh::Command command = ssh::ask_host(request);
   const bool is_from_host = request.relay && request.relay->parent;
@@ -82,8 +98,12 @@ std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
   if (slot.at == slot.parcels.size()) return std::nullopt;
   const std::size_t place = slot.parcels[slot.at];
   const Parcel& parcel = parcels_[place];
-  const bool is_relayed = parcel.hosts.size() >= kRelay;
+  const bool is_relayed =
+      parcel.hosts.size() >= kRelay && parcel.bytes * parcel.hosts.size() >= kLeastRelayed;
   if (!packages_.contains(place)) {
+    // The host that is behind all others never waits here.
+    if (packages_.size() >= kMostKept && place > packages_.begin()->first)
+      return ssh::NextTask{std::nullopt, kAskAgain};
     packages_.emplace(
         place, pack_parcel(list_, parcel, sums_, compression_, is_relayed ? Seal::yes : Seal::no));
     if (is_relayed)
@@ -103,10 +123,22 @@ void ParcelRun::release(std::size_t parcel) {
   const auto relaying = relayings_.find(parcel);
   if (relaying != relayings_.end()) {
     const auto& missed = relaying->second.missed();
-    missed_.insert(missed_.end(), missed.begin(), missed.end());
+    constexpr std::size_t kLongest = 200;  // bytes of what a host says
+    for (const Missed& each : missed)
+      missed_.push_back({each.host, each.reason.substr(0, kLongest)});
     relayings_.erase(relaying);
   }
   packages_.erase(parcel);
+}
+
+/// Only what was sent can have arrived spoilt, and once.
+void ParcelRun::note_spoilt(Slot& slot, const std::vector<std::string>& names) {
+  if (names.empty() || !slot.has_begun) return;
+  const std::set<std::string_view> said(names.begin(), names.end());
+  for (const Range& range : parcels_[slot.parcels[slot.at]].ranges) {
+    const std::string& name = list_.entries[range.entry].name;
+    if (said.contains(name)) slot.host->spoilt.push_back(name);
+  }
 }
 
 std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
@@ -127,8 +159,7 @@ std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
     slot.host->holder = static_cast<std::size_t>(*reply->holder);
     return std::nullopt;
   }
-  auto& spoilt = slot.host->spoilt;
-  spoilt.insert(spoilt.end(), reply->spoilt.begin(), reply->spoilt.end());
+  note_spoilt(slot, reply->spoilt);
   if (std::exchange(slot.has_begun, true)) {
     const std::size_t parcel = slot.parcels[slot.at++];
     slot.host->bytes += parcels_[parcel].bytes;

@@ -18,6 +18,8 @@ namespace dtool::tree_sync {
 
 /// From this many hosts on they pass parcels on to each other.
 inline constexpr std::size_t kRelay = 3;
+/// Less than that for all hosts together is sent from here: passing on takes tenths of a second.
+inline constexpr std::uint64_t kLeastRelayed = 4'000'000;
 
 /// Where a host takes its parcels to, and what came of it.
 struct ParcelHost {
@@ -61,6 +63,7 @@ class ParcelRun : public ssh::Events {
   std::optional<ssh::NextTask> after_parcel(Slot& slot);
   ssh::Task parcel_task(const Slot& slot) const;
   Relaying* relaying_of(const Slot& slot);
+  void note_spoilt(Slot& slot, const std::vector<std::string>& names);
   void release(std::size_t parcel);
   void tell_progress(const Slot& slot, double fraction);
 

@@ -16,6 +16,8 @@
 namespace dtool::host {
 
 LookReply look_at_source(const LookRequest& request) {
+  if (!is_program("rsync"))
+    throw Refused("rsync is not installed", "its package is called rsync on every system");
   if (!request.run_id.empty()) keep_written(request.run_id);
   const std::string path = expand_home(request.folder);
   if (!exists(path + "/"))
@@ -24,8 +26,6 @@ LookReply look_at_source(const LookRequest& request) {
   Inside folder(path);
   if (!request.file.empty() && !folder.look_at_file(request.file))
     throw Refused("there is no file " + path + "/" + request.file);
-  if (!is_program("rsync"))
-    throw Refused("rsync is not installed", "its package is called rsync on every system");
   FileNames names = folder.list();
   std::ranges::sort(names);
   struct stat itself {};

@@ -20,6 +20,35 @@ expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --data "$work/set:
 expect_error '  all was there already$'
 expect_exit 0 dtool kill --all --yes --delete
 
+# A path from the current folder, and one that no shell has completed, mean the same later: also for a run that goes on from or repeats this one,
+# when the files are gone from this machine.
+mkdir -p ../relative "$HOME/of_home"
+checkout=$PWD
+relative=$(readlink -f ../relative)
+echo relative >../relative/file
+echo home >"$HOME/of_home/file"
+expect_exit 0 dtool run --json --follow --runs_on "$DTOOL_LAB_HOSTS" --data ../relative:sets/relative --data='~/of_home:sets/home' -- \
+  bash -c 'cat ~/sets/relative/file ~/sets/home/file | xargs'
+id=$(json 'd["run_id"]')
+mkdir "$work/elsewhere"
+cd "$work/elsewhere"
+expect_exit 0 dtool rerun "$id" --follow
+expect_output '^machine2: relative home$'
+expect_error 'all was there already$'
+rm -r "$relative"
+expect_exit 0 dtool rerun "$id" --follow
+expect_output '^machine2: relative home$'
+expect_error 'relative is gone here, and what the hosts have is used'
+cd "$checkout"
+expect_exit 0 dtool run --resume "$id" --follow
+expect_output '^machine2: relative home$'
+expect_exit 0 dtool kill --all --yes --delete
+
+# A host that cannot run it: nothing is copied before that is known.
+expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" --data "$work/set:early" --env_activate_path '~/nowhere/activate' -- true
+expect_error 'there is no file .*/nowhere/activate'
+for host in 1 2 3; do expect_no_file "$(root "$host")/early"; done
+
 # A host that cannot take it: nothing starts.
 mkdir -p "$(root 2)/other/one"
 expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" --data "$work/set:other" -- touch '~/started'

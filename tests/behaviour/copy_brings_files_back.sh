@@ -42,6 +42,10 @@ expect_equal 1 "$(find shared -name file | wc -l)"
 rm "$(root 2)/log"
 expect_exit 1 dtool copy --from "$DTOOL_LAB_HOSTS" log lacking
 expect_error "^  ${address[1]}: there is no file /root/log"
+expect_exit 2 dtool copy --from "$DTOOL_LAB_HOSTS" '~/a/log' '~/b/log' back
+expect_error '~/a/log and ~/b/log would both be copied to log'
+expect_exit 2 dtool copy --runs_on local ./ "$PWD/inside"
+expect_error '^dtool: \./ would be copied into itself: '
 expect_file "lacking/${address[2]}/log"
 expect_exit 2 dtool copy --from "$DTOOL_LAB_HOSTS" --runs_on h1 out back
 echo file >file

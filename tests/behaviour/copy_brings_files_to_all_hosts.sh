@@ -39,7 +39,7 @@ bytes=$(find data -type f -printf '%s\n' | awk '{ all += $1 } END { print all }'
 
 before=$(uplink)
 expect_exit 0 dtool copy --runs_on "$DTOOL_LAB_HOSTS" data '~/sets'
-expect_error '  sent 31[0-9] of 31[0-9] files and folders, 90\.0 MB$'
+expect_error '  sent 31[0-9] of 31[0-9] files and folders, 90\.0 MB, into /root/'
 ((($(uplink) - before) * 10 <= bytes * 11)) || fail "$(($(uplink) - before)) bytes left the launcher for $bytes bytes to 4 hosts"
 expect_same data sets/data
 expect_no_leftovers
@@ -102,6 +102,12 @@ expect_refused() {
 expect_refused 'there is no missing' one missing never
 expect_refused 'one/ is no folder' one/ never
 expect_refused 'where to copy one is not said' one
+expect_refused 'h1:there: a folder on the hosts is named without a host' one h1:there
+expect_refused 'only ~/ stands for something there' one '$HOME/there'
+expect_refused 'only ~/ stands for something there' one '~other/there'
+expect_refused '\.\. leads out of the home folder' one ..
+expect_refused '~/\.\./there leads out of the home folder' one '~/../there'
+expect_refused '\.\./there leads out of the home folder' one ../there
 mkdir other
 echo two >other/one
 expect_refused 'one and other/one would both be copied to one$' one other/one never

@@ -92,7 +92,7 @@ for host in 1 2; do expect_equal '' "$(ls "$(root $host)/.dtool/runs")"; done
 rm "$(root 1)/go" "$(root 2)/go"
 start --force
 expect_exit 0 dtool list --prune
-expect_error '^deleted the copies of the code of 0 runs$'
+expect_error '^no ended run has a copy of its code$'
 expect_file "$(root 1)/.dtool/runs/$id/tree/program.sh"
 expect_exit 0 dtool kill "$id" --yes --delete
 expect_error "what the run wrote into its copy of the code is kept in .*/code/experiment_output/$id/machine0.written"

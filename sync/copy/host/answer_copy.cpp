@@ -183,10 +183,17 @@ void Looking::settle() {
   for (auto entry = unsettled_.rbegin(); entry != unsettled_.rend(); ++entry) {
     const std::string name = without_slash(entry->name);
     const Inside::Spot spot = inside.find(name);
+    // What is opened is what is changed: another user of the folder may put a link in its place.
+    const Descriptor file(::openat(spot.folder, spot.name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat there {};
+    if (!file.is_open() || ::fstat(file.get(), &there) != 0)
+      throw Refused(with_reason("cannot set mode and time of " + folder.path() + "/" + name));
+    // Only its owner may; the content is as it should be.
+    if (S_ISLNK(there.st_mode) || (there.st_uid != ::geteuid() && ::geteuid() != 0)) continue;
+    const std::string path = "/proc/self/fd/" + std::to_string(file.get());
     const timespec times[] = {{0, UTIME_OMIT}, {entry->seconds, entry->nanoseconds}};
-    if (spot.folder == -1 ||
-        ::fchmodat(spot.folder, spot.name, static_cast<mode_t>(entry->mode), 0) != 0 ||
-        ::utimensat(spot.folder, spot.name, times, AT_SYMLINK_NOFOLLOW) != 0)
+    if (::chmod(path.c_str(), static_cast<mode_t>(entry->mode)) != 0 ||
+        ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0)
       throw Refused(with_reason("cannot set mode and time of " + folder.path() + "/" + name));
   }
   folder.finish();

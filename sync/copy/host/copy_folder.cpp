@@ -49,7 +49,7 @@ bool is_other(const Owner& owner, const CopyPlace& place) {
 }
 
 bool is_locked(const std::string& path) {
-  const Descriptor lock(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const Descriptor lock(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   return lock.is_open() && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
@@ -91,6 +91,7 @@ std::string part_name(const CopyEntry& entry) {
 
 std::string other_owner(const std::string& path, const CopyPlace& place) {
   const std::string aside = aside_in(path);
+  if (exists(aside)) require_own_folder(aside);
   const auto owner = read_owner(owner_in(aside));
   if (!owner || !is_other(*owner, place)) return "";
   return is_recent(owner_in(aside)) || is_locked(lock_in(aside)) ? owner->launcher : "";

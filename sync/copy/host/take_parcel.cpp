@@ -115,11 +115,8 @@ void Taking::begin(CopyPiece piece) {
   const Inside::Spot spot = folder_.inside().find(name, Inside::Way::made);
   if (spot.folder == -1) throw BadMessage("no file can be copied to " + path_of(name));
   if (is_folder) {
-    struct stat there {};
-    ::mkdirat(spot.folder, spot.name, S_IRWXU);
-    if (::fstatat(spot.folder, spot.name, &there, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISDIR(there.st_mode))
-      refuse(path_of(name));
+    const std::string inner = name + "/file";  // the folder is made on the way to it
+    if (folder_.inside().find(inner, Inside::Way::made).folder == -1) refuse(path_of(name));
     return;
   }
   if (!entry.target.empty()) return make_link(entry);
