@@ -16,7 +16,7 @@ expect_exit 0 bash -euxo pipefail "$work/commands"
 expect_error '^added 3 keys to '
 expect_error '^3 of 3 hosts set up'
 expect_output '^machine0: test accuracy 0\.9'
-expect_error '^h\[1-3\]  sent 2 of 2 files and folders, 3\.9 kB$'
+expect_error '^h\[1-3\]  sent 2 of 2 files and folders, 3\.9 kB, into '
 expect_error '^digits_.*: ended well on h\[1-3\]$'
 expect_output '^machine0: validation success [01]\.[0-9]+'
 expect_error '^objectnav_short_.*: ended well on h\[1-3\]$'
