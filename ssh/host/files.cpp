@@ -83,6 +83,17 @@ bool write_to(const std::string& path, int mode, std::string_view content) {
   }
 }
 
+/// Adds the names in the folder except `.` and `..`; whether it was read to its end.
+bool add_names(DIR* folder, std::vector<std::string>& names) {
+  for (;;) {
+    errno = 0;
+    const dirent* each = ::readdir(folder);
+    if (each == nullptr) return errno == 0;
+    const std::string_view name = each->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+}
+
 }  // namespace
 
 bool write_in_place(const std::string& path, std::string_view content) {
@@ -131,10 +142,7 @@ bool exists(const std::string& path) {
 std::vector<std::string> list_folder(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> opened(::opendir(path.c_str()), ::closedir);
   std::vector<std::string> names;
-  while (const dirent* each = opened == nullptr ? nullptr : ::readdir(opened.get())) {
-    const std::string_view name = each->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
+  if (opened != nullptr) add_names(opened.get(), names);
   return names;
 }
 
@@ -146,14 +154,13 @@ std::optional<std::vector<std::string>> read_folder(const Descriptor& folder) {
     return std::nullopt;
   }
   std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* each = ::readdir(opened.get());
-    if (each == nullptr) break;
-    const std::string_view name = each->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  return errno == 0 ? std::optional(std::move(names)) : std::nullopt;
+  return add_names(opened.get(), names) ? std::optional(std::move(names)) : std::nullopt;
+}
+
+std::optional<time_t> change_of(const std::string& path) {
+  struct stat found;
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return found.st_mtim.tv_sec;
 }
 
 bool is_mount(int folder) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,6 +77,9 @@ bool make_folders(const std::string& path);
 std::vector<std::string> list_folder(const std::string& path);
 /// The same of an open folder; nothing, with errno, if it cannot be read to its end.
 std::optional<std::vector<std::string>> read_folder(const Descriptor& folder);
+/// When what the path leads to was changed, in seconds since 1970, by the file system's clock;
+/// nothing if it is not there.
+std::optional<time_t> change_of(const std::string& path);
 /// Whether a file system is mounted on this open folder (O_PATH will do). Kernels before 5.8 tell
 /// only if its device is another one than that of the folder above.
 bool is_mount(int folder);

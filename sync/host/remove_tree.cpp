@@ -180,12 +180,6 @@ std::string remove_tree(const std::string& run) {
   return kept.folder;
 }
 
-std::optional<time_t> change_of(const std::string& path) {
-  struct stat found;
-  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
-  return found.st_mtim.tv_sec;
-}
-
 /// When the run's last machine ended; nothing if one has not, or if that is unknown.
 std::optional<time_t> end_of(const std::string& run) {
   std::optional<time_t> last;

@@ -12,16 +12,6 @@
 #include "sync/host/own_tree.h"
 
 namespace dtool::host {
-namespace {
-
-/// When the folder was used last, in seconds since 1970, by the file system's clock; 0: it is gone.
-time_t used(const std::string& folder) {
-  struct stat found {};
-  return ::stat(folder.c_str(), &found) == 0 ? found.st_mtim.tv_sec : 0;
-}
-
-}  // namespace
-
 void make_own_tree_of_code(TreeFolder& folder, const OwnTree& own, const std::string& tree) {
   if (!own.code.empty()) {
     ::utimensat(AT_FDCWD, folder.path().c_str(), nullptr, 0);
@@ -34,10 +24,10 @@ void remove_old_stored_trees() {
   constexpr time_t kOld = 30 * 86400;
   const std::string all = expand_home("~/.dtool/code");
   // A run's folder has just been made there.
-  const time_t now = used(expand_home("~/.dtool/runs"));
+  const time_t now = change_of(expand_home("~/.dtool/runs")).value_or(0);
   for (const std::string& name : list_folder(all)) {
     const std::string path = all + "/" + name;
-    const auto is_old = [&] { return used(path) < now - kOld; };
+    const auto is_old = [&] { return change_of(path).value_or(0) < now - kOld; };
     if (!is_old()) continue;
     TreeFolder folder(path);
     folder.take_lock();
