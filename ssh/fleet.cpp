@@ -28,7 +28,7 @@ namespace dtool::ssh {
 namespace {
 
 /// Of one host's output; who wants more takes it as it comes.
-constexpr std::size_t kMostKept = std::size_t{256} << 20U;
+constexpr std::size_t kMostHeld = std::size_t{256} << 20U;
 constexpr const char* kNotStarted = "interrupted before its turn";
 
 /// One run() in progress: workers pull the next task and write into its slot.
@@ -143,11 +143,11 @@ asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
   std::function<void(Stream, std::string_view)> on_output =
       [this, &round, &result, &task, options](Stream stream, std::string_view bytes) {
         if (options.keep_output == KeepOutput::yes) {
-          if (result.out.size() + result.err.size() + bytes.size() > kMostKept) {
+          if (result.out.size() + result.err.size() + bytes.size() > kMostHeld) {
             result.out = result.err = {};
             throw HostError(
                 Failure::too_much_output,
-                fmt::format("it wrote more than {} MB, and no more was read", kMostKept >> 20U),
+                fmt::format("it wrote more than {} MB, and no more was read", kMostHeld >> 20U),
                 "have it write to a file there, and fetch that");
           }
           (stream == Stream::out ? result.out : result.err) += bytes;

@@ -9,7 +9,7 @@
 namespace dtool::ssh {
 namespace {
 
-constexpr std::string_view kMark = "dtool-answer ";
+constexpr std::string_view kAnswerMark = "dtool-answer ";
 
 /// Ends each script. Without it the launcher died while it sent, and half a script may do something
 /// else: half of `rm -rf ~/.dtool/runs/x`, say.
@@ -29,9 +29,9 @@ std::string_view cut_line(std::string_view& text) {
 /// Name and value where the line is an answer.
 std::optional<std::pair<std::string, std::string>> read_answer(std::string_view line) {
   // A prompt without its newline may stand before the mark.
-  const std::size_t mark = line.find(kMark);
+  const std::size_t mark = line.find(kAnswerMark);
   if (mark == line.npos) return std::nullopt;
-  line.remove_prefix(mark + kMark.size());
+  line.remove_prefix(mark + kAnswerMark.size());
   const std::size_t equals = line.find('=');
   if (equals == line.npos) return std::nullopt;
   if (line.ends_with('\r')) line.remove_suffix(1);  // a log-in that goes through a terminal

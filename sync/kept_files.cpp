@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kMostKept = 8;
+constexpr std::size_t kMostLists = 8;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void keep_file(const fs::path& folder, const std::string& name, std::string_view
   }
   fs::rename(unfinished, folder / name);
   const auto kept = newest_first(folder);
-  for (std::size_t i = kMostKept; i < kept.size(); ++i) {
+  for (std::size_t i = kMostLists; i < kept.size(); ++i) {
     std::error_code gone;
     fs::remove(kept[i], gone);
   }

@@ -172,7 +172,7 @@ if(DTOOL_TESTS)
     tests/fuzz/shell_words_fuzz.cpp)
   target_compile_definitions(fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(fuzz_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
-    PkgConfig::tomlplusplus GTest::gmock GTest::gtest_main)
+    PkgConfig::tomlplusplus GTest::gtest_main)
   dtool_join_sources(fuzz_tests 7)
   gtest_discover_tests(fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
 endif()

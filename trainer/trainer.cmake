@@ -85,12 +85,18 @@ if(DTOOL_TRAINER)
     trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_writer.cpp
     trainer/training/safetensors.cpp
-    trainer/training/schedule.cpp)
+    trainer/training/schedule.cpp
+    trainer/training/update_on_cpu.cpp)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)
 
+  if(DTOOL_TRAINER_NCCL)
+    set(device trainer/ranks/gpu.cpp)
+  else()
+    set(device trainer/ranks/no_gpu.cpp)
+  endif()
   add_library(dtool_trainer_torch STATIC
-    $<IF:$<BOOL:${DTOOL_TRAINER_NCCL}>,trainer/ranks/gpu.cpp,trainer/ranks/no_gpu.cpp>
+    ${device}
     trainer/comm/comm.cpp
     trainer/comm/comm_measure.cpp
     trainer/comm/comm_trial.cpp
@@ -122,12 +128,13 @@ if(DTOOL_TRAINER)
     trainer/training/resume.cpp
     trainer/training/snapshot.cpp
     trainer/training/training.cpp
-    trainer/training/workload.cpp)
+    trainer/training/workload.cpp
+    trainer/worker.cpp)
   target_link_libraries(dtool_trainer_torch PUBLIC dtool_trainer dtool_libtorch)
   # The sums of an all-reduce.
   set_source_files_properties(trainer/comm/combine.cpp PROPERTIES COMPILE_OPTIONS "-O3")
   # Adam's loop: no errno from sqrt, so that it is vectorised; nothing fused, so that every processor rounds alike.
-  set_source_files_properties(trainer/data/gather_bytes.cpp trainer/training/optimizer.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
+  set_source_files_properties(trainer/data/gather_bytes.cpp trainer/training/update_on_cpu.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
 
   # The folders that the table of workloads names bring their sources themselves.
   file(STRINGS trainer/workloads.def DTOOL_WORKLOADS REGEX "^DTOOL_WORKLOAD")
@@ -137,8 +144,11 @@ if(DTOOL_TRAINER)
     include(trainer/${folder}/${folder}.cmake)
   endforeach()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS trainer/workloads.def)
+  # Environments and data are computed here, not waited for.
+  target_compile_options(dtool_trainer PRIVATE -O2)
+  target_compile_options(dtool_trainer_torch PRIVATE -O2)
   dtool_join_sources(dtool_trainer 12)
-  dtool_join_sources(dtool_trainer_torch 8)
+  dtool_join_sources(dtool_trainer_torch 16 ACROSS_FOLDERS)
 
   add_executable(dtool-trainer trainer/main.cpp)
   # For LibTorch's version only.
@@ -146,7 +156,7 @@ if(DTOOL_TRAINER)
   target_compile_definitions(dtool-trainer PRIVATE ${DTOOL_LIBTORCH_FMT})
   target_link_libraries(dtool-trainer PRIVATE dtool_trainer)
   target_link_options(dtool-trainer PRIVATE -Wl,--as-needed)
-  add_executable(dtool-trainer-worker trainer/worker.cpp)
+  add_executable(dtool-trainer-worker trainer/worker_main.cpp)
   target_link_libraries(dtool-trainer-worker PRIVATE dtool_trainer_torch)
   # An installed worker finds a LibTorch outside the system's folders where the built one found it.
   set_target_properties(dtool-trainer-worker PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)

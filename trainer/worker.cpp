@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// dtool-trainer-worker: one rank. dtool-trainer starts it with the same arguments; the environment
-// tells its place in the run.
+// One rank. dtool-trainer starts it with its own arguments; the environment tells its place in the
+// run.
+#include "trainer/worker.h"
+
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/utils.h>
@@ -30,9 +32,8 @@
 #include "trainer/training/checkpoint_writer.h"
 #include "trainer/training/workload.h"
 
+namespace dtool::trainer {
 namespace {
-
-using namespace dtool::trainer;
 
 /// Ends this process because another rank is gone. At once: destructors would wait for it. Where
 /// this rank was terminated, so were the others, and nothing has failed. Several threads may find
@@ -172,7 +173,7 @@ int do_job(const Job& job, const Meeting& meeting, std::optional<RequestExchange
   }
 }
 
-int run(int argc, char** argv) {
+int work(int argc, char** argv) {
   const CommandLine options = parse_command_line(argc, argv);
   std::optional<Experiment> experiment;
   if (!options.comm) experiment = read_experiment(options.experiment);
@@ -203,10 +204,10 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run_worker(int argc, char** argv) {
   ignore_checkpoint_signal();
   try {
-    return run(argc, argv);
+    return work(argc, argv);
   } catch (const UsageError& mistake) {
     say_last_words(mistake.what(), mistake.hint);
     return kMistake;
@@ -218,3 +219,5 @@ int main(int argc, char** argv) {
     return kFailed;
   }
 }
+
+}  // namespace dtool::trainer

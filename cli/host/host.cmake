@@ -90,14 +90,18 @@ find_program(DTOOL_CROSS_COMPILER ${other_processor}-linux-gnu-g++)
 if(DTOOL_CROSS_COMPILER AND NOT DTOOL_SANITIZE)
   set(DTOOL_OTHER_HOST_FILE ${PROJECT_BINARY_DIR}/dtool-host-${other_processor})
   set(objects "")
-  foreach(source cli/host/main.cpp ${DTOOL_HOST_SOURCES})
-    string(REPLACE / _ object ${source})
-    set(object ${PROJECT_BINARY_DIR}/${other_processor}/${object}.o)
-    add_custom_command(OUTPUT ${object} DEPFILE ${object}.d DEPENDS ${source} VERBATIM
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/${other_processor}
+  dtool_parts(parts 12 SOURCES cli/host/main.cpp ${DTOOL_HOST_SOURCES})
+  foreach(part IN LISTS parts)
+    string(REPLACE "," ";" sources "${part}")
+    list(LENGTH objects number)
+    set(joined ${PROJECT_BINARY_DIR}/${other_processor}/part_${number}.cpp)
+    list(TRANSFORM sources REPLACE "(.+)" "#include \"\\1\"\n" OUTPUT_VARIABLE includes)
+    string(CONCAT includes ${includes})
+    file(CONFIGURE OUTPUT ${joined} CONTENT "${includes}" @ONLY)
+    add_custom_command(OUTPUT ${joined}.o DEPFILE ${joined}.d DEPENDS ${joined} ${sources} VERBATIM
       COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${DTOOL_CROSS_COMPILER} -std=c++20 -Os -ffunction-sections -fdata-sections
-        -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d -c ${PROJECT_SOURCE_DIR}/${source} -o ${object})
-    list(APPEND objects ${object})
+        -I${PROJECT_SOURCE_DIR} -MD -MF ${joined}.d -c ${joined} -o ${joined}.o)
+    list(APPEND objects ${joined}.o)
   endforeach()
   add_custom_command(OUTPUT ${DTOOL_OTHER_HOST_FILE} DEPENDS ${objects} VERBATIM
     COMMAND ${DTOOL_CROSS_COMPILER} -static -s -Wl,--gc-sections ${objects} -o ${DTOOL_OTHER_HOST_FILE})

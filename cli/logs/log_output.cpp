@@ -18,8 +18,8 @@ namespace dtool::cli {
 namespace {
 
 /// Red is for failures, and dim is hard to read.
-constexpr std::array kColors = {Style::blue, Style::green, Style::yellow, Style::magenta,
-                                Style::cyan};
+constexpr std::array kMachineColors = {Style::blue, Style::green, Style::yellow, Style::magenta,
+                                       Style::cyan};
 constexpr std::size_t kMostComplaint = 4096;
 constexpr std::size_t kMostAtOnce = 1 << 16;
 
@@ -74,7 +74,8 @@ LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold
   for (const killfiles::Machine& machine : run.machines) {
     streams_.push_back(std::make_unique<Stream>(*this, streams_.size()));
     names_.push_back(fmt::format("machine{}", machine.id));
-    const Style color = kColors[static_cast<std::size_t>(machine.id) % kColors.size()];
+    const Style color =
+        kMachineColors[static_cast<std::size_t>(machine.id) % kMachineColors.size()];
     labels_.push_back(styled(color, names_.back() + ":") + " ");
   }
 }
@@ -199,8 +200,9 @@ const std::string& LogOutput::label_of_rank(std::size_t machine, int rank) {
   std::string& label = rank_labels_[machine][rank];
   if (label.empty()) {
     const auto id = static_cast<std::size_t>(run_.machines[machine].id);
-    label =
-        styled(kColors[id % kColors.size()], fmt::format("{} r{}:", names_[machine], rank)) + " ";
+    label = styled(kMachineColors[id % kMachineColors.size()],
+                   fmt::format("{} r{}:", names_[machine], rank)) +
+            " ";
   }
   return label;
 }

@@ -11,8 +11,8 @@ namespace dtool::cli {
 namespace {
 
 /// Told apart with each kind of colour blindness: https://jfly.uni-koeln.de/color/.
-constexpr std::array kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                "#e69f00", "#56b4e9", "#000000"};
+constexpr std::array kLineColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                    "#e69f00", "#56b4e9", "#000000"};
 
 constexpr double kPixelsOfLegendLine = 20;
 constexpr double kPixelsOfTitle = 34;
@@ -28,7 +28,7 @@ std::string quoted(const std::string& text) {
 }
 
 std::string color_of(std::size_t run) {
-  return kColors[run % kColors.size()];
+  return kLineColors[run % kLineColors.size()];
 }
 
 /// A block of data: an empty line is a gap.

@@ -20,7 +20,7 @@
 namespace dtool::cli {
 namespace {
 
-constexpr std::string_view kFile = "metrics.jsonl";
+constexpr std::string_view kMetricsFile = "metrics.jsonl";
 /// Beside it, where another run follows this one and validates its checkpoints.
 constexpr std::string_view kValidation = "validation.jsonl";
 
@@ -39,14 +39,14 @@ ssh::Command read_command(const std::string& folder) {
                   "answer metrics here\n"
                   "[ ! -e \"$folder/{3}\" ] || cat -- \"$folder/{3}\"\n"
                   "exec cat -- \"$folder/{2}\"\n",
-                  ssh::answer_function(), ssh::quote_path(folder), kFile, kValidation));
+                  ssh::answer_function(), ssh::quote_path(folder), kMetricsFile, kValidation));
 }
 
 /// The host answered, and has no such file.
 void tell_missing(ssh::HostResult& result, const std::string& folder) {
   result.failure = ssh::Failure::local_program;
   result.exit_code = -1;
-  result.error = fmt::format("there is no {}/{}", folder, kFile);
+  result.error = fmt::format("there is no {}/{}", folder, kMetricsFile);
   result.hint =
       "the bundled trainer writes it at its first log point; another program has to write one "
       "into $DTOOL_OUTPUT_DIR";
@@ -60,7 +60,7 @@ std::vector<PlotSource> read_file_sources(const std::string& file) {
     const std::filesystem::path path = file;
     const auto validation = path.parent_path() / kValidation;
     std::string text;
-    if (path.filename() == kFile && std::filesystem::exists(validation))
+    if (path.filename() == kMetricsFile && std::filesystem::exists(validation))
       text = killfiles::read_whole(validation);
     text += killfiles::read_whole(file);
     std::vector<PlotSource> algorithms;

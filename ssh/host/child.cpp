@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostKept = 1U << 20U;
+constexpr std::size_t kMostOutput = 1U << 20U;
 
 struct Pipe {
   Descriptor reader;
@@ -54,7 +54,7 @@ bool take(int descriptor, std::string& text) {
   std::array<char, 4096> piece;
   const ssize_t size = ::read(descriptor, piece.data(), piece.size());
   if (size < 0) return errno == EINTR || errno == EAGAIN;
-  if (text.size() < kMostKept) text.append(piece.data(), static_cast<std::size_t>(size));
+  if (text.size() < kMostOutput) text.append(piece.data(), static_cast<std::size_t>(size));
   return size != 0;
 }
 

@@ -20,7 +20,7 @@
 namespace dtool::ssh {
 namespace {
 
-constexpr int kMostKept = 8;  ///< connections to one host at once
+constexpr int kConnectionsAHost = 8;  ///< connections to one host at once
 
 /// Their names in the folder; another number keeps versions apart that would not understand each
 /// other.
@@ -70,7 +70,7 @@ OwnedFd take_master_slot(const KeptFolder& folder, const std::string& key, std::
   Sha256 digest;
   digest.add(key);
   const std::string base = master_prefix() + digest.hex().substr(0, 16);
-  for (int slot = 0; slot < kMostKept; ++slot) {
+  for (int slot = 0; slot < kConnectionsAHost; ++slot) {
     name = fmt::format("{}-{}", base, slot);
     OwnedFd lock = lock_slot(folder, name);
     if (lock) return lock;

@@ -8,7 +8,7 @@
 namespace dtool::ssh {
 namespace {
 
-constexpr std::string_view kMark = "dtool-command-begins\n";
+constexpr std::string_view kBeginMark = "dtool-command-begins\n";
 
 }  // namespace
 
@@ -19,13 +19,13 @@ std::string behind_mark(std::string_view line) {
 std::string_view LoginOutput::commands_part(std::string_view bytes) {
   if (has_begun_) return bytes;
   held_ += bytes;
-  const std::size_t at = held_.find(kMark);
+  const std::size_t at = held_.find(kBeginMark);
   if (at == held_.npos) {
-    held_.erase(0, held_.size() - std::min(held_.size(), kMark.size() - 1));
+    held_.erase(0, held_.size() - std::min(held_.size(), kBeginMark.size() - 1));
     return {};
   }
   has_begun_ = true;
-  return std::string_view(held_).substr(at + kMark.size());
+  return std::string_view(held_).substr(at + kBeginMark.size());
 }
 
 }  // namespace dtool::ssh

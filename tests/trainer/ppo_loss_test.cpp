@@ -14,15 +14,15 @@ using namespace dtool::trainer;
 
 namespace {
 
-constexpr std::int64_t kSteps = 17, kRows = 9;
+constexpr std::int64_t kRolloutSteps = 17, kRolloutRows = 9;
 
 /// Steps whose probabilities and values have moved, some within the clipping and some beyond.
 struct Moved {
   Moved() {
     torch::manual_seed(1);
-    logits = at::randn({kSteps, kRows, kActions}).requires_grad_(true);
-    values = at::randn({kSteps, kRows}).requires_grad_(true);
-    taken.actions = at::randint(kActions, {kSteps, kRows}, at::kByte);
+    logits = at::randn({kRolloutSteps, kRolloutRows, kActions}).requires_grad_(true);
+    values = at::randn({kRolloutSteps, kRolloutRows}).requires_grad_(true);
+    taken.actions = at::randint(kActions, {kRolloutSteps, kRolloutRows}, at::kByte);
     taken.log_probs = at::log_softmax(logits.detach() + 0.2 * at::randn_like(logits), -1)
                           .gather(-1, taken.actions.to(at::kLong).unsqueeze(-1))
                           .squeeze(-1);
@@ -55,14 +55,14 @@ TEST_F(Ppo, LossAndGradientsAreThePapers) {
     moved.logits.mutable_grad().reset();
     moved.values.mutable_grad().reset();
     const PpoLoss found =
-        ppo_loss(settings, moved.logits, moved.values, moved.taken, kSteps * kRows);
+        ppo_loss(settings, moved.logits, moved.values, moved.taken, kRolloutSteps * kRolloutRows);
     found.loss.backward();
     const std::string name = clipped == ClippedValueLoss::yes ? "clipped" : "unclipped";
     expect_close(name + ".loss", found.loss, 1e-6);
     expect_close(name + ".sums", found.sums, 1e-6);
     expect_close(name + ".logits.gradient", moved.logits.grad(), 1e-6);
     expect_close(name + ".values.gradient", moved.values.grad(), 1e-6);
-    const double share = sums_of(found.sums).clipped / (kSteps * kRows);
+    const double share = sums_of(found.sums).clipped / (kRolloutSteps * kRolloutRows);
     EXPECT_GT(share, 0.1);
     EXPECT_LT(share, 0.9);
   }
@@ -81,9 +81,9 @@ TEST(PpoLoss, OfTwoRanksAveragesToThatOfOneThoughOneWasCutShort) {
         .loss.backward();
     return moved.logits.grad().clone();
   };
-  const at::Tensor whole = gradient_of(0, kSteps, kSteps * kRows);
-  const double divisor = kSteps * kRows / 2.0;
+  const at::Tensor whole = gradient_of(0, kRolloutSteps, kRolloutSteps * kRolloutRows);
+  const double divisor = kRolloutSteps * kRolloutRows / 2.0;
   const at::Tensor first = gradient_of(0, 5, divisor);
-  const at::Tensor second = gradient_of(5, kSteps - 5, divisor);
+  const at::Tensor second = gradient_of(5, kRolloutSteps - 5, divisor);
   EXPECT_TRUE(((first + second) / 2).allclose(whole, 1e-5, 1e-8));
 }

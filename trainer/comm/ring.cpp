@@ -9,7 +9,7 @@ namespace dtool::trainer {
 namespace {
 
 /// After it, rank r has the sum of part r + 1.
-Plan reduce_scatter(int rank, int size, std::int64_t elements) {
+Plan ring_reduce_scatter(int rank, int size, std::int64_t elements) {
   Plan plan;
   const auto part = [&](int index) { return part_of(elements, size, (index + size) % size); };
   for (int round = 0; round < size - 1; ++round) {
@@ -22,7 +22,7 @@ Plan reduce_scatter(int rank, int size, std::int64_t elements) {
 }  // namespace
 
 Plan ring_all_reduce(int rank, int size, std::int64_t elements) {
-  Plan plan = reduce_scatter(rank, size, elements);
+  Plan plan = ring_reduce_scatter(rank, size, elements);
   const auto part = [&](int index) { return part_of(elements, size, (index + size) % size); };
   for (int round = 0; round < size - 1; ++round) {
     plan.push_back({(rank + 1) % size, part(rank + 1 - round), (rank + size - 1) % size,
@@ -32,7 +32,7 @@ Plan ring_all_reduce(int rank, int size, std::int64_t elements) {
 }
 
 Plan ring_reduce(int rank, int size, std::int64_t elements) {
-  Plan plan = reduce_scatter(rank, size, elements);
+  Plan plan = ring_reduce_scatter(rank, size, elements);
   const auto owned_by = [&](int owner) { return part_of(elements, size, (owner + 1) % size); };
   if (rank != 0) {
     plan.push_back({0, owned_by(rank), kNobody, {}, Combine::replace});

@@ -24,13 +24,13 @@ namespace {
 constexpr const char* kLoadYourOwn = "load your own";
 constexpr const char* kMistaken = "mistaken";
 
-using Tensors = std::array<at::Tensor, 4>;
+using DataTensors = std::array<at::Tensor, 4>;
 
-Tensors tensors_of(const DataSets& sets) {
+DataTensors data_tensors_of(const DataSets& sets) {
   return {sets.train.inputs, sets.train.targets, sets.test.inputs, sets.test.targets};
 }
 
-DataSets with_tensors(const DataSets& sets, const Tensors& tensors) {
+DataSets with_tensors(const DataSets& sets, const DataTensors& tensors) {
   return {{tensors[0], tensors[1]}, {tensors[2], tensors[3]}, sets.shape, sets.outputs};
 }
 
@@ -150,7 +150,7 @@ DataSets MachineData::load_for_all() {
 
 DataOffer MachineData::offer_of(const DataSets& sets) const {
   DataOffer offer{sets.shape, sets.outputs, {}};
-  const Tensors tensors = tensors_of(sets);
+  const DataTensors tensors = data_tensors_of(sets);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const at::Tensor& each = tensors[i];
     offer.tensors[i] = {numbers_of(each), each.sizes().vec(), shared_->place_of(each.data_ptr())};
@@ -174,7 +174,7 @@ DataSets MachineData::take_over() {
 /// Absent if this rank cannot see the memory.
 std::optional<DataSets> MachineData::open(const DataOffer& offer) const {
   std::map<std::string, at::Tensor> opened;  // by place: a test may be the training set, too
-  Tensors tensors;
+  DataTensors tensors;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const OfferedTensor& each = offer.tensors[i];
     at::Tensor& there = opened[each.place.name];
@@ -194,8 +194,8 @@ std::optional<DataSets> MachineData::open(const DataOffer& offer) const {
 /// Tensors that are one stay one.
 DataSets to_device(const DataSets& sets, at::Device device) {
   if (device.is_cpu()) return sets;
-  const Tensors here = tensors_of(sets);
-  Tensors there;
+  const DataTensors here = data_tensors_of(sets);
+  DataTensors there;
   for (std::size_t i = 0; i < here.size(); ++i) {
     const auto same = static_cast<std::size_t>(
         std::ranges::find_if(here, [&](const auto& each) { return each.is_same(here[i]); }) -

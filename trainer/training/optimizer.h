@@ -11,21 +11,9 @@
 
 #include "trainer/settings/experiment.h"
 #include "trainer/training/fused_update.h"
+#include "trainer/training/update_on_cpu.h"
 
 namespace dtool::trainer {
-
-/// In the parameters' own precision. Adam: theta -= rate * m / (sqrt(v) * root_correction +
-/// epsilon).
-struct StepFactors {
-  float clip;    ///< multiplies every gradient
-  float decay;   ///< adds this share of the parameter to its gradient
-  float shrink;  ///< multiplies every parameter first (AdamW)
-  float beta1;   ///< or SGD's momentum
-  float beta2;
-  float epsilon;
-  float rate;             ///< learning rate / (1 - beta1^t), or SGD's learning rate
-  float root_correction;  ///< 1 / sqrt(1 - beta2^t)
-};
 
 /// Whether a replayed recording of a step uses the numbers of the current step, or for ever those
 /// of the step that was recorded.

@@ -47,8 +47,8 @@ std::string cut_string(std::string_view& text) {
 
 /// Reads what the request's bash prints after its answers: the number of words, the words, and all
 /// variables, each followed by a zero byte.
-Inside take_over(std::string_view text) {
-  Inside inside(parse_number<std::uint16_t>(cut_string(text)).value_or(0));
+CommandPrefix take_over(std::string_view text) {
+  CommandPrefix inside(parse_number<std::uint16_t>(cut_string(text)).value_or(0));
   for (std::string& word : inside) word = cut_string(text);
   ::clearenv();
   while (!text.empty()) {
@@ -67,7 +67,7 @@ ChildResult run_bash(const std::string& script, seconds timeout) {
   return run_program({"bash", "/proc/self/fd/" + std::to_string(file.get())}, timeout);
 }
 
-Inside ready_environment(const CheckRequest& request, CheckReply& reply) {
+CommandPrefix ready_environment(const CheckRequest& request, CheckReply& reply) {
   constexpr std::string_view kReady = "ready\n";
   reply.is_environment_ready = true;
   if (request.environment.text.empty()) return {};
@@ -175,7 +175,7 @@ CheckReply check_host(const CheckRequest& request) {
                                 : !make_run_folder(expand_home(request.run_folder));
   find_listener(request, reply);
   if (request.code_must_exist && !is_folder(code)) reply.missing_code = code;
-  const Inside inside = ready_environment(request, reply);
+  const CommandPrefix inside = ready_environment(request, reply);
   reply.gpus = gpus.count_visible(request.visible_gpus, request.gpus);
   reply.gpu_lack = gpus.lack_of(request.visible_gpus, request.gpus);
   if (request.wants_torchrun) reply.lacks_torchrun = inside.empty() && !has_torchrun();

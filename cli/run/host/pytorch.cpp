@@ -58,8 +58,8 @@ bool can_be_searched(std::string_view folder) {
          });
 }
 
-PyTorch find_pytorch(const Inside& inside) {
-  Inside words = inside;
+PyTorch find_pytorch(const CommandPrefix& inside) {
+  CommandPrefix words = inside;
   words.insert(words.end(), {"sh", "-c", kPython, "sh", kFind});
   const std::string said = run_program(words, kForPython).out;
   const std::size_t end = said.find('\0');

@@ -24,6 +24,6 @@ bool can_be_searched(std::string_view folder);
 
 /// The package `torch` that python3 (or python) of the environment would import; an empty folder if
 /// it would find none.
-PyTorch find_pytorch(const Inside& inside);
+PyTorch find_pytorch(const CommandPrefix& inside);
 
 }  // namespace dtool::host

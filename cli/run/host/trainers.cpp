@@ -28,7 +28,7 @@ struct Trainer {
 };
 
 /// Asks a trainer for its version, which is to be `wanted`, and its libraries.
-Trainer ask(const std::string& path, const std::string& wanted, Inside words) {
+Trainer ask(const std::string& path, const std::string& wanted, CommandPrefix words) {
   words.insert(words.end(), {path, "--self_check"});
   const ChildResult told = run_program(words, kForSelfCheck);
   const std::string said = told.out + told.err;
@@ -42,7 +42,7 @@ Trainer ask(const std::string& path, const std::string& wanted, Inside words) {
   return trainer;
 }
 
-std::string check_experiment(const CheckRequest& request, Inside words) {
+std::string check_experiment(const CheckRequest& request, CommandPrefix words) {
   std::string path = "/tmp/dtool_experiment.XXXXXX";
   const Descriptor file(::mkstemp(path.data()));
   if (!file.is_open()) return {};
@@ -68,7 +68,7 @@ void remove_bundle(const std::string& folder) {
   ::rmdir(folder.c_str());
 }
 
-std::string libc_version(Inside words) {
+std::string libc_version(CommandPrefix words) {
   words.insert(words.end(), {"getconf", "GNU_LIBC_VERSION"});
   const ChildResult told = run_program(words, kForSelfCheck);
   std::string_view text = told.out;
@@ -85,7 +85,7 @@ void use_bundle(const std::string& folder) {
 
 /// Looks for the PyTorch whose LibTorch the bundle uses, and tells it to the programs that this
 /// process starts. Whether it is there.
-bool lend_pytorch(const CheckRequest& request, const Inside& inside, CheckReply& reply) {
+bool lend_pytorch(const CheckRequest& request, const CommandPrefix& inside, CheckReply& reply) {
   reply.pytorch = find_pytorch(inside);
   if (reply.pytorch.version != request.bundle_pytorch || !can_be_searched(reply.pytorch.folder))
     return false;
@@ -93,7 +93,7 @@ bool lend_pytorch(const CheckRequest& request, const Inside& inside, CheckReply&
   return true;
 }
 
-void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply& reply) {
+void find_trainer(const CheckRequest& request, const CommandPrefix& inside, CheckReply& reply) {
   const std::string bundle = expand_home("~/.dtool/trainers/" + request.bundle);
   Trainer found;
   for (const std::string& name :
@@ -122,7 +122,7 @@ void find_trainer(const CheckRequest& request, const Inside& inside, CheckReply&
   }
   if (folder_of(found.path) == bundle) use_bundle(bundle);
   if (request.experiment.text.empty()) return;
-  Inside words = inside;
+  CommandPrefix words = inside;
   words.push_back(found.path);
   reply.experiment_fault = check_experiment(request, words);
 }

@@ -142,9 +142,9 @@ TEST_F(SettingsTest, WithValuesThatCannotBeAreRefused) {
               std::string::npos)
         << count;
   }
-  for (const std::string seconds : {"0", "86401"}) {
-    EXPECT_NE(fault("[run]\nlost_after = " + seconds)
-                  .find("lost_after: " + seconds + " is no number of seconds from 1 to 86400"),
+  for (const std::string value : {"0", "86401"}) {
+    EXPECT_NE(fault("[run]\nlost_after = " + value)
+                  .find("lost_after: " + value + " is no number of seconds from 1 to 86400"),
               std::string::npos);
   }
   for (const std::string key :

@@ -10,7 +10,7 @@ namespace dtool::trainer {
 namespace {
 
 /// After it, rank r has the sum of part r.
-Plan reduce_scatter(int rank, int size, std::int64_t elements) {
+Plan pairwise_reduce_scatter(int rank, int size, std::int64_t elements) {
   Plan plan;
   for (int distance = 1; distance < size; ++distance) {
     const int to = (rank + distance) % size;
@@ -24,7 +24,7 @@ Plan reduce_scatter(int rank, int size, std::int64_t elements) {
 }  // namespace
 
 Plan pairwise_all_reduce(int rank, int size, std::int64_t elements) {
-  Plan plan = reduce_scatter(rank, size, elements);
+  Plan plan = pairwise_reduce_scatter(rank, size, elements);
   for (int distance = 1; distance < size; ++distance) {
     const int to = (rank + distance) % size;
     const int from = (rank + size - distance) % size;
@@ -35,7 +35,7 @@ Plan pairwise_all_reduce(int rank, int size, std::int64_t elements) {
 }
 
 Plan pairwise_reduce(int rank, int size, std::int64_t elements) {
-  Plan plan = reduce_scatter(rank, size, elements);
+  Plan plan = pairwise_reduce_scatter(rank, size, elements);
   if (rank != 0) {
     plan.push_back({0, part_of(elements, size, rank), kNobody, {}, Combine::replace});
     return plan;
