@@ -48,6 +48,14 @@ expect_state alone running
 expect_state here running
 expect_equal 7 "$(grep -c . "$out")"
 
+# Options about connections belong to a question; a terminal gets rows of one line.
+expect_exit 2 dtool list --connect_timeout 2
+expect_error '--connect_timeout is about asking the hosts, and none is asked'
+script -qec "stty cols 80; '$DTOOL' list --state 2>/dev/null" /dev/null </dev/null >"$out"
+tr -d '\r' <"$out" | sed 's/\x1b\[[0-9;]*m//g; s/…/./' >"$work/rows"
+expect_equal 7 "$(grep -c . "$work/rows")"
+expect_equal '' "$(awk 'length($0) > 80' "$work/rows")"
+
 # One host is cut off, another has lost a session.
 # shellcheck disable=SC2016
 on h3 bash -c 'kill -KILL "$(cut -d" " -f1 ~/.dtool/runs/*_alone_*/machine0/process)"'
