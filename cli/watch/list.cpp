@@ -194,8 +194,8 @@ int ListAction::run(Invocation& invocation) {
   state_ = state_ || prune_;
   for (const Option& each : of_asking_) {
     if (each.is_given() && !state_)
-      throw UsageError(fmt::format("{} is about asking the hosts, and none is asked", each.name()),
-                       "give --state or --prune, too");
+      throw UsageError(fmt::format("{} goes with --state or --prune: without them no host is asked",
+                                   each.name()));
   }
   if (state_) answers = ask(invocation, runs);
   if (answers.interrupted) return kInterrupted;

@@ -59,7 +59,7 @@ TEST_F(ListTableTest, ATerminalOf80ColumnsGetsRowsOfOneLine) {
   EXPECT_EQ(all[0], "RUN                            STATE    HOSTS");
   EXPECT_EQ(all[1], "digits_20261121-034512-3fa91c  running  gpu[10-17]");
   EXPECT_EQ(all[2],
-            "mnist_20261121-034512-3fa91c   unknown  gpu[10-11]  resumes mnist_20261121-034…");
+            "mnist_20261121-034512-3fa91c   unknown  gpu[10-11]  resumes mnist_20261121-0345…");
 }
 
 TEST_F(ListTableTest, TheNumberOfMachinesGoesBeforeTheTime) {
