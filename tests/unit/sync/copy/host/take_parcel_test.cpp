@@ -352,7 +352,7 @@ TEST_F(TakeParcelTest, ACopyThatEndsLeavesNoNote) {
 }
 
 TEST_F(TakeParcelTest, TheEndOfOneCopyTakesNothingFromTheNext) {
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 60; ++i) {
     CopyPlace first = place_;
     first.copy = "first";
     first.launcher = "gone";
