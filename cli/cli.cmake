@@ -126,6 +126,7 @@ add_library(dtool_cli STATIC
   cli/watch/cause.cpp
   cli/watch/full_screen.cpp
   cli/watch/list.cpp
+  cli/watch/list_table.cpp
   cli/watch/machine_status.cpp
   cli/watch/raw_terminal.cpp
   cli/watch/run_states.cpp

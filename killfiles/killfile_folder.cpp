@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "killfiles/killfile.h"
+#include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"
 
 namespace dtool::killfiles {
@@ -163,9 +164,14 @@ Listed find(const fs::path& folder, std::string_view id_or_prefix) {
   }
   if (std::optional<Listed> run = require_one(std::move(exact), id_or_prefix)) return *run;
   if (std::optional<Listed> run = require_one(std::move(begun), id_or_prefix)) return *run;
+  std::vector<std::string> names;
+  for (const Listed& run : runs) names.push_back(name_of(run));
+  const auto meant = nearest_beginning(id_or_prefix, names);
+  const std::string hint = meant          ? fmt::format("\nhint: did you mean {}?", *meant)
+                           : runs.empty() ? ""
+                                          : "\nhint: these runs are recorded: " + join_names(runs);
   throw std::invalid_argument(
-      fmt::format("no run '{}' is recorded in {}{}", id_or_prefix, folder.string(),
-                  runs.empty() ? "" : "\nhint: these runs are recorded: " + join_names(runs)));
+      fmt::format("no run '{}' is recorded in {}{}", id_or_prefix, folder.string(), hint));
 }
 
 }  // namespace dtool::killfiles

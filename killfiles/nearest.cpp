@@ -50,6 +50,18 @@ std::optional<std::string> nearest(std::string_view word,
   return best;
 }
 
+std::optional<std::string> nearest_beginning(std::string_view word,
+                                             const std::vector<std::string>& candidates) {
+  constexpr std::size_t kFewest = 4;  // letters: every short word is near to some beginning
+  if (auto whole = nearest(word, candidates); whole || word.size() < kFewest) return whole;
+  std::vector<std::string> beginnings;
+  for (const std::string& each : candidates) beginnings.push_back(each.substr(0, word.size()));
+  const auto meant = nearest(word, beginnings);
+  if (!meant) return std::nullopt;
+  return candidates[static_cast<std::size_t>(std::ranges::find(beginnings, *meant) -
+                                             beginnings.begin())];
+}
+
 std::string hint_at(std::string_view word, const std::vector<std::string>& candidates) {
   if (const auto meant = nearest(word, candidates)) {
     return fmt::format("\nhint: did you mean '{}'?", *meant);

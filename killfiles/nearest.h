@@ -15,6 +15,10 @@ namespace dtool::killfiles {
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 
+/// The same for a word that may be the mere beginning of a candidate, as of a run's id.
+std::optional<std::string> nearest_beginning(std::string_view word,
+                                             const std::vector<std::string>& candidates);
+
 /// A second line for a message about an unknown word: `\nhint: did you mean 'x'?`, else all
 /// candidates; nothing if there are none.
 std::string hint_at(std::string_view word, const std::vector<std::string>& candidates);

@@ -62,6 +62,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/shell/completion_test.cpp
     tests/unit/cli/terminal_text_test.cpp
     tests/unit/cli/watch/cause_test.cpp
+    tests/unit/cli/watch/list_table_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
     tests/unit/cli/watch/run_states_test.cpp
     tests/unit/cli/watch/status_answer_test.cpp
@@ -129,7 +130,9 @@ if(DTOOL_TESTS)
   add_executable(sync_tests
     tests/unit/main.cpp
     tests/unit/sync/contents_test.cpp
+    tests/unit/sync/copy/copying_test.cpp
     tests/unit/sync/copy/host/take_parcel_test.cpp
+    tests/unit/sync/copy/parcel_run_test.cpp
     tests/unit/sync/copy/parcels_test.cpp
     tests/unit/sync/exclude_test.cpp
     tests/unit/sync/host/cipher_test.cpp
@@ -398,6 +401,7 @@ if(DTOOL_TESTS)
       host_keys_and_certificates_are_judged_as_ssh_does
       hosts_behind_jump_hosts_are_lost_and_found
       hosts_behind_jump_hosts_are_reached
+      hosts_that_share_a_folder_take_over_a_copy
       hosts_that_share_the_code_folder_are_sent_it_once
       hosts_of_other_systems_take_part
       hosts_that_lack_what_scripts_use_are_refused

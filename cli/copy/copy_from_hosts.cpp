@@ -124,7 +124,7 @@ void FromHosts::pull(const Wanted& wanted, const Found& found) {
     if (remote_.hosts()[host].is_local) require_apart(source, folder);
     pulls.push_back({host, source, folder});
   }
-  SendingReporter progress(console_, "the files", hosts_.size(), kCopyInterrupted);
+  SendingReporter progress(console_, "receiving the files", hosts_.size(), kCopyInterrupted);
   auto pulled = tree_sync::pull(remote_, pulls, progress);
   console_.progress("");
   for (std::size_t i = 0; i < pulled.size(); ++i) {

@@ -180,7 +180,7 @@ std::string folder_on_hosts(const std::string& text) {
 Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList& list,
                      const std::string& folder) {
   const std::string doing = fmt::format("copying to {}", folder);
-  SendingReporter progress(console, "the files", remote.hosts().size(), kCopyInterrupted);
+  SendingReporter progress(console, "sending the files", remote.hosts().size(), kCopyInterrupted);
   Copying copying(remote, list, folder, name_of_launcher(), progress);
   console.progress(fmt::format("asking {} what they lack", counted(remote.hosts().size(), "host")));
   copying.ask();

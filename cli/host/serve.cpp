@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/host/serve.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <exception>
 #include <optional>
 #include <string>
@@ -17,6 +20,7 @@
 #include "ssh/host/own_program.h"
 #include "ssh/host/start.h"
 #include "sync/copy/host/answer_copy.h"
+#include "sync/copy/host/copy_folder.h"
 #include "sync/copy/host/take_parcel.h"
 #include "sync/host/answer_tree.h"
 #include "sync/host/look_at_source.h"
@@ -27,6 +31,18 @@
 
 namespace dtool::host {
 namespace {
+
+/// In a process of its own, since deleting takes long.
+void remove_what_is_old() {
+  const pid_t child = ::fork();
+  if (child != 0) return;
+  ::setsid();
+  const int nothing = ::open("/dev/null", O_RDWR);
+  for (const int stream : {0, 1, 2}) ::dup2(nothing, stream);
+  remove_old_trees();
+  remove_given_up_copies();
+  ::_exit(0);
+}
 
 /// Writes the reply to one request, which may have more of the input. Returns the exit code of the
 /// program.
@@ -41,7 +57,7 @@ int answer(const Frame& frame, FrameInput& input, int output) {
     case Kind::start_request:
       reply(start_job(open<StartRequest>(frame)));
       remove_old_versions();
-      remove_old_trees();
+      remove_what_is_old();
       return 0;
     case Kind::status_request:
       return reply(tell_status(open<StatusRequest>(frame)));
@@ -60,8 +76,12 @@ int answer(const Frame& frame, FrameInput& input, int output) {
       return send_log(open<LogRequest>(frame), output);
     case Kind::tree_request:
       return reply(answer_tree(open<TreeRequest>(frame), input, reply));
-    case Kind::copy_request:
-      return reply(answer_copy(open<CopyRequest>(frame), input));
+    case Kind::copy_request: {
+      const auto request = open<CopyRequest>(frame);
+      reply(answer_copy(request, input));
+      if (request.settles) remove_what_is_old();
+      return 0;
+    }
     case Kind::parcel_request:
       return reply(take_parcel(open<ParcelRequest>(frame), input, reply));
     case Kind::prepare_request:

@@ -30,6 +30,11 @@ void DiffAction::add_options(Options& command) {
   add_connect_options(command, hosts_);
 }
 
+std::string state_of(const RunRecord& run) {
+  if (run.end) return run.end->state;
+  return run.state_now.empty() ? "not known to have ended" : run.state_now;
+}
+
 /// A row for each difference; nothing where there is none.
 void tell(Console& console, std::string_view title, const std::vector<Difference>& rows) {
   if (rows.empty()) return;
@@ -74,9 +79,9 @@ int DiffAction::run(Invocation& invocation) {
     return kAllWell;
   }
   console.say(fmt::format("{}  {}  {}", console.styled(Style::bold, "from"), before.run_id,
-                          before.end ? before.end->state : "not known to have ended"));
-  console.say(fmt::format("{}    {}  {}", console.styled(Style::bold, "to"), now.run_id,
-                          now.end ? now.end->state : "not known to have ended"));
+                          state_of(before)));
+  console.say(
+      fmt::format("{}    {}  {}", console.styled(Style::bold, "to"), now.run_id, state_of(now)));
   tell(console, "code", found.code);
   tell(console, "settings", found.settings);
   tell(console, "hosts", found.hosts);

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <set>
 #include <vector>
 
 #include "cli/action.h"
 #include "cli/record/record_end.h"
 #include "cli/recorded.h"
+#include "cli/watch/run_states.h"
 #include "cli/watch/run_status.h"
+#include "killfiles/nearest.h"
 #include "ssh/fleet.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
@@ -97,10 +100,15 @@ std::string complete_id(const std::string& id) {
   if (matches.size() == 1) return matches.front();
   std::vector<std::string> named = matches;
   if (named.size() > kMostNamed) named.resize(kMostNamed);
-  if (matches.empty())
+  if (matches.empty()) {
+    std::vector<std::string> newest_first(known.begin(), known.end());
+    std::ranges::stable_sort(newest_first, std::greater(), time_in);
+    const auto meant = killfiles::nearest_beginning(id, newest_first);
     throw UsageError(fmt::format("no run {} is recorded here", id),
-                     "dtool list shows the runs, and ls " + record_folder().string() +
+                     (meant ? fmt::format("did you mean {}? ", *meant) : "") +
+                         "dtool list shows the runs, and ls " + record_folder().string() +
                          " those that were forgotten, too");
+  }
   throw UsageError(fmt::format("{} runs begin with {}: {}{}", matches.size(), id,
                                fmt::join(named, ", "), matches.size() > kMostNamed ? ", …" : ""),
                    "give more of the id");
@@ -140,6 +148,7 @@ RunRecord explained_run(Console& console, const std::string& id, const HostOptio
     if (!record) record = record_of(*killfile);
   }
   add_end(machines, *record);
+  if (!record->end) record->state_now = states_text(machines);
   return *record;
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "cli/console.h"
 #include "cli/host_options.h"
 #include "cli/record/record.h"
 #include "cli/settings.h"

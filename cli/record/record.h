@@ -90,6 +90,9 @@ struct RunRecord {
   std::vector<RecordedMachine> machines;
   std::string packages;  ///< python's version and the packages, a line each; empty: not known
   std::optional<RecordedEnd> end;
+  /// What the machines said when they were asked and had not all ended; empty: not asked. It is not
+  /// kept.
+  std::string state_now;
   bool is_of_killfile = false;  ///< made from a killfile: an older dtool wrote no record
 };
 

@@ -78,14 +78,13 @@ bool EarlierCode::look_here() {
   const fs::path here = fs::current_path(unseen);
   if (!unseen && here != folders.front()) folders.push_back(here);
   for (const fs::path& folder : folders) {
-    const bool is_recorded = folder == earlier_.code.folder;
     if (!fs::is_directory(folder, unseen)) {
       lacks_.push_back(fmt::format("there is no folder {}", folder.string()));
       continue;
     }
     restored_->copy_from(folder);
     restored_->prove();
-    if (is_recorded) note_lack(folder.string());
+    note_lack((folder == earlier_.code.folder ? "" : "the current folder ") + folder.string());
     if (remote_->interrupted()) return false;
   }
   return true;

@@ -142,6 +142,11 @@ void RunAction::take_up(const Invocation& invocation) {
         "leave it out; --config_kwargs changes settings of the experiment");
   earlier_.emplace(flags_.resume, Start::resumed);
   earlier_->give_flags(*command_);
+  // Who goes on from a run expects its code; the hosts may have been sent another one since.
+  if (flags_.no_sync && !earlier_->record().program.empty())
+    invocation.console.note(fmt::format(
+        "--no_sync: the code that the hosts have now runs, whether or not it is still that of {}",
+        earlier_->record().run_id));
   flags_.no_sync = flags_.no_sync || !earlier_->sends_code();
   if (!names_data) leave_out_gone(invocation.console, flags_.data);
 }

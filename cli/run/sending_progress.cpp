@@ -36,8 +36,8 @@ std::string SendingProgress::line(Clock::time_point now) const {
     const auto expected = host.is_done ? host.sent.bytes : host.sent.all;
     all = all && expected ? std::optional(*all + *expected) : std::nullopt;
   }
-  std::string line = fmt::format("sending {}: {} of {} hosts, {:.1f}", what_, done, hosts_.size(),
-                                 megabytes(sent));
+  std::string line =
+      fmt::format("{}: {} of {} hosts, {:.1f}", doing_, done, hosts_.size(), megabytes(sent));
   line += all && *all > 0 ? fmt::format(" of {:.1f} MB ({} %)", megabytes(*all), 100 * sent / *all)
                           : " MB";
   const std::chrono::duration<double> seconds = now - begun_.value_or(now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The progress of sending something to all hosts, in one line.
+// The progress of sending something to all hosts, or of receiving it, in one line.
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,8 @@ class SendingProgress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `what` is sent to that many hosts: `the code`.
-  SendingProgress(std::string what, std::size_t hosts) : what_(std::move(what)), hosts_(hosts) {}
+  /// `doing`, with that many hosts: `sending the code`.
+  SendingProgress(std::string doing, std::size_t hosts) : doing_(std::move(doing)), hosts_(hosts) {}
 
   void sent(std::size_t host, const ssh::Transferred& what, Clock::time_point now);
   /// The host has received everything, or has failed.
@@ -35,7 +35,7 @@ class SendingProgress {
     bool is_done = false;
   };
 
-  std::string what_;
+  std::string doing_;
   std::vector<Host> hosts_;
   std::optional<Clock::time_point> begun_;
 };
@@ -44,9 +44,9 @@ class SendingProgress {
 class SendingReporter : public ssh::Events {
  public:
   /// `on_interrupt`: what a note says then.
-  SendingReporter(Console& console, std::string what, std::size_t hosts, std::string on_interrupt)
+  SendingReporter(Console& console, std::string doing, std::size_t hosts, std::string on_interrupt)
       : console_(console),
-        sending_(std::move(what), hosts),
+        sending_(std::move(doing), hosts),
         on_interrupt_(std::move(on_interrupt)) {}
 
   /// The host has all there is for it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `dtool list`: recorded runs, newest first; with --state also the state of each.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include "cli/recorded.h"
 #include "cli/remove_run.h"
 #include "cli/terminal_text.h"
+#include "cli/watch/list_table.h"
 #include "cli/watch/run_states.h"
 #include "ssh/fleet.h"
 #include "ssh/host.h"
@@ -25,23 +27,6 @@ namespace {
 constexpr double kConnectSeconds = 3;
 /// Likewise a host whose disk hangs.
 constexpr std::chrono::seconds kListPatience{20};
-
-std::string hosts_of(const killfiles::Killfile& killfile) {
-  std::vector<ssh::Host> hosts;
-  for (const killfiles::Machine& machine : killfile.machines)
-    hosts.push_back(ssh::parse_host(machine.host));
-  return fold_hosts(hosts);
-}
-
-Style style_of(const std::vector<MachineStatus>& machines) {
-  const auto has = [&machines](auto is) {
-    return std::any_of(machines.begin(), machines.end(), is);
-  };
-  if (has([](const MachineStatus& each) { return !each.is_well(); })) return Style::red;
-  const bool runs =
-      has([](const MachineStatus& each) { return each.state == MachineState::running; });
-  return runs ? Style::green : Style::plain;
-}
 
 /// The hosts' answers; empty without --state.
 struct Answers {
@@ -67,20 +52,20 @@ class ListAction : public Action {
                     const Answers& answers) const;
 
   HostOptions hosts_;
+  std::vector<Option> of_asking_;  ///< options about connections
   bool state_ = false;
   bool prune_ = false;
 };
 
 void ListAction::add_options(Options& command) {
-  const Option state =
-      command.add_flag("--state", state_, "ask the hosts for the state of each run");
+  command.add_flag("--state", state_, "ask the hosts for the state of each run");
   command.add_flag(
       "--prune", prune_,
       "ask as --state does, and delete the copies of the code of runs that have ended");
   add_connect_options(command, hosts_);
   for (const char* const flag :
        {"--connect_timeout", "--width", "--ssh_cmd", "--ssh_program", "--ask"})
-    command.find(flag).value().needs(state);
+    of_asking_.push_back(command.find(flag).value());
   command.find("--connect_timeout")
       .value()
       .description(fmt::format("seconds to wait for a connection ({})", kConnectSeconds));
@@ -117,34 +102,10 @@ Answers ListAction::ask(Invocation& invocation,
 
 void ListAction::show(Console& console, const std::vector<killfiles::Killfile>& runs,
                       const Answers& answers) const {
-  std::vector<std::string> states;
-  std::size_t id_width = 3;
-  std::size_t state_width = 5;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    id_width = std::max(id_width, runs[i].run_id.size());
-    if (!state_) continue;
-    states.push_back(answers.states[i].empty() ? "unknown" : states_text(answers.states[i]));
-    state_width = std::max(state_width, states.back().size());
-  }
-  const auto row = [&](std::string_view id, std::string_view started, std::string_view machines) {
-    return fmt::format("{:<{}}  {:<20}  {:>8}  ", id, id_width, started, machines);
-  };
-  const std::string state_title = state_ ? fmt::format("{:<{}}  ", "STATE", state_width) : "";
-  console.say(
-      console.styled(Style::bold, row("RUN", "STARTED", "MACHINES") + state_title + "HOSTS"));
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::string line =
-        row(runs[i].run_id, runs[i].created, std::to_string(runs[i].machines.size()));
-    if (state_) {
-      line += console.styled(style_of(answers.states[i]),
-                             fmt::format("{:<{}}", states[i], state_width)) +
-              "  ";
-    }
-    line += hosts_of(runs[i]);
-    if (!runs[i].chain.empty()) line += "  resumes " + runs[i].chain.back();
-    if (!runs[i].rerun_of.empty()) line += "  repeats " + runs[i].rerun_of;
-    console.say(line);
-  }
+  const bool fits = console.is_terminal(To::out);
+  const auto lines =
+      list_table(console, runs, answers.states, fits ? terminal_size(STDOUT_FILENO).columns : 0);
+  for (const std::string& line : lines) console.say(line);
 }
 
 void ListAction::show_json(Console& console, const std::vector<killfiles::Listed>& listed,
@@ -160,7 +121,7 @@ void ListAction::show_json(Console& console, const std::vector<killfiles::Listed
                     {"chain", run.killfile->chain},
                     {"rerun_of", run.killfile->rerun_of},
                     {"machines", run.killfile->machines.size()},
-                    {"hosts", hosts_of(*run.killfile)}});
+                    {"hosts", folded_hosts(*run.killfile)}});
       if (state_) {
         std::map<std::string, int> counts;
         for (const MachineStatus& each : answers.states[place++]) ++counts[state_word(each)];
@@ -231,6 +192,11 @@ int ListAction::run(Invocation& invocation) {
   }
   Answers answers;
   state_ = state_ || prune_;
+  for (const Option& each : of_asking_) {
+    if (each.is_given() && !state_)
+      throw UsageError(fmt::format("{} goes with --state or --prune: without them no host is asked",
+                                   each.name()));
+  }
   if (state_) answers = ask(invocation, runs);
   if (answers.interrupted) return kInterrupted;
   if (prune_) answers.pruned = prune(invocation, runs, answers);

@@ -51,12 +51,21 @@ std::optional<Frame> FrameReader::next() {
   return frame;
 }
 
+void FrameInput::await(std::chrono::milliseconds patience) const {
+  constexpr std::chrono::milliseconds kSecond{1000};
+  for (auto left = patience;; left -= kSecond) {
+    pollfd input{descriptor_, POLLIN, 0};
+    if (::poll(&input, 1, static_cast<int>(std::min(left, kSecond).count())) != 0) return;
+    if (left <= kSecond)
+      throw BadMessage("no byte more for " + std::to_string(patience.count() / 1000) + " s");
+    if (on_wait_) on_wait_();
+  }
+}
+
 std::optional<Frame> FrameInput::next(std::optional<std::chrono::milliseconds> patience) {
   while (!is_left_) {
     if (auto frame = reader_.next()) return frame;
-    pollfd input{descriptor_, POLLIN, 0};
-    if (patience && ::poll(&input, 1, static_cast<int>(patience->count())) == 0)
-      throw BadMessage("no byte more for " + std::to_string(patience->count() / 1000) + " s");
+    if (patience) await(*patience);
     const auto bytes = read_some(descriptor_);
     if (!bytes && reader_.is_inside()) throw BadMessage("the request ends too soon");
     if (!bytes) break;

@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ssh/host/message.h"
 #include "ssh/host/protocol.h"
@@ -55,9 +57,14 @@ class FrameInput {
   std::optional<Frame> next(std::optional<std::chrono::milliseconds> patience = std::nullopt);
   /// Ignores all later frames.
   void leave() { is_left_ = true; }
+  /// Called each second while next() waits with patience; what it throws ends the wait.
+  void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }
 
  private:
+  void await(std::chrono::milliseconds patience) const;
+
   int descriptor_;
+  std::function<void()> on_wait_ = {};
   FrameReader reader_ = {};
   bool is_left_ = false;
 };

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Where parts lie on hosts, also on this machine where it was one of them.
-constexpr std::string_view kOwn = ".~dtool~copy";
+constexpr std::string_view kOwn = ".~dtool~copy-";
 
 [[noreturn]] void fail(const fs::path& path, int error) {
   throw std::runtime_error(fmt::format("cannot read {}: {}", path.native(), std::strerror(error)));
@@ -72,7 +72,7 @@ void Lister::add_inside(const std::string& prefix, const fs::path& folder) {
 }
 
 void Lister::add(const std::string& name, const fs::path& path, const struct stat& status) {
-  if (path.filename() == kOwn) return;
+  if (path.filename().native().starts_with(kOwn)) return;
   if (S_ISDIR(status.st_mode)) {
     if (excludes_.match_folder(name)) return;
     keep(name + "/", path, status);

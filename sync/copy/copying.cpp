@@ -191,9 +191,8 @@ bool Copying::send_round() {
     host.result = std::move(taker.result);
     host.sent += taker.bytes;
     for (std::string& name : taker.spoilt) spoilt_.emplace_back(taker.host, std::move(name));
-    if (!taker.holder) continue;
     host.same_as = taker.holder;
-    followers_.push_back(taker.host);
+    if (taker.holder) followers_.push_back(taker.host);
   }
   const auto missed = run.missed();
   missed_.insert(missed_.end(), missed.begin(), missed.end());

@@ -18,13 +18,11 @@ constexpr std::chrono::milliseconds kAskAgain{20};
 /// A host that is much slower than the one it gets a parcel from must not hold that one: it is sent
 /// the parcel from elsewhere.
 constexpr std::chrono::seconds kServes{20};
-/// Each lies in a file here until its last host has taken it, so a host can be no further ahead of
-/// the slowest.
-constexpr std::size_t kMostKept = 16;
 /// A file whose beginning is there already is read here to its end before its checksum can follow.
 constexpr std::uint64_t kSlowestRead = 10'000'000;  // bytes a second
 
-/// How long a host waits for the next byte of the parcel.
+}  // namespace
+
 std::chrono::milliseconds patience_for(const CopyList& list, const Parcel& parcel) {
   std::uint64_t read_again = 0;
   for (const Range& range : parcel.ranges)
@@ -32,11 +30,15 @@ std::chrono::milliseconds patience_for(const CopyList& list, const Parcel& parce
   return std::chrono::minutes(5) + std::chrono::seconds(read_again / kSlowestRead);
 }
 
-}  // namespace
-
 ParcelRun::ParcelRun(const CopyList& list, const std::vector<Parcel>& parcels, RunningSums& sums,
-                     std::vector<ParcelHost>& hosts, Compression compression, ssh::Events& events)
-    : list_(list), parcels_(parcels), sums_(sums), compression_(compression), events_(events) {
+                     std::vector<ParcelHost>& hosts, Compression compression, ssh::Events& events,
+                     std::size_t most_kept)
+    : list_(list),
+      parcels_(parcels),
+      sums_(sums),
+      compression_(compression),
+      events_(events),
+      most_kept_(most_kept) {
   for (ParcelHost& each : hosts) slots_[each.host].host = &each;
   for (std::size_t i = 0; i < parcels_.size(); ++i) {
     wanted_by_.push_back(parcels_[i].hosts.size());
@@ -98,16 +100,15 @@ std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
   if (slot.at == slot.parcels.size()) return std::nullopt;
   const std::size_t place = slot.parcels[slot.at];
   const Parcel& parcel = parcels_[place];
-  const bool is_relayed =
-      parcel.hosts.size() >= kRelay && parcel.bytes * parcel.hosts.size() >= kLeastRelayed;
   if (!packages_.contains(place)) {
     // The host that is behind all others never waits here.
-    if (packages_.size() >= kMostKept && place > packages_.begin()->first)
+    if (packages_.size() >= most_kept_ && !drop_one() && place > packages_.begin()->first)
       return ssh::NextTask{std::nullopt, kAskAgain};
+    const std::size_t hosts = wanted_by_[place];
+    const bool is_relayed = hosts >= kRelay && parcel.bytes * hosts >= kLeastRelayed;
     packages_.emplace(
         place, pack_parcel(list_, parcel, sums_, compression_, is_relayed ? Seal::yes : Seal::no));
-    if (is_relayed)
-      relayings_.try_emplace(place, packages_.at(place), parcel.hosts.size(), kServes);
+    if (is_relayed) relayings_.try_emplace(place, packages_.at(place), hosts, kServes);
   }
   if (Relaying* relaying = relaying_of(slot)) {
     const auto part = relaying->part_for(slot.host->host);
@@ -119,7 +120,25 @@ std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
 }
 
 void ParcelRun::release(std::size_t parcel) {
-  if (--wanted_by_[parcel] > 0) return;
+  if (--wanted_by_[parcel] == 0) drop(parcel);
+}
+
+/// So that a slow host does not hold back the others: a parcel is made again when a host comes to
+/// it. The one that the fewest hosts want goes, and of these the one that a slow host needs last.
+/// False: hosts are taking all of them.
+bool ParcelRun::drop_one() {
+  std::set<std::size_t> taken;
+  for (const auto& [host, slot] : slots_)
+    if (slot.is_sent && slot.at < slot.parcels.size()) taken.insert(slot.parcels[slot.at]);
+  std::optional<std::size_t> least;
+  for (const auto& [parcel, package] : packages_)
+    if (!taken.contains(parcel) && (!least || wanted_by_[parcel] <= wanted_by_[*least]))
+      least = parcel;
+  if (least) drop(*least);
+  return least.has_value();
+}
+
+void ParcelRun::drop(std::size_t parcel) {
   const auto relaying = relayings_.find(parcel);
   if (relaying != relayings_.end()) {
     const auto& missed = relaying->second.missed();

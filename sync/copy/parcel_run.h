@@ -3,6 +3,7 @@
 // host, without waiting for the others.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -21,6 +22,13 @@ inline constexpr std::size_t kRelay = 3;
 /// Less than that for all hosts together is sent from here: passing on takes tenths of a second.
 inline constexpr std::uint64_t kLeastRelayed = 4'000'000;
 
+/// At most so many parcels lie in files here, each until its last host has taken it.
+inline constexpr std::size_t kMostKept = 16;
+
+/// How long a host waits for the next byte of the parcel: where it has the beginning of a file,
+/// that is read here once more before the checksum can follow.
+std::chrono::milliseconds patience_for(const CopyList& list, const Parcel& parcel);
+
 /// Where a host takes its parcels to, and what came of it.
 struct ParcelHost {
   std::size_t host = 0;  ///< index into Remote::hosts()
@@ -35,11 +43,14 @@ class ParcelRun : public ssh::Events {
  public:
   /// `parcels` as cut_parcels() orders them. All references must outlive it.
   ParcelRun(const CopyList& list, const std::vector<Parcel>& parcels, RunningSums& sums,
-            std::vector<ParcelHost>& hosts, Compression compression, ssh::Events& events);
+            std::vector<ParcelHost>& hosts, Compression compression, ssh::Events& events,
+            std::size_t most_kept = kMostKept);
 
   /// Takes until all hosts have their parcels or have failed.
   void run(ssh::Remote& remote);
   std::vector<Missed> missed() const { return missed_; }
+  /// Parcels that lie here.
+  std::size_t kept() const { return packages_.size(); }
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_progress(std::size_t host, const ssh::Transferred& input) override;
@@ -65,6 +76,8 @@ class ParcelRun : public ssh::Events {
   Relaying* relaying_of(const Slot& slot);
   void note_spoilt(Slot& slot, const std::vector<std::string>& names);
   void release(std::size_t parcel);
+  bool drop_one();
+  void drop(std::size_t parcel);
   void tell_progress(const Slot& slot, double fraction);
 
   const CopyList& list_;
@@ -72,9 +85,10 @@ class ParcelRun : public ssh::Events {
   RunningSums& sums_;
   Compression compression_;
   ssh::Events& events_;
+  std::size_t most_kept_;
   std::map<std::size_t, Slot> slots_;          ///< by host
   std::vector<std::size_t> wanted_by_;         ///< of each parcel: the hosts still to take it
-  std::map<std::size_t, Package> packages_;    ///< of parcels that were begun
+  std::map<std::size_t, Package> packages_;    ///< of parcels that were begun, the kept ones
   std::map<std::size_t, Relaying> relayings_;  ///< of those that hosts pass on
   std::vector<Missed> missed_;
 };

@@ -158,6 +158,8 @@ std::string RunningSums::finish(std::size_t entry, const CopyList& list) {
   Running unread;
   std::unique_lock lock(mutex_);
   auto found = running_.extract(entry);
+  const auto before = known_.find(entry);
+  if (found.empty() && before != known_.end()) return finished_[entry] = before->second;
   lock.unlock();
   Running& running = found.empty() ? unread : found.mapped();
   const ListedFile file(list, entry);
@@ -165,7 +167,7 @@ std::string RunningSums::finish(std::size_t entry, const CopyList& list) {
             [&](std::uint64_t, std::string_view bytes) { running.sha.add(bytes); });
   std::string sum = running.sha.hex();
   lock.lock();
-  finished_[entry] = sum;
+  finished_[entry] = known_[entry] = sum;
   return sum;
 }
 

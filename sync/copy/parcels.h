@@ -68,6 +68,8 @@ class RunningSums {
   std::mutex mutex_;  ///< parcels are made on threads of their own
   std::map<std::size_t, Running> running_;
   std::map<std::size_t, std::string> finished_;
+  std::map<std::size_t, std::string>
+      known_;  ///< for a file's end that is sent to another host later
 };
 
 /// The package for a parcel. It fails with the name of a file that is not as it was listed. `list`

@@ -113,12 +113,18 @@ void Inside::take_leave_back() {
 }
 
 void Inside::take(Inside& from, const std::string& old_name, const std::string& name) {
+  if (!take_if_near(from, old_name, name)) throw std::runtime_error(with_reason(name));
+}
+
+bool Inside::take_if_near(Inside& from, const std::string& old_name, const std::string& name) {
   const Spot old = from.find(old_name);
   const Spot spot = find(name, Way::made);
   if (spot.folder != -1 && !open_.empty()) let_write(open_.back().path, spot.folder);
-  if (old.folder == -1 || spot.folder == -1 ||
-      ::renameat(old.folder, old.name, spot.folder, spot.name) != 0)
+  const bool is_taken = old.folder != -1 && spot.folder != -1 &&
+                        ::renameat(old.folder, old.name, spot.folder, spot.name) == 0;
+  if (!is_taken && (old.folder == -1 || spot.folder == -1 || errno != EXDEV))
     throw std::runtime_error(with_reason(name));
+  return is_taken;
 }
 
 std::size_t Inside::remove(const std::vector<std::string>& names) {

@@ -30,6 +30,10 @@ class Inside {
   Spot find(const std::string& name, Way way = Way::as_it_is);
   Spot find(std::string&& name, Way way = Way::as_it_is) = delete;  ///< the spot would outlive it
 
+  /// The last folder on the way to the file that find() was asked for last; it stays open until the
+  /// next call.
+  int nearest() const { return open_.empty() ? root_.get() : open_.back().folder.get(); }
+
   /// The file of that name; a link is not followed.
   std::optional<struct stat> look(const std::string& name);
   /// As look(), but nothing for folders.
@@ -41,6 +45,8 @@ class Inside {
   void take(Inside& from, const std::string& name) { take(from, name, name); }
   /// The same for a file that has another name there.
   void take(Inside& from, const std::string& old_name, const std::string& name);
+  /// The same; but returns false where the file lies on another file system, and leaves it there.
+  bool take_if_near(Inside& from, const std::string& old_name, const std::string& name);
   /// Deletes files, and the folders that become empty by it. Folders, and names that lead outside,
   /// stay. Returns how many files there were. Throws std::runtime_error.
   std::size_t remove(const std::vector<std::string>& names);

@@ -201,33 +201,6 @@ bool was_never_started(const std::string& run) {
   });
 }
 
-void remove_old() {
-  constexpr time_t kDay = 86400;
-  const std::string runs = expand_home("~/.dtool/runs");
-  // By the file system's clock: a run's folder has just been made there.
-  const time_t now = change_of(runs).value_or(0);
-  for (const std::string& name : list_folder(runs)) {
-    const std::string run = runs + "/" + name;
-    const bool is_unused = change_of(run).value_or(now) < now - kDay && was_never_started(run);
-    const bool is_old = is_folder(run + "/tree") && end_of(run).value_or(now) < now - 30 * kDay;
-    if (!is_unused && !is_old) continue;
-    try {
-      const Descriptor lock = lock_trees(run);
-      remove_tree(run);
-      ::unlink((run + "/" + kTreeLock).c_str());
-      if (is_unused) ::rmdir(run.c_str());
-    } catch (const std::exception&) {
-      // Another run tries again.
-    }
-  }
-  remove_old_copies();
-  try {
-    remove_old_stored_trees();
-  } catch (const std::exception&) {
-    // Likewise.
-  }
-}
-
 }  // namespace
 
 std::string keep_written(const std::string& run_id) {
@@ -253,13 +226,30 @@ RemoveReply remove_run(const RemoveRequest& request) {
 }
 
 void remove_old_trees() {
-  const pid_t child = ::fork();
-  if (child != 0) return;
-  ::setsid();
-  const int nothing = ::open("/dev/null", O_RDWR);
-  for (const int stream : {0, 1, 2}) ::dup2(nothing, stream);
-  remove_old();
-  ::_exit(0);
+  constexpr time_t kDay = 86400;
+  const std::string runs = expand_home("~/.dtool/runs");
+  // By the file system's clock: a run's folder has just been made there.
+  const time_t now = change_of(runs).value_or(0);
+  for (const std::string& name : list_folder(runs)) {
+    const std::string run = runs + "/" + name;
+    const bool is_unused = change_of(run).value_or(now) < now - kDay && was_never_started(run);
+    const bool is_old = is_folder(run + "/tree") && end_of(run).value_or(now) < now - 30 * kDay;
+    if (!is_unused && !is_old) continue;
+    try {
+      const Descriptor lock = lock_trees(run);
+      remove_tree(run);
+      ::unlink((run + "/" + kTreeLock).c_str());
+      if (is_unused) ::rmdir(run.c_str());
+    } catch (const std::exception&) {
+      // Another run tries again.
+    }
+  }
+  remove_old_copies();
+  try {
+    remove_old_stored_trees();
+  } catch (const std::exception&) {
+    // Likewise.
+  }
 }
 
 }  // namespace dtool::host

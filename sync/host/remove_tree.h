@@ -20,7 +20,7 @@ std::string keep_written(const std::string& run_id);
 RemoveReply remove_run(const RemoveRequest& request);
 
 /// Deletes trees of runs that ended 30 days ago, and what was made for runs that never started. It
-/// works in a process of its own, since deleting takes long.
+/// takes long.
 void remove_old_trees();
 
 }  // namespace dtool::host

@@ -28,19 +28,6 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-/// By /etc/passwd, since a static program has no name service; else the number.
-std::string name_of_user(uid_t user) {
-  const std::string number = std::to_string(user);
-  const std::string all = "\n" + read_file("/etc/passwd").value_or("");
-  for (std::size_t at = all.find('\n'); at != all.npos; at = all.find('\n', at + 1)) {
-    const std::size_t name = all.find(':', at);
-    const std::size_t password = name == all.npos ? name : all.find(':', name + 1);
-    if (password != all.npos && all.compare(password + 1, number.size() + 1, number + ":") == 0)
-      return all.substr(at + 1, name - at - 1);
-  }
-  return number;
-}
-
 /// In a folder like /tmp anybody could have made it before the user did.
 void refuse_strangers_folder(const std::string& path) {
   for (std::string folder = path; folder != "/"; folder = folder_of(folder)) {
@@ -108,6 +95,18 @@ std::size_t length_of_stamp(std::string_view stamps, const std::string& name) {
 }
 
 }  // namespace
+
+std::string name_of_user(uid_t user) {
+  const std::string number = std::to_string(user);
+  const std::string all = "\n" + read_file("/etc/passwd").value_or("");
+  for (std::size_t at = all.find('\n'); at != all.npos; at = all.find('\n', at + 1)) {
+    const std::size_t name = all.find(':', at);
+    const std::size_t password = name == all.npos ? name : all.find(':', name + 1);
+    if (password != all.npos && all.compare(password + 1, number.size() + 1, number + ":") == 0)
+      return all.substr(at + 1, name - at - 1);
+  }
+  return number;
+}
 
 Refused another_is_sending() {
   return Refused("another dtool is sending another tree there",

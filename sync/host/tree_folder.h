@@ -35,6 +35,9 @@ class Refused : public std::runtime_error {
 /// For a host on which another launcher began to send another tree meanwhile.
 Refused another_is_sending();
 
+/// By /etc/passwd, since a static program has no name service; else the number.
+std::string name_of_user(uid_t user);
+
 using FileNames = std::vector<std::string>;
 
 /// The real path of a folder, which is made if it is missing. `path` may begin with `~/`. Throws

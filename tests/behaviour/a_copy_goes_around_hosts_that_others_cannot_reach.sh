@@ -29,7 +29,7 @@ link=$(ip -o route get "${DTOOL_LAB_HOSTS%%,*}" | sed -n 's/.* dev \([^ ]*\).*/\
 tc qdisc replace dev "$link" root tbf rate 300mbit burst 256kbit latency 400ms
 "$DTOOL" copy --runs_on "$DTOOL_LAB_HOSTS" data sets >"$out" 2>"$err" </dev/null &
 launcher=$!
-has_a_part() { (($(find "$(root 2)/sets/.~dtool~copy/parts" -type f ! -name '*.sum' -printf '%s\n' 2>/dev/null | sort -n | tail -n 1) + 0 > 60000000)); }
+has_a_part() { (($(find "$(root 2)/sets/.~dtool~copy-0/parts" -type f ! -name '*.sum' -printf '%s\n' 2>/dev/null | sort -n | tail -n 1) + 0 > 60000000)); }
 eventually 60 has_a_part
 eventually 20 on 2 pkill -KILL -x dtool-host
 expect_ended 1 "$launcher" 'dtool copy, whose program on host 2 is killed'

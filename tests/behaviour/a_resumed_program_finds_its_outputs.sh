@@ -46,6 +46,7 @@ cd ../elsewhere
 expect_exit 2 dtool run --resume "$first" --export TOKEN=x
 expect_error "has the code of .*/code, and the current folder is .*/elsewhere"
 expect_exit 0 dtool run --resume "$first" --export TOKEN=x --no_sync --dry_run
+expect_error "^--no_sync: the code that the hosts have now runs, whether or not it is still that of $first$"
 expect_output "^machine 0 +.*: code in $code_folder,"
 cd ../code
 expect_exit 2 dtool run --resume nothing_like_this

@@ -100,6 +100,10 @@ expect_exit 0 dtool run --runs_on h2 --extra_tag third -- sleep 600
 third=$(newest) run=$third
 expect_exit 0 dtool show "$third" --json
 expect_equal None "$(json 'd["end"]')"
+expect_exit 0 dtool show "$third"
+expect_output '^ended +not yet: running$'
+expect_exit 0 dtool diff "$first" "$third"
+expect_output "to +$third  running$"
 expect_exit 0 dtool kill --all --yes
 expect_equal killed "$(record 'd["end"]["state"]')"
 expect_exit 0 dtool show "$third"

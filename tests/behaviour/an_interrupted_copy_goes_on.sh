@@ -14,7 +14,7 @@ size=200000000
 mkdir data
 head -c "$size" /dev/urandom >data/large
 echo small >data/small
-parts() { find "$DTOOL_LAB_FOLDER"/host"$1"/root/sets/.~dtool~copy/parts -type f ! -name '*.sum' -printf '%s\n' 2>/dev/null | sort -n | tail -n 1; }
+parts() { find "$DTOOL_LAB_FOLDER"/host"$1"/root/sets/.~dtool~copy-0/parts -type f ! -name '*.sum' -printf '%s\n' 2>/dev/null | sort -n | tail -n 1; }
 half_is_there() { local host; for host in 1 2 3 4; do (($(parts $host) + 0 > 60000000)) || return 1; done; }
 expect_all() { local host; for host in 1 2 3 4; do cmp data/large "$(root $host)/sets/data/large" || fail "host $host has another file"; done; }
 expect_nothing_aside() { expect_equal '' "$(find "$DTOOL_LAB_FOLDER"/host*/root -name '.~dtool~*')"; }
@@ -47,7 +47,7 @@ begin
 kill -INT "$launcher"
 expect_ended 130 "$launcher" 'dtool copy, interrupted'
 expect_error 'interrupted: what has come stays'
-part=$(find "$(root 2)/sets/.~dtool~copy/parts" -type f ! -name '*.sum' -size +1M)
+part=$(find "$(root 2)/sets/.~dtool~copy-0/parts" -type f ! -name '*.sum' -size +1M)
 printf 'spoilt' | dd of="$part" bs=1 seek=1000 conv=notrunc status=none
 fast
 expect_exit 0 dtool copy --json --runs_on "$DTOOL_LAB_HOSTS" data sets

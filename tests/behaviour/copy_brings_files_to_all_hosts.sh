@@ -85,6 +85,26 @@ expect_equal 3 "$(json 'sum("same_as" in h for h in d["hosts"])')"
 cmp data/large "$seen_by_all/data/large"
 expect_equal '' "$(find "$seen_by_all" -name '.~*')"
 
+# Another disk that is mounted below the folder: files and links get their places there, too; its room is looked at before.
+mkdir -p mixed/sub/inner
+echo here >mixed/here
+head -c 3000000 /dev/urandom >mixed/sub/inner/leaf
+ln -s inner/leaf mixed/sub/link
+touch -h -d '2002-02-03 04:05:06.5' mixed/sub/link
+on h3 mkdir -p mounts/mixed/sub
+on h3 mount -t tmpfs -o size=2m tmpfs /root/mounts/mixed/sub
+expect_exit 2 dtool copy --runs_on "$DTOOL_LAB_HOSTS" mixed mounts
+expect_error '/root/mounts/mixed/sub/?[a-z]* is another disk with too little room: 300[0-9]* bytes are needed there and 2097152 are free'
+expect_no_file "$(root 1)/mounts"
+on h3 mount -o remount,size=9m /root/mounts/mixed/sub
+expect_exit 0 dtool copy --runs_on "$DTOOL_LAB_HOSTS" mixed mounts
+mixed_facts='find . -printf "%p %y %m %T@ %l\n" | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum'  # folders have other sizes there
+(cd mixed && eval "$mixed_facts") >"$work/wanted"
+on h3 sh -c "cd mounts/mixed && $mixed_facts" | diff "$work/wanted" -
+expect_no_leftovers
+expect_equal '' "$(on h3 find mounts -name '.~dtool~*')"
+on h3 umount /root/mounts/mixed/sub
+
 # A host that is not there holds back nobody.
 expect_exit 1 dtool copy --runs_on "${DTOOL_LAB_HOSTS},nobody@127.0.0.1:1" one partly
 expect_error '^  nobody@127.0.0.1:1: '

@@ -57,6 +57,7 @@ expect_equal '' "$(find "$work/fetched" -name 'program.sh' -o -name module)"
 # The trees of runs that have ended go, and then everything of a run.
 expect_exit 0 dtool list --prune
 expect_error '^deleted the copies of the code of 2 runs$'
+expect_equal 2 "$(grep -Ec "^[^ ]*1[^ ]*2[^ ]*: what the run wrote into its copy of the code is kept in .*/machine\\*\\.written\$" "$err")" # a line for both hosts
 for host in 1 2; do
   expect_equal '' "$(find "$(root $host)/.dtool/runs" -name '*tree*')"
   expect_equal "$second" "$(cat "$(root $host)/code/experiment_output/$second/machine$((host - 1)).written/result")"
@@ -95,7 +96,7 @@ expect_exit 0 dtool list --prune
 expect_error '^no ended run has a copy of its code$'
 expect_file "$(root 1)/.dtool/runs/$id/tree/program.sh"
 expect_exit 0 dtool kill "$id" --yes --delete
-expect_error "what the run wrote into its copy of the code is kept in .*/code/experiment_output/$id/machine0.written"
+expect_error "what the run wrote into its copy of the code is kept in .*/code/experiment_output/$id/machine[*].written"
 for host in 1 2; do
   expect_equal '' "$(ls "$(root $host)/.dtool/runs")"
   expect_equal "$id" "$(cat "$(root $host)/code/experiment_output/$id/machine$((host - 1)).written/result")"

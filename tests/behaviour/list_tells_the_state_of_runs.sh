@@ -48,6 +48,13 @@ expect_state alone running
 expect_state here running
 expect_equal 7 "$(grep -c . "$out")"
 
+# A terminal gets rows of one line.
+script -qec "stty cols 80; '$DTOOL' list --state 2>/dev/null" /dev/null </dev/null >"$out"
+tr -d '\r' <"$out" | sed 's/\x1b\[[0-9;]*m//g; s/…/./' >"$work/rows"
+expect_equal 7 "$(grep -c . "$work/rows")"
+expect_equal '' "$(awk 'length($0) > 80' "$work/rows")"
+expect_exit 0 dtool list --prune --connect_timeout 9
+
 # One host is cut off, another has lost a session.
 # shellcheck disable=SC2016
 on h3 bash -c 'kill -KILL "$(cut -d" " -f1 ~/.dtool/runs/*_alone_*/machine0/process)"'
@@ -62,6 +69,6 @@ expect_equal "{'running': 2, 'unreachable': 1}" "$(json 'next(r["states"] for r 
 expect_equal "${address[0]} connect_timed_out" "$(json '" ".join([d["failures"][0]["host"], d["failures"][0]["failure"]])')"
 fault mend h1
 
-# Flags about hosts mean nothing without it.
+# Flags about hosts mean nothing unless they are asked.
 expect_exit 2 dtool list --connect_timeout 2
-expect_error '--connect_timeout .*--state'
+expect_error '--connect_timeout goes with --state or --prune'

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -29,12 +30,22 @@ class Looking {
   CopyReply finish();
 
  private:
+  /// A file system that is mounted below the folder.
+  struct Mounted {
+    std::string name;  ///< of the first folder there that lacks something
+    std::uint64_t free = 0;
+    std::uint64_t needed = 0;
+  };
   enum class Found { as_it_was, unsettled, unsure, lacking };
 
   Found compare(const CopyEntry& entry, const std::optional<struct stat>& there);
   Found compare_file(const CopyEntry& entry, const struct stat& there);
   void add_lacking(const CopyEntry& entry);
+  Mounted* mounted_for(const std::string& name);
   void block(const std::string& name, const std::string& why);
+  std::uint64_t rounded(std::uint64_t bytes) const {
+    return (bytes + block_size_ - 1) / block_size_ * block_size_;
+  }
   void look_at_room();
   void settle();
 
@@ -46,6 +57,9 @@ class Looking {
   std::uint64_t block_size_ = 4096;
   std::uint64_t place_ = 0;  ///< of the next entry in the listing
   std::uint64_t new_files_ = 0;
+  dev_t device_ = 0;  ///< of the folder
+  std::map<dev_t, Mounted> mounted_;
+  std::uint64_t largest_ = 0;         ///< file that is to go to one of these
   std::vector<CopyEntry> unsettled_;  ///< if the request settles
 };
 
@@ -88,7 +102,8 @@ Looking::Looking(const CopyRequest& request) : request_(request) {
                   "name another folder, or let the user there write into this one");
   if (nearest_ != path) return;
   inside_.emplace(path);
-  const std::string aside = path + "/" + kCopyAside;
+  device_ = status.st_dev;
+  const std::string aside = path + "/" + copy_aside();
   reply_.is_unsettled = exists(aside);
   reply_.owner = other_owner(path, request.place);
   if (is_folder(aside + "/parts")) parts_.emplace(aside + "/parts");
@@ -129,11 +144,30 @@ Looking::Found Looking::compare(const CopyEntry& entry, const std::optional<stru
   return is_same ? Found::as_it_was : Found::lacking;
 }
 
+/// Null if the file goes to the folder's own file system.
+Looking::Mounted* Looking::mounted_for(const std::string& name) {
+  struct stat nearest {};
+  if (!inside_) return nullptr;
+  inside_->look(without_slash(name));
+  if (::fstat(inside_->nearest(), &nearest) != 0 || nearest.st_dev == device_) return nullptr;
+  const auto [found, is_new] = mounted_.try_emplace(nearest.st_dev);
+  struct statvfs room {};
+  if (is_new && ::fstatvfs(inside_->nearest(), &room) == 0)
+    found->second = {folder_of(name), static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize};
+  return &found->second;
+}
+
 void Looking::add_lacking(const CopyEntry& entry) {
   add_place(reply_.lacks, place_);
   ++new_files_;
   std::uint64_t bytes = entry.size;
-  if (parts_ && entry.size > 0) {
+  if (Mounted* mounted = mounted_for(entry.name)) {
+    // Its part grows in the folder, and goes when the file is there.
+    mounted->needed += rounded(bytes);
+    largest_ = std::max(largest_, rounded(bytes));
+    bytes = 0;
+  }
+  if (parts_ && bytes > 0) {
     const auto part = parts_->look(part_name(entry));
     const bool is_part = part && S_ISREG(part->st_mode) && part->st_size > 0;
     if (is_part) {
@@ -142,7 +176,7 @@ void Looking::add_lacking(const CopyEntry& entry) {
       bytes -= have;
     }
   }
-  reply_.needed += (bytes + block_size_ - 1) / block_size_ * block_size_;
+  reply_.needed += rounded(bytes);
   if (entry.size == 0) reply_.needed += block_size_;
 }
 
@@ -170,6 +204,12 @@ void Looking::look_at_room() {
   if (::statvfs(nearest_.c_str(), &room) != 0)
     throw Refused(with_reason("cannot ask for the room in " + nearest_));
   reply_.free = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
+  reply_.needed += largest_;
+  for (const auto& [device, each] : mounted_)
+    if (each.needed > each.free)
+      block(each.name, "is another disk with too little room: " + std::to_string(each.needed) +
+                           " bytes are needed there and " + std::to_string(each.free) +
+                           " are free");
   if (room.f_files > 0 && room.f_favail < new_files_)
     reply_.blocked.push_back(nearest_ + " has room for " + std::to_string(room.f_favail) +
                              " more files, and " + std::to_string(new_files_) + " are lacking");

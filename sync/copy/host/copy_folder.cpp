@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <exception>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -18,9 +21,15 @@
 namespace dtool::host {
 namespace {
 
-constexpr int kWaitForLock = 60'000;  // milliseconds
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kWaitForLock{60};
+/// File servers free the locks of a host that is gone after 90 s, as a rule.
+constexpr std::chrono::seconds kWaitForGone{120};
 /// After this long without a request, a copy counts as ended, wherever its launcher is.
 constexpr std::int64_t kForgotten = 120;  // seconds
+/// After this long what it left is deleted.
+constexpr std::int64_t kOld = 30 * 86400;  // seconds
 
 /// The file `owner`: four lines.
 struct Owner {
@@ -53,8 +62,21 @@ bool is_locked(const std::string& path) {
   return lock.is_open() && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
+/// The other host of the same copy that has written it, in the same round.
+std::optional<std::int64_t> other_host(const Owner& owner, const CopyPlace& place) {
+  if (owner.copy != place.copy || owner.round != std::to_string(place.round)) return std::nullopt;
+  const auto host = parse_number<std::int64_t>(owner.host);
+  return host == place.host ? std::nullopt : host;
+}
+
+/// Whether the launcher knows that whoever has written it is to go on no more.
+bool is_given_up(const Owner& owner, const CopyPlace& place) {
+  if (owner.copy == place.copy) return owner.round != std::to_string(place.round);
+  return !place.takes_over.empty() && owner.launcher == place.takes_over;
+}
+
 std::string aside_in(const std::string& path) {
-  return path + "/" + kCopyAside;
+  return path + "/" + copy_aside();
 }
 
 std::string owner_in(const std::string& aside) {
@@ -72,13 +94,54 @@ bool is_recent(const std::string& path) {
 /// Another user could lead every name in it elsewhere.
 void require_own_folder(const std::string& path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
-      status.st_uid != ::geteuid())
-    throw Refused(path + " is there and is not a folder of this user's",
-                  "delete it, or name another folder");
+  const bool is_there = ::lstat(path.c_str(), &status) == 0;
+  if (is_there && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid()) return;
+  throw Refused(path + (is_there ? " belongs to " + name_of_user(status.st_uid) : "") +
+                    " and is not a folder of " + name_of_user(::geteuid()) + ", who copies here",
+                "delete it or have it deleted, or name another folder");
+}
+
+/// As a whole: nobody finds half of it. What an earlier one left of that goes, too.
+void remove_aside(Inside& inside, const std::string& aside) {
+  const std::string gone = copy_aside() + ".gone";
+  constexpr int kMost = 100;
+  for (int i = 0; i < kMost; ++i) {
+    const std::string name = folder_of(aside) + "/" + gone + std::to_string(i);
+    if (::rename(aside.c_str(), name.c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST))
+      break;
+  }
+  for (const std::string& name : inside.list())
+    if (name.starts_with(gone)) inside.remove_folder(name);
+}
+
+std::string copies() {
+  return expand_home("~/.dtool/copies");
+}
+
+std::string name_here() {
+  return read_line("/proc/sys/kernel/hostname");
+}
+
+/// A file with the host's name and the folder's path: homes are often shared where folders are not.
+std::string note_of(const std::string& folder) {
+  return copies() + "/" + to_hex(sha256(name_here() + "\n" + folder));
+}
+
+void note(const std::string& folder) {
+  const std::string file = note_of(folder);
+  if (exists(file) || !make_folders(copies())) return;
+  try {
+    write_file(file, name_here() + "\n" + folder + "\n");
+  } catch (const std::runtime_error&) {
+    // A full home is no reason to refuse a copy to another disk.
+  }
 }
 
 }  // namespace
+
+std::string copy_aside() {
+  return ".~dtool~copy-" + std::to_string(::geteuid());
+}
 
 std::string part_name(const CopyEntry& entry) {
   std::string what = entry.name;
@@ -98,11 +161,16 @@ std::string other_owner(const std::string& path, const CopyPlace& place) {
 }
 
 CopyFolder::CopyFolder(const CopyPlace& place)
-    : path_(made_folder(place.folder)), inside_(path_), aside_(aside_in(path_)) {
-  lock();
+    : path_(made_folder(place.folder)),
+      inside_(path_),
+      aside_(aside_in(path_)),
+      turn_(place.copy + " " + std::to_string(place.round)) {
+  lock(place);
+  if (holder_) return;
   take(place);
   if (holder_) return;
   ::unlink(parcel_path().c_str());
+  note(path_);
   const std::string parts = aside_ + "/parts";
   if (!make_folder(parts)) throw Refused(with_reason("cannot make the folder " + parts));
   require_own_folder(parts);
@@ -110,46 +178,96 @@ CopyFolder::CopyFolder(const CopyPlace& place)
 }
 
 /// Whoever held the lock before may have deleted it with the folder.
-void CopyFolder::lock() {
-  constexpr int kTries = 10;
-  for (int i = 0; i < kTries; ++i) {
+bool CopyFolder::is_lock_taken() {
+  constexpr int kAtOnce = 200;  // milliseconds
+  lock_ = lock_file(lock_in(aside_), kAtOnce);
+  if (!lock_.is_open() && errno != EWOULDBLOCK && errno != ENOENT)
+    throw Refused(with_reason("cannot lock files in " + aside_));
+  struct stat held {};
+  struct stat named {};
+  const bool is_there = lock_.is_open() && ::fstat(lock_.get(), &held) == 0 &&
+                        ::stat(lock_in(aside_).c_str(), &named) == 0;
+  if (is_there && held.st_ino == named.st_ino) return ::ftruncate(lock_.get(), 0) == 0;
+  lock_ = Descriptor();
+  return false;
+}
+
+/// A host that the launcher has lost holds the lock while it waits for bytes: it is asked to give
+/// way, in the file itself, since hosts see at once what is in a file that they open.
+void CopyFolder::lock(const CopyPlace& place) {
+  const auto begin = Clock::now();
+  for (;;) {
     if (::mkdir(aside_.c_str(), S_IRWXU) != 0 && errno != EEXIST)
       throw Refused(with_reason("cannot make the folder " + aside_),
                     "name another folder, or let the user there write into this one");
     require_own_folder(aside_);
-    lock_ = lock_file(lock_in(aside_), kWaitForLock);
-    if (!lock_.is_open() && errno == EWOULDBLOCK)
+    if (is_lock_taken()) return;
+    const auto owner = read_owner(owner_in(aside_));
+    if (owner) holder_ = other_host(*owner, place);
+    if (holder_) return;
+    const bool is_gone = owner && is_given_up(*owner, place);
+    if (is_gone && read_line(lock_in(aside_)) != turn_)
+      write_in_place(lock_in(aside_), turn_ + "\n");
+    const auto waited = Clock::now() - begin;
+    if (is_gone && waited > kWaitForGone)
+      throw Refused("a host that does not answer any more holds " + lock_in(aside_),
+                    "delete " + aside_ + ", and copy again: files that are not whole come anew");
+    if (!is_gone && waited > kWaitForLock)
       throw Refused("another dtool is copying into " + path_, "try again when it has ended");
-    if (!lock_.is_open() && errno != ENOENT)
-      throw Refused(with_reason("cannot lock files in " + aside_));
-    struct stat held {};
-    struct stat named {};
-    const bool is_there = lock_.is_open() && ::fstat(lock_.get(), &held) == 0 &&
-                          ::stat(lock_in(aside_).c_str(), &named) == 0;
-    if (is_there && held.st_ino == named.st_ino) return;
   }
-  throw Refused("cannot lock files in " + aside_);
+}
+
+void CopyFolder::give_way() const {
+  const std::string turn = read_line(lock_in(aside_));
+  if (!turn.empty() && turn != turn_) throw Refused("another host goes on with this copy");
 }
 
 void CopyFolder::take(const CopyPlace& place) {
   const std::string path = owner_in(aside_);
   const auto owner = read_owner(path);
-  const std::string round = std::to_string(place.round);
-  const std::string host = std::to_string(place.host);
-  if (owner && owner->copy == place.copy && owner->round == round && owner->host != host) {
-    holder_ = parse_number<std::int64_t>(owner->host);
-    if (holder_) return;
-  }
+  if (owner) holder_ = other_host(*owner, place);
+  if (holder_) return;
   if (owner && is_other(*owner, place) && is_recent(path))
     throw Refused("another dtool is copying into " + path_, "try again when it has ended");
   for (const std::string* word : {&place.copy, &place.launcher})
     if (word->find('\n') != word->npos) throw BadMessage("a copy has no such name");
-  write_file(path, place.copy + "\n" + round + "\n" + host + "\n" + place.launcher + "\n");
+  write_file(path, place.copy + "\n" + std::to_string(place.round) + "\n" +
+                       std::to_string(place.host) + "\n" + place.launcher + "\n");
 }
 
 void CopyFolder::finish() {
   parts_.reset();
-  inside_.remove_folder(kCopyAside);
+  remove_aside(inside_, aside_);
+  ::unlink(note_of(path_).c_str());
+}
+
+void remove_given_up_copies() {
+  for (const std::string& name : list_folder(copies())) {
+    const std::string file = copies() + "/" + name;
+    const std::string text = read_file(file).value_or("");
+    const std::string head = name_here() + "\n";
+    if (age_of(file).value_or(0) < kOld || !text.starts_with(head) || !text.ends_with('\n'))
+      continue;
+    const std::string folder = text.substr(head.size(), text.size() - head.size() - 1);
+    const std::string aside = aside_in(folder);
+    const auto is_used = [&aside] {
+      const auto age = age_of(owner_in(aside));
+      return (age ? age : age_of(aside)).value_or(kOld) < kOld;
+    };
+    try {
+      if (exists(aside)) {
+        if (is_used()) continue;
+        require_own_folder(aside);
+        const Descriptor lock = lock_file(lock_in(aside), 0);
+        if (!lock.is_open() || is_used()) continue;
+        Inside inside(folder);
+        remove_aside(inside, aside);
+      }
+      ::unlink(file.c_str());
+    } catch (const std::exception&) {
+      // It is tried again.
+    }
+  }
 }
 
 }  // namespace dtool::host

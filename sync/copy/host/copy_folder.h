@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A folder of this host that `dtool copy` writes into, and what lies aside in it until all is
-// there, in `.~dtool~copy`:
-//   lock     held while a request writes
+// there, in `.~dtool~copy-UID`:
+//   lock     held while a request writes; another host of the copy asks in it to be given way
 //   owner    which copy writes here, which of its hosts, and from where
 //   parts    the beginnings of files; to each the state of its SHA-256
 //   parcel   what hosts pass on to each other
@@ -17,14 +17,15 @@
 
 namespace dtool::host {
 
-/// The folder that holds these.
-inline constexpr const char* kCopyAside = ".~dtool~copy";
+/// The name of the folder that holds these. Each user has one of his own, so that nobody's
+/// leftovers are in the way of others.
+std::string copy_aside();
 
 /// The name of a file's part. It stands for the very file: name, size and time.
 std::string part_name(const CopyEntry& entry);
 
-/// The launcher of another copy that is writing into the folder of that path, in its own words;
-/// empty: there is none. Writes nothing.
+/// The launcher of another copy of this user that is writing into the folder of that path, in its
+/// own words; empty: there is none. Writes nothing.
 std::string other_owner(const std::string& path, const CopyPlace& place);
 
 /// While it lives, no other request writes there.
@@ -37,6 +38,9 @@ class CopyFolder {
   const std::string& path() const { return path_; }
   /// Another host of this copy that writes here: then this one must not.
   std::optional<std::int64_t> holder() const { return holder_; }
+  /// To be called while it waits. Throws Refused if another host goes on with the copy, because the
+  /// launcher has lost this one.
+  void give_way() const;
 
   Inside& inside() { return inside_; }
   Inside& parts() { return *parts_; }
@@ -45,16 +49,22 @@ class CopyFolder {
   void finish();
 
  private:
-  void lock();
+  void lock(const CopyPlace& place);
+  bool is_lock_taken();
   void take(const CopyPlace& place);
 
   std::string path_;
   OwnersAlone alone_;
   Inside inside_;
   std::string aside_;
+  std::string turn_;  ///< the copy and its round
   Descriptor lock_;
   std::optional<std::int64_t> holder_;
   std::optional<Inside> parts_;
 };
+
+/// Deletes what copies that were given up left in folders of this host, if no copy has asked for it
+/// for 30 days. `~/.dtool/copies` tells which folders these are.
+void remove_given_up_copies();
 
 }  // namespace dtool::host

@@ -14,6 +14,7 @@
 
 #include "ssh/host/sha256.h"
 #include "sync/copy/host/copy_folder.h"
+#include "sync/host/copy_file.h"
 #include "sync/host/package_reader.h"
 #include "sync/host/tree_folder.h"
 #include "sync/relay/host/passed_on.h"
@@ -32,6 +33,8 @@ class Taking {
  private:
   void begin(CopyPiece piece);
   void make_link(const CopyEntry& entry);
+  void put(const std::string& part, const CopyEntry& entry);
+  void put_beside(const std::string& part, const CopyEntry& entry);
   void open_part();
   void hash_what_is_there();
   void write(std::string_view bytes);
@@ -51,20 +54,56 @@ class Taking {
   Sha256 sha_;
 };
 
+constexpr const char* kGoesOn = "what has come stays; the same command goes on from there";
+
 [[noreturn]] void refuse(const std::string& path) {
-  throw Refused(with_reason(path), "what has come stays; the same command goes on from there");
+  throw Refused(with_reason(path), kGoesOn);
+}
+
+bool is_link_made(const Inside::Spot& spot, const CopyEntry& entry) {
+  ::unlinkat(spot.folder, spot.name, 0);
+  const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
+  return entry.target.find('\0') == entry.target.npos &&
+         ::symlinkat(entry.target.c_str(), spot.folder, spot.name) == 0 &&
+         ::utimensat(spot.folder, spot.name, times, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 void Taking::make_link(const CopyEntry& entry) {
   const std::string name = "link";
-  const Inside::Spot aside = folder_.parts().find(name);
-  ::unlinkat(aside.folder, aside.name, 0);
-  const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
-  if (entry.target.find('\0') != entry.target.npos ||
-      ::symlinkat(entry.target.c_str(), aside.folder, aside.name) != 0 ||
-      ::utimensat(aside.folder, aside.name, times, AT_SYMLINK_NOFOLLOW) != 0)
-    refuse(path_of(entry.name));
-  folder_.inside().take(folder_.parts(), name, entry.name);
+  if (!is_link_made(folder_.parts().find(name), entry)) refuse(path_of(entry.name));
+  put(name, entry);
+}
+
+void Taking::put(const std::string& part, const CopyEntry& entry) {
+  if (!folder_.inside().take_if_near(folder_.parts(), part, entry.name)) put_beside(part, entry);
+}
+
+/// Where another file system is mounted below the folder, the part is copied to it first: a file
+/// gets its name only when it is whole.
+void Taking::put_beside(const std::string& part, const CopyEntry& entry) {
+  Inside& inside = folder_.inside();
+  const std::string beside =
+      entry.name.substr(0, entry.name.rfind('/') + 1) + copy_aside() + ".part";
+  const auto drop = [](Inside& from, const std::string& name) {
+    const Inside::Spot spot = from.find(name);
+    ::unlinkat(spot.folder, spot.name, 0);
+  };
+  drop(inside, beside);
+  try {
+    if (entry.target.empty()) {
+      copy_file(folder_.parts(), inside, part, beside);
+    } else if (!is_link_made(inside.find(beside), entry)) {
+      throw std::runtime_error(with_reason(entry.name));
+    }
+    inside.take(inside, beside, entry.name);
+  } catch (const std::runtime_error& error) {
+    const std::string reason = error.what();
+    drop(inside, beside);
+    throw Refused("cannot write " + path_of(entry.name) + ", which is on another disk than " +
+                      folder_.path() + ": " + reason,
+                  kGoesOn);
+  }
+  drop(folder_.parts(), part);
 }
 
 /// A copy's own bytes are hashed as they come. What an earlier copy left is read again.
@@ -173,7 +212,7 @@ void Taking::end_file(const CopySum& sum) {
     if (::fchmod(file_.get(), static_cast<mode_t>(entry.mode)) != 0 ||
         ::futimens(file_.get(), times) != 0)
       refuse(path_of(entry.name));
-    folder_.inside().take(folder_.parts(), part_, entry.name);
+    put(part_, entry);
   }
   file_ = Descriptor();
 }
@@ -194,6 +233,24 @@ void Taking::take(PackageReader reader) {
   if (left_ != 0 || awaits_sum_) throw BadMessage("a parcel is not whole");
 }
 
+void take_into(CopyFolder& folder, const ParcelRequest& request, FrameInput& input,
+               const std::function<void(const TreeNews&)>& tell, ParcelReply& reply) {
+  const std::chrono::milliseconds patience(request.patience_ms);
+  const auto compressed = request.is_compressed ? Compressed::yes : Compressed::no;
+  Taking taking(folder, request.place.copy, reply);
+  if (!request.relay) return taking.take(PackageReader(input, patience, compressed));
+  try {
+    PassedOn passed_on(folder.parcel_path(), *request.relay, tell);
+    passed_on.get(input, patience);
+    taking.take(PackageReader(passed_on.content(), patience, compressed, request.relay->key.text));
+    passed_on.finish();
+  } catch (const NotGiven& error) {
+    reply.missed = error.what();
+    reply.is_spoilt = error.is_spoilt;
+  }
+  ::unlink(folder.parcel_path().c_str());
+}
+
 }  // namespace
 
 ParcelReply take_parcel(const ParcelRequest& request, FrameInput& input,
@@ -205,23 +262,13 @@ ParcelReply take_parcel(const ParcelRequest& request, FrameInput& input,
     input.leave();
     return reply;
   }
-  const std::chrono::milliseconds patience(request.patience_ms);
-  const auto compressed = request.is_compressed ? Compressed::yes : Compressed::no;
-  Taking taking(folder, request.place.copy, reply);
-  if (!request.relay) {
-    taking.take(PackageReader(input, patience, compressed));
-    return reply;
-  }
-  try {
-    PassedOn passed_on(folder.parcel_path(), *request.relay, tell);
-    passed_on.get(input, patience);
-    taking.take(PackageReader(passed_on.content(), patience, compressed, request.relay->key.text));
-    passed_on.finish();
-  } catch (const NotGiven& error) {
-    reply.missed = error.what();
-    reply.is_spoilt = error.is_spoilt;
-  }
-  ::unlink(folder.parcel_path().c_str());
+  input.set_on_wait([&folder] { folder.give_way(); });
+  const auto told = [&folder, &tell](const TreeNews& news) {
+    folder.give_way();
+    tell(news);
+  };
+  take_into(folder, request, input, told, reply);
+  input.set_on_wait({});
   return reply;
 }
 

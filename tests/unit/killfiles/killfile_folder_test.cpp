@@ -146,6 +146,8 @@ TEST_F(KillfileFolderTest, NamesTheCandidatesOrTheRecordedRuns) {
             "hint: give more of the id of the one you mean");
   EXPECT_EQ(find_fault("x"), "no run 'x' is recorded in " + folder().string() +
                                  "\nhint: these runs are recorded: 20261121-b, 20261121-a");
+  EXPECT_EQ(find_fault("20261112-a"), "no run '20261112-a' is recorded in " + folder().string() +
+                                          "\nhint: did you mean 20261121-a?");
   EXPECT_EQ(find_fault(""), "the run id is empty");
 }
 

@@ -73,7 +73,7 @@ class ListSourcesTest : public testing::Test {
 TEST_F(ListSourcesTest, ASlashStandsForWhatIsInAFolder) {
   scratch_.write("data/sub/x", "x");
   scratch_.write("data/.git/config", "");
-  scratch_.write("data/.~dtool~copy/lock", "");
+  scratch_.write("data/.~dtool~copy-0/lock", "");
   using Names = std::vector<std::string>;
   EXPECT_EQ(names({at("data")}),
             (Names{"data/", "data/.git/", "data/.git/config", "data/sub/", "data/sub/x"}));

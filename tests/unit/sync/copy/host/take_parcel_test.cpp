@@ -5,8 +5,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -83,7 +88,7 @@ class TakeParcelTest : public testing::Test {
     return take([&](PackageWriter& writer) { add(writer, entry, content, from, to); });
   }
   fs::path part_of(const CopyEntry& entry) const {
-    return scratch_.path() / "data" / kCopyAside / "parts" / part_name(entry);
+    return scratch_.path() / "data" / copy_aside() / "parts" / part_name(entry);
   }
 
   tests::TemporaryFolder scratch_;
@@ -205,7 +210,7 @@ TEST_F(TakeParcelTest, SameSizeAndTimeIsThereAndAnotherTimeIsCompared) {
   struct stat file {};
   ::stat((scratch_.path() / "data/sub/file").c_str(), &file);
   EXPECT_EQ(file.st_mtim.tv_sec, later.seconds);
-  EXPECT_FALSE(fs::exists(scratch_.path() / "data" / kCopyAside));
+  EXPECT_FALSE(fs::exists(scratch_.path() / "data" / copy_aside()));
 }
 
 TEST_F(TakeParcelTest, WhatIsLackingIsNotSettled) {
@@ -222,7 +227,7 @@ TEST_F(TakeParcelTest, TwoCopiesDoNotMix) {
   EXPECT_EQ(ask({entry_of("sub/file", content_)}).owner, "here");
   EXPECT_THROW(send(content_, 50'000, content_.size()), Refused);
   // Long after, it counts as ended.
-  const fs::path owner = scratch_.path() / "data" / kCopyAside / "owner";
+  const fs::path owner = scratch_.path() / "data" / copy_aside() / "owner";
   fs::last_write_time(owner, fs::file_time_type::clock::now() - std::chrono::minutes(3));
   EXPECT_EQ(ask({entry_of("sub/file", content_)}).owner, "");
   EXPECT_TRUE(send(content_, 50'000, content_.size()).spoilt.empty());
@@ -235,6 +240,148 @@ TEST_F(TakeParcelTest, HostsThatShareTheFolderTellWhoHasIt) {
   place_.round = 2;  // the first one may have failed
   EXPECT_EQ(send(content_, 50'000, content_.size()).holder, std::nullopt);
   EXPECT_EQ(scratch_.read("data/sub/file"), content_);
+}
+
+/// A process of its own: it takes the first host's parcel and waits for bytes that do not come.
+class WaitingHost {
+ public:
+  explicit WaitingHost(const CopyPlace& place) {
+    std::array<int, 2> pipe{};
+    EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+    input_ = Descriptor(pipe[1]);
+    pid_ = ::fork();
+    if (pid_ != 0) {
+      ::close(pipe[0]);
+      return;
+    }
+    FrameInput frames(pipe[0]);
+    try {
+      take_parcel({place, false, 60'000, {}}, frames, [](const TreeNews&) {});
+    } catch (const Refused&) {
+      ::_exit(3);
+    } catch (const std::exception&) {
+      ::_exit(4);
+    }
+    ::_exit(0);
+  }
+  ~WaitingHost() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  bool has_ended() {
+    int status = 0;
+    if (::waitpid(pid_, &status, WNOHANG) != pid_) return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 3;
+  }
+
+ private:
+  Descriptor input_;
+  pid_t pid_ = -1;
+};
+
+TEST_F(TakeParcelTest, AHostThatWaitsForBytesGivesWayToTheOneThatTakesItsPlace) {
+  const fs::path owner = scratch_.path() / "data" / copy_aside() / "owner";
+  WaitingHost lost(place_);
+  while (!fs::exists(owner)) ::usleep(1000);
+  // In the same round it is the one that has the folder: the others need not wait for that.
+  const auto begin = std::chrono::steady_clock::now();
+  place_.host = 4;
+  EXPECT_EQ(send(content_, 0, content_.size()).holder, 0);
+  EXPECT_FALSE(lost.has_ended());
+  // In the next round the launcher has lost it.
+  place_.round = 2;
+  EXPECT_EQ(send(content_, 0, content_.size()).holder, std::nullopt);
+  EXPECT_EQ(scratch_.read("data/sub/file"), content_);
+  EXPECT_TRUE(lost.has_ended());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST_F(TakeParcelTest, WhatAnotherUserLeftIsNotInTheWay) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make what another user left";
+  constexpr uid_t kOther = 65534;
+  const fs::path others = scratch_.path() / "data/.~dtool~copy-65534";
+  for (const fs::path& each : {fs::path(scratch_.path() / "data/.~dtool~copy"), others}) {
+    fs::create_directories(each);
+    ASSERT_EQ(::chown(each.c_str(), kOther, kOther), 0);
+  }
+  EXPECT_EQ(ask({entry_of("sub/file", content_)}).owner, "");
+  send(content_, 0, content_.size());
+  EXPECT_EQ(scratch_.read("data/sub/file"), content_);
+  EXPECT_TRUE(fs::exists(others));
+  // What bears this user's name and is not his is named, with its owner.
+  const fs::path own = scratch_.path() / "data" / copy_aside();
+  fs::remove_all(own);
+  fs::rename(others, own);
+  try {
+    ask({entry_of("sub/other", content_)});
+    FAIL();
+  } catch (const Refused& refused) {
+    EXPECT_EQ(std::string(refused.what()).find(own.native() + " belongs to nobody"), 0U)
+        << refused.what();
+    EXPECT_FALSE(refused.hint().empty());
+  }
+}
+
+TEST_F(TakeParcelTest, WhatIsGivenUpGoesAfterThirtyDays) {
+  send(content_, 0, 50'000);
+  const fs::path aside = scratch_.path() / "data" / copy_aside();
+  const fs::path copies = scratch_.path() / ".dtool/copies";
+  ASSERT_EQ(std::distance(fs::directory_iterator(copies), {}), 1);
+  const fs::path note = fs::directory_iterator(copies)->path();
+  const auto days_ago = [](int days) {
+    return fs::file_time_type::clock::now() - std::chrono::hours(24 * days);
+  };
+  fs::last_write_time(note, days_ago(40));
+  remove_given_up_copies();
+  EXPECT_TRUE(fs::exists(part_of(entry_of("sub/file", content_))));  // it was used since
+  fs::last_write_time(aside / "owner", days_ago(29));
+  remove_given_up_copies();
+  EXPECT_TRUE(fs::exists(part_of(entry_of("sub/file", content_))));
+  fs::last_write_time(aside / "owner", days_ago(31));
+  remove_given_up_copies();
+  EXPECT_FALSE(fs::exists(aside));
+  EXPECT_FALSE(fs::exists(note));
+  EXPECT_TRUE(fs::exists(scratch_.path() / "data/sub"));
+}
+
+TEST_F(TakeParcelTest, ACopyThatEndsLeavesNoNote) {
+  send("x", 0, 1);
+  EXPECT_FALSE(fs::is_empty(scratch_.path() / ".dtool/copies"));
+  ask({entry_of("sub/file", "x")}, true);
+  EXPECT_TRUE(fs::is_empty(scratch_.path() / ".dtool/copies"));
+}
+
+TEST_F(TakeParcelTest, TheEndOfOneCopyTakesNothingFromTheNext) {
+  for (int i = 0; i < 60; ++i) {
+    CopyPlace first = place_;
+    first.copy = "first";
+    first.launcher = "gone";
+    CopyFolder ending(first);
+    for (int j = 0; j < 40; ++j)
+      scratch_.write(fs::path("data") / copy_aside() / ("parts/" + std::to_string(j)), "");
+    const pid_t ends = ::fork();
+    if (ends == 0) {
+      ending.finish();
+      ::_exit(0);
+    }
+    CopyPlace second = place_;
+    second.copy = "second";
+    second.takes_over = "gone";
+    // Without the folder the first one holds no lock that has a name.
+    const fs::path aside = scratch_.path() / "data" / copy_aside();
+    while (fs::exists(aside / "lock")) {
+    }
+    {
+      CopyFolder next(second);
+      ::waitpid(ends, nullptr, 0);
+      EXPECT_TRUE(fs::exists(aside / "owner") && fs::exists(aside / "parts") &&
+                  fs::exists(aside / "lock"))
+          << "after " << i << " times";
+      next.finish();
+    }
+    if (HasFailure()) break;
+  }
+  EXPECT_FALSE(fs::exists(scratch_.path() / "data" / copy_aside()));
 }
 
 TEST_F(TakeParcelTest, AFolderInTheWayOfAFileIsNamed) {
