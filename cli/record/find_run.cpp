@@ -148,7 +148,12 @@ RunRecord explained_run(Console& console, const std::string& id, const HostOptio
     if (!record) record = record_of(*killfile);
   }
   add_end(machines, *record);
-  if (!record->end) record->state_now = states_text(machines);
+  if (!record->end) {
+    const bool is_known = std::none_of(machines.begin(), machines.end(), [](const auto& each) {
+      return each.state == MachineState::unreachable || each.state == MachineState::unproven;
+    });
+    record->state_now = (is_known ? "" : "not known: ") + states_text(machines);
+  }
   return *record;
 }
 

@@ -208,7 +208,7 @@ void write_all(int descriptor, std::string_view bytes) {
 }
 
 Descriptor lock_file(const std::string& path, int wait_ms) {
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file.is_open()) return file;
   for (int waited = 0; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; waited += 20) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || waited >= wait_ms) return Descriptor();

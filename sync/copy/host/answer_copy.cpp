@@ -161,12 +161,6 @@ void Looking::add_lacking(const CopyEntry& entry) {
   add_place(reply_.lacks, place_);
   ++new_files_;
   std::uint64_t bytes = entry.size;
-  if (Mounted* mounted = mounted_for(entry.name)) {
-    // Its part grows in the folder, and goes when the file is there.
-    mounted->needed += rounded(bytes);
-    largest_ = std::max(largest_, rounded(bytes));
-    bytes = 0;
-  }
   if (parts_ && bytes > 0) {
     const auto part = parts_->look(part_name(entry));
     const bool is_part = part && S_ISREG(part->st_mode) && part->st_size > 0;
@@ -175,6 +169,12 @@ void Looking::add_lacking(const CopyEntry& entry) {
       reply_.parts.push_back({place_, have});
       bytes -= have;
     }
+  }
+  if (Mounted* mounted = mounted_for(entry.name)) {
+    // Its part grows in the folder, and goes when the file is there.
+    mounted->needed += rounded(entry.size);
+    largest_ = std::max(largest_, rounded(bytes));
+    return;
   }
   reply_.needed += rounded(bytes);
   if (entry.size == 0) reply_.needed += block_size_;

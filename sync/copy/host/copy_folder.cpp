@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <exception>
@@ -71,8 +72,15 @@ std::optional<std::int64_t> other_host(const Owner& owner, const CopyPlace& plac
 
 /// Whether the launcher knows that whoever has written it is to go on no more.
 bool is_given_up(const Owner& owner, const CopyPlace& place) {
-  if (owner.copy == place.copy) return owner.round != std::to_string(place.round);
+  if (owner.copy == place.copy)
+    return parse_number<std::int64_t>(owner.round).value_or(-1) < place.round;
   return !place.takes_over.empty() && owner.launcher == place.takes_over;
+}
+
+/// Whether the launcher has lost this host, and another one goes on with the copy.
+bool is_past(const Owner& owner, const CopyPlace& place) {
+  return owner.copy == place.copy &&
+         parse_number<std::int64_t>(owner.round).value_or(-1) > place.round;
 }
 
 std::string aside_in(const std::string& path) {
@@ -91,27 +99,44 @@ bool is_recent(const std::string& path) {
   return age_of(path).value_or(kForgotten) < kForgotten;
 }
 
-/// Another user could lead every name in it elsewhere.
-void require_own_folder(const std::string& path) {
+/// Another user could lead every name in it elsewhere, or have given one of the user's folders this
+/// name: only this program makes such a folder, for the user alone, and with these names in it.
+bool is_ours(const std::string& path) {
   struct stat status {};
-  const bool is_there = ::lstat(path.c_str(), &status) == 0;
-  if (is_there && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid()) return;
-  throw Refused(path + (is_there ? " belongs to " + name_of_user(status.st_uid) : "") +
-                    " and is not a folder of " + name_of_user(::geteuid()) + ", who copies here",
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+      status.st_uid != ::geteuid() || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return false;
+  const std::vector<std::string> names = list_folder(path);
+  return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "lock" || name == "owner" || name == "owner.new" || name == "parcel" ||
+           name == "parts" || name.starts_with(".nfs");  // a file server's name for deleted files
+  });
+}
+
+void require_ours(const std::string& path) {
+  if (is_ours(path)) return;
+  struct stat status {};
+  const bool is_others = ::lstat(path.c_str(), &status) == 0 && status.st_uid != ::geteuid();
+  throw Refused(path + (is_others ? " belongs to " + name_of_user(status.st_uid) + " and" : "") +
+                    " is not a folder that dtool made for " + name_of_user(::geteuid()) +
+                    ", who copies here",
                 "delete it or have it deleted, or name another folder");
 }
 
-/// As a whole: nobody finds half of it. What an earlier one left of that goes, too.
-void remove_aside(Inside& inside, const std::string& aside) {
+/// As a whole: nobody finds half of it. What an earlier one left of that goes, too. The lock is let
+/// go before the files are deleted, since a file server keeps files that are open.
+void remove_aside(Inside& inside, const std::string& aside, Descriptor& lock) {
   const std::string gone = copy_aside() + ".gone";
   constexpr int kMost = 100;
   for (int i = 0; i < kMost; ++i) {
     const std::string name = folder_of(aside) + "/" + gone + std::to_string(i);
-    if (::rename(aside.c_str(), name.c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST))
-      break;
+    if (::rename(aside.c_str(), name.c_str()) == 0 || errno == ENOENT) break;
   }
-  for (const std::string& name : inside.list())
-    if (name.starts_with(gone)) inside.remove_folder(name);
+  lock = Descriptor();
+  for (const std::string& name : inside.list()) {
+    if (!name.starts_with(gone) || !parse_number<int>(name.substr(gone.size()))) continue;
+    if (is_ours(folder_of(aside) + "/" + name)) inside.remove_folder(name);
+  }
 }
 
 std::string copies() {
@@ -143,6 +168,10 @@ std::string copy_aside() {
   return ".~dtool~copy-" + std::to_string(::geteuid());
 }
 
+std::string CopyFolder::beside() const {
+  return copy_aside() + "." + to_hex(sha256(name_here() + "\n" + path_)) + ".part";
+}
+
 std::string part_name(const CopyEntry& entry) {
   std::string what = entry.name;
   what += '\0';
@@ -154,7 +183,7 @@ std::string part_name(const CopyEntry& entry) {
 
 std::string other_owner(const std::string& path, const CopyPlace& place) {
   const std::string aside = aside_in(path);
-  if (exists(aside)) require_own_folder(aside);
+  if (exists(aside)) require_ours(aside);
   const auto owner = read_owner(owner_in(aside));
   if (!owner || !is_other(*owner, place)) return "";
   return is_recent(owner_in(aside)) || is_locked(lock_in(aside)) ? owner->launcher : "";
@@ -173,7 +202,6 @@ CopyFolder::CopyFolder(const CopyPlace& place)
   note(path_);
   const std::string parts = aside_ + "/parts";
   if (!make_folder(parts)) throw Refused(with_reason("cannot make the folder " + parts));
-  require_own_folder(parts);
   parts_.emplace(parts);
 }
 
@@ -186,7 +214,7 @@ bool CopyFolder::is_lock_taken() {
   struct stat held {};
   struct stat named {};
   const bool is_there = lock_.is_open() && ::fstat(lock_.get(), &held) == 0 &&
-                        ::stat(lock_in(aside_).c_str(), &named) == 0;
+                        ::lstat(lock_in(aside_).c_str(), &named) == 0;
   if (is_there && held.st_ino == named.st_ino) return ::ftruncate(lock_.get(), 0) == 0;
   lock_ = Descriptor();
   return false;
@@ -200,11 +228,12 @@ void CopyFolder::lock(const CopyPlace& place) {
     if (::mkdir(aside_.c_str(), S_IRWXU) != 0 && errno != EEXIST)
       throw Refused(with_reason("cannot make the folder " + aside_),
                     "name another folder, or let the user there write into this one");
-    require_own_folder(aside_);
+    require_ours(aside_);
     if (is_lock_taken()) return;
     const auto owner = read_owner(owner_in(aside_));
     if (owner) holder_ = other_host(*owner, place);
     if (holder_) return;
+    if (owner && is_past(*owner, place)) throw Refused("another host goes on with this copy");
     const bool is_gone = owner && is_given_up(*owner, place);
     if (is_gone && read_line(lock_in(aside_)) != turn_)
       write_in_place(lock_in(aside_), turn_ + "\n");
@@ -219,7 +248,10 @@ void CopyFolder::lock(const CopyPlace& place) {
 
 void CopyFolder::give_way() const {
   const std::string turn = read_line(lock_in(aside_));
-  if (!turn.empty() && turn != turn_) throw Refused("another host goes on with this copy");
+  const auto owner = read_owner(owner_in(aside_));
+  const bool is_others = owner && owner->copy + " " + owner->round != turn_;
+  if (is_others || (!turn.empty() && turn != turn_))
+    throw Refused("another host goes on with this copy");
 }
 
 void CopyFolder::take(const CopyPlace& place) {
@@ -227,6 +259,7 @@ void CopyFolder::take(const CopyPlace& place) {
   const auto owner = read_owner(path);
   if (owner) holder_ = other_host(*owner, place);
   if (holder_) return;
+  if (owner && is_past(*owner, place)) throw Refused("another host goes on with this copy");
   if (owner && is_other(*owner, place) && is_recent(path))
     throw Refused("another dtool is copying into " + path_, "try again when it has ended");
   for (const std::string* word : {&place.copy, &place.launcher})
@@ -237,8 +270,8 @@ void CopyFolder::take(const CopyPlace& place) {
 
 void CopyFolder::finish() {
   parts_.reset();
-  remove_aside(inside_, aside_);
-  ::unlink(note_of(path_).c_str());
+  remove_aside(inside_, aside_, lock_);
+  if (!exists(aside_)) ::unlink(note_of(path_).c_str());
 }
 
 void remove_given_up_copies() {
@@ -257,13 +290,13 @@ void remove_given_up_copies() {
     try {
       if (exists(aside)) {
         if (is_used()) continue;
-        require_own_folder(aside);
-        const Descriptor lock = lock_file(lock_in(aside), 0);
+        require_ours(aside);
+        Descriptor lock = lock_file(lock_in(aside), 0);
         if (!lock.is_open() || is_used()) continue;
         Inside inside(folder);
-        remove_aside(inside, aside);
+        remove_aside(inside, aside, lock);
       }
-      ::unlink(file.c_str());
+      if (is_folder(folder) && !exists(aside)) ::unlink(file.c_str());  // else it is tried again
     } catch (const std::exception&) {
       // It is tried again.
     }

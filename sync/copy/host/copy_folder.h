@@ -28,7 +28,7 @@ std::string part_name(const CopyEntry& entry);
 /// own words; empty: there is none. Writes nothing.
 std::string other_owner(const std::string& path, const CopyPlace& place);
 
-/// While it lives, no other request writes there.
+/// While it lives, and until finish(), no other request writes there.
 class CopyFolder {
  public:
   /// Makes the folder if it is missing. Throws Refused if it cannot be made, or if another copy
@@ -38,12 +38,15 @@ class CopyFolder {
   const std::string& path() const { return path_; }
   /// Another host of this copy that writes here: then this one must not.
   std::optional<std::int64_t> holder() const { return holder_; }
-  /// To be called while it waits. Throws Refused if another host goes on with the copy, because the
-  /// launcher has lost this one.
+  /// To be called before it writes, and while it waits or works for long. Throws Refused if another
+  /// host goes on with the copy, because the launcher has lost this one.
   void give_way() const;
 
   Inside& inside() { return inside_; }
   Inside& parts() { return *parts_; }
+  /// The name of a part that lies on another disk, beside its file. Of this host and this folder:
+  /// the folder's lock does not hold for others that write there.
+  std::string beside() const;
   std::string parcel_path() const { return aside_ + "/parcel"; }
   /// Everything is in its place: deletes what lies aside.
   void finish();

@@ -54,6 +54,8 @@ class Taking {
   Sha256 sha_;
 };
 
+constexpr std::uint64_t kSometimes = (64U << 20U) - 1;  ///< bytes
+
 constexpr const char* kGoesOn = "what has come stays; the same command goes on from there";
 
 [[noreturn]] void refuse(const std::string& path) {
@@ -82,8 +84,7 @@ void Taking::put(const std::string& part, const CopyEntry& entry) {
 /// gets its name only when it is whole.
 void Taking::put_beside(const std::string& part, const CopyEntry& entry) {
   Inside& inside = folder_.inside();
-  const std::string beside =
-      entry.name.substr(0, entry.name.rfind('/') + 1) + copy_aside() + ".part";
+  const std::string beside = entry.name.substr(0, entry.name.rfind('/') + 1) + folder_.beside();
   const auto drop = [](Inside& from, const std::string& name) {
     const Inside::Spot spot = from.find(name);
     ::unlinkat(spot.folder, spot.name, 0);
@@ -126,6 +127,7 @@ void Taking::hash_what_is_there() {
     const std::string_view some = std::string_view(*bytes).substr(0, left);
     sha_.add(some);
     left -= some.size();
+    if ((left & kSometimes) < some.size()) folder_.give_way();
   }
 }
 
@@ -162,6 +164,7 @@ void Taking::begin(CopyPiece piece) {
   if (piece_.offset > entry.size || piece_.bytes > entry.size - piece_.offset)
     throw BadMessage("a piece is not within its file");
   part_ = part_name(entry);
+  folder_.give_way();
   open_part();
   left_ = piece_.bytes;
   awaits_sum_ = piece_.offset + piece_.bytes == entry.size;
@@ -203,7 +206,11 @@ void Taking::end_file(const CopySum& sum) {
   const std::string sum_file = sum_name();
   const Inside::Spot state = folder_.parts().find(sum_file);
   ::unlinkat(state.folder, state.name, 0);
-  if (to_hex(sha_.finish()) != sum.sha256) {
+  folder_.give_way();
+  struct stat part {};
+  const bool is_whole = ::fstat(file_.get(), &part) == 0 && part.st_nlink == 1 &&
+                        static_cast<std::uint64_t>(part.st_size) == entry.size;
+  if (to_hex(sha_.finish()) != sum.sha256 || !is_whole) {
     const Inside::Spot spot = folder_.parts().find(part_);
     ::unlinkat(spot.folder, spot.name, 0);
     reply_.spoilt.push_back(entry.name);
