@@ -19,8 +19,10 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/container.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/environment.sh
   ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/software.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/install_conda.py
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/keep_ranks.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/launch.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/solve_conda.py
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh)
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/completion_scripts.h dtool::cli::completion_scripts KEEP_COMMENTS
@@ -90,6 +92,7 @@ add_library(dtool_cli STATIC
   cli/run/brought_folder.cpp
   cli/run/check.cpp
   cli/run/code_tree.cpp
+  cli/run/conda_packages.cpp
   cli/run/data.cpp
   cli/run/earlier_code.cpp
   cli/run/earlier_outputs.cpp
@@ -103,6 +106,7 @@ add_library(dtool_cli STATIC
   cli/run/flags.cpp
   cli/run/listener.cpp
   cli/run/listener_trial.cpp
+  cli/run/package_store.cpp
   cli/run/plan.cpp
   cli/run/python_environment.cpp
   cli/run/record_plan.cpp

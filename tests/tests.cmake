@@ -380,6 +380,7 @@ if(DTOOL_TESTS)
       config_sets_up_every_host
       copy_brings_files_back
       copy_brings_files_to_all_hosts
+      conda_environments_are_the_same_everywhere
       environments_are_the_same_everywhere
       environments_hold_under_every_launcher
       dtool_host_comes_along_to_every_host
@@ -486,6 +487,8 @@ if(DTOOL_TESTS)
   endforeach()
   # It waits until dtool has tried again for two minutes.
   set_tests_properties(behaviour.a_host_cut_off_for_good_is_named_and_the_others_go_on PROPERTIES TIMEOUT 400)
+  # It installs a Python a dozen times.
+  set_tests_properties(behaviour.conda_environments_are_the_same_everywhere PROPERTIES TIMEOUT 400)
   # It waits until a machine has been silent for a minute.
   set_tests_properties(behaviour.a_failed_run_starts_again PROPERTIES TIMEOUT 400)
   set_tests_properties(behaviour.hosts_of_other_systems_take_part PROPERTIES TIMEOUT 500)

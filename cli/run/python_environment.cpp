@@ -11,11 +11,14 @@
 
 #include "cli/failures.h"
 #include "cli/host_output.h"
+#include "cli/run/conda_packages.h"
+#include "cli/run/host/python_environment.h"
 #include "cli/run/trainer_bundle.h"
 #include "cli/run/tree_push.h"
 #include "cli/run/wheels.h"
 #include "cli/terminal_text.h"
 #include "ssh/host/protocol.h"
+#include "ssh/host/words.h"
 #include "ssh/host_request.h"
 
 namespace dtool::cli {
@@ -26,6 +29,8 @@ void fail(ssh::HostResult& result, std::string error, std::string hint = "") {
   result.error = std::move(error);
   result.hint = std::move(hint);
 }
+
+enum class Kind { wheels, conda };
 
 /// A host's answer; meaningful if its result is ok.
 struct Answer {
@@ -83,42 +88,71 @@ bool is_plain(std::string_view word) {
   });
 }
 
-void judge_python(Answer& answer) {
+/// The numbers of `5.10`.
+std::pair<int, int> numbers_of(std::string_view version) {
+  const std::size_t dot = std::min(version.find('.'), version.size());
+  const auto number = [](std::string_view word) {
+    return host::parse_number<int>(word).value_or(0);
+  };
+  return {number(version.substr(0, dot)),
+          number(version.substr(std::min(dot + 1, version.size())))};
+}
+
+bool is_earlier(std::string_view version, std::string_view other) {
+  return numbers_of(version) < numbers_of(other);
+}
+
+void judge_python(Answer& answer, Kind kind) {
   const host::PythonReply& reply = answer.reply;
   if (!answer.result.ok()) return;
-  if (reply.version.empty()) {
-    fail(answer.result, "--environment: there is no python3 of 3.8 or later",
+  const bool is_conda = kind == Kind::conda;
+  if (reply.version.empty() ||
+      (is_conda && host::minor_of_python(reply.version) < kOldestCondaPython)) {
+    fail(answer.result,
+         is_conda
+             ? "--environment: there is no python3 of 3.10 or later, which py-rattler needs to "
+               "install conda's packages"
+             : "--environment: there is no python3 of 3.8 or later",
          "dtool command --command 'apt-get install -y python3' installs it on Debian");
-  } else if (!is_plain(reply.version) || !is_plain(reply.processor)) {
+  } else if (!is_plain(reply.version) || !is_plain(reply.processor) || !is_plain(reply.kernel)) {
     fail(answer.result, "its answer cannot be read: what it says of its Python");
   } else if (glibc_of(reply.libc) == 0) {
-    fail(answer.result, "--environment: its libc is not glibc, for which wheels are made");
+    fail(answer.result, "--environment: its libc is not glibc, for which packages are made");
   }
 }
 
+/// What hosts must have in common, in words.
+std::string common_of(const host::PythonReply& reply, Kind kind) {
+  return kind == Kind::conda ? fmt::format("the processor {}", reply.processor)
+                             : fmt::format("Python {} on {}", reply.version, reply.processor);
+}
+
 /// What most hosts have; the others fail, since one environment cannot serve both.
-HostPython agree(std::vector<Answer>& answers) {
-  std::map<std::pair<std::string, std::string>, std::size_t> counts;
+CondaHosts agree(std::vector<Answer>& answers, Kind kind) {
+  std::map<std::string, std::size_t> counts;
   for (const Answer& each : answers)
-    if (each.result.ok()) ++counts[{each.reply.version, each.reply.processor}];
+    if (each.result.ok()) ++counts[common_of(each.reply, kind)];
   if (counts.empty()) return {};
-  const auto& [version, processor] =
+  const std::string most =
       std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; })->first;
-  HostPython python{version, processor, 0};
+  std::optional<CondaHosts> all;
   for (Answer& each : answers) {
     if (!each.result.ok()) continue;
     const host::PythonReply& reply = each.reply;
-    if (reply.version != version || reply.processor != processor) {
-      fail(each.result,
-           fmt::format("--environment: it has Python {} on {}, and other hosts {} on {}",
-                       reply.version, reply.processor, version, processor),
-           "the same Python belongs on all hosts of a run");
+    if (const std::string own = common_of(reply, kind); own != most) {
+      fail(each.result, fmt::format("--environment: it has {}, and other hosts {}", own, most),
+           kind == Kind::conda ? "one run of them for each processor"
+                               : "the same Python belongs on all hosts of a run");
       continue;
     }
-    const int glibc = glibc_of(reply.libc);
-    python.glibc = python.glibc == 0 ? glibc : std::min(python.glibc, glibc);
+    const HostPython python{reply.version, reply.processor, glibc_of(reply.libc)};
+    if (!all) all = CondaHosts{python, reply.kernel, reply.cuda};
+    all->python.version = std::min(all->python.version, python.version, is_earlier);
+    all->python.glibc = std::min(all->python.glibc, python.glibc);
+    all->kernel = std::min(all->kernel, reply.kernel, is_earlier);
+    all->cuda = std::min(all->cuda, reply.cuda);
   }
-  return python;
+  return *all;
 }
 
 }  // namespace
@@ -126,23 +160,27 @@ HostPython agree(std::vector<Answer>& answers) {
 std::string supply_environment(Console& console, ssh::Remote& remote,
                                const std::filesystem::path& file, const JudgeStep& judge) {
   constexpr std::chrono::seconds kForAnswer{60};
+  const Kind kind = is_conda_file(file) ? Kind::conda : Kind::wheels;
   std::vector<Answer> answers = ask(console, remote, "looked at", {}, kForAnswer);
-  std::ranges::for_each(answers, judge_python);
-  const HostPython python = agree(answers);
+  for (Answer& each : answers) judge_python(each, kind);
+  const CondaHosts hosts = agree(answers, kind);
   if (!judge(results_of(answers), "asking for Python")) return {};
-  const Wheels wheels = resolve_wheels(console, file, python);
-  const std::string folder = "~/.dtool/environments/" + wheels.hash;
-  answers = ask(console, remote, "asked for the environment", {wheels.hash, false}, kForAnswer);
+  const Packages packages = kind == Kind::conda ? resolve_conda(console, file, hosts)
+                                                : resolve_wheels(console, file, hosts.python);
+  const std::string folder = "~/.dtool/environments/" + packages.hash;
+  host::PythonRequest request{packages.hash, false, kind == Kind::conda};
+  answers = ask(console, remote, "asked for the environment", request, kForAnswer);
   if (!judge(results_of(answers), "asking for the environment")) return {};
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < answers.size(); ++i)
     if (!answers[i].reply.is_built) places.push_back(i);
   if (!places.empty()) {
-    if (!judge(send_to_store(console, remote, wheels.tree, "the Python packages",
-                             folder + "/wheels", places),
+    if (!judge(send_to_store(console, remote, packages.tree, "the Python packages",
+                             folder + (request.is_conda ? "/packages" : "/wheels"), places),
                "sending the Python packages"))
       return {};
-    answers = ask(console, remote, "have the environment", {wheels.hash, true}, std::nullopt);
+    request.builds = true;
+    answers = ask(console, remote, "have the environment", request, std::nullopt);
     for (Answer& each : answers) {
       if (!each.result.ok() || each.reply.is_built) continue;
       fail(each.result, fmt::format("--environment: it cannot be built: {}",
@@ -155,7 +193,7 @@ std::string supply_environment(Console& console, ssh::Remote& remote,
     console.note(
         fmt::format("built {} on {}", without_controls(file.string()), fold_hosts_in_short(built)));
   }
-  return folder + "/venv";
+  return folder + (request.is_conda ? "/conda" : "/venv");
 }
 
 }  // namespace dtool::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `--environment`: the same Python packages on all hosts. This machine resolves a file and fetches
-// the wheels, sends them as code is sent, and each host builds `~/.dtool/environments/HASH/venv`.
+// `--environment`: the same packages on all hosts. This machine resolves a file and fetches wheels
+// or conda's packages, sends them as code is sent, and each host builds an environment below
+// `~/.dtool/environments/HASH`.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +22,7 @@ using JudgeStep =
 
 /// Gives every host the environment of `file`, and asks nothing but that where all have it. Returns
 /// the environment's folder on hosts, from `~/`; empty: a step went wrong, as `judge` was told.
-/// Throws UsageError and the rest that resolve_wheels throws.
+/// Throws UsageError and the rest that resolve_wheels and resolve_conda throw.
 std::string supply_environment(Console& console, ssh::Remote& remote,
                                const std::filesystem::path& file, const JudgeStep& judge);
 

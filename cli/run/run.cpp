@@ -358,8 +358,8 @@ void RunAction::refuse_other_environments() {
                       : !environment.modules.empty()       ? "--modules"
                                                            : nullptr;
   if (other != nullptr)
-    throw UsageError(fmt::format("--environment builds an environment with the hosts' own python3, "
-                                 "and {} leads to another",
+    throw UsageError(fmt::format("--environment builds an environment of its own, and {} leads to "
+                                 "another",
                                  other),
                      "give one of them");
   plan_.environment.activate.clear();

@@ -2,7 +2,6 @@
 #include "cli/run/wheels.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -13,17 +12,14 @@
 #include <vector>
 
 #include "cli/action.h"
+#include "cli/run/conda_packages.h"
 #include "cli/run/host/python_environment.h"
 #include "cli/run/trainer_bundle.h"
 #include "cli/terminal_text.h"
 #include "killfiles/whole_file.h"
-#include "ssh/host/versions.h"
 #include "ssh/host/words.h"
 #include "ssh/machine/file_stamp.h"
-#include "ssh/machine/home_folder.h"
 #include "ssh/machine/interrupts.h"
-#include "ssh/machine/random_hex.h"
-#include "ssh/machine/read_pieces.h"
 #include "ssh/machine/run_to_end.h"
 #include "ssh/machine/sha256.h"
 
@@ -31,13 +27,6 @@ namespace dtool::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kUnfinished = ".draft.";
-constexpr const char* kLockFile = "lock.txt";
-
-fs::path wheels_folder() {
-  return ssh::home_folder() / ".dtool/wheels";
-}
 
 bool is_uv_lock(const fs::path& file) {
   return file.filename() == "uv.lock";
@@ -119,28 +108,6 @@ class Requirements {
   std::set<fs::path> seen_;
   bool has_sources_ = false;
 };
-
-std::string sha256_of(const fs::path& file) {
-  ssh::Sha256 hash;
-  ssh::read_pieces(file, [&hash](std::string_view piece) { hash.add(piece); });
-  return hash.hex();
-}
-
-/// What pip or uv complained about: its lines that begin with `error`, else its last line.
-std::string complaint(const ssh::Written& told) {
-  std::vector<std::string> errors;
-  std::string last = fmt::format("exit code {}", told.exit_code);
-  for (std::string_view rest = told.err; !rest.empty();) {
-    const std::string line = without_controls(std::string(host::cut_line(rest)));
-    if (line.empty()) continue;
-    last = line;
-    if (line.starts_with("ERROR: ")) errors.push_back(line.substr(7));
-    if (line.starts_with("error: ")) errors.push_back(line.substr(7));
-  }
-  constexpr std::size_t kMost = 3;
-  if (errors.size() > kMost) errors.resize(kMost);
-  return errors.empty() ? last : fmt::format("{}", fmt::join(errors, "; "));
-}
 
 /// pip's wheel that came with this machine's Python, or nothing. Debian keeps it elsewhere.
 fs::path bundled_pip() {
@@ -272,36 +239,6 @@ std::string lock(const fs::path& folder, const HostPython& python) {
   return hash.hex();
 }
 
-tree_sync::Tree tree_of(const fs::path& folder) {
-  std::vector<std::string> files;
-  for (const auto& each : fs::directory_iterator(folder)) files.push_back(each.path().filename());
-  return tree_sync::tree_of(folder, std::move(files));
-}
-
-fs::path index_of(const std::string& key) {
-  return wheels_folder() / (key + ".resolved");
-}
-
-/// The hash that was found for this key, if its wheels are still there.
-std::string find_resolved(const std::optional<std::string>& key) {
-  std::error_code missing;
-  if (!key || !fs::exists(index_of(*key), missing)) return {};
-  const std::string hash = host::as_line(killfiles::read_whole(index_of(*key)));
-  return host::is_hash(hash) && fs::exists(wheels_folder() / hash / kLockFile, missing) ? hash : "";
-}
-
-/// Wheels that were not used for 30 days, and what an interrupted dtool left.
-void remove_old(const fs::path& used) {
-  std::error_code gone;  // another dtool was quicker
-  for (const std::string& old : host::mark_used(used)) fs::remove_all(old, gone);
-  const auto now = fs::file_time_type::clock::now();
-  for (const auto& each : fs::directory_iterator(wheels_folder(), gone)) {
-    const bool is_draft = each.path().filename().string().starts_with(kUnfinished);
-    if (is_draft && each.last_write_time(gone) < now - std::chrono::hours(24))
-      fs::remove_all(each.path(), gone);
-  }
-}
-
 }  // namespace
 
 std::string lock_line(const std::string& wheel, const std::string& hash) {
@@ -314,52 +251,34 @@ std::string lock_line(const std::string& wheel, const std::string& hash) {
 }
 
 void check_requirements(const fs::path& file) {
-  const std::string name = file.filename();
   const std::string extension = file.extension();
-  if (extension == ".yml" || extension == ".yaml")
-    throw UsageError(fmt::format("--environment {}: dtool builds environments with pip, not conda",
-                                 file.string()),
-                     "give a requirements.txt, or make it with conda on the hosts and name it with "
-                     "--env_activate_path");
-  if (extension != ".txt" && !is_uv_lock(file))
-    throw UsageError(
-        fmt::format("--environment {}: neither a requirements.txt nor a uv.lock", file.string()));
+  if (extension != ".txt" && !is_uv_lock(file) && !is_conda_file(file))
+    throw UsageError(fmt::format(
+        "--environment {}: neither a requirements.txt, a uv.lock nor an environment.yml",
+        file.string()));
   std::error_code unseen;
   if (!fs::is_regular_file(file, unseen))
     throw UsageError(fmt::format("--environment {}: there is no such file", file.string()));
 }
 
-Wheels resolve_wheels(Console& console, const fs::path& file, const HostPython& python) {
+Packages resolve_wheels(Console& console, const fs::path& file, const HostPython& python) {
   Requirements requirements(python);
   requirements.add(file);
   const auto key = requirements.key();
-  Wheels wheels;
-  wheels.hash = find_resolved(key);
-  if (wheels.hash.empty()) {
+  const PackageStore store("wheels");
+  std::string hash = store.find(key);
+  if (hash.empty()) {
     console.progress(
         fmt::format("pip resolves {} and fetches its packages", without_controls(file.string())));
-    const fs::path draft = wheels_folder() / (kUnfinished + ssh::random_hex(8));
-    try {
-      fs::create_directories(draft / "wheels");
-      fs::permissions(wheels_folder(), fs::perms::owner_all);
-      fetch(file, python, draft, draft / "wheels");
+    hash = store.add([&](const fs::path& wheels, const fs::path& scratch) {
+      fetch(file, python, scratch, wheels);
       const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
-      wheels.hash = lock(draft / "wheels", python);
-      std::error_code taken;  // the same wheels as for another file, or another dtool was quicker
-      fs::rename(draft / "wheels", wheels_folder() / wheels.hash, taken);
-      if (key) killfiles::write_whole(index_of(*key), wheels.hash + "\n");
-      fs::remove_all(draft);
-    } catch (...) {
-      std::error_code ignored;
-      fs::remove_all(draft, ignored);
-      throw;
-    }
+      return lock(wheels, python);
+    });
+    if (key) store.remember(*key, hash);
     console.progress("");
   }
-  const fs::path folder = wheels_folder() / wheels.hash;
-  remove_old(folder);
-  wheels.tree = tree_of(folder);
-  return wheels;
+  return store.take(hash);
 }
 
 }  // namespace dtool::cli

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/console.h"
-#include "sync/tree.h"
+#include "cli/run/package_store.h"
 
 namespace dtool::cli {
 
@@ -20,19 +20,15 @@ struct HostPython {
   bool operator==(const HostPython&) const = default;
 };
 
-struct Wheels {
-  std::string hash;      ///< SHA-256 of the Python and of all wheels' names and contents, in hex
-  tree_sync::Tree tree;  ///< the wheels, pip's own among them, and `lock.txt` for pip
-};
-
 /// Throws UsageError if the file is none of those kinds, or is not there.
 void check_requirements(const std::filesystem::path& file);
 
+/// The wheels, pip's own among them, and `lock.txt` for pip.
 /// A file is resolved once for a Python, and again when its text has changed, or that of a file
 /// that it includes. Throws UsageError if pip or uv cannot do it, with its words;
 /// std::runtime_error, std::system_error if this machine cannot keep the wheels.
-Wheels resolve_wheels(Console& console, const std::filesystem::path& file,
-                      const HostPython& python);
+Packages resolve_wheels(Console& console, const std::filesystem::path& file,
+                        const HostPython& python);
 
 /// The line of a wheel in pip's lock file: `NAME==VERSION --hash=sha256:HASH`. Throws
 /// std::runtime_error on a name that is no wheel's.

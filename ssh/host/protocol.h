@@ -502,9 +502,10 @@ struct CheckReply {
 struct PythonRequest {
   static constexpr Kind kKind = Kind::python_request;
   std::string environment;  ///< its hash; empty: only the Python is asked for
-  bool builds = false;      ///< it is built from its wheels, which were sent, if it is not there
+  bool builds = false;      ///< it is built from its packages, which were sent, if it is not there
+  bool is_conda = false;    ///< its packages are conda's, not wheels
 
-  void fields(auto visit) { visit(environment, builds); }
+  void fields(auto visit) { visit(environment, builds, is_conda); }
 };
 
 struct PythonReply {
@@ -512,10 +513,12 @@ struct PythonReply {
   std::string version;    ///< of python3: `3.11`; empty: there is none that dtool can use
   std::string processor;  ///< `x86_64`
   std::string libc;       ///< `glibc 2.36`
+  std::string kernel;     ///< `5.10`
+  std::int64_t cuda = 0;  ///< what NVIDIA's driver can do: 12040 is CUDA 12.4; 0: there is none
   bool is_built = false;  ///< the environment is there, whole
   std::string fault;      ///< why it could not be built; or empty
 
-  void fields(auto visit) { visit(version, processor, libc, is_built, fault); }
+  void fields(auto visit) { visit(version, processor, libc, kernel, cuda, is_built, fault); }
 };
 
 /// Prepare this host for a set-up script. Paths may begin with `~/`.

@@ -95,9 +95,8 @@ refuses() {
   expect_error "$pattern"
 }
 refuses '--environment missing.txt: there is no such file' --environment missing.txt
-touch environment.yml notes.md
-refuses 'dtool builds environments with pip, not conda' --environment environment.yml
-refuses 'neither a requirements.txt nor a uv.lock' --environment notes.md
+touch notes.md
+refuses 'neither a requirements.txt, a uv.lock nor an environment.yml' --environment notes.md
 refuses '--env_activate_path leads to another' --environment requirements.txt --env_activate_path /opt/env
 printf '%s\n' '--no-index' '--find-links wheels' 'greet' 'no_such_package' >wrong.txt
 refuses 'pip says: .*no_such_package' --environment wrong.txt

@@ -20,30 +20,42 @@ using namespace std::chrono_literals;
 constexpr std::chrono::seconds kForAnswer{30};
 constexpr std::chrono::minutes kForPip{60};
 
-/// `3.11 x86_64 glibc 2.36`. The oldest that current pip runs on is 3.8.
+/// `3.11 x86_64 5.10 12040 glibc 2.36`. The oldest that current pip runs on is 3.8.
 constexpr const char* kTell =
-    "import os, platform, sys\n"
+    "import os, platform, re, sys\n"
     "assert sys.version_info >= (3, 8)\n"
     "libc = os.confstr('CS_GNU_LIBC_VERSION') if 'CS_GNU_LIBC_VERSION' in os.confstr_names else "
     "''\n"
-    "print('%d.%d' % sys.version_info[:2], platform.machine(), libc)\n";
+    "try:\n"
+    "    import ctypes\n"
+    "    cuda = ctypes.c_int(0)\n"
+    "    ctypes.CDLL('libcuda.so.1').cuDriverGetVersion(ctypes.byref(cuda))\n"
+    "    cuda = cuda.value\n"
+    "except Exception:\n"
+    "    cuda = 0\n"
+    "kernel = '.'.join(re.findall('[0-9]+', platform.release())[:2]) or '0'\n"
+    "print('%d.%d' % sys.version_info[:2], platform.machine(), kernel, cuda, libc)\n";
 
 /// Its paths are written into its programs, so it is made where it stays.
 struct Folders {
-  std::string all;     ///< `~/.dtool/environments/HASH`
-  std::string wheels;  ///< with `lock.txt`; removed when it is built
-  std::string venv;
+  std::string all;       ///< `~/.dtool/environments/HASH`
+  std::string packages;  ///< with `lock.txt`; removed when it is built
+  std::string environment;
   std::string complete;  ///< a file that says so
 };
 
-Folders folders_of(const std::string& hash) {
-  const std::string all = expand_home("~/.dtool/environments/" + hash);
-  return {all, all + "/wheels", all + "/venv", all + "/complete"};
+Folders folders_of(const PythonRequest& request) {
+  const std::string all = expand_home("~/.dtool/environments/" + request.environment);
+  return {all, all + (request.is_conda ? "/packages" : "/wheels"),
+          all + (request.is_conda ? "/conda" : "/venv"), all + "/complete"};
 }
 
 bool is_whole(const Folders& folders) {
-  // The link in it leads to the host's python3, which may have been removed since.
-  return exists(folders.complete) && ::access((folders.venv + "/bin/python3").c_str(), X_OK) == 0;
+  if (!exists(folders.complete)) return false;
+  // The link in a virtual environment leads to the host's python3, which may have been removed
+  // since. conda's packages may be without Python.
+  return exists(folders.environment + "/conda-meta/history") ||
+         ::access((folders.environment + "/bin/python3").c_str(), X_OK) == 0;
 }
 
 void remove(const std::string& path) {
@@ -77,7 +89,37 @@ std::string find_pip(const std::string& wheels) {
   return {};
 }
 
-void build(const Folders& folders, PythonReply& reply) {
+bool build_of_wheels(const Folders& folders, PythonReply& reply) {
+  const std::string pip = find_pip(folders.packages);
+  if (pip.empty()) {
+    reply.fault = "its wheels are not there";
+    return false;
+  }
+  const std::string python = folders.environment + "/bin/python3";
+  return step({"python3", "-I", "-m", "venv", "--without-pip", folders.environment},
+              "python3 -m venv", reply) &&
+         step(
+             {python, "-I", pip + "/pip", "--isolated", "--no-input", "--disable-pip-version-check",
+              "install", "--quiet", "--no-index", "--no-cache-dir", "--require-hashes",
+              "--find-links", folders.packages, "-r", folders.packages + "/lock.txt"},
+             "pip install", reply);
+}
+
+bool build_of_conda(const Folders& folders, PythonReply& reply) {
+  const std::string installer = folders.packages + "/" + kCondaInstaller;
+  if (!exists(installer)) {
+    reply.fault = "its packages are not there";
+    return false;
+  }
+  const std::string scratch = folders.all + "/scratch";
+  remove(scratch);
+  const bool is_made =
+      step({"python3", "-I", installer, folders.environment, scratch}, "py-rattler", reply);
+  remove(scratch);
+  return is_made;
+}
+
+void build(const PythonRequest& request, const Folders& folders, PythonReply& reply) {
   make_folders(folders.all);
   // Hosts may share the folder.
   const Descriptor lock = lock_file(folders.all + "/lock", 3'600'000);
@@ -87,26 +129,15 @@ void build(const Folders& folders, PythonReply& reply) {
   }
   if (is_whole(folders)) return;
   ::unlink(folders.complete.c_str());
-  remove(folders.venv);
-  const std::string pip = find_pip(folders.wheels);
-  if (pip.empty()) {
-    reply.fault = "its wheels are not there";
-    return;
-  }
-  const std::string python = folders.venv + "/bin/python3";
+  remove(folders.environment);
   const bool is_made =
-      step({"python3", "-I", "-m", "venv", "--without-pip", folders.venv}, "python3 -m venv",
-           reply) &&
-      step({python, "-I", pip + "/pip", "--isolated", "--no-input", "--disable-pip-version-check",
-            "install", "--quiet", "--no-index", "--no-cache-dir", "--require-hashes",
-            "--find-links", folders.wheels, "-r", folders.wheels + "/lock.txt"},
-           "pip install", reply);
+      request.is_conda ? build_of_conda(folders, reply) : build_of_wheels(folders, reply);
   if (!is_made) {
-    remove(folders.venv);
+    remove(folders.environment);
     return;
   }
   write_file(folders.complete, reply.version + "\n");
-  remove(folders.wheels);
+  remove(folders.packages);
 }
 
 }  // namespace
@@ -120,17 +151,24 @@ PythonReply look_at_python() {
   std::string_view line = cut_line(text);
   reply.version = cut_word(line);
   reply.processor = cut_word(line);
+  reply.kernel = cut_word(line);
+  reply.cuda = parse_number<std::int64_t>(cut_word(line)).value_or(0);
   const std::string_view libc = cut_word(line);
   reply.libc = std::string(libc).append(" ").append(cut_word(line));
   return reply;
+}
+
+int minor_of_python(std::string_view version) {
+  if (!version.starts_with("3.")) return 0;
+  return parse_number<int>(version.substr(2)).value_or(0);
 }
 
 PythonReply ready_python(const PythonRequest& request) {
   PythonReply reply = look_at_python();
   if (request.environment.empty() || reply.version.empty()) return reply;
   if (!is_hash(request.environment)) throw BadMessage("the environment's name is no hash");
-  const Folders folders = folders_of(request.environment);
-  if (request.builds && !is_whole(folders)) build(folders, reply);
+  const Folders folders = folders_of(request);
+  if (request.builds && !is_whole(folders)) build(request, folders, reply);
   reply.is_built = is_whole(folders);
   if (!reply.is_built) return reply;
   for (const std::string& old : mark_used(folders.all)) {

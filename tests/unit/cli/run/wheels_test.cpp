@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "cli/action.h"
+#include "cli/run/conda_packages.h"
+#include "cli/run/host/python_environment.h"
 #include "cli/run/trainer_bundle.h"
 
 namespace dtool::cli {
@@ -34,8 +36,21 @@ TEST(GlibcOf, ReadsItsMinorVersion) {
   EXPECT_EQ(glibc_of(""), 0);
 }
 
+TEST(MinorOfPython, IsZeroForWhatIsNoVersionOfPython3) {
+  EXPECT_EQ(host::minor_of_python("3.11"), 11);
+  for (const char* version : {"", "3", "3.", "2.7", "3.x", "3.11.2", "13.11"})
+    EXPECT_EQ(host::minor_of_python(version), 0) << version;
+}
+
+TEST(IsCondaFile, GoesByTheName) {
+  for (const char* name : {"environment.yml", "lab/gpu.yaml"})
+    EXPECT_TRUE(is_conda_file(name)) << name;
+  for (const char* name : {"requirements.txt", "uv.lock", "yml"})
+    EXPECT_FALSE(is_conda_file(name)) << name;
+}
+
 TEST(CheckRequirements, NamesWhatItCannotRead) {
-  EXPECT_THROW(check_requirements("environment.yml"), UsageError);
+  EXPECT_THROW(check_requirements("/nowhere/environment.yml"), UsageError);
   EXPECT_THROW(check_requirements("requirements.toml"), UsageError);
   EXPECT_THROW(check_requirements("/nowhere/requirements.txt"), UsageError);
 }

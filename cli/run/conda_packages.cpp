@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/conda_packages.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <regex>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+#include "cli/action.h"
+#include "cli/run/host/python_environment.h"
+#include "cli/run/trainer_bundle.h"
+#include "cli/scripts.h"
+#include "cli/terminal_text.h"
+#include "killfiles/whole_file.h"
+#include "ssh/host/files.h"
+#include "ssh/machine/interrupts.h"
+#include "ssh/machine/run_to_end.h"
+#include "ssh/machine/sha256.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Its interface changes with its second number.
+constexpr const char* kRattler = "py-rattler==0.28.*\n";
+constexpr const char* kYaml = "PyYAML>=6\n";
+
+/// The wheels of what dtool itself needs of pip's packages.
+Packages own_wheels(Console& console, const PackageStore& store, const std::string& name,
+                    const std::string& requirements, const HostPython& python) {
+  const fs::path file = store.folder() / name;
+  std::error_code missing;
+  if (!fs::exists(file, missing) || killfiles::read_whole(file) != requirements) {
+    fs::create_directories(store.folder());
+    killfiles::write_whole(file, requirements);
+  }
+  try {
+    return resolve_wheels(console, file, python);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format(
+        "py-rattler, which reads an environment.yml, cannot be fetched: {}", error.what()));
+  }
+}
+
+/// This machine's python3 with py-rattler and a reader of YAML, in an environment as hosts have
+/// them.
+std::string ready_solver(Console& console, const PackageStore& store) {
+  host::PythonReply own = host::look_at_python();
+  if (host::minor_of_python(own.version) < kOldestCondaPython)
+    throw UsageError(
+        "--environment: this machine has no python3 of 3.10 or later, on which "
+        "py-rattler reads an environment.yml");
+  const Packages wheels =
+      own_wheels(console, store, "solver.txt", fmt::format("{}{}", kRattler, kYaml),
+                 {own.version, own.processor, glibc_of(own.libc)});
+  const ssh::EndsAtOnce ends_at_once;  // nobody listens meanwhile
+  const fs::path folder = host::expand_home("~/.dtool/environments/" + wheels.hash);
+  const auto ask = [&](bool builds) { return host::ready_python({wheels.hash, builds, false}); };
+  if (!ask(false).is_built) {
+    std::error_code fault;  // also if another dtool has built it meanwhile
+    fs::create_directories(folder, fault);
+    fs::copy(wheels.tree.root, folder / "wheels",
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing, fault);
+    const host::PythonReply reply = ask(true);
+    if (!reply.is_built)
+      throw std::runtime_error(
+          fmt::format("--environment: py-rattler cannot be installed here: {}",
+                      fault ? fault.message() : without_controls(reply.fault)));
+  }
+  return folder / "venv/bin/python3";
+}
+
+/// py-rattler's wheel among them.
+fs::path find_rattler(const fs::path& folder) {
+  for (const auto& each : fs::directory_iterator(folder)) {
+    const std::string name = each.path().filename();
+    if (name.starts_with("py_rattler-") && name.ends_with(".whl")) return each.path();
+  }
+  throw std::runtime_error(fmt::format("there is no wheel of py-rattler in {}", folder.string()));
+}
+
+enum class Channels { remote, local };
+
+/// Fills `folder` with the packages.
+Channels fetch(const std::string& python, const fs::path& file, const CondaHosts& hosts,
+               const PackageStore& store, const fs::path& folder) {
+  const std::string cuda =
+      hosts.cuda == 0 ? "" : fmt::format("{}.{}", hosts.cuda / 1000, hosts.cuda % 1000 / 10);
+  const auto told = ssh::run_to_end(
+      {python, "-I", "-c", std::string(scripts::kSolve_conda), file, hosts.python.processor,
+       std::to_string(hosts.python.glibc), hosts.kernel, cuda, store.folder(), folder},
+      {"LC_ALL=C.UTF-8"});
+  if (!told) throw std::runtime_error(fmt::format("{} has gone", python));
+  if (told->exit_code != 0)
+    throw UsageError(fmt::format("--environment {}: {}", file.string(), complaint(*told)));
+  return told->out == "local\n" ? Channels::local : Channels::remote;
+}
+
+/// Writes the lock, and returns the hash of all.
+std::string lock(const fs::path& folder, const CondaHosts& hosts) {
+  std::set<std::string> names;
+  for (const auto& each : fs::directory_iterator(folder)) names.insert(each.path().filename());
+  std::string text;
+  for (const std::string& name : names)
+    text += fmt::format("{} {}\n", sha256_of(folder / name), name);
+  killfiles::write_whole(folder / kLockFile, text);
+  ssh::Sha256 hash;
+  hash.add(fmt::format("conda {}\n", hosts.python.processor));
+  hash.add(text);
+  return hash.hex();
+}
+
+std::string key_of(const fs::path& file, const CondaHosts& hosts) {
+  ssh::Sha256 key;
+  key.add(fmt::format("conda 1 {} {} {} {}\n", hosts.python.processor, hosts.python.glibc,
+                      hosts.kernel, hosts.cuda));
+  key.add(kRattler);
+  key.add(scripts::kInstall_conda);
+  key.add(killfiles::read_whole(file));
+  return key.hex();
+}
+
+/// Packages that no folder has any more are kept for 30 days, for the next environment.
+void remove_unused(const fs::path& files) {
+  std::error_code gone;  // another dtool was quicker
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(24 * 30);
+  for (const auto& each : fs::directory_iterator(files, gone)) {
+    if (each.hard_link_count(gone) == 1 && each.last_write_time(gone) < old)
+      fs::remove(each.path(), gone);
+  }
+}
+
+}  // namespace
+
+bool is_conda_file(const fs::path& file) {
+  return file.extension() == ".yml" || file.extension() == ".yaml";
+}
+
+Packages resolve_conda(Console& console, const fs::path& file, const CondaHosts& hosts) {
+  const PackageStore store("conda");
+  const std::string key = key_of(file, hosts);
+  std::string hash = store.find(key);
+  if (hash.empty()) {
+    const std::string python = ready_solver(console, store);
+    const Packages installer = own_wheels(console, store, "installer.txt", kRattler, hosts.python);
+    const fs::path wheel = find_rattler(installer.tree.root);
+    console.progress(fmt::format("py-rattler resolves {} and fetches its packages",
+                                 without_controls(file.string())));
+    Channels channels = Channels::local;
+    hash = store.add([&](const fs::path& packages, const fs::path&) {
+      channels = fetch(python, file, hosts, store, packages);
+      const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
+      fs::copy_file(wheel, packages / wheel.filename());
+      killfiles::write_whole(packages / host::kCondaInstaller,
+                             std::string(scripts::kInstall_conda));
+      return lock(packages, hosts);
+    });
+    if (channels == Channels::remote) store.remember(key, hash);
+    console.progress("");
+    remove_unused(store.folder() / "files");
+  }
+  return store.take(hash);
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Installs the conda packages beside it into an environment, with the py-rattler beside it.
+
+It is sent to hosts with the packages, and runs there for cli/run/host/python_environment.cpp:
+ENVIRONMENT SCRATCH. It needs no network, and runs none of the packages' scripts.
+"""
+import asyncio
+import hashlib
+import os
+import pathlib
+import sys
+import zipfile
+
+
+def check(folder):
+    """The packages' files; raises ValueError on one that is not what was sent."""
+    files = []
+    for line in (folder / "lock.txt").read_text().splitlines():
+        wanted, name = line.split(" ")
+        hashed = hashlib.sha256()
+        with open(folder / name, "rb") as opened:
+            while piece := opened.read(1 << 20):
+                hashed.update(piece)
+        if hashed.hexdigest() != wanted:
+            raise ValueError("%s has changed on its way" % name)
+        files.append(folder / name)
+    return files
+
+
+async def install(files, environment, scratch):
+    import rattler
+
+    records = [await rattler.RepoDataRecord.from_package_archive(each) for each in files
+               if each.name.endswith((".conda", ".tar.bz2"))]
+    await rattler.install(records, target_prefix=environment, cache_dir=scratch / "cache", show_progress=False,
+                          execute_link_scripts=False)
+
+
+code = 0
+try:
+    environment, scratch = map(pathlib.Path, sys.argv[1:])
+    files = check(pathlib.Path(__file__).parent)
+    for each in files:
+        if each.suffix == ".whl":
+            zipfile.ZipFile(each).extractall(scratch / "rattler")
+    sys.path.insert(0, str(scratch / "rattler"))
+    asyncio.run(install(files, environment, scratch))
+except BaseException as fault:
+    print("%s: %s" % (type(fault).__name__, " ".join(str(fault).split())), file=sys.stderr)
+    code = 1
+sys.stderr.flush()
+# Threads of py-rattler 0.28 still end while Python does, which crashes it now and then.
+os._exit(code)
