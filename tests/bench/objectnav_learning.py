@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Seconds to a success in training, for `tests/bench/objectnav --until`: when a run's metrics reach it, the same learning without
-hosts, the table and the chart."""
+"""Seconds to a success in training, for `tests/bench/objectnav --until`: when a run's metrics reach it, the table and the chart."""
 import json
-import os
 import pathlib
-import shutil
 import statistics
 import subprocess
-import sys
-import tempfile
-import time
-import tomllib
 
 EPISODES = 1000  # success is the mean over so many, the last ones
 TASKS = {
     "shipped": {},
-    # Four times the floor with all twelve objects, seen from twice as far, in twice the steps.
+    # Four times the floor, with all twelve objects, and twice the steps of an episode.
     "wide": {
-        "environment": {"least_side": 24, "most_side": 32, "objects": 12, "success_distance": 2.0, "step_limit": 400},
+        "environment": {"least_side": 24, "most_side": 32, "objects": 12, "step_limit": 400},
         "pipeline": {"steps": 30_000_000},
     },
 }
@@ -54,73 +47,53 @@ def reached(lines, success):
     return None
 
 
-def in_toml(tables):
-    """An experiment of keys and of tables of keys."""
-    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in tables.items() if not isinstance(value, dict))
-    for name, table in tables.items():
-        if isinstance(table, dict):
-            text += f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
-    return text
+def join(folders):
+    """The results of earlier runs, each of some tasks, machines and seeds."""
+    joined = {}
+    for folder in folders:
+        for each in json.loads(pathlib.Path(folder, "learning.json").read_text()):
+            key = (each["task"], each["until"], each["machines"])
+            entry = joined.setdefault(key, each | {"seeds": [], "seconds": [], "steps": [], "rates": []})
+            for name in ("seeds", "seconds", "steps", "rates"):
+                entry[name] += each[name]
+    return [joined[key] for key in sorted(joined)]
 
 
-def learn_here(trainer, experiment, ranks, seed, is_over):
-    """Trains with so many ranks on this machine, of which each counts as a machine, until `is_over` its lines; returns these."""
-    environment = dict(experiment["environment"])
-    environment["samplers"] = environment.pop("samplers_per_machine", 60)
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder, "e.toml")
-        file.write_text(in_toml(experiment | {"environment": environment}))
-        output = pathlib.Path(folder, "out")
-        words = [trainer, file, "--nproc_per_node", str(ranks), "--seed", str(seed), "--output_dir", output]
-        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        with open(pathlib.Path(folder, "log"), "w+") as log:
-            run = subprocess.Popen(words, env=os.environ | threads, stdout=log, stderr=log)
-            try:
-                while True:
-                    ended = run.poll() is not None
-                    lines = read_lines(output / "metrics.jsonl")
-                    if is_over(lines):
-                        return lines
-                    if ended:
-                        log.seek(0)
-                        sys.exit(f"objectnav: the training ended with {run.returncode}:\n{log.read()[-2000:]}")
-                    time.sleep(0.5)
-            finally:
-                if run.poll() is None:
-                    run.terminate()
-                    run.wait()
+def by_task(results):
+    """The results of each task and success, by machines."""
+    kinds = sorted({(each["task"], each["until"]) for each in results})
+    return {kind: sorted((each for each in results if (each["task"], each["until"]) == kind), key=lambda each: each["machines"])
+            for kind in kinds}
 
 
-def print_table(results, options):
-    seeds = range(1, options.repeat + 1)
-    print(f"lab hosts of {options.cores} core each, a rank a host; seconds from the first rollout's begin until the last {EPISODES} "
-          f"episodes in training have success {options.until}")
-    print(f"{'task':<8} {'machines':>8} " + " ".join(f"{f'seed {seed}':>7}" for seed in seeds) +
+def print_table(results, cores):
+    seeds = sorted({seed for each in results for seed in each["seeds"]})
+    print(f"lab hosts of {cores} core each, a rank a host; seconds from the first rollout's begin until the last {EPISODES} episodes in "
+          "training have the success")
+    print(f"{'task':<8} {'success':>7} {'machines':>8} " + " ".join(f"{f'seed {seed}':>7}" for seed in seeds) +
           f" {'median':>7} {'of one':>7} {'steps (K)':>9} {'steps/s':>8}")
-    for task in options.tasks:
-        of_task = [each for each in results if each["task"] == task]
+    for (task, until), of_task in by_task(results).items():
         for each in of_task:
             each["median"] = statistics.median(each["seconds"])
-        alone = min(of_task, key=lambda each: each["machines"])
-        for each in of_task:
-            each["of_one"] = each["median"] / alone["median"]
-            print(f"{task:<8} {each['machines']:8} " + " ".join(f"{seconds:7.0f}" for seconds in each["seconds"]) +
+            each["of_one"] = each["median"] / of_task[0]["median"]
+            told = {seed: f"{seconds:.0f}" for seed, seconds in zip(each["seeds"], each["seconds"])}
+            print(f"{task:<8} {until:7} {each['machines']:8} " + " ".join(f"{told.get(seed, ''):>7}" for seed in seeds) +
                   f" {each['median']:7.0f} {each['of_one']:7.2f} {statistics.median(each['steps']) / 1000:9.0f}"
                   f" {statistics.median(each['rates']):8.0f}")
 
 
-def draw(results, options):
-    """A line a task through the medians, and a point for each seed."""
-    script = ["set terminal svg size 700,480 background '#ffffff' font 'Sans,12'", f"set output '{options.output}/seconds.svg'",
+def draw(results, folder):
+    """A line a task through the medians, a point for each seed, and dashed what would be as many times sooner as there are machines."""
+    script = ["set terminal svg size 700,480 background '#ffffff' font 'Sans,12'", f"set output '{folder}/seconds.svg'",
               "set key right top", "set grid", "set logscale xy 2", "set xlabel 'machines'",
-              f"set ylabel 'seconds to {options.until} success in training'",
+              "set ylabel 'seconds to the success in training'",
               f"set xtics ({', '.join(str(each) for each in sorted({each['machines'] for each in results}))})"]
     plots = []
-    for number, task in enumerate(options.tasks, 1):
-        of_task = sorted((each for each in results if each["task"] == task), key=lambda each: each["machines"])
+    script.append(f"set xrange [{min(each['machines'] for each in results) / 1.1}:{max(each['machines'] for each in results) * 1.1}]")
+    for number, ((task, until), of_task) in enumerate(by_task(results).items(), 1):
         script += [f"$median{number} << END", *(f"{each['machines']} {each['median']}" for each in of_task), "END"]
         script += [f"$seeds{number} << END", *(f"{each['machines']} {seconds}" for each in of_task for seconds in each["seconds"]), "END"]
-        plots.append(f"$median{number} with lines lw 2 lc {number} title '{task}'")
+        plots.append(f"$median{number} with lines lw 2 lc {number} title '{task}, {until}'")
         plots.append(f"$seeds{number} with points pt 7 ps 0.7 lc {number} notitle")
         plots.append(f"{of_task[0]['median'] * of_task[0]['machines']} / x with lines dt 2 lc {number} notitle")
     subprocess.run(["gnuplot"], input="\n".join([*script, "plot " + ", ".join(plots)]) + "\n", text=True, check=True)
