@@ -25,8 +25,8 @@ struct PipelineSettings {
                                                 ///< over which the learning rate grows
   Rollouts rollouts = Rollouts::shared;
   std::vector<std::int64_t> rollout_steps = {};  ///< each stage's; empty: they follow the nodes
-  std::optional<double> learning_rate_factor =
-      {};  ///< of the last stage; absent: follows the nodes
+  /// Of the last stage; absent: it follows the batches.
+  std::optional<double> learning_rate_factor = {};
 };
 
 /// How to learn from the experience of one rollout.
