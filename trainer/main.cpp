@@ -129,9 +129,9 @@ int work(const CommandLine& options, const std::optional<Place>& place, int argc
   } else {
     const Experiment experiment = read_experiment(options.experiment);
     const RankCount ranks = ranks_of(place ? *place : place_of_first_worker(options));
-    needs = {experiment.distributed.backend, experiment.own->multiply_adds_per_batch(ranks)};
     if (!place) check_machines(experiment, options);
     check_ranks(experiment, options, ranks);
+    needs = {experiment.distributed.backend, experiment.own->multiply_adds_per_batch(ranks)};
   }
   const auto program = worker_program();
   setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // c10d warns of every retry while machines gather

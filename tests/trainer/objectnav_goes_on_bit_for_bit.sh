@@ -9,7 +9,7 @@ workload = "objectnav"
 environment = {samplers = 8, step_limit = 40}
 model = {embedding = 16, hidden = 24}
 ppo = {num_steps = 16, num_mini_batch = 2, preemption_share = 1.0}
-pipeline = {steps = 49152, small_batch_steps = 24000, transition_steps_per_node = 2000}
+pipeline = {steps = 49152, small_batch_steps = 24000, transition_steps_per_node = 2000, rollout_steps = [8, 16]}
 validation = {every_steps = 16384, episodes = 9}
 checkpoint = {every_steps = 8192, keep = 100}
 logging = {every_steps = 1024}
@@ -17,7 +17,7 @@ END
 last=step_000049152.safetensors
 run=("$trainer" e.toml --nproc_per_node 2 --seed 3)
 "${run[@]}" --output_dir whole > whole.log 2>&1 || fail "the whole run: exit code $?"
-grep -q '^stage 1 of 2: 4 mini-batches' whole.log && grep -q '^stage 2 of 2: 2 mini-batches' whole.log || fail "no two stages"
+grep -q '^stage 1 of 2: rollouts of 8 steps' whole.log && grep -q '^stage 2 of 2: rollouts of 16 steps' whole.log || fail "no two stages"
 same_end() { cmp "whole/checkpoints/$last" "$1/checkpoints/$last" || fail "$1 ended otherwise"; }
 lines() { metric "$1" step train_reward; }
 

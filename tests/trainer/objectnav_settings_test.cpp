@@ -74,7 +74,7 @@ TEST(ObjectNavSettings, TheDocumentedDefaultsAreTheProgramsOwn) {
 }
 
 TEST(ObjectNavSettings, AShorterRunHasTheSameShape) {
-  const Experiment experiment = parse("pipeline.steps = 6_000_000\n");
+  const Experiment experiment = parse("pipeline.steps = 6_000_000\npipeline.rollouts = 'whole'\n");
   const ObjectNavSettings& settings = objectnav_of(experiment);
   EXPECT_EQ(settings.pipeline.small_batch_steps, 600'000);
   EXPECT_DOUBLE_EQ(settings.pipeline.transition_steps_per_node, 6e6 / 450);
@@ -86,8 +86,8 @@ TEST(ObjectNavSettings, AShorterRunHasTheSameShape) {
 }
 
 TEST(ObjectNavSettings, MachinesAreTheTutorialsNodesUnlessRanksHaveSamplersOfTheirOwn) {
-  const Experiment by_machine = parse("");
-  const Experiment by_rank = parse("environment.samplers = 60\n");
+  const Experiment by_machine = parse("pipeline.rollouts = 'whole'\n");
+  const Experiment by_rank = parse("environment.samplers = 60\npipeline.rollouts = 'whole'\n");
   const RankCount ranks = {24, 3};  // the tutorial's, with a rank for each of eight GPUs
   const Nodes three = nodes_of(objectnav_of(by_machine), ranks);
   EXPECT_EQ(three.count, 3);
@@ -98,9 +98,13 @@ TEST(ObjectNavSettings, MachinesAreTheTutorialsNodesUnlessRanksHaveSamplersOfThe
   EXPECT_EQ(pipeline.stages[0].update.update_repeats, 4);
   EXPECT_NEAR(learning_rate_factor(pipeline.schedule, 150e6), std::sqrt(3.0) * 0.5, 1e-9);
   const auto shown = by_machine.own->settings_on(ranks);
-  ASSERT_EQ(shown.size(), 2U);
-  EXPECT_EQ(shown[0].value, "to step 30000000: 60 of 180 samplers a mini-batch, 4 repeats");
-  EXPECT_EQ(shown[1].value, "to step 300000000: 180 of 180 samplers a mini-batch, 4 repeats");
+  ASSERT_EQ(shown.size(), 3U);
+  EXPECT_EQ(shown[0].value,
+            "to step 30000000: rollouts of 128 steps, 60 of 180 samplers a mini-batch, 4 repeats");
+  EXPECT_EQ(
+      shown[1].value,
+      "to step 300000000: rollouts of 128 steps, 180 of 180 samplers a mini-batch, 4 repeats");
+  EXPECT_EQ(shown[2].value, "grows by 1.73");
 
   const Nodes all = nodes_of(objectnav_of(by_rank), ranks);
   EXPECT_EQ(all.count, 24);
@@ -112,6 +116,27 @@ TEST(ObjectNavSettings, MachinesAreTheTutorialsNodesUnlessRanksHaveSamplersOfThe
   EXPECT_THROW(few.own->check_ranks({24, 3}), UsageError);
 }
 
+TEST(ObjectNavSettings, WhatFollowsFromTheMachinesIsShownAndCanBeSetByHand) {
+  const auto shown = parse("ppo.num_mini_batch = 4\n").own->settings_on({8, 8});
+  ASSERT_EQ(shown.size(), 3U);
+  EXPECT_EQ(shown[0].value,
+            "to step 30000000: rollouts of 16 steps, 120 of 480 samplers a mini-batch, 4 repeats");
+  EXPECT_EQ(shown[1].value,
+            "to step 300000000: rollouts of 45 steps, 120 of 480 samplers a mini-batch, 4 repeats");
+  EXPECT_EQ(shown[2].value, "grows by 1.68");
+  EXPECT_EQ(parse("").own->settings_on({1, 1}).size(), 2U);
+  const auto by_hand = parse("pipeline = {rollout_steps = [20, 30], learning_rate_factor = 1.5}\n")
+                           .own->settings_on({8, 8});
+  ASSERT_EQ(by_hand.size(), 3U);
+  EXPECT_NE(by_hand[0].value.find(" 20 steps"), std::string::npos) << by_hand[0].value;
+  EXPECT_NE(by_hand[1].value.find(" 30 steps"), std::string::npos) << by_hand[1].value;
+  EXPECT_EQ(by_hand[2].value, "grows by 1.5");
+  EXPECT_EQ(mistake_in("pipeline.rollout_steps = [20]\n"),
+            ":2: pipeline.rollout_steps has 1 number, but the run has 2 stages");
+  EXPECT_EQ(mistake_in("pipeline.rollouts = 'part'\n"),
+            ":2: pipeline.rollouts is one of shared, whole, not 'part'");
+}
+
 TEST(ObjectNavSettings, AThreadIsAskedForEachTenMillionMultiplyAddsOfAMiniBatch) {
   const auto whole = parse("").own->multiply_adds_per_batch({1, 1});
   // The three gates of the GRU are most of it.
@@ -119,8 +144,13 @@ TEST(ObjectNavSettings, AThreadIsAskedForEachTenMillionMultiplyAddsOfAMiniBatch)
   EXPECT_GT(whole, gates);
   EXPECT_LT(whole, gates * 11 / 10);
   EXPECT_EQ(parse("ppo.num_mini_batch = 4\n").own->multiply_adds_per_batch({1, 1}), whole / 4);
-  EXPECT_EQ(parse("").own->multiply_adds_per_batch({6, 3}), whole / 2);
-  EXPECT_EQ(parse("environment.samplers = 60\n").own->multiply_adds_per_batch({6, 3}), whole);
+  // Four machines with two ranks each share rollouts: half of the samplers, half of the steps.
+  EXPECT_EQ(parse("").own->multiply_adds_per_batch({8, 4}), whole / 4);
+  const std::string whole_rollouts = "pipeline.rollouts = 'whole'\n";
+  EXPECT_EQ(parse(whole_rollouts).own->multiply_adds_per_batch({6, 3}), whole / 2);
+  EXPECT_EQ(
+      parse("environment.samplers = 60\n" + whole_rollouts).own->multiply_adds_per_batch({6, 3}),
+      whole);
 }
 
 TEST(ObjectNavSettings, WhatOtherWorkloadsHaveIsRefusedWithTheReason) {
@@ -138,7 +168,7 @@ TEST(ObjectNavSettings, WhatOtherWorkloadsHaveIsRefusedWithTheReason) {
             "follows [pipeline]");
   EXPECT_EQ(mistake_in("optimizer.scale_learning_rate = 'sqrt'\n"),
             ":2: optimizer.scale_learning_rate does not go together with workload = \"objectnav\": "
-            "[pipeline] has the learning rate grow with the square root of the ranks");
+            "[pipeline] has the learning rate grow with the square root of the batches");
   EXPECT_EQ(mistake_in("checkpoint.every_epochs = 1\n"),
             ":2: checkpoint.every_epochs does not go together with workload = \"objectnav\", which "
             "has no epochs");
@@ -185,5 +215,5 @@ TEST(ObjectNavSettings, MistakesNameTheKeyAndItsLine) {
             ":3: pipeline.small_batch_steps must be from 0 to 1000, not 2000");
   EXPECT_EQ(mistake_in("[pipeline]\nsteps = 1000\nsmall_batch_steps = 1000\n"),
             ":2: pipeline.steps is 1000, but the first stage with its 2 % more takes 1020 and the "
-            "transition on 1 node 2");
+            "transition to batches of 1 node 2");
 }

@@ -10,7 +10,7 @@ workload = "objectnav"
 environment = {samplers = $samplers}
 model = {embedding = 16, hidden = 24}
 ppo = {num_steps = $steps, preemption_share = 0.6, least_rollout_share = 0.25}
-pipeline = {steps = 100000000}
+pipeline = {steps = 100000000, rollouts = "whole"}
 validation = {every_steps = 0}
 checkpoint = {every_steps = 0}
 logging = {every_steps = 1}

@@ -11,7 +11,7 @@ inline constexpr double kCellMetres = 0.5;
 
 /// The limits of the settings below.
 inline constexpr int kLeastSide = 9;
-inline constexpr int kMostSide = 24;
+inline constexpr int kMostSide = 32;
 inline constexpr int kMostRooms = 5;
 inline constexpr double kMostFurniture = 0.3;
 inline constexpr int kMostSteps = 10'000;

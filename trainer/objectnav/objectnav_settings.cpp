@@ -17,6 +17,7 @@ namespace {
 
 constexpr Limits<double> kWeight = {0.0, 1e6};
 constexpr Limits<double> kShare = {0.0, 1.0};
+constexpr Limits<std::int64_t> kRolloutSteps = {1, 65536};
 
 int small_integer(TomlReader& reader, const std::string& key, int standard, int least, int most) {
   return static_cast<int>(reader.integer(key, standard, {least, most}));
@@ -93,7 +94,7 @@ void read_samplers(TomlReader& reader, ObjectNavSettings& settings) {
 
 PpoSettings read_ppo(TomlReader& reader, const ObjectNavSettings& settings) {
   PpoSettings ppo;
-  ppo.num_steps = reader.integer("ppo.num_steps", ppo.num_steps, {1, 65536});
+  ppo.num_steps = reader.integer("ppo.num_steps", ppo.num_steps, kRolloutSteps);
   ppo.num_mini_batch = reader.integer("ppo.num_mini_batch", ppo.num_mini_batch, {1, 65536});
   if (ppo.num_mini_batch > settings.samplers) {
     throw UsageError(fmt::format("{}: ppo.num_mini_batch is {}, more than {}, {}",
@@ -128,6 +129,14 @@ PipelineSettings read_pipeline(TomlReader& reader) {
   pipeline.transition_steps_per_node =
       reader.number("pipeline.transition_steps_per_node",
                     tutorial.transition_steps_per_node * share, {0.0, 1e15});
+  pipeline.rollouts = reader.word("pipeline.rollouts", {"shared", "whole"}, "shared") == "shared"
+                          ? Rollouts::shared
+                          : Rollouts::whole;
+  if (reader.has("pipeline.rollout_steps")) {
+    pipeline.rollout_steps = reader.integers("pipeline.rollout_steps", {}, kRolloutSteps);
+  }
+  pipeline.learning_rate_factor =
+      reader.number_if_given("pipeline.learning_rate_factor", {1e-6, 1e6});
   return pipeline;
 }
 
@@ -190,7 +199,7 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
        .clip_norm = 0.5,
        .why_no_scaling =
            "does not go together with workload = \"objectnav\": [pipeline] has the learning "
-           "rate grow with the square root of the ranks"});
+           "rate grow with the square root of the batches"});
   return settings;
 }
 
@@ -213,9 +222,15 @@ std::vector<Setting> ObjectNavSettings::settings_on(const RankCount& ranks) cons
     const PipelineStage& stage = planned.stages[i];
     settings.push_back(
         {fmt::format("stage {} of {}", i + 1, planned.stages.size()),
-         fmt::format("to step {}: {} of {} samplers a mini-batch, {} repeats", stage.end,
-                     all / stage.update.num_mini_batch, all, stage.update.update_repeats),
+         fmt::format("to step {}: rollouts of {} steps, {} of {} samplers a mini-batch, {} repeats",
+                     stage.end, stage.update.num_steps, all / stage.update.num_mini_batch, all,
+                     stage.update.update_repeats),
          Origin::given});
+  }
+  if (planned.learning_rate_factor != 1) {
+    settings.push_back({"learning rate of the last stage",
+                        fmt::format("grows by {:.3g}", planned.learning_rate_factor),
+                        Origin::given});
   }
   return settings;
 }
@@ -257,8 +272,9 @@ Nodes nodes_of(const ObjectNavSettings& settings, const RankCount& ranks) {
 }
 
 Pipeline plan_pipeline(const ObjectNavSettings& settings, const Nodes& nodes) {
-  return plan_pipeline(settings.pipeline,
-                       {settings.ppo.num_mini_batch, settings.ppo.update_repeats}, nodes);
+  return plan_pipeline(
+      settings.pipeline,
+      {settings.ppo.num_mini_batch, settings.ppo.update_repeats, settings.ppo.num_steps}, nodes);
 }
 
 std::int64_t ObjectNavSettings::multiply_adds_per_batch(const RankCount& ranks) const {
@@ -269,7 +285,8 @@ std::int64_t ObjectNavSettings::multiply_adds_per_batch(const RankCount& ranks) 
   const std::int64_t heads = hidden * (kActions + 1);
   const std::int64_t mine = count_samplers(*this, 0, ranks.on_a_machine());
   const std::int64_t at_once = (mine + ppo.num_mini_batch - 1) / ppo.num_mini_batch;
-  return (sum_of_rows + gates + heads) * at_once * ppo.num_steps;
+  return (sum_of_rows + gates + heads) * at_once *
+         plan_pipeline(*this, nodes_of(*this, ranks)).longest_rollout();
 }
 
 namespace objectnav {

@@ -24,7 +24,7 @@ UpdateSettings small_batches(const UpdateSettings& base, const Nodes& nodes) {
   divisor = std::max<std::int64_t>(1, divisor);
   while (nodes.samplers % divisor != 0) --divisor;
   return {base.num_mini_batch * divisor,
-          base.update_repeats * ((nodes.count + divisor - 1) / divisor)};
+          base.update_repeats * ((nodes.count + divisor - 1) / divisor), base.num_steps};
 }
 
 void check_mini_batches(const UpdateSettings& update, const Nodes& nodes) {
@@ -38,23 +38,62 @@ void check_mini_batches(const UpdateSettings& update, const Nodes& nodes) {
       "smaller");
 }
 
-ScheduleSettings plan_schedule(const PipelineSettings& settings, std::int64_t nodes) {
+/// The steps of a rollout with which the batches of so many nodes are nodes^`growth` times one
+/// node's.
+std::int64_t shared_steps(std::int64_t base, std::int64_t nodes, double growth) {
+  const double share = std::pow(static_cast<double>(nodes), growth - 1);
+  return std::max(std::min(base, kLeastRolloutSteps),
+                  std::lround(static_cast<double>(base) * share));
+}
+
+std::vector<PipelineStage> plan_stages(const PipelineSettings& settings, const UpdateSettings& base,
+                                       const Nodes& nodes) {
+  UpdateSettings small = base;
+  UpdateSettings large = base;
+  if (settings.rollouts == Rollouts::shared) {
+    small.num_steps = shared_steps(base.num_steps, nodes.count, 0);
+    large.num_steps = shared_steps(base.num_steps, nodes.count, 0.5);
+  } else {
+    small = small_batches(base, nodes);
+  }
+  std::vector<PipelineStage> stages;
+  if (settings.small_batch_steps > 0) stages.push_back({settings.small_batch_steps, small});
+  stages.push_back({settings.steps, large});
+  if (settings.rollout_steps.empty()) return stages;
+  if (settings.rollout_steps.size() != stages.size()) {
+    throw UsageError(
+        fmt::format("pipeline.rollout_steps has {} number{}, but the run has {} stage{}",
+                    settings.rollout_steps.size(), settings.rollout_steps.size() == 1 ? "" : "s",
+                    stages.size(), stages.size() == 1 ? "" : "s"),
+        "give one for each stage; pipeline.small_batch_steps = 0 leaves one stage");
+  }
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    stages[i].update.num_steps = settings.rollout_steps[i];
+  }
+  return stages;
+}
+
+/// How many times larger a stage's batches are than one node's.
+double growth_of(const UpdateSettings& update, const UpdateSettings& base, const Nodes& nodes) {
+  return static_cast<double>(nodes.count * update.num_steps) / static_cast<double>(base.num_steps);
+}
+
+/// `growth`: that of the last stage.
+ScheduleSettings plan_schedule(const PipelineSettings& settings, double growth, double factor) {
   const auto whole = static_cast<double>(settings.steps);
   const double small = std::floor(static_cast<double>(settings.small_batch_steps) * kSafety);
-  const double transition =
-      std::floor(settings.transition_steps_per_node * static_cast<double>(nodes));
+  const double transition = std::floor(settings.transition_steps_per_node * growth);
   const double large = whole - small - transition;
   if (large < 0) {
     throw UsageError(
         fmt::format("pipeline.steps is {}, but the first stage with its 2 % more takes {:.0f} and "
-                    "the transition on {} node{} {:.0f}",
-                    settings.steps, small, nodes, nodes == 1 ? "" : "s", transition),
+                    "the transition to batches of {:.3g} node{} {:.0f}",
+                    settings.steps, small, growth, growth == 1 ? "" : "s", transition),
         "raise pipeline.steps, or make pipeline.small_batch_steps or "
         "pipeline.transition_steps_per_node smaller");
   }
   const double after_small = 1 - small / whole;
-  const double at_large =
-      std::sqrt(static_cast<double>(nodes)) * (1 - (small + transition) / whole);
+  const double at_large = factor * (1 - (small + transition) / whole);
   ScheduleSettings schedule;
   schedule.kind = ScheduleKind::multi_linear;
   schedule.unit = ScheduleUnit::steps;
@@ -72,14 +111,19 @@ std::size_t Pipeline::stage_at(std::int64_t steps) const {
   return stage;
 }
 
+std::int64_t Pipeline::longest_rollout() const {
+  std::int64_t longest = 0;
+  for (const PipelineStage& each : stages) longest = std::max(longest, each.update.num_steps);
+  return longest;
+}
+
 Pipeline plan_pipeline(const PipelineSettings& settings, const UpdateSettings& base,
                        const Nodes& nodes) {
   Pipeline pipeline;
-  pipeline.schedule = plan_schedule(settings, nodes.count);
-  if (settings.small_batch_steps > 0) {
-    pipeline.stages.push_back({settings.small_batch_steps, small_batches(base, nodes)});
-  }
-  pipeline.stages.push_back({settings.steps, base});
+  pipeline.stages = plan_stages(settings, base, nodes);
+  const double growth = growth_of(pipeline.stages.back().update, base, nodes);
+  pipeline.learning_rate_factor = settings.learning_rate_factor.value_or(std::sqrt(growth));
+  pipeline.schedule = plan_schedule(settings, growth, pipeline.learning_rate_factor);
   for (const PipelineStage& each : pipeline.stages) check_mini_batches(each.update, nodes);
   return pipeline;
 }

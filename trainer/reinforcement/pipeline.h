@@ -1,28 +1,39 @@
 // SPDX-License-Identifier: MIT
 // The two stages of distributed DD-PPO and their learning rate, after AllenAct's tutorial on
-// training across several nodes: first small batches, then large ones with a larger rate.
+// training across several nodes: first small batches, then large ones with a larger rate. The
+// number of nodes decides how long rollouts are.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "trainer/training/schedule.h"
 
 namespace dtool::trainer {
 
+/// What more nodes make of one node's rollout: they share its steps, or each has a whole one, as in
+/// the tutorial.
+enum class Rollouts { shared, whole };
+
 /// Lengths are in experience steps of all ranks together.
 struct PipelineSettings {
   std::int64_t steps = 300'000'000;             ///< of the whole run
   std::int64_t small_batch_steps = 30'000'000;  ///< of the first stage; 0: there is no first stage
-  double transition_steps_per_node = 2e6 / 3;   ///< times the nodes: the steps over which the
-                                                ///< learning rate grows
+  double transition_steps_per_node = 2e6 / 3;   ///< times the growth of the batches: the steps
+                                                ///< over which the learning rate grows
+  Rollouts rollouts = Rollouts::shared;
+  std::vector<std::int64_t> rollout_steps = {};  ///< each stage's; empty: they follow the nodes
+  /// Of the last stage; absent: it follows the batches.
+  std::optional<double> learning_rate_factor = {};
 };
 
 /// How to learn from the experience of one rollout.
 struct UpdateSettings {
   std::int64_t num_mini_batch = 1;  ///< parts into which a rank's samplers are divided
   std::int64_t update_repeats = 4;  ///< passes over all mini-batches
+  std::int64_t num_steps = 128;     ///< of a rollout, for each sampler
 };
 
 struct PipelineStage {
@@ -32,11 +43,14 @@ struct PipelineStage {
 
 struct Pipeline {
   std::vector<PipelineStage> stages;  ///< one or two
+  double learning_rate_factor = 1;    ///< the last stage's, apart from the fall towards 0
   /// The learning rate's factor; `learning_rate_factor` takes the experience steps so far.
   ScheduleSettings schedule;
 
   /// The stage after `steps` steps; the last stage if all are over.
   std::size_t stage_at(std::int64_t steps) const;
+  /// The steps of the stage with the longest rollouts.
+  std::int64_t longest_rollout() const;
   bool is_over(std::int64_t steps) const { return steps >= stages.back().end; }
 };
 
@@ -47,20 +61,34 @@ struct Nodes {
   std::int64_t smallest_share = 60;  ///< the fewest samplers that one of a node's ranks has
 };
 
-/// The pipeline of a run on `nodes`.
+/// Nodes that share rollouts never make them shorter than this: a gradient through few steps
+/// teaches the memory little, and an exchange costs as much as for a long rollout.
+inline constexpr std::int64_t kLeastRolloutSteps = 16;
+
+/// The pipeline of a run on `nodes`, whose samplers together are `nodes.count` times one node's.
 ///
-/// The first stage makes as many updates for the same experience as one node would. For this, the
-/// number of mini-batches is multiplied by the largest divisor of a node's samplers that exceeds
-/// neither half of them nor the number of nodes, so that all mini-batches have the same size. Where
-/// ranks share a node's samplers, it is also so small that each of them has a part of every
-/// mini-batch. The repeats are multiplied by the rest of the nodes, rounded up. The second stage
-/// has the base's numbers; its batches are larger by the number of nodes.
+/// **Shared rollouts.** In the first stage the nodes together collect and learn from as much as one
+/// node would: a rollout has the base's steps divided by the nodes. So the updates are one node's,
+/// and each takes a shorter time. In the second stage a rollout has the base's steps divided by the
+/// square root of the nodes: the batches grow with that root. An update takes a time that the nodes
+/// divide, and one for the exchange, which they do not. The batch that learns soonest then grows
+/// with the root of the nodes. No rollout gets shorter than kLeastRolloutSteps; with that many
+/// nodes the batches grow instead. All stages have the base's mini-batches and repeats.
+///
+/// **Whole rollouts** are the tutorial's: each has the base's steps. The first stage makes as many
+/// updates for the same experience as one node would. For this, the number of mini-batches is
+/// multiplied by the largest divisor of a node's samplers that exceeds neither half of them nor the
+/// number of nodes, so that all mini-batches have the same size. Where ranks share a node's
+/// samplers, it is also so small that each of them has a part of every mini-batch. The repeats are
+/// multiplied by the rest of the nodes, rounded up. The second stage has the base's numbers; its
+/// batches are larger by the number of nodes.
 ///
 /// The learning rate falls linearly towards 0 at the end of the run. From 2 % after the first
-/// stage's end it grows, over the transition, to the square root of the nodes times that line.
+/// stage's end it grows, over the transition, to `learning_rate_factor` times that line: the square
+/// root of how many times larger the last stage's batches are than one node's.
 ///
-/// Throws UsageError if the pieces are longer than the run, or if a rank has fewer samplers than
-/// mini-batches.
+/// Throws UsageError if the pieces are longer than the run, if a rank has fewer samplers than
+/// mini-batches, or if `rollout_steps` are not as many as the stages.
 Pipeline plan_pipeline(const PipelineSettings& settings, const UpdateSettings& base,
                        const Nodes& nodes);
 

@@ -54,6 +54,9 @@ class DdPpo : public Workload {
 
  private:
   void enter_stage(ProgressLog* log);
+  const UpdateSettings& update() const {
+    return pipeline_.stages[static_cast<std::size_t>(progress.stage)].update;
+  }
   void collect();
   double learning_rate() const;
 
@@ -86,7 +89,7 @@ DdPpo::DdPpo(const Run& run, const ObjectNavSettings& settings)
       optimizer_(tensors_of(policy_.parameters()), run.experiment.optimizer),
       samplers_(settings_.environment, EpisodeSet::training, run.options.seed, mine_.first,
                 static_cast<int>(mine_.count)),
-      rollout_(settings_.ppo.num_steps, mine_.count, policy_.memory_size()),
+      rollout_(update().num_steps, mine_.count, policy_.memory_size()),
       collector_(samplers_, settings_.environment.threads, policy_, run.options.seed, mine_.first),
       stragglers_(run.meeting, settings_.ppo.preemption_share,
                   run.experiment.distributed.collective_timeout) {}
@@ -115,9 +118,8 @@ Advance DdPpo::advance(const std::function<int()>& asked, ProgressLog* log) {
   enter_stage(log);
   collect();
   learning_rate_ = learning_rate();
-  const auto& stage = pipeline_.stages[static_cast<std::size_t>(progress.stage)];
   const Learned learned =
-      learner_->learn(rollout_, progress.rollouts, stage.update, learning_rate_, asked());
+      learner_->learn(rollout_, progress.rollouts, update(), learning_rate_, asked());
   untold_ += learned.sums;
   ++progress.rollouts;
   progress.steps += learned.steps;
@@ -130,21 +132,27 @@ Advance DdPpo::advance(const std::function<int()>& asked, ProgressLog* log) {
 
 void DdPpo::enter_stage(ProgressLog* log) {
   const auto stage = static_cast<std::int64_t>(pipeline_.stage_at(progress.steps));
-  if (stage == progress.stage && progress.rollouts > 0) return;
+  const bool is_new = stage != progress.stage || progress.rollouts == 0;
   progress.stage = stage;
-  if (log == nullptr || pipeline_.stages.size() == 1) return;
-  const UpdateSettings& update = pipeline_.stages[static_cast<std::size_t>(stage)].update;
-  log->note(fmt::format("stage {} of {}: {} mini-batches a rollout, each {} times", stage + 1,
-                        pipeline_.stages.size(), update.num_mini_batch, update.update_repeats));
+  // A resumed run may begin in the second stage.
+  if (rollout_.capacity() != update().num_steps) {
+    rollout_ = Rollout(update().num_steps, mine_.count, policy_.memory_size());
+  }
+  if (!is_new || log == nullptr || pipeline_.stages.size() == 1) return;
+  log->note(fmt::format("stage {} of {}: rollouts of {} steps, {} mini-batches, each {} times",
+                        stage + 1, pipeline_.stages.size(), update().num_steps,
+                        update().num_mini_batch, update().update_repeats));
 }
 
 void DdPpo::collect() {
   const PpoSettings& ppo = settings_.ppo;
   const auto least = static_cast<std::int64_t>(
-      std::ceil(ppo.least_rollout_share * static_cast<double>(ppo.num_steps)));
+      std::ceil(ppo.least_rollout_share * static_cast<double>(rollout_.capacity())));
   const auto begin = Clock::now();
   stragglers_.begin(progress.rollouts + 1);
-  collector_.collect(rollout_, progress.rollouts * ppo.num_steps, [&](std::int64_t steps) {
+  // So many numbers are apart that no two steps have the same, in whatever stage.
+  const std::int64_t first_step = progress.rollouts * pipeline_.longest_rollout();
+  collector_.collect(rollout_, first_step, [&](std::int64_t steps) {
     return steps >= least && stragglers_.enough_have_finished();
   });
   const bool is_whole = rollout_.steps == rollout_.capacity();
