@@ -18,6 +18,7 @@
 #include "killfiles/whole_file.h"
 #include "ssh/host/files.h"
 #include "ssh/machine/interrupts.h"
+#include "ssh/machine/random_hex.h"
 #include "ssh/machine/run_to_end.h"
 #include "ssh/machine/sha256.h"
 
@@ -27,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Its interface changes with its second number.
-constexpr const char* kRattler = "py-rattler==0.28.*\n";
+constexpr const char* kRattler = "--only-binary :all:\npy-rattler==0.28.*\n";
 constexpr const char* kYaml = "PyYAML>=6\n";
 
 /// The wheels of what dtool itself needs of pip's packages.
@@ -62,10 +63,14 @@ std::string ready_solver(Console& console, const PackageStore& store) {
   const fs::path folder = host::expand_home("~/.dtool/environments/" + wheels.hash);
   const auto ask = [&](bool builds) { return host::ready_python({wheels.hash, builds, false}); };
   if (!ask(false).is_built) {
-    std::error_code fault;  // also if another dtool has built it meanwhile
+    std::error_code fault;
     fs::create_directories(folder, fault);
-    fs::copy(wheels.tree.root, folder / "wheels",
-             fs::copy_options::recursive | fs::copy_options::overwrite_existing, fault);
+    const fs::path draft = folder / ("wheels." + ssh::random_hex(8));
+    if (!fault) fs::copy(wheels.tree.root, draft, fs::copy_options::recursive, fault);
+    std::error_code is_taken;  // another dtool has put them there, and may be reading them
+    if (!fault) fs::rename(draft, folder / "wheels", is_taken);
+    std::error_code ignored;
+    fs::remove_all(draft, ignored);
     const host::PythonReply reply = ask(true);
     if (!reply.is_built)
       throw std::runtime_error(

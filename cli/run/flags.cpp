@@ -28,8 +28,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::string& code
   command
       .add_option(
           "--environment", flags.environment_file,
-          "a requirements.txt, uv.lock or environment.yml: its packages are sent, and installed on "
-          "each host")
+          "packages of a requirements.txt, uv.lock or environment.yml, installed on each host")
       .type_name("FILE")
       .check(must_not_be_empty);
   add_environment_flags(command, flags.environment);

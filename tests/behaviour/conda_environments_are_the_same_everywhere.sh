@@ -10,7 +10,7 @@ needs_program cc
 wheels=$(dirname "$DTOOL")/test_wheels
 fetch_wheels() {
   /usr/bin/python3 -m venv "$work/venv" || return
-  timeout 300 "$work/venv/bin/pip" download --quiet --disable-pip-version-check -d "$wheels.new" 'py-rattler==0.28.*' 'PyYAML>=6' &&
+  timeout 150 "$work/venv/bin/pip" download --quiet --disable-pip-version-check --retries 1 --timeout 15 -d "$wheels.new" 'py-rattler==0.28.*' 'PyYAML>=6' &&
     mv "$wheels.new" "$wheels"
 }
 exec 9>"$wheels.lock"
@@ -154,7 +154,11 @@ refuses 'greet-1.1-0.tar.bz2 does not have the SHA-256 that the channel tells'
 spoil 'del packages["greet-1.1-0.tar.bz2"]["sha256"]'
 refuses 'the channel tells no SHA-256 of greet-1.1-0.tar.bz2'
 spoil 'packages["../../../greet-1.1-0.tar.bz2"] = packages.pop("greet-1.1-0.tar.bz2"); packages.pop("greet-1.0-0.tar.bz2")'
-refuses 'wrong.yml: '
+refuses 'No candidates were found'
+spoil 'packages["greet-1.1-0.tar.bz2"]["size"] = 10'
+refuses 'greet-1.1-0.tar.bz2 cannot be fetched: .*File too large'
+spoil 'del packages["greet-1.1-0.tar.bz2"]["size"]'
+refuses 'the channel tells no size of .greet-1.1-0.tar.bz2'
 expect_equal '' "$(find "$HOME/.dtool/conda" "$HOME/.dtool/wheels" -name '.draft.*' -o -name '.*.[0-9]*')"
 
 # A server that never answers holds nobody: Ctrl-C ends the wait.

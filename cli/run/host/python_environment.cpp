@@ -127,7 +127,10 @@ void build(const PythonRequest& request, const Folders& folders, PythonReply& re
     reply.fault = "another dtool has been building it for an hour";
     return;
   }
-  if (is_whole(folders)) return;
+  if (is_whole(folders)) {  // by another run, whose packages may have come once more
+    remove(folders.packages);
+    return;
+  }
   ::unlink(folders.complete.c_str());
   remove(folders.environment);
   const bool is_made =
@@ -168,7 +171,8 @@ PythonReply ready_python(const PythonRequest& request) {
   if (request.environment.empty() || reply.version.empty()) return reply;
   if (!is_hash(request.environment)) throw BadMessage("the environment's name is no hash");
   const Folders folders = folders_of(request);
-  if (request.builds && !is_whole(folders)) build(request, folders, reply);
+  if (request.builds && (!is_whole(folders) || exists(folders.packages)))
+    build(request, folders, reply);
   reply.is_built = is_whole(folders);
   if (!reply.is_built) return reply;
   for (const std::string& old : mark_used(folders.all)) {

@@ -10,7 +10,9 @@ import hashlib
 import os
 import pathlib
 import re
+import resource
 import shutil
+import stat
 import sys
 import urllib.parse
 
@@ -22,6 +24,9 @@ LONGEST_FILE = 1 << 20
 SUBDIRS = {"x86_64": "linux-64", "aarch64": "linux-aarch64", "ppc64le": "linux-ppc64le"}
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]{0,250}\.(conda|tar\.bz2)")
 DOWNLOADS_AT_ONCE = 4
+LARGEST_REPODATA = 8 << 30
+PATIENCE = 900  # seconds for the channels' lists
+LEAST_RATE = 50_000  # bytes per second of a package
 
 
 class Refusal(Exception):
@@ -132,6 +137,27 @@ def is_local(url):
     return urllib.parse.urlsplit(url).scheme == "file"
 
 
+def limit_files(size):
+    """No file that this process writes gets larger, whatever a channel sends."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def copy_local(url, part):
+    path = urllib.parse.unquote(urllib.parse.urlsplit(url).path)
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as source:
+        if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+            raise Refusal("%s is no file" % path)
+        with open(part, "wb") as target:
+            shutil.copyfileobj(source, target)
+
+
+def put(kept, place):
+    try:
+        os.link(kept, place)
+    except OSError:  # this file system has no hard links
+        shutil.copyfile(kept, place)
+
+
 async def fetch(record, may_be_local, client, files, packages):
     """Gets a package from its channel, or from what an earlier run got."""
     name = record.file_name
@@ -144,21 +170,23 @@ async def fetch(record, may_be_local, client, files, packages):
     wanted = record.sha256.hex()
     kept = files / wanted
     if not has_hash(kept, wanted):
-        part = files / (".%s.%d" % (wanted, os.getpid()))
+        part = packages / ("." + wanted)
         try:
             if is_local(record.url):
-                shutil.copyfile(urllib.parse.unquote(urllib.parse.urlsplit(record.url).path), part)
+                copy_local(record.url, part)
             else:
-                await download_to_path(client, record.url, part)
+                await asyncio.wait_for(download_to_path(client, record.url, part), 120 + record.size / LEAST_RATE)
             if not has_hash(part, wanted):
                 raise Refusal("%s does not have the SHA-256 that the channel tells" % name)
             os.replace(part, kept)
-        except RuntimeError as fault:
+        except asyncio.TimeoutError:
+            raise Refusal("%s cannot be fetched: it comes too slowly" % name) from None
+        except (RuntimeError, OSError) as fault:
             raise Refusal("%s cannot be fetched: %s" % (name, fault)) from None
         finally:
             part.unlink(missing_ok=True)
     os.utime(kept)
-    os.link(kept, packages / name)
+    put(kept, packages / name)
 
 
 async def main(file, processor, glibc, kernel, cuda, store, packages):
@@ -172,11 +200,19 @@ async def main(file, processor, glibc, kernel, cuda, store, packages):
     files.mkdir(parents=True, exist_ok=True)
     client = rattler.Client.authenticated_client()
     gateway = rattler.Gateway(cache_dir=store / "repodata", client=client)
+    limit_files(LARGEST_REPODATA)
     try:
-        records = await rattler.solve(channels, specs, gateway=gateway, platforms=[SUBDIRS[processor], "noarch"],
-                                      virtual_packages=virtual_packages(processor, glibc, kernel, cuda))
+        records = await asyncio.wait_for(
+            rattler.solve(channels, specs, gateway=gateway, platforms=[SUBDIRS[processor], "noarch"],
+                          virtual_packages=virtual_packages(processor, glibc, kernel, cuda)), PATIENCE)
+    except asyncio.TimeoutError:
+        raise Refusal("the channels did not answer within %d minutes" % (PATIENCE // 60)) from None
     except Exception as fault:
         raise Refusal("py-rattler says: %s" % fault) from None
+    for record in records:
+        if not record.size:
+            raise Refusal("the channel tells no size of %r" % record.file_name)
+    limit_files(max((record.size for record in records), default=0))
     may_be_local = any(is_local(each.base_url) for each in channels)
     limit = asyncio.Semaphore(DOWNLOADS_AT_ONCE)
 
