@@ -176,7 +176,7 @@ class Fitting {
   }
 
   void add_optimizer(Optimizer& optimizer) {
-    const auto& kind = find_text(metadata_, "optimizer");
+    const std::string kind = find_text(metadata_, "optimizer");
     if (kind != name_of(optimizer.kind())) {
       throw UsageError(fmt::format("it holds the state of {}, the experiment's optimizer is {}",
                                    kind, name_of(optimizer.kind())));
