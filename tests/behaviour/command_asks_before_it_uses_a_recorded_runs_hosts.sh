@@ -30,7 +30,7 @@ expect_output '^h2: lab-.*-2$'
 run answer y "$DTOOL" command --color never --quiet --command hostname
 expect_output 'h1,h2|h\[1-2\]'
 expect_output '\[y/N\]'
-expect_output '^h2: lab-.*-2'
+expect_output '(^|\[y/N] )h2: lab-.*-2' # the answer's line may go on with the first host's
 for no in n '' nonsense; do
   run answer "$no" "$DTOOL" command --color never --quiet --command hostname
   expect_output 'nothing was run'
