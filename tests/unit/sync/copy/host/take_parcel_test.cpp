@@ -322,6 +322,35 @@ TEST_F(TakeParcelTest, WhatAnotherUserLeftIsNotInTheWay) {
   }
 }
 
+// In a folder of a team another member can rename the user's folders.
+TEST_F(TakeParcelTest, AFolderThatWasGivenTheNameOfWhatLiesAsideStays) {
+  const fs::path data = scratch_.path() / "data";
+  for (const auto mode : {0700U, 0755U}) {
+    const fs::path gone = data / (copy_aside() + ".gone7");
+    scratch_.write(gone / "thesis", "long");
+    fs::permissions(gone, fs::perms(mode));
+    {
+      CopyFolder folder(place_);
+      folder.finish();
+    }
+    EXPECT_TRUE(fs::exists(gone / "thesis"));
+    fs::rename(gone, data / copy_aside());
+    EXPECT_THROW(CopyFolder folder(place_), Refused);
+    EXPECT_TRUE(fs::exists(data / copy_aside() / "thesis"));
+    fs::remove_all(data);
+  }
+}
+
+TEST_F(TakeParcelTest, ALockThatIsALinkIsNotFollowed) {
+  const fs::path thesis = scratch_.write("thesis", "long");
+  const fs::path aside = scratch_.path() / "data" / copy_aside();
+  fs::create_directories(aside);
+  fs::permissions(aside, fs::perms(0700));
+  fs::create_symlink(thesis, aside / "lock");
+  EXPECT_THROW(CopyFolder folder(place_), Refused);
+  EXPECT_EQ(scratch_.read("thesis"), "long");
+}
+
 TEST_F(TakeParcelTest, WhatIsGivenUpGoesAfterThirtyDays) {
   send(content_, 0, 50'000);
   const fs::path aside = scratch_.path() / "data" / copy_aside();
