@@ -53,7 +53,7 @@ TEST(ObjectNavSettings, DefaultsAreThoseOfTheTutorial) {
   EXPECT_DOUBLE_EQ(settings.ppo.gamma, 0.99);
   EXPECT_DOUBLE_EQ(settings.ppo.gae_lambda, 0.95);
   EXPECT_EQ(settings.pipeline.steps, 300'000'000);
-  EXPECT_EQ(settings.pipeline.small_batch_steps, 30'000'000);
+  EXPECT_EQ(settings.pipeline.small_batch_steps, 60'000'000);
   EXPECT_DOUBLE_EQ(settings.pipeline.transition_steps_per_node, 2.0 / 3 * 1e6);
   EXPECT_EQ(experiment.checkpoint.every_steps, 5'000'000);
   EXPECT_EQ(experiment.optimizer.kind, OptimizerKind::adam);
@@ -120,7 +120,7 @@ TEST(ObjectNavSettings, WhatFollowsFromTheMachinesIsShownAndCanBeSetByHand) {
   const auto shown = parse("ppo.num_mini_batch = 4\n").own->settings_on({8, 8});
   ASSERT_EQ(shown.size(), 3U);
   EXPECT_EQ(shown[0].value,
-            "to step 30000000: rollouts of 16 steps, 120 of 480 samplers a mini-batch, 4 repeats");
+            "to step 60000000: rollouts of 16 steps, 120 of 480 samplers a mini-batch, 4 repeats");
   EXPECT_EQ(shown[1].value,
             "to step 300000000: rollouts of 45 steps, 120 of 480 samplers a mini-batch, 4 repeats");
   EXPECT_EQ(shown[2].value, "grows by 1.68");

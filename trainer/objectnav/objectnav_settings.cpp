@@ -18,6 +18,7 @@ namespace {
 constexpr Limits<double> kWeight = {0.0, 1e6};
 constexpr Limits<double> kShare = {0.0, 1.0};
 constexpr Limits<std::int64_t> kRolloutSteps = {1, 65536};
+constexpr std::int64_t kPartOfSharedRollouts = 5;  ///< the first stage is this part of a run
 
 int small_integer(TomlReader& reader, const std::string& key, int standard, int least, int most) {
   return static_cast<int>(reader.integer(key, standard, {least, most}));
@@ -123,15 +124,18 @@ PipelineSettings read_pipeline(TomlReader& reader) {
   PipelineSettings pipeline;
   pipeline.steps = reader.integer("pipeline.steps", tutorial.steps, {1, kMany / 1000});
   const double share = static_cast<double>(pipeline.steps) / static_cast<double>(tutorial.steps);
-  pipeline.small_batch_steps = reader.integer(
-      "pipeline.small_batch_steps", pipeline.steps / (tutorial.steps / tutorial.small_batch_steps),
-      {0, pipeline.steps});
-  pipeline.transition_steps_per_node =
-      reader.number("pipeline.transition_steps_per_node",
-                    tutorial.transition_steps_per_node * share, {0.0, 1e15});
   pipeline.rollouts = reader.word("pipeline.rollouts", {"shared", "whole"}, "shared") == "shared"
                           ? Rollouts::shared
                           : Rollouts::whole;
+  // Sharing makes the first stage the quick one, and it lasts until an agent finds most objects.
+  const std::int64_t part = pipeline.rollouts == Rollouts::shared
+                                ? kPartOfSharedRollouts
+                                : tutorial.steps / tutorial.small_batch_steps;
+  pipeline.small_batch_steps =
+      reader.integer("pipeline.small_batch_steps", pipeline.steps / part, {0, pipeline.steps});
+  pipeline.transition_steps_per_node =
+      reader.number("pipeline.transition_steps_per_node",
+                    tutorial.transition_steps_per_node * share, {0.0, 1e15});
   if (reader.has("pipeline.rollout_steps")) {
     pipeline.rollout_steps = reader.integers("pipeline.rollout_steps", {}, kRolloutSteps);
   }
