@@ -185,7 +185,6 @@ async def fetch(record, may_be_local, client, files, packages):
             raise Refusal("%s cannot be fetched: %s" % (name, fault)) from None
         finally:
             part.unlink(missing_ok=True)
-    os.utime(kept)
     put(kept, packages / name)
 
 
