@@ -32,7 +32,8 @@ void DiffAction::add_options(Options& command) {
 
 std::string state_of(const RunRecord& run) {
   if (run.end) return run.end->state;
-  return run.state_now.empty() ? "not known to have ended" : run.state_now;
+  if (run.state_now.empty()) return "not known to have ended";
+  return (run.is_state_known ? "" : "not known: ") + run.state_now;
 }
 
 /// A row for each difference; nothing where there is none.

@@ -149,10 +149,10 @@ RunRecord explained_run(Console& console, const std::string& id, const HostOptio
   }
   add_end(machines, *record);
   if (!record->end) {
-    const bool is_known = std::none_of(machines.begin(), machines.end(), [](const auto& each) {
+    record->state_now = states_text(machines);
+    record->is_state_known = std::ranges::none_of(machines, [](const MachineStatus& each) {
       return each.state == MachineState::unreachable || each.state == MachineState::unproven;
     });
-    record->state_now = (is_known ? "" : "not known: ") + states_text(machines);
   }
   return *record;
 }

@@ -93,6 +93,7 @@ struct RunRecord {
   /// What the machines said when they were asked and had not all ended; empty: not asked. It is not
   /// kept.
   std::string state_now;
+  bool is_state_known = true;   ///< every machine answered then; not kept either
   bool is_of_killfile = false;  ///< made from a killfile: an older dtool wrote no record
 };
 

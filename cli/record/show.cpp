@@ -137,9 +137,9 @@ void tell(Console& console, const RunRecord& record) {
     row("metrics", describe_metrics(record.end->metrics));
     row("validation", describe_metrics(record.end->validation));
   } else {
-    row("ended", record.state_now.empty()                    ? "not known: it is forgotten here"
-                 : record.state_now.starts_with("not known") ? record.state_now
-                                                             : "not yet: " + record.state_now);
+    const char* const known = record.is_state_known ? "not yet: " : "not known: ";
+    row("ended",
+        record.state_now.empty() ? "not known: it is forgotten here" : known + record.state_now);
   }
   if (record.experiment.empty()) return;
   console.say("\n" + console.styled(Style::bold, "experiment"));
