@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kBetweenLooks = std::chrono::seconds(1);
+constexpr auto kLookEvery = std::chrono::seconds(1);
 
 double seconds_since_1970(std::filesystem::file_time_type time) {
   const auto as_system_time = std::chrono::file_clock::to_sys(time);
@@ -49,7 +49,7 @@ class NewCheckpoints {
     for (const auto deadline = Clock::now() + patience;;) {
       if (auto found = next()) return found;
       if (Clock::now() > deadline) return std::nullopt;
-      std::this_thread::sleep_for(kBetweenLooks);
+      std::this_thread::sleep_for(kLookEvery);
     }
   }
 
