@@ -106,7 +106,10 @@ add_library(dtool_cli STATIC
   cli/run/flags.cpp
   cli/run/listener.cpp
   cli/run/listener_trial.cpp
+  cli/run/make_plan.cpp
+  cli/run/make_ready.cpp
   cli/run/package_store.cpp
+  cli/run/pending_run.cpp
   cli/run/plan.cpp
   cli/run/python_environment.cpp
   cli/run/record_plan.cpp

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/make_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "cli/new_run.h"
+#include "cli/run/code_tree.h"
+#include "cli/run/environment/exports.h"
+#include "cli/run/experiment.h"
+#include "cli/run/listener.h"
+#include "cli/run/wheels.h"
+#include "ssh/host/child.h"
+#include "ssh/machine/random_hex.h"
+
+namespace dtool::cli {
+namespace {
+
+using namespace std::string_literals;
+
+/// What runs: the experiment, the program, or those of the earlier run.
+void take_program(PendingRun& run, const Invocation& invocation) {
+  const int machines = static_cast<int>(run.plan.machines.size());
+  run.plan.program = invocation.program;
+  if (run.earlier) {
+    const RunRecord& earlier = run.earlier->record();
+    if (run.resumes()) run.plan.chain = run.earlier->chain();
+    if (run.repeats()) run.plan.rerun_of = earlier.run_id;
+    run.plan.program = earlier.program;
+    run.plan.what = earlier.what;
+    run.experiment_is_shipped = earlier.code.folder.empty();
+    if (earlier.experiment.empty()) {
+      check_config_kwargs(run.flags.config_kwargs, machines);
+    } else {
+      const auto changed = run.resumes() ? resumed_experiment : repeated_experiment;
+      run.plan.experiment_toml =
+          changed(earlier.what, earlier.experiment, run.flags.config_kwargs, machines).toml;
+    }
+  } else if (!run.flags.experiment.empty()) {
+    const ExperimentText experiment =
+        read_experiment(run.flags.experiment, run.flags.config_kwargs, machines);
+    run.plan.experiment_toml = experiment.toml;
+    run.experiment_is_shipped = experiment.is_shipped;
+    run.plan.what = experiment.name;
+  } else if (run.plan.program.empty()) {
+    throw UsageError("nothing to run was named",
+                     "dtool run digits trains the experiment that comes with dtool; dtool run -- "
+                     "PROGRAM runs any program");
+  } else {
+    check_config_kwargs(run.flags.config_kwargs, machines);
+    run.plan.what = name_of_program(run.plan.program);
+  }
+}
+
+/// --environment brings a Python environment, and the settings' one does not count then.
+void refuse_other_environments(PendingRun& run) {
+  if (!run.requirements.empty()) check_requirements(run.requirements);
+  const Environment& environment = run.plan.environment;
+  const char* other = !run.flags.environment.activate.empty() ? "--env_activate_path"
+                      : environment.container                 ? "a container"
+                      : !environment.modules.empty()          ? "--modules"
+                                                              : nullptr;
+  if (other != nullptr)
+    throw UsageError(fmt::format("--environment builds an environment of its own, and {} leads to "
+                                 "another",
+                                 other),
+                     "give one of them");
+  run.plan.environment.activate.clear();
+  run.plan.environment.requirements = run.flags.environment_file;
+}
+
+}  // namespace
+
+void make_plan(PendingRun& run, const Invocation& invocation, const Targets& targets) {
+  run.plan.launcher = run.launcher->name();
+  run.launcher->place(run.flags, targets, run.plan);
+  take_program(run, invocation);
+  if (run.flags.nproc_per_node != "auto") parse_processes(run.flags.nproc_per_node);
+  run.plan.run_id = make_run_id(
+      run.flags.extra_tag.empty() ? run.plan.what : run.plan.what + "_" + run.flags.extra_tag);
+  run.plan.token = ssh::random_hex(16);
+  // A seed that every library accepts.
+  run.plan.seed = run.flags.seed.value_or(std::random_device()() & 0x7fffffffU);
+  run.plan.on_failure = run.flags.on_failure == "leave" ? OnFailure::leave : OnFailure::stop;
+  run.plan.max_restarts = run.flags.max_restarts.value_or(0);
+  if (run.flags.lost_after) run.plan.lost_after = std::chrono::seconds(*run.flags.lost_after);
+  if (run.plan.on_failure == OnFailure::leave && run.plan.max_restarts > 0)
+    throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
+                     "leave --on_failure away");
+  run.plan.environment = make_environment(run.flags.environment, invocation.settings.all());
+  if (!run.flags.environment_file.empty()) refuse_other_environments(run);
+  check_torchrun(run.plan.environment, run.plan.program);
+  run.plan.output_dir = run.flags.output_dir;
+  run.plan.variables.assign(invocation.settings.all().environment.begin(),
+                            invocation.settings.all().environment.end());
+  for (const std::string& file : run.flags.env_files) {
+    for (auto& variable : read_env_file(file)) run.plan.variables.push_back(std::move(variable));
+  }
+  for (const std::string& text : run.flags.exports)
+    run.plan.variables.push_back(parse_export(text));
+  if (!run.flags.gpus.empty()) {
+    Variable gpus = parse_gpus(run.flags.gpus);
+    for (const std::string_view name : {std::string_view(gpus.first), kAmdsGpus}) {
+      if (find_variable(run.plan.variables, name))
+        throw UsageError(
+            fmt::format("--gpus sets {}, and --export, --env_file or the settings do too", name),
+            "give one of them");
+    }
+    run.plan.variables.push_back(std::move(gpus));
+    run.plan.gpus = run.flags.gpus;
+  }
+  if (run.earlier) run.earlier->require_variables(run.plan);
+  if (run.flags.listener != "auto") {
+    const ListenerAddress listener = parse_listener(run.flags.listener, targets);
+    run.plan.listener = listener.address;
+    run.plan.port = listener.port;
+  }
+  const bool has_own_tree = run.wants_sync() && run.flags.own_tree;
+  for (MachinePlan& machine : run.plan.machines) {
+    machine.code_folder = run.code_folder_on(machine.host);
+    if (has_own_tree) machine.tree = killfiles::tree_folder(run.plan.run_id);
+  }
+}
+
+void require_program(const PendingRun& run, const Targets& targets) {
+  const Environment& environment = run.plan.environment;
+  const bool is_plain = environment.modules.empty() && environment.activate.empty() &&
+                        !environment.container && environment.torchrun == Torchrun::no &&
+                        run.plan.launcher == "ssh" && run.flags.code_path.empty();
+  if (run.plan.program.empty() || !is_plain ||
+      !std::ranges::all_of(targets.hosts, &ssh::Host::is_local))
+    return;
+  if (std::ranges::any_of(run.plan.variables,
+                          [](const auto& each) { return each.first == "PATH"; }))
+    return;
+  const std::string& program = run.plan.program.front();
+  if (!host::find_program(program).empty()) return;
+  const bool is_path = program.find('/') != program.npos;
+  std::error_code unseen;
+  const bool is_file = std::filesystem::is_regular_file(program, unseen);
+  if (is_path && is_file)
+    throw UsageError(program + " may not be executed",
+                     "chmod +x, or name the program that reads it first");
+  throw UsageError(program + ": no such program on this machine",
+                   is_file
+                       ? "it is in the current folder: ./" + program
+                       : "it is looked for " + (is_path ? "from the current folder" : "in PATH"s));
+}
+
+}  // namespace dtool::cli

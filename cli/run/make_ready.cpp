@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/make_ready.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/failures.h"
+#include "cli/new_run.h"
+#include "cli/run/check.h"
+#include "cli/run/code_tree.h"
+#include "cli/run/environment/exports.h"
+#include "cli/run/python_environment.h"
+#include "cli/run/record_plan.h"
+#include "cli/run/supply.h"
+#include "cli/run/tree_push.h"
+
+namespace dtool::cli {
+namespace {
+
+/// Machines that a scheduler chooses share the tree on its login host.
+std::optional<tree_sync::OwnTree> own_tree_on(const PendingRun& run, const ssh::Host& host) {
+  for (const MachinePlan& machine : run.plan.machines) {
+    if (machine.tree.empty() || !(machine.host == host)) continue;
+    return tree_sync::OwnTree{
+        killfiles::run_folder(run.plan.run_id), outputs_inside(run.plan.output_dir),
+        fmt::format("{}/machine{}{}.written", output_folder(run.plan, machine), machine.id,
+                    log_mark(run.plan)),
+        run.repeats() ? machine.code_folder : ""};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> code_folders(const PendingRun& run, const Targets& targets) {
+  std::vector<std::string> folders;
+  for (const ssh::Host& host : targets.hosts) folders.push_back(run.code_folder_on(host));
+  return folders;
+}
+
+Needs needs_of(const PendingRun& run, const std::vector<std::string>& code_folders) {
+  Needs needs;
+  needs.run_id = run.plan.run_id;
+  needs.code_folders = code_folders;
+  needs.code_must_exist = run.flags.no_sync && !run.plan.program.empty();
+  needs.environment = run.plan.environment;
+  for (std::size_t i = 0; i < code_folders.size() && run.sends_to_code_folder(); ++i) {
+    needs.environment_comes_later |= has_sent(run.plan.environment, code_folders[i]);
+    needs.environment = without_sent(std::move(needs.environment), code_folders[i]);
+  }
+  needs.trainer = run.plan.program.empty();
+  if (needs.trainer) {
+    needs.experiment_toml = run.plan.experiment_toml;
+    if (!run.flags.no_trainer_bundle) offer_trainer(needs);
+  }
+  needs.visible_gpus.cuda = find_variable(run.plan.variables, "CUDA_VISIBLE_DEVICES");
+  needs.visible_gpus.rocr = find_variable(run.plan.variables, "ROCR_VISIBLE_DEVICES");
+  needs.visible_gpus.hip = find_variable(run.plan.variables, kAmdsGpus);
+  needs.gpus = run.flags.gpus;
+  needs.sync = run.wants_sync();
+  needs.port = run.plan.port;
+  needs.machines = static_cast<int>(run.plan.machines.size());
+  run.launcher->add_needs(run.plan, needs);
+  return needs;
+}
+
+bool judge(const PendingRun& run, const std::vector<Checked>& checked, std::string_view doing,
+           RunReport& report, ssh::Remote& remote) {
+  std::vector<ssh::HostResult> results;
+  for (const Checked& each : checked) results.push_back(each.result);
+  if (!report.all_well(results, doing)) return false;
+  if (!checked.front().experiment_fault.empty()) {
+    discard_run_folders(remote, run.plan.run_id);
+    throw UsageError(fmt::format("experiment {}{}: {}", run.plan.what,
+                                 run.flags.config_kwargs.empty() ? "" : " with --config_kwargs",
+                                 checked.front().experiment_fault));
+  }
+  return true;
+}
+
+void note_log_out(const std::vector<Checked>& checked, Console& console) {
+  std::vector<ssh::Host> at_risk;
+  for (const Checked& each : checked)
+    if (each.logout_kills) at_risk.push_back(each.result.host);
+  if (at_risk.empty()) return;
+  console.note(fmt::format(
+      "{}: the system ends what you leave running at logout; to keep it: loginctl enable-linger",
+      fold_hosts(at_risk)));
+}
+
+/// Takes the identities of hosts that run the machines' sessions. A scheduler's nodes may be asked
+/// about on any of its login hosts.
+void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
+  for (MachinePlan& machine : plan.machines) {
+    if (machine.leader != Leader::screen) continue;
+    for (const Checked& each : checked) {
+      if (each.result.host == machine.host) machine.identity = each.identity;
+    }
+  }
+}
+
+/// The trainer is asked in the run's environment. If that comes with the code, the code goes first,
+/// and `needs` are then those of hosts that have it.
+bool send_before_trainer(const PendingRun& run, Needs& needs, RunReport& report, Console& console,
+                         ssh::Remote& remote, TreePush& push) {
+  needs.trainer = false;
+  const bool is_well = judge(run, check_hosts(console, remote, needs, &push.steps()),
+                             "checking the hosts", report, remote) &&
+                       report.all_well(push.finish(remote), "sending the code");
+  needs.trainer = true;
+  needs.environment = run.plan.environment;
+  needs.environment_comes_later = false;
+  return is_well;
+}
+
+/// With --environment: gives it to all hosts. False: a step went wrong, and was reported.
+bool make_environment_ready(PendingRun& run, RunReport& report, Console& console,
+                            ssh::Remote& remote) {
+  if (run.flags.environment_file.empty()) return true;
+  const auto judge = [&report](const std::vector<ssh::HostResult>& results,
+                               std::string_view doing) { return report.all_well(results, doing); };
+  run.plan.environment.activate = supply_environment(console, remote, run.requirements, judge);
+  return !run.plan.environment.activate.empty();
+}
+
+/// With --data. The hosts are looked at before, since copying may take hours; what holds only for a
+/// while, such as a free port, is looked at later.
+bool bring_data(const PendingRun& run, RunReport& report, Console& console, ssh::Remote& remote,
+                const Targets& targets, std::vector<RunData>& data) {
+  if (data.empty()) return true;
+  Needs needs = needs_of(run, code_folders(run, targets));
+  needs.run_id.clear();
+  needs.is_supervised = false;
+  needs.trainer = false;
+  needs.experiment_toml.clear();
+  return judge(run, check_hosts(console, remote, needs), "checking the hosts", report, remote) &&
+         supply_data(console, remote, data);
+}
+
+/// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
+/// a trainer are sent that first, and then all are looked at once more.
+bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote& remote,
+               const Targets& targets) {
+  std::optional<tree_sync::Tree> tree;
+  std::optional<TreePush> push;
+  const std::vector<std::string> folders = code_folders(run, targets);
+  std::vector<tree_sync::Destination> destinations;
+  for (std::size_t i = 0; i < folders.size(); ++i)
+    destinations.push_back({i, run.earlier_code ? run.earlier_code->folder_on_hosts() : folders[i],
+                            own_tree_on(run, targets.hosts[i])});
+  if (run.earlier_code) tree = run.earlier_code->tree();
+  if (run.sends_to_code_folder()) {
+    tree = read_code_tree(run.flags.excludes, run.flags.output_dir, run.flags.env_files);
+    // A program is in the tree, or reads it; the trainer has all it needs in the experiment.
+    if (!run.plan.program.empty()) tree_sync::require_files(*tree);
+    run.flags.no_sync = tree->files.empty();
+  }
+  if (!run.wants_sync()) {
+    for (MachinePlan& machine : run.plan.machines) machine.tree.clear();
+  }
+  if (run.earlier_code) {
+    const RecordedCode& code = run.record.code = run.earlier->record().code;
+    run.plan.git_commit = code.is_dirty ? code.commit + "-dirty" : code.commit;
+  } else if (run.wants_sync()) {
+    const auto state = state_of_code_tree(run.flags.output_dir);
+    if (state) run.plan.git_commit = to_string(*state);
+    run.record.code = record_code(*tree, state);
+  }
+  Sending sending;
+  if (run.flags.relay) sending.relay = tree_sync::Relay::yes;
+  if (run.flags.force || run.earlier_code) sending.foreign = tree_sync::Foreign::overwrite;
+  bool is_code_sent = false;
+  const auto next_push = [&]() -> tree_sync::Pushing* {
+    if (!run.wants_sync() || is_code_sent) return nullptr;
+    push.emplace(console, remote.hosts(), *tree, destinations, sending);
+    return &push->steps();
+  };
+  const auto goes_on = [&](const std::vector<Checked>& checked, std::string_view doing) {
+    return judge(run, checked, doing, report, remote);
+  };
+  SuppliedHosts hosts;
+  try {
+    Needs needs = needs_of(run, folders);
+    if (needs.trainer && needs.environment_comes_later) {
+      next_push();
+      if (!send_before_trainer(run, needs, report, console, remote, *push)) return false;
+      is_code_sent = true;
+    }
+    hosts = check_and_supply(console, remote, needs, goes_on, next_push);
+  } catch (const UsageError&) {  // about the experiment
+    throw;
+  } catch (const std::exception&) {  // this machine's disk is full, for one
+    discard_run_folders(remote, run.plan.run_id);
+    console.note("nothing was started");
+    throw;
+  }
+  if (!hosts.went_on) return false;
+  note_log_out(hosts.checked, console);
+  if (!run.launcher->complete(console, run.flags, targets, hosts.checked, run.plan)) return false;
+  take_identities(hosts.checked, run.plan);
+  record_plan(run.plan, hosts.checked, run.record);
+  if (const tree_sync::Listing* listing = push ? push->steps().listing() : nullptr) {
+    run.record.code.fingerprint = listing->fingerprint;
+    run.listing = *listing->text;
+  }
+  return !push || is_code_sent || report.all_well(push->finish(remote), "sending the code");
+}
+
+}  // namespace
+
+bool make_ready(PendingRun& run, RunReport& report, Console& console, ssh::Remote& remote,
+                const Targets& targets, std::vector<RunData>& data) {
+  return bring_data(run, report, console, remote, targets, data) &&
+         make_environment_ready(run, report, console, remote) &&
+         send_code(run, report, console, remote, targets);
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Makes the hosts of a planned run ready: looks at them, and gives them what they lack of the data,
+// the Python environment, the trainer and the code.
+#pragma once
+
+#include <vector>
+
+#include "cli/console.h"
+#include "cli/host_options.h"
+#include "cli/run/data.h"
+#include "cli/run/pending_run.h"
+#include "cli/run/report.h"
+#include "ssh/remote.h"
+
+namespace dtool::cli {
+
+/// Completes `run.plan` with what the hosts told, and `run.record`. False: a step went wrong and
+/// was reported, and the run's folders on the hosts are for the caller to discard. Throws
+/// UsageError about the experiment, and std::exception if this machine's disk is full, for one;
+/// then they are discarded.
+bool make_ready(PendingRun& run, RunReport& report, Console& console, ssh::Remote& remote,
+                const Targets& targets, std::vector<RunData>& data);
+
+}  // namespace dtool::cli
