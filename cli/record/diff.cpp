@@ -11,6 +11,7 @@
 #include "cli/host_options.h"
 #include "cli/record/comparison.h"
 #include "cli/record/find_run.h"
+#include "cli/record/record_files.h"
 
 namespace dtool::cli {
 namespace {

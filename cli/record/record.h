@@ -2,13 +2,10 @@
 // The record of a run: what ran, where, from which code, and how it ended. `dtool run` writes it
 // before the killfile; it stays when the run is forgotten, and needs no checkout. docs/daily.md
 // says what it has.
-//
-// ~/.dtool/records/RUN.json is the record, and RUN.listing the files of the code that was sent.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -107,23 +104,5 @@ nlohmann::json to_json(const RunRecord& record);
 
 /// The parts that a killfile has, too.
 RunRecord record_of(const killfiles::Killfile& killfile);
-
-std::filesystem::path record_folder();
-std::filesystem::path record_path(const std::string& run_id);
-
-/// Writes it durably (temporary file, fsync, rename), and deletes all but the newest 1,000. Throws
-/// std::system_error.
-void write_record(const RunRecord& record);
-
-/// Nothing if there is none. Throws std::runtime_error if it cannot be read.
-std::optional<RunRecord> find_record(const std::string& run_id);
-
-/// Deletes it and its listing, since nothing was started.
-void forget_record(const std::string& run_id);
-
-/// Keeps the text of the code's listing (sync/listing.h), compressed. Throws std::system_error.
-void write_listing(const std::string& run_id, std::string_view text);
-/// Nothing if none was kept, or if it is damaged.
-std::optional<std::string> read_listing(const std::string& run_id);
 
 }  // namespace dtool::cli

@@ -9,6 +9,7 @@
 #include <exception>
 #include <string_view>
 
+#include "cli/record/record_files.h"
 #include "cli/watch/cause.h"
 #include "cli/watch/run_states.h"
 #include "cli/watch/run_status.h"

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/host_output.h"
+#include "cli/record/record_files.h"
 #include "cli/terminal_text.h"
 #include "ssh/host_error.h"
 #include "sync/listing.h"

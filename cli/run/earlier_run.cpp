@@ -11,6 +11,7 @@
 
 #include "cli/action.h"
 #include "cli/record/find_run.h"
+#include "cli/record/record_files.h"
 #include "cli/run/data.h"
 #include "cli/run/environment/exports.h"
 #include "cli/run/resume.h"

@@ -11,6 +11,7 @@
 
 #include "cli/action.h"
 #include "cli/record/record.h"
+#include "cli/record/record_files.h"
 #include "cli/recorded.h"
 #include "cli/watch/run_states.h"
 #include "cli/watch/run_status.h"

@@ -14,6 +14,7 @@
 #include "cli/launchers/launcher.h"
 #include "cli/new_run.h"
 #include "cli/record/record.h"
+#include "cli/record/record_files.h"
 #include "cli/recorded.h"
 #include "cli/run/code_tree.h"
 #include "cli/run/data.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A record's text, which may hold any bytes, and what is compared of two.
 #include "cli/record/record.h"
+#include "cli/record/record_files.h"
 
 #include <gtest/gtest.h>
 

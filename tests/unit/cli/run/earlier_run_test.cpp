@@ -8,6 +8,7 @@
 
 #include "cli/action.h"
 #include "cli/record/record.h"
+#include "cli/record/record_files.h"
 #include "cli/recorded.h"
 #include "cli/run/flags.h"
 #include "cli/run/resume.h"
