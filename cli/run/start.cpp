@@ -14,8 +14,8 @@
 #include "cli/logs/follow.h"
 #include "cli/new_run.h"
 #include "cli/plot/terminal_chart.h"
-#include "cli/record/record_files.h"
 #include "cli/record/record_end.h"
+#include "cli/record/record_files.h"
 #include "cli/recorded.h"
 #include "ssh/job/screen_job.h"
 
