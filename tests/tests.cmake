@@ -358,6 +358,7 @@ if(DTOOL_TESTS)
       a_run_goes_on_when_its_launcher_is_killed
       a_run_is_validated_on_another_machine
       a_run_that_cannot_start_starts_nothing
+      a_script_that_is_not_here_is_told
       an_environment_in_the_code_serves_the_trainer
       an_experiment_needs_no_file_beside_it
       an_id_that_begins_anothers_names_its_own_run

@@ -146,11 +146,23 @@ void put(const TomlSlot& slot, const Json& value, const std::string& path) {
   }
 }
 
+/// `{"train":{"epochs":3}}` of `train.epochs`.
+Json nested(const std::string& dotted, const Json& value) {
+  const std::size_t dot = dotted.find('.');
+  if (dot == dotted.npos) return {{dotted, value}};
+  return {{dotted.substr(0, dot), nested(dotted.substr(dot + 1), value)}};
+}
+
 /// Tables are merged key by key; everything else is replaced.
 void merge(toml::table& table, const Json& json, const std::string& path) {
   for (const auto& [key, value] : json.items()) {
     const std::string here = path.empty() ? key : path + "." + key;
     refuse_controls(here, "--config_kwargs");
+    const std::size_t dot = key.find('.');
+    if (dot != key.npos && !table.contains(key) && table[key.substr(0, dot)].is_table())
+      throw UsageError(fmt::format("--config_kwargs: there is no key '{}'", key),
+                       fmt::format("a setting of the table {} is written as {}", key.substr(0, dot),
+                                   nested(key, value).dump()));
     toml::table* inner = table[key].as_table();
     if (inner != nullptr && value.is_object()) {
       merge(*inner, value, here);

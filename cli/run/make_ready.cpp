@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "cli/failures.h"
 #include "cli/new_run.h"
@@ -17,6 +19,8 @@
 #include "cli/run/record_plan.h"
 #include "cli/run/supply.h"
 #include "cli/run/tree_push.h"
+#include "killfiles/nearest.h"
+#include "ssh/quote.h"
 
 namespace dtool::cli {
 namespace {
@@ -139,6 +143,19 @@ bool bring_data(const PendingRun& run, RunReport& report, Console& console, ssh:
          supply_data(console, remote, data);
 }
 
+/// A script that is not here may be on the hosts, where it was put by hand. More often its name has
+/// a mistake, which is told before the run fails of it.
+void note_missing_script(const std::vector<std::string>& program, const tree_sync::Tree& tree,
+                         Console& console) {
+  const auto script = script_of(program);
+  std::error_code unseen;
+  if (!script || ssh::is_anchored(*script) || std::filesystem::exists(tree.root / *script, unseen))
+    return;
+  const auto meant = killfiles::nearest(*script, tree.files);
+  console.note(fmt::format("{} is not in this folder, so it is not sent{}", *script,
+                           meant ? fmt::format("; did you mean {}?", *meant) : ""));
+}
+
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
 /// a trainer are sent that first, and then all are looked at once more.
 bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote& remote,
@@ -154,7 +171,10 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   if (run.sends_to_code_folder()) {
     tree = read_code_tree(run.flags.excludes, run.flags.output_dir, run.flags.env_files);
     // A program is in the tree, or reads it; the trainer has all it needs in the experiment.
-    if (!run.plan.program.empty()) tree_sync::require_files(*tree);
+    if (!run.plan.program.empty()) {
+      tree_sync::require_files(*tree);
+      note_missing_script(run.plan.program, *tree, console);
+    }
     run.flags.no_sync = tree->files.empty();
   }
   if (!run.wants_sync()) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "cli/run/environment/assignments.h"
 #include "cli/run/environment/exports.h"
@@ -26,6 +27,28 @@ std::string folder_of_run(const RunPlan& plan, const MachinePlan& machine) {
   return base + "/" + (plan.chain.empty() ? plan.run_id : plan.chain.front());
 }
 
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+struct PythonTarget {
+  std::string name;
+  bool is_module = false;  ///< else a script
+};
+
+/// What python is told to run. Nothing if that is text or another program.
+std::optional<PythonTarget> python_target(const std::vector<std::string>& program) {
+  if (!file_name(program.front()).starts_with("python")) return std::nullopt;
+  for (std::size_t i = 1; i < program.size(); ++i) {
+    const std::string& word = program[i];
+    if (word == "-m" && i + 1 < program.size()) return PythonTarget{program[i + 1], true};
+    if (word == "-m" || word == "-c" || word == "-") return std::nullopt;
+    if (word == "-X" || word == "-W") ++i;  // a value follows
+    if (!word.starts_with("-")) return PythonTarget{word};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void number_ranks(RunPlan& plan) {
@@ -36,20 +59,15 @@ void number_ranks(RunPlan& plan) {
   }
 }
 
+std::optional<std::string> script_of(const std::vector<std::string>& program) {
+  const auto target = python_target(program);
+  return target && !target->is_module ? std::optional(target->name) : std::nullopt;
+}
+
 std::string name_of_program(const std::vector<std::string>& program) {
-  const auto file_name = [](const std::string& path) {
-    return std::filesystem::path(path).filename().string();
-  };
-  const std::string own = file_name(program.front());
-  if (!own.starts_with("python")) return own;
-  for (std::size_t i = 1; i < program.size(); ++i) {
-    const std::string& word = program[i];
-    if (word == "-m") return i + 1 < program.size() ? program[i + 1] : own;
-    if (word == "-c" || word == "-") return own;
-    if (word == "-X" || word == "-W") ++i;  // a value follows
-    if (!word.starts_with("-")) return file_name(word);
-  }
-  return own;
+  const auto target = python_target(program);
+  if (!target) return file_name(program.front());
+  return target->is_module ? target->name : file_name(target->name);
 }
 
 std::string listener_of(const RunPlan& plan) {

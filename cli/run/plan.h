@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,6 +71,9 @@ struct RunPlan {
 
 /// Gives each machine its first rank, and the run its world size.
 void number_ranks(RunPlan& plan);
+
+/// The path of the script that a program of Python runs; nothing for a module, or another program.
+std::optional<std::string> script_of(const std::vector<std::string>& program);
 
 /// The name of a run of that program: its file's name; for Python, the script's or the module's.
 std::string name_of_program(const std::vector<std::string>& program);

@@ -101,6 +101,14 @@ TEST_F(ExperimentTest, ATableIsNotReplacedByAValue) {
   EXPECT_EQ(fault(R"({"train":3})"), "--config_kwargs: train is a table in the experiment, not 3");
 }
 
+TEST_F(ExperimentTest, AKeyWithDotsThatMeansATableIsNamed) {
+  EXPECT_EQ(
+      fault(R"({"train.epochs":3})"),
+      "--config_kwargs: there is no key 'train.epochs'\nhint: a setting of the table train is "
+      "written as {\"train\":{\"epochs\":3}}");
+  EXPECT_EQ(merged(R"({"mine.own":3})")["mine.own"].value<int>(), 3);
+}
+
 TEST_F(ExperimentTest, WhatTomlCannotHoldIsNamed) {
   EXPECT_EQ(fault(R"({"train":{"rate":null}})"),
             "--config_kwargs: train.rate is null, which TOML cannot hold");

@@ -295,6 +295,9 @@ TEST(NameOfProgram, IsThatOfThePythonScript) {
   EXPECT_EQ(name_of_program({"/usr/bin/python3.11", "-m", "my.trainer", "a"}), "my.trainer");
   EXPECT_EQ(name_of_program({"python3", "-c", "print(1)"}), "python3");
   EXPECT_EQ(name_of_program({"python3", "-m"}), "python3");
+  EXPECT_EQ(script_of({"python3", "-u", "-X", "dev", "code/train.py", "--lr"}), "code/train.py");
+  EXPECT_EQ(script_of({"python3", "-m", "train.py"}), std::nullopt);
+  EXPECT_EQ(script_of({"./bin/train", "x.py"}), std::nullopt);
   EXPECT_EQ(name_of_program({"python3"}), "python3");
 }
 

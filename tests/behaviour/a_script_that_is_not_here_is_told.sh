@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A misspelt script is named before the run fails of it, with the one that was meant; the run starts all the same, for the hosts may
+# have the script in their code folder.
+source "$(dirname "$0")/harness.sh"
+lab 1
+mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
+host=${address[0]}
+
+mkdir code
+cd code
+echo 'print("learned")' >train.py
+expect_exit 1 dtool run --runs_on "$host" --follow -- python3 -u tran.py
+expect_error '^tran.py is not in this folder, so it is not sent; did you mean train.py\?$'
+expect_exit 0 dtool run --runs_on "$host" --follow -- python3 -u train.py
+expect_no_error 'is not in this folder'
+expect_output 'learned'
+
+# shellcheck disable=SC2088 # the tilde is the host's
+expect_exit 0 dtool command --runs_on "$host" --command 'mkdir -p ~/shelf && echo "print(\"from the host\")" >~/shelf/there.py'
+expect_exit 0 dtool run --runs_on "$host" --code_path '~/shelf' --follow -- python3 there.py
+expect_error '^there.py is not in this folder, so it is not sent$'
+expect_output 'from the host'
+expect_exit 0 dtool kill --all --delete
