@@ -16,8 +16,8 @@ expect_exit 0 dtool run --runs_on "$host" --follow -- python3 -u train.py
 expect_no_error 'is not in this folder'
 expect_output 'learned'
 
-# shellcheck disable=SC2088 # the tilde is the host's
 expect_exit 0 dtool command --runs_on "$host" --command 'mkdir -p ~/shelf && echo "print(\"from the host\")" >~/shelf/there.py'
+# shellcheck disable=SC2088 # the tilde is the host's
 expect_exit 0 dtool run --runs_on "$host" --code_path '~/shelf' --follow -- python3 there.py
 expect_error '^there.py is not in this folder, so it is not sent$'
 expect_output 'from the host'
