@@ -13,6 +13,7 @@
 #include <exception>
 
 #include "cli/console.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/host_request.h"
 #include "ssh/machine/random_hex.h"
 

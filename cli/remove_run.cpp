@@ -14,6 +14,7 @@
 #include "cli/failures.h"
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/host_request.h"
 
 namespace dtool::cli {

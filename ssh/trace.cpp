@@ -13,6 +13,12 @@
 #include <utility>
 #include <variant>
 
+#include "ssh/host/messages/check.h"
+#include "ssh/host/messages/copy.h"
+#include "ssh/host/messages/log.h"
+#include "ssh/host/messages/reach.h"
+#include "ssh/host/messages/run.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/host/protocol.h"
 #include "ssh/printable.h"
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "ssh/host/frames.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/owned_fd.h"
 #include "ssh/machine/random_hex.h"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ssh/host/frames.h"
+#include "ssh/host/messages/tree.h"
 
 namespace dtool::tree_sync {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/remote.h"
 #include "sync/rsync.h"
 

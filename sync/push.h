@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/remote.h"
 #include "sync/listing.h"
 #include "sync/relay/relaying.h"

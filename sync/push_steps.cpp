@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "ssh/host/messages/tree.h"
 #include "ssh/machine/read_file.h"
 #include "sync/host/tree_folder.h"
 

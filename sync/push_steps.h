@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ssh/host/messages/tree.h"
 #include "ssh/host_request.h"
 #include "ssh/remote.h"
 #include "sync/package.h"

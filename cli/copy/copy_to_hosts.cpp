@@ -20,6 +20,7 @@
 #include "cli/terminal_text.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
+#include "ssh/host/messages/copy.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/words.h"
 #include "ssh/machine/interrupts.h"

@@ -24,6 +24,7 @@
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/kill.h"
+#include "ssh/host/messages/run.h"
 #include "ssh/host/network.h"
 #include "ssh/host/sha256.h"
 #include "ssh/host/words.h"

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cli/run/environment/program_lacks.h"
+#include "ssh/host/messages/check.h"
 
 namespace dtool::cli {
 namespace {

@@ -21,6 +21,7 @@
 #include "cli/run/environment/program_lacks.h"
 #include "cli/run/start_jobs.h"
 #include "ssh/fleet.h"
+#include "ssh/host/messages/check.h"
 #include "ssh/host_request.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/machine/read_file.h"

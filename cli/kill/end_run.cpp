@@ -12,6 +12,7 @@
 #include "cli/recorded.h"
 #include "cli/remove_run.h"
 #include "killfiles/whole_file.h"
+#include "ssh/host/messages/run.h"
 #include "ssh/host_request.h"
 #include "ssh/job/screen_job.h"
 

@@ -9,6 +9,7 @@
 
 #include "cli/logs/log_follow.h"
 #include "cli/logs/log_stream.h"
+#include "ssh/host/messages/log.h"
 #include "ssh/host_request.h"
 
 namespace dtool::cli {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "ssh/host/messages/log.h"
+
 namespace dtool::cli {
 namespace {
 

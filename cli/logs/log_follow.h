@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/logs/log_output.h"
+#include "ssh/host/messages/log.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {

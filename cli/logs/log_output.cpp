@@ -10,6 +10,7 @@
 #include "cli/failures.h"
 #include "cli/launchers/launcher.h"
 #include "cli/recorded.h"
+#include "ssh/host/messages/log.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host_pattern.h"
 #include "ssh/host_request.h"

@@ -15,6 +15,7 @@
 #include "cli/logs/log_lines.h"
 #include "cli/logs/log_stream.h"
 #include "killfiles/killfile.h"
+#include "ssh/host/messages/log.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ssh/host/messages/log.h"
+
 namespace dtool::cli {
 namespace {
 

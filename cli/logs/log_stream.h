@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ssh/host/frames.h"
+#include "ssh/host/messages/log.h"
 
 namespace dtool::cli {
 

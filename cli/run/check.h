@@ -12,7 +12,7 @@
 #include "cli/run/environment/environment.h"
 #include "cli/run/trainer_bundle.h"
 #include "killfiles/host_identity.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/check.h"
 #include "ssh/remote.h"
 #include "ssh/script.h"
 #include "sync/push.h"

@@ -17,6 +17,7 @@
 #include "cli/terminal_text.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host/files.h"
+#include "ssh/host/messages/check.h"
 #include "ssh/machine/interrupts.h"
 #include "ssh/machine/random_hex.h"
 #include "ssh/machine/run_to_end.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/host_output.h"
+#include "ssh/host/messages/reach.h"
 #include "ssh/host_request.h"
 #include "ssh/machine/random_hex.h"
 

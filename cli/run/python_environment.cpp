@@ -17,6 +17,7 @@
 #include "cli/run/tree_push.h"
 #include "cli/run/wheels.h"
 #include "cli/terminal_text.h"
+#include "ssh/host/messages/check.h"
 #include "ssh/host/protocol.h"
 #include "ssh/host/words.h"
 #include "ssh/host_request.h"

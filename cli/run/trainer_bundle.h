@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/console.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/check.h"
 #include "sync/tree.h"
 
 namespace dtool::cli {

@@ -18,6 +18,7 @@
 #include "cli/watch/status_answer.h"
 #include "ssh/fanout/terminal_link.h"
 #include "ssh/fleet.h"
+#include "ssh/host/messages/run.h"
 #include "ssh/host_request.h"
 #include "ssh/quote.h"
 

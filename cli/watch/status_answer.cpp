@@ -12,6 +12,7 @@
 
 #include "cli/failures.h"
 #include "cli/terminal_text.h"
+#include "ssh/host/messages/run.h"
 #include "ssh/host_request.h"
 #include "ssh/number.h"
 

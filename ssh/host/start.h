@@ -3,7 +3,7 @@
 // a login.
 #pragma once
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/run.h"
 
 namespace dtool::host {
 

@@ -5,6 +5,7 @@
 
 #include <variant>
 
+#include "ssh/host/messages/run.h"
 #include "ssh/host_request.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"

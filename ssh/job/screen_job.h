@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "ssh/host/messages/run.h"
 #include "ssh/remote.h"
 
 namespace dtool::host {

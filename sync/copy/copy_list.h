@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/copy.h"
 #include "ssh/remote.h"
 #include "sync/package_writer.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/copy.h"
 #include "ssh/remote.h"
 #include "sync/copy/copy_list.h"
 #include "sync/copy/parcels.h"

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "ssh/host/messages/copy.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/host_request.h"
 #include "sync/push_steps.h"
 

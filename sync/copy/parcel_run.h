@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "ssh/host/messages/copy.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/remote.h"
 #include "sync/copy/parcels.h"
 #include "sync/relay/relaying.h"

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "ssh/host/frames.h"
+#include "ssh/host/messages/copy.h"
 #include "ssh/machine/owned_fd.h"
 #include "ssh/machine/random_hex.h"
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "ssh/host/frames.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 #include "sync/host/unpack.h"
 
 namespace dtool::host {

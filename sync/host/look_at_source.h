@@ -2,7 +2,7 @@
 // Checks whether the source of a `dtool fetch` exists.
 #pragma once
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 
 namespace dtool::host {
 

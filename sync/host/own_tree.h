@@ -13,7 +13,7 @@
 #include <unordered_map>
 
 #include "ssh/host/frames.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 #include "sync/host/tree_folder.h"
 
 namespace dtool::host {

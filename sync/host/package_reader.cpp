@@ -10,6 +10,8 @@
 #include <iterator>
 #include <utility>
 
+#include "ssh/host/messages/tree.h"
+
 namespace dtool::host {
 
 #ifdef DTOOL_ZSTD

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ssh/host/frames.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 
 namespace dtool::host {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 
 namespace dtool::host {
 

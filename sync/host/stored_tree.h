@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 #include "sync/host/tree_folder.h"
 
 namespace dtool::host {

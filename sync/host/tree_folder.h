@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "ssh/host/files.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 #include "sync/host/inside.h"
 
 namespace dtool::host {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "ssh/host/frames.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 #include "sync/host/tree_folder.h"
 
 namespace dtool::host {

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "ssh/host/messages/tree.h"
 #include "ssh/host_request.h"
 #include "ssh/machine/random_hex.h"
 

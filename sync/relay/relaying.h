@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ssh/host/frames.h"
+#include "ssh/host/messages/tree.h"
 #include "sync/package.h"
 #include "sync/relay/relay_tree.h"
 

@@ -7,6 +7,12 @@
 #include <set>
 
 #include "ssh/host/frames.h"
+#include "ssh/host/messages/check.h"
+#include "ssh/host/messages/copy.h"
+#include "ssh/host/messages/log.h"
+#include "ssh/host/messages/reach.h"
+#include "ssh/host/messages/run.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/trace.h"
 #include "tests/fuzz/mutate.h"
 

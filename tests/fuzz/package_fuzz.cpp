@@ -9,6 +9,8 @@
 #include <string>
 
 #include "ssh/host/files.h"
+#include "ssh/host/messages/copy.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/host/sha256.h"
 #include "sync/copy/host/answer_copy.h"
 #include "sync/copy/host/take_parcel.h"

@@ -2,7 +2,7 @@
 // Prepares a host for a set-up script.
 #pragma once
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/check.h"
 
 namespace dtool::host {
 

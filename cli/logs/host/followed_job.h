@@ -7,7 +7,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/job_files.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/log.h"
 
 namespace dtool::host {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/log.h"
 #include "ssh/host/rank_log.h"
 
 namespace dtool::host {

@@ -2,7 +2,7 @@
 // Sends a job's log to dtool: whole, its last lines, or as it grows.
 #pragma once
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/log.h"
 
 namespace dtool::host {
 

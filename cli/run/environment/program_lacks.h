@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/run/check.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/check.h"
 
 namespace dtool::cli {
 

@@ -2,7 +2,7 @@
 // Checks whether this host can run a machine's part of a run, and surveys it for the user.
 #pragma once
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/check.h"
 
 namespace dtool::host {
 

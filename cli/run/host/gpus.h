@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "killfiles/gpu_list.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/check.h"
 
 namespace dtool::host {
 

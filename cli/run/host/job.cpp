@@ -18,6 +18,7 @@
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/kill.h"
+#include "ssh/host/messages/run.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host/words.h"

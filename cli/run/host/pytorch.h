@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cli/run/host/trainers.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/check.h"
 
 namespace dtool::host {
 

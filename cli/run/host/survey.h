@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/run/host/gpus.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/check.h"
 
 namespace dtool::host {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/check.h"
 
 namespace dtool::host {
 

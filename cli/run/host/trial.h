@@ -3,7 +3,7 @@
 // the same port and the same proofs as the sessions of a run (report_port.h, channel.h).
 #pragma once
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/reach.h"
 
 namespace dtool::host {
 

@@ -3,7 +3,7 @@
 // their size, and writes nothing.
 #pragma once
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/run.h"
 
 namespace dtool::host {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ssh/host/frames.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/copy.h"
 
 namespace dtool::host {
 

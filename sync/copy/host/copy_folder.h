@@ -12,7 +12,7 @@
 #include <string>
 
 #include "ssh/host/files.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/copy.h"
 #include "sync/host/inside.h"
 
 namespace dtool::host {

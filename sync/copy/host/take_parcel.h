@@ -6,7 +6,8 @@
 #include <functional>
 
 #include "ssh/host/frames.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/copy.h"
+#include "ssh/host/messages/tree.h"
 
 namespace dtool::host {
 

@@ -11,7 +11,7 @@
 
 #include "ssh/host/files.h"
 #include "ssh/host/frames.h"
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/tree.h"
 #include "sync/relay/host/package_server.h"
 
 namespace dtool::host {

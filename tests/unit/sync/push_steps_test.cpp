@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "ssh/fleet.h"
+#include "ssh/host/messages/tree.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "ssh/host/messages/tree.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/sync/local_push.h"
 

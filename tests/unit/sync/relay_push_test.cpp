@@ -21,6 +21,7 @@
 #include "ssh/fleet.h"
 #include "ssh/host/channel.h"
 #include "ssh/host/frames.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/host/network.h"
 #include "sync/push.h"
 #include "tests/unit/temporary_folder.h"

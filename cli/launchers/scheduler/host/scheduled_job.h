@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "ssh/host/protocol.h"
+#include "ssh/host/messages/run.h"
 
 namespace dtool::host {
 

@@ -10,6 +10,9 @@
 #include <string>
 
 #include "ssh/host/frames.h"
+#include "ssh/host/messages/check.h"
+#include "ssh/host/messages/log.h"
+#include "ssh/host/messages/run.h"
 #include "ssh/host/sha256.h"
 #include "tests/unit/syntax.h"
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "ssh/host/messages/check.h"
 #include "ssh/host_pattern.h"
 
 namespace dtool::cli {

@@ -7,6 +7,9 @@
 
 #include <string>
 
+#include "ssh/host/messages/log.h"
+#include "ssh/host/messages/run.h"
+
 namespace dtool::cli {
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "ssh/host/messages/check.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/syntax.h"
 

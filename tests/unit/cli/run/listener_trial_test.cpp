@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ssh/host/messages/reach.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::cli {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/console.h"
+#include "ssh/host/messages/run.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::cli {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
+#include "ssh/host/messages/run.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::cli {

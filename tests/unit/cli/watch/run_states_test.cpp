@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "ssh/host/messages/run.h"
 #include "ssh/host_pattern.h"
 #include "tests/unit/cli/watch/read_status.h"
 #include "tests/unit/fake_remote.h"

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "ssh/host/messages/run.h"
+
 namespace dtool::host {
 namespace {
 

@@ -14,6 +14,7 @@
 
 #include "cli/run/host/report_port.h"
 #include "cli/run/host/trial.h"
+#include "ssh/host/messages/reach.h"
 
 namespace dtool::host {
 namespace {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ssh/host/log_times.h"
+#include "ssh/host/messages/run.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ssh/host/messages/run.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::ssh {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "ssh/host/messages/copy.h"
 #include "ssh/host_request.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/temporary_folder.h"

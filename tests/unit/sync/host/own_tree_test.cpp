@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "ssh/host/messages/tree.h"
 #include "sync/host/answer_tree.h"
 #include "sync/host/remove_tree.h"
 #include "sync/package_writer.h"

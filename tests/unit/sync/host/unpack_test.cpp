@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ssh/host/messages/tree.h"
 #include "sync/host/answer_tree.h"
 #include "sync/package_writer.h"
 #include "tests/unit/temporary_folder.h"

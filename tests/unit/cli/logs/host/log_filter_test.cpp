@@ -6,6 +6,8 @@
 
 #include <stdexcept>
 
+#include "ssh/host/messages/log.h"
+
 namespace dtool::host {
 namespace {
 

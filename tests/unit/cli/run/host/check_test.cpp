@@ -14,6 +14,7 @@
 #include "cli/run/host/lacks.h"
 #include "cli/run/host/survey.h"
 #include "killfiles/whole_file.h"
+#include "ssh/host/messages/check.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {

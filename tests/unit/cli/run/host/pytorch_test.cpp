@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "ssh/host/child.h"
+#include "ssh/host/messages/check.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
