@@ -143,6 +143,7 @@ add_library(dtool_cli STATIC
   cli/watch/status_answer.cpp
   cli/watch/status_headlines.cpp
   cli/watch/status_table.cpp
+  cli/watch/text_table.cpp
   cli/watch/watch.cpp)
 dtool_join_sources(dtool_cli 12)
 target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool_killfiles fmt::fmt

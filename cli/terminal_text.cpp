@@ -38,10 +38,6 @@ std::size_t length(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
 }
 
-std::string padded(std::string_view text, std::size_t columns) {
-  return std::string(text).append(columns - std::min(columns, length(text)), ' ');
-}
-
 std::string cut(std::string_view text, std::size_t columns) {
   if (length(text) <= columns) return std::string(text);
   if (columns == 0) return "";

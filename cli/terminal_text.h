@@ -21,9 +21,6 @@ std::string as_drawn(std::string_view line);
 /// Number of characters of UTF-8 text. Wide East Asian ones count as one.
 std::size_t length(std::string_view text);
 
-/// `text` padded with blanks to at least `columns` characters.
-std::string padded(std::string_view text, std::size_t columns);
-
 /// The first `columns` characters of UTF-8 text; if some are left out, the last one is an ellipsis.
 std::string cut(std::string_view text, std::size_t columns);
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "cli/failures.h"
 #include "cli/terminal_text.h"
+#include "cli/watch/text_table.h"
 #include "ssh/host_pattern.h"
 
 namespace dtool::cli {
@@ -19,22 +19,41 @@ namespace {
 constexpr std::size_t kNarrowestLastLine = 24;
 constexpr std::size_t kWidestHosts = 30;
 
-enum Column { machine, host, state, pid, up, processes, cpu, memory, gpu, gpu_memory, kColumns };
+enum Column : std::size_t {
+  machine,
+  host,
+  state,
+  pid,
+  up,
+  processes,
+  cpu,
+  memory,
+  gpu,
+  gpu_memory,
+  last,
+  kColumns
+};
 
-constexpr std::array<const char*, kColumns> kTitles = {
-    "MACHINE", "HOST", "STATE", "PID", "UP", "PROCS", "CPU", "MEMORY", "GPU", "GPU MEM"};
-
-/// Where the room is narrow, these go, the first first.
-constexpr std::array kDispensable = {pid, processes, gpu_memory, up, memory, cpu, gpu};
+/// Where the room is narrow, the values go before the names.
+TableForm form() {
+  return {{{.title = "MACHINE", .widest = kWidestHosts / 2},
+           {.title = "HOST", .widest = kWidestHosts},
+           {.title = "STATE"},
+           {.title = "PID"},
+           {.title = "UP"},
+           {.title = "PROCS"},
+           {.title = "CPU"},
+           {.title = "MEMORY"},
+           {.title = "GPU"},
+           {.title = "GPU MEM"},
+           {.title = "LAST LINE"}},
+          state,
+          {pid, processes, gpu_memory, up, memory, cpu, gpu},
+          kNarrowestLastLine};
+}
 
 /// Machines that share a row; a single one if nothing is folded.
 using Group = std::vector<const MachineStatus*>;
-
-struct Row {
-  std::array<std::string, kColumns> cells;
-  std::string last;
-  Style style = Style::plain;
-};
 
 std::string bytes_text(std::int64_t bytes) {
   constexpr std::int64_t kKilo = 1024;
@@ -90,9 +109,9 @@ std::string last_of(const MachineStatus& status) {
   return status.last_line;
 }
 
-Row row_of(const Group& group) {
+TableRow row_of(const Group& group) {
   const MachineStatus& first = *group.front();
-  Row row;
+  TableRow row{std::vector<std::string>(kColumns)};
   std::vector<std::string> ids;
   std::vector<ssh::Host> hosts;
   std::vector<std::string> places;  ///< that a scheduler chose
@@ -129,7 +148,7 @@ Row row_of(const Group& group) {
       group, [](const auto& each) { return each.memory_bytes; }, bytes_text);
   row.cells[gpu] = span(group, gpu_use, percent);
   row.cells[gpu_memory] = span(group, gpu_memory_mib, mib);
-  row.last = last_of(first);
+  row.cells[last] = last_of(first);
   row.style = first.state == MachineState::running ? Style::green
               : first.is_well()                    ? Style::plain
                                                    : Style::red;
@@ -171,68 +190,17 @@ std::vector<Group> groups_of(const std::vector<MachineStatus>& machines, std::si
   return with_few_apart(std::move(groups), most);
 }
 
-using Widths = std::array<std::size_t, kColumns>;
-
-std::size_t total(const Widths& widths) {
-  std::size_t sum = 0;
-  for (const std::size_t each : widths) sum += each == 0 ? 0 : each + 2;
-  return sum;
-}
-
-/// A width of 0: the column is left out.
-Widths widths_of(const std::vector<Row>& rows, std::size_t columns) {
-  Widths widths{};
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < kColumns; ++i)
-      widths[i] = std::max(widths[i], length(row.cells[i]));
-  }
-  for (std::size_t i = 0; i < kColumns; ++i) {
-    if (widths[i] > 0) widths[i] = std::max(widths[i], length(kTitles[i]));
-  }
-  if (columns == 0) return widths;
-  widths[host] = std::min(widths[host], kWidestHosts);
-  widths[machine] = std::min(widths[machine], kWidestHosts / 2);
-  for (const Column each : kDispensable) {
-    if (total(widths) + kNarrowestLastLine <= columns) break;
-    widths[each] = 0;
-  }
-  return widths;
-}
-
-std::string line_of(const Console& console, const Row& row, const Widths& widths,
-                    std::size_t columns) {
-  std::string line;
-  std::size_t used = 0;
-  for (std::size_t i = 0; i < kColumns; ++i) {
-    if (widths[i] == 0 || (columns > 0 && used + widths[i] + 2 > columns)) continue;
-    const std::string cell = padded(cut(row.cells[i], widths[i]), widths[i]);
-    line += (i == state ? console.styled(row.style, cell) : cell) + "  ";
-    used += widths[i] + 2;
-  }
-  return columns == 0 ? line + row.last : line + cut(row.last, columns - used);
-}
-
 }  // namespace
 
 std::vector<std::string> table(const Console& console, const std::vector<MachineStatus>& machines,
                                Room room) {
   const std::size_t most = room.rows == 0 ? 0 : std::max<std::size_t>(room.rows, 3) - 1;
-  std::vector<Row> rows;
+  std::vector<TableRow> rows;
   for (const Group& group : groups_of(machines, most)) rows.push_back(row_of(group));
-  const Widths widths = widths_of(rows, room.columns);
-
-  Row titles;
-  std::copy(kTitles.begin(), kTitles.end(), titles.cells.begin());
-  titles.last = "LAST LINE";
-  Console plain;
-  std::vector<std::string> lines = {
-      console.styled(Style::bold, line_of(plain, titles, widths, room.columns))};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (most > 0 && i + 1 == most && rows.size() > most) {
-      lines.push_back(fmt::format("… and {} more rows", rows.size() - i));
-      break;
-    }
-    lines.push_back(line_of(console, rows[i], widths, room.columns));
+  std::vector<std::string> lines = table_lines(console, form(), rows, room.columns);
+  if (most > 0 && rows.size() > most) {
+    lines.resize(most);
+    lines.push_back(fmt::format("… and {} more rows", rows.size() - most + 1));
   }
   return lines;
 }
