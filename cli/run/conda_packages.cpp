@@ -123,20 +123,26 @@ std::string lock(const fs::path& folder, const CondaHosts& hosts) {
 
 std::string key_of(const fs::path& file, const CondaHosts& hosts) {
   ssh::Sha256 key;
-  key.add(fmt::format("conda 1 {} {} {} {}\n", hosts.python.processor, hosts.python.glibc,
+  key.add(fmt::format("conda 2 {} {} {} {}\n", hosts.python.processor, hosts.python.glibc,
                       hosts.kernel, hosts.cuda));
   key.add(kRattler);
+  key.add(scripts::kSolve_conda);
   key.add(scripts::kInstall_conda);
   key.add(killfiles::read_whole(file));
   return key.hex();
 }
 
-/// Packages that no folder has any more are kept for 30 days, for the next environment.
-void remove_unused(const fs::path& files) {
+/// Packages that no folder has any more, and what channels told of theirs, are kept for 30 days,
+/// for the next environment.
+void remove_unused(const PackageStore& store) {
   std::error_code gone;  // another dtool was quicker
   const auto old = fs::file_time_type::clock::now() - std::chrono::hours(24 * 30);
-  for (const auto& each : fs::directory_iterator(files, gone)) {
+  for (const auto& each : fs::directory_iterator(store.folder() / "files", gone)) {
     if (each.hard_link_count(gone) == 1 && each.last_write_time(gone) < old)
+      fs::remove(each.path(), gone);
+  }
+  for (const auto& each : fs::recursive_directory_iterator(store.folder() / "repodata", gone)) {
+    if (each.is_regular_file(gone) && each.last_write_time(gone) < old)
       fs::remove(each.path(), gone);
   }
 }
@@ -168,7 +174,7 @@ Packages resolve_conda(Console& console, const fs::path& file, const CondaHosts&
     });
     if (channels == Channels::remote) store.remember(key, hash);
     console.progress("");
-    remove_unused(store.folder() / "files");
+    remove_unused(store);
   }
   return store.take(hash);
 }

@@ -35,12 +35,20 @@ bool is_uv_lock(const fs::path& file) {
 /// What decides which packages are chosen, but for the index of packages.
 class Requirements {
  public:
-  explicit Requirements(const HostPython& python) {
+  /// `file` begins them. What it names is named from its folder, too.
+  Requirements(const fs::path& file, const HostPython& python) {
     // With the format of this key.
-    key_.add(fmt::format("1 {} {} {} {}\n", fs::current_path().string(), python.version,
-                         python.processor, python.glibc));
+    key_.add(fmt::format("2 {} {} {} {}\n", fs::absolute(file).parent_path().string(),
+                         python.version, python.processor, python.glibc));
+    add(file);
   }
 
+  /// Nothing: they name source code of this machine, which may change at any time.
+  std::optional<std::string> key() {
+    return has_sources_ ? std::nullopt : std::optional(key_.hex());
+  }
+
+ private:
   /// Adds a file and those that it includes. Throws std::system_error on one that is not there.
   void add(const fs::path& file) {
     if (!seen_.insert(fs::weakly_canonical(file)).second) return;
@@ -50,12 +58,6 @@ class Requirements {
     for (std::string_view rest = text; !rest.empty();) add_line(host::cut_line(rest), file);
   }
 
-  /// Nothing: they name source code of this machine, which may change at any time.
-  std::optional<std::string> key() {
-    return has_sources_ ? std::nullopt : std::optional(key_.hex());
-  }
-
- private:
   void add_line(std::string_view line, const fs::path& file) {
     line = line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
     for (const std::string_view option : {"--find-links", "-f"}) {
@@ -262,8 +264,7 @@ void check_requirements(const fs::path& file) {
 }
 
 Packages resolve_wheels(Console& console, const fs::path& file, const HostPython& python) {
-  Requirements requirements(python);
-  requirements.add(file);
+  Requirements requirements(file, python);
   const auto key = requirements.key();
   const PackageStore store("wheels");
   std::string hash = store.find(key);

@@ -94,6 +94,18 @@ run_greet
 expect_no_error '^built '
 expect_equal 1 "$(find "$HOME/.dtool/conda" -name '*.resolved' | wc -l)"
 
+# Another working folder takes the same solver, and what channels told long ago goes.
+solvers=$(find "$HOME/.dtool/wheels" -name '*.resolved' | sort)
+mkdir -p "$HOME/.dtool/conda/repodata" elsewhere
+touch -d '40 days ago' "$HOME/.dtool/conda/repodata/old.json"
+cp -r channel elsewhere
+cd elsewhere
+environment ./channel greet >environment.yml
+run_greet
+cd ..
+expect_equal "$solvers" "$(find "$HOME/.dtool/wheels" -name '*.resolved' | sort)"
+expect_no_file "$HOME/.dtool/conda/repodata/old.json"
+
 # Mistakes: nothing is started.
 touch before
 refuses() {
