@@ -38,6 +38,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/environment/exports_test.cpp
     tests/unit/cli/run/experiment_test.cpp
     tests/unit/ssh/host/channel_test.cpp
+    tests/unit/ssh/host/child_test.cpp
     tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
     tests/unit/cli/run/host/job_cause_test.cpp

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,14 +105,20 @@ std::string find_program(const std::string& name) {
 }
 
 ChildResult run_program(const std::vector<std::string>& arguments,
-                        std::chrono::milliseconds timeout, const std::string& folder) {
+                        std::chrono::milliseconds timeout, const std::string& folder,
+                        Orphan orphan) {
   const std::vector<char*> pointers = as_pointers(arguments);
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   Pipe fault = make_pipe();
   const Clock::time_point end = Clock::now() + timeout;
+  const pid_t own = ::getpid();
   const pid_t child = ::fork();
   if (child == -1) throw std::runtime_error(with_reason("no process can be made"));
+  if (child == 0 && orphan == Orphan::ends) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != own) ::_exit(kCannotRun);
+  }
   if (child == 0) become(pointers, folder, out.writer.get(), err.writer.get(), fault.writer.get());
   out.writer = Descriptor();
   err.writer = Descriptor();

@@ -38,10 +38,14 @@ struct ChildResult {
   bool ok() const { return exit_code == 0; }
 };
 
+/// What a program does when the thread that runs it has gone.
+enum class Orphan { goes_on, ends };
+
 /// Runs a program to its end, without input, in `folder` if one is given. Throws std::runtime_error
 /// if no process can be made.
 ChildResult run_program(const std::vector<std::string>& arguments,
-                        std::chrono::milliseconds timeout, const std::string& folder = {});
+                        std::chrono::milliseconds timeout, const std::string& folder = {},
+                        Orphan orphan = Orphan::goes_on);
 
 /// A program that runs beside this one, without input. The destructor ends it by KILL if it still
 /// runs.

@@ -75,7 +75,8 @@ std::string complaint(const ChildResult& told) {
 
 /// Runs a step; its complaint becomes the reply's fault.
 bool step(const std::vector<std::string>& words, const char* doing, PythonReply& reply) {
-  const ChildResult told = run_program(words, kForPip);
+  // With this process goes the lock, and another dtool may build in the same folder.
+  const ChildResult told = run_program(words, kForPip, {}, Orphan::ends);
   if (told.ok()) return true;
   reply.fault = std::string(doing) + ": " + complaint(told);
   return false;
