@@ -45,6 +45,9 @@ out=$work/stdout err=$work/stderr
 
 # Renamed and written anew; then cut short.
 expect_exit 0 timeout 60 "$DTOOL" run --quiet --runs_on "$DTOOL_LAB_HOSTS" --extra_tag rotates -- bash -c 'echo one; until [ -e /root/end ]; do sleep 0.1; done; echo last'
+programs() { on h3 pgrep -cx dtool-host; }
+before=$(programs)
+is_quiet() { [[ $(programs) -le $before ]]; }
 : >"$out"
 timeout 120 "$DTOOL" logs -f --machine 2 >"$out" 2>"$err" </dev/null &
 waiting=$!
@@ -64,8 +67,7 @@ expect_ended 130 "$waiting"
 expect_error 'interrupted: the run goes on by itself'
 
 # With a pattern and without the lines that were there, a lost connection brings none of them.
-programs() { on h3 pgrep -cx dtool-host; }
-before=$(programs)
+eventually 30 is_quiet
 : >"$out"
 timeout 120 "$DTOOL" logs -f --machine 2 --tail 0 --grep 'three|four' >"$out" 2>"$err" </dev/null &
 waiting=$!
