@@ -132,6 +132,7 @@ if(DTOOL_TESTS)
     tests/unit/main.cpp
     tests/unit/sync/contents_test.cpp
     tests/unit/sync/copy/copying_test.cpp
+    tests/unit/sync/copy/host/copy_folder_test.cpp
     tests/unit/sync/copy/host/take_parcel_test.cpp
     tests/unit/sync/copy/parcel_run_test.cpp
     tests/unit/sync/copy/parcels_test.cpp

@@ -54,8 +54,6 @@ class Taking {
   Sha256 sha_;
 };
 
-constexpr std::uint64_t kSometimes = (64U << 20U) - 1;  ///< bytes
-
 constexpr const char* kGoesOn = "what has come stays; the same command goes on from there";
 
 [[noreturn]] void refuse(const std::string& path) {
@@ -127,7 +125,7 @@ void Taking::hash_what_is_there() {
     const std::string_view some = std::string_view(*bytes).substr(0, left);
     sha_.add(some);
     left -= some.size();
-    if ((left & kSometimes) < some.size()) folder_.give_way();
+    folder_.give_way();
   }
 }
 
@@ -143,9 +141,10 @@ void Taking::open_part() {
     return;
   }
   hash_what_is_there();
+  // What lies behind stays until it is written over. A part that is cut while another host writes
+  // at its end would get a hole, which neither the size nor the SHA-256 of what came shows.
   const auto at = static_cast<off_t>(piece_.offset);
-  if (::ftruncate(file_.get(), at) != 0 || ::lseek(file_.get(), at, SEEK_SET) != at)
-    refuse(path_of(piece_.entry.name));
+  if (::lseek(file_.get(), at, SEEK_SET) != at) refuse(path_of(piece_.entry.name));
 }
 
 void Taking::begin(CopyPiece piece) {
