@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <exception>
 #include <stdexcept>
 #include <string_view>
@@ -27,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kWaitForLock{60};
 /// File servers free the locks of a host that is gone after 90 s, as a rule.
 constexpr std::chrono::seconds kWaitForGone{120};
+constexpr std::chrono::seconds kAskAgain{1};
 /// After this long without a request, a copy counts as ended, wherever its launcher is.
 constexpr std::int64_t kForgotten = 120;  // seconds
 /// After this long what it left is deleted.
@@ -93,6 +95,13 @@ std::string owner_in(const std::string& aside) {
 
 std::string lock_in(const std::string& aside) {
   return aside + "/lock";
+}
+
+/// With the time that this machine slept.
+std::chrono::nanoseconds time_since_boot() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 bool is_recent(const std::string& path) {
@@ -246,7 +255,19 @@ void CopyFolder::lock(const CopyPlace& place) {
   }
 }
 
-void CopyFolder::give_way() const {
+/// On a file server each question is four round trips, and a parcel may have thousands of small
+/// files. A host that holds the lock is alone here, so it must only let go soon when it is asked
+/// to. A host whose lock a file server has freed was silent for longer than a second, so it asks
+/// before its next step. Between question and step another host may begin at any rate: what makes
+/// that harmless is that a part is never cut (take_parcel.cpp).
+void CopyFolder::give_way() {
+  const std::chrono::nanoseconds now = time_since_boot();
+  if (asked_ && now - *asked_ < kAskAgain) return;
+  asked_ = now;  // an answer may be on its way for long
+  require_own_turn();
+}
+
+void CopyFolder::require_own_turn() const {
   const std::string turn = read_line(lock_in(aside_));
   const auto owner = read_owner(owner_in(aside_));
   const bool is_others = owner && owner->copy + " " + owner->round != turn_;

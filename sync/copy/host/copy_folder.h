@@ -7,6 +7,7 @@
 //   parcel   what hosts pass on to each other
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,9 +39,10 @@ class CopyFolder {
   const std::string& path() const { return path_; }
   /// Another host of this copy that writes here: then this one must not.
   std::optional<std::int64_t> holder() const { return holder_; }
-  /// To be called before it writes, and while it waits or works for long. Throws Refused if another
-  /// host goes on with the copy, because the launcher has lost this one.
-  void give_way() const;
+  /// To be called before each step, and while it waits or works for long: it asks at most once a
+  /// second. Throws Refused if another host goes on with the copy, because the launcher has lost
+  /// this one.
+  void give_way();
 
   Inside& inside() { return inside_; }
   Inside& parts() { return *parts_; }
@@ -54,6 +56,7 @@ class CopyFolder {
  private:
   void lock(const CopyPlace& place);
   bool is_lock_taken();
+  void require_own_turn() const;
   void take(const CopyPlace& place);
 
   std::string path_;
@@ -62,6 +65,7 @@ class CopyFolder {
   std::string aside_;
   std::string turn_;  ///< the copy and its round
   Descriptor lock_;
+  std::optional<std::chrono::nanoseconds> asked_;  ///< when give_way() asked last
   std::optional<std::int64_t> holder_;
   std::optional<Inside> parts_;
 };

@@ -121,5 +121,26 @@ TEST_F(CopyFolderTest, APieceThatComesOnceMoreCutsNothing) {
   EXPECT_EQ(scratch_.read("data/sub/file"), content_);
 }
 
+// On a file server each question is four round trips.
+TEST_F(CopyFolderTest, ManySmallFilesDoNotAskEachWhetherToGoOn) {
+  send("x", 0, 1);
+  const fs::path owner = scratch_.path() / "data" / copy_aside() / "owner";
+  const Descriptor watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(watch.get(), owner.parent_path().c_str(), IN_OPEN), 0);
+  constexpr int kFiles = 300;
+  take([](PackageWriter& writer) {
+    for (int i = 0; i < kFiles; ++i)
+      add(writer, entry_of("many/" + std::to_string(i), "abc"), "abc", 0, 3);
+  });
+  std::size_t opened = 0;
+  std::string events(1U << 16U, '\0');
+  for (ssize_t size = 0; (size = ::read(watch.get(), events.data(), events.size())) > 0;)
+    for (std::size_t at = 0; (at = events.find("owner", at)) < static_cast<std::size_t>(size); ++at)
+      ++opened;
+  EXPECT_GT(opened, 0U);
+  EXPECT_LT(opened, 100U);
+  EXPECT_TRUE(fs::exists(scratch_.path() / "data/many/299"));
+}
+
 }  // namespace
 }  // namespace dtool::host
