@@ -15,6 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "ssh/host/messages/copy.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/host/sha256.h"
 #include "sync/copy/host/take_parcel.h"
 #include "sync/host/tree_folder.h"

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "ssh/host/messages/copy.h"
+#include "ssh/host/messages/tree.h"
 #include "ssh/host/sha256.h"
 #include "sync/copy/host/answer_copy.h"
 #include "sync/copy/host/copy_folder.h"
