@@ -85,8 +85,8 @@ add_library(dtool_cli STATIC
   cli/record/find_run.cpp
   cli/record/packed_text.cpp
   cli/record/record.cpp
-  cli/record/record_files.cpp
   cli/record/record_end.cpp
+  cli/record/record_files.cpp
   cli/record/show.cpp
   cli/recorded.cpp
   cli/remove_run.cpp

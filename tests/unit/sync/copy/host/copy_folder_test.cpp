@@ -4,82 +4,23 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/inotify.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <string>
-#include <utility>
 
 #include "ssh/host/messages/copy.h"
 #include "ssh/host/messages/tree.h"
 #include "ssh/host/sha256.h"
-#include "sync/copy/host/take_parcel.h"
 #include "sync/host/tree_folder.h"
+#include "tests/unit/sync/copy/host/host_beside.h"
 #include "tests/unit/sync/copy/host/parcels_here.h"
 
 namespace dtool::host {
 namespace {
 
 class CopyFolderTest : public TakeParcelTest {};
-
-/// A host that takes an uncompressed parcel as it is written into `input`, in a process of its own.
-class SlowHost {
- public:
-  explicit SlowHost(const CopyPlace& place) : SlowHost(place, make_sockets()) {}
-  ~SlowHost() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  SlowHost(const SlowHost&) = delete;
-  SlowHost& operator=(const SlowHost&) = delete;
-
-  void give(const std::string& bytes) {
-    const std::string frame = to_frame(Kind::package_bytes, bytes);
-    // One that has given way reads no more.
-    ::send(input_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
-  }
-  /// The exit code: 0, or 3 if it was refused.
-  int end() {
-    give("");
-    input_ = Descriptor();
-    int status = 0;
-    ::waitpid(std::exchange(pid_, -1), &status, 0);
-    return WEXITSTATUS(status);
-  }
-
- private:
-  static std::array<int, 2> make_sockets() {
-    std::array<int, 2> sockets{};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()), 0);
-    return sockets;
-  }
-  SlowHost(const CopyPlace& place, std::array<int, 2> sockets)
-      : input_(sockets[1]), pid_(::fork()) {
-    if (pid_ != 0) {
-      ::close(sockets[0]);
-      return;
-    }
-    input_ = Descriptor();
-    FrameInput frames(sockets[0]);
-    try {
-      take_parcel({place, false, 60'000, {}}, frames, [](const TreeNews&) {});
-    } catch (const Refused&) {
-      ::_exit(3);
-    } catch (const std::exception&) {
-      ::_exit(4);
-    }
-    ::_exit(0);
-  }
-
-  Descriptor input_;
-  pid_t pid_ = -1;
-};
 
 void wait_for_size(const fs::path& file, std::uintmax_t size) {
   std::error_code missing;
@@ -97,14 +38,14 @@ TEST_F(CopyFolderTest, AHostThatLostItsLockCutsNothingFromWhatTheNextOneWrites) 
     return to_frame(Kind::package_bytes, std::string_view(content_).substr(from, to - from));
   };
   const fs::path aside = scratch_.path() / "data" / copy_aside();
-  SlowHost lost(place_);
+  HostBeside lost(place_);
   const CopyEntry first = entry_of("first", "x");
   lost.give(to_frame(CopyPiece{first, 0, 1}));
   wait_for_size(part_of(first), 0);
   fs::remove(aside / "lock");  // as a file server frees it
   place_.round = 2;
   place_.host = 4;
-  SlowHost next(place_);
+  HostBeside next(place_);
   next.give(whole + bytes(0, 80'000));
   wait_for_size(part_of(entry), 80'000);
   // The first one's question whether it is to go on is not a second old.

@@ -4,12 +4,9 @@
 #include "sync/copy/host/take_parcel.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -21,6 +18,7 @@
 #include "sync/copy/host/answer_copy.h"
 #include "sync/copy/host/copy_folder.h"
 #include "sync/host/tree_folder.h"
+#include "tests/unit/sync/copy/host/host_beside.h"
 #include "tests/unit/sync/copy/host/parcels_here.h"
 
 namespace dtool::host {
@@ -171,57 +169,20 @@ TEST_F(TakeParcelTest, HostsThatShareTheFolderTellWhoHasIt) {
   EXPECT_EQ(scratch_.read("data/sub/file"), content_);
 }
 
-/// A process of its own: it takes the first host's parcel and waits for bytes that do not come.
-class WaitingHost {
- public:
-  explicit WaitingHost(const CopyPlace& place) {
-    std::array<int, 2> pipe{};
-    EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
-    input_ = Descriptor(pipe[1]);
-    pid_ = ::fork();
-    if (pid_ != 0) {
-      ::close(pipe[0]);
-      return;
-    }
-    FrameInput frames(pipe[0]);
-    try {
-      take_parcel({place, false, 60'000, {}}, frames, [](const TreeNews&) {});
-    } catch (const Refused&) {
-      ::_exit(3);
-    } catch (const std::exception&) {
-      ::_exit(4);
-    }
-    ::_exit(0);
-  }
-  ~WaitingHost() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  bool has_ended() {
-    int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) != pid_) return false;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 3;
-  }
-
- private:
-  Descriptor input_;
-  pid_t pid_ = -1;
-};
-
 TEST_F(TakeParcelTest, AHostThatWaitsForBytesGivesWayToTheOneThatTakesItsPlace) {
   const fs::path owner = scratch_.path() / "data" / copy_aside() / "owner";
-  WaitingHost lost(place_);
+  HostBeside lost(place_);
   while (!fs::exists(owner)) ::usleep(1000);
   // In the same round it is the one that has the folder: the others need not wait for that.
   const auto begin = std::chrono::steady_clock::now();
   place_.host = 4;
   EXPECT_EQ(send(content_, 0, content_.size()).holder, 0);
-  EXPECT_FALSE(lost.has_ended());
+  EXPECT_FALSE(lost.has_given_way());
   // In the next round the launcher has lost it.
   place_.round = 2;
   EXPECT_EQ(send(content_, 0, content_.size()).holder, std::nullopt);
   EXPECT_EQ(scratch_.read("data/sub/file"), content_);
-  EXPECT_TRUE(lost.has_ended());
+  EXPECT_TRUE(lost.has_given_way());
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
