@@ -243,9 +243,9 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/advantage_statistics_test.cpp
     tests/trainer/comm_measure_test.cpp
     tests/trainer/checkpoint_keeper_test.cpp
-    tests/trainer/cuda_graph_test.cpp
     tests/trainer/data_parallel_test.cpp
     tests/trainer/gae_test.cpp
+    tests/trainer/graphed_step_test.cpp
     tests/trainer/kept_samplers_test.cpp
     tests/trainer/links_test.cpp
     tests/trainer/loss_window_test.cpp

@@ -122,6 +122,7 @@ if(DTOOL_TRAINER)
     trainer/training/checkpoint_reader.cpp
     trainer/training/data_parallel.cpp
     trainer/training/fused_update.cpp
+    trainer/training/graphed_step.cpp
     trainer/training/linked_average.cpp
     trainer/training/optimizer.cpp
     trainer/training/precision.cpp

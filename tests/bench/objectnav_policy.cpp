@@ -156,7 +156,7 @@ void Bench::learn() {
   const auto pass = [&] {
     forget();
     const PolicyOutput output = network.unroll(observations, memory, keep);
-    ppo_loss({}, output.logits, output.values, taken, steps).loss.backward();
+    ppo_loss({}, output.logits, output.values, taken, at::scalar_tensor(steps)).loss.backward();
   };
   const auto heads = parameters[5], head_bias = parameters[6];
   at::Tensor logits = at::randn({kSteps, memory.size(0), kActions}).requires_grad_(true);
@@ -176,8 +176,10 @@ void Bench::learn() {
   print_row("    its matrix products alone", of_products());
   print_row("  heads", of_pass([&] { return at::linear(memories, heads, head_bias); },
                                at::rand({kSteps, memory.size(0), kActions + 1})));
-  print_row("  loss",
-            of_pass([&] { return ppo_loss({}, logits, values, taken, steps).loss; }, at::ones({})));
+  print_row(
+      "  loss",
+      of_pass([&] { return ppo_loss({}, logits, values, taken, at::scalar_tensor(steps)).loss; },
+              at::ones({})));
   pass();
   print_row("  Adam with clipping", fastest_of([&] { optimizer.step(1e-9); }) / steps);
   print_row("advantages, once for all passes",

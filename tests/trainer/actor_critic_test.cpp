@@ -38,7 +38,8 @@ TEST_F(ActorCriticReference, HasTheGradientsOfPyTorchsModules) {
   const TakenSteps taken{actions, at::log(at::full({kSteps, kRows}, 1.0 / 6)),
                          output.values.detach() + 0.1 * at::randn({kSteps, kRows}),
                          at::randn({kSteps, kRows}), at::randn({kSteps, kRows})};
-  ppo_loss({}, output.logits, output.values, taken, kSteps * kRows).loss.backward();
+  ppo_loss({}, output.logits, output.values, taken, at::scalar_tensor(kSteps * kRows))
+      .loss.backward();
 
   for (const auto& [name, tensor] : network.parameters()) give(name, tensor);
   give("observations", given.observations);
@@ -82,7 +83,7 @@ TEST(ActorCritic, LearnsNothingFromNoSamplers) {
                      at::ones({kSteps, 0}));
   const at::Tensor none = at::zeros({kSteps, 0});
   const TakenSteps taken{none.to(at::kByte), none, none, none, none};
-  ppo_loss({}, output.logits, output.values, taken, 10).loss.backward();
+  ppo_loss({}, output.logits, output.values, taken, at::scalar_tensor(10.0F)).loss.backward();
   for (const auto& [name, tensor] : network.parameters()) {
     ASSERT_TRUE(tensor.grad().defined()) << name;
     EXPECT_TRUE(tensor.grad().eq(0).all().item<bool>()) << name;

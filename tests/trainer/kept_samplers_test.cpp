@@ -31,7 +31,7 @@ struct Rank {
         collector(samplers, 0, policy, seed, its.first) {}
 
   void collect(std::int64_t steps) {
-    Rollout rollout(steps, samplers.count(), kHidden);
+    Rollout rollout(steps, samplers.count(), policy);
     collector.collect(rollout, 0, [](std::int64_t) { return false; });
   }
 

@@ -54,8 +54,8 @@ TEST_F(Ppo, LossAndGradientsAreThePapers) {
     settings.use_clipped_value_loss = clipped;
     moved.logits.mutable_grad().reset();
     moved.values.mutable_grad().reset();
-    const PpoLoss found =
-        ppo_loss(settings, moved.logits, moved.values, moved.taken, kRolloutSteps * kRolloutRows);
+    const PpoLoss found = ppo_loss(settings, moved.logits, moved.values, moved.taken,
+                                   at::scalar_tensor(kRolloutSteps * kRolloutRows));
     found.loss.backward();
     const std::string name = clipped == ClippedValueLoss::yes ? "clipped" : "unclipped";
     expect_close(name + ".loss", found.loss, 1e-6);
@@ -77,7 +77,7 @@ TEST(PpoLoss, OfTwoRanksAveragesToThatOfOneThoughOneWasCutShort) {
     ppo_loss(settings, part(moved.logits), part(moved.values),
              {part(moved.taken.actions), part(moved.taken.log_probs), part(moved.taken.values),
               part(moved.taken.advantages), part(moved.taken.returns)},
-             steps)
+             at::scalar_tensor(steps))
         .loss.backward();
     return moved.logits.grad().clone();
   };

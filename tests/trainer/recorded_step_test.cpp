@@ -11,8 +11,10 @@
 #include <set>
 
 #include "tests/trainer/ranks.h"
-#include "trainer/supervised/cuda_graph.h"
+#include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/supervised/device_step.h"
+#include "trainer/training/graphed_step.h"
 
 using namespace dtool::trainer;
 
@@ -126,16 +128,16 @@ Names waiting_in_step(const Group& group, const Case& wanted) {
   DataParallel parallel(group, parameters);
   const at::Tensor loss = at::zeros({}, floats);
 
-  const auto work = [&](const std::vector<Batch>& batches) {
-    step_on_device(batches, objective, parallel, optimizer, loss);
+  const auto work = [&](const std::vector<at::Tensor>& inputs) {
+    step_on_device(batches_in(inputs), objective, parallel, optimizer, loss);
   };
   optimizer.prepare(1e-3);
   Names waiting;
-  GraphedStep step(work, [&](const std::function<void()>& recorded) {
+  GraphedStep step(group.device, "", work, [&](const std::function<void()>& recorded) {
     waiting = waiting_in(recorded);
     return [] {};
   });
-  for (int i = 0; i <= GraphedStep::kWarmUp; ++i) step.run({samples, samples});
+  for (int i = 0; i <= GraphedStep::kWarmUp; ++i) step.run(tensors_of({samples, samples}));
   return waiting;
 }
 
@@ -202,4 +204,26 @@ TEST(RecordedStep, WaitsForNothingWhereGradientsAreClippedOffTheCpu) {
 TEST(RecordedStep, WaitsForNothingWithBatchNormAcrossRanks) {
   const Case each{.layers = {"batch_norm", "linear 8"}, .sync_batch_norm = SyncBatchNorm::yes};
   expect_nothing_waits(each);
+}
+
+// The policy on the meta device, where the cells are PyTorch's operations, and the loss on the CPU,
+// since its backward pass has no meta operations.
+TEST(RecordedStep, WaitsForNothingInObjectNav) {
+  constexpr std::int64_t kSteps = 5, kRows = 3, kHidden = 4;
+  const auto floats = at::TensorOptions(at::kMeta).dtype(at::kFloat);
+  const ActorCritic policy(NetworkSettings{6, kHidden}, at::kMeta);
+  const at::Tensor observations =
+      at::empty({kSteps, kRows, kObservationBytes}, floats.dtype(at::kByte));
+  const at::Tensor memory = at::empty({kRows, kHidden}, floats);
+  const at::Tensor keep = at::empty({kSteps, kRows}, floats);
+  EXPECT_EQ(waiting_in([&] { policy.unroll(observations, memory, keep); }), Names{});
+  EXPECT_EQ(waiting_in([&] { policy.act(observations[0], memory, keep[0]); }), Names{});
+
+  const at::Tensor each = at::rand({kSteps, kRows});
+  const TakenSteps taken{at::ones({kSteps, kRows}, at::kByte), each, each, each, each};
+  const at::Tensor logits = at::rand({kSteps, kRows, kActions}).requires_grad_(true);
+  EXPECT_EQ(waiting_in([&] {
+              ppo_loss({}, logits, each, taken, at::scalar_tensor(1.0F)).loss.backward();
+            }),
+            Names{});
 }

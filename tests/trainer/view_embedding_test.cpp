@@ -27,6 +27,10 @@ Encoded encode(decltype(&embed_views) encoder, const at::Tensor& observations,
   return {values.detach(), leaf.grad()};
 }
 
+at::Tensor by_product(const at::Tensor& observations, const at::Tensor& table) {
+  return embed_views_by_product(observations, table, first_rows_on(table.device()));
+}
+
 }  // namespace
 
 TEST(ViewEmbedding, IsASumOfRowsForTablesOfEveryWidth) {
@@ -39,6 +43,9 @@ TEST(ViewEmbedding, IsASumOfRowsForTablesOfEveryWidth) {
     const auto theirs = encode(embed_views_by_operations, observations, table, direction);
     EXPECT_TRUE(ours.values.allclose(theirs.values, 1e-5, 1e-5)) << width;
     EXPECT_TRUE(ours.gradient.allclose(theirs.gradient, 1e-5, 1e-5)) << width;
+    const auto product = encode(by_product, observations, table, direction);
+    EXPECT_TRUE(product.values.allclose(theirs.values, 1e-5, 1e-5)) << width;
+    EXPECT_TRUE(product.gradient.allclose(theirs.gradient, 1e-5, 1e-5)) << width;
     EXPECT_GT(ours.values.max().item<float>(), 1);
     EXPECT_EQ(ours.values.min().item<float>(), 0);
   }

@@ -116,6 +116,7 @@ PpoSettings read_ppo(TomlReader& reader, const ObjectNavSettings& settings) {
   ppo.preemption_share = reader.number("ppo.preemption_share", ppo.preemption_share, {1e-6, 1.0});
   ppo.least_rollout_share =
       reader.number("ppo.least_rollout_share", ppo.least_rollout_share, {1e-6, 1.0});
+  ppo.cuda_graph = read_cuda_graph(reader, "ppo.cuda_graph");
   return ppo;
 }
 

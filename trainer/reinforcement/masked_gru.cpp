@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Forward: one matrix product for the inputs of all steps, then one product per step and one pass
-// over its values. Backward: one pass and two products per step; the gradients of the weights come
-// last, as products over all steps.
+// over its values. Backward: one pass and one or two products per step; the gradients of the
+// weights come last, as products over all steps. The pass is a loop of our own on CPUs, and
+// PyTorch's kernel for a cell on GPUs.
 #include "trainer/reinforcement/masked_gru.h"
 
 #include <ATen/ATen.h>
@@ -18,9 +19,13 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-bool has_loops_for(const GruWeights& weights, const at::Tensor& inputs) {
-  return weights.recurrent.is_cpu() && weights.recurrent.scalar_type() == at::kFloat &&
-         inputs.scalar_type() == at::kFloat;
+enum class GruWay { loops, kernels, operations };
+
+GruWay way_for(const GruWeights& weights, const at::Tensor& inputs) {
+  if (weights.recurrent.is_cuda()) return GruWay::kernels;
+  const bool floats = weights.recurrent.scalar_type() == at::kFloat &&
+                      inputs.scalar_type() == at::kFloat && weights.recurrent.is_cpu();
+  return floats ? GruWay::loops : GruWay::operations;
 }
 
 /// The values of the forward pass that the backward pass needs, each [T, N, ..].
@@ -136,16 +141,75 @@ class MaskedGru : public torch::autograd::Function<MaskedGru> {
   }
 };
 
+/// On a GPU a step is three launches, forward and backward: masks, product, cell.
+class MaskedGruOnGpu : public torch::autograd::Function<MaskedGruOnGpu> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input_weights,
+                            const at::Tensor& recurrent_weights, const at::Tensor& input_bias,
+                            const at::Tensor& recurrent_bias, const at::Tensor& inputs,
+                            const at::Tensor& memory_at_start, const at::Tensor& keep) {
+    const auto steps = inputs.size(0), rows = inputs.size(1), width = recurrent_weights.size(0);
+    const at::Tensor gates = inputs.flatten(0, 1).mm(input_weights).view({steps, rows, 3 * width});
+    const at::Tensor kept = at::empty({steps, rows, width}, inputs.options());
+    tensor_list saved = {input_weights, recurrent_weights, inputs, keep, kept};
+    tensor_list memories;
+    at::Tensor memory = memory_at_start;
+    for (std::int64_t t = 0; t < steps; ++t) {
+      at::Tensor before = kept[t];
+      at::mul_out(before, memory, keep[t].unsqueeze(1));
+      auto [after, workspace] = at::_thnn_fused_gru_cell(gates[t], before.mm(recurrent_weights),
+                                                         before, input_bias, recurrent_bias);
+      memories.push_back(memory = after);
+      saved.push_back(workspace);
+    }
+    context->save_for_backward(saved);
+    return at::stack(memories);
+  }
+
+  static tensor_list backward(AutogradContext* context, tensor_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &input_weights = saved[0], &inputs = saved[2], &keep = saved[3],
+                     &kept = saved[4];
+    const at::Tensor transposed = saved[1].t();
+    const auto steps = inputs.size(0);
+    tensor_list of_inputs(static_cast<std::size_t>(steps)), of_recurrent(of_inputs.size());
+    at::Tensor carried;
+    for (std::int64_t t = steps - 1; t >= 0; --t) {
+      at::Tensor whole = gradients[0][t].contiguous();
+      if (carried.defined()) whole = at::addcmul(whole, keep[t + 1].unsqueeze(1), carried);
+      const auto cell = at::_thnn_fused_gru_cell_backward(
+          whole, saved[static_cast<std::size_t>(5 + t)], /*has_bias=*/false);
+      of_inputs[static_cast<std::size_t>(t)] = std::get<0>(cell);
+      of_recurrent[static_cast<std::size_t>(t)] = std::get<1>(cell);
+      carried = at::addmm(std::get<2>(cell), std::get<1>(cell), transposed);
+    }
+    const at::Tensor at_gates = at::cat(of_inputs), at_recurrent = at::cat(of_recurrent);
+    return {inputs.flatten(0, 1).t().mm(at_gates),
+            kept.flatten(0, 1).t().mm(at_recurrent),
+            at_gates.sum(0),
+            at_recurrent.sum(0),
+            at_gates.mm(input_weights.t()).view(inputs.sizes()),
+            carried * keep[0].unsqueeze(1),
+            at::Tensor()};
+  }
+};
+
 }  // namespace
 
 at::Tensor masked_gru(const GruWeights& weights, const at::Tensor& inputs,
                       const at::Tensor& memory_at_start, const at::Tensor& keep) {
-  if (!has_loops_for(weights, inputs)) {
+  const GruWay way = way_for(weights, inputs);
+  if (way == GruWay::operations) {
     return masked_gru_by_operations(weights, inputs, memory_at_start, keep);
   }
-  return MaskedGru::apply(weights.input, weights.recurrent, weights.input_bias,
-                          weights.recurrent_bias, inputs.contiguous(), memory_at_start.contiguous(),
-                          keep.contiguous());
+  const auto apply = [&](auto function) {
+    return function(weights.input, weights.recurrent, weights.input_bias, weights.recurrent_bias,
+                    inputs.contiguous(), memory_at_start.contiguous(), keep.contiguous());
+  };
+  if (way == GruWay::kernels) {
+    return apply([](const auto&... each) { return MaskedGruOnGpu::apply(each...); });
+  }
+  return apply([](const auto&... each) { return MaskedGru::apply(each...); });
 }
 
 at::Tensor masked_gru_by_operations(const GruWeights& weights, const at::Tensor& inputs,
@@ -163,9 +227,14 @@ at::Tensor masked_gru_step(const GruWeights& weights, const at::Tensor& inputs,
                            const at::Tensor& memory, const at::Tensor& keep) {
   const c10::NoGradGuard no_gradients;
   const at::Tensor kept = memory * keep.unsqueeze(1);
-  if (!has_loops_for(weights, inputs)) return cell(weights, inputs, kept);
+  const GruWay way = way_for(weights, inputs);
+  if (way == GruWay::operations) return cell(weights, inputs, kept);
   const at::Tensor gates = inputs.mm(weights.input);
   const at::Tensor recurrent = kept.mm(weights.recurrent);
+  if (way == GruWay::kernels) {
+    return std::get<0>(at::_thnn_fused_gru_cell(gates, recurrent, kept, weights.input_bias,
+                                                weights.recurrent_bias));
+  }
   const at::Tensor candidate = at::empty_like(kept);
   at::Tensor next = at::empty_like(kept);
   gates_forward({kept.size(0), kept.size(1)},

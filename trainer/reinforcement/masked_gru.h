@@ -18,9 +18,9 @@ struct GruWeights {
 
 /// The memory after each step, [T, N, H], for `inputs` [T, N, E], the memory before the first step
 /// [N, H], and `keep` [T, N]. Before each step the memory is multiplied by `keep`: 0 if an episode
-/// begins, else 1. Differentiable in the weights, the inputs and the memory. On CPUs our own loops
-/// run between matrix products; on other devices, and for other types than float,
-/// `masked_gru_by_operations` is used.
+/// begins, else 1. Differentiable in the weights, the inputs and the memory. Between matrix
+/// products our own loops run on CPUs, and PyTorch's kernels for a cell on GPUs; on other devices,
+/// and on CPUs for other types than float, `masked_gru_by_operations` is used.
 at::Tensor masked_gru(const GruWeights& weights, const at::Tensor& inputs,
                       const at::Tensor& memory_at_start, const at::Tensor& keep);
 

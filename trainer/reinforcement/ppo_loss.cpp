@@ -20,7 +20,7 @@ at::Tensor value_losses(const PpoSettings& settings, const at::Tensor& values,
 }  // namespace
 
 PpoLoss ppo_loss(const PpoSettings& settings, const at::Tensor& logits, const at::Tensor& values,
-                 const TakenSteps& taken, double steps) {
+                 const TakenSteps& taken, const at::Tensor& steps) {
   const at::Tensor log_probs = at::log_softmax(logits, -1);
   const at::Tensor of_actions =
       log_probs.gather(-1, taken.actions.to(at::kLong).unsqueeze(-1)).squeeze(-1);
@@ -36,7 +36,7 @@ PpoLoss ppo_loss(const PpoSettings& settings, const at::Tensor& logits, const at
 
   const c10::NoGradGuard no_gradients;
   const at::Tensor divergence = (ratio - 1 - log_ratio).sum();
-  const at::Tensor beyond = ((ratio - 1).abs() > settings.clip_param).sum();
+  const at::Tensor beyond = ratio.ne(clipped_ratio).sum();
   return {loss, at::stack({policy.to(at::kDouble), value.to(at::kDouble), disorder.to(at::kDouble),
                            divergence.to(at::kDouble), beyond.to(at::kDouble)})};
 }

@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+
 #include "trainer/reinforcement/ppo_settings.h"
 
 namespace dtool::trainer {
@@ -27,9 +29,12 @@ struct PpoSums {
   double clipped = 0;  ///< steps whose probability ratio is clipped
 };
 
+/// How many numbers these are.
+inline constexpr std::int64_t kPpoSums = 5;
+
 struct PpoLoss {
   at::Tensor loss;  ///< a scalar for the backward pass
-  at::Tensor sums;  ///< double [5], without gradients, on the loss's device; see `sums_of`
+  at::Tensor sums;  ///< double [kPpoSums], without gradients, on the loss's device; see `sums_of`
 };
 
 /// For logits [.., kActions] and values [..] of the current policy. A is the advantage, V the
@@ -43,7 +48,8 @@ struct PpoLoss {
 /// The policy loss is the paper's equation 7, the loss its equation 9 (both negated). The value
 /// loss is AllenAct's; without clipping it is 1/2 (V - R)^2.
 ///
-/// But the sum of the loss is divided by `steps`, not by the number of given steps. With
+/// But the sum of the loss is divided by `steps`, a float scalar on the device, not by the number
+/// of given steps. With
 ///
 ///   steps = (steps of all ranks) / (number of ranks)
 ///
@@ -54,7 +60,7 @@ struct PpoLoss {
 ///
 /// (http://joschu.net/blog/kl-approx.html).
 PpoLoss ppo_loss(const PpoSettings& settings, const at::Tensor& logits, const at::Tensor& values,
-                 const TakenSteps& taken, double steps);
+                 const TakenSteps& taken, const at::Tensor& steps);
 
 /// Gives `PpoLoss::sums` (or several added up) their names. Waits for the device.
 PpoSums sums_of(const at::Tensor& sums);

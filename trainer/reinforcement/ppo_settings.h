@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "trainer/settings/cuda_graph.h"
+
 namespace dtool::trainer {
 
 enum class ClippedValueLoss { no, yes };
@@ -25,6 +27,7 @@ struct PpoSettings {
   /// (https://arxiv.org/abs/1911.00357, section 3); 1: never.
   double preemption_share = 0.6;
   double least_rollout_share = 0.25;  ///< the share of its steps that every rollout has at least
+  CudaGraphSetting cuda_graph;        ///< of collecting and of learning
 };
 
 }  // namespace dtool::trainer

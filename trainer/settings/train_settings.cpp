@@ -55,9 +55,7 @@ TrainSettings read_train(TomlReader& reader, const OptimizerSettings& optimizer)
   train.precision =
       choose<Precision>(reader, "train.precision",
                         {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}});
-  train.cuda_graph = choose<CudaGraph>(
-      reader, "train.cuda_graph",
-      {{"auto", CudaGraph::automatic}, {"on", CudaGraph::on}, {"off", CudaGraph::off}});
+  train.cuda_graph = read_cuda_graph(reader, "train.cuda_graph");
   return train;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trainer/settings/cuda_graph.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/toml_reader.h"
 
@@ -15,9 +16,6 @@ enum class BatchPer { rank, machine, run };
 
 /// The precision of the forward pass; parameters are always float32.
 enum class Precision { float32, bfloat16 };
-
-/// Whether steps are replayed from a CUDA graph.
-enum class CudaGraph { automatic, on, off };
 
 /// A part of the training with its own batch and length. Either `epochs` or `steps` is not 0.
 struct Stage {
@@ -34,7 +32,7 @@ struct TrainSettings {
   BatchPer batch_per{};
   std::int64_t evaluate_every{};  ///< epochs; 0: only after the last
   Precision precision{};
-  CudaGraph cuda_graph{};
+  CudaGraphSetting cuda_graph;
 };
 
 /// Throws UsageError.

@@ -12,6 +12,20 @@ std::int64_t samples_of(const std::vector<Batch>& batches) {
   return samples;
 }
 
+std::vector<at::Tensor> tensors_of(const std::vector<Batch>& batches) {
+  std::vector<at::Tensor> tensors;
+  for (const Batch& each : batches) tensors.insert(tensors.end(), {each.inputs, each.targets});
+  return tensors;
+}
+
+std::vector<Batch> batches_in(const std::vector<at::Tensor>& tensors) {
+  std::vector<Batch> batches;
+  for (std::size_t i = 0; i < tensors.size(); i += 2) {
+    batches.push_back({tensors[i], tensors[i + 1]});
+  }
+  return batches;
+}
+
 void step_on_device(const std::vector<Batch>& batches, Objective& objective, DataParallel& parallel,
                     Optimizer& optimizer, const at::Tensor& loss) {
   const auto samples = static_cast<double>(samples_of(batches));

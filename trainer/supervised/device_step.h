@@ -15,6 +15,10 @@ namespace dtool::trainer {
 
 std::int64_t samples_of(const std::vector<Batch>& batches);
 
+/// Their tensors one after the other, and back.
+std::vector<at::Tensor> tensors_of(const std::vector<Batch>& batches);
+std::vector<Batch> batches_in(const std::vector<at::Tensor>& tensors);
+
 /// One step with the mean loss of `batches`, in which each counts by its samples; `loss`, a scalar
 /// on the device, gets that mean. It must neither wait for the device nor depend on a changing
 /// number in the CPU's memory. `Optimizer::prepare` comes before.

@@ -4,7 +4,6 @@ target_sources(dtool_trainer PRIVATE
   trainer/supervised/stage_plan.cpp
   trainer/supervised/supervised_settings.cpp)
 target_sources(dtool_trainer_torch PRIVATE
-  trainer/supervised/cuda_graph.cpp
   trainer/supervised/device_step.cpp
   trainer/supervised/loss_window.cpp
   trainer/supervised/objective.cpp

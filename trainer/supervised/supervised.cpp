@@ -17,9 +17,7 @@
 #include "trainer/data/provide_data.h"
 #include "trainer/data/sampler.h"
 #include "trainer/launch/launch.h"
-#include "trainer/ranks/gpu.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/supervised/cuda_graph.h"
 #include "trainer/supervised/device_step.h"
 #include "trainer/supervised/loss_window.h"
 #include "trainer/supervised/objective.h"
@@ -28,6 +26,7 @@
 #include "trainer/supervised/supervised_settings.h"
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/data_parallel.h"
+#include "trainer/training/graphed_step.h"
 #include "trainer/training/training.h"
 
 namespace dtool::trainer {
@@ -46,6 +45,15 @@ std::vector<Stage> stages_of_rank(const TrainSettings& train, const Group& group
 /// have to share theirs with it.
 std::int64_t batches_ahead(const DataSettings& data, int local_size) {
   return data.prefetch.value_or(local_size < count_cores() ? 2 : 0);
+}
+
+/// A TorchScript module's operations may be impossible to record.
+CudaGraphSetting graph_of(const SupervisedSettings& settings) {
+  CudaGraphSetting graph = settings.train.cuda_graph;
+  if (graph.wanted == CudaGraph::automatic && settings.kind == ModelKind::torchscript) {
+    graph.wanted = CudaGraph::off;
+  }
+  return graph;
 }
 
 /// One run of samples that a model learns from, epoch by epoch.
@@ -118,14 +126,10 @@ void Supervised::begin() {
   parallel_.emplace(group_, parameters_);
   keeping_buffers(objective_.model(),
                   [this] { parallel_->settle([this] { return probe_loss(objective_); }); });
-  const CudaGraph wanted = settings_.train.cuda_graph;
-  if (!plays_back(wanted, settings_.kind, group_.device, optimizer_.replay())) return;
-  GraphedStep::GiveUp give_up;
-  if (wanted == CudaGraph::automatic) {
-    give_up = [this](const std::string& reason) { not_recorded_ = reason; };
-  }
-  graphed_.emplace([this](const std::vector<Batch>& batches) { compute(batches); }, gpu::record,
-                   give_up);
+  graphed_ = graphed_step(
+      graph_of(settings_), group_.device, optimizer_.replay(),
+      [this](const std::vector<at::Tensor>& inputs) { compute(batches_in(inputs)); },
+      [this](const std::string& why) { not_recorded_ = why; });
 }
 
 Position Supervised::position() const {
@@ -214,7 +218,7 @@ void Supervised::step() {
   learning_rate_ = learning_rate();
   optimizer_.prepare(learning_rate_);
   if (graphed_) {
-    graphed_->run(batches_);
+    graphed_->run(tensors_of(batches_));
   } else {
     compute(batches_);
   }
@@ -292,7 +296,7 @@ void prepare(Experiment& experiment, const Meeting& meeting) {
 void run_supervised(const Run& run) {
   const SupervisedSettings& settings = settings_of(run.experiment);
   // Refuses what this device cannot do, before the data is loaded.
-  plays_back(settings.train.cuda_graph, settings.kind, run.group.device);
+  plays_back(graph_of(settings), run.group.device);
   DataSets data = load_on_machine(settings.data, run.meeting, run.group.device);
   auto model = make_model(settings.model, data, run.group);
   Objective objective(std::move(model), std::move(data), settings.model, settings.train.precision);

@@ -24,7 +24,8 @@ at::Tensor learned(const at::Tensor& values, at::Device device) {
 
 }  // namespace
 
-ActorCritic::ActorCritic(const NetworkSettings& settings, at::Device device) : device_(device) {
+ActorCritic::ActorCritic(const NetworkSettings& settings, at::Device device)
+    : device_(device), first_rows_(first_rows_on(device)) {
   const auto hidden = settings.hidden;
   const auto zeros = [&](std::int64_t size) { return learned(at::zeros({size}), device); };
   table_ = learned(orthogonal(kEmbeddingRows, settings.embedding, std::sqrt(2.0)), device);
@@ -47,15 +48,20 @@ std::vector<NamedTensor> ActorCritic::parameters() const {
           {"head.bias", head_bias_}};
 }
 
+at::Tensor ActorCritic::see(const at::Tensor& observations) const {
+  if (device_.is_cpu()) return embed_views(observations, table_);
+  return embed_views_by_product(observations.to(device_), table_, first_rows_);
+}
+
 PolicyOutput ActorCritic::heads(const at::Tensor& memory) const {
   const at::Tensor both = at::linear(memory, head_weight_, head_bias_);
-  return {both.narrow(-1, 0, kActions), both.select(-1, kActions), {}};
+  return {both.narrow(-1, 0, kActions), both.select(-1, kActions), both, {}};
 }
 
 PolicyOutput ActorCritic::act(const at::Tensor& observations, const at::Tensor& memory,
                               const at::Tensor& keep) const {
   const c10::NoGradGuard no_gradients;
-  const at::Tensor seen = embed_views(observations.to(device_), table_);
+  const at::Tensor seen = see(observations);
   const at::Tensor next = masked_gru_step(gru_, seen, memory.to(device_), keep.to(device_));
   PolicyOutput output = heads(next);
   output.memory = next;
@@ -64,7 +70,7 @@ PolicyOutput ActorCritic::act(const at::Tensor& observations, const at::Tensor& 
 
 PolicyOutput ActorCritic::unroll(const at::Tensor& observations, const at::Tensor& memory_at_start,
                                  const at::Tensor& keep) const {
-  const at::Tensor seen = embed_views(observations.to(device_), table_);
+  const at::Tensor seen = see(observations);
   const at::Tensor memories = masked_gru(gru_, seen, memory_at_start.to(device_), keep.to(device_));
   PolicyOutput output = heads(memories);
   output.memory = memories[-1];

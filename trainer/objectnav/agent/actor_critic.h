@@ -19,6 +19,7 @@ namespace dtool::trainer {
 struct PolicyOutput {
   at::Tensor logits;  ///< [.., kActions], of the probabilities of the actions
   at::Tensor values;  ///< [..], of the state, as the critic estimates it
+  at::Tensor both;    ///< [.., kActions + 1], the logits and then the values
   at::Tensor memory;  ///< [N, H], after the last step
 };
 
@@ -41,15 +42,18 @@ class ActorCritic : public Weights {
                       const at::Tensor& keep) const;
 
   std::int64_t memory_size() const { return gru_.recurrent.size(0); }
+  at::Device device() const { return device_; }
 
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> buffers() const override { return {}; }
 
  private:
+  at::Tensor see(const at::Tensor& observations) const;
   PolicyOutput heads(const at::Tensor& memory) const;
 
   at::Device device_;
-  at::Tensor table_;  ///< [kEmbeddingRows, E]
+  at::Tensor first_rows_;  ///< of the table, for each byte
+  at::Tensor table_;       ///< [kEmbeddingRows, E]
   GruWeights gru_;
   at::Tensor head_weight_;  ///< [kActions + 1, H], the value's row last
   at::Tensor head_bias_;    ///< [kActions + 1]

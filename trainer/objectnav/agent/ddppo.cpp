@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/agent/experience.h"
@@ -76,6 +77,7 @@ class DdPpo : public Workload {
   ExperienceSums untold_;  ///< this rank's, since the last line
   Clock::time_point last_told_ = Clock::now();
   double learning_rate_ = 0;  ///< of the last update
+  std::string not_recorded_;  ///< why, until the log is told
 };
 
 DdPpo::DdPpo(const Run& run, const ObjectNavSettings& settings)
@@ -89,8 +91,9 @@ DdPpo::DdPpo(const Run& run, const ObjectNavSettings& settings)
       optimizer_(tensors_of(policy_.parameters()), run.experiment.optimizer),
       samplers_(settings_.environment, EpisodeSet::training, run.options.seed, mine_.first,
                 static_cast<int>(mine_.count)),
-      rollout_(update().num_steps, mine_.count, policy_.memory_size()),
-      collector_(samplers_, settings_.environment.threads, policy_, run.options.seed, mine_.first),
+      rollout_(update().num_steps, mine_.count, policy_),
+      collector_(samplers_, settings_.environment.threads, policy_, run.options.seed, mine_.first,
+                 settings_.ppo.cuda_graph, [this](const std::string& why) { not_recorded_ = why; }),
       stragglers_(run.meeting, settings_.ppo.preemption_share,
                   run.experiment.distributed.collective_timeout) {}
 
@@ -108,7 +111,8 @@ std::vector<NamedTensor> DdPpo::others() {
 }
 
 void DdPpo::begin() {
-  learner_.emplace(group_, policy_, optimizer_, settings_.ppo, run_.options.seed, mine_.first);
+  learner_.emplace(group_, policy_, optimizer_, settings_.ppo, run_.options.seed, mine_.first,
+                   [this](const std::string& why) { not_recorded_ = why; });
 }
 
 /// Collects a rollout and learns from it. Rank 0's request is sent along with data that the ranks
@@ -121,6 +125,9 @@ Advance DdPpo::advance(const std::function<int()>& asked, ProgressLog* log) {
   const Learned learned =
       learner_->learn(rollout_, progress.rollouts, update(), learning_rate_, asked());
   untold_ += learned.sums;
+  if (const std::string why = std::exchange(not_recorded_, {}); log != nullptr && !why.empty()) {
+    log->note("without a CUDA graph: " + why);
+  }
   ++progress.rollouts;
   progress.steps += learned.steps;
   Advance done;
@@ -136,7 +143,7 @@ void DdPpo::enter_stage(ProgressLog* log) {
   progress.stage = stage;
   // A resumed run may begin in the second stage.
   if (rollout_.capacity() != update().num_steps) {
-    rollout_ = Rollout(update().num_steps, mine_.count, policy_.memory_size());
+    rollout_ = Rollout(update().num_steps, mine_.count, policy_);
   }
   if (!is_new || log == nullptr || pipeline_.stages.size() == 1) return;
   log->note(fmt::format("stage {} of {}: rollouts of {} steps, {} mini-batches, each {} times",

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <utility>
+
 #include "trainer/reinforcement/advantage_statistics.h"
 #include "trainer/reinforcement/gae.h"
 #include "trainer/reinforcement/mini_batches.h"
@@ -12,7 +14,7 @@
 
 namespace dtool::trainer {
 
-/// The data of a pass: [t, N], and observations [t, N, kObservationBytes].
+/// The data of a pass, on the device: [t, N], and observations [t, N, kObservationBytes].
 struct Learner::Samples {
   at::Tensor observations;
   at::Tensor memory_at_start;
@@ -28,19 +30,50 @@ struct Learner::Samples {
             {part(taken.actions), part(taken.log_probs), part(taken.values), part(taken.advantages),
              part(taken.returns)}};
   }
+
+  std::vector<at::Tensor> tensors() const {
+    return {observations, memory_at_start,  keep,         taken.actions, taken.log_probs,
+            taken.values, taken.advantages, taken.returns};
+  }
+  static Samples from(const std::vector<at::Tensor>& t) {
+    return {t[0], t[1], t[2], {t[3], t[4], t[5], t[6], t[7]}};
+  }
 };
 
+namespace {
+
+/// Ranks whose rollouts are cut short at different steps would not all record.
+CudaGraphSetting graph_of(const PpoSettings& settings, const Group& group) {
+  CudaGraphSetting graph = settings.cuda_graph;
+  if (graph.wanted == CudaGraph::automatic && group.size > 1 && settings.preemption_share < 1) {
+    graph.wanted = CudaGraph::off;
+  }
+  return graph;
+}
+
+/// Without waiting for the device. What is in pinned memory must stay until the device has it.
+at::Tensor sent(const at::Tensor& tensor, at::Device device) {
+  return tensor.to(device, tensor.scalar_type(), /*non_blocking=*/true);
+}
+
+}  // namespace
+
 Learner::Learner(const Group& group, ActorCritic& policy, Optimizer& optimizer,
-                 const PpoSettings& settings, std::uint64_t seed, std::int64_t first_sampler)
+                 const PpoSettings& settings, std::uint64_t seed, std::int64_t first_sampler,
+                 GraphedStep::GiveUp note)
     : group_(group),
       policy_(policy),
       optimizer_(optimizer),
       parallel_(group, tensors_of(policy.parameters())),
       settings_(settings),
       seed_(seed),
-      first_sampler_(first_sampler) {
+      first_sampler_(first_sampler),
+      sums_(at::zeros({kPpoSums}, at::TensorOptions(group.device).dtype(at::kDouble))),
+      graphed_(graphed_step(
+          graph_of(settings, group), group.device, optimizer.replay(),
+          [this](const std::vector<at::Tensor>& inputs) { compute(inputs); }, std::move(note))) {
   parallel_.settle([&] {
-    const Rollout nothing(1, 1, policy.memory_size());
+    const Rollout nothing(1, 1, policy);
     const auto seen = policy.unroll(nothing.observations.narrow(0, 0, 1), nothing.memory_at_start,
                                     nothing.keep.narrow(0, 0, 1));
     return seen.logits.sum() + seen.values.sum();
@@ -50,12 +83,11 @@ Learner::Learner(const Group& group, ActorCritic& policy, Optimizer& optimizer,
 Learned Learner::learn(const Rollout& rollout, std::int64_t number, const UpdateSettings& update,
                        double learning_rate, int request) {
   const auto t = rollout.steps;
-  const auto first = [&](const at::Tensor& all) { return all.narrow(0, 0, t); };
   at::Tensor advantages = at::empty_like(rollout.log_probs);
   at::Tensor returns = at::empty_like(rollout.log_probs);
   estimate_advantages({rollout.rewards, rollout.values, rollout.keep}, t,
                       {settings_.gamma, settings_.gae_lambda}, advantages, returns);
-  advantages = first(advantages);
+  advantages = advantages.narrow(0, 0, t);
   auto sums = advantage_sums(advantages);
   sums.push_back(request);
   sums = sum_over_ranks(group_, sums);
@@ -66,48 +98,68 @@ Learned Learner::learn(const Rollout& rollout, std::int64_t number, const Update
   normalise_advantages(statistics, advantages);
   learned.steps = static_cast<std::int64_t>(statistics.count);
   learned.sums.steps = static_cast<double>(t * rollout.samplers());
+  learned.sums.learned = learned.sums.steps * static_cast<double>(update.update_repeats);
 
-  const Samples all{first(rollout.observations),
-                    rollout.memory_at_start,
-                    first(rollout.keep),
-                    {first(rollout.actions), first(rollout.log_probs), first(rollout.values),
-                     advantages, first(returns)}};
-  const double steps = statistics.count / static_cast<double>(update.num_mini_batch * group_.size);
+  const Samples all = take(rollout, advantages, returns);
+  const at::Tensor steps =
+      at::full({}, statistics.count / static_cast<double>(update.num_mini_batch * group_.size),
+               at::TensorOptions(group_.device).dtype(at::kFloat));
+  sums_.zero_();
   for (std::int64_t pass = 0; pass < update.update_repeats; ++pass) {
     if (update.num_mini_batch == 1) {
-      step(all, steps, learning_rate, learned.sums);
+      step(all, steps, learning_rate);
       continue;
     }
     for (const auto& samplers :
          mini_batches({first_sampler_, rollout.samplers()}, update.num_mini_batch, seed_,
                       number * update.update_repeats + pass)) {
-      step(all.of(at::tensor(samplers, at::kLong)), steps, learning_rate, learned.sums);
+      step(all.of(sent(at::tensor(samplers, at::kLong), group_.device)), steps, learning_rate);
     }
   }
+  const PpoSums parts = sums_of(sums_);  // waits for the device: what it was sent may change now
+  learned.sums.policy_loss = parts.policy_loss;
+  learned.sums.value_loss = parts.value_loss;
+  learned.sums.entropy = parts.entropy;
+  learned.sums.divergence = parts.approximate_kl;
+  learned.sums.clipped = parts.clipped;
   return learned;
 }
 
+/// Once a rollout, not for each mini-batch.
+Learner::Samples Learner::take(const Rollout& rollout, const at::Tensor& advantages,
+                               const at::Tensor& returns) {
+  const auto there = [&](const at::Tensor& all) {
+    return sent(all.narrow(0, 0, rollout.steps), group_.device);
+  };
+  return {there(rollout.observations),
+          rollout.memory_at_start,
+          there(rollout.keep),
+          {there(rollout.actions), there(rollout.log_probs), there(rollout.values),
+           there(advantages), there(returns)}};
+}
+
 /// `steps` are a rank's share of the mini-batch's, over all ranks.
-void Learner::step(const Samples& samples, double steps, double learning_rate,
-                   ExperienceSums& sums) {
-  const auto there = [&](const at::Tensor& tensor) { return tensor.to(group_.device); };
+void Learner::step(const Samples& samples, const at::Tensor& steps, double learning_rate) {
+  optimizer_.prepare(learning_rate);
+  auto inputs = samples.tensors();
+  inputs.push_back(steps);
+  if (graphed_) {
+    graphed_->run(inputs);
+  } else {
+    compute(inputs);
+  }
+}
+
+/// What a CUDA graph records.
+void Learner::compute(const std::vector<at::Tensor>& inputs) {
+  const Samples samples = Samples::from(inputs);
   parallel_.begin_step();
-  const PolicyOutput seen = policy_.unroll(there(samples.observations),
-                                           there(samples.memory_at_start), there(samples.keep));
-  const TakenSteps& taken = samples.taken;
-  const PpoLoss loss = ppo_loss(settings_, seen.logits, seen.values,
-                                {there(taken.actions), there(taken.log_probs), there(taken.values),
-                                 there(taken.advantages), there(taken.returns)},
-                                steps);
+  const PolicyOutput seen =
+      policy_.unroll(samples.observations, samples.memory_at_start, samples.keep);
+  const PpoLoss loss = ppo_loss(settings_, seen.logits, seen.values, samples.taken, inputs.back());
   parallel_.backward(loss.loss, AcrossRanks::yes);
-  optimizer_.step(learning_rate);
-  const PpoSums parts = sums_of(loss.sums);
-  sums.learned += static_cast<double>(taken.actions.numel());
-  sums.policy_loss += parts.policy_loss;
-  sums.value_loss += parts.value_loss;
-  sums.entropy += parts.entropy;
-  sums.divergence += parts.approximate_kl;
-  sums.clipped += parts.clipped;
+  optimizer_.apply();
+  sums_.add_(loss.sums);
 }
 
 }  // namespace dtool::trainer

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/agent/experience.h"
@@ -12,6 +14,7 @@
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/training/data_parallel.h"
+#include "trainer/training/graphed_step.h"
 #include "trainer/training/optimizer.h"
 
 namespace dtool::trainer {
@@ -27,7 +30,10 @@ class Learner {
  public:
   /// Copies rank 0's weights to all ranks.
   Learner(const Group& group, ActorCritic& policy, Optimizer& optimizer,
-          const PpoSettings& settings, std::uint64_t seed, std::int64_t first_sampler);
+          const PpoSettings& settings, std::uint64_t seed, std::int64_t first_sampler,
+          GraphedStep::GiveUp note);
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
 
   /// Learns from the rollouts of all ranks together, `update.update_repeats` times. `number` is the
   /// run's number of this rollout, from 0. Rank 0's `request` reaches all ranks. A collective
@@ -37,7 +43,9 @@ class Learner {
 
  private:
   struct Samples;
-  void step(const Samples& samples, double steps, double learning_rate, ExperienceSums& sums);
+  Samples take(const Rollout& rollout, const at::Tensor& advantages, const at::Tensor& returns);
+  void step(const Samples& samples, const at::Tensor& steps, double learning_rate);
+  void compute(const std::vector<at::Tensor>& inputs);
 
   Group group_;
   ActorCritic& policy_;
@@ -46,6 +54,8 @@ class Learner {
   PpoSettings settings_;
   std::uint64_t seed_;
   std::int64_t first_sampler_;
+  at::Tensor sums_;                     ///< of the update's losses, as `PpoLoss::sums`
+  std::optional<GraphedStep> graphed_;  ///< where steps are played back
 };
 
 }  // namespace dtool::trainer

@@ -9,14 +9,24 @@
 
 namespace dtool::trainer {
 
-Rollout::Rollout(std::int64_t num_steps, std::int64_t samplers, std::int64_t memory)
-    : observations(at::zeros({num_steps + 1, samplers, kObservationBytes}, at::kByte)),
-      actions(at::zeros({num_steps, samplers}, at::kByte)),
-      log_probs(at::zeros({num_steps, samplers})),
-      values(at::zeros({num_steps + 1, samplers})),
+namespace {
+
+/// A GPU copies from pinned memory while the CPU goes on.
+at::Tensor reachable(const at::Tensor& tensor, at::Device device) {
+  return device.is_cuda() ? tensor.pin_memory() : tensor;
+}
+
+}  // namespace
+
+Rollout::Rollout(std::int64_t num_steps, std::int64_t samplers, const ActorCritic& policy)
+    : observations(reachable(at::zeros({num_steps + 1, samplers, kObservationBytes}, at::kByte),
+                             policy.device())),
+      actions(reachable(at::zeros({num_steps, samplers}, at::kByte), policy.device())),
+      log_probs(reachable(at::zeros({num_steps, samplers}), policy.device())),
+      values(reachable(at::zeros({num_steps + 1, samplers}), policy.device())),
       rewards(at::zeros({num_steps, samplers})),
-      keep(at::zeros({num_steps + 1, samplers})),
-      memory_at_start(at::zeros({samplers, memory})) {}
+      keep(reachable(at::zeros({num_steps + 1, samplers}), policy.device())),
+      memory_at_start(at::zeros({samplers, policy.memory_size()}, policy.device())) {}
 
 /// With threads, one half of the samplers takes its step while the policy looks at the other.
 std::vector<Collector::Part> Collector::parts_of(int samplers, int threads) {
@@ -25,16 +35,25 @@ std::vector<Collector::Part> Collector::parts_of(int samplers, int threads) {
 }
 
 Collector::Collector(Samplers& samplers, int threads, ActorCritic& policy, std::uint64_t seed,
-                     std::int64_t first_sampler)
+                     std::int64_t first_sampler, const CudaGraphSetting& graph,
+                     GraphedStep::GiveUp note)
     : samplers_(samplers),
       stepping_(samplers, threads),
       parts_(parts_of(samplers.count(), threads)),
       policy_(policy),
       seed_(seed),
       first_sampler_(first_sampler),
-      memory_(at::zeros({samplers.count(), policy.memory_size()})),
+      memory_(at::zeros({samplers.count(), policy.memory_size()}, policy.device())),
       keep_(at::zeros({samplers.count()})),
-      ended_(static_cast<std::size_t>(samplers.count())) {}
+      answers_(at::zeros({samplers.count(), kActions + 1}, policy.device())),
+      ended_(static_cast<std::size_t>(samplers.count())) {
+  for (const Part& part : parts_) {
+    const auto work = [this, part](const std::vector<at::Tensor>& inputs) {
+      answers_.slice(0, part.begin, part.end).copy_(look(part, inputs[0], inputs[1]));
+    };
+    recorded_.push_back(graphed_step(graph, policy.device(), Replay::right, work, note));
+  }
+}
 
 void Collector::collect(Rollout& rollout, std::int64_t first_step,
                         const std::function<bool(std::int64_t)>& is_enough) {
@@ -44,10 +63,10 @@ void Collector::collect(Rollout& rollout, std::int64_t first_step,
   samplers_.observe(rollout.observations[0].data_ptr<std::uint8_t>());
   rollout.steps = 0;
   while (rollout.steps < rollout.capacity()) {
-    for (const Part& part : parts_) {
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
       act(rollout, part, first_step);
       if (parts_.size() > 1) finish_step();  // the other part's, which went on meanwhile
-      begin_step(rollout, part);
+      begin_step(rollout, parts_[part]);
       if (parts_.size() == 1) finish_step();
     }
     ++rollout.steps;
@@ -62,16 +81,30 @@ void Collector::collect(Rollout& rollout, std::int64_t first_step,
 }
 
 /// Chooses the actions of the rollout's next step.
-void Collector::act(Rollout& rollout, const Part& part, std::int64_t first_step) {
-  const auto rows = [&](const at::Tensor& all) { return all.slice(0, part.begin, part.end); };
+void Collector::act(Rollout& rollout, std::size_t part, std::int64_t first_step) {
+  const auto [begin, end] = parts_[part];
+  const auto rows = [&](const at::Tensor& all) { return all.slice(0, begin, end); };
   const auto t = rollout.steps;
-  const PolicyOutput seen =
-      policy_.act(rows(rollout.observations[t]), rows(memory_), rows(rollout.keep[t]));
-  rows(memory_).copy_(seen.memory);
-  rows(rollout.values[t]).copy_(seen.values);
-  sample_actions(seen.logits, seed_, first_sampler_ + part.begin, first_step + t,
+  at::Tensor answers;
+  if (auto& recorded = recorded_[part]) {
+    recorded->run({rows(rollout.observations[t]), rows(rollout.keep[t])});
+    answers = rows(answers_).cpu();
+  } else {
+    answers = look(parts_[part], rows(rollout.observations[t]), rows(rollout.keep[t])).cpu();
+  }
+  rows(rollout.values[t]).copy_(answers.select(1, kActions));
+  sample_actions(answers.narrow(1, 0, kActions), seed_, first_sampler_ + begin, first_step + t,
                  rows(rollout.actions[t]).data_ptr<std::uint8_t>(),
                  rows(rollout.log_probs[t]).data_ptr<float>());
+}
+
+/// The policy's logits and values, [N, kActions + 1] on its device. Its memory goes on.
+at::Tensor Collector::look(const Part& part, const at::Tensor& observations,
+                           const at::Tensor& keep) {
+  const at::Tensor memory = memory_.slice(0, part.begin, part.end);
+  const PolicyOutput seen = policy_.act(observations, memory, keep);
+  memory.copy_(seen.memory);
+  return seen.both;
 }
 
 void Collector::begin_step(Rollout& rollout, const Part& part) {

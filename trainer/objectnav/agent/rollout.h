@@ -6,17 +6,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/objectnav/stepping_threads.h"
+#include "trainer/training/graphed_step.h"
 
 namespace dtool::trainer {
 
-/// T steps of N samplers, of which the first `steps` are filled; on the CPU.
+/// T steps of N samplers, of which the first `steps` are filled; on the CPU, from where the
+/// policy's device can take them without a further copy.
 struct Rollout {
-  Rollout(std::int64_t num_steps, std::int64_t samplers, std::int64_t memory);
+  Rollout(std::int64_t num_steps, std::int64_t samplers, const ActorCritic& policy);
 
   std::int64_t capacity() const { return actions.size(0); }
   std::int64_t samplers() const { return actions.size(1); }
@@ -27,7 +30,7 @@ struct Rollout {
   at::Tensor values;           ///< float [T + 1, N]
   at::Tensor rewards;          ///< float [T, N]
   at::Tensor keep;             ///< float [T + 1, N], 0 if that observation begins an episode
-  at::Tensor memory_at_start;  ///< float [N, H]
+  at::Tensor memory_at_start;  ///< float [N, H], on the policy's device
   std::int64_t steps = 0;
 };
 
@@ -36,8 +39,12 @@ class Collector {
  public:
   /// The samplers step on `threads` other threads, if any, while the policy handles other samplers.
   /// Actions are drawn by (`seed`, `first_sampler` + the sampler's index, the step's number).
+  /// `note` is told where `graph` is automatic and fails.
   Collector(Samplers& samplers, int threads, ActorCritic& policy, std::uint64_t seed,
-            std::int64_t first_sampler);
+            std::int64_t first_sampler, const CudaGraphSetting& graph = {},
+            GraphedStep::GiveUp note = nullptr);
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
 
   /// Fills `rollout`, continuing after the last one; its first step has the number `first_step`.
   /// After each step asks `is_enough` whether that was the last one.
@@ -57,7 +64,8 @@ class Collector {
     int end = 0;
   };
   static std::vector<Part> parts_of(int samplers, int threads);
-  void act(Rollout& rollout, const Part& part, std::int64_t first_step);
+  void act(Rollout& rollout, std::size_t part, std::int64_t first_step);
+  at::Tensor look(const Part& part, const at::Tensor& observations, const at::Tensor& keep);
   void begin_step(Rollout& rollout, const Part& part);
   void finish_step();
 
@@ -67,8 +75,10 @@ class Collector {
   ActorCritic& policy_;
   std::uint64_t seed_;
   std::int64_t first_sampler_;
-  at::Tensor memory_;
+  at::Tensor memory_;  ///< on the policy's device
   at::Tensor keep_;
+  at::Tensor answers_;                                ///< of a recorded look, there too
+  std::vector<std::optional<GraphedStep>> recorded_;  ///< look() for each part
   std::vector<std::uint8_t> ended_;
   Part stepped_;                   ///< part whose step is running
   float* stepped_keep_ = nullptr;  ///< [N], of the observations after that step

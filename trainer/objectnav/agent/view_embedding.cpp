@@ -71,15 +71,27 @@ class EmbedViews : public torch::autograd::Function<EmbedViews> {
 
 at::Tensor embed_views(const at::Tensor& observations, const at::Tensor& table) {
   if (!table.is_cpu() || table.scalar_type() != at::kFloat || !table.is_contiguous()) {
-    return embed_views_by_operations(observations, table);
+    return embed_views_by_product(observations, table, first_rows_on(table.device()));
   }
   return EmbedViews::apply(observations.contiguous(), table);
 }
 
+at::Tensor first_rows_on(at::Device device) {
+  return at::tensor(at::ArrayRef<std::int64_t>(kFirstRows.data(), kObservationBytes)).to(device);
+}
+
+at::Tensor embed_views_by_product(const at::Tensor& observations, const at::Tensor& table,
+                                  const at::Tensor& first_rows) {
+  const at::Tensor rows = observations.flatten(0, -2).to(table.device(), at::kLong) + first_rows;
+  at::Tensor ones = at::zeros({rows.size(0), kEmbeddingRows}, table.options());
+  ones.scatter_(1, rows, 1);
+  auto shape = observations.sizes().vec();
+  shape.back() = table.size(1);
+  return at::threshold(ones.mm(table), 0, 0).view(shape);
+}
+
 at::Tensor embed_views_by_operations(const at::Tensor& observations, const at::Tensor& table) {
-  const at::Tensor first_rows =
-      at::tensor(at::ArrayRef<std::int64_t>(kFirstRows.data(), kObservationBytes))
-          .to(table.device());
+  const at::Tensor first_rows = first_rows_on(table.device());
   const at::Tensor rows = (observations.to(table.device(), at::kLong) + first_rows).flatten();
   const at::Tensor bags = at::arange(0, rows.numel(), kObservationBytes, rows.options());
   auto shape = observations.sizes().vec();

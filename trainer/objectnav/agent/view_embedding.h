@@ -33,10 +33,19 @@ inline constexpr std::int64_t kEmbeddingRows = kFirstRows.back();
 /// relu(the sum over an observation's bytes of the table's row for each value). Maps uint8 [..,
 /// kObservationBytes] and float [kEmbeddingRows, E] to [.., E]. Differentiable in `table`; the
 /// result does not depend on the number of threads. On CPUs our own loops are used; on other
-/// devices, and for other types than float, `embed_views_by_operations`.
+/// devices, and for other types than float, `embed_views_by_product`, whose `first_rows` are
+/// made for each call.
 at::Tensor embed_views(const at::Tensor& observations, const at::Tensor& table);
 
-/// The same with PyTorch's operations, on any device.
+/// The same as a product with ones and zeros: few launches, always the same order of addition, and
+/// no wait for the device. `first_rows` is `first_rows_on` the table's device.
+at::Tensor embed_views_by_product(const at::Tensor& observations, const at::Tensor& table,
+                                  const at::Tensor& first_rows);
+
+/// kFirstRows of the bytes, int64.
+at::Tensor first_rows_on(at::Device device);
+
+/// The same with PyTorch's embedding bags, on any device.
 at::Tensor embed_views_by_operations(const at::Tensor& observations, const at::Tensor& table);
 
 }  // namespace dtool::trainer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Everything but the GPU's own recording: a recorder that does the recorded work again stands in
 // for it, which reads the same tensors as a graph would.
-#include "trainer/supervised/cuda_graph.h"
+#include "trainer/training/graphed_step.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,15 @@ using namespace dtool::trainer;
 
 namespace {
 
-Batch batch_of(double value, std::int64_t size) {
+const std::string kOff = "train.cuda_graph = \"off\"";
+
+/// Two tensors of so many rows.
+std::vector<at::Tensor> inputs_of(double value, std::int64_t size) {
   return {at::full({size, 3}, value), at::full({size, 1}, -value)};
+}
+
+CudaGraphSetting wanted(CudaGraph graph) {
+  return {graph, "train.cuda_graph"};
 }
 
 struct CountedStep {
@@ -23,13 +30,11 @@ struct CountedStep {
   double inputs = 0;  ///< the sum of the last step's
   double targets = 0;
 
-  GraphedStep step{[this](const std::vector<Batch>& batches) {
+  GraphedStep step{at::kCPU, kOff,
+                   [this](const std::vector<at::Tensor>& given) {
                      ++worked;
-                     inputs = targets = 0;
-                     for (const Batch& each : batches) {
-                       inputs += each.inputs.sum().item<double>();
-                       targets += each.targets.sum().item<double>();
-                     }
+                     inputs = given[0].sum().item<double>();
+                     targets = given[1].sum().item<double>();
                    },
                    [this](const std::function<void()>& work) {
                      ++recorded;
@@ -45,7 +50,7 @@ struct CountedStep {
 TEST(GraphedStep, RecordsAfterTheWarmUpAndPlaysWithNewValues) {
   CountedStep counted;
   for (int i = 1; i <= GraphedStep::kWarmUp + 5; ++i) {
-    counted.step.run({batch_of(i, 2), batch_of(10 * i, 2)});
+    counted.step.run(inputs_of(11 * i, 2));
     EXPECT_EQ(counted.worked, i);
     EXPECT_EQ(counted.inputs, 2 * 3 * 11.0 * i);
     EXPECT_EQ(counted.targets, -2 * 11.0 * i);
@@ -57,9 +62,9 @@ TEST(GraphedStep, RecordsAfterTheWarmUpAndPlaysWithNewValues) {
 TEST(GraphedStep, DoesOtherSizesOperationByOperation) {
   CountedStep counted;
   for (int epoch = 0; epoch < 3; ++epoch) {
-    for (int i = 0; i < GraphedStep::kWarmUp + 1; ++i) counted.step.run({batch_of(1, 4)});
+    for (int i = 0; i < GraphedStep::kWarmUp + 1; ++i) counted.step.run(inputs_of(1, 4));
     const int played = counted.played;
-    counted.step.run({batch_of(1, 3)});
+    counted.step.run(inputs_of(1, 3));
     EXPECT_EQ(counted.inputs, 9);
     EXPECT_EQ(counted.played, played);
   }
@@ -70,7 +75,7 @@ TEST(GraphedStep, DoesOtherSizesOperationByOperation) {
 TEST(GraphedStep, RecordsAnewForAStageOfOtherBatches) {
   CountedStep counted;
   for (const int size : {4, 8}) {
-    for (int i = 0; i < GraphedStep::kWarmUp + 3; ++i) counted.step.run({batch_of(1, size)});
+    for (int i = 0; i < GraphedStep::kWarmUp + 3; ++i) counted.step.run(inputs_of(1, size));
     EXPECT_EQ(counted.inputs, 3 * size);
   }
   EXPECT_EQ(counted.recorded, 2);
@@ -78,13 +83,14 @@ TEST(GraphedStep, RecordsAnewForAStageOfOtherBatches) {
 }
 
 TEST(GraphedStep, SaysWhatToDoWhereAStepCannotBeRecorded) {
-  GraphedStep step([](const std::vector<Batch>&) {},
-                   [](const std::function<void()>&) -> std::function<void()> {
-                     TORCH_CHECK(false, "operation not permitted");
-                   });
-  for (int i = 0; i < GraphedStep::kWarmUp; ++i) step.run({batch_of(1, 1)});
+  GraphedStep step(
+      at::kCPU, kOff, [](const std::vector<at::Tensor>&) {},
+      [](const std::function<void()>&) -> std::function<void()> {
+        TORCH_CHECK(false, "operation not permitted");
+      });
+  for (int i = 0; i < GraphedStep::kWarmUp; ++i) step.run(inputs_of(1, 1));
   try {
-    step.run({batch_of(1, 1)});
+    step.run(inputs_of(1, 1));
     FAIL();
   } catch (const std::runtime_error& problem) {
     EXPECT_STREQ(problem.what(),
@@ -97,16 +103,17 @@ TEST(GraphedStep, GoesOnWithoutARecordingWhereThatIsAllowed) {
   int worked = 0;
   int tried = 0;
   std::vector<std::string> reasons;
-  GraphedStep step([&](const std::vector<Batch>&) { ++worked; },
-                   [&](const std::function<void()>& work) -> std::function<void()> {
-                     ++tried;
-                     work();  // part of a step, thrown away
-                     --worked;
-                     throw std::runtime_error("operation not permitted");
-                   },
-                   [&](const std::string& reason) { reasons.push_back(reason); });
+  GraphedStep step(
+      at::kCPU, kOff, [&](const std::vector<at::Tensor>&) { ++worked; },
+      [&](const std::function<void()>& work) -> std::function<void()> {
+        ++tried;
+        work();  // part of a step, thrown away
+        --worked;
+        throw std::runtime_error("operation not permitted");
+      },
+      [&](const std::string& reason) { reasons.push_back(reason); });
   for (int i = 1; i <= 3 * GraphedStep::kWarmUp; ++i) {
-    step.run({batch_of(1, i <= 2 * GraphedStep::kWarmUp ? 1 : 2)});
+    step.run(inputs_of(1, i <= 2 * GraphedStep::kWarmUp ? 1 : 2));
     EXPECT_EQ(worked, i);
   }
   EXPECT_EQ(tried, 1);
@@ -115,23 +122,21 @@ TEST(GraphedStep, GoesOnWithoutARecordingWhereThatIsAllowed) {
                          "does without): operation not permitted"}));
 }
 
-TEST(CudaGraph, IsForUpdatesThatReadTheLearningRateAnew) {
+TEST(PlaysBack, IsForUpdatesThatReadTheLearningRateAnew) {
   const at::Device gpu(at::kCUDA, 0);
-  EXPECT_FALSE(plays_back(CudaGraph::automatic, ModelKind::classifier, gpu, Replay::stale));
-  EXPECT_FALSE(plays_back(CudaGraph::off, ModelKind::classifier, gpu, Replay::stale));
-  EXPECT_THROW(plays_back(CudaGraph::on, ModelKind::classifier, gpu, Replay::stale), UsageError);
-  EXPECT_TRUE(plays_back(CudaGraph::on, ModelKind::classifier, gpu, Replay::right));
+  EXPECT_FALSE(plays_back(wanted(CudaGraph::automatic), gpu, Replay::stale));
+  EXPECT_FALSE(plays_back(wanted(CudaGraph::off), gpu, Replay::stale));
+  EXPECT_THROW(plays_back(wanted(CudaGraph::on), gpu, Replay::stale), UsageError);
+  EXPECT_TRUE(plays_back(wanted(CudaGraph::on), gpu, Replay::right));
   // Without the fused update the numbers are the CPU's.
   EXPECT_EQ(Optimizer({at::zeros({3})}, {}).replay(), Replay::stale);
 }
 
-TEST(CudaGraph, IsForGpusAndForCodeThatIsKnown) {
+TEST(PlaysBack, IsForGpus) {
   const at::Device cpu = at::kCPU;
   const at::Device gpu(at::kCUDA, 0);
-  EXPECT_FALSE(plays_back(CudaGraph::automatic, ModelKind::classifier, cpu));
-  EXPECT_TRUE(plays_back(CudaGraph::automatic, ModelKind::classifier, gpu));
-  EXPECT_FALSE(plays_back(CudaGraph::automatic, ModelKind::torchscript, gpu));
-  EXPECT_TRUE(plays_back(CudaGraph::on, ModelKind::torchscript, gpu));
-  EXPECT_FALSE(plays_back(CudaGraph::off, ModelKind::classifier, gpu));
-  EXPECT_THROW(plays_back(CudaGraph::on, ModelKind::classifier, cpu), UsageError);
+  EXPECT_FALSE(plays_back(wanted(CudaGraph::automatic), cpu));
+  EXPECT_TRUE(plays_back(wanted(CudaGraph::automatic), gpu));
+  EXPECT_FALSE(plays_back(wanted(CudaGraph::off), gpu));
+  EXPECT_THROW(plays_back(wanted(CudaGraph::on), cpu), UsageError);
 }
