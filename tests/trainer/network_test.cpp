@@ -224,17 +224,29 @@ TEST(BatchLoader, HandsOutEverySampleInOrderWithAndWithoutAThread) {
     BatchLoader loader(set, backwards(23), 5, ahead);
     std::vector<std::int64_t> seen;
     std::vector<std::int64_t> sizes;
-    while (const auto batch = loader.next()) {
-      sizes.push_back(batch->size());
-      for (std::int64_t i = 0; i < batch->size(); ++i) {
-        seen.push_back(batch->targets[i].item<std::int64_t>());
-        EXPECT_EQ(batch->inputs[i][3].item<float>(), static_cast<float>(seen.back()) / 255.0F);
+    while (const auto drawn = loader.next()) {
+      sizes.push_back(drawn->size());
+      const Batch batch = drawn->from(set);
+      for (std::int64_t i = 0; i < batch.size(); ++i) {
+        seen.push_back(batch.targets[i].item<std::int64_t>());
+        EXPECT_EQ(batch.inputs[i][3].item<float>(), static_cast<float>(seen.back()) / 255.0F);
       }
     }
     EXPECT_EQ(seen, backwards(23)) << ahead;
     EXPECT_EQ(sizes, (std::vector<std::int64_t>{5, 5, 5, 5, 3}));
     EXPECT_FALSE(loader.next());
   }
+}
+
+// On a GPU a batch is numbers until the step.
+TEST(BatchLoader, HasSamplesByTheirNumbersAsThoseThatWereGathered) {
+  const DataSet set = numbered_samples(9);
+  const DrawnBatch numbers{{at::tensor(std::vector<std::int64_t>{7, 0, 3})}};
+  BatchLoader loader(set, {7, 0, 3}, 3, 0);
+  const Batch gathered = loader.next()->from(set);
+  EXPECT_EQ(numbers.size(), 3);
+  EXPECT_TRUE(numbers.from(set).inputs.equal(gathered.inputs));
+  EXPECT_TRUE(numbers.from(set).targets.equal(gathered.targets));
 }
 
 TEST(BatchLoader, EndsItsThreadWhenNobodyTakesTheRest) {

@@ -129,7 +129,7 @@ Names waiting_in_step(const Group& group, const Case& wanted) {
   const at::Tensor loss = at::zeros({}, floats);
 
   const auto work = [&](const std::vector<at::Tensor>& inputs) {
-    step_on_device(batches_in(inputs), objective, parallel, optimizer, loss);
+    step_on_device(drawn_in(inputs, 2), objective, parallel, optimizer, loss);
   };
   optimizer.prepare(1e-3);
   Names waiting;
@@ -137,7 +137,8 @@ Names waiting_in_step(const Group& group, const Case& wanted) {
     waiting = waiting_in(recorded);
     return [] {};
   });
-  for (int i = 0; i <= GraphedStep::kWarmUp; ++i) step.run(tensors_of({samples, samples}));
+  const DrawnBatch all{{at::arange(6, floats.dtype(at::kLong))}};
+  for (int i = 0; i <= GraphedStep::kWarmUp; ++i) step.run(tensors_of({all, all}));
   return waiting;
 }
 

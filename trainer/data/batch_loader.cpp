@@ -9,6 +9,10 @@
 
 namespace dtool::trainer {
 
+Batch DrawnBatch::from(const DataSet& set) const {
+  return tensors.size() == 1 ? gather(set, tensors[0]) : Batch{tensors[0], tensors[1]};
+}
+
 BatchLoader::BatchLoader(const DataSet& set, std::vector<std::int64_t> order,
                          std::int64_t batch_size, std::int64_t ahead)
     : set_(set),
@@ -32,36 +36,37 @@ BatchLoader::~BatchLoader() {
   thread_.join();
 }
 
-std::optional<Batch> BatchLoader::next() {
-  if (ahead_ == 0) return gather_next();
+std::optional<DrawnBatch> BatchLoader::next() {
+  if (ahead_ == 0) return draw_next();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !ready_.empty() || done_; });
   if (ready_.empty()) {
     if (error_) std::rethrow_exception(error_);
     return std::nullopt;
   }
-  Batch batch = std::move(ready_.front());
+  DrawnBatch batch = std::move(ready_.front());
   ready_.pop_front();
   // The thread is woken once half the queue is free, not for each batch.
   if (ready_.size() <= ahead_ / 2) changed_.notify_all();
   return batch;
 }
 
-std::optional<Batch> BatchLoader::gather_next() {
+std::optional<DrawnBatch> BatchLoader::draw_next() {
   if (begin_ == order_.size()) return std::nullopt;
   const auto size = std::min(batch_size_, order_.size() - begin_);
   const auto begin = std::exchange(begin_, begin_ + size);
   if (order_on_gpu_.defined()) {
-    return gather(set_, order_on_gpu_.narrow(0, static_cast<std::int64_t>(begin),
-                                             static_cast<std::int64_t>(size)));
+    return DrawnBatch{{order_on_gpu_.narrow(0, static_cast<std::int64_t>(begin),
+                                            static_cast<std::int64_t>(size))}};
   }
-  return gather(set_, std::span<const std::int64_t>(order_.data() + begin, size));
+  Batch batch = gather(set_, std::span<const std::int64_t>(order_.data() + begin, size));
+  return DrawnBatch{{std::move(batch.inputs), std::move(batch.targets)}};
 }
 
 void BatchLoader::gather_ahead() {
   try {
     for (;;) {
-      auto batch = gather_next();
+      auto batch = draw_next();
       std::unique_lock lock(mutex_);
       if (batch) {
         changed_.wait(lock, [this] { return ready_.size() < ahead_ || stopped_; });

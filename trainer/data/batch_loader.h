@@ -15,9 +15,18 @@
 
 namespace dtool::trainer {
 
+/// The samples of a batch: gathered, or on a GPU still their numbers. Gathering them there is part
+/// of the step, for a CUDA graph to record.
+struct DrawnBatch {
+  std::vector<at::Tensor> tensors;  ///< inputs and targets, or [batch] int64
+
+  std::int64_t size() const { return tensors[0].size(0); }
+  Batch from(const DataSet& set) const;
+};
+
 /// Hands out the samples of `order` batch by batch. A separate thread gathers `ahead` batches in
-/// advance while the caller computes. There is no thread with `ahead` 0, nor on a GPU, which
-/// gathers asynchronously. `set` must outlive it.
+/// advance while the caller computes. There is no thread with `ahead` 0, nor on a GPU. `set` must
+/// outlive it.
 class BatchLoader {
  public:
   BatchLoader(const DataSet& set, std::vector<std::int64_t> order, std::int64_t batch_size,
@@ -28,10 +37,10 @@ class BatchLoader {
 
   /// The next batch (the last one may be smaller); absent at the end. Throws exceptions of the
   /// gathering.
-  std::optional<Batch> next();
+  std::optional<DrawnBatch> next();
 
  private:
-  std::optional<Batch> gather_next();
+  std::optional<DrawnBatch> draw_next();
   void gather_ahead();
 
   const DataSet& set_;
@@ -43,7 +52,7 @@ class BatchLoader {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Batch> ready_;
+  std::deque<DrawnBatch> ready_;
   bool done_ = false;     ///< the thread will gather no more
   bool stopped_ = false;  ///< the caller will take no more
   std::exception_ptr error_;

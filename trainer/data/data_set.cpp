@@ -108,7 +108,7 @@ at::Tensor index_on(at::Device device, std::span<const std::int64_t> samples) {
 
 /// Bytes are 0 black to 255 white, floats are as they are.
 at::Tensor to_floats(const at::Tensor& inputs) {
-  return inputs.scalar_type() == at::kByte ? inputs.to(at::kFloat).div_(255) : inputs;
+  return inputs.scalar_type() == at::kByte ? inputs.div(255) : inputs;
 }
 
 }  // namespace

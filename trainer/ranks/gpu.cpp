@@ -2,6 +2,7 @@
 // Needs LibTorch 2.4 or later.
 #include "trainer/ranks/gpu.h"
 
+#include <ATen/Context.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -58,12 +59,18 @@ c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting& meeting,
   // 3: on an error NCCL's kernels, which would wait for a lost peer without end, are not waited
   // for; the thread that watches them throws. LibTorch's default too, but a run relies on it.
   set_if_absent("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3");
+  // A warning for each message between two ranks, which are meant to wait for each other.
+  set_if_absent("TORCH_NCCL_SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", "false");
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = timeout;
   auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(meeting.store, meeting.place.rank,
                                                            meeting.place.world_size, options);
   connect_now(*group, {at::kCUDA, c10::cuda::current_device()});
   return group;
+}
+
+void prefer_cublas_lt() {
+  at::globalContext().setBlasPreferredBackend(at::BlasBackend::Cublaslt);
 }
 
 std::function<void()> record(const std::function<void()>& work) {

@@ -34,6 +34,10 @@ void use(int index);
 c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting& meeting,
                                                       std::chrono::milliseconds timeout);
 
+/// Has cuBLASLt do matrix products from now on, in this process. Its choice of a kernel for small
+/// ones can be the better one, cuBLAS's for large ones.
+void prefer_cublas_lt();
+
 /// Records the operations that `work` launches on this thread's GPU and stream, without executing
 /// them. Each call of the result executes them all. Throws c10::Error if something cannot be
 /// recorded.

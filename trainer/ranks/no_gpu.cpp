@@ -18,6 +18,10 @@ c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting&, std::chron
   throw std::logic_error("this program is built without NCCL");
 }
 
+void prefer_cublas_lt() {
+  throw std::logic_error("this program is built without CUDA");
+}
+
 std::function<void()> record(const std::function<void()>&) {
   throw std::logic_error("this program is built without CUDA");
 }

@@ -6,37 +6,45 @@
 
 namespace dtool::trainer {
 
-std::int64_t samples_of(const std::vector<Batch>& batches) {
+std::int64_t samples_of(const std::vector<DrawnBatch>& batches) {
   std::int64_t samples = 0;
-  for (const Batch& each : batches) samples += each.size();
+  for (const DrawnBatch& each : batches) samples += each.size();
   return samples;
 }
 
-std::vector<at::Tensor> tensors_of(const std::vector<Batch>& batches) {
+std::vector<at::Tensor> tensors_of(const std::vector<DrawnBatch>& batches) {
   std::vector<at::Tensor> tensors;
-  for (const Batch& each : batches) tensors.insert(tensors.end(), {each.inputs, each.targets});
+  for (const DrawnBatch& each : batches) {
+    tensors.insert(tensors.end(), each.tensors.begin(), each.tensors.end());
+  }
   return tensors;
 }
 
-std::vector<Batch> batches_in(const std::vector<at::Tensor>& tensors) {
-  std::vector<Batch> batches;
-  for (std::size_t i = 0; i < tensors.size(); i += 2) {
-    batches.push_back({tensors[i], tensors[i + 1]});
+std::vector<DrawnBatch> drawn_in(const std::vector<at::Tensor>& tensors, std::size_t count) {
+  const auto each = static_cast<std::ptrdiff_t>(tensors.size() / count);
+  std::vector<DrawnBatch> batches;
+  for (auto next = tensors.begin(); next != tensors.end(); next += each) {
+    batches.push_back({{next, next + each}});
   }
   return batches;
 }
 
-void step_on_device(const std::vector<Batch>& batches, Objective& objective, DataParallel& parallel,
-                    Optimizer& optimizer, const at::Tensor& loss) {
+void step_on_device(const std::vector<DrawnBatch>& batches, Objective& objective,
+                    DataParallel& parallel, Optimizer& optimizer, const at::Tensor& loss) {
   const auto samples = static_cast<double>(samples_of(batches));
   parallel.begin_step();
-  loss.zero_();
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    const at::Tensor mean = objective.loss(batches[i]);
+    const at::Tensor mean = objective.loss(batches[i].from(objective.data().train));
     const double share = static_cast<double>(batches[i].size()) / samples;
     parallel.backward(share == 1 ? mean : mean * share,
                       i + 1 == batches.size() ? AcrossRanks::yes : AcrossRanks::no);
-    loss.add_(mean.detach(), share);
+    if (share == 1) {
+      loss.copy_(mean.detach());
+    } else if (i == 0) {
+      loss.copy_(mean.detach() * share);
+    } else {
+      loss.add_(mean.detach(), share);
+    }
   }
   optimizer.apply();
 }

@@ -91,9 +91,9 @@ class Supervised : public Workload {
   void begin_leg(ProgressLog* log);
   void end_leg();
   void next_stage(ProgressLog* log);
-  std::vector<Batch> next_batches();
+  std::vector<DrawnBatch> next_batches();
   void step();
-  void compute(const std::vector<Batch>& batches) {
+  void compute(const std::vector<DrawnBatch>& batches) {
     step_on_device(batches, objective_, *parallel_, optimizer_, loss_);
   }
   double learning_rate() const;
@@ -110,7 +110,7 @@ class Supervised : public Workload {
   std::optional<GraphedStep> graphed_;  ///< where steps are played back
   std::string not_recorded_;            ///< why, until the log is told
   std::optional<BatchLoader> loader_;   ///< within a leg: up to the end of an epoch or of a stage
-  std::vector<Batch> batches_;          ///< the next step's
+  std::vector<DrawnBatch> batches_;     ///< the next step's
   bool ended_leg_ = false;              ///< the last step did
   bool ended_epoch_ = false;            ///< and an epoch, or the run within one
   std::int64_t epoch_ = 0;              ///< of the last step, from 1
@@ -128,7 +128,7 @@ void Supervised::begin() {
                   [this] { parallel_->settle([this] { return probe_loss(objective_); }); });
   graphed_ = graphed_step(
       graph_of(settings_), group_.device, optimizer_.replay(),
-      [this](const std::vector<at::Tensor>& inputs) { compute(batches_in(inputs)); },
+      [this](const std::vector<at::Tensor>& inputs) { compute(drawn_in(inputs, batches_.size())); },
       [this](const std::string& why) { not_recorded_ = why; });
 }
 
@@ -146,7 +146,7 @@ Advance Supervised::advance(const std::function<int()>& asked, ProgressLog* log)
       log != nullptr && !reason.empty()) {
     log->note("without a CUDA graph: " + reason);
   }
-  for (const Batch& each : batches_) progress.samples += each.size() * group_.size;
+  for (const DrawnBatch& each : batches_) progress.samples += each.size() * group_.size;
   batches_ = next_batches();
   ended_leg_ = batches_.empty() || plan_.stage_is_over(progress);
   if (ended_leg_) end_leg();
@@ -196,8 +196,8 @@ void Supervised::next_stage(ProgressLog* log) {
                         stage.repeats));
 }
 
-std::vector<Batch> Supervised::next_batches() {
-  std::vector<Batch> batches;
+std::vector<DrawnBatch> Supervised::next_batches() {
+  std::vector<DrawnBatch> batches;
   for (std::int64_t i = 0; i < plan_.stage(progress).accumulate; ++i) {
     auto batch = loader_->next();
     if (!batch) break;

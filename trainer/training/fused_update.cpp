@@ -31,8 +31,10 @@ FusedUpdate::FusedUpdate(at::Device device)
       steps_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {}
 
 void FusedUpdate::prepare(double learning_rate, std::int64_t steps) {
-  learning_rate_.fill_(learning_rate);
-  steps_.fill_(steps);
+  if (learning_rate != told_rate_) learning_rate_.fill_(learning_rate);
+  if (steps != steps_there_ + 1) steps_.fill_(steps - 1);
+  told_rate_ = learning_rate;
+  steps_there_ = steps;
 }
 
 void FusedUpdate::apply([[maybe_unused]] const OptimizerSettings& settings,
@@ -40,6 +42,7 @@ void FusedUpdate::apply([[maybe_unused]] const OptimizerSettings& settings,
                         [[maybe_unused]] const std::vector<at::Tensor>& first,
                         [[maybe_unused]] const std::vector<at::Tensor>& second) {
   const c10::NoGradGuard no_gradients;
+  steps_.add_(1);
   std::vector<at::Tensor> values;
   std::vector<at::Tensor> gradients;
   for (const at::Tensor& each : parameters) {

@@ -21,7 +21,7 @@ class FusedUpdate {
 
   explicit FusedUpdate(at::Device device);
 
-  /// For the next `apply`; `steps` counts from 1.
+  /// For the next `apply`, which must follow; `steps` counts from 1.
   void prepare(double learning_rate, std::int64_t steps);
 
   /// Takes the step along the parameters' gradients; `first` and `second` are Optimizer::State's.
@@ -32,6 +32,8 @@ class FusedUpdate {
  private:
   at::Tensor learning_rate_;
   at::Tensor steps_;
+  double told_rate_ = 0;          ///< what the GPU has, so that it need not be told again
+  std::int64_t steps_there_ = 0;  ///< each `apply` counts one on
 };
 
 }  // namespace dtool::trainer

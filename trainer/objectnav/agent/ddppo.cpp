@@ -20,6 +20,7 @@
 #include "trainer/objectnav/agent/sampler_shares.h"
 #include "trainer/objectnav/agent/validation.h"
 #include "trainer/objectnav/samplers.h"
+#include "trainer/ranks/gpu.h"
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/stragglers.h"
 #include "trainer/training/training.h"
@@ -28,6 +29,10 @@ namespace dtool::trainer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// With a memory of 128 an H100 learned four times as fast with cuBLASLt, with one of 512 a quarter
+/// slower (docs/benchmarks.md).
+constexpr std::int64_t kSmallMemory = 128;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -208,6 +213,8 @@ Evaluation DdPpo::evaluate(ProgressLog* log) {
 }  // namespace
 
 void train_ddppo(const Run& run, const ObjectNavSettings& settings) {
+  // Before the first product: what is resumed would round otherwise than what goes on.
+  if (run.group.device.is_cuda() && settings.hidden <= kSmallMemory) gpu::prefer_cublas_lt();
   DdPpo workload(run, settings);
   train(run, workload);
 }
