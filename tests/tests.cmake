@@ -319,6 +319,10 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     set_tests_properties(trainer.${behaviour} PROPERTIES LABELS trainer SKIP_RETURN_CODE 77 TIMEOUT 300)
   endforeach()
   set_tests_properties(trainer.killed_fifty_times_it_ends_the_same PROPERTIES TIMEOUT 900)
+  # PyTorch is 4.6 GB, which nobody expects of tests/run at home.
+  add_test(NAME trainer.is_built_for_gpus WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    COMMAND bash -c "[[ -n \${CI:-} ]] || { echo 'left out: it runs where CI is set, and as tests/cuda_build'; exit 77; }; tests/cuda_build")
+  set_tests_properties(trainer.is_built_for_gpus PROPERTIES LABELS trainer SKIP_RETURN_CODE 77 TIMEOUT 1800 RUN_SERIAL ON)
 endif()
 
 # ---- tests/behaviour: the built programs on lab hosts, one script a behaviour, named after it
