@@ -49,13 +49,14 @@ def network(hidden, batch, precision, seconds, without):
     labels = torch.randint(10, (SAMPLES,), device=GPU)
     autocast = (lambda: torch.autocast("cuda", torch.bfloat16)) if precision == "bfloat16" else contextlib.nullcontext
 
-    def rate(way):
+    def make_model():
         torch.manual_seed(1)
         sizes = [784, *hidden, 10]
-        layers = []
-        for before, after in zip(sizes, sizes[1:]):
-            layers += [torch.nn.Linear(before, after), torch.nn.ReLU()]
-        model = torch.nn.Sequential(*layers[:-1]).to(GPU)
+        layers = [layer for pair in zip(sizes, sizes[1:]) for layer in (torch.nn.Linear(*pair), torch.nn.ReLU())]
+        return torch.nn.Sequential(*layers[:-1]).to(GPU)
+
+    def rate(way):
+        model = make_model()
         compiled = way.startswith("compile")
         whole = way == "compile_all"
         optimizer = torch.optim.Adam(model.parameters(), lr=torch.tensor(1e-3, device=GPU) if whole else 1e-3, fused=not whole, capturable=whole)
@@ -80,10 +81,7 @@ def network(hidden, batch, precision, seconds, without):
 
     def recorded_rate():
         """As https://pytorch.org/docs/stable/notes/cuda.html#whole-network-capture."""
-        torch.manual_seed(1)
-        sizes = [784, *hidden, 10]
-        layers = [layer for pair in zip(sizes, sizes[1:]) for layer in (torch.nn.Linear(*pair), torch.nn.ReLU())]
-        model = torch.nn.Sequential(*layers[:-1]).to(GPU)
+        model = make_model()
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True, capturable=True)
         images, targets = torch.zeros(batch, 784, device=GPU), torch.zeros(batch, dtype=torch.long, device=GPU)
 
