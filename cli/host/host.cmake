@@ -45,6 +45,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/cause_place.cpp
   ssh/host/channel.cpp
   ssh/host/child.cpp
+  ssh/host/earlier_failure.cpp
   ssh/host/files.cpp
   ssh/host/frames.cpp
   ssh/host/holder.cpp

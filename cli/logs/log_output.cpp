@@ -87,6 +87,7 @@ host::LogRequest LogOutput::request(std::size_t host) const {
   request.log = run_.machines[host].log;
   request.lines = selection_.tail;
   if (selection_.since) request.since_s = selection_.since->count();
+  request.until = selection_.until;
   request.ranks = {selection_.ranks.begin(), selection_.ranks.end()};
   request.pattern = {selection_.pattern};
   return request;

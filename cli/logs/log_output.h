@@ -39,6 +39,7 @@ struct LogSelection {
   std::optional<std::uint64_t> tail = {};          ///< that many of each log's end; nothing: all
   std::optional<std::chrono::seconds> since = {};  ///< so long ago
   std::vector<int> ranks = {};                     ///< empty: all lines
+  std::optional<std::uint64_t> until = {};         ///< only what is before this byte of each log
   std::string pattern = {};  ///< POSIX extended regular expression; empty: all lines
 };
 

@@ -27,6 +27,23 @@
 namespace dtool::cli {
 namespace {
 
+/// Who failed first, in the attempt that failed last.
+struct FirstFailure {
+  int attempt = 0;          ///< from 0
+  bool is_earlier = false;  ///< another attempt followed
+  int machine = 0;
+  std::optional<int> rank;
+  std::string text;
+};
+
+std::optional<FirstFailure> first_failure_of(const std::vector<MachineStatus>& machines) {
+  if (const auto cause = cause_of(machines))
+    return FirstFailure{attempt_of(machines), false, cause->machine, cause->rank, cause->text};
+  const auto earlier = earlier_failure_of(machines);
+  if (!earlier) return std::nullopt;
+  return FirstFailure{earlier->attempt, true, earlier->machine, earlier->rank, earlier->text};
+}
+
 class LogsAction : public Action {
  public:
   void add_options(Options& command) override;
@@ -34,8 +51,8 @@ class LogsAction : public Action {
 
  private:
   killfiles::Killfile choose() const;
-  std::optional<RunCause> find_first_failure(Console& console, killfiles::Killfile& run,
-                                             ssh::Remote& remote);
+  std::optional<FirstFailure> find_first_failure(Console& console, killfiles::Killfile& run,
+                                                 ssh::Remote& remote);
   int tell_missing_ranks(Console& console, const killfiles::Killfile& run,
                          const LogOutput& output) const;
 
@@ -112,25 +129,33 @@ killfiles::Killfile LogsAction::choose() const {
 }
 
 /// Leaves the machine alone in `run` that failed first, and selects its rank's last lines.
-std::optional<RunCause> LogsAction::find_first_failure(Console& console, killfiles::Killfile& run,
-                                                       ssh::Remote& remote) {
+std::optional<FirstFailure> LogsAction::find_first_failure(Console& console,
+                                                           killfiles::Killfile& run,
+                                                           ssh::Remote& remote) {
   constexpr std::chrono::seconds kPatience{30};
   constexpr std::uint64_t kLines = 20;
   const auto on_status = [](std::size_t, const ssh::HostResult&, const MachineStatus&) {};
   const std::vector<MachineStatus> machines =
       ask_machines(remote, run, all_machines(run), on_status, kPatience);
   if (remote.interrupted()) return std::nullopt;
-  auto cause = cause_of(machines);
-  if (!cause) return std::nullopt;
+  const auto failure = first_failure_of(machines);
+  if (!failure) return std::nullopt;
   std::erase_if(run.machines,
-                [&](const killfiles::Machine& each) { return each.id != cause->machine; });
-  if (cause->rank) selection_.ranks = {*cause->rank};
+                [&](const killfiles::Machine& each) { return each.id != failure->machine; });
+  if (failure->rank) selection_.ranks = {*failure->rank};
   if (!selection_.tail) selection_.tail = kLines;
-  const std::string who = cause->rank
-                              ? fmt::format("rank {} on machine{}", *cause->rank, cause->machine)
-                              : fmt::format("machine{}", cause->machine);
-  if (!console.json()) console.say(fmt::format("{} failed first: {}", who, cause->text));
-  return cause;
+  // The attempts that followed have written into the same log.
+  if (failure->is_earlier) selection_.until = earlier_failure_of(machines)->log_bytes;
+  const std::string who =
+      failure->rank ? fmt::format("rank {} on machine{}", *failure->rank, failure->machine)
+                    : fmt::format("machine{}", failure->machine);
+  std::string when;
+  if (attempt_of(machines) > 0) when = fmt::format(" in attempt {}", failure->attempt + 1);
+  if (!console.json()) console.say(fmt::format("{} failed first{}: {}", who, when, failure->text));
+  if (failure->is_earlier)
+    console.note(
+        fmt::format("{} has begun attempt {} since then", run.run_id, attempt_of(machines) + 1));
+  return failure;
 }
 
 /// The ranks that no machine has, unless a machine did not say which it has.
@@ -156,7 +181,7 @@ int LogsAction::run(Invocation& invocation) {
   if (!since_.empty()) selection_.since = parse_since(since_, std::time(nullptr));
   if (run_.empty()) console.note(fmt::format("the newest run is {}", run.run_id));
   Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
-  std::optional<RunCause> first_failure;
+  std::optional<FirstFailure> first_failure;
   if (first_failure_) {
     const auto all = ssh::make_fleet(targets.hosts, targets.connect);
     first_failure = find_first_failure(console, run, *all);
@@ -221,6 +246,7 @@ int LogsAction::run(Invocation& invocation) {
         {"run_id", run.run_id}, {"exit_code", exit_code}, {"machines", machines}};
     if (first_failure) {
       document["first_failure"] = {{"machine", first_failure->machine},
+                                   {"attempt", first_failure->attempt},
                                    {"cause", first_failure->text}};
       if (first_failure->rank) document["first_failure"]["rank"] = *first_failure->rank;
     }

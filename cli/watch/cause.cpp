@@ -128,4 +128,20 @@ std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
   return cause;
 }
 
+std::optional<EarlierFailure> earlier_failure_of(const std::vector<MachineStatus>& machines) {
+  std::optional<EarlierFailure> newest;
+  // The length of the log is each machine's own: that of the machine with the failure is wanted.
+  bool is_own = false;
+  for (const MachineStatus& each : machines) {
+    const auto& failure = each.earlier_failure;
+    if (!failure || (newest && failure->attempt < newest->attempt)) continue;
+    const bool is_newer = !newest || failure->attempt > newest->attempt;
+    if (!is_newer && (is_own || failure->machine != each.id)) continue;
+    newest = failure;
+    is_own = failure->machine == each.id;
+  }
+  if (newest && !is_own) newest->log_bytes.reset();
+  return newest;
+}
+
 }  // namespace dtool::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds out why a run failed from the states of its machines: for `dtool status`.
+// Finds out why a run failed, or an attempt of it, from the states of its machines: for
+// `dtool status` and `dtool logs`.
 #pragma once
 
 #include <optional>
@@ -21,5 +22,9 @@ struct RunCause {
 /// The cause that the run's supervision found, else the trainer's own message, else the machine
 /// that failed first. Nothing if all is well.
 std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines);
+
+/// The newest failure after which the run was started again; `log_bytes` is of the machine that it
+/// names.
+std::optional<EarlierFailure> earlier_failure_of(const std::vector<MachineStatus>& machines);
 
 }  // namespace dtool::cli

@@ -55,6 +55,16 @@ struct TrainingProgress {
   std::int64_t age_s = 0;  ///< seconds since it was written
 };
 
+/// The failure after which a run was started again, as one of its machines has noted it.
+struct EarlierFailure {
+  int attempt = 0;  ///< that failed, from 0
+  /// How long the machine's log was at the end of that attempt, if the machine has told it.
+  std::optional<std::uint64_t> log_bytes = {};
+  int machine = 0;               ///< that the cause names, else the one that tells this
+  std::optional<int> rank = {};  ///< that the cause names; or unknown
+  std::string text = {};         ///< the cause
+};
+
 /// Unknown values are absent. Ages are in seconds by the host's own clock, so that a wrong clock
 /// does no harm.
 struct MachineStatus {
@@ -80,9 +90,10 @@ struct MachineStatus {
   std::string last_line;                ///< of the log, without control characters
   std::vector<std::string> last_lines;  ///< of a failed machine: a few, in their order
   std::string cause;  ///< why the run failed, found by the run's supervision; or empty
-  std::optional<int> cause_machine;  ///< that the cause names; or unknown
-  std::optional<int> cause_rank;     ///< likewise
-  std::optional<int> failed_rank;    ///< the rank of this machine that failed first
+  std::optional<int> cause_machine;               ///< that the cause names; or unknown
+  std::optional<int> cause_rank;                  ///< likewise
+  std::optional<int> failed_rank;                 ///< the rank of this machine that failed first
+  std::optional<EarlierFailure> earlier_failure;  ///< the newest one
   std::string said;         ///< message of the launched program about the whole run; or empty
   std::string supervision;  ///< `ok`, why this machine is not watched, or empty if it need not be
   int attempt = 0;          ///< how often the run was started again

@@ -73,6 +73,8 @@ void StatusAction::show_json(Console& console, const killfiles::Killfile& killfi
     document["cause"] = cause->text;
     document["last_lines"] = cause->lines;
   }
+  if (const auto failure = earlier_failure_of(machines))
+    document["earlier_failure"] = {{"attempt", failure->attempt}, {"cause", failure->text}};
   if (const auto progress = progress_of(machines)) document["progress"] = to_json(*progress);
   console.document(document);
 }

@@ -79,6 +79,12 @@ std::optional<int> number_in_run(std::optional<std::int64_t> number) {
   return static_cast<int>(*number);
 }
 
+EarlierFailure read_earlier(const host::FailedAttempt& told, int teller) {
+  return {number_in_run(told.attempt).value_or(0), told.log_bytes,
+          number_in_run(told.machine).value_or(teller), number_in_run(told.rank),
+          without_controls(told.cause.text)};
+}
+
 /// Where the host has told an exit code.
 std::optional<MachineState> ended_state(MachineStatus& status, const StatusAnswer& answer) {
   const auto code = answer.exit_code;
@@ -171,6 +177,8 @@ MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer&
   status.cause_machine = number_in_run(answer.cause_machine);
   status.cause_rank = number_in_run(answer.cause_rank);
   status.failed_rank = number_in_run(answer.failed_rank);
+  if (answer.failed_attempt)
+    status.earlier_failure = read_earlier(*answer.failed_attempt, status.id);
   status.full_disk = without_controls(answer.full_disk);
   status.said = without_controls(answer.said.text);
   status.supervision = without_controls(answer.supervision);

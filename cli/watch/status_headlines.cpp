@@ -34,6 +34,8 @@ std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
   } else if (attempt > 1) {
     notes.push_back(fmt::format("attempt {}", attempt));  // a scheduler counts no restarts of ours
   }
+  if (const auto failure = earlier_failure_of(machines); failure && failure->attempt + 1 < attempt)
+    notes.push_back(fmt::format("attempt {} failed: {}", failure->attempt + 1, failure->text));
   std::map<std::string, std::vector<ssh::Host>> unwatched;
   for (const MachineStatus& each : machines) {
     if (each.state == MachineState::running && !is_watched(each))

@@ -30,11 +30,22 @@ done
 expect_output 'machine2: dtool: attempt 2 of 4 failed: rank 1 on machine 1 .* ended with exit code 7: sick'
 expect_exit 0 dtool status
 expect_output '^attempt 3 of 4$'
+# The failure before the newest restart is still told, with the lines that this rank wrote until then.
+sick='rank 1 on machine 1 \([0-9.]*\) ended with exit code 7: sick'
+expect_output "^attempt 2 failed: $sick\$"
+expect_exit 0 dtool logs --first_failure
+expect_output "^rank 1 on machine1 failed first in attempt 2: $sick\$"
+expect_error 'has begun attempt 3 since then$'
+expect_equal 'machine1: rank 1 of 3, machine 1, attempt 1 of 3,machine1: sick' "$(tail -n 2 "$out" | paste -sd,)"
+expect_exit 0 dtool logs --first_failure --json
+expect_equal '1 1 1' "$(json '"%d %d %d" % tuple(d["first_failure"][each] for each in ("machine", "rank", "attempt"))')"
 
 expect_exit 1 timeout 90 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" --max_restarts 1 --export FAILS=9 -- bash program.sh
 expect_error 'the cause: rank 1 on machine 1 .* ended with exit code 7: sick'
 expect_exit 1 dtool status
 expect_output '^attempt 2 of 2$'
+expect_exit 0 dtool logs --first_failure
+expect_output "^rank 1 on machine1 failed first in attempt 2: $sick\$"
 
 # Attempts that are shorter than the time between two reports: nobody is left behind, and who says nothing is not quoted.
 cat >program.sh <<'END'
@@ -67,6 +78,8 @@ END
   eventually 40 resumed
   expect_exit 0 dtool status "$run_id"
   expect_output '^attempt 2 of 3$'
+  expect_exit 0 dtool logs "$run_id" --first_failure --tail 1
+  expect_output '^rank 2 on machine2 failed first in attempt 1: rank 2 .* was killed by signal 9 \(KILL\)'
   expect_exit 0 dtool kill "$run_id" --yes
   expect_no_process_with "$run_id"
 fi

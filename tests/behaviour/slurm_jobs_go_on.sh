@@ -23,6 +23,10 @@ expect_exit 0 dtool run --launcher slurm --nodes 2 --max_restarts 2 --follow -- 
 expect_output '^machine1: attempt 2 of rank 1$'
 expect_exit 0 dtool status
 expect_output '^attempt 3 of 3$'
+expect_output '^attempt 2 failed: rank 1 on machine 1 \(h[23]\) ended with exit code 3'
+expect_exit 0 dtool logs --first_failure
+expect_output '^rank 1 on machine1 failed first in attempt 2: '
+expect_equal 'machine1: attempt 1 of rank 1' "$(tail -n 1 "$out")"
 expect_exit 1 dtool run --launcher slurm --nodes 2 --max_restarts 1 --follow -- bash -c 'sleep 1; exit $((RANK * 3))'
 expect_exit 1 dtool status
 expect_output 'cause: rank 1 on machine 1 \(h[23]\) ended with exit code 3'

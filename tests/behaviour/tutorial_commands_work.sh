@@ -23,7 +23,9 @@ expect_error '^objectnav_short_.*: ended well on h\[1-3\]$'
 expect_output '^machine2: rank 2 of 3 meets the others at '
 expect_error '^wide_long_.*: started on h\[1-3\]; 3 processes'
 expect_output '^attempt 2 of 2$'
-expect_output '^machine0: (dtool: attempt 2 of 2 begins|resumed from .*|epoch .*)$'
+killed='rank 1 on machine 1 \(h2\) was killed by signal 9 \(KILL\)'
+expect_output "^attempt 1 failed: $killed"
+expect_output "^rank 1 on machine1 failed first in attempt 1: $killed"
 expect_error '^wide_long_.*: [1-9][0-9]* processes ended on h\[1-3\]; none is left$'
 expect_error '^wide_again_.*: started on h\[1-2\]; 2 processes'
 expect_output "^lab $DTOOL_LAB: down"

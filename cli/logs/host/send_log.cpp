@@ -54,9 +54,8 @@ std::string read_at(int file, std::uint64_t offset, std::size_t most) {
   return piece;
 }
 
-/// Where the last lines of a file begin.
-std::uint64_t begin_of_lines(int file, std::uint64_t lines) {
-  const std::uint64_t size = size_of(file);
+/// Where the last lines begin before that place of a file, mostly its end.
+std::uint64_t begin_of_lines(int file, std::uint64_t lines, std::uint64_t size) {
   std::uint64_t at = size;
   std::uint64_t found = 0;
   while (at > 0) {
@@ -141,7 +140,11 @@ class Sending {
     open(log());
   }
 
-  std::uint64_t size() const { return size_of(file_.get()); }
+  /// Of the file, or of the part of it that is wanted.
+  std::uint64_t size() const {
+    const std::uint64_t all = size_of(file_.get());
+    return request_.until ? std::min(all, *request_.until) : all;
+  }
 
   template <typename Message>
   void send(const Message& message) {
@@ -213,7 +216,7 @@ void Sending::begin(bool is_lost) {
   }
   if (request_.lines)
     offset_ = std::max(offset_, filter_ ? begin_of_selected(*request_.lines)
-                                        : begin_of_lines(file_.get(), *request_.lines));
+                                        : begin_of_lines(file_.get(), *request_.lines, size()));
   told_offset_ = offset_;
   send(LogBegin{offset_, is_lost, identify_host()});
   look_at_ranks();

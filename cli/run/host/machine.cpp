@@ -5,6 +5,7 @@
 
 #include "cli/run/host/last_words.h"
 #include "ssh/host/child.h"
+#include "ssh/host/earlier_failure.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -185,6 +186,8 @@ void Machine::obey() {
     case Verb::gather:
       if (decision.attempt != attempt_) break;
       stop();
+      effects_.note(kEarlierFailureFile,
+                    to_text({attempt_, effects_.log_bytes(), decision.cause_place, decision.text}));
       effects_.say("attempt " + ordinal() + " failed: " + decision.text);
       report(Standing::stopped, {});
       break;

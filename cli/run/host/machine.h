@@ -36,12 +36,14 @@ struct Effects {
   virtual std::string read_stopped_rank() = 0;
   /// The last line of this attempt's log that the program itself wrote.
   virtual std::string last_line() = 0;
+  /// How long the log is, in bytes.
+  virtual std::uint64_t log_bytes() = 0;
   /// How many processes the kernel has killed for lack of memory.
   virtual std::optional<std::uint64_t> count_out_of_memory_kills() = 0;
 
   /// Writes a line of dtool's own to the log.
   virtual void say(const std::string& line) = 0;
-  /// Writes a file with one line in the state folder.
+  /// Writes a file with these lines in the state folder.
   virtual void note(const std::string& file, const std::string& line) = 0;
   /// Records the job's end for its followers; the first call counts.
   virtual void record_end(int code) = 0;

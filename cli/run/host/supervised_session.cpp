@@ -2,6 +2,7 @@
 #include "cli/run/host/supervised_session.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,6 +68,7 @@ class SupervisedSession : public Effects {
   std::string last_line() override {
     return last_line_of_rank(".", attempt_, first_word("first_failure"));
   }
+  std::uint64_t log_bytes() override;
   std::optional<std::uint64_t> count_out_of_memory_kills() override;
   void say(const std::string& line) override { say_in_log(log_, line); }
   void note(const std::string& file, const std::string& line) override;
@@ -161,6 +163,11 @@ void SupervisedSession::end_processes() {
   } else {
     wait_for_child(child);
   }
+}
+
+std::uint64_t SupervisedSession::log_bytes() {
+  struct stat found {};
+  return ::stat(log_.c_str(), &found) == 0 ? static_cast<std::uint64_t>(found.st_size) : 0;
 }
 
 std::optional<std::uint64_t> SupervisedSession::count_out_of_memory_kills() {

@@ -13,6 +13,7 @@
 #include "cli/watch/host/log_tail.h"
 #include "ssh/host/cause_place.h"
 #include "ssh/host/child.h"
+#include "ssh/host/earlier_failure.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
 #include "ssh/host/job_files.h"
@@ -115,6 +116,19 @@ std::string terminal_of(const JobFiles& job, const Process& leader) {
   return screen && screen->name.starts_with("screen") ? std::to_string(screen->pid) : "";
 }
 
+void tell_failed_attempt(const std::string& state, StatusAnswer& answer) {
+  const auto text = read_file(state + "/" + kEarlierFailureFile, kLongestText);
+  const auto failure = parse_earlier_failure(text.value_or(""));
+  if (!failure) return;
+  FailedAttempt& told = answer.failed_attempt.emplace();
+  told.attempt = failure->attempt;
+  told.log_bytes = failure->log_bytes;
+  told.cause.text = as_line(failure->text);
+  if (!failure->place) return;
+  told.machine = failure->place->machine;
+  told.rank = failure->place->rank;
+}
+
 void tell_state(const std::string& state, StatusAnswer& answer) {
   answer.lacks_run_folder = !state.empty() && !is_folder(folder_of(state));
   if (!is_folder(state)) return;
@@ -140,6 +154,7 @@ void tell_state(const std::string& state, StatusAnswer& answer) {
     answer.cause_machine = place->machine;
     answer.cause_rank = place->rank;
   }
+  tell_failed_attempt(state, answer);
   answer.failed_rank = parse_number<int>(text_of(state + "/first_failure"));
   if (exists(exit_code)) {
     answer.exit_code = parse_number<std::int64_t>(text_of(exit_code));

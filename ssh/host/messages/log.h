@@ -23,10 +23,11 @@ struct LogRequest {
   bool is_followed = false;  ///< go on until the job has ended
   std::optional<std::int64_t> since_s;  ///< only lines from so many seconds ago on
   std::vector<std::int64_t> ranks;      ///< only lines of these; empty: all lines
+  std::optional<std::uint64_t> until;   ///< only what is before this byte
   Hidden pattern;  ///< only lines that match this POSIX extended regular expression; empty: all
 
   void fields(auto visit) {
-    visit(state_folder, log, lines, offset, before, is_followed, since_s, ranks, pattern);
+    visit(state_folder, log, lines, offset, before, is_followed, since_s, ranks, until, pattern);
   }
 };
 

@@ -97,6 +97,17 @@ struct StatusRequest {
   void fields(auto visit) { visit(is_brief, machines); }
 };
 
+/// The failure after which a run was started again.
+struct FailedAttempt {
+  std::int64_t attempt = 0;     ///< from 0
+  std::uint64_t log_bytes = 0;  ///< how long this machine's log was at the end of that attempt
+  std::optional<std::int64_t> machine;  ///< that the cause names; or unknown
+  std::optional<std::int64_t> rank;     ///< likewise
+  Hidden cause;
+
+  void fields(auto visit) { visit(attempt, log_bytes, machine, rank, cause); }
+};
+
 /// How one machine's part of a run is doing. Ages are in seconds by the host's clock.
 struct StatusAnswer {
   bool lacks_run_folder = false;
@@ -111,12 +122,13 @@ struct StatusAnswer {
   std::int64_t attempt = 0;
   std::string supervision;
   Hidden cause;
-  std::optional<std::int64_t> cause_machine;  ///< that the cause names; or unknown
-  std::optional<std::int64_t> cause_rank;     ///< likewise
-  std::optional<std::int64_t> failed_rank;    ///< the rank of this machine that failed first
-  std::string node;                           ///< node that a scheduler chose; or empty
-  std::string job;                            ///< a scheduler's id; or empty
-  std::string scheduler;                      ///< its title; or empty
+  std::optional<std::int64_t> cause_machine;    ///< that the cause names; or unknown
+  std::optional<std::int64_t> cause_rank;       ///< likewise
+  std::optional<std::int64_t> failed_rank;      ///< the rank of this machine that failed first
+  std::optional<FailedAttempt> failed_attempt;  ///< the newest one that another one followed
+  std::string node;                             ///< node that a scheduler chose; or empty
+  std::string job;                              ///< a scheduler's id; or empty
+  std::string scheduler;                        ///< its title; or empty
   std::string scheduler_state;  ///< one of the names that its probe gives; empty: no scheduler has
                                 ///< the job
   std::string reason;           ///< the scheduler's reason
@@ -135,9 +147,10 @@ struct StatusAnswer {
 
   void fields(auto visit) {
     visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
-          ended_s_ago, attempt, supervision, cause, cause_machine, cause_rank, failed_rank, node,
-          job, scheduler, scheduler_state, reason, processes, cpu_percent, memory_bytes, said,
-          last_line, lines, metrics, validation, metrics_s_ago, full_disk, gpus, packages);
+          ended_s_ago, attempt, supervision, cause, cause_machine, cause_rank, failed_rank,
+          failed_attempt, node, job, scheduler, scheduler_state, reason, processes, cpu_percent,
+          memory_bytes, said, last_line, lines, metrics, validation, metrics_s_ago, full_disk, gpus,
+          packages);
   }
 };
 

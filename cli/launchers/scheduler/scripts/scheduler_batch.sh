@@ -108,6 +108,16 @@ tell_cause() {
   [ "$?" != 3 ] || failures=$max_restarts
 }
 
+# As ssh/host/earlier_failure.h says, before another attempt.
+note_failure() {
+  local i state
+  for ((i = first; i < first + nodes; i++)); do
+    state=$run/machine$i
+    printf '%s %s %s\n%s\n' "$attempt" "$(wc -c 2> /dev/null < "$state/log")" "$(cat "$state/cause_place" 2> /dev/null)" \
+      "${cause:-exit code $code}" > "$state/earlier_failure"
+  done
+}
+
 prepare_job
 address=$(own_address)
 while :; do
@@ -116,6 +126,7 @@ while :; do
   [ "$code" != 0 ] && [ "$failures" -lt "$max_restarts" ] && [ ! -e "$run/machine0/killed" ] || break
   ((failures += 1))
   echo "$failures" > failures
+  note_failure
   say "attempt $((attempt + 1)) ended with exit code $code${cause:+ ($cause)}; attempt $((attempt + 2)) begins"
 done
 record_ends

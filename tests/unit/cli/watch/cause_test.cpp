@@ -83,5 +83,25 @@ TEST(CauseOf, AHostThatWasRebootedGoesBeforeThoseThatMissedIt) {
   EXPECT_EQ(cause->text, "machine 1 (h2) was rebooted while it ran");
 }
 
+TEST(EarlierFailureOf, TheNewestCountsWithTheLogOfTheMachineThatItNames) {
+  EXPECT_FALSE(earlier_failure_of({read_status("pid=7\nup_s=1")}));
+  const auto failure =
+      earlier_failure_of({read_status("pid=7\nup_s=1\nfailed_attempt=1 10 1 sick", 0),
+                          read_status("pid=7\nup_s=1\nfailed_attempt=1 20 1 sick", 1),
+                          read_status("pid=7\nup_s=1\nfailed_attempt=0 30 2 old", 2)});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->attempt, 1);
+  EXPECT_EQ(failure->machine, 1);
+  EXPECT_EQ(failure->log_bytes, 20U);
+  EXPECT_EQ(failure->text, "sick");
+}
+
+TEST(EarlierFailureOf, TheLengthOfALogIsNotAnotherMachines) {
+  const auto failure = earlier_failure_of(
+      {read_status("pid=7\nup_s=1\nfailed_attempt=0 10 1 sick"), read_status("pid=7\nup_s=1", 1)});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->log_bytes, std::nullopt);
+}
+
 }  // namespace
 }  // namespace dtool::cli

@@ -43,6 +43,11 @@ inline host::StatusAnswer status_answer(const std::string& text) {
     if (name == "cause_machine") answer.cause_machine = number();
     if (name == "cause_rank") answer.cause_rank = number();
     if (name == "failed_rank") answer.failed_rank = number();
+    if (name == "failed_attempt") {
+      host::FailedAttempt& failed = answer.failed_attempt.emplace();
+      std::istringstream words(value);
+      words >> failed.attempt >> failed.log_bytes >> failed.machine.emplace() >> failed.cause.text;
+    }
     if (name == "node") answer.node = value;
     if (name == "job") answer.job = value;
     if (name == "scheduler_state") answer.scheduler_state = value;

@@ -34,6 +34,7 @@ struct FakeHost : Effects {
   }
   std::string read_stopped_rank() override { return stopped_rank; }
   std::string last_line() override { return last; }
+  std::uint64_t log_bytes() override { return 77; }
   std::optional<std::uint64_t> count_out_of_memory_kills() override { return out_of_memory; }
   void say(const std::string& line) override { said.push_back(line); }
   void note(const std::string& file, const std::string& line) override { files[file] = line; }
@@ -111,9 +112,10 @@ TEST_F(MachineTest, AGoodEndMayBeginAgainWhereThereAreRestarts) {
   begin(1, 1);
   end_script(0);
   EXPECT_TRUE(host_.recorded.empty());
-  obey({0, Verb::gather, {}, "rank 0 failed"});
+  obey({0, Verb::gather, {}, "rank 0 failed", CausePlace{0, 0}});
   EXPECT_EQ(host_.reports.back(), (Report{0, Standing::stopped, 0, ""}));
   EXPECT_EQ(host_.said.back(), "attempt 1 of 2 failed: rank 0 failed");
+  EXPECT_EQ(host_.files["earlier_failure"], "0 77 0 0\nrank 0 failed");
   obey({1, Verb::run, {0, 1, 2}, {}});
   EXPECT_EQ(host_.started.back(), "1 0 1 2");
   EXPECT_EQ(host_.said.back(), "attempt 2 of 2 begins");

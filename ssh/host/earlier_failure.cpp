@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include "ssh/host/earlier_failure.h"
+
+#include "ssh/host/words.h"
+
+namespace dtool::host {
+
+std::string to_text(const EarlierFailure& failure) {
+  return std::to_string(failure.attempt) + " " + std::to_string(failure.log_bytes) +
+         (failure.place ? " " + to_line(*failure.place) : "") + "\n" + failure.text;
+}
+
+std::optional<EarlierFailure> parse_earlier_failure(std::string_view text) {
+  std::string_view line = cut_line(text);
+  const auto attempt = parse_number<int>(cut_word(line));
+  const auto log_bytes = parse_number<std::uint64_t>(cut_word(line));
+  const std::string_view cause = cut_line(text);
+  if (!attempt || *attempt < 0 || !log_bytes || cause.empty()) return std::nullopt;
+  return EarlierFailure{*attempt, *log_bytes, parse_cause_place(line), std::string(cause)};
+}
+
+}  // namespace dtool::host
