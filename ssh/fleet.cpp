@@ -57,6 +57,7 @@ class Fleet : public Remote {
         reactor_(links_->reactor()),
         width_(make_room_for_files(hosts.size(), std::max<std::size_t>(options.width, 1))),
         hosts_(std::move(hosts)),
+        silent_(options.silent),
         interrupts_(reactor_, [this](Asked what) { on_asked(what); }) {
     ::signal(SIGPIPE, SIG_IGN);
   }
@@ -82,6 +83,7 @@ class Fleet : public Remote {
   asio::awaitable<void> answer(FleetRound& round, std::size_t index);
   std::optional<NextTask> next_task(FleetRound& round, std::size_t index);
   asio::awaitable<void> pause(std::chrono::milliseconds duration);
+  asio::awaitable<Connection*> connect(std::size_t host);
   asio::awaitable<int> attempt(FleetRound& round, std::size_t index);
   asio::awaitable<int> execute(FleetRound& round, std::size_t index, Connection& connection,
                                CommandStreams streams, Deadline deadline);
@@ -94,6 +96,7 @@ class Fleet : public Remote {
   Reactor& reactor_;
   std::size_t width_;
   std::vector<Host> hosts_;
+  std::shared_ptr<SilentHosts> silent_;
   Interrupts interrupts_;
   bool is_interrupted_ = false;
   FleetRound* round_ = nullptr;  ///< while run() runs
@@ -133,11 +136,26 @@ void Fleet::on_asked(Asked what) {
   reactor_.abandon();
 }
 
+/// Waits in vain only once for a host, if the steps of a command share what they learnt.
+asio::awaitable<Connection*> Fleet::connect(std::size_t host) {
+  if (silent_ == nullptr) co_return co_await links_->connect(host);
+  if (const auto failure = silent_->find(hosts_[host])) throw *failure;
+  Connection* connection = nullptr;
+  try {
+    connection = co_await links_->connect(host);
+  } catch (const HostError& error) {
+    silent_->note_failure(hosts_[host], error);
+    throw;
+  }
+  silent_->note_answer(hosts_[host]);
+  co_return connection;
+}
+
 asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
   const Task& task = round.tasks[index];
   HostResult& result = round.results[index];
   const TaskOptions options = task.options ? *task.options : round.options;
-  Connection* connection = co_await links_->connect(task.host);
+  Connection* connection = co_await connect(task.host);
   result.host_key = connection->host_key();
   if (interrupted()) throw HostError(Failure::not_started, kNotStarted);
   std::function<void(Stream, std::string_view)> on_output =

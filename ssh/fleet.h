@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ssh/remote.h"
+#include "ssh/silent_hosts.h"
 
 namespace dtool::ssh {
 
@@ -41,6 +42,9 @@ struct ConnectOptions {
   Ask ask = Ask::each;
   std::filesystem::path trace = {};  ///< folder for a file per host with all messages sent and
                                      ///< received; or empty
+
+  /// Hosts that are in it are not tried; nothing: every host is tried in each step.
+  std::shared_ptr<SilentHosts> silent = {};
 
   bool operator==(const ConnectOptions&) const = default;
 };

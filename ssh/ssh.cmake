@@ -61,6 +61,7 @@ add_library(dtool_ssh STATIC
   ssh/quote.cpp
   ssh/remote.cpp
   ssh/script.cpp
+  ssh/silent_hosts.cpp
   ssh/trace.cpp
   ssh/session/connector.cpp
   ssh/session/exchange.cpp

@@ -109,6 +109,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/program/master_protocol_test.cpp
     tests/unit/ssh/program/program_test.cpp
     tests/unit/ssh/quote_test.cpp
+    tests/unit/ssh/silent_hosts_test.cpp
     tests/unit/ssh/script_test.cpp
     tests/unit/ssh/trace_test.cpp
     tests/unit/ssh/session/login_output_test.cpp

@@ -288,8 +288,9 @@ void set_not_started(std::vector<ssh::HostResult>& results, const std::vector<st
 int ConfigAction::run(Invocation& invocation) {
   check_flags();
   if (!script_file_.empty()) script_ = read_text(script_file_, "--config_script");
-  const auto targets = choose_targets(hosts_, invocation.settings.all());
+  auto targets = choose_targets(hosts_, invocation.settings.all());
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
+  targets->connect.silent = std::make_shared<ssh::SilentHosts>();
   if (distribute_public_key_) read_public_key(public_key_file_);  // before anybody is reached
   Console& console = invocation.console;
   const auto remote = ssh::make_fleet(targets->hosts, targets->connect);

@@ -58,12 +58,13 @@ bool is_silent(const MachineStatus& machine) {
 }  // namespace
 
 bool require_ended(Console& console, const std::string& run_id, const HostOptions& hosts,
-                   const UserSettings& users) {
+                   const UserSettings& users, const std::shared_ptr<ssh::SilentHosts>& silent) {
   const auto file = killfiles::path_of(killfile_folder(), run_id);
   if (!std::filesystem::exists(file)) return true;  // nothing was left when it was forgotten
   const killfiles::Killfile killfile = killfiles::read(file);
   if (!killfile.ended.empty()) return true;
-  const Targets targets = recorded_targets(killfile, hosts, users);
+  Targets targets = recorded_targets(killfile, hosts, users);
+  targets.connect.silent = silent;
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   constexpr std::chrono::seconds kPatience{20};
   const auto nobody = [](std::size_t, const ssh::HostResult&, const MachineStatus&) {};

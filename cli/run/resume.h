@@ -9,13 +9,15 @@
 #include "cli/host_options.h"
 #include "cli/settings.h"
 #include "ssh/host/files.h"
+#include "ssh/silent_hosts.h"
 
 namespace dtool::cli {
 
 /// Throws UsageError if a machine of the earlier run is not known to have ended; a machine other
-/// than the first that does not answer is told in a note. False: interrupted.
+/// than the first that does not answer is told in a note, and added to `silent`. False:
+/// interrupted.
 bool require_ended(Console& console, const std::string& run_id, const HostOptions& hosts,
-                   const UserSettings& users);
+                   const UserSettings& users, const std::shared_ptr<ssh::SilentHosts>& silent);
 
 /// Throws UsageError that names the run which goes on from `run_id`, if one does.
 void require_not_resumed(const std::string& run_id);

@@ -50,7 +50,8 @@ class RunAction : public Action {
   Follow follow(const Console& console, const Settings& settings) const;
   void keep_record(const std::vector<std::string>& command_line);
   std::string record_for_hosts() const;
-  int look_back(Invocation& invocation, EarlierOutputs& outputs, RunReport& report) const;
+  int look_back(Invocation& invocation, const ssh::ConnectOptions& connect, EarlierOutputs& outputs,
+                RunReport& report) const;
   bool bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report, Console& console,
              const std::vector<std::string>& command_line);
 
@@ -124,10 +125,11 @@ void RunAction::keep_record(const std::vector<std::string>& command_line) {
 }
 
 /// Whether the run to go on from has ended and left what it takes; the exit code.
-int RunAction::look_back(Invocation& invocation, EarlierOutputs& outputs, RunReport& report) const {
+int RunAction::look_back(Invocation& invocation, const ssh::ConnectOptions& connect,
+                         EarlierOutputs& outputs, RunReport& report) const {
   Console& console = invocation.console;
   if (!require_ended(console, run_.earlier->record().run_id, run_.flags.hosts,
-                     invocation.settings.users()))
+                     invocation.settings.users(), connect.silent))
     return kInterrupted;
   if (outputs.are_there(report)) return kAllWell;
   console.note("nothing was started");
@@ -180,13 +182,14 @@ int RunAction::run(Invocation& invocation) {
     return kAllWell;
   }
 
+  targets.connect.silent = std::make_shared<ssh::SilentHosts>();
   RunReport report(console, run_.plan.run_id);
   if (run_.repeats() && !gather_code(run_, console, targets.connect))
     return report.end(kInterrupted);
   std::optional<EarlierOutputs> outputs;
   if (run_.resumes()) {
     outputs.emplace(console, run_.earlier->record(), run_.plan, targets.connect);
-    const int looked = look_back(invocation, *outputs, report);
+    const int looked = look_back(invocation, targets.connect, *outputs, report);
     if (looked != kAllWell) return report.end(looked);
   }
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);

@@ -85,7 +85,11 @@ expect_error "^  ${address[2]}: rsync is not there"
 expect_error "hint: on Debian: dtool command --command 'sudo apt-get install -y rsync' --runs_on ${address[2]}"
 fault unhide h3 rsync
 fault cut h2
-refuses '1 of 3' --connect_timeout 1 -- true
+began=$(date +%s%N)
+refuses '1 of 3' --connect_timeout 4 -- true
+# It is waited for once, and not again where the folders of the run are removed.
+waited=$((($(date +%s%N) - began) / 1000000))
+((waited >= 4000 && waited < 7500)) || fail "a silent host took $waited ms with --connect_timeout 4"
 expect_error "^  ${address[1]}: "
 expect_error '^nothing was started'
 fault mend h2
