@@ -86,6 +86,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/fanout/remote_shell_test.cpp
     tests/unit/ssh/fleet_test.cpp
     tests/unit/ssh/host/earlier_failure_test.cpp
+    tests/unit/ssh/host/files_test.cpp
     tests/unit/ssh/host/frames_test.cpp
     tests/unit/ssh/host/members_test.cpp
     tests/unit/ssh/host/process_table_test.cpp

@@ -163,6 +163,10 @@ std::optional<time_t> change_of(const std::string& path) {
   return found.st_mtim.tv_sec;
 }
 
+std::uint64_t free_bytes(const struct statvfs& disk) {
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize;
+}
+
 bool is_mount(int folder) {
   struct statx known {};
   if (::statx(folder, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, 0, &known) == 0 &&

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +81,9 @@ std::optional<std::vector<std::string>> read_folder(const Descriptor& folder);
 /// When what the path leads to was changed, in seconds since 1970, by the file system's clock;
 /// nothing if it is not there.
 std::optional<time_t> change_of(const std::string& path);
+/// Bytes that are free on a disk for every user: what it keeps back for root is not counted, also
+/// where root asks, so that all who ask about room are told the same.
+std::uint64_t free_bytes(const struct statvfs& disk);
 /// Whether a file system is mounted on this open folder (O_PATH will do). Kernels before 5.8 tell
 /// only if its device is another one than that of the folder above.
 bool is_mount(int folder);

@@ -55,11 +55,10 @@ std::int64_t count_cores() {
   return ::sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-std::int64_t free_bytes(const std::string& folder) {
+std::int64_t free_bytes_of(const std::string& folder) {
   struct statvfs disk;
   if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return -1;
-  const auto blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
-  return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(disk.f_frsize);
+  return static_cast<std::int64_t>(free_bytes(disk));
 }
 
 /// A line of /proc/meminfo, in bytes; 0 if it is missing.
@@ -108,8 +107,8 @@ Survey survey_host(const std::string& code) {
   survey.tmux = find_tmux();
   survey.rsync = version_of("rsync");
   survey.free_memory = memory_of("MemAvailable:");
-  survey.free_code = free_bytes(code);
-  survey.free_home = free_bytes(expand_home("~"));
+  survey.free_code = free_bytes_of(code);
+  survey.free_home = free_bytes_of(expand_home("~"));
   return survey;
 }
 

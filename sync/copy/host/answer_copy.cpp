@@ -153,7 +153,7 @@ Looking::Mounted* Looking::mounted_for(const std::string& name) {
   const auto [found, is_new] = mounted_.try_emplace(nearest.st_dev);
   struct statvfs room {};
   if (is_new && ::fstatvfs(inside_->nearest(), &room) == 0)
-    found->second = {folder_of(name), static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize};
+    found->second = {folder_of(name), free_bytes(room)};
   return &found->second;
 }
 
@@ -203,7 +203,7 @@ void Looking::look_at_room() {
   struct statvfs room {};
   if (::statvfs(nearest_.c_str(), &room) != 0)
     throw Refused(with_reason("cannot ask for the room in " + nearest_));
-  reply_.free = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
+  reply_.free = free_bytes(room);
   reply_.needed += largest_;
   for (const auto& [device, each] : mounted_)
     if (each.needed > each.free)
