@@ -15,6 +15,14 @@
 namespace dtool::cli {
 namespace {
 
+constexpr const char* kGpuTable = "nvidia-smi | head -n 35";
+/// The same, for any login shell, but with the exit code of nvidia-smi and not that of head: a host
+/// without it has failed.
+constexpr const char* kGpuTableOrFailure =
+    "sh -c 'table=$(nvidia-smi); code=$?; "
+    "[ -z \"$table\" ] || printf \"%s\\n\" \"$table\" | head -n 35; exit $code'";
+constexpr int kNotFound = 127;
+
 class CommandAction : public Action {
  public:
   void add_options(Options& command) override;
@@ -29,7 +37,7 @@ class CommandAction : public Action {
                                        ssh::KeepOutput keep) const;
 
   HostOptions hosts_;
-  std::string command_ = "nvidia-smi | head -n 35";
+  std::string command_ = kGpuTable;
   double timeout_ = 0;
   bool fold_ = false;
   bool yes_ = false;
@@ -69,9 +77,10 @@ Targets CommandAction::targets(Invocation& invocation) const {
 
 std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Events& events,
                                                     ssh::KeepOutput keep) const {
+  const bool shows_gpus = command_ == kGpuTable;
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i)
-    tasks.push_back({i, ssh::Command{command_}});
+    tasks.push_back({i, ssh::Command{shows_gpus ? kGpuTableOrFailure : command_}});
   ssh::RunOptions options;
   options.keep_output = keep;
   if (timeout_ > 0) options.timeout = from_seconds(timeout_);
@@ -79,6 +88,10 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Ev
   for (ssh::HostResult& result : results) {
     if (result.failure == ssh::Failure::timed_out)
       result.hint = "--timeout sets how long a command may take";
+    if (shows_gpus && result.failure == ssh::Failure::none && result.exit_code == kNotFound) {
+      result.error = "there is no nvidia-smi, so dtool cannot tell its GPUs";
+      result.hint = "--command names what is to be run";
+    }
   }
   return results;
 }

@@ -30,11 +30,24 @@ expect_equal unreachable "$(jq -r '.hosts[1].failure' "$out")"
 expect_output '"hint": '
 
 # Without a command, the GPUs.
-cat >"$DTOOL_LAB_FOLDER/host1/root/.bashrc" <<'END'
-nvidia-smi() { seq 100; }
-END
+own=$DTOOL_LAB_FOLDER/host1/root/bin
+mkdir "$own"
+# shellcheck disable=SC2016
+echo 'PATH=$HOME/bin:$PATH' >"$DTOOL_LAB_FOLDER/host1/root/.bashrc"
+printf '#!/bin/sh\nseq 100000\n' >"$own/nvidia-smi"
+chmod +x "$own/nvidia-smi"
 expect_exit 0 dtool command --runs_on h1
 expect_equal 35 "$(wc -l <"$out")"
+# A driver that does not work, and none at all, are failures.
+printf '#!/bin/sh\necho "has failed because it could not talk to the driver"\nexit 9\n' >"$own/nvidia-smi"
+expect_exit 1 dtool command --runs_on h1
+expect_output '^has failed because'
+expect_error 'exit code 9$'
+if ! command -v nvidia-smi >/dev/null; then
+  expect_exit 1 dtool command --runs_on h1,h2
+  expect_error '^  h2: there is no nvidia-smi'
+  expect_error 'hint: --command names what is to be run'
+fi
 
 # Colours and progress are for terminals.
 expect_exit 0 env TERM=xterm bash -c "$(declare -f on_terminal); on_terminal '$DTOOL' command --runs_on h1,h2 --command 'echo hi'"
