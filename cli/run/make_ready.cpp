@@ -151,9 +151,12 @@ void note_missing_script(const std::vector<std::string>& program, const tree_syn
   std::error_code unseen;
   if (!script || ssh::is_anchored(*script) || std::filesystem::exists(tree.root / *script, unseen))
     return;
-  const auto meant = killfiles::nearest(*script, tree.files);
+  // The tree's names have no `./`, and a program in the folder is only found with it.
+  const std::string name = std::filesystem::path(*script).lexically_normal().string();
+  const std::string before = script->starts_with("./") ? "./" : "";
+  const auto meant = killfiles::nearest(name, tree.files);
   console.note(fmt::format("{} is not in this folder, so it is not sent{}", *script,
-                           meant ? fmt::format("; did you mean {}?", *meant) : ""));
+                           meant ? fmt::format("; did you mean {}{}?", before, *meant) : ""));
 }
 
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "cli/run/environment/assignments.h"
 #include "cli/run/environment/exports.h"
@@ -49,6 +52,26 @@ std::optional<PythonTarget> python_target(const std::vector<std::string>& progra
   return std::nullopt;
 }
 
+/// What a shell is told to run. Nothing if that is text.
+std::optional<std::string> shell_target(const std::vector<std::string>& program) {
+  constexpr std::array<std::string_view, 5> kShells = {"bash", "sh", "dash", "ksh", "zsh"};
+  constexpr std::array<std::string_view, 2> kWithValue = {"--rcfile", "--init-file"};
+  if (std::ranges::count(kShells, file_name(program.front())) == 0) return std::nullopt;
+  bool are_options_over = false;
+  for (std::size_t i = 1; i < program.size(); ++i) {
+    const std::string& word = program[i];
+    const bool is_option = word.starts_with('-') || word.starts_with('+');
+    if (are_options_over || !is_option) return word;
+    are_options_over = word == "--" || word == "-";
+    if (std::ranges::count(kWithValue, word) > 0) ++i;
+    if (word.starts_with("--")) continue;
+    // The command, or the standard input, in place of a script: `-ec TEXT`.
+    if (word[0] == '-' && word.find_first_of("cs") != word.npos) return std::nullopt;
+    if (word.ends_with('o') || word.ends_with('O')) ++i;  // the name of a setting follows
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void number_ranks(RunPlan& plan) {
@@ -60,8 +83,13 @@ void number_ranks(RunPlan& plan) {
 }
 
 std::optional<std::string> script_of(const std::vector<std::string>& program) {
-  const auto target = python_target(program);
-  return target && !target->is_module ? std::optional(target->name) : std::nullopt;
+  if (const auto target = python_target(program))
+    return target->is_module ? std::nullopt : std::optional(target->name);
+  if (const auto target = shell_target(program)) return target;
+  const std::string& first = program.front();
+  // Without a slash it is looked for in PATH.
+  return first.find('/') != first.npos && !ssh::is_anchored(first) ? std::optional(first)
+                                                                   : std::nullopt;
 }
 
 std::string name_of_program(const std::vector<std::string>& program) {

@@ -72,7 +72,8 @@ struct RunPlan {
 /// Gives each machine its first rank, and the run its world size.
 void number_ranks(RunPlan& plan);
 
-/// The path of the script that a program of Python runs; nothing for a module, or another program.
+/// The path of the script that Python or a shell runs, or of a program that is named by a relative
+/// path; nothing for a module, for text, or for a program elsewhere.
 std::optional<std::string> script_of(const std::vector<std::string>& program);
 
 /// The name of a run of that program: its file's name; for Python, the script's or the module's.

@@ -16,6 +16,21 @@ expect_exit 0 dtool run --runs_on "$host" --follow -- python3 -u train.py
 expect_no_error 'is not in this folder'
 expect_output 'learned'
 
+# Those of a shell, and programs of the folder itself, as well.
+printf '#!/bin/sh\necho hello\n' >hello.sh
+cp hello.sh hello
+chmod +x hello
+expect_exit 1 dtool run --runs_on "$host" --follow -- bash -eu -o pipefail helo.sh
+expect_error '^helo.sh is not in this folder, so it is not sent; did you mean hello.sh\?$'
+expect_exit 1 dtool run --runs_on "$host" --follow -- ./helo word
+expect_error '^./helo is not in this folder, so it is not sent; did you mean ./hello\?$'
+for program in 'bash -eu hello.sh' './hello' 'bash -c ./hello'; do
+  # shellcheck disable=SC2086
+  expect_exit 0 dtool run --runs_on "$host" --follow -- $program
+  expect_no_error 'is not in this folder'
+  expect_output 'hello$'
+done
+
 expect_exit 0 dtool command --runs_on "$host" --command 'mkdir -p ~/shelf && echo "print(\"from the host\")" >~/shelf/there.py'
 # shellcheck disable=SC2088 # the tilde is the host's
 expect_exit 0 dtool run --runs_on "$host" --code_path '~/shelf' --follow -- python3 there.py

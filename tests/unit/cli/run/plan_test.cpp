@@ -297,8 +297,24 @@ TEST(NameOfProgram, IsThatOfThePythonScript) {
   EXPECT_EQ(name_of_program({"python3", "-m"}), "python3");
   EXPECT_EQ(script_of({"python3", "-u", "-X", "dev", "code/train.py", "--lr"}), "code/train.py");
   EXPECT_EQ(script_of({"python3", "-m", "train.py"}), std::nullopt);
-  EXPECT_EQ(script_of({"./bin/train", "x.py"}), std::nullopt);
+  EXPECT_EQ(script_of({"./bin/train", "x.py"}), "./bin/train");
+  EXPECT_EQ(script_of({"bin/train"}), "bin/train");
+  for (const char* elsewhere : {"train", "/bin/train", "~/bin/train"})
+    EXPECT_EQ(script_of({elsewhere, "x.py"}), std::nullopt) << elsewhere;
   EXPECT_EQ(name_of_program({"python3"}), "python3");
+}
+
+TEST(ScriptOf, ShellsAreToldScriptsAfterTheirOptions) {
+  EXPECT_EQ(script_of({"bash", "helo.sh", "-c"}), "helo.sh");
+  EXPECT_EQ(script_of({"/bin/sh", "-eu", "+x", "code/run.sh"}), "code/run.sh");
+  EXPECT_EQ(script_of({"bash", "-euo", "pipefail", "--norc", "run.sh"}), "run.sh");
+  EXPECT_EQ(script_of({"bash", "-O", "extglob", "--rcfile", "rc", "run.sh"}), "run.sh");
+  EXPECT_EQ(script_of({"bash", "--", "-c"}), "-c");
+  EXPECT_EQ(script_of({"sh", "-", "run.sh"}), "run.sh");
+  EXPECT_EQ(script_of({"bash", "-c", "echo hello"}), std::nullopt);
+  EXPECT_EQ(script_of({"bash", "-lc", "echo hello"}), std::nullopt);
+  EXPECT_EQ(script_of({"bash", "-s", "word"}), std::nullopt);
+  EXPECT_EQ(script_of({"bash"}), std::nullopt);
 }
 
 }  // namespace
