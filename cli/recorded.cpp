@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
 
+#include "cli/record/record_files.h"
 #include "ssh/machine/home_folder.h"
 
 namespace dtool::cli {
@@ -14,14 +18,65 @@ std::filesystem::path killfile_folder() {
   return ssh::home_folder() / ".dtool" / "killfiles";
 }
 
+namespace {
+
+/// The record of the only run that `id` is, or begins, and that has no killfile any more. Nothing
+/// if another run may be meant.
+std::optional<RunRecord> find_forgotten(const std::string& id) {
+  std::vector<std::string> begun;
+  std::error_code fault;
+  for (const auto& each : std::filesystem::directory_iterator(record_folder(), fault)) {
+    const std::string name = each.path().stem();
+    if (each.path().extension() == ".json" && name.starts_with(id)) begun.push_back(name);
+  }
+  const bool is_exact = std::ranges::count(begun, id) > 0;
+  if (begun.size() != 1 && !is_exact) return std::nullopt;
+  const std::string& name = is_exact ? id : begun.front();
+  if (!killfiles::is_run_id(name)) return std::nullopt;
+  if (std::filesystem::exists(killfiles::path_of(killfile_folder(), name))) return std::nullopt;
+  try {
+    return find_record(name);
+  } catch (const std::runtime_error&) {
+    return std::nullopt;  // dtool show tells why it cannot be read
+  }
+}
+
+UsageError was_forgotten(const RunRecord& run) {
+  const auto& forgotten = run.forgotten;
+  const bool is_left = forgotten && !forgotten->left_on.empty();
+  const std::string ended =
+      !forgotten || is_left ? "" : "was ended, and ";  // an older dtool may have forgotten it
+  const std::string left =
+      is_left ? fmt::format(", though something may be left on {}", forgotten->left_on) : "";
+  std::string hint = fmt::format("dtool show, diff, rerun and run --resume still take it");
+  if (!run.machines.empty())
+    hint += fmt::format("; its logs and outputs were left in {} on {}",
+                        run.machines.front().output_folder,
+                        run.machines.size() == 1 ? run.machines.front().host : "each host");
+  return UsageError(fmt::format("{} {}its killfile was deleted{}{}", run.run_id, ended,
+                                forgotten ? fmt::format(" at {}", forgotten->at) : "", left),
+                    hint);
+}
+
+}  // namespace
+
 UsageError unreadable(const killfiles::Listed& listed) {
   const bool has_hint = listed.error.find("\nhint: ") != listed.error.npos;
   return UsageError(listed.error, has_hint ? "" : "mend the file: dtool needs it to end the run");
 }
 
+killfiles::Listed find_recorded(const std::string& id) {
+  try {
+    return killfiles::find(killfile_folder(), id);
+  } catch (const std::invalid_argument&) {
+    if (const auto forgotten = find_forgotten(id)) throw was_forgotten(*forgotten);
+    throw;
+  }
+}
+
 killfiles::Killfile recorded_run(const std::string& id, const std::string& hint) {
   if (!id.empty()) {
-    const killfiles::Listed found = killfiles::find(killfile_folder(), id);
+    const killfiles::Listed found = find_recorded(id);
     if (!found.killfile) throw unreadable(found);
     return *found.killfile;
   }

@@ -93,8 +93,8 @@ std::vector<Chosen> KillAction::ask_for_each(Console& console) const {
                      "name one (dtool list shows them), or give --all");
   std::vector<Chosen> chosen;
   for (const Chosen& each : all) {
-    const auto answer = console.ask(
-        fmt::format("end {} ({}, started {})?", title(each.killfile, each.file),
+    const auto answer =
+        console.ask(fmt::format("end {} ({}, started {})?", title(each.killfile, each.file),
                     counted(each.killfile.machines.size(), "machine"), each.killfile.created));
     if (!answer)
       throw UsageError("no run was named", "name one (dtool list shows them), or give --all");
@@ -114,7 +114,7 @@ std::vector<Chosen> KillAction::choose(Console& console) const {
   if (runs_.empty()) return ask_for_each(console);
   std::vector<Chosen> chosen;
   for (const std::string& id : runs_) {
-    const killfiles::Listed found = killfiles::find(killfile_folder(), id);
+    const killfiles::Listed found = find_recorded(id);
     if (!found.killfile) throw unreadable(found);
     chosen.push_back({*found.killfile, found.file});
   }
@@ -191,6 +191,8 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
   if (forced_out) std::filesystem::remove(chosen.file);
   if (ended.none_left && !remote->interrupted()) ask_for_end(console, *remote, chosen.killfile);
   const bool deleted = forced_out || (ended.none_left && forget(console, *remote, chosen));
+  if (deleted)
+    note_forgotten(console, chosen.killfile.run_id, forced_out ? fold_hosts(others) : "");
   if (deleted)
     console.note(fmt::format("deleted {}{}", chosen.file.string(),
                              forced_out ? ", whatever may be left on " + fold_hosts(others) : ""));

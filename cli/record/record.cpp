@@ -87,6 +87,10 @@ json end_json(const RecordedEnd& end) {
           {"validation", end.validation}};
 }
 
+json forgotten_json(const RecordedForgetting& forgotten) {
+  return {{"at", forgotten.at}, {"left_on", forgotten.left_on}};
+}
+
 json record_json(const RunRecord& record) {
   json machines = json::array();
   for (const RecordedMachine& each : record.machines) machines.push_back(machine_json(each));
@@ -113,7 +117,8 @@ json record_json(const RunRecord& record) {
           {"code", code_json(record.code)},
           {"machines", std::move(machines)},
           {"packages", record.packages},
-          {"end", record.end ? end_json(*record.end) : json(nullptr)}};
+          {"end", record.end ? end_json(*record.end) : json(nullptr)},
+          {"forgotten", record.forgotten ? forgotten_json(*record.forgotten) : json(nullptr)}};
 }
 
 /// A key that is missing, as one that came later, leaves the value as it is.
@@ -213,6 +218,12 @@ RunRecord record_of(const json& from) {
     record.machines.push_back(machine_of(each));
   const json end = from.value("end", json(nullptr));
   if (!end.is_null()) record.end = end_of(end);
+  const json forgotten = from.value("forgotten", json(nullptr));
+  if (!forgotten.is_null()) {
+    RecordedForgetting& told = record.forgotten.emplace();
+    take(forgotten, "at", told.at);
+    take(forgotten, "left_on", told.left_on);
+  }
   return record;
 }
 

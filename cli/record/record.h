@@ -59,6 +59,12 @@ struct RecordedEnd {
   nlohmann::json validation = nullptr;  ///< of validation
 };
 
+/// That the killfile was deleted.
+struct RecordedForgetting {
+  std::string at;       ///< UTC, in a killfile's form
+  std::string left_on;  ///< hosts on which something may have been left; empty: nothing was left
+};
+
 struct RunRecord {
   std::string run_id;
   std::string created;
@@ -87,6 +93,7 @@ struct RunRecord {
   std::vector<RecordedMachine> machines;
   std::string packages;  ///< python's version and the packages, a line each; empty: not known
   std::optional<RecordedEnd> end;
+  std::optional<RecordedForgetting> forgotten;  ///< nothing: not yet, or by an older dtool
   /// What the machines said when they were asked and had not all ended; empty: not asked. It is not
   /// kept.
   std::string state_now;

@@ -9,6 +9,7 @@
 #include <exception>
 #include <string_view>
 
+#include "cli/new_run.h"
 #include "cli/record/record_files.h"
 #include "cli/watch/cause.h"
 #include "cli/watch/run_states.h"
@@ -111,6 +112,18 @@ void ask_for_end(Console& console, ssh::Remote& remote, const killfiles::Killfil
   const auto nobody = [](std::size_t, const ssh::HostResult&, const MachineStatus&) {};
   note_end(console, killfile.run_id,
            ask_machines(remote, killfile, all_machines(killfile), nobody, kForStates));
+}
+
+void note_forgotten(Console& console, const std::string& run_id, const std::string& left_on) {
+  auto record = own_record(console, run_id);
+  if (!record) return;
+  record->forgotten = {utc_now(), left_on};
+  try {
+    write_record(*record);
+  } catch (const std::exception& error) {
+    console.note(
+        fmt::format("{}: that it was forgotten is not recorded: {}", run_id, error.what()));
+  }
 }
 
 }  // namespace dtool::cli

@@ -3,6 +3,7 @@
 // the hosts know of that goes when the run is forgotten.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cli/console.h"
@@ -26,5 +27,9 @@ void note_end(Console& console, const std::string& run_id,
 
 /// The same, after asking the run's hosts, which `remote` reaches, if there is something to add.
 void ask_for_end(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
+
+/// Notes in the record that the killfile was deleted, and on which hosts something may be left
+/// (empty: nothing is). A record that cannot be read or written is told in a note.
+void note_forgotten(Console& console, const std::string& run_id, const std::string& left_on);
 
 }  // namespace dtool::cli

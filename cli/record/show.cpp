@@ -141,6 +141,11 @@ void tell(Console& console, const RunRecord& record) {
     row("ended",
         record.state_now.empty() ? "not known: it is forgotten here" : known + record.state_now);
   }
+  if (record.forgotten)
+    row("forgotten",
+        record.forgotten->at + (record.forgotten->left_on.empty()
+                                    ? ""
+                                    : ": something may be left on " + record.forgotten->left_on));
   if (record.experiment.empty()) return;
   console.say("\n" + console.styled(Style::bold, "experiment"));
   console.write(record.experiment.ends_with('\n') ? record.experiment : record.experiment + "\n");

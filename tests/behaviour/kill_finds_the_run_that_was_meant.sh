@@ -71,6 +71,16 @@ expect_exit 0 dtool kill --delete "$one"
 expect_error "$one: 0 processes ended on .*; none is left"
 expect_no_file "$(killfile "$one")"
 expect_equal '' "$(on 1 ls .dtool/runs | grep _one_ || true)"
+# Who names it again is told what became of it, and what can still be done with it.
+for command in kill status logs fetch plot; do
+  expect_exit 2 dtool "$command" "$one"
+  expect_error "^dtool: $one was ended, and its killfile was deleted at 20[0-9T:-]+Z$"
+  expect_error '^hint: dtool show, diff, rerun and run --resume still take it; its logs and outputs were left in .* on each host$'
+done
+expect_exit 2 dtool kill "${one%-*}"
+expect_error "^dtool: $one was ended, and its killfile was deleted"
+expect_exit 0 dtool show "$one"
+expect_output '^forgotten +20[0-9T:-]+Z$'
 
 # The newest is asked about first; then whether to delete.
 answer $'n\ny\nn' kill

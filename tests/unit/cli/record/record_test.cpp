@@ -28,6 +28,7 @@ RunRecord some_record() {
   record.machines[0].gpus = {"H100"};
   record.end.emplace().state = "ended";
   record.end->metrics = {{"loss", 0.5}};
+  record.forgotten = {"2026-11-26T01:02:03Z", "h[1-2]"};
   return record;
 }
 
@@ -39,6 +40,7 @@ TEST(Record, IsReadAsItWasWritten) {
   EXPECT_EQ(read.code.diff, record.code.diff);
   EXPECT_EQ(read.environment, record.environment);
   EXPECT_EQ(read.end->metrics, record.end->metrics);
+  EXPECT_EQ(read.forgotten->left_on, record.forgotten->left_on);
   EXPECT_EQ(to_text(read), to_text(record));
 }
 
