@@ -105,6 +105,10 @@ expect_no_leftovers
 expect_equal '' "$(on h3 find mounts -name '.~dtool~*')"
 on h3 umount /root/mounts/mixed/sub
 
+# A file system that is none for files.
+expect_exit 2 dtool copy --runs_on h1 one /proc/nothing
+expect_error '/proc is on a file system that has no room for files$'
+
 # A host that is not there holds back nobody.
 expect_exit 1 dtool copy --runs_on "${DTOOL_LAB_HOSTS},nobody@127.0.0.1:1" one partly
 expect_error '^  nobody@127.0.0.1:1: '

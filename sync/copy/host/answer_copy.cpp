@@ -205,6 +205,9 @@ void Looking::look_at_room() {
     throw Refused(with_reason("cannot ask for the room in " + nearest_));
   reply_.free = free_bytes(room);
   reply_.needed += largest_;
+  if (room.f_blocks == 0 && reply_.needed > 0)  // as /proc and /sys
+    throw Refused(nearest_ + " is on a file system that has no room for files",
+                  "name a folder on a disk");
   for (const auto& [device, each] : mounted_)
     if (each.needed > each.free)
       block(each.name, "is another disk with too little room: " + std::to_string(each.needed) +
