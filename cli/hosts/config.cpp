@@ -221,10 +221,30 @@ killfiles::Killfile ConfigAction::write_killfile(const Invocation& invocation,
   return killfile;
 }
 
+/// Lines of bash that name the interpreter of the script's `#!` line if the host has none such: the
+/// shell's own message would name the script alone. Empty if it has no such line.
+std::string interpreter_check(const std::string& script) {
+  constexpr std::size_t kBefore = 2;
+  if (!script.starts_with("#!")) return "";
+  std::string line = script.substr(kBefore, script.find('\n') - kBefore);
+  line.erase(0, line.find_first_not_of(" \t"));
+  std::string interpreter = line.substr(0, line.find_first_of(" \t"));
+  if (!interpreter.starts_with('/')) return "";
+  const bool is_of_windows = interpreter.ends_with('\r');
+  const std::string file = ssh::quote(interpreter);
+  if (is_of_windows) interpreter.pop_back();
+  const std::string why =
+      is_of_windows
+          ? fmt::format("the script's lines end as on Windows, so {} is not found", interpreter)
+          : fmt::format("{} is not there, which the script's first line names", interpreter);
+  return fmt::format("[ -x {} ] || {{ echo {} >&2; exit 127; }}\n", file, ssh::quote(why));
+}
+
 std::vector<HostJob> ConfigAction::make_jobs(const killfiles::Killfile& killfile,
                                              const std::vector<std::size_t>& on) const {
   // A script with an interpreter of its own is given to that one.
   const bool has_interpreter = script_.starts_with("#!");
+  const std::string check = interpreter_check(script_);
   std::vector<HostJob> jobs;
   for (const std::size_t host : on) {
     const killfiles::Machine& machine = killfile.machines[host];
@@ -236,7 +256,7 @@ std::vector<HostJob> ConfigAction::make_jobs(const killfiles::Killfile& killfile
                        "",
                        {{"config_script", script_}}};
     job.host = to_line(machine.identity);
-    job.script = has_interpreter ? fmt::format("cd\nchmod u+x {0}\n{0}\n", file)
+    job.script = has_interpreter ? fmt::format("cd\n{1}chmod u+x {0}\n{0}\n", file, check)
                                  : fmt::format("cd\nbash {}\n", file);
     jobs.push_back({host, job});
   }

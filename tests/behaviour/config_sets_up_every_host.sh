@@ -31,6 +31,14 @@ expect_exit 0 config --follow --config_script "it's perl"
 expect_equal 1 "$(on 3 grep -c . log_dtool_distributed_config)"
 expect_equal 'perl 5' "$(on 3 head -c 6 log_dtool_distributed_config)"
 
+# An interpreter that is not there is named, and not only the script.
+printf '#!/usr/bin/pearl -w\nprint 1;\n' >misspelt
+expect_exit 1 config --follow --config_script misspelt
+expect_error '^ +/usr/bin/pearl is not there, which the script.s first line names$'
+printf '#!/bin/bash\r\necho 1\r\n' >of_windows
+expect_exit 1 config --follow --config_script of_windows
+expect_error '^ +the script.s lines end as on Windows, so /bin/bash is not found$'
+
 # A failure, with the exit code and the last lines
 printf 'for i in $(seq 30); do echo "line $i"; done\n[ "$(hostname)" = "$(cat name)" ] || exit 0\necho "no space" >&2\nexit 3\n' >fails.sh
 for host in 1 2 3; do on "$host" bash -c 'echo lab-none >name'; done
