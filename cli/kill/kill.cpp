@@ -12,6 +12,7 @@
 #include "cli/host_options.h"
 #include "cli/kill/end_run.h"
 #include "cli/record/record_end.h"
+#include "cli/record/record_files.h"
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
 #include "cli/watch/machine_status.h"
@@ -70,6 +71,18 @@ std::string title(const killfiles::Killfile& killfile, const std::filesystem::pa
   return killfile.run_id.empty() ? file.filename().string() : killfile.run_id;
 }
 
+/// `, over since 2026-…` of a run that is known to have ended.
+std::string known_end(const killfiles::Killfile& killfile) {
+  std::string ended = killfile.ended;
+  try {
+    const auto record = killfile.run_id.empty() ? std::nullopt : find_record(killfile.run_id);
+    if (ended.empty() && record && record->end) ended = record->end->at;
+  } catch (const std::exception&) {
+    // dtool show tells why it cannot be read.
+  }
+  return ended.empty() ? "" : ", over since " + ended;
+}
+
 std::string no_run_is_recorded() {
   return fmt::format("no run is recorded in {}", killfile_folder().string());
 }
@@ -94,8 +107,9 @@ std::vector<Chosen> KillAction::ask_for_each(Console& console) const {
   std::vector<Chosen> chosen;
   for (const Chosen& each : all) {
     const auto answer =
-        console.ask(fmt::format("end {} ({}, started {})?", title(each.killfile, each.file),
-                    counted(each.killfile.machines.size(), "machine"), each.killfile.created));
+        console.ask(fmt::format("end {} ({}, started {}{})?", title(each.killfile, each.file),
+                                counted(each.killfile.machines.size(), "machine"),
+                                each.killfile.created, known_end(each.killfile)));
     if (!answer)
       throw UsageError("no run was named", "name one (dtool list shows them), or give --all");
     if (*answer) chosen.push_back(each);

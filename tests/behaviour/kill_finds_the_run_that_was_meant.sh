@@ -82,7 +82,12 @@ expect_error "^dtool: $one was ended, and its killfile was deleted"
 expect_exit 0 dtool show "$one"
 expect_output '^forgotten +20[0-9T:-]+Z$'
 
-# The newest is asked about first; then whether to delete.
+# Of one that is over, the question says so. The newest is asked about first; then whether to delete.
+expect_exit 0 dtool run --runs_on h1 --extra_tag over --follow -- true
+answer $'n\nn\nn' kill
+expect_output "end true_over_.* \(1 machine, started 20[0-9T:-]+Z, over since 20[0-9T:-]+Z\)\? \[y/N\]"
+expect_output "end $third \(2 machines, started 20[0-9T:-]+Z\)\? "
+expect_exit 0 dtool kill --yes true_over
 answer $'n\ny\nn' kill
 expect_equal 0 "$last_code"
 expect_output "end $third \(2 machines, started 20.*Z\)\? \[y/N\]"
