@@ -41,7 +41,7 @@ expect_equal 35 "$(wc -l <"$out")"
 # A driver that does not work, and none at all, are failures.
 printf '#!/bin/sh\necho "has failed because it could not talk to the driver"\nexit 9\n' >"$own/nvidia-smi"
 expect_exit 1 dtool command --runs_on h1
-expect_output '^has failed because'
+expect_output '^h1: has failed because'
 expect_error 'exit code 9$'
 if ! command -v nvidia-smi >/dev/null; then
   expect_exit 1 dtool command --runs_on h1,h2
