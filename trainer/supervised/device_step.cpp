@@ -36,14 +36,13 @@ void step_on_device(const std::vector<DrawnBatch>& batches, Objective& objective
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const at::Tensor mean = objective.loss(batches[i].from(objective.data().train));
     const double share = static_cast<double>(batches[i].size()) / samples;
-    parallel.backward(share == 1 ? mean : mean * share,
-                      i + 1 == batches.size() ? AcrossRanks::yes : AcrossRanks::no);
-    if (share == 1) {
-      loss.copy_(mean.detach());
-    } else if (i == 0) {
-      loss.copy_(mean.detach() * share);
+    const at::Tensor part = share == 1 ? mean : mean * share;
+    const bool is_last = i + 1 == batches.size();
+    parallel.backward(part, is_last ? AcrossRanks::yes : AcrossRanks::no);
+    if (i == 0) {
+      loss.copy_(part.detach());
     } else {
-      loss.add_(mean.detach(), share);
+      loss.add_(part.detach());
     }
   }
   optimizer.apply();
