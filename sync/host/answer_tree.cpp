@@ -42,12 +42,19 @@ class Mark {
 
   /// This host has it in hand, unless another one was there before.
   std::optional<std::int64_t> take() const {
-    if (!is_used_) return std::nullopt;
-    const Descriptor mark(
-        ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-    if (!mark.is_open()) return holder();
-    write_all(mark.get(), std::to_string(host_) + "\n");
-    ::fchmod(mark.get(), 0644);  // hosts that are reached as other users read it, too
+    // Again where the one that was there has gone meanwhile.
+    for (int tries = 20; is_used_ && tries > 0; --tries) {
+      const Descriptor mark(
+          ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+      if (mark.is_open()) {
+        write_all(mark.get(), std::to_string(host_) + "\n");
+        ::fchmod(mark.get(), 0644);  // hosts that are reached as other users read it, too
+        break;
+      }
+      if (errno != EEXIST) break;
+      if (const auto other = holder()) return other;
+      if (exists(path_)) break;  // its own
+    }
     return std::nullopt;
   }
 
@@ -82,11 +89,13 @@ TreeReply answer(TreeFolder& folder, const TreeRequest& request, FrameInput& inp
   }
   folder.take_lock();
   if (request.is_asked && folder.newest() != request.tree) throw another_is_sending();
-  const std::string whole = folder.find_whole();
+  std::string whole = folder.find_whole();
   folder.set_newest(request.tree);
   reply.is_whole = whole == request.tree;
   if (!reply.is_whole) reply.holder = mark.take();
   if (!reply.is_whole && !reply.holder) {
+    // Another host that shares the folder may have changed it before it let go of the mark.
+    if (!request.push.empty()) whole = folder.find_whole();
     reply.basis = whole;
     reply.is_empty = whole.empty() && folder.is_empty();
     const bool has_basis = request.basis.empty() ? reply.is_empty : request.basis == whole;
