@@ -67,23 +67,38 @@ class Kept {
   std::string_view name_;  ///< whose identity and word come next
 };
 
-/// Nothing if it cannot be read, or is another file than the one that was looked at.
-std::string read_content(const OpenFolder& root, const std::string& name, const Look& look) {
-  const ssh::OwnedFd fd(
-      ::openat(root.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd) return {};
+/// Nothing if it cannot be read.
+std::string word_of(int file) {
+  if (::lseek(file, 0, SEEK_SET) != 0) return {};
   ssh::Sha256 sha;
   std::string bytes(std::size_t{1} << 16, '\0');
   for (;;) {
-    const ssize_t count = ::read(fd.get(), bytes.data(), bytes.size());
+    const ssize_t count = ::read(file, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return {};
-    if (count == 0) break;
+    if (count == 0) return sha.hex().substr(0, kWord);
     sha.add({bytes.data(), static_cast<std::size_t>(count)});
   }
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0 || identity(look_of(status)) != identity(look)) return {};
-  return sha.hex().substr(0, kWord);
+}
+
+/// Nothing if it cannot be read, or is another file than the one that was looked at. It is read
+/// again if it was changed meanwhile: another link to it is a change of that kind, too.
+std::string read_content(const OpenFolder& root, const std::string& name, const Look& look) {
+  const ssh::OwnedFd fd(
+      ::openat(root.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  Look before = look;
+  for (int tries = 5; fd && tries > 0; --tries) {
+    std::string word = word_of(fd.get());
+    struct stat status {};
+    if (word.empty() || ::fstat(fd.get(), &status) != 0) return {};
+    const Look after = look_of(status);
+    if (identity(after) == identity(before)) return word;
+    if (after.inode != look.inode || after.size != look.size || after.seconds != look.seconds ||
+        after.nanoseconds != look.nanoseconds)
+      return {};
+    before = after;
+  }
+  return {};
 }
 
 std::string file_name(const fs::path& root) {

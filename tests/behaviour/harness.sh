@@ -5,7 +5,8 @@
 #   dtool ARGS...               the program under test
 #   on HOST COMMAND...          a command on a host, without SSH (HOST is 1, h1 or an address)
 #   expect_exit CODE COMMAND... runs it with stdin empty, its output into the files $out and $err
-#   expect_ended CODE PID [WHAT] waits for a command that runs in the background; WHAT is what a failure calls it
+#   expect_ended CODE PID [WHAT [FILE...]] waits for a command that runs in the background; WHAT is what a failure calls it, and
+#                               the files have its output
 #   expect_output PATTERN       the last command's stdout has a line that matches (grep -E); likewise
 #   expect_no_output, expect_error, expect_no_error
 #   expect_equal WANTED GOT     and expect_file PATH, expect_no_file PATH
@@ -167,7 +168,7 @@ expect_ended() {
   last_command=${3:-$last_command}
   last_code=0
   wait "$2" || last_code=$?
-  [[ $last_code == "$1" ]] || fail "the command in the background ended with $last_code, not $1"
+  [[ $last_code == "$1" ]] || { (($# < 4)) || cat "${@:4}" >&2; fail "the command in the background ended with $last_code, not $1"; }
 }
 
 expect_output() { grep -Eq -e "$1" "$out" || fail "no line of stdout matches: $1"; }
