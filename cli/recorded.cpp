@@ -48,7 +48,7 @@ UsageError was_forgotten(const RunRecord& run) {
       !forgotten || is_left ? "" : "was ended, and ";  // an older dtool may have forgotten it
   const std::string left =
       is_left ? fmt::format(", though something may be left on {}", forgotten->left_on) : "";
-  std::string hint = fmt::format("dtool show, diff, rerun and run --resume still take it");
+  std::string hint = "dtool show, diff, rerun and run --resume still take it";
   if (!run.machines.empty())
     hint += fmt::format("; its logs and outputs were left in {} on {}",
                         run.machines.front().output_folder,

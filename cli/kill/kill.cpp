@@ -205,11 +205,12 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
   if (forced_out) std::filesystem::remove(chosen.file);
   if (ended.none_left && !remote->interrupted()) ask_for_end(console, *remote, chosen.killfile);
   const bool deleted = forced_out || (ended.none_left && forget(console, *remote, chosen));
-  if (deleted)
-    note_forgotten(console, chosen.killfile.run_id, forced_out ? fold_hosts(others) : "");
-  if (deleted)
+  if (deleted) {
+    const std::string left_on = forced_out ? fold_hosts(others) : "";
+    note_forgotten(console, chosen.killfile.run_id, left_on);
     console.note(fmt::format("deleted {}{}", chosen.file.string(),
-                             forced_out ? ", whatever may be left on " + fold_hosts(others) : ""));
+                             forced_out ? ", whatever may be left on " + left_on : ""));
+  }
   report.push_back({{"run_id", chosen.killfile.run_id},
                     {"ended", ended.ended},
                     {"forced", ended.forced},

@@ -29,8 +29,9 @@ namespace {
 
 /// Who failed first, in the attempt that failed last.
 struct FirstFailure {
-  int attempt = 0;          ///< from 0
-  bool is_earlier = false;  ///< another attempt followed
+  int attempt = 0;                         ///< from 0
+  bool is_earlier = false;                 ///< another attempt followed
+  std::optional<std::uint64_t> log_bytes;  ///< of the machine, at the end of that attempt
   int machine = 0;
   std::optional<int> rank;
   std::string text;
@@ -38,10 +39,11 @@ struct FirstFailure {
 
 std::optional<FirstFailure> first_failure_of(const std::vector<MachineStatus>& machines) {
   if (const auto cause = cause_of(machines))
-    return FirstFailure{attempt_of(machines), false, cause->machine, cause->rank, cause->text};
+    return FirstFailure{attempt_of(machines), false, {}, cause->machine, cause->rank, cause->text};
   const auto earlier = earlier_failure_of(machines);
   if (!earlier) return std::nullopt;
-  return FirstFailure{earlier->attempt, true, earlier->machine, earlier->rank, earlier->text};
+  return FirstFailure{earlier->attempt, true,          earlier->log_bytes,
+                      earlier->machine, earlier->rank, earlier->text};
 }
 
 class LogsAction : public Action {
@@ -145,16 +147,16 @@ std::optional<FirstFailure> LogsAction::find_first_failure(Console& console,
   if (failure->rank) selection_.ranks = {*failure->rank};
   if (!selection_.tail) selection_.tail = kLines;
   // The attempts that followed have written into the same log.
-  if (failure->is_earlier) selection_.until = earlier_failure_of(machines)->log_bytes;
+  selection_.until = failure->log_bytes;
   const std::string who =
       failure->rank ? fmt::format("rank {} on machine{}", *failure->rank, failure->machine)
                     : fmt::format("machine{}", failure->machine);
-  std::string when;
-  if (attempt_of(machines) > 0) when = fmt::format(" in attempt {}", failure->attempt + 1);
+  const int attempt = attempt_of(machines);
+  const std::string when =
+      attempt > 0 ? fmt::format(" in attempt {}", failure->attempt + 1) : std::string();
   if (!console.json()) console.say(fmt::format("{} failed first{}: {}", who, when, failure->text));
   if (failure->is_earlier)
-    console.note(
-        fmt::format("{} has begun attempt {} since then", run.run_id, attempt_of(machines) + 1));
+    console.note(fmt::format("{} has begun attempt {} since then", run.run_id, attempt + 1));
   return failure;
 }
 

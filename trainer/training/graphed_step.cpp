@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "trainer/ranks/gpu.h"
@@ -39,25 +40,28 @@ GraphedStep::GraphedStep(at::Device device, std::string off, Work work, Record r
       record_(std::move(record)),
       give_up_(std::move(give_up)) {}
 
-GraphedStep::Sizes GraphedStep::sizes_of(const std::vector<at::Tensor>& inputs) {
-  Sizes sizes;
-  for (const at::Tensor& each : inputs) sizes.push_back(each.sizes().vec());
-  return sizes;
+/// Whether there is a recording for inputs of these sizes.
+bool GraphedStep::fits(const std::vector<at::Tensor>& inputs) const {
+  return play_ &&
+         std::ranges::equal(inputs, inputs_, [](const at::Tensor& one, const at::Tensor& other) {
+           return one.sizes() == other.sizes();
+         });
 }
 
 void GraphedStep::run(const std::vector<at::Tensor>& inputs) {
-  auto sizes = sizes_of(inputs);
-  if (play_ && sizes == sizes_of(inputs_)) {
+  if (fits(inputs)) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       inputs_[i].copy_(inputs[i], /*non_blocking=*/true);
     }
     play_();
     return;
   }
+  Sizes sizes;
+  for (const at::Tensor& each : inputs) sizes.push_back(each.sizes().vec());
   steps_alike_ = sizes == sizes_ ? steps_alike_ + 1 : 1;
   sizes_ = std::move(sizes);
   if (steps_alike_ > kWarmUp && record_) record(inputs);
-  if (play_ && sizes_ == sizes_of(inputs_)) {
+  if (fits(inputs)) {
     play_();
   } else {
     work_(inputs);

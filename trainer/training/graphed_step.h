@@ -51,7 +51,7 @@ class GraphedStep {
 
  private:
   using Sizes = std::vector<std::vector<std::int64_t>>;
-  static Sizes sizes_of(const std::vector<at::Tensor>& inputs);
+  bool fits(const std::vector<at::Tensor>& inputs) const;
   void record(const std::vector<at::Tensor>& inputs);
 
   at::Device device_;

@@ -213,7 +213,7 @@ Evaluation DdPpo::evaluate(ProgressLog* log) {
 }  // namespace
 
 void train_ddppo(const Run& run, const ObjectNavSettings& settings) {
-  // Before the first product: what is resumed would round otherwise than what goes on.
+  // Before the first product: otherwise a resumed run would round differently.
   if (run.group.device.is_cuda() && settings.hidden <= kSmallMemory) gpu::prefer_cublas_lt();
   DdPpo workload(run, settings);
   train(run, workload);
