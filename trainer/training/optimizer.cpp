@@ -30,24 +30,23 @@ Optimizer::Optimizer(std::vector<at::Tensor> parameters, const OptimizerSettings
 }
 
 StepFactors Optimizer::factors(double learning_rate) const {
-  const auto number = [](double value) { return static_cast<float>(value); };
   const bool decoupled = settings_.kind == OptimizerKind::adamw;
   const double decay = settings_.weight_decay;
   StepFactors f{};
   f.clip = 1;
-  f.decay = number(decoupled ? 0 : decay);
-  f.shrink = number(decoupled ? 1 - learning_rate * decay : 1);
+  f.decay = decoupled ? 0 : decay;
+  f.shrink = decoupled ? 1 - learning_rate * decay : 1;
   if (settings_.kind == OptimizerKind::sgd) {
-    f.beta1 = number(settings_.momentum);
-    f.rate = number(learning_rate);
+    f.beta1 = settings_.momentum;
+    f.rate = learning_rate;
     return f;
   }
   const auto t = static_cast<double>(state_.steps);
-  f.beta1 = number(settings_.beta1);
-  f.beta2 = number(settings_.beta2);
-  f.epsilon = number(settings_.epsilon);
-  f.rate = number(learning_rate / (1 - std::pow(settings_.beta1, t)));
-  f.root_correction = number(1 / std::sqrt(1 - std::pow(settings_.beta2, t)));
+  f.beta1 = settings_.beta1;
+  f.beta2 = settings_.beta2;
+  f.epsilon = settings_.epsilon;
+  f.rate = learning_rate / (1 - std::pow(settings_.beta1, t));
+  f.root_correction = 1 / std::sqrt(1 - std::pow(settings_.beta2, t));
   return f;
 }
 
@@ -74,7 +73,7 @@ void Optimizer::prepare(double learning_rate) {
 void Optimizer::apply() {
   const c10::NoGradGuard no_gradients;
   StepFactors f = factors_;
-  if (settings_.clip_norm > 0) f.clip = static_cast<float>(clip());
+  if (settings_.clip_norm > 0) f.clip = clip();
   if (fused_) {
     fused_->apply(settings_, parameters_, state_.first, state_.second);
     return;

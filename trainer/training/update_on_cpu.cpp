@@ -17,21 +17,35 @@ DTOOL_WIDE
 void update_adam(float* __restrict parameter, const float* __restrict gradient,
                  float* __restrict first, float* __restrict second, std::int64_t size,
                  StepFactors f) {
+  const auto clip = static_cast<float>(f.clip);
+  const auto decay = static_cast<float>(f.decay);
+  const auto shrink = static_cast<float>(f.shrink);
+  const auto beta1 = static_cast<float>(f.beta1);
+  const auto rest1 = static_cast<float>(1 - f.beta1);
+  const auto beta2 = static_cast<float>(f.beta2);
+  const auto rest2 = static_cast<float>(1 - f.beta2);
+  const auto epsilon = static_cast<float>(f.epsilon);
+  const auto rate = static_cast<float>(f.rate);
+  const auto root_correction = static_cast<float>(f.root_correction);
   for (std::int64_t i = 0; i < size; ++i) {
-    const float p = parameter[i] * f.shrink;
-    const float g = gradient[i] * f.clip + f.decay * p;
-    first[i] = f.beta1 * first[i] + (1 - f.beta1) * g;
-    second[i] = f.beta2 * second[i] + (1 - f.beta2) * (g * g);
-    parameter[i] = p - f.rate * first[i] / (std::sqrt(second[i]) * f.root_correction + f.epsilon);
+    const float p = parameter[i] * shrink;
+    const float g = gradient[i] * clip + decay * p;
+    first[i] = beta1 * first[i] + rest1 * g;
+    second[i] = beta2 * second[i] + rest2 * (g * g);
+    parameter[i] = p - rate * first[i] / (std::sqrt(second[i]) * root_correction + epsilon);
   }
 }
 
 DTOOL_WIDE
 void update_sgd(float* __restrict parameter, const float* __restrict gradient,
                 float* __restrict momentum, std::int64_t size, StepFactors f) {
+  const auto clip = static_cast<float>(f.clip);
+  const auto decay = static_cast<float>(f.decay);
+  const auto beta1 = static_cast<float>(f.beta1);
+  const auto rate = static_cast<float>(f.rate);
   for (std::int64_t i = 0; i < size; ++i) {
-    momentum[i] = f.beta1 * momentum[i] + (gradient[i] * f.clip + f.decay * parameter[i]);
-    parameter[i] -= f.rate * momentum[i];
+    momentum[i] = beta1 * momentum[i] + (gradient[i] * clip + decay * parameter[i]);
+    parameter[i] -= rate * momentum[i];
   }
 }
 

@@ -7,17 +7,17 @@
 
 namespace dtool::trainer {
 
-/// In the parameters' own precision. Adam: theta -= rate * m / (sqrt(v) * root_correction +
-/// epsilon).
+/// Adam: theta -= rate * m / (sqrt(v) * root_correction + epsilon). These are doubles also where
+/// the parameters are floats: `1 - beta2` of two floats is wrong in its fifth digit.
 struct StepFactors {
-  float clip;    ///< multiplies every gradient
-  float decay;   ///< adds this share of the parameter to its gradient
-  float shrink;  ///< multiplies every parameter first (AdamW)
-  float beta1;   ///< or SGD's momentum
-  float beta2;
-  float epsilon;
-  float rate;             ///< learning rate / (1 - beta1^t), or SGD's learning rate
-  float root_correction;  ///< 1 / sqrt(1 - beta2^t)
+  double clip;    ///< multiplies every gradient
+  double decay;   ///< adds this share of the parameter to its gradient
+  double shrink;  ///< multiplies every parameter first (AdamW)
+  double beta1;   ///< or SGD's momentum
+  double beta2;
+  double epsilon;
+  double rate;             ///< learning rate / (1 - beta1^t), or SGD's learning rate
+  double root_correction;  ///< 1 / sqrt(1 - beta2^t)
 };
 
 /// Adam's step. All four have `size` values and do not overlap; `first` and `second` are the
