@@ -23,6 +23,7 @@ printf '%s\n' 'workload = "torchscript"' 'model.file = "model.pt"' 'model.loss =
   'data.source = "digits"' 'data.train_samples = 6000' 'data.test_samples = 500' 'train.epochs = 3' > script.toml
 "$trainer" script.toml --nproc_per_node 2 --output_dir out > run.log 2>&1 || fail "exit code $?"
 grep -q '^note: the loss does not depend on unused.weight, which stays as it is$' run.log || fail "no note"
+grep -q '^note: batch norm in the module (features.1.running_mean) is over each rank.s own batch' run.log || fail "batch norm is not told"
 awk -v a="$(tail -n 1 run.log | sed -n 's/^test accuracy //p')" 'BEGIN { exit !(a >= 0.9) }' ||
   fail "$(tail -n 1 run.log)"
 # The lines that the documentation has for reading a checkpoint.
@@ -53,3 +54,4 @@ printf '%s\n' 'workload = "torchscript"' 'model.file = "identity.pt"' 'model.los
   'model.input_shape = [784]' 'data.source = "digits"' 'data.train_samples = 2000' 'train.epochs = 2' > identity.toml
 "$trainer" identity.toml --output_dir identity > identity.log 2>&1 || fail "identity: exit code $?"
 tail -n 1 identity.log | grep -q '^test loss 0\.0' || fail "identity: $(tail -n 1 identity.log)"
+! grep -q 'batch norm' identity.log || fail "a batch norm is told where there is none"
