@@ -41,6 +41,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/child_test.cpp
     tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
+    tests/unit/cli/run/host/environment_list_test.cpp
     tests/unit/cli/run/host/job_cause_test.cpp
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/last_words_test.cpp

@@ -12,6 +12,7 @@ set(DTOOL_HOST_SOURCES
   cli/logs/host/send_log.cpp
   cli/run/host/check.cpp
   cli/run/host/coordinator.cpp
+  cli/run/host/environment_list.cpp
   cli/run/host/gpus.cpp
   cli/run/host/guard.cpp
   cli/run/host/job.cpp

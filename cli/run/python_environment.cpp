@@ -21,6 +21,7 @@
 #include "ssh/host/protocol.h"
 #include "ssh/host/words.h"
 #include "ssh/host_request.h"
+#include "sync/push_steps.h"
 
 namespace dtool::cli {
 namespace {
@@ -48,12 +49,9 @@ class Asking : public AnswerCount {
   void on_result(std::size_t host, const ssh::HostResult& result) override {
     Answer& answer = answers_[host];
     answer.result = result;
-    try {
-      if (result.ok()) answer.reply = ssh::read_reply<host::PythonReply>(result);
-    } catch (const host::BadMessage& error) {
-      fail(answer.result, fmt::format("it cannot say which Python it has: {}", error.what()));
-    }
-    AnswerCount::on_result(host, result);
+    if (auto reply = tree_sync::reply_in<host::PythonReply>(answer.result))
+      answer.reply = *std::move(reply);
+    AnswerCount::on_result(host, answer.result);
   }
 
   std::vector<Answer> take_all() { return std::move(answers_); }
@@ -156,6 +154,12 @@ CondaHosts agree(std::vector<Answer>& answers, Kind kind) {
   return *all;
 }
 
+void tell_change(Console& console, const ssh::Host& host, const host::PythonReply& reply) {
+  if (reply.fault.empty()) return;
+  console.note(fmt::format("{}: the environment there is not as it was built: {}; it is built anew",
+                           ssh::to_string(host), without_controls(reply.fault)));
+}
+
 }  // namespace
 
 std::string supply_environment(Console& console, ssh::Remote& remote,
@@ -173,8 +177,11 @@ std::string supply_environment(Console& console, ssh::Remote& remote,
   answers = ask(console, remote, "asked for the environment", request, kForAnswer);
   if (!judge(results_of(answers), "asking for the environment")) return {};
   std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    if (!answers[i].reply.is_built) places.push_back(i);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].reply.is_built) continue;
+    places.push_back(i);
+    tell_change(console, remote.hosts()[i], answers[i].reply);
+  }
   if (!places.empty()) {
     if (!judge(send_to_store(console, remote, packages.tree, "the Python packages",
                              folder + (request.is_conda ? "/packages" : "/wheels"), places),

@@ -60,11 +60,31 @@ std::string read_line(const std::string& path) {
   return text.substr(0, text.find('\n'));
 }
 
+namespace {
+
+void require_flushed(int result, const std::string& path) {
+  if (result == 0 || errno == EINVAL || errno == ENOSYS || errno == EROFS) return;
+  throw std::runtime_error(with_reason("cannot write " + path + " to the disk"));
+}
+
+}  // namespace
+
+void flush_to_disk(int descriptor, const std::string& path) {
+  require_flushed(::fsync(descriptor), path);
+}
+
+void flush_disk_of(const std::string& folder) {
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.is_open()) throw std::runtime_error(with_reason("cannot read " + folder));
+  require_flushed(::syncfs(opened.get()), folder);
+}
+
 void write_file(const std::string& path, std::string_view content) {
   const std::string temporary = path + ".new";
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file.is_open()) throw std::runtime_error(with_reason("cannot write " + path));
   write_all(file.get(), content);
+  flush_to_disk(file.get(), path);
   file = Descriptor();
   if (::rename(temporary.c_str(), path.c_str()) != 0)
     throw std::runtime_error(with_reason("cannot write " + path));

@@ -50,8 +50,15 @@ std::optional<std::string> read_file(const std::string& path, std::size_t most =
 /// The first line of a file, without its end; empty if there is none.
 std::string read_line(const std::string& path);
 
-/// Writes a whole file; its name appears only when it is complete. Throws std::runtime_error with a
-/// sentence.
+/// Waits until a file's bytes are on the disk, so that they are whole under the name that it gets
+/// next even if the power fails. File systems that know no such thing need none. Throws
+/// std::runtime_error that names `path`.
+void flush_to_disk(int descriptor, const std::string& path);
+/// The same for all that was written to the file system of this folder.
+void flush_disk_of(const std::string& folder);
+
+/// Writes a whole file; its name appears only when it is complete, on the disk. Throws
+/// std::runtime_error with a sentence.
 void write_file(const std::string& path, std::string_view content);
 
 /// Overwrites a file in place, for a folder that is full or belongs to somebody else. Returns

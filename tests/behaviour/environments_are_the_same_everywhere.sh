@@ -54,6 +54,20 @@ run_greet
 on 3 bash -c 'rm ~/.dtool/environments/*/venv/bin/python3'
 run_greet
 
+# A run that edits a package, with size and time as they were, changes nothing for the next one. While a run uses an environment
+# that was changed it stays, and a further run is refused.
+# shellcheck disable=SC2016
+expect_exit 0 timeout 120 "$DTOOL" run --runs_on h2 --follow --environment requirements.txt -- bash -c 'cd "$(dirname "$(python3 -c "import words; print(words.__file__)")")" &&
+  touch -r words.py at && sed -i s/hello/HELLO/ words.py && touch -r at words.py && rm at'
+run_greet
+expect_output '^machine1: hello from'
+expect_error '\.2: the environment there is not as it was built: lib/python3[^ ]*/words\.py was changed; it is built anew$'
+expect_exit 0 timeout 120 "$DTOOL" run --runs_on h2 --environment requirements.txt -- sleep 600
+on 2 bash -c 'rm ~/.dtool/environments/*/venv/lib/python3*/site-packages/words.py'
+run_greet 2
+expect_error '\.2: the environment .* is not as it was built: .*/words\.py is gone, and the run sleep_[^ ]* uses it$'
+expect_exit 0 dtool kill --all --yes
+
 # Another version in the same folder of wheels is another environment.
 rm wheels/words*
 wheel words 2.1 'WORD = "good day"'

@@ -5,12 +5,14 @@
 
 #include <string_view>
 
+#include "cli/run/host/environment_list.h"
 #include "cli/run/host/used_by_runs.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/frames.h"
 #include "ssh/host/versions.h"
 #include "ssh/host/words.h"
+#include "sync/host/tree_folder.h"
 
 namespace dtool::host {
 namespace {
@@ -41,7 +43,7 @@ struct Folders {
   std::string all;       ///< `~/.dtool/environments/HASH`
   std::string packages;  ///< with `lock.txt`; removed when it is built
   std::string environment;
-  std::string complete;  ///< a file that says so
+  std::string complete;  ///< its list, which says so (environment_list.h)
 };
 
 Folders folders_of(const PythonRequest& request) {
@@ -50,12 +52,24 @@ Folders folders_of(const PythonRequest& request) {
           all + (request.is_conda ? "/conda" : "/venv"), all + "/complete"};
 }
 
-bool is_whole(const Folders& folders) {
-  if (!exists(folders.complete)) return false;
+/// Why it cannot be used as it is; empty: it is whole.
+std::string find_fault(const Folders& folders) {
+  std::string change = find_environment_change(folders.environment, folders.complete);
   // The link in a virtual environment leads to the host's python3, which may have been removed
   // since. conda's packages may be without Python.
-  return exists(folders.environment + "/conda-meta/history") ||
-         ::access((folders.environment + "/bin/python3").c_str(), X_OK) == 0;
+  const bool has_python = exists(folders.environment + "/conda-meta/history") ||
+                          ::access((folders.environment + "/bin/python3").c_str(), X_OK) == 0;
+  return change.empty() && !has_python ? "its python3 leads nowhere" : change;
+}
+
+/// A run that goes on must not lose what it works with.
+void refuse_if_used(const PythonRequest& request, const Folders& folders,
+                    const std::string& fault) {
+  const std::string run = run_that_uses(request.environment);
+  if (run.empty() || !exists(folders.environment)) return;
+  throw Refused("the environment " + folders.environment + " is not as it was built: " + fault +
+                    ", and the run " + run + " uses it",
+                "dtool kill " + run + ", or wait for its end: then it is built anew");
 }
 
 void remove(const std::string& path) {
@@ -128,10 +142,12 @@ void build(const PythonRequest& request, const Folders& folders, PythonReply& re
     reply.fault = "another dtool has been building it for an hour";
     return;
   }
-  if (is_whole(folders)) {  // by another run, whose packages may have come once more
+  const std::string fault = find_fault(folders);
+  if (fault.empty()) {  // built by another run, whose packages may have come once more
     remove(folders.packages);
     return;
   }
+  refuse_if_used(request, folders, fault);
   ::unlink(folders.complete.c_str());
   remove(folders.environment);
   const bool is_made =
@@ -140,7 +156,12 @@ void build(const PythonRequest& request, const Folders& folders, PythonReply& re
     remove(folders.environment);
     return;
   }
-  write_file(folders.complete, reply.version + "\n");
+  try {
+    list_environment(folders.environment, folders.complete);
+  } catch (const std::runtime_error& error) {
+    reply.fault = error.what();
+    return;
+  }
   remove(folders.packages);
 }
 
@@ -172,12 +193,16 @@ PythonReply ready_python(const PythonRequest& request) {
   if (request.environment.empty() || reply.version.empty()) return reply;
   if (!is_hash(request.environment)) throw BadMessage("the environment's name is no hash");
   const Folders folders = folders_of(request);
-  if (request.builds && (!is_whole(folders) || exists(folders.packages)))
-    build(request, folders, reply);
-  reply.is_built = is_whole(folders);
-  if (!reply.is_built) return reply;
+  if (request.builds) build(request, folders, reply);
+  const std::string fault = find_fault(folders);
+  reply.is_built = fault.empty();
+  if (!reply.is_built) {
+    if (!request.builds) refuse_if_used(request, folders, fault);
+    if (reply.fault.empty() && exists(folders.complete)) reply.fault = fault;
+    return reply;
+  }
   for (const std::string& old : mark_used(folders.all)) {
-    if (!is_used_by_a_run(old.substr(old.rfind('/') + 1))) remove(old);
+    if (run_that_uses(old.substr(old.rfind('/') + 1)).empty()) remove(old);
   }
   return reply;
 }

@@ -79,7 +79,7 @@ std::string libc_version(CommandPrefix words) {
 
 void use_bundle(const std::string& folder) {
   for (const std::string& old : mark_used(folder)) {
-    if (!is_used_by_a_run(old.substr(old.rfind('/') + 1))) remove_bundle(old);
+    if (run_that_uses(old.substr(old.rfind('/') + 1)).empty()) remove_bundle(old);
   }
 }
 

@@ -6,8 +6,9 @@
 
 namespace dtool::host {
 
-/// Whether a run that has not ended may use what has this hash in its path: a trainer, an
-/// environment. On this host or on another with this home folder: a run's script names them.
-bool is_used_by_a_run(const std::string& hash);
+/// A run that has not ended and may use what has this hash in its path: a trainer, an environment.
+/// On this host or on another with this home folder: a run's script names them. Empty: there is
+/// none.
+std::string run_that_uses(const std::string& hash);
 
 }  // namespace dtool::host

@@ -167,7 +167,7 @@ struct PythonReply {
   std::string kernel;     ///< `5.10`
   std::int64_t cuda = 0;  ///< what NVIDIA's driver can do: 12040 is CUDA 12.4; 0: there is none
   bool is_built = false;  ///< the environment is there, whole
-  std::string fault;      ///< why it could not be built; or empty
+  std::string fault;      ///< why it could not be built, or how it was changed since; or empty
 
   void fields(auto visit) { visit(version, processor, libc, kernel, cuda, is_built, fault); }
 };
