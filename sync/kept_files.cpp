@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "sync/kept_files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
+
+#include "ssh/host/files.h"
+#include "ssh/machine/owned_fd.h"
 
 namespace dtool::tree_sync {
 
@@ -41,10 +45,13 @@ void keep_file(const fs::path& folder, const std::string& name, std::string_view
   ::mkdir(folder.c_str(), 0700);
   fs::permissions(folder, fs::perms::owner_all);  // throws if the folder could not be made
   const fs::path unfinished = folder / fmt::format("new.{}", ::getpid());
-  std::ofstream file(unfinished, std::ios::binary);
-  file << begin << rest;
-  file.close();
-  if (!file) {
+  try {
+    const ssh::OwnedFd file(
+        ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    host::write_all(file.get(), begin);
+    host::write_all(file.get(), rest);
+    host::flush_to_disk(file.get(), unfinished);
+  } catch (const std::runtime_error&) {
     std::error_code ignored;
     fs::remove(unfinished, ignored);
     throw fs::filesystem_error("cannot write", unfinished,

@@ -133,6 +133,7 @@ if(DTOOL_TESTS)
 
   # The sync folder's, apart.
   add_executable(sync_tests
+    tests/unit/disk_steps.cpp
     tests/unit/main.cpp
     tests/unit/sync/contents_test.cpp
     tests/unit/sync/copy/copying_test.cpp

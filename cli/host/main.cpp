@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dtool-host: dtool's program on the hosts. dtool sends it to a host once and starts it there.
 // Users do not run it.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -32,10 +33,15 @@
 namespace dtool::host {
 namespace {
 
-/// Whether this very program has the content that dtool sent: what was written may be cut off.
+/// Says so if this very program has the content that dtool sent, on the disk: what was written may
+/// be cut off.
 int verify(const std::string& expected) {
+  const Descriptor self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  if (self.is_open()) flush_to_disk(self.get(), "dtool-host");
   const auto content = read_file("/proc/self/exe", std::size_t{1} << 30U);
-  return content && to_hex(sha256(*content)) == expected ? 0 : 1;
+  if (!content || to_hex(sha256(*content)) != expected) return 1;
+  write_all(STDOUT_FILENO, expected + "\n");
+  return 0;
 }
 
 /// Ends what there is of a run on this host. Its other hosts are not asked: a scheduler's job

@@ -68,6 +68,7 @@ std::string ready_solver(Console& console, const PackageStore& store) {
     fs::create_directories(folder, fault);
     const fs::path draft = folder / ("wheels." + ssh::random_hex(8));
     if (!fault) fs::copy(wheels.tree.root, draft, fs::copy_options::recursive, fault);
+    if (!fault) host::flush_disk_of(draft);
     std::error_code is_taken;  // another dtool has put them there, and may be reading them
     if (!fault) fs::rename(draft, folder / "wheels", is_taken);
     std::error_code ignored;

@@ -11,6 +11,7 @@
 
 #include "cli/terminal_text.h"
 #include "killfiles/whole_file.h"
+#include "ssh/host/files.h"
 #include "ssh/host/versions.h"
 #include "ssh/host/words.h"
 #include "ssh/machine/home_folder.h"
@@ -65,6 +66,7 @@ std::string PackageStore::add(
     fs::create_directories(draft / "packages");
     fs::permissions(folder_, fs::perms::owner_all);
     const std::string hash = fill(draft / "packages", draft);
+    host::flush_disk_of(draft);
     std::error_code taken;  // the same packages as for another file, or another dtool was quicker
     fs::rename(draft / "packages", folder_ / hash, taken);
     fs::remove_all(draft);

@@ -16,6 +16,7 @@
 #include "cli/run/host/pytorch.h"
 #include "cli/run/host/trainers.h"
 #include "killfiles/whole_file.h"
+#include "ssh/host/files.h"
 #include "ssh/host/words.h"
 #include "ssh/machine/file_stamp.h"
 #include "ssh/machine/home_folder.h"
@@ -308,6 +309,7 @@ tree_sync::Tree make_tree(const TrainerBundle& bundle) {
     const fs::path draft = trainers_folder() / (kDraft + ssh::random_hex(8));
     try {
       copy_parts(bundle, draft);
+      host::flush_disk_of(draft);
       std::error_code taken;          // another dtool was quicker
       fs::remove_all(folder, taken);  // a part of one
       fs::rename(draft, folder, taken);

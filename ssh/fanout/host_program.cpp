@@ -43,6 +43,16 @@ constexpr std::string_view kOwn =
     "own() { [ \"$(cd \"$1\" 2>/dev/null && [ -O . ] && readlink /proc/self/cwd)\" = "
     "\"$(cd \"${1%/*}\" 2>/dev/null && readlink /proc/self/cwd)/${1##*/}\" ]; }; ";
 
+/// Whether the program at $p, of the name $s, is what was sent: a disk may have lost parts of it.
+/// If it is not, it goes, so that it is brought again. Its exit code alone would prove nothing: to
+/// a shell an empty file is a script that ends well.
+constexpr std::string_view kWhole =
+    "whole() { [ \"$(\"$p\" verify \"$s\" 2>/dev/null)\" = \"$s\" ] || { rm -f \"$p\"; false; }; "
+    "}; ";
+
+constexpr std::string_view kIfBoth =
+    "[ -x \"$h/$1/dtool-host\" ] && [ -x \"$h/$2/dtool-host\" ] && ";
+
 struct HostProgram {
   std::string_view bytes;
   std::string_view gzipped;
@@ -72,7 +82,8 @@ std::string bring_line(std::string_view sha256, std::size_t size, std::string_vi
       "n=$d/$0/new.$$.$(uname -n); "
       "( head -c {} /dev/zero > \"$n\" && chmod 700 \"$n\" && [ -x \"$n\" ] ) 2>/dev/null || "
       "{{ rm -f \"$n\"; continue; }}; "
-      "{} > \"$n\" && \"$n\" verify \"$0\" && mv -f \"$n\" \"$d/$0/dtool-host\" && exit 0; "
+      "{} > \"$n\" && [ \"$(\"$n\" verify \"$0\")\" = \"$0\" ] && mv -f \"$n\" "
+      "\"$d/$0/dtool-host\" && exit 0; "
       "rm -f \"$n\"; echo \"$d cannot hold it: is the disk full?\" >&2; exit 1; done; "
       "echo \"no folder was found in which programs may be put and run: {}\" >&2; exit 1' {}",
       kOwn, kFolders, size, unpack, "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp", sha256);
@@ -151,10 +162,11 @@ asio::awaitable<void> bring(Connection& connection, std::string system, Deadline
 
 }  // namespace
 
-std::string host_program_line() {
+std::string host_program_line(Damaged damaged) {
   // All shells read this alike: one word in single quotes. Only where the home folder lacks the
   // program does it cost more than one shell, or has two of them: hosts of both processors share
-  // it.
+  // it. A program that is not what dtool sent is the host's own processor's.
+  const bool removes = damaged == Damaged::is_removed;
   std::string names;
   std::string by_machine;
   for (const HostProgramName& each : host_program_names()) {
@@ -162,44 +174,51 @@ std::string host_program_line() {
     by_machine += fmt::format("{}) set -- {};; ", each.machine, each.sha256);
   }
   return fmt::format(
-      "exec sh -c 'h=${{HOME:-/}}/.dtool/host; "
-      "[ -x \"$h/$1/dtool-host\" ] && [ -x \"$h/$2/dtool-host\" ] && case $(uname -m) in {}esac; "
-      "for s; do p=$h/$s/dtool-host; [ -x \"$p\" ] && exec \"$p\" serve; done; "
+      "exec sh -c 'h=${{HOME:-/}}/.dtool/host; {}"
+      "{}case $(uname -m) in {}esac; "
+      "for s; do p=$h/$s/dtool-host; [ -x \"$p\" ] && {}exec \"$p\" serve; done; "
       "{}for d in {}; do for s; do p=$d/$s/dtool-host; "
-      "[ -x \"$p\" ] && own \"$d\" && exec \"$p\" serve; done; done; "
+      "[ -x \"$p\" ] && own \"$d\" && {}exec \"$p\" serve; done; done; "
       "g=; (echo | gzip -c) >/dev/null 2>&1 && g=\"{}\"; echo \"{}$(uname -sm)$g\"; exit {}' "
       "dtool{}",
-      by_machine, kOwn, kFolders, kHasGzip, kMissing, kHostProgramMissing, names);
+      removes ? kWhole : "", removes ? "" : kIfBoth, by_machine, removes ? "whole && " : "", kOwn,
+      kFolders, removes ? "whole && " : "", kHasGzip, kMissing, kHostProgramMissing, names);
 }
 
 asio::awaitable<int> run_host_program(Connection& connection,
                                       std::function<CommandStreams()> open_streams,
                                       std::string& log_in_said, Deadline deadline) {
-  std::string missing_on;
-  for (int tries = 0; tries < 2; ++tries) {
+  Damaged damaged = Damaged::is_started;
+  for (bool was_brought = false;;) {
     CommandStreams streams = open_streams();
     Gate gate(std::move(streams.on_output));
     streams.on_output = [&gate](Stream stream, std::string_view bytes) {
       gate.take(stream, bytes);
     };
-    std::string line = host_program_line();
+    std::string line = host_program_line(damaged);
     const int exit_code =
         co_await connection.execute(std::move(line), std::move(streams), deadline);
-    missing_on = gate.missing_on();
-    if (missing_on.empty() || exit_code != kHostProgramMissing) {
-      log_in_said = gate.noise();
-      if (gate.is_open()) co_return exit_code;
+    log_in_said = gate.noise();
+    if (gate.is_open()) co_return exit_code;
+    const std::string missing_on = gate.missing_on();
+    const bool is_missing = !missing_on.empty() && exit_code == kHostProgramMissing;
+    if (is_missing && was_brought)
+      throw HostError(Failure::host_program,
+                      "dtool-host was put on it and is not there: is its home folder another one "
+                      "at each log-in?");
+    if (is_missing) {
+      co_await bring(connection, missing_on, deadline);
+      was_brought = true;
+    } else if (damaged == Damaged::is_started) {
+      damaged = Damaged::is_removed;
+    } else {
       const std::string said = printable_start(log_in_said, 200);
       throw HostError(Failure::host_program,
                       fmt::format("dtool-host did not begin (exit code {}){}{}", exit_code,
                                   said.empty() ? "" : ": ", said),
                       said.empty() ? "is there a POSIX shell, sh, on it?" : "");
     }
-    if (tries == 0) co_await bring(connection, missing_on, deadline);
   }
-  throw HostError(Failure::host_program,
-                  "dtool-host was put on it and is not there: is its home folder another one at "
-                  "each log-in?");
 }
 
 }  // namespace dtool::ssh

@@ -12,12 +12,13 @@ namespace dtool::ssh {
 
 /// The command line that starts it in any login shell, for any processor. If it is missing, the
 /// line prints the host's kind instead, and exits with kHostProgramMissing.
-std::string host_program_line();
+enum class Damaged { is_started, is_removed };  ///< a program there that is not what dtool sent
+std::string host_program_line(Damaged damaged = Damaged::is_started);
 inline constexpr int kHostProgramMissing = 75;
 
-/// Runs host_program_line() over the connection. `open_streams` gives the command's streams, once
-/// for each try. `log_in_said` takes the output that came before the program spoke. Throws
-/// HostError.
+/// Runs host_program_line() over the connection. A program that ends before it speaks may be
+/// damaged: if it is, it is brought again. `open_streams` gives the command's streams, once for
+/// each try. `log_in_said` takes the output that came before the program spoke. Throws HostError.
 asio::awaitable<int> run_host_program(Connection& connection,
                                       std::function<CommandStreams()> open_streams,
                                       std::string& log_in_said, Deadline deadline);

@@ -23,8 +23,13 @@ bool is_above(std::string_view path, std::string_view folder) {
   return folder.starts_with(path) && (folder.size() == path.size() || folder[path.size()] == '/');
 }
 
+/// Of an open folder.
+std::string folder_path(int folder) {
+  return "/proc/self/fd/" + std::to_string(folder);
+}
+
 std::vector<std::string> names_in(int folder) {
-  return list_folder("/proc/self/fd/" + std::to_string(folder));
+  return list_folder(folder_path(folder));
 }
 
 void remove_all(int folder, const std::string& name) {
@@ -147,6 +152,20 @@ std::size_t Inside::remove(const std::vector<std::string>& names) {
   forget();
   take_leave_back();
   return removed;
+}
+
+/// One by one each takes a disk's time for a seek; but all that is to be written may be another
+/// program's gigabytes.
+void Inside::flush(const std::vector<std::string>& files) {
+  constexpr std::size_t kMostOneByOne = 100;
+  if (files.size() > kMostOneByOne) return flush_disk_of(folder_path(root_.get()));
+  for (const std::string& name : files) {
+    const auto file = look(name);
+    if (!file || !S_ISREG(file->st_mode)) continue;
+    const Descriptor opened = open_file(name);
+    if (!opened.is_open()) return flush_disk_of(folder_path(root_.get()));  // not readable
+    flush_to_disk(opened.get(), name);
+  }
 }
 
 void Inside::set_mode(const std::string& folder, mode_t mode) {

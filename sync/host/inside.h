@@ -50,6 +50,8 @@ class Inside {
   /// Deletes files, and the folders that become empty by it. Folders, and names that lead outside,
   /// stay. Returns how many files there were. Throws std::runtime_error.
   std::size_t remove(const std::vector<std::string>& names);
+  /// Waits until these files, of those that are here, are on the disk. Throws std::runtime_error.
+  void flush(const std::vector<std::string>& files);
   /// Sets the mode of `folder` if it is a folder.
   void set_mode(const std::string& folder, mode_t mode);
 

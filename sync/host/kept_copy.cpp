@@ -61,6 +61,7 @@ FileNames KeptCopy::update(const FileNames& names, const FileNames& stamps) {
     if (!stale.empty()) begin_change();
     inside_.remove(stale);
     FileNames after;
+    FileNames made;
     after.reserve(2 * names.size());
     std::size_t at = 0;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -80,9 +81,11 @@ FileNames KeptCopy::update(const FileNames& names, const FileNames& stamps) {
         if (stamp_of(copied.source, name) != stamps[i])
           throw std::runtime_error(name + " was changed meanwhile");
         after.push_back(identity_of_copy(copied.copy) + " " + stamps[i]);
+        made.push_back(name);
       }
       identities.push_back(after.back().substr(0, after.back().size() - stamps[i].size() - 1));
     }
+    inside_.flush(made);
     if (is_changed) write_file(list, join_names(after));
     ::utimensat(AT_FDCWD, list.c_str(), nullptr, 0);
     return identities;

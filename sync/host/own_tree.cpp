@@ -77,6 +77,7 @@ class Making {
   std::string name_ = new_name_aside();
   std::optional<Inside> tree_;
   FileNames record_;
+  FileNames copied_;  ///< the others are links
   Sha256 facts_;
 };
 
@@ -141,6 +142,7 @@ void Making::add_files(const FileNames& names, const FileNames& stamps) {
     if (!kept && stamp_of(copied.source, name) != found[i])
       throw std::runtime_error(name + " was changed meanwhile");
     note(name, copied.copy);
+    copied_.push_back(name);
   }
 }
 
@@ -178,6 +180,7 @@ void Making::add_links(const FileNames& names, std::string outputs) {
 void Making::put_in_place(const std::string& written) {
   const std::string aside = run_ + "/" + name_;
   const std::string tree = run_ + "/tree";
+  tree_->flush(copied_);
   record_.insert(record_.begin(), written);
   write_file(aside + "/" + kRecord, join_names(record_));
   tree_.reset();

@@ -13,6 +13,7 @@
 #include <climits>
 #include <cstdlib>
 #include <iterator>
+#include <unordered_set>
 
 #include "ssh/host/sha256.h"
 #include "ssh/host/words.h"
@@ -307,6 +308,11 @@ void TreeFolder::write_manifest(FileNames names) {
 }
 
 void TreeFolder::end_change(const std::string& tree, const FileNames& stamps) {
+  const std::unordered_set<std::string_view> known(stamps_.begin(), stamps_.end());
+  FileNames changed;
+  for (std::size_t i = 0; i < manifest_.size() && i < stamps.size(); ++i)
+    if (!known.contains(stamps[i])) changed.push_back(manifest_[i]);
+  inside_.flush(changed);
   std::string text;
   for (const std::string& stamp : stamps) text += stamp;
   if (write_in_place(path_of(".stamps"), text)) write_in_place(path_of(".whole"), tree + "\n");

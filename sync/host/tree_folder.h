@@ -96,7 +96,8 @@ class TreeFolder {
     write_in_place(path_of(".whole"), "");
     whole_.clear();
   }
-  /// From here on `tree` counts as whole. `stamps` belong to the manifest's files.
+  /// From here on `tree` counts as whole: first its files reach the disk. `stamps` belong to the
+  /// manifest's files.
   void end_change(const std::string& tree, const FileNames& stamps);
 
   void remove_leftovers();

@@ -23,6 +23,13 @@ expect_equal "$(basename "$(dirname "$first")")" "$(on h1 sha256sum "$first" | c
 written=$(on h1 stat -c '%i %Z' "$first")
 expect_exit 0 dtool status
 expect_equal "$written" "$(on h1 stat -c '%i %Z' "$first")"
+
+# A disk that lost power has lost parts of it, or all: it is brought again, whole.
+for damage in 'truncate -s 0 ' 'truncate -s 20000 ' 'dd if=/dev/zero bs=1k seek=1 count=100 conv=notrunc status=none of='; do
+  on h1 sh -c "cp -p $first damaged && ${damage}damaged && mv damaged $first"
+  expect_exit 0 dtool status
+  expect_equal "$(basename "$(dirname "$first")")" "$(on h1 sha256sum "$first" | cut -d ' ' -f 1)"
+done
 end_all
 
 # A version that no start has used for 30 days goes with the next start, unless a process runs it; a younger one stays.

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "ssh/host/sha256.h"
 #include "sync/copy/host/copy_folder.h"
@@ -40,6 +41,7 @@ class Taking {
   void write(std::string_view bytes);
   void end_range();
   void end_file(const CopySum& sum);
+  void name_whole();
   std::string path_of(const std::string& name) const { return folder_.path() + "/" + name; }
   std::string sum_name() const { return part_ + ".sum"; }
 
@@ -52,6 +54,7 @@ class Taking {
   std::uint64_t left_ = 0;   ///< bytes of the piece that are still to come
   bool awaits_sum_ = false;  ///< of the file whose last piece has come
   Sha256 sha_;
+  std::vector<std::pair<std::string, CopyEntry>> whole_;  ///< parts that wait for their names
 };
 
 constexpr const char* kGoesOn = "what has come stays; the same command goes on from there";
@@ -91,6 +94,7 @@ void Taking::put_beside(const std::string& part, const CopyEntry& entry) {
   try {
     if (entry.target.empty()) {
       copy_file(folder_.parts(), inside, part, beside);
+      inside.flush({beside});
     } else if (!is_link_made(inside.find(beside), entry)) {
       throw std::runtime_error(with_reason(entry.name));
     }
@@ -218,9 +222,18 @@ void Taking::end_file(const CopySum& sum) {
     if (::fchmod(file_.get(), static_cast<mode_t>(entry.mode)) != 0 ||
         ::futimens(file_.get(), times) != 0)
       refuse(path_of(entry.name));
-    put(part_, entry);
+    whole_.emplace_back(part_, entry);
   }
   file_ = Descriptor();
+}
+
+/// A file that the power failed on must not have its name: it would count as copied.
+void Taking::name_whole() {
+  FileNames parts;
+  for (const auto& [part, entry] : whole_) parts.push_back(part);
+  folder_.give_way();
+  folder_.parts().flush(parts);
+  for (const auto& [part, entry] : whole_) put(part, entry);
 }
 
 void Taking::take(PackageReader reader) {
@@ -237,6 +250,7 @@ void Taking::take(PackageReader reader) {
     }
   }
   if (left_ != 0 || awaits_sum_) throw BadMessage("a parcel is not whole");
+  name_whole();
 }
 
 void take_into(CopyFolder& folder, const ParcelRequest& request, FrameInput& input,

@@ -45,8 +45,9 @@ class OtherProcessor : public testing::Test {
 
 TEST_F(OtherProcessor, KnowsItsOwnContent) {
   const std::string hash = to_hex(sha256(tests::read_text(kProgram)));
-  EXPECT_EQ(tests::output_of(kEmulator + " " + kProgram + " verify " + hash), "");
-  EXPECT_NE(tests::output_of(kEmulator + " " + kProgram + " verify " + std::string(64, '0')), "");
+  EXPECT_EQ(tests::output_of(kEmulator + " " + kProgram + " verify " + hash), hash + "\n");
+  EXPECT_EQ(tests::output_of(kEmulator + " " + kProgram + " verify " + std::string(64, '0')),
+            "exit code 1\n");
 }
 
 TEST_F(OtherProcessor, LooksAtTheMachine) {

@@ -19,6 +19,7 @@
 #include "sync/host/answer_tree.h"
 #include "sync/host/remove_tree.h"
 #include "sync/package_writer.h"
+#include "tests/unit/disk_steps.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -101,6 +102,21 @@ TEST_F(OwnTreeTest, EditsInTheCodeFolderDoNotReachIt) {
   EXPECT_EQ(fs::read_symlink(scratch_.path() / (tree("x_1") + "link")), "a");
   EXPECT_EQ(at(tree("x_1") + "a").st_mode & 07777U, 0640U);
   EXPECT_EQ(at(tree("x_1") + "a").st_mtim.tv_sec, 1'000'000'000);
+}
+
+TEST_F(OwnTreeTest, ItHasItsNameOnceItsFilesAreOnTheDisk) {
+  {
+    const tests::DiskSteps steps;
+    send({{"a", "one"}}, "x_1");
+    const std::string text = steps.text();
+    const auto named = text.find("name " + scratch_.path().string() + "/.dtool/runs/x_1/.tree.");
+    const auto flushed = text.find("flush " + scratch_.path().string() + "/.dtool/runs/x_1/.tree.");
+    EXPECT_NE(named, text.npos);
+    EXPECT_LT(flushed, named) << text;
+  }
+  const tests::DiskSteps steps;
+  send(many(), "x_2", 'b', std::string(64, 'a'));
+  EXPECT_TRUE(steps.are_flushed_before("file10000", "name ", ".copied.new"));
 }
 
 TEST_F(OwnTreeTest, EachRunHasTheTreeThatWasSentForIt) {

@@ -14,6 +14,7 @@
 #include "ssh/host/messages/tree.h"
 #include "sync/host/answer_tree.h"
 #include "sync/package_writer.h"
+#include "tests/unit/disk_steps.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -71,6 +72,14 @@ class UnpackTest : public testing::Test {
   tests::TemporaryVariable home_{"HOME", scratch_.path()};
   const fs::path precious_ = scratch_.write("precious", "precious");
 };
+
+TEST_F(UnpackTest, ATreeCountsAsWholeOnceItsFilesAreOnTheDisk) {
+  const tests::DiskSteps steps;
+  unpack(package_of({file("a", "one"), file("sub/b", "two")}));
+  for (const char* name : {"/a", "/sub/b"})
+    EXPECT_TRUE(steps.are_flushed_before(name, "write ", ".whole")) << steps.text();
+  EXPECT_TRUE(steps.are_flushed_before(".manifest.new", "name ", ".manifest.new")) << steps.text();
+}
 
 TEST_F(UnpackTest, AWholePackageIsInItsPlace) {
   PackageEntry folder;

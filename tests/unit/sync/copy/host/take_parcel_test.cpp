@@ -18,6 +18,7 @@
 #include "sync/copy/host/answer_copy.h"
 #include "sync/copy/host/copy_folder.h"
 #include "sync/host/tree_folder.h"
+#include "tests/unit/disk_steps.h"
 #include "tests/unit/sync/copy/host/host_beside.h"
 #include "tests/unit/sync/copy/host/parcels_here.h"
 
@@ -33,6 +34,13 @@ TEST_F(TakeParcelTest, AFileInPiecesGetsItsNameWhenItIsWhole) {
   ::stat((scratch_.path() / "data/sub/file").c_str(), &file);
   EXPECT_EQ(file.st_mode & 07777U, 0640U);
   EXPECT_EQ(file.st_mtim.tv_nsec, 123'456'789);
+}
+
+TEST_F(TakeParcelTest, AFileGetsItsNameWhenItIsOnTheDisk) {
+  const tests::DiskSteps steps;
+  send(content_, 0, content_.size());
+  const std::string part = part_of(entry_of("sub/file", content_));
+  EXPECT_TRUE(steps.are_flushed_before(part, "name ", part)) << steps.text();
 }
 
 TEST_F(TakeParcelTest, AnotherCopyGoesOnWhereOneStopped) {
