@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
@@ -22,14 +24,15 @@ namespace fs = std::filesystem;
 /// Git is asked about `folder` alone: a hook that calls dtool points elsewhere with variables. Nor
 /// does it fetch what the checkout lacks, by a program that the checkout names. Nothing if git
 /// is not installed.
-std::optional<ssh::Written> run_git(const std::vector<std::string>& arguments) {
-  return ssh::run_to_end(
-      arguments,
-      {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1"},
-      {"GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "GIT_COMMON_DIR=", "GIT_OBJECT_DIRECTORY=",
-       "GIT_PREFIX=", "GIT_INTERNAL_",
-       "LC_ALL=", "LANGUAGE=", "GIT_IMPLICIT_WORK_TREE=", "GIT_LITERAL_PATHSPECS=",
-       "GIT_ALLOW_PROTOCOL=", "GIT_PROTOCOL_FROM_USER=", "GIT_NO_LAZY_FETCH="});
+std::optional<ssh::Written> run_git(const std::vector<std::string>& arguments,
+                                    const std::string& variable = "GIT_NO_REPLACE_OBJECTS=1") {
+  return ssh::run_to_end(arguments,
+                         {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=none",
+                          "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", variable},
+                         {"GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "GIT_COMMON_DIR=",
+                          "GIT_OBJECT_DIRECTORY=", "GIT_PREFIX=", "GIT_INTERNAL_", "LC_ALL=",
+                          "LANGUAGE=", "GIT_IMPLICIT_WORK_TREE=", "GIT_LITERAL_PATHSPECS=",
+                          "GIT_ALLOW_PROTOCOL=", "GIT_PROTOCOL_FROM_USER=", "GIT_NO_LAZY_FETCH="});
 }
 
 /// The line of git's complaints that says most: the first `fatal:`, else the first.
@@ -144,6 +147,105 @@ bool names_filters(const fs::path& folder) {
   return false;
 }
 
+/// Has git see what differs from the commit, whatever the user's settings let it overlook: all of
+/// it is sent.
+std::vector<std::string> git_that_sees(const fs::path& folder, const fs::path& root,
+                                       const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
+  for (const char* setting :
+       {"core.fileMode=true", "core.symlinks=true", "core.trustctime=true",
+        "core.checkStat=default", "core.ignoreStat=false", "core.untrackedCache=false",
+        "sparse.expectFilesOutsideOfPatterns=false", "diff.relative=false", "core.quotePath=false",
+        "diff.context=3", "diff.interHunkContext=0"}) {
+    words.emplace_back("-c");
+    words.emplace_back(setting);
+  }
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return git_in(folder, words, root);
+}
+
+/// Git's index of a checkout. Where files bear a mark by which git does not look at them, it is a
+/// copy without those marks.
+class SeenIndex {
+ public:
+  SeenIndex(const fs::path& folder, const fs::path& root);
+  ~SeenIndex() {
+    std::error_code ignored;
+    if (!copy_.empty()) fs::remove_all(copy_, ignored);
+  }
+  SeenIndex(const SeenIndex&) = delete;
+  SeenIndex& operator=(const SeenIndex&) = delete;
+
+  /// Git did not say all.
+  bool is_unknown() const { return is_unknown_; }
+  std::string variable() const {
+    return copy_.empty() ? "GIT_NO_REPLACE_OBJECTS=1"
+                         : "GIT_INDEX_FILE=" + (copy_ / "index").string();
+  }
+  /// Repositories inside that are tracked as such, from the root.
+  const std::vector<std::string>& inner() const { return inner_; }
+
+ private:
+  void copy();
+  void unmark(const char* flag, const std::vector<std::string>& names);
+
+  fs::path root_;
+  fs::path copy_;  ///< a folder with the copy; or empty
+  std::vector<std::string> inner_;
+  bool is_unknown_ = false;
+};
+
+SeenIndex::SeenIndex(const fs::path& folder, const fs::path& root) : root_(root) {
+  const auto answer = run_git(
+      git_that_sees(folder, root, {"ls-files", "-v", "--stage", "--full-name", "-z", "--", "."}));
+  is_unknown_ = !answer || answer->exit_code != 0;
+  if (is_unknown_) return;
+  std::vector<std::string> assumed;
+  std::vector<std::string> skipped;
+  // `H 100644 HASH 0<tab>NAME`
+  for (std::string_view rest = answer->out; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::string name(line.substr(std::min(line.find('\t'), line.size() - 1) + 1));
+    require_inside(name);
+    if (line.substr(1).starts_with(" 160000 ")) inner_.push_back(name);
+    if (line[0] >= 'a' && line[0] <= 'z') assumed.push_back(name);
+    // A sparse checkout has these nowhere.
+    std::error_code missing;
+    if ((line[0] == 'S' || line[0] == 's') && fs::exists(fs::symlink_status(root / name, missing)))
+      skipped.push_back(name);
+  }
+  if (assumed.empty() && skipped.empty()) return;
+  copy();
+  unmark("--no-assume-unchanged", assumed);
+  unmark("--no-skip-worktree", skipped);
+}
+
+/// With its time, by which git knows the files that were written as late as the index was.
+void SeenIndex::copy() {
+  const auto answer = run_git(git_in(root_, {"rev-parse", "--git-path", "index"}));
+  is_unknown_ = !answer || answer->exit_code != 0;
+  if (is_unknown_) return;
+  std::string folder = (fs::temp_directory_path() / "dtool_index_XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr)
+    throw std::runtime_error(fmt::format("cannot make {}: {}", folder, std::strerror(errno)));
+  copy_ = folder;
+  const fs::path index = root_ / answer->out.substr(0, answer->out.find('\n'));
+  fs::copy_file(index, copy_ / "index");
+  fs::last_write_time(copy_ / "index", fs::last_write_time(index));
+}
+
+void SeenIndex::unmark(const char* flag, const std::vector<std::string>& names) {
+  constexpr std::size_t kAtOnce = 200;  // a name has up to 4096 bytes, and Linux takes 2 MiB
+  for (std::size_t at = 0; at < names.size() && !is_unknown_; at += kAtOnce) {
+    std::vector<std::string> words = {"update-index", flag, "--"};
+    for (std::size_t i = at; i < std::min(at + kAtOnce, names.size()); ++i)
+      words.push_back(names[i]);
+    const auto answer = run_git(git_that_sees(root_, root_, words), variable());
+    is_unknown_ = !answer || answer->exit_code != 0;
+  }
+}
+
 /// The words of a line before its last field, the path, by the line's kind; 0: no line of a file.
 std::size_t fields_before_path(std::string_view line) {
   if (line.starts_with("1 ")) return 8;
@@ -166,12 +268,15 @@ std::optional<GitState> git_state(const fs::path& folder, const std::string& lef
   constexpr std::string_view kBranch = "# branch.head ";
   const auto root = find_checkout(folder);
   if (!root || names_filters(folder)) return std::nullopt;
+  const SeenIndex index(folder, *root);
+  if (index.is_unknown()) return std::nullopt;
   // Without a look into repositories inside, whose configuration is their own.
-  std::vector<std::string> words = git_in(
-      folder,
-      {"status", "--porcelain=v2", "-z", "--branch", "--ignore-submodules=dirty", "--", "."}, root);
+  std::vector<std::string> words =
+      git_that_sees(folder, *root,
+                    {"status", "--porcelain=v2", "-z", "--branch", "--untracked-files=normal",
+                     "--ignore-submodules=dirty", "--", "."});
   if (!left_out.empty()) words.push_back(":(exclude,literal)" + left_out);
-  const auto answer = run_git(words);
+  const auto answer = run_git(words, index.variable());
   if (!answer || answer->exit_code != 0) return std::nullopt;
   GitState state;
   std::string_view rest = answer->out;
@@ -191,6 +296,13 @@ std::optional<GitState> git_state(const fs::path& folder, const std::string& lef
     if (fields_before_path(line) > 0) state.changed.push_back(path_in(line));
     if (line.starts_with("2 ")) state.changed.emplace_back(cut());  // its name before
   }
+  for (const std::string& name : index.inner()) {
+    std::error_code missing;
+    if (!fs::exists(fs::symlink_status(*root / name / ".git", missing))) continue;
+    const auto inner = git_state(*root / name, "");
+    if (!inner || inner->is_dirty) state.inner.push_back(name);
+  }
+  if (!state.inner.empty()) state.is_dirty = true;
   for (const std::string& name : state.changed) require_inside(name);
   const bool is_whole = (state.commit.size() == 40 || state.commit.size() == 64) &&
                         state.commit.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -255,6 +367,9 @@ GitDiff git_diff(const fs::path& folder, const GitState& state,
     bytes_of_names += name.size() + 1;
     names.push_back(name);
   }
+  if (!state.inner.empty())
+    diff.left_out =
+        fmt::format("edits in the repository {} are not part of it", state.inner.front());
   if (names.empty()) return diff;
   if (names.size() > kMostFiles || bytes_of_names > kMostNames) {
     diff.left_out = fmt::format("{} files were edited", names.size());
@@ -266,13 +381,13 @@ GitDiff git_diff(const fs::path& folder, const GitState& state,
     return diff;
   }
   std::vector<std::string> words =
-      git_in(folder,
-             {"-c", "diff.relative=false", "-c", "core.quotePath=false", "diff", "--no-ext-diff",
-              "--no-textconv", "--no-renames", "--no-color", "--binary", "--src-prefix=a/",
-              "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=dirty", "HEAD", "--"},
-             root);
+      git_that_sees(folder, *root,
+                    {"diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color",
+                     "--binary", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
+                     "--ignore-submodules=dirty", "HEAD", "--"});
   for (const std::string& name : names) words.push_back(":(top,literal)" + name);
-  auto answer = run_git(words);
+  const SeenIndex index(folder, *root);
+  auto answer = run_git(words, index.variable());
   if (!answer || answer->exit_code != 0) {
     diff.left_out = answer ? "git: " + gits_complaint(answer->err) : "git is not installed";
   } else if (answer->out.size() > most) {

@@ -51,7 +51,8 @@ std::string describe_edits(const RecordedCode& code) {
   std::vector<std::string> names;
   for (const auto& [name, part] : files_of_diff(code.diff)) names.push_back(name);
   std::string text = fmt::format("{}", fmt::join(names, " "));
-  if (!code.diff_left_out.empty()) text = "not recorded: " + code.diff_left_out;
+  if (!code.diff_left_out.empty())
+    text += fmt::format("{}not recorded: {}", text.empty() ? "" : "; ", code.diff_left_out);
   if (!code.deleted.empty())
     text +=
         fmt::format("{}{} deleted", text.empty() ? "" : "; ", counted(code.deleted.size(), "file"));
