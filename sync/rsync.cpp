@@ -213,6 +213,7 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
   };
   std::vector<std::string>& words = program.arguments;
   compress(program, link);
+  if (!source.left_out.empty()) words.push_back("--filter=- /" + source.left_out);
   std::vector<std::string> files = source.files;
   if (!source.file.empty()) files.push_back(source.file);
   if (!files.empty()) {

@@ -63,6 +63,7 @@ struct Source {
   std::string file = {};                ///< its name in the folder; empty: the whole folder
   std::vector<std::string> only = {};   ///< patterns of rsync's filters; empty: everything
   std::vector<std::string> files = {};  ///< several names; empty: as `file` says
+  std::string left_out = {};            ///< a name in the folder itself that is not fetched
 };
 
 /// The rsync that fetches `source` into `destination`, an existing absolute folder of this machine.

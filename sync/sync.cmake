@@ -7,6 +7,7 @@ add_library(dtool_sync STATIC
   sync/copy/parcel_run.cpp
   sync/copy/parcels.cpp
   sync/exclude.cpp
+  sync/fetched_folder.cpp
   sync/git_files.cpp
   sync/kept_files.cpp
   sync/kept_listings.cpp

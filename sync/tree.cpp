@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "sync/exclude.h"
+#include "sync/fetched_folder.h"
 #include "sync/git_files.h"
 #include "sync/open_folder.h"
 
@@ -36,7 +37,7 @@ class Reader {
     tree_.root = root;
   }
 
-  Tree read();
+  Tree read(const std::vector<std::string>& includes);
 
  private:
   bool is_checkout(const std::string& folder) const;
@@ -44,6 +45,7 @@ class Reader {
   void add_folder(const std::string& name);
   void add_checkout(const std::string& name);
   void add_walked(const std::string& name);
+  void add_included(const std::string& name);
   void add(std::string name);
   void keep(std::string name, const struct stat& status);
   void sort();
@@ -54,6 +56,7 @@ class Reader {
   Excludes excludes_;
   OpenFolder root_;
   Tree tree_;
+  bool takes_fetched_ = false;
   std::map<std::string, bool> leads_over_link_;  ///< by folder
   std::string last_folder_;                      ///< that is_below_link() was asked about
   bool last_leads_over_link_ = false;
@@ -68,14 +71,16 @@ std::string join(const std::string& folder, std::string name) {
       fmt::format("cannot read {} {}: {}", what, path.native(), std::strerror(error)));
 }
 
-Tree Reader::read() {
+Tree Reader::read(const std::vector<std::string>& includes) {
   if (find_checkout(tree_.root)) {
     add_checkout("");
   } else {
     add_walked("");
   }
+  takes_fetched_ = true;
+  for (const std::string& name : includes) add_included(name);
   // As they mostly are; a repository inside bears its name among others as a file does.
-  if (!std::ranges::is_sorted(tree_.files)) sort();
+  if (!includes.empty() || !std::ranges::is_sorted(tree_.files)) sort();
   return std::move(tree_);
 }
 
@@ -84,8 +89,18 @@ void Reader::sort() {
   for (std::size_t i = 0; i < tree_.files.size(); ++i)
     found.emplace_back(std::move(tree_.files[i]), tree_.looks[i]);
   std::ranges::sort(found, {}, &std::pair<std::string, Look>::first);
-  for (std::size_t i = 0; i < found.size(); ++i)
-    std::tie(tree_.files[i], tree_.looks[i]) = std::move(found[i]);
+  // A file that is included may have been there before.
+  const auto twice = std::ranges::unique(found, {}, &std::pair<std::string, Look>::first);
+  for (auto each = twice.begin(); each != twice.end(); ++each) {
+    if (S_ISREG(each->second.mode)) tree_.bytes -= each->second.size;
+  }
+  found.erase(twice.begin(), twice.end());
+  tree_.files.clear();
+  tree_.looks.clear();
+  for (auto& [name, look] : found) {
+    tree_.files.push_back(std::move(name));
+    tree_.looks.push_back(look);
+  }
 }
 
 void Reader::keep(std::string name, const struct stat& status) {
@@ -119,6 +134,7 @@ std::vector<std::string> Reader::names_in(const std::string& folder) const {
 
 void Reader::add_folder(const std::string& name) {
   if (excludes_.match_folder(name)) return;
+  if (!takes_fetched_ && fetched_run(tree_.root / name)) return;
   if (is_checkout(name)) {
     add_checkout(name);
   } else {
@@ -138,6 +154,11 @@ void Reader::add_walked(const std::string& name) {
     if (entry.ends_with('/')) entry.pop_back();
     add(join(name, std::move(entry)));
   }
+}
+
+void Reader::add_included(const std::string& name) {
+  if (!root_.look_at(name)) fail("the included file", tree_.root / name, errno);
+  if (!is_below_link(name)) add(name);
 }
 
 /// Leftovers of an interrupted push to this folder, and rsync's unfinished files.
@@ -227,8 +248,9 @@ Look look_of(const struct stat& status) {
           nanoseconds(status.st_ctim.tv_nsec)};
 }
 
-Tree read_tree(const fs::path& root, const std::vector<std::string>& excludes) {
-  return Reader(real_folder(root), excludes).read();
+Tree read_tree(const fs::path& root, const std::vector<std::string>& excludes,
+               const std::vector<std::string>& includes) {
+  return Reader(real_folder(root), excludes).read(includes);
 }
 
 Tree tree_of(const fs::path& root, std::vector<std::string> files) {

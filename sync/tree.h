@@ -35,10 +35,13 @@ struct Tree {
 
 /// The files of `root`. In a checkout these are the files that git tracks or would add (inner
 /// repositories are asked likewise); elsewhere all files but `.git`. Symbolic links are listed and
-/// never followed. `excludes` are patterns (exclude.h). Throws std::runtime_error with a sentence
-/// that names the folder or file at fault (missing, unreadable, refused by git);
-/// std::invalid_argument on a pattern.
-Tree read_tree(const std::filesystem::path& root, const std::vector<std::string>& excludes);
+/// never followed. `excludes` are patterns (exclude.h). Folders of fetched outputs
+/// (fetched_folder.h) are left out but for what git tracks there. `includes` are files and folders,
+/// relative to `root`, which are taken though git ignores them or dtool fetched them. Throws
+/// std::runtime_error with a sentence that names the folder or file at fault (missing, unreadable,
+/// refused by git); std::invalid_argument on a pattern.
+Tree read_tree(const std::filesystem::path& root, const std::vector<std::string>& excludes,
+               const std::vector<std::string>& includes = {});
 
 /// The tree of these files below `root`, regular files and links, whatever git says: a home folder
 /// may be a checkout that ignores them. Throws std::system_error naming a file that is not there.

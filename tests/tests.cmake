@@ -142,6 +142,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/copy/parcel_run_test.cpp
     tests/unit/sync/copy/parcels_test.cpp
     tests/unit/sync/exclude_test.cpp
+    tests/unit/sync/fetched_folder_test.cpp
     tests/unit/sync/git_files_test.cpp
     tests/unit/sync/host/cipher_test.cpp
     tests/unit/sync/host/inside_test.cpp

@@ -18,6 +18,7 @@
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
 #include "ssh/fleet.h"
+#include "sync/fetched_folder.h"
 #include "sync/pull.h"
 
 namespace dtool::cli {
@@ -25,9 +26,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_empty_folder(const fs::path& folder) {
+/// Outputs come into a folder that is new, or has outputs of the same run.
+void require_own_folder(const fs::path& folder, const std::string& run_id) {
+  const auto other = tree_sync::fetched_run(folder);
   std::error_code fault;
-  return fs::is_empty(folder, fault) && !fault;
+  if (other == run_id || !fs::exists(folder) || fs::is_empty(folder, fault)) return;
+  const std::string hint = fmt::format("name another folder: dtool fetch {} {}", run_id,
+                                       (folder.parent_path() / run_id).string());
+  if (other)
+    throw UsageError(fmt::format("{} has the outputs of {}", folder.string(), *other), hint);
+  throw UsageError(fmt::format("{} is there, and dtool fetched nothing into it", folder.string()),
+                   hint);
 }
 
 /// One machine on its way.
@@ -102,7 +111,8 @@ class FetchAction : public Action {
   std::vector<Part> plan(const killfiles::Killfile& killfile, const Targets& targets) const;
   static void look(Console& console, ssh::Remote& remote, const std::string& run_id,
                    std::vector<Part>& parts);
-  void fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts) const;
+  void fetch(Console& console, ssh::Remote& remote, const std::string& run_id,
+             std::vector<Part>& parts) const;
   void tell(Console& console, const std::vector<Part>& parts) const;
   static nlohmann::json to_json(const Part& part, const std::vector<Part>& parts);
 
@@ -152,6 +162,7 @@ std::vector<Part> FetchAction::plan(const killfiles::Killfile& killfile,
               sources_of(machine, only_)};
     part.result.host = targets.hosts[i];
     if (targets.hosts[i].is_local) require_apart(part.sources.front(), part.folder);
+    require_own_folder(part.folder, killfile.run_id);
     parts.push_back(std::move(part));
   }
   return parts;
@@ -182,7 +193,8 @@ void FetchAction::look(Console& console, ssh::Remote& remote, const std::string&
 }
 
 /// Round by round, since a host does one thing at a time: output folders, then logs elsewhere.
-void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>& parts) const {
+void FetchAction::fetch(Console& console, ssh::Remote& remote, const std::string& run_id,
+                        std::vector<Part>& parts) const {
   for (std::size_t round = 0; round < 2; ++round) {
     std::vector<tree_sync::Pull> pulls;
     std::vector<Part*> asked;
@@ -190,6 +202,7 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>
       const bool is_due = part.result.ok() && round < part.sources.size();
       if (!is_due || (part.same && part.sources[round].file.empty())) continue;
       make_folder(part.folder);
+      tree_sync::mark_fetched(part.folder, run_id);
       pulls.push_back(
           {part.host, part.sources[round], part.folder, std::chrono::seconds(timeout_)});
       if (max_gb_) pulls.back().most = static_cast<std::uint64_t>(*max_gb_ * 1e9) - part.sent.bytes;
@@ -205,6 +218,7 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, std::vector<Part>
       asked[i]->is_fetched = true;
     }
   }
+  for (const Part& part : parts) tree_sync::remove_if_only_marked(part.folder);
 }
 
 /// A relative path if it is inside the current folder; elsewhere a path up and down again is hard
@@ -224,7 +238,7 @@ void FetchAction::tell(Console& console, const std::vector<Part>& parts) const {
     if (!part.stranger.empty()) console.note(fmt::format("{}: {}", name, part.stranger));
     if (part.same && part.result.ok()) {
       console.note(fmt::format("{}: the same folder as machine{}'s", name, parts[*part.same].id));
-    } else if (part.is_fetched && part.result.ok() && is_empty_folder(part.folder)) {
+    } else if (part.is_fetched && part.result.ok() && !fs::exists(part.folder)) {
       console.note(fmt::format("{}: {}", name, nothing));
     } else if (part.is_fetched) {
       console.note(fmt::format("{}: {}, {} into {}{}", name, counted(part.sent.files, "file"),
@@ -252,7 +266,7 @@ int FetchAction::run(Invocation& invocation) {
   if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   look(console, *remote, killfile.run_id, parts);
-  if (!remote->interrupted()) fetch(console, *remote, parts);
+  if (!remote->interrupted()) fetch(console, *remote, killfile.run_id, parts);
 
   std::vector<ssh::HostResult> results;
   for (const Part& part : parts) results.push_back(part.result);

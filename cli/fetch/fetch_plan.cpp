@@ -8,6 +8,7 @@
 
 #include "cli/action.h"
 #include "ssh/machine/home_folder.h"
+#include "sync/fetched_folder.h"
 
 namespace dtool::cli {
 namespace {
@@ -42,7 +43,8 @@ std::vector<std::size_t> choose_machines(const killfiles::Killfile& killfile,
 std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
                                           const std::vector<std::string>& only) {
   std::vector<tree_sync::Source> sources;
-  if (!machine.output_folder.empty()) sources.push_back({machine.output_folder, "", only});
+  if (!machine.output_folder.empty())
+    sources.push_back({machine.output_folder, "", only, {}, tree_sync::kFetchedMark});
   const fs::path log = machine.log;
   const bool is_in_outputs = !sources.empty() && is_inside(log, machine.output_folder);
   if (!log.empty() && !is_in_outputs) sources.push_back({log.parent_path(), log.filename(), {}});

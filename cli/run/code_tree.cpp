@@ -59,17 +59,25 @@ void require_code_tree() {
   }
 }
 
-tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir,
-                               const std::vector<std::string>& secrets) {
+tree_sync::Tree read_code_tree(CodeChoice choice) {
   require_code_tree();
   const std::filesystem::path here = current_folder();
-  for (const std::string& file : secrets) {
+  for (const std::string& file : choice.secrets) {
     const auto inside = std::filesystem::weakly_canonical(file).lexically_relative(here);
-    if (!inside.empty() && *inside.begin() != "..") excludes.push_back(exactly(inside));
+    if (!inside.empty() && *inside.begin() != "..") choice.excludes.push_back(exactly(inside));
   }
-  const std::string outputs = outputs_inside(output_dir);
-  if (!outputs.empty()) excludes.push_back("/" + outputs);
-  return tree_sync::read_tree(here, excludes);
+  const std::string outputs = outputs_inside(choice.output_dir);
+  if (!outputs.empty()) choice.excludes.push_back("/" + outputs);
+  for (std::string& include : choice.includes) {
+    std::string name = (here / include).lexically_normal().lexically_relative(here).string();
+    while (name.ends_with('/')) name.pop_back();
+    if (name.starts_with("..") || name == ".") {
+      throw UsageError(fmt::format("--include {} is not below the current folder", include),
+                       "what is elsewhere goes to the hosts with --data or dtool copy");
+    }
+    include = std::move(name);
+  }
+  return tree_sync::read_tree(here, choice.excludes, choice.includes);
 }
 
 std::optional<tree_sync::GitState> state_of_code_tree(const std::string& output_dir) {

@@ -28,10 +28,17 @@ std::string outputs_inside(const std::string& output_dir);
 /// Throws UsageError if the current folder is the home folder or `/`.
 void require_code_tree();
 
-/// The files of the current folder, without those that match `excludes`, the output folder and the
-/// paths `secrets`. Throws as require_code_tree().
-tree_sync::Tree read_code_tree(std::vector<std::string> excludes, const std::string& output_dir,
-                               const std::vector<std::string>& secrets);
+/// What the flags say of the files to send.
+struct CodeChoice {
+  std::vector<std::string> excludes = {};  ///< patterns (sync/exclude.h)
+  std::vector<std::string> includes = {};  ///< files and folders that are sent all the same
+  std::string output_dir = {};             ///< is not sent
+  std::vector<std::string> secrets = {};   ///< files that are not sent
+};
+
+/// The files of the current folder. Throws as require_code_tree(), and UsageError if an included
+/// path is outside of the folder.
+tree_sync::Tree read_code_tree(CodeChoice choice);
 
 /// What git tells of the current folder (sync/git_files.h); nothing where it tells nothing.
 std::optional<tree_sync::GitState> state_of_code_tree(const std::string& output_dir);

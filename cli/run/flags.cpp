@@ -109,6 +109,13 @@ void add_run_flags(Options& command, RunFlags& flags) {
   command.add_option("--exclude", flags.excludes, "files not to send; repeatable")
       .type_name("PATTERN")
       .one_value_each();
+  command
+      .add_option(
+          "--include", flags.includes,
+          "a file or folder to send although git ignores it or dtool fetched it; repeatable")
+      .type_name("PATH")
+      .check(must_not_be_empty)
+      .one_value_each();
   const auto no_sync =
       command.add_flag("--no_sync", flags.no_sync, "do not send the current folder")
           .excludes(*command.find("--relay"));

@@ -42,6 +42,7 @@ struct RunFlags {
   std::vector<std::string> exports;
   std::vector<std::string> env_files;
   std::vector<std::string> excludes;
+  std::vector<std::string> includes;
   std::vector<std::string> data;
   bool no_sync = false;
   bool relay = false;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "cli/run/tree_push.h"
 #include "killfiles/nearest.h"
 #include "ssh/quote.h"
+#include "sync/fetched_folder.h"
 
 namespace dtool::cli {
 namespace {
@@ -159,6 +161,29 @@ void note_missing_script(const std::vector<std::string>& program, const tree_syn
                            meant ? fmt::format("; did you mean {}{}?", before, *meant) : ""));
 }
 
+/// Fetched outputs are no code. A word that names a file among them is a word that the hosts do not
+/// understand.
+void note_fetched_words(const std::vector<std::string>& program, const tree_sync::Tree& tree,
+                        Console& console) {
+  std::error_code unseen;
+  for (const std::string& word : program) {
+    const std::string path = word.substr(word.starts_with('-') ? word.find('=') + 1 : 0);
+    const auto name = std::filesystem::path(path).lexically_normal().string();
+    if (ssh::is_anchored(path) || !std::filesystem::exists(tree.root / path, unseen) ||
+        std::ranges::binary_search(tree.files, name))
+      continue;
+    for (auto folder = tree.root / name; folder != tree.root && folder.has_relative_path();
+         folder = folder.parent_path()) {
+      if (!tree_sync::fetched_run(folder)) continue;
+      console.note(
+          fmt::format("{} was fetched by dtool, so it is not sent with the code; "
+                      "--include {} sends it",
+                      path, path));
+      break;
+    }
+  }
+}
+
 /// Looks at the hosts and sends them the code, each as soon as it has been looked at. Hosts without
 /// a trainer are sent that first, and then all are looked at once more.
 bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote& remote,
@@ -172,11 +197,13 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
                             own_tree_on(run, targets.hosts[i])});
   if (run.earlier_code) tree = run.earlier_code->tree();
   if (run.sends_to_code_folder()) {
-    tree = read_code_tree(run.flags.excludes, run.flags.output_dir, run.flags.env_files);
+    tree = read_code_tree(
+        {run.flags.excludes, run.flags.includes, run.flags.output_dir, run.flags.env_files});
     // A program is in the tree, or reads it; the trainer has all it needs in the experiment.
     if (!run.plan.program.empty()) {
       tree_sync::require_files(*tree);
       note_missing_script(run.plan.program, *tree, console);
+      note_fetched_words(run.plan.program, *tree, console);
     }
     run.flags.no_sync = tree->files.empty();
   }

@@ -43,11 +43,43 @@ expect_equal '[0, 1, 2]' "$(json '[m["id"] for m in d["machines"]]')"
 expect_equal more "$(cat "$id/machine1/later")"
 expect_equal mine "$(cat "$id/machine0/notes")"
 
+# Another run's outputs never come over these, nor any outputs over a person's files.
+cd code
+expect_exit 0 dtool run --follow --json --runs_on "$DTOOL_LAB_HOSTS" -- bash train.sh
+other=$(json 'd["run_id"]')
+cd ..
+metrics=$(sha256sum "$id"/machine*/checkpoints/*.pt)
+expect_exit 2 dtool fetch "$other" "$id"
+expect_error "$id/machine0 has the outputs of $id\$"
+expect_error "^hint: name another folder: dtool fetch $other .*/$id/$other\$"
+expect_equal "$metrics" "$(sha256sum "$id"/machine*/checkpoints/*.pt)"
+mkdir -p mine/machine1
+echo mine >mine/machine1/metrics.jsonl
+expect_exit 2 dtool fetch "$other" mine
+expect_error 'mine/machine1 is there, and dtool fetched nothing into it$'
+expect_equal mine "$(cat mine/machine1/metrics.jsonl)"
+expect_no_file mine/machine0
+
+# What was fetched into the code folder is no code; a word that names it gets a note.
+cd code
+expect_exit 0 dtool fetch "$id" results
+expect_exit 0 dtool run --follow --runs_on "$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")" -- \
+  bash -c 'find . -name "*.pt" | grep results || echo none' results/machine0/checkpoints/latest
+expect_output 'none$'
+expect_error '^results/machine0/checkpoints/latest was fetched by dtool, so it is not sent with the code; --include results/machine0/checkpoints/latest sends it$'
+expect_exit 0 dtool run --follow --include results/machine0 --runs_on "$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")" -- \
+  bash -c 'find . -name "*.pt" | grep results'
+expect_output './results/machine0/checkpoints/it is #1.pt$'
+expect_exit 2 dtool run --include ../elsewhere -- bash train.sh
+expect_error "include ../elsewhere is not below the current folder"
+rm -r results
+cd ..
+
 # A part of it.
 expect_exit 0 dtool fetch "$id" 'only these' --only '*.jsonl' --machine 1 --machine 2
-expect_equal 'machine1/metrics.jsonl machine2/metrics.jsonl' "$(cd 'only these' && find . -type f -printf '%P\n' | sort | xargs)"
+expect_equal 'machine1/metrics.jsonl machine2/metrics.jsonl' "$(cd 'only these' && find . -type f ! -name .gitignore -printf '%P\n' | sort | xargs)"
 expect_exit 0 dtool fetch "$id" folders --only 'checkpoints/' --machine 0
-expect_equal './machine0/checkpoints/it is #1.pt' "$(find folders -type f -printf './%P\n')"
+expect_equal './machine0/checkpoints/it is #1.pt' "$(find folders -type f ! -name .gitignore -printf './%P\n')"
 
 # A host that does not answer; the others' outputs come.
 fault cut h2

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "sync/fetched_folder.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+namespace dtool::tree_sync {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kBefore = "# dtool fetched the outputs of the run ";
+constexpr std::string_view kAfter = " into this folder: they are no code\n*\n";
+
+}  // namespace
+
+std::optional<std::string> fetched_run(const fs::path& folder) {
+  constexpr std::size_t kMost = 1000;
+  std::ifstream file(folder / kFetchedMark, std::ios::binary);
+  std::string text(kMost, '\0');
+  file.read(text.data(), kMost);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (!text.starts_with(kBefore) || !text.ends_with(kAfter)) return std::nullopt;
+  return text.substr(kBefore.size(), text.size() - kBefore.size() - kAfter.size());
+}
+
+void mark_fetched(const fs::path& folder, const std::string& run_id) {
+  const fs::path path = folder / kFetchedMark;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << kBefore << run_id << kAfter << std::flush;
+  if (!file) throw std::runtime_error(fmt::format("cannot write {}", path.string()));
+}
+
+void remove_if_only_marked(const fs::path& folder) {
+  std::error_code fault;
+  const fs::directory_iterator files(folder, fault);
+  if (fault || std::distance(begin(files), end(files)) != 1 || !fetched_run(folder)) return;
+  fs::remove(folder / kFetchedMark, fault);
+  fs::remove(folder, fault);
+}
+
+}  // namespace dtool::tree_sync

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// What was fetched is no code: which files of a folder with fetched outputs are sent.
+#include "sync/fetched_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "sync/tree.h"
+#include "tests/unit/temporary_folder.h"
+
+using namespace dtool::tree_sync;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+class FetchedFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name :
+         {"main.py", "results/machine0/last.pt", "results/machine0/logs/1.txt", "results/notes"})
+      folder_.write(name, "content");
+    mark_fetched(here_ / "results/machine0", "digits_2026");
+  }
+
+  void git(const std::string& words) {
+    const std::string line =
+        "cd '" + here_.string() + "' && git -c user.name=a -c user.email=b " + words;
+    ASSERT_EQ(std::system((line + " >/dev/null 2>&1").c_str()), 0) << words;
+  }
+
+  Names files(const Names& excludes = {}, const Names& includes = {}) const {
+    return read_tree(here_, excludes, includes).files;
+  }
+
+  const dtool::tests::TemporaryFolder folder_;
+  const fs::path& here_ = folder_.path();
+};
+
+}  // namespace
+
+TEST_F(FetchedFolder, NamesTheRunWhoseOutputsItHas) {
+  EXPECT_EQ(fetched_run(here_ / "results/machine0"), "digits_2026");
+  EXPECT_EQ(fetched_run(here_ / "results"), std::nullopt);
+  folder_.write("results/.gitignore", "# dtool fetched the outputs of the run x\n");
+  EXPECT_EQ(fetched_run(here_ / "results"), std::nullopt) << "a person's own";
+}
+
+TEST_F(FetchedFolder, IsNoCode) {
+  EXPECT_EQ(files(), (Names{"main.py", "results/notes"}));
+}
+
+TEST_F(FetchedFolder, IsNoCodeOfACheckoutButForWhatGitTracks) {
+  git("init -q . && git add main.py && git add -f results/machine0/last.pt");
+  EXPECT_EQ(files(), (Names{"main.py", "results/machine0/last.pt", "results/notes"}));
+}
+
+TEST_F(FetchedFolder, IsSentWhereItIsIncluded) {
+  const Names all = {"main.py", "results/machine0/.gitignore", "results/machine0/last.pt",
+                     "results/machine0/logs/1.txt", "results/notes"};
+  EXPECT_EQ(files({}, {"results"}), all);
+  EXPECT_EQ(files({".gitignore", "logs/"}, {"results/machine0"}),
+            (Names{"main.py", "results/machine0/last.pt", "results/notes"}));
+  git("init -q . && git add main.py");
+  EXPECT_EQ(files({}, {"results"}), all);
+  const Tree tree = read_tree(here_, {}, {"results/machine0/last.pt", "main.py"});
+  EXPECT_EQ(tree.files, (Names{"main.py", "results/machine0/last.pt", "results/notes"}));
+  EXPECT_EQ(tree.bytes, 3 * 7U);
+  EXPECT_EQ(tree.looks.size(), 3U);
+  EXPECT_THROW(files({}, {"results/nothing"}), std::runtime_error);
+}
+
+TEST_F(FetchedFolder, GoesAgainOnlyIfItHasNothing) {
+  remove_if_only_marked(here_ / "results/machine0");
+  EXPECT_TRUE(fs::exists(here_ / "results/machine0/last.pt"));
+  fs::create_directory(here_ / "new");
+  remove_if_only_marked(here_ / "new");
+  EXPECT_TRUE(fs::exists(here_ / "new")) << "a person's own folder";
+  mark_fetched(here_ / "new", "digits_2026");
+  remove_if_only_marked(here_ / "new");
+  EXPECT_FALSE(fs::exists(here_ / "new"));
+}
