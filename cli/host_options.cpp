@@ -8,14 +8,20 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 
 #include "cli/flag_values.h"
+#include "killfiles/whole_file.h"
 #include "ssh/host_pattern.h"
 #include "ssh/hostfile.h"
 #include "ssh/machine/home_folder.h"
+#include "ssh/machine/sha256.h"
 #include "ssh/machine/shell_words.h"
+#include "ssh/notice.h"
+#include "ssh/quote.h"
 
 namespace dtool::cli {
 namespace {
@@ -110,6 +116,84 @@ ssh::ConnectOptions connect_options(const HostOptions& options, const Settings& 
   return connect;
 }
 
+bool is_host(const std::string& text) {
+  try {
+    ssh::parse_host(text);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+/// Whether anybody's killfile may set it: who logs in, and at which port. Every other keyword, also
+/// a future one, may decide whose host key counts, which key is shown, or what is read or run here.
+bool is_harmless(const std::string& keyword, const std::string& value) {
+  if (::strcasecmp(keyword.c_str(), "User") == 0) return is_host(value + "@host");
+  return ::strcasecmp(keyword.c_str(), "Port") == 0 && is_host("host:" + value);
+}
+
+/// The mark that this machine's user chose the killfile's SSH settings: its name has their digest.
+std::filesystem::path mark_of_choice(const killfiles::Killfile& killfile) {
+  ssh::Sha256 sum;
+  const auto add = [&sum](const std::string& text) {
+    sum.add(text);
+    sum.add(std::string_view("", 1));
+  };
+  add(killfile.ssh_config_file);
+  for (const auto& [keyword, value] : killfile.ssh_settings) {
+    add(keyword);
+    add(value);
+  }
+  return ssh::home_folder() / ".dtool" / "accepted_settings" / ("ssh_" + sum.hex());
+}
+
+void take_settings(const killfiles::Killfile& killfile, const HostOptions& options,
+                   ssh::ConnectOptions& connect) {
+  if (!killfile.ssh_config_file.empty() && options.ssh_cmd.empty())
+    connect.config_file = killfile.ssh_config_file;
+  for (const auto& [keyword, value] : killfile.ssh_settings) {
+    if (keyword != kProgramKeyword) connect.settings.emplace_back(keyword, value);
+    if (keyword == kProgramKeyword && options.ssh_program.empty())
+      connect.program = program_of(value);
+  }
+}
+
+/// Tells, once in a command, what was not taken from a killfile, and how the user can choose it.
+void tell_left_out(const killfiles::Killfile& killfile, const std::string& flags) {
+  static std::set<std::string> told;
+  if (!told.insert(killfile.run_id + flags).second) return;
+  ssh::notice(
+      fmt::format("the killfile of {} has SSH settings that were not chosen on this machine, and "
+                  "that decide about trust or what runs here: they are left out\n"
+                  "hint: if you want them:{}",
+                  killfile.run_id.empty() ? "a run" : killfile.run_id, flags));
+}
+
+/// Takes the settings of a killfile that somebody else may have written as far as they are
+/// harmless. Those that the user's own flags and files say as well are no news.
+void take_harmless_settings(const killfiles::Killfile& killfile, const HostOptions& options,
+                            ssh::ConnectOptions& connect) {
+  ssh::ConnectOptions all = connect;
+  take_settings(killfile, options, all);
+  std::string words;
+  const auto text_of = [](const auto& file) { return file ? anchored(file->string()) : ""; };
+  if (text_of(all.config_file) != text_of(connect.config_file))
+    words += " -F " + ssh::quote(killfile.ssh_config_file);
+  const auto own = connect.settings;
+  for (const auto& setting : std::span(all.settings).subspan(own.size())) {
+    if (is_harmless(setting.first, setting.second)) {
+      connect.settings.push_back(setting);
+    } else if (std::ranges::find(own, setting) == own.end()) {
+      words += " -o " + ssh::quote(setting.first + "=" + setting.second);
+    }
+  }
+  std::string flags;
+  if (all.program == ssh::Program::ssh && connect.program != all.program)
+    flags += " --ssh_program ssh";
+  if (!words.empty()) flags += " --ssh_cmd " + ssh::quote("ssh" + words);
+  if (!flags.empty()) tell_left_out(killfile, flags);
+}
+
 }  // namespace
 
 void add_connect_options(Options& command, HostOptions& options) {
@@ -188,13 +272,10 @@ Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions&
                          const UserSettings& users) {
   Targets targets;
   targets.connect = connect_options(options, users.settings);
-  if (!killfile.ssh_config_file.empty() && options.ssh_cmd.empty()) {
-    targets.connect.config_file = killfile.ssh_config_file;
-  }
-  for (const auto& [keyword, value] : killfile.ssh_settings) {
-    if (keyword != kProgramKeyword) targets.connect.settings.emplace_back(keyword, value);
-    if (keyword == kProgramKeyword && options.ssh_program.empty())
-      targets.connect.program = program_of(value);
+  if (std::filesystem::exists(mark_of_choice(killfile))) {
+    take_settings(killfile, options, targets.connect);
+  } else {
+    take_harmless_settings(killfile, options, targets.connect);
   }
   for (const killfiles::Machine& machine : killfile.machines) {
     try {
@@ -221,6 +302,9 @@ void write_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& k
     killfile.ssh_settings.emplace_back(
         keyword, names_file(keyword) ? with_anchored_files(keyword, value) : value);
   }
+  if (killfile.ssh_config_file.empty() && killfile.ssh_settings.empty()) return;
+  const std::filesystem::path mark = mark_of_choice(killfile);
+  if (!std::filesystem::exists(mark)) killfiles::write_whole(mark, "");
 }
 
 SshCommand parse_ssh_cmd(const std::string& text) {

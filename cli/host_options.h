@@ -44,11 +44,13 @@ void add_connect_options(Options& command, HostOptions& options);
 std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings);
 
 /// The hosts of a recorded run, reached as at its start. The settings of the current folder are
-/// ignored.
+/// ignored, and so are SSH settings of the killfile that decide about trust or run something here,
+/// unless a run of this user's had them on this machine: the killfile may be somebody else's.
 Targets recorded_targets(const killfiles::Killfile& killfile, const HostOptions& options,
                          const UserSettings& users);
 
-/// Writes into the killfile how its hosts are reached, for recorded_targets().
+/// Writes into the killfile how its hosts are reached, for recorded_targets(), and remembers that
+/// the user chose it. Throws std::system_error.
 void write_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& killfile);
 
 /// `--ssh_cmd` in AllenAct's form, `ssh -i KEY -p 2222 user@{addr}`. Understands -i, -p, -l, -F,

@@ -172,10 +172,7 @@ void tell_unseen(Console& console, const KillReport& ended) {
 
 int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json& report) const {
   Console& console = invocation.console;
-  Targets targets = recorded_targets(chosen.killfile, hosts_, invocation.settings.users());
-  // A killfile of somebody else's may name settings with which `ssh` runs programs on this machine.
-  const bool is_foreign = !screen_ids_file_.empty() && hosts_.ssh_program.empty();
-  if (is_foreign) targets.connect.program = ssh::Program::libssh;
+  const Targets targets = recorded_targets(chosen.killfile, hosts_, invocation.settings.users());
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   const KillReport ended =
       end_run(console, *remote, chosen.killfile, from_seconds(grace_), chosen.file);

@@ -111,6 +111,24 @@ expect_exit 2 dtool kill --screen_ids_file other.killfile
 expect_error "state_folder.* '$PWD/state' is not ~/.dtool/runs/innocent/machine0"
 expect_nothing_was_run
 
+# It decides neither whose key the host has to show nor what runs here, wherever it lies: here its known_hosts know the host, and
+# the user's do not.
+cp "$HOME/.ssh/known_hosts" theirs
+sed -i -e 's|^host = .*|host = "h1"|' -e 's|^state_folder = .*|state_folder = "~/.dtool/runs/innocent/machine0"|' \
+  -e "s|^ssh_settings = .*|ssh_settings = [\"UserKnownHostsFile=$PWD/theirs\", \"ProxyCommand=touch $work/owned\", \"DtoolProgram=ssh\"]|" other.killfile
+mv "$HOME/.ssh/known_hosts" mine_known
+mkdir -p "$HOME/.dtool/killfiles"
+cp other.killfile "$HOME/.dtool/killfiles/innocent.killfile"
+for command in 'kill --screen_ids_file other.killfile --ssh_program auto' 'kill innocent' 'status innocent' 'logs innocent'; do
+  # shellcheck disable=SC2086
+  expect_exit 1 dtool $command
+  expect_error 'the host key is not in .*/.ssh/known_hosts'
+  expect_error 'has SSH settings that were not chosen on this machine'
+  expect_nothing_was_run
+done
+mv mine_known "$HOME/.ssh/known_hosts"
+rm "$HOME/.dtool/killfiles/innocent.killfile"
+
 # Who made the code folder first could put other code there; a group's folder, and the user's own, are used.
 as_nobody() { on 1 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"; }
 on 1 chmod 1777 /tmp

@@ -8,6 +8,8 @@
 
 #include "ssh/config/client_config.h"
 #include "ssh/machine/home_folder.h"
+#include "ssh/machine/shell_words.h"
+#include "ssh/notice.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -125,6 +127,9 @@ TEST(ChooseTargets, BothFlagsAreOneTooMany) {
 
 class Recorded : public testing::Test {
  protected:
+  void SetUp() override { ::setenv("HOME", home_.path().c_str(), 1); }
+  void TearDown() override { ::setenv("HOME", old_home_.c_str(), 1); }
+
   /// The hosts of a run that was started with `options`, as a later command in another folder
   /// reaches them.
   Targets later(const HostOptions& options, const HostOptions& now = {}) {
@@ -145,8 +150,63 @@ class Recorded : public testing::Test {
         .resolve(targets.hosts.front());
   }
 
+  /// Those of a killfile that this machine's user did not write.
+  ssh::ConnectOptions of_somebody_else(const Pairs& settings, const HostOptions& now = {}) {
+    killfiles::Killfile killfile;
+    killfile.run_id = "theirs";
+    killfile.ssh_config_file = "/theirs/config";
+    killfile.ssh_settings = settings;
+    killfile.machines.push_back({0, "gpu1", "s", "", "", ""});
+    return recorded_targets(killfile, now, {}).connect;
+  }
+
   const std::filesystem::path here = std::filesystem::current_path();
+
+ private:
+  const tests::TemporaryFolder home_;
+  const std::string old_home_ = ssh::home_folder().string();
 };
+
+TEST_F(Recorded, SomebodyElseChoosesNeitherWhoIsTrustedNorWhatRunsHere) {
+  std::string told;
+  ssh::give_notices_to([&told](std::string_view line) { told = line; });
+  const ssh::ConnectOptions connect = of_somebody_else({{"UserKnownHostsFile", "/theirs/known"},
+                                                        {"hostkeyalias", "theirs"},
+                                                        {"ProxyCommand", "touch it's"},
+                                                        {"user", "ann"},
+                                                        {"Port", "2222"},
+                                                        {"DtoolProgram", "ssh"}});
+  ssh::give_notices_to({});
+  EXPECT_EQ(connect.settings, (Pairs{{"user", "ann"}, {"Port", "2222"}}));
+  EXPECT_FALSE(connect.config_file);
+  EXPECT_EQ(connect.program, ssh::Program::automatic);
+  // What the hint says is what was left out.
+  const std::size_t at = told.find("--ssh_cmd ");
+  ASSERT_NE(at, told.npos) << told;
+  EXPECT_NE(told.find("hint: if you want them: --ssh_program ssh --ssh_cmd "), told.npos) << told;
+  const SshCommand left = parse_ssh_cmd(ssh::split_shell_words(told.substr(at)).at(1));
+  EXPECT_EQ(left.config_file, "/theirs/config");
+  EXPECT_EQ(left.settings, (Pairs{{"UserKnownHostsFile", "/theirs/known"},
+                                  {"hostkeyalias", "theirs"},
+                                  {"ProxyCommand", "touch it's"}}));
+}
+
+TEST_F(Recorded, NoShellWordIsHiddenInAHarmlessSetting) {
+  EXPECT_EQ(
+      of_somebody_else({{"User", "ann;touch x"}, {"Port", "22 -o x"}, {"User", "$(x)"}}).settings,
+      Pairs());
+}
+
+TEST_F(Recorded, WhatTheUsersFlagsSayIsTakenFromTheFlags) {
+  bool was_told = false;
+  ssh::give_notices_to([&was_told](std::string_view) { was_told = true; });
+  HostOptions now;
+  now.ssh_cmd = "ssh -o HostKeyAlias=k";
+  const ssh::ConnectOptions connect = of_somebody_else({{"HostKeyAlias", "k"}}, now);
+  ssh::give_notices_to({});
+  EXPECT_EQ(connect.settings, (Pairs{{"HostKeyAlias", "k"}}));
+  EXPECT_FALSE(was_told);
+}
 
 TEST_F(Recorded, HostsAreReachedAsTheyWereThen) {
   HostOptions options;
