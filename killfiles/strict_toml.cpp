@@ -89,6 +89,26 @@ std::optional<Value> exactly(const toml::node& node) {
       "{}: {} must be {}, not {}", place_of(name, node.source()), key, wanted, describe(node)));
 }
 
+/// The text behind the string or comment with which it begins; what is not closed has no rest.
+std::string_view after_opaque(std::string_view text) {
+  const std::string_view opens = text.substr(0, 3);
+  const bool is_long = opens == R"(""")" || opens == "'''";
+  const std::string_view closes = text[0] == '#' ? "\n" : opens.substr(0, is_long ? 3 : 1);
+  for (std::size_t at = closes.size(); at < text.size(); ++at) {
+    if (text[at] == '\\' && closes[0] == '"') {
+      ++at;
+    } else if (text[at] == '\n' && !is_long) {  // toml++ refuses such a string
+      return text.substr(at);
+    } else if (text.substr(at, closes.size()) == closes) {
+      at += closes.size();
+      // Two quotes more may belong to a long string.
+      while (is_long && at < text.size() && text[at] == closes[0]) ++at;
+      return text.substr(at);
+    }
+  }
+  return {};
+}
+
 /// For a value without quotes, the mistake that is made most.
 std::string_view hint_at_line(std::string_view text, std::size_t line) {
   for (std::size_t i = 1; i < line && !text.empty(); ++i) {
@@ -106,10 +126,40 @@ std::string_view hint_at_line(std::string_view text, std::size_t line) {
 
 }  // namespace
 
+void require_shallow(std::string_view text, const std::string& name) {
+  constexpr std::size_t kDeepest = 64;
+  // The dots of the key, or of the number, that is being read, and of those that enclose it.
+  std::vector<std::size_t> dots = {0};
+  std::size_t depth = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const char c = rest.front();
+    if (c == '#' || c == '"' || c == '\'') {
+      rest = after_opaque(rest);
+      continue;
+    }
+    rest.remove_prefix(1);
+    const bool closes = c == ']' || c == '}';
+    if (c == '.') {
+      ++dots.back(), ++depth;
+    } else if (c == '[' || c == '{') {
+      dots.push_back(0), ++depth;
+    } else if ((closes && dots.size() > 1) || c == ',' || (c == '\n' && dots.size() == 1)) {
+      depth -= dots.back() + (closes ? 1 : 0);
+      dots.back() = 0;
+      if (closes) dots.pop_back();
+    }
+    if (depth <= kDeepest) continue;
+    const std::string_view before = text.substr(0, text.size() - rest.size());
+    throw std::invalid_argument(fmt::format("{}:{}: it is nested more than {} deep", name,
+                                            std::ranges::count(before, '\n') + 1, kDeepest));
+  }
+}
+
 StrictTable::StrictTable(std::shared_ptr<const Position> position)
     : position_(std::move(position)) {}
 
 StrictTable StrictTable::parse(std::string_view text, const std::string& name) {
+  require_shallow(text, name);
   try {
     auto document = std::make_shared<const toml::table>(toml::parse(text, name));
     const toml::table* root = document.get();

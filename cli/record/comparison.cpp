@@ -10,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "killfiles/strict_toml.h"
 #include "sync/listing.h"
 
 namespace dtool::cli {
@@ -148,6 +149,7 @@ void compare_files(const Words& before, const Words& now, std::vector<Difference
 
 std::map<std::string, std::string> flatten_toml(std::string_view text) {
   Words words;
+  killfiles::require_shallow(text, "the experiment");
   try {
     flatten(toml::parse(text), "", words);
   } catch (const toml::parse_error& error) {

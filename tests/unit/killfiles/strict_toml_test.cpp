@@ -37,6 +37,39 @@ TEST(StrictTable, OutlivesTheTableItCameFrom) {
   EXPECT_EQ(inner.text("b"), "x");
 }
 
+std::string times(std::string_view part, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += part;
+  return text;
+}
+
+TEST(StrictTable, RefusesKeysAndValuesThatAreNestedTooDeep) {
+  constexpr std::size_t kMany = 50'000;
+  const std::string key = times("a.", kMany) + "a";
+  for (const std::string& text :
+       {key + " = 1\n", "[" + key + "]\n", "[[" + key + "]]\n", "x = {" + key + " = 1}\n",
+        "x = " + times("[", kMany) + times("]", kMany) + "\n",
+        "x = " + times("{a = ", kMany) + "1" + times("}", kMany) + "\n",
+        "x = " + times("[{a.b = ", kMany) + "1" + times("}]", kMany) + "\n",
+        times("'a'  .\t\"a\".", kMany) + "a = 1\n", R"(x = ["""q"""", {)" + key + " = 1}]\n"})
+    EXPECT_NE(
+        fault_of([&] { table("y = 1\n" + text); }).find("f.toml:2: it is nested more than 64"),
+        std::string::npos)
+        << text.substr(0, 100);
+}
+
+TEST(StrictTable, DotsAndBracketsInStringsAndListsAreNoDepth) {
+  const std::string dots = times(".[{", 500);
+  const StrictTable root =
+      table("# " + dots + " '\na = \"" + dots + "\\\"\" # \"\"\"\nb = '" + dots + "'\nc = \"\"\"" +
+            dots + "\"\n\\\"\"\"\"\nd = '''" + dots + "\n'''\ne = [" + times("1.5,\n", 500) +
+            "]\nf = [" + times("{a.b = [1.5]},", 500) + "]\n");
+  EXPECT_EQ(root.text("b"), dots);
+  EXPECT_EQ(root.numbers("e").value().size(), 500U);
+  EXPECT_EQ(root.tables("f").value().size(), 500U);
+  EXPECT_EQ(table(times("a.", 63) + "a = 1\n").keys().size(), 1U);
+}
+
 TEST(StrictTable, NamesLineAndColumnOfAWrongType) {
   const StrictTable root = table("a = 3\nb = \"x\"\n\n  c = [1]\nd = true\n[e]\nf = 1.5\n");
   EXPECT_EQ(fault_of([&] { root.text("a"); }),
