@@ -68,6 +68,7 @@ add_library(dtool_cli STATIC
   cli/logs/log_stream.cpp
   cli/logs/logs.cpp
   cli/logs/since.cpp
+  cli/large_texts.cpp
   cli/new_run.cpp
   cli/options.cpp
   cli/plot/axis.cpp

@@ -92,6 +92,20 @@ int write_all(int fd, std::string_view bytes) {
   return 0;
 }
 
+/// Output of hosts may be any bytes; JSON holds UTF-8 alone, and \u007f is how it writes DEL.
+std::string as_json(const nlohmann::json& json, int indent) {
+  const std::string text = json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string escaped;
+  for (const char each : text) {
+    if (each == '\x7f') {
+      escaped += "\\u007f";
+    } else {
+      escaped += each;
+    }
+  }
+  return printable(escaped, Kept::lines);
+}
+
 void write_error(std::string_view bytes) {
   write_all(STDERR_FILENO, bytes);
 }
@@ -157,18 +171,18 @@ void Console::say(std::string_view line) {
   write(fmt::format("{}\n", line));
 }
 
-void Console::document(const nlohmann::json& json) {
-  // Output of hosts may be any bytes; JSON holds UTF-8 alone, and \u007f is how it writes DEL.
-  const std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-  std::string escaped;
-  for (const char each : text) {
-    if (each == '\x7f') {
-      escaped += "\\u007f";
-    } else {
-      escaped += each;
-    }
+void Console::document(const nlohmann::json& json, const LargeTexts& texts) {
+  const std::string document = as_json(json, 2);
+  std::string_view rest = document;
+  while (const auto mark = texts.find_mark(rest)) {
+    write_answer(rest.substr(0, mark->at));
+    texts.read(mark->text, [this](std::string_view piece) {
+      const std::string quoted = as_json(piece, -1);
+      write_answer(std::string_view(quoted).substr(1, quoted.size() - 2));
+    });
+    rest.remove_prefix(mark->at + mark->size);
   }
-  write_answer(printable(escaped, Kept::lines) + "\n");
+  write_answer(std::string(rest) + "\n");
 }
 
 void Console::note(std::string_view line) {

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/large_texts.h"
+
 namespace dtool::cli {
 
 enum class Color { automatic, always, never };
@@ -82,8 +84,8 @@ class Console {
   /// One line of such output, for pass_on. On a terminal only the last state is kept of a line that
   /// a program redrew with carriage returns.
   std::string as_passed_on(To to, std::string_view label, std::string_view line) const;
-  /// Prints the one document of --json.
-  void document(const nlohmann::json& json);
+  /// Prints the one document of --json, with the texts in the places of their marks.
+  void document(const nlohmann::json& json, const LargeTexts& texts = LargeTexts());
 
   /// Prints a line about the work on standard error; not with --quiet.
   void note(std::string_view line);

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 #include <functional>
 #include <map>
@@ -27,8 +28,6 @@
 namespace dtool::ssh {
 namespace {
 
-/// Of one host's output; who wants more takes it as it comes.
-constexpr std::size_t kMostHeld = std::size_t{256} << 20U;
 constexpr const char* kNotStarted = "interrupted before its turn";
 
 /// One run() in progress: workers pull the next task and write into its slot.
@@ -163,10 +162,7 @@ asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
         if (options.keep_output == KeepOutput::yes) {
           if (result.out.size() + result.err.size() + bytes.size() > kMostHeld) {
             result.out = result.err = {};
-            throw HostError(
-                Failure::too_much_output,
-                fmt::format("it wrote more than {} MB, and no more was read", kMostHeld >> 20U),
-                "have it write to a file there, and fetch that");
+            throw too_much_output();
           }
           (stream == Stream::out ? result.out : result.err) += bytes;
         }
@@ -316,6 +312,7 @@ asio::awaitable<void> Fleet::work(FleetRound& round) {
         if (!is_settled && interrupted()) set_not_started(round.results[index]);
       }
     }
+    assert(!round.is_answered[index]);  // a host is never counted twice
     round.is_answered[index] = true;
     tell(round, [&round, index](Events& events) {
       events.on_result(round.tasks[index].host, round.results[index]);

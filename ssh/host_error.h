@@ -3,6 +3,7 @@
 // so it never leaves the folder.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -28,6 +29,16 @@ class HostError : public std::runtime_error {
 /// The error of a command that ran out of time and was told to end.
 inline HostError command_timed_out() {
   return {Failure::timed_out, "the command did not end in time"};
+}
+
+/// The most that is kept of one host's output; who wants more takes it as it comes.
+inline constexpr std::size_t kMostHeld = std::size_t{256} << 20U;
+
+/// The error of a command that wrote more.
+inline HostError too_much_output() {
+  return {Failure::too_much_output,
+          "it wrote more than " + std::to_string(kMostHeld >> 20U) + " MB, and no more was read",
+          "have it write to a file there, and fetch that"};
 }
 
 }  // namespace dtool::ssh

@@ -116,6 +116,12 @@ if(DTOOL_TESTS)
     tests/unit/ssh/trace_test.cpp
     tests/unit/ssh/session/login_output_test.cpp
     tests/unit/ssh/session/tcp_test.cpp)
+  # Of random tests, rapidcheck finds the shortest case that fails. Not every system has it.
+  find_package(rapidcheck CONFIG QUIET)
+  if(TARGET rapidcheck)
+    target_sources(unit_tests PRIVATE tests/unit/cli/large_texts_test.cpp)
+    target_link_libraries(unit_tests PRIVATE rapidcheck)
+  endif()
   target_compile_definitions(unit_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   find_program(DTOOL_EMULATOR qemu-${other_processor}-static)
   set(emulator ${DTOOL_EMULATOR})
@@ -168,6 +174,14 @@ endif()
 
 # ---- tests/fuzz: spoilt input for each parser, the same on every run
 if(DTOOL_TESTS)
+  set(fuzz_main GTest::gtest_main)
+  if(DTOOL_SANITIZE MATCHES fuzzer)  # tests/libfuzzer, by clang, which brings libFuzzer's driver
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.fuzzer_no_main-${CMAKE_SYSTEM_PROCESSOR}.a
+      OUTPUT_VARIABLE fuzzer_driver OUTPUT_STRIP_TRAILING_WHITESPACE)
+    add_library(fuzz_main OBJECT tests/fuzz/libfuzzer.cpp)
+    target_link_libraries(fuzz_main PUBLIC dtool_warnings GTest::gtest ${fuzzer_driver})
+    set(fuzz_main fuzz_main $<TARGET_OBJECTS:fuzz_main>)
+  endif()
   add_executable(fuzz_tests
     tests/fuzz/answers_fuzz.cpp
     tests/fuzz/client_config_fuzz.cpp
@@ -184,9 +198,11 @@ if(DTOOL_TESTS)
     tests/fuzz/shell_words_fuzz.cpp)
   target_compile_definitions(fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(fuzz_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
-    PkgConfig::tomlplusplus GTest::gtest_main)
+    PkgConfig::tomlplusplus ${fuzz_main})
   dtool_join_sources(fuzz_tests 7)
-  gtest_discover_tests(fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
+  if(NOT DTOOL_SANITIZE MATCHES fuzzer)
+    gtest_discover_tests(fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
+  endif()
 endif()
 
 # ---- tests/check_sources: what no compiler checks, one test a check
@@ -243,8 +259,10 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/fuzz/greeting_fuzz.cpp
     tests/fuzz/safetensors_fuzz.cpp)
   target_compile_definitions(trainer_fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_link_libraries(trainer_fuzz_tests PRIVATE dtool_trainer GTest::gtest_main)
-  gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
+  target_link_libraries(trainer_fuzz_tests PRIVATE dtool_trainer ${fuzz_main})
+  if(NOT DTOOL_SANITIZE MATCHES fuzzer)
+    gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
+  endif()
   add_executable(trainer_torch_tests
     tests/trainer/actor_critic_test.cpp
     tests/trainer/advantage_statistics_test.cpp

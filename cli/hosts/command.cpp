@@ -9,8 +9,10 @@
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
+#include "cli/large_texts.h"
 #include "cli/recorded.h"
 #include "ssh/fleet.h"
+#include "ssh/host_error.h"
 
 namespace dtool::cli {
 namespace {
@@ -22,6 +24,34 @@ constexpr const char* kGpuTableOrFailure =
     "sh -c 'table=$(nvidia-smi); code=$?; "
     "[ -z \"$table\" ] || printf \"%s\\n\" \"$table\" | head -n 35; exit $code'";
 constexpr int kNotFound = 127;
+
+/// Keeps both streams of each host for --json.
+class KeptOutput : public ssh::Events {
+ public:
+  explicit KeptOutput(std::size_t hosts) : texts_(2 * hosts) {}
+
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
+  std::string mark(std::size_t host, ssh::Stream stream) const {
+    return texts_.mark(place(host, stream));
+  }
+  const LargeTexts& texts() const { return texts_; }
+
+ private:
+  static std::size_t place(std::size_t host, ssh::Stream stream) {
+    return 2 * host + (stream == ssh::Stream::err ? 1 : 0);
+  }
+  LargeTexts texts_;
+};
+
+void KeptOutput::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
+  const std::size_t out = place(host, ssh::Stream::out), err = place(host, ssh::Stream::err);
+  if (texts_.size(out) + texts_.size(err) + bytes.size() > ssh::kMostHeld) {
+    texts_.clear(out);
+    texts_.clear(err);
+    throw ssh::too_much_output();
+  }
+  texts_.add(place(host, stream), bytes);
+}
 
 class CommandAction : public Action {
  public:
@@ -112,17 +142,18 @@ int CommandAction::run_folded(Console& console, ssh::Remote& remote) const {
 }
 
 int CommandAction::run_json(Console& console, ssh::Remote& remote) const {
-  ssh::Events nobody;
-  const auto results = run_all(remote, nobody, ssh::KeepOutput::yes);
+  KeptOutput output(remote.hosts().size());
+  const auto results = run_all(remote, output, ssh::KeepOutput::no);
   nlohmann::json hosts = nlohmann::json::array();
-  for (const ssh::HostResult& result : results) {
-    nlohmann::json host = to_json(result);
-    host["stdout"] = result.out;
-    host["stderr"] = result.err;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    nlohmann::json host = to_json(results[i]);
+    host["stdout"] = output.mark(i, ssh::Stream::out);
+    host["stderr"] = output.mark(i, ssh::Stream::err);
     hosts.push_back(std::move(host));
   }
   const int exit_code = exit_code_of(results, remote);
-  console.document({{"command", command_}, {"exit_code", exit_code}, {"hosts", hosts}});
+  console.document({{"command", command_}, {"exit_code", exit_code}, {"hosts", hosts}},
+                   output.texts());
   return exit_code;
 }
 

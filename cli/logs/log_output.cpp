@@ -126,7 +126,7 @@ void LogOutput::on_output(std::size_t host, ssh::Stream stream, std::string_view
 
 void LogOutput::take(std::size_t host, std::string_view bytes) {
   if (console_.json() && with_json_ == LogsWithJson::keep) {
-    texts_[host] += bytes;
+    texts_.add(host, bytes);
   } else {
     add(host, bytes);
     write_out();

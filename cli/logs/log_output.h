@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/large_texts.h"
 #include "cli/logs/log_lines.h"
 #include "cli/logs/log_stream.h"
 #include "killfiles/killfile.h"
@@ -68,8 +69,8 @@ class LogOutput : public ssh::Events, protected LogLines {
   const std::vector<std::int64_t>& ranks(std::size_t host) const {
     return streams_[host]->ranks().ranks;
   }
-  /// The host's log, if logs are kept.
-  const std::string& text(std::size_t host) const { return texts_[host]; }
+  /// The hosts' logs, if logs are kept.
+  const LargeTexts& texts() const { return texts_; }
 
  protected:
   void show(const std::vector<std::size_t>& machines, std::string_view line) override;
@@ -109,7 +110,7 @@ class LogOutput : public ssh::Events, protected LogLines {
   std::vector<std::string> names_;
   std::vector<std::string> labels_;  ///< one per machine, coloured
   std::vector<std::map<int, std::string>> rank_labels_;
-  std::vector<std::string> texts_;
+  LargeTexts texts_;
   std::vector<std::string> complaints_;
   std::string cause_;
   bool has_run_failed_ = false;

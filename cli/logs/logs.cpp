@@ -240,7 +240,7 @@ int LogsAction::run(Invocation& invocation) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       nlohmann::json machine = to_json(results[i]);
       machine["id"] = run.machines[i].id;
-      machine["log"] = output.text(i);
+      machine["log"] = output.texts().mark(i);
       machine["ranks"] = output.ranks(i);
       machines.push_back(std::move(machine));
     }
@@ -252,7 +252,7 @@ int LogsAction::run(Invocation& invocation) {
                                    {"cause", first_failure->text}};
       if (first_failure->rank) document["first_failure"]["rank"] = *first_failure->rank;
     }
-    console.document(document);
+    console.document(document, output.texts());
   }
   return exit_code;
 }

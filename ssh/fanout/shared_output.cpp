@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <stdexcept>
@@ -28,17 +27,9 @@ namespace {
 /// How often a host that has all there is looks for more.
 constexpr std::chrono::milliseconds kLookAgain{5};
 
-/// Not in memory: /tmp often is, and the output may be larger than that.
-OwnedFd file_without_name() {
-  const char* chosen = std::getenv("TMPDIR");
-  for (const char* folder : {chosen, "/var/tmp", "/tmp"}) {
-    if (folder == nullptr) continue;
-    std::string name = std::string(folder) + "/dtool.XXXXXX";
-    OwnedFd file(::mkostemp(name.data(), O_CLOEXEC));
-    if (!file) continue;
-    ::unlink(name.c_str());
-    return file;
-  }
+OwnedFd make_file() {
+  OwnedFd file = file_without_name();
+  if (file) return file;
   throw HostError(Failure::local_program,
                   fmt::format("cannot make a file in /var/tmp: {}", std::strerror(errno)));
 }
@@ -58,7 +49,7 @@ off_t size_of(int fd) {
 
 SharedOutput::SharedOutput(Reactor& reactor, const SharedBytes& bytes)
     : reactor_(reactor),
-      file_(file_without_name()),
+      file_(make_file()),
       on_whole_(bytes.on_whole),
       thread_([this, maker = bytes.make] { make(maker); }) {}
 

@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
+#include <string>
 
 namespace dtool::ssh {
 
@@ -38,6 +40,19 @@ OwnedFd memory_file(std::string_view bytes) {
   }
   ::lseek(file.get(), 0, SEEK_SET);
   return file;
+}
+
+OwnedFd file_without_name() {
+  const char* chosen = std::getenv("TMPDIR");
+  for (const char* folder : {chosen, "/var/tmp", "/tmp"}) {
+    if (folder == nullptr) continue;
+    std::string name = std::string(folder) + "/dtool.XXXXXX";
+    OwnedFd file(::mkostemp(name.data(), O_CLOEXEC));
+    if (!file) continue;
+    ::unlink(name.c_str());
+    return file;
+  }
+  return {};
 }
 
 }  // namespace dtool::ssh

@@ -32,4 +32,8 @@ void make_non_blocking(int fd);
 /// if there is no room for it; errno says why.
 OwnedFd memory_file(std::string_view bytes);
 
+/// An empty unnamed file on disk, in $TMPDIR, else /var/tmp: /tmp often is in memory.
+/// Close-on-exec. None if it cannot be made; errno says why.
+OwnedFd file_without_name();
+
 }  // namespace dtool::ssh
