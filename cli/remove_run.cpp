@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <chrono>
 #include <map>
 #include <set>
@@ -46,6 +47,7 @@ std::string for_all_machines(const std::string& folder) {
 
 std::size_t remove_on_hosts(Console& console, ssh::Remote& remote,
                             const killfiles::Killfile& killfile, What what) {
+  assert(killfiles::is_run_id(killfile.run_id));  // it names the folder that is deleted
   std::vector<ssh::Task> tasks;
   for (const HostMachines& each : machines_by_host(remote.hosts(), killfile))
     tasks.push_back(

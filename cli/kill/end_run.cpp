@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <stdexcept>
 #include <system_error>
 
@@ -151,6 +152,7 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
   ssh::RunOptions options;
   options.timeout = grace + std::chrono::seconds(90);
   report.results = remote.run(std::move(tasks), progress, options);
+  assert(report.results.size() == report.hosts.size());  // else a host would count as proven
   for (std::size_t i = 0; i < report.results.size(); ++i)
     judge(report.results[i], report.hosts[i], killfile, file, starts, report);
   report.none_left =

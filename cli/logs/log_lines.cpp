@@ -2,6 +2,7 @@
 #include "cli/logs/log_lines.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace dtool::cli {
@@ -99,7 +100,9 @@ void LogLines::take(std::size_t machine, std::string_view line) {
 
 void LogLines::drop_front(std::size_t machine) {
   Machine& of = machines_[machine];
+  assert(!of.queue.empty());
   Waiting::value_type* line = of.queue.front();
+  assert(waiting_bytes_ >= line->first.size() + kCostOfWaiting && line->second.contains(machine));
   of.queue.pop_front();
   if (of.due > 0) --of.due;
   waiting_bytes_ -= line->first.size() + kCostOfWaiting;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -77,6 +78,7 @@ std::optional<std::string> shell_target(const std::vector<std::string>& program)
 void number_ranks(RunPlan& plan) {
   plan.world_size = 0;
   for (MachinePlan& machine : plan.machines) {
+    assert(machine.processes >= 0);
     machine.first_rank = plan.world_size;
     plan.world_size += machine.processes;
   }

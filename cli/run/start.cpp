@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <filesystem>
 
@@ -86,6 +87,13 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
   return exit_code_of(results, remote);
 }
 
+/// Nothing starts that the killfile does not name.
+bool is_recorded(const ssh::ScreenJob& job, const killfiles::Killfile& killfile) {
+  return std::ranges::any_of(killfile.machines, [&job](const killfiles::Machine& each) {
+    return each.state_folder == job.state_folder && each.session == job.session;
+  });
+}
+
 /// A copy of the record goes into the run's folder on machine 0's host, for other launchers.
 void add_record(const killfiles::Killfile& killfile, const std::string& record,
                 std::vector<HostJob>& jobs) {
@@ -139,6 +147,9 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
               killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
               const std::string& record, RunReport& report) {
   std::vector<HostJob> jobs = launcher.jobs(plan);
+  assert(killfile.run_id == plan.run_id && std::ranges::all_of(jobs, [&](const HostJob& each) {
+           return is_recorded(each.job, killfile);
+         }));
   add_record(killfile, record, jobs);
   const auto results = start_jobs(console, remote, jobs, ssh::OldLog::append);
   write_job(results, killfile);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <map>
 #include <optional>
@@ -146,6 +147,8 @@ const std::vector<Member>& Ending::group(Whom whom) {
 
 void Ending::send(int signal, const std::vector<Member>& members) {
   for (const Member& each : members) {
+    // 0, -1 and 1 would be far more than this run.
+    assert(each.pid > 1 && each.pid != ::getpid());
     if (find_process(each.pid, each.start)) ::kill(each.pid, signal);
   }
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -39,7 +40,9 @@ concept Fielded = std::is_class_v<Struct> && requires(Struct& each) {
 struct AnyValue {
   explicit AnyValue(std::size_t /*place*/) {}
   template <typename Value>
-  operator Value() const;  // NOLINT(google-explicit-constructor): a field in braces converts it
+  operator Value() const {  // NOLINT(google-explicit-constructor): a field in braces converts it
+    std::abort();           // never called
+  }
 };
 
 /// Whether so many values fit into the braces of the struct.
@@ -150,7 +153,7 @@ class Decoder {
     bool is_there = false;
     get(is_there);
     value.reset();
-    if (is_there) get(value.emplace());
+    if (is_there) get(value.emplace(Value()));  // clang 14 takes no emplace() of a nested struct
   }
 
   template <Fielded Struct>

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <ctime>
 #include <optional>
@@ -113,11 +114,13 @@ void Making::add_files(const FileNames& names, const FileNames& stamps) {
     found.push_back(stamp_of(*file, names[i]));
   }
   if (found.empty()) found = stamps;
+  assert(found.size() == names.size());
   std::optional<KeptCopy> kept;
   FileNames identities;
   if (!is_small(found)) {
     kept.emplace(code_);
     identities = kept->update(names, found);
+    assert(identities.size() == names.size());
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
@@ -181,6 +184,7 @@ void Making::put_in_place(const std::string& written) {
   const std::string aside = run_ + "/" + name_;
   const std::string tree = run_ + "/tree";
   tree_->flush(copied_);
+  assert(record_.size() % 2 == 0);  // a name, an identity
   record_.insert(record_.begin(), written);
   write_file(aside + "/" + kRecord, join_names(record_));
   tree_.reset();

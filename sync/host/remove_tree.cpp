@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <ctime>
 #include <exception>
@@ -213,6 +214,8 @@ std::string keep_written(const std::string& run_id) {
 RemoveReply remove_run(const RemoveRequest& request) {
   RemoveReply reply;
   const std::string run = run_folder(request.run_id);
+  assert(!request.run_id.empty() && !request.run_id.starts_with('.') &&
+         request.run_id.find('/') == std::string::npos);
   if (!is_folder(run)) return reply;
   const Descriptor lock = lock_trees(run);
   if (!is_folder(run)) return reply;  // a host that shares it was quicker

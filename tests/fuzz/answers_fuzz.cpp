@@ -56,8 +56,7 @@ TEST(AnswersFuzz, StepsOfAPushAreReadOrRefused) {
   int asked = 0;
   int prepared = 0;
   int pruned = 0;
-  for (int i = 0; i < fuzz::rounds(4000); ++i) {
-    const std::string text = mutator.next();
+  fuzz::feed(mutator, 4000, [&](const std::string& text) {
     const auto read = [&text](auto reader) {
       ssh::HostResult result = result_of(text);
       const auto value = reader(result);
@@ -68,7 +67,7 @@ TEST(AnswersFuzz, StepsOfAPushAreReadOrRefused) {
     asked += read(tree_sync::read_tree_reply);
     prepared += read(tree_sync::reply_in<host::PrepareReply>);
     pruned += read(tree_sync::reply_in<host::PruneReply>);
-  }
+  });
   EXPECT_GT(asked, 50);
   EXPECT_GT(prepared, 50);
   EXPECT_GT(pruned, 50);
@@ -78,8 +77,7 @@ TEST(AnswersFuzz, RsyncsDifferencesAreCountedWhereverTheyAreCut) {
   fuzz::Mutator mutator({"<fc.T...... a\n<f+++++++++ b c\ncL+++++++++ d\n.f..t...... e\n"},
                         {"<fc.T...... ", "\n", "<", "+", " ", "c", "\\#033"});
   std::size_t found = 0;
-  for (int i = 0; i < fuzz::rounds(4000); ++i) {
-    const std::string text = mutator.next();
+  fuzz::feed(mutator, 4000, [&](const std::string& text) {
     tree_sync::Differences whole;
     whole.add(text);
     tree_sync::Differences cut;
@@ -88,7 +86,7 @@ TEST(AnswersFuzz, RsyncsDifferencesAreCountedWhereverTheyAreCut) {
     EXPECT_EQ(whole.first(), cut.first()) << text;
     EXPECT_LE(whole.first().size(), 10U);
     found += whole.count();
-  }
+  });
   EXPECT_GT(found, 1000U);
 }
 
@@ -118,15 +116,14 @@ TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {
   other.metrics.text = R"({"event": "step", "epoch": 1, "step": 2, "loss": 0.5})";
   fuzz::Mutator mutator({host::to_frame(running), host::to_frame(failed)}, kTokens);
   int known = 0;
-  for (int i = 0; i < fuzz::rounds(4000); ++i) {
-    const std::string text = mutator.next();
+  fuzz::feed(mutator, 4000, [&](const std::string& text) {
     const auto statuses = cli::read_statuses({asked}, result_of(text));
     ASSERT_EQ(statuses.size(), 1U) << text;
     const std::string json = cli::to_json(statuses[0]).dump();
     EXPECT_FALSE(json.empty());
     EXPECT_FALSE(cli::state_text(statuses[0]).empty());
     if (statuses[0].state != cli::MachineState::unreachable) ++known;
-  }
+  });
   EXPECT_GT(known, 100);
 }
 
@@ -155,10 +152,9 @@ TEST(AnswersFuzz, ARunIsOverOnlyWithAProofOfIt) {
                         kTokens);
   int proven = 0;
   int doubted = 0;
-  for (int i = 0; i < fuzz::rounds(2000); ++i) {
+  fuzz::feed(mutator, 2000, [&](const std::string& text) {
     tests::FakeRemote remote("h1");
-    remote.answers[0] = result_of(mutator.next());
-    const std::string& text = remote.answers[0].out;
+    remote.answers[0] = result_of(text);
     cli::Console console;
     const auto report = cli::end_run(console, remote, killfile, std::chrono::seconds(1));
     ASSERT_EQ(report.results.size(), 1U);
@@ -167,16 +163,16 @@ TEST(AnswersFuzz, ARunIsOverOnlyWithAProofOfIt) {
     report.none_left ? ++proven : ++doubted;
     if (!report.none_left) {
       EXPECT_FALSE(report.results[0].error.empty()) << text;
-      continue;
+      return;
     }
     const auto reply = ssh::read_reply<host::KillReply>(remote.answers[0]);
     EXPECT_TRUE(reply.left.empty() && reply.job_left.empty()) << text;
-    if (!reply.vouched_for.empty()) continue;  // by a scheduler, for all hosts
+    if (!reply.vouched_for.empty()) return;  // by a scheduler, for all hosts
     EXPECT_TRUE(reply.no_folder.empty()) << text;
     const auto found = killfiles::parse_identity(reply.host);
     ASSERT_TRUE(found) << text;
     EXPECT_EQ(compare(killfile.machines[0].identity, *found), killfiles::Likeness::same) << text;
-  }
+  });
   EXPECT_GT(proven, 50);
   EXPECT_GT(doubted, 50);
 }
@@ -224,11 +220,10 @@ TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
   needs.code_folders = {"~/code"};
   int well = 0;
   int lacking = 0;
-  for (int i = 0; i < fuzz::rounds(2000); ++i) {
+  fuzz::feed(mutator, 2000, [&](const std::string& text) {
     tests::FakeRemote remote("h1");
-    remote.answers[0] = result_of(mutator.next());
-    const std::string& text = remote.answers[0].out;
-    needs.trainer = i % 2 == 0;
+    remote.answers[0] = result_of(text);
+    needs.trainer = text.size() % 2 == 0;
     cli::Console console;
     const cli::Checked checked = cli::check_hosts(console, remote, needs).at(0);
     checked.result.ok() ? ++well : ++lacking;
@@ -239,7 +234,7 @@ TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
       EXPECT_EQ(checked.result.hint.find("$("), std::string::npos) << text;
     }
     EXPECT_FALSE(cli::facts_of(checked, needs, 0).empty()) << text;
-  }
+  });
   EXPECT_GT(well, 50);
   EXPECT_GT(lacking, 50);
 }

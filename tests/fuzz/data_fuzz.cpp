@@ -86,11 +86,10 @@ TEST(Fuzz, OffersOfDataFitTheirMemoryOrAreRefused) {
        "1x1"});
   int taken = 0;
   int refused = 0;
-  for (int i = rounds(20'000); i > 0; --i) {
-    const std::string text = mutator.next();
+  feed(mutator, 20'000, [&](const std::string& text) {
     const auto offer = trainer::parse_offer(text);
     ++(offer ? taken : refused);
-    if (!offer) continue;
+    if (!offer) return;
     for (const auto& each : offer->tensors) {
       EXPECT_FALSE(each.shape.empty()) << text;
       auto bytes = static_cast<double>(trainer::size_of(each.numbers));
@@ -100,7 +99,7 @@ TEST(Fuzz, OffersOfDataFitTheirMemoryOrAreRefused) {
       }
       EXPECT_LE(bytes, static_cast<double>(each.place.size)) << text;
     }
-  }
+  });
   EXPECT_GT(taken, 1'000);
   EXPECT_GT(refused, 1'000);
 }

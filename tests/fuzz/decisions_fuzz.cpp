@@ -91,16 +91,10 @@ TEST_F(DecisionsFuzz, AReportIsExactlyThatOrRefused) {
                          to_bytes(Report{1, Standing::failed, 137, "rank 3 was killed", 3}),
                          to_bytes(Report{9999, Standing::gone, 255, "alone"})},
                         kDecisionTokens);
-  int taken = 0;
-  for (int i = 0; i < fuzz::rounds(2000); ++i) {
-    const std::string bytes = mutator.next();
-    try {
-      EXPECT_EQ(to_bytes(parse_report(bytes)), bytes);
-      ++taken;
-    } catch (const BadMessage&) {
-    }
-  }
-  EXPECT_GT(taken, 20);
+  const auto tally = fuzz::feed<BadMessage>(mutator, 2000, [](const std::string& bytes) {
+    EXPECT_EQ(to_bytes(parse_report(bytes)), bytes);
+  });
+  EXPECT_GT(tally.taken, 20);
 }
 
 TEST_F(DecisionsFuzz, ADecisionIsExactlyThatOrRefused) {
@@ -110,35 +104,24 @@ TEST_F(DecisionsFuzz, ADecisionIsExactlyThatOrRefused) {
        to_bytes(Answer{7, Decision{2, Verb::gather, {}, "it failed", CausePlace{1, 3}}}),
        to_bytes(Answer{7, std::nullopt})},
       kDecisionTokens);
-  int taken = 0;
-  for (int i = 0; i < fuzz::rounds(2000); ++i) {
-    const std::string bytes = mutator.next();
-    try {
-      const Answer answer = parse_answer(bytes, kPlaces);
-      EXPECT_EQ(to_bytes(answer), bytes);
-      ++taken;
-      if (!answer.decision) continue;
-      for (const int place : answer.decision->places) EXPECT_TRUE(place >= 0 && place < kPlaces);
-    } catch (const BadMessage&) {
-    }
-  }
-  EXPECT_GT(taken, 20);
+  const auto tally = fuzz::feed<BadMessage>(mutator, 2000, [](const std::string& bytes) {
+    const Answer answer = parse_answer(bytes, kPlaces);
+    EXPECT_EQ(to_bytes(answer), bytes);
+    if (!answer.decision) return;
+    for (const int place : answer.decision->places) EXPECT_TRUE(place >= 0 && place < kPlaces);
+  });
+  EXPECT_GT(tally.taken, 20);
 }
 
 TEST_F(DecisionsFuzz, WhatASessionIsToldToDoIsExactlyThatOrRefused) {
   const Supervision settings{0,           "h0", 2,           2, std::chrono::seconds(60),
                              "127.0.0.1", 2950, {"h0", "h1"}};
   fuzz::Mutator mutator({to_text(settings)}, kDecisionTokens);
-  int taken = 0;
-  for (int i = 0; i < fuzz::rounds(2000); ++i) {
-    try {
-      const Supervision parsed = parse_supervision(mutator.next());
-      EXPECT_EQ(parse_supervision(to_text(parsed)), parsed);
-      ++taken;
-    } catch (const std::runtime_error&) {
-    }
-  }
-  EXPECT_GT(taken, 20);
+  const auto tally = fuzz::feed<std::runtime_error>(mutator, 2000, [](const std::string& text) {
+    const Supervision parsed = parse_supervision(text);
+    EXPECT_EQ(parse_supervision(to_text(parsed)), parsed);
+  });
+  EXPECT_GT(tally.taken, 20);
 }
 
 TEST_F(DecisionsFuzz, FramesAreTheOnesThatWereSentOrNone) {

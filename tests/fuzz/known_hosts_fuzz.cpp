@@ -49,26 +49,25 @@ bool holds(const std::string& text, std::string_view part) {
 TEST_F(KnownHostsFuzz, NoLineLetsInAKeyThatItDoesNotHold) {
   fuzz::Mutator lines = mutator();
   int known = 0;
-  for (int i = 0; i < fuzz::rounds(1500); ++i) {
-    const std::string text = lines.next() + "\n";
+  fuzz::feed(lines, 1500, [&](const std::string& line) {
+    const std::string text = line + "\n";
     for (const std::uint16_t port : {22, 2222}) {
       if (state(text, port) != HostKeyState::known) continue;
       ++known;
       EXPECT_TRUE(holds(text, kBase64)) << text;
     }
-  }
+  });
   EXPECT_GT(known, 100);  // else the lines are spoilt beyond use
 }
 
 TEST_F(KnownHostsFuzz, WhatIsForbiddenStaysForbiddenBesideAnyLine) {
   fuzz::Mutator lines = mutator();
   const std::string key = "ssh-ed25519 " + std::string(kBase64) + "\n";
-  for (int i = 0; i < fuzz::rounds(700); ++i) {
-    const std::string spoilt = lines.next();
+  fuzz::feed(lines, 700, [&](const std::string& spoilt) {
     EXPECT_EQ(state("@revoked gpu7 " + key + spoilt), HostKeyState::revoked) << spoilt;
     EXPECT_EQ(state(spoilt + "\n@revoked gpu7 " + key), HostKeyState::revoked) << spoilt;
     EXPECT_NE(state("gpu7 " + key + spoilt), HostKeyState::unknown) << spoilt;
-  }
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -31,6 +32,9 @@ class Mutator {
   /// `seeds` are right texts; `tokens` are pieces that mean something to the parser.
   Mutator(std::vector<std::string> seeds, std::vector<std::string> tokens)
       : seeds_(std::move(seeds)), tokens_(std::move(tokens)) {}
+
+  const std::vector<std::string>& seeds() const { return seeds_; }
+  const std::vector<std::string>& tokens() const { return tokens_; }
 
   /// A seed with up to eight faults in it.
   std::string next() {
@@ -99,13 +103,25 @@ struct Tally {
   int refused = 0;
 };
 
+/// What feeds a parser in place of a Mutator, where the tests are built with libFuzzer
+/// (tests/fuzz/libfuzzer.cpp): from right texts and pieces, with the one-input function.
+using Driver = std::function<void(const std::vector<std::string>& seeds,
+                                  const std::vector<std::string>& tokens,
+                                  const std::function<void(const std::string&)>& one)>;
+inline Driver& driver() {
+  static Driver driver;
+  return driver;
+}
+
+/// For parsers that refuse nothing.
+class Never {};
+
 /// Feeds `count` texts to `parse`, which checks what it must; a std::exception of the type
-/// `Refusal` is a refusal, and everything else fails the test.
-template <typename Refusal, typename Parse>
+/// `Refusal` is a refusal, and everything else fails the test. A test calls it once.
+template <typename Refusal = Never, typename Parse>
 Tally feed(Mutator& mutator, int count, Parse&& parse) {
   Tally tally;
-  for (int i = 0; i < rounds(count); ++i) {
-    const std::string text = mutator.next();
+  const auto one = [&](const std::string& text) {
     try {
       parse(text);
       ++tally.taken;
@@ -115,7 +131,9 @@ Tally feed(Mutator& mutator, int count, Parse&& parse) {
       throw std::runtime_error("an exception of another kind (" + std::string(error.what()) +
                                ") for: " + text);
     }
-  }
+  };
+  if (driver()) driver()(mutator.seeds(), mutator.tokens(), one);
+  for (int i = 0; i < rounds(count); ++i) one(mutator.next());
   return tally;
 }
 

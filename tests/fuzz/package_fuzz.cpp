@@ -93,7 +93,7 @@ TEST_F(PackageFuzz, EntriesAreTakenOrRefused) {
                         {"../precious", "..", "/", "a", "sub/", "\0"s, "\xff"s, "\1\0\0\0"s,
                          host::to_frame(host::Kind::package_bytes, "xy"), folders, links});
   int taken = 0;
-  for (int i = 0; i < fuzz::rounds(600); ++i) taken += unpack(compressed(mutator.next())) ? 1 : 0;
+  fuzz::feed(mutator, 600, [&](const std::string& frames) { taken += unpack(compressed(frames)); });
   EXPECT_GT(taken, 20);
 }
 
@@ -103,7 +103,7 @@ TEST_F(PackageFuzz, BytesAreAPackageOrRefused) {
   fuzz::Mutator mutator({whole, large}, {"\0"s, "\xff"s, "\x28\xb5\x2f\xfd"s, "\0\0\0\0\x20\0"s,
                                          whole, host::to_frame(host::Kind::package_bytes, "")});
   int taken = 0;
-  for (int i = 0; i < fuzz::rounds(600); ++i) taken += unpack(mutator.next()) ? 1 : 0;
+  fuzz::feed(mutator, 600, [&](const std::string& bytes) { taken += unpack(bytes); });
   EXPECT_GT(taken, 20);
 }
 
@@ -136,9 +136,10 @@ TEST_F(PackageFuzz, ParcelsAreTakenOrRefused) {
                         {"../precious", "..", "/", "a", "sub/", "\0"s, "\xff"s, "\1\0\0\0"s,
                          host::to_frame(host::Kind::package_bytes, "xy"), whole});
   int taken = 0;
-  for (int i = 0; i < fuzz::rounds(600); ++i) {
-    if (i % 2 == 0) fs::remove_all(folder_.path() / "data");
-    const fs::path path = folder_.write("package", compressed(mutator.next()));
+  fuzz::feed(mutator, 600, [&](const std::string& sent) {
+    const bool is_alone = sent.size() % 2 == 0;
+    if (is_alone) fs::remove_all(folder_.path() / "data");
+    const fs::path path = folder_.write("package", compressed(sent));
     const host::Descriptor input(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     host::FrameInput frames(input.get());
     try {
@@ -147,14 +148,14 @@ TEST_F(PackageFuzz, ParcelsAreTakenOrRefused) {
       ++taken;
     } catch (const std::runtime_error&) {
     }
-    if (fs::is_regular_file(folder_.path() / "data/a") && i % 2 == 0) {
+    if (fs::is_regular_file(folder_.path() / "data/a") && is_alone) {
       EXPECT_EQ(folder_.read("data/a"), "some content");
     }
     EXPECT_EQ(folder_.read("precious"), "precious");
     const std::set<std::string> expected = {".dtool", "data", "package", "precious"};
     for (const auto& each : fs::directory_iterator(folder_.path()))
       EXPECT_TRUE(expected.contains(each.path().filename())) << each.path();
-  }
+  });
   EXPECT_GT(taken, 20);
 }
 
@@ -163,8 +164,8 @@ TEST_F(PackageFuzz, ListingsOfACopyAreReadOrRefused) {
                             host::to_frame(copied("sub/b", "B"));
   fuzz::Mutator mutator({whole}, {"../precious", "..", "/", "\0"s, "\xff"s, "\1\0\0\0"s, whole});
   int taken = 0;
-  for (int i = 0; i < fuzz::rounds(600); ++i) {
-    const fs::path path = folder_.write("package", compressed(mutator.next()));
+  fuzz::feed(mutator, 600, [&](const std::string& sent) {
+    const fs::path path = folder_.write("package", compressed(sent));
     const host::Descriptor input(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     host::FrameInput frames(input.get());
     try {
@@ -175,7 +176,7 @@ TEST_F(PackageFuzz, ListingsOfACopyAreReadOrRefused) {
     }
     EXPECT_EQ(folder_.read("precious"), "precious");
     EXPECT_FALSE(fs::exists(folder_.path() / "data"));
-  }
+  });
   EXPECT_GT(taken, 20);
 }
 

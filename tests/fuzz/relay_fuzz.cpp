@@ -111,10 +111,10 @@ TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
                          host::to_frame(host::LookReply{"1f"}), "Welcome\n"},
                         kRelayTokens);
   int starts = 0;
-  for (int i = 0; i < fuzz::rounds(3'000); ++i) {
+  fuzz::feed(mutator, 3'000, [&](const std::string& text) {
     ssh::HostResult result;
     result.exit_code = 0;
-    result.out = mutator.next();
+    result.out = text;
     // Whatever is no start says why.
     if (const auto fault = ssh::read_start(result)) {
       EXPECT_NE(*fault, "") << result.out;
@@ -125,7 +125,7 @@ TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
     if (!tree_sync::read_look(looked)) {
       EXPECT_NE(looked.error, "") << result.out;
     }
-  }
+  });
   EXPECT_GT(starts, 50);
 }
 

@@ -24,7 +24,7 @@ std::byte* values_in(const SharedMemory& memory) {
 
 void* SharedValues::do_allocate(std::size_t bytes, std::size_t alignment) {
   if (bytes > kMost || alignment > kBefore) throw std::bad_alloc();
-  Piece& piece = pieces_.emplace_back(SharedMemory(kBefore + bytes), random_nonce());
+  Piece& piece = pieces_.emplace_back(Piece{SharedMemory(kBefore + bytes), random_nonce()});
   std::memcpy(piece.memory.data(), piece.nonce.data(), piece.nonce.size());
   return values_in(piece.memory);
 }

@@ -104,7 +104,7 @@ CheckpointWriter::News CheckpointWriter::take_news() {
 
 void CheckpointWriter::wait_for(Kind kind) {
   std::unique_lock lock(mutex_);
-  std::ranges::stable_partition(order_, [&](Kind each) { return each == kind; });
+  std::stable_partition(order_.begin(), order_.end(), [&](Kind each) { return each == kind; });
   changed_.wait(lock, [&] { return !waiting_[place_of(kind)] && is_writing_ != kind; });
   rethrow();
 }

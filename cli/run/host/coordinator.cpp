@@ -2,6 +2,7 @@
 #include "cli/run/host/coordinator.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "ssh/host/child.h"
 
@@ -27,6 +28,7 @@ Coordinator::Coordinator(const Supervision& settings, Time now)
       machines_(static_cast<std::size_t>(settings.places)),
       began_(now),
       looked_at_(now) {
+  assert(settings.places > 0);
   for (int place = 0; place < settings.places; ++place) members_.push_back(place);
 }
 
@@ -146,6 +148,7 @@ Coordinator::Failure Coordinator::find_cause() const {
 }
 
 Decision Coordinator::judge(Time now) {
+  assert(phase_ == Phase::running && !failures_.empty());
   const Failure cause = find_cause();
   const bool is_mistake = cause.standing == Standing::mistaken;
   Decision decision{attempt_, Verb::end, {}, cause.text, cause.place};
@@ -161,6 +164,7 @@ Decision Coordinator::judge(Time now) {
 }
 
 Decision Coordinator::begin_next_attempt() {
+  assert(phase_ == Phase::gathering && attempt_ < settings_.max_restarts);
   std::erase_if(members_, [this](int place) {
     const Machine& machine = machines_[static_cast<std::size_t>(place)];
     const bool answered = !machine.is_lost && machine.report &&

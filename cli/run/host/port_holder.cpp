@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <cassert>
+
 #include "cli/run/host/report.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
@@ -41,6 +43,7 @@ std::uint16_t hold_free_port(const std::set<std::uint16_t>& taken, const std::st
     if (!taken.contains(each)) socket = hold_port(each);
     return socket.is_open();
   });
+  assert((port != 0) == socket.is_open() && !taken.contains(port));
   if (port != 0) start_holder(socket, run_folder);
   return port;
 }

@@ -75,6 +75,12 @@ class Viewer {
   pid_t pid_ = -1;
 };
 
+/// What an assert says goes into the log: nobody may see the terminal.
+void say_errors_in(const std::string& log) {
+  const Descriptor file(::open(log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (file.is_open()) ::dup2(file.get(), STDERR_FILENO);
+}
+
 int run_once(const std::string& log) {
   const pid_t script = start_program({"bash", "./script"}, log, Input::inherited);
   std::optional<int> ended;
@@ -97,6 +103,7 @@ int run_session(const std::string& log) {
   tell_script_this_program();
   survive_terminal();
   begin_job();
+  say_errors_in(log);
   const Viewer viewer(log);
   try {
     const auto text = read_file("supervise");

@@ -36,7 +36,8 @@ TEST(RunStart, AnInterruptedStartPrintsADocumentThatNamesTheRun) {
   plan.machines.resize(2);
   killfiles::Killfile killfile;
   killfile.run_id = plan.run_id;
-  killfile.machines.resize(2);
+  killfile.machines = {{0, "h1", "x_machine0", "~/0", "~/log0", ""},
+                       {1, "h2", "x_machine1", "~/1", "~/log1", ""}};
   Console console;
   ConsoleOptions options;
   options.json = true;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "ssh/keys/host_key.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::ssh {
@@ -218,6 +219,13 @@ TEST_F(KnownHostsTest, AKeyIsPutOnRecordUnderTheNameThatIsLookedUp) {
   EXPECT_EQ(name_on_record(endpoint), "gpu7");
   endpoint.key_port = 2222;
   EXPECT_EQ(name_on_record(endpoint), "[gpu7]:2222");
+}
+
+/// Asserts hold in the build that is tested here, as in every one that users get.
+TEST(AddToKnownHostsDeathTest, TakesNoKeyThatWasNotFoundUnknown) {
+  HostKey changed;
+  changed.state = HostKeyState::changed;
+  EXPECT_DEATH(add_to_known_hosts({changed}), "Assertion.*HostKeyState::unknown");
 }
 
 TEST(Base64, IsReadStrictly) {
