@@ -39,9 +39,12 @@ void read_into(std::optional<std::string>& target, const StrictTable& table, std
 
 void read_groups(Settings& settings, const StrictTable& table) {
   for (const std::string& name : table.keys()) {
-    if (name.empty() || name.find_first_of("@,[] \t") != std::string::npos) {
-      table.refuse(name, "a group's name holds no blanks, '@', ',' or brackets");
-    }
+    const bool is_plain = std::ranges::all_of(name, [](char each) {
+      return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+             (each >= '0' && each <= '9') || each == '_' || each == '.' || each == '-';
+    });
+    if (name.empty() || !is_plain)
+      table.refuse(name, "a group's name holds letters from a to z, digits, '_', '.' and '-' only");
     const std::string hosts = table.text(name).value();
     if (hosts.empty()) table.refuse(name, "is empty");
     settings.groups[name] = hosts;
@@ -158,10 +161,6 @@ void read_text(Settings& settings, const std::string& text, const fs::path& file
   if (const auto table = root.table("environment")) read_environment(settings, *table);
 }
 
-void read_file(Settings& settings, const fs::path& file) {
-  if (const auto text = text_of(file)) read_text(settings, *text, file);
-}
-
 /// The keys that a project's file may set without acceptance: how long to wait, how many hosts to
 /// serve at once, what not to send, where to make a run's folder. All other keys, also future ones,
 /// must be accepted.
@@ -204,13 +203,6 @@ std::string digest_of(const ProjectFile& file) {
 
 }  // namespace
 
-Settings read_settings(const fs::path& user_file, const fs::path& project_file) {
-  Settings settings;
-  read_file(settings, user_file);
-  read_file(settings, project_file);
-  return settings;
-}
-
 std::optional<ProjectFile> read_project_file(const fs::path& file) {
   const auto text = text_of(file);
   if (!text) return std::nullopt;
@@ -230,7 +222,7 @@ void accept(const ProjectFile& file) {
 const UserSettings& SettingsFiles::users() {
   if (!users_) {
     users_.emplace();
-    read_file(users_->settings, user_file_);
+    if (const auto text = text_of(user_file_)) read_text(users_->settings, *text, user_file_);
   }
   return *users_;
 }

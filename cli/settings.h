@@ -44,11 +44,6 @@ struct Settings {
   std::map<std::string, std::string> environment;  ///< variables for every run
 };
 
-/// Reads both files; each may be missing. Throws std::invalid_argument with `file:line:column:` on
-/// TOML errors, wrong types and unknown keys (naming the nearest known one).
-Settings read_settings(const std::filesystem::path& user_file,
-                       const std::filesystem::path& project_file);
-
 /// The values of the user's own file alone: only these may decide how recorded runs are reached.
 struct UserSettings {
   Settings settings;
@@ -62,7 +57,8 @@ struct ProjectFile {
                                        ///< runs
 };
 
-/// Nothing if there is no such file. Throws as read_settings.
+/// Nothing if there is no such file. Throws std::invalid_argument with `file:line:column:` on TOML
+/// errors, wrong types and unknown keys (naming the nearest known one).
 std::optional<ProjectFile> read_project_file(const std::filesystem::path& file);
 
 /// Whether it needs no acceptance, or was accepted with this content at this path.
@@ -70,13 +66,13 @@ bool is_accepted(const ProjectFile& file);
 /// Remembers that, in ~/.dtool/accepted_settings.
 void accept(const ProjectFile& file);
 
-/// Both files, each read on first use.
+/// Both files, each read on first use; each may be missing.
 class SettingsFiles {
  public:
   SettingsFiles(std::filesystem::path user_file, std::filesystem::path project_file)
       : user_file_(std::move(user_file)), project_file_(std::move(project_file)) {}
 
-  /// For recorded runs, independent of the current folder. Throws as read_settings.
+  /// For recorded runs, independent of the current folder. Throws as read_project_file().
   const UserSettings& users();
   /// For new runs. Throws UsageError if the project's file has to be accepted first.
   const Settings& all();

@@ -17,8 +17,12 @@ _dtool() {
   while IFS= read -r line; do
     if [[ $line == :files ]]; then files=yes; else line=${line%%$'\t'*} && COMPREPLY+=("${line#"$kept"}"); fi
   done < <("${words[0]/#\~\//$HOME/}" __complete "${words[@]:1}" 2> /dev/null)
-  [[ $files == yes ]] || return 0
-  compopt -o filenames 2> /dev/null
-  while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "${typed#"$kept"}")
+  if [[ $files == yes ]]; then
+    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "${typed#"$kept"}")
+    compopt -o filenames 2> /dev/null && return 0  # then readline quotes them
+  fi
+  for i in "${!COMPREPLY[@]}"; do
+    if [[ ${COMPREPLY[i]} == *[^A-Za-z0-9_.,:=@%+/-]* ]]; then printf -v "COMPREPLY[i]" %q "${COMPREPLY[i]}"; fi
+  done
 }
 complete -F _dtool dtool

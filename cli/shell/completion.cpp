@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/command_line.h"
+#include "cli/terminal_text.h"
 
 namespace dtool::cli {
 namespace {
@@ -169,11 +170,9 @@ Completion complete(const CLI::App& app, const std::vector<std::string>& words,
 std::string to_lines(const Completion& completion) {
   std::string lines;
   for (const Candidate& each : completion.candidates) {
-    // A word with a line end or a tab would be read as two.
-    if (each.word.find_first_of("\t\n") != each.word.npos) continue;
-    std::string about = each.about;
-    std::ranges::replace(about, '\n', ' ');
-    lines += each.word + (about.empty() ? "" : "\t" + about) + "\n";
+    // A word with a line end or a tab would be read as two; the terminal would obey others.
+    if (printable(each.word, Kept::nothing) != each.word) continue;
+    lines += each.word + (each.about.empty() ? "" : "\t" + without_controls(each.about)) + "\n";
   }
   return lines + (completion.files == Files::yes ? ":files\n" : "");
 }

@@ -45,7 +45,8 @@ LiveValues live_values();
 Completion complete(const CLI::App& app, const std::vector<std::string>& words,
                     const LiveValues& live);
 
-/// One line per candidate, `word TAB about`, and `:files` if file names are possible.
+/// One line per candidate, `word TAB about`, and `:files` if file names are possible. The words are
+/// as they are: the shells' scripts quote them.
 std::string to_lines(const Completion& completion);
 
 }  // namespace dtool::cli

@@ -7,7 +7,7 @@ function __dtool_complete
         if test "$line" = :files
             __fish_complete_path (string replace -r '^--[^=]*=' '' -- "$typed")
         else
-            echo $line
+            printf "%s\n" $line
         end
     end
 end

@@ -39,11 +39,16 @@ Candidates recorded_runs() {
   return runs;
 }
 
+/// What the project's file says is offered once the user has accepted it.
 Candidates groups() {
+  SettingsFiles files(ssh::home_folder() / ".dtool" / "config.toml", "dtool.toml");
+  const Settings* settings = &files.users().settings;
+  try {
+    settings = &files.all();
+  } catch (const std::exception&) {  // the file is not accepted, or wrong
+  }
   Candidates all;
-  const Settings settings =
-      read_settings(ssh::home_folder() / ".dtool" / "config.toml", "dtool.toml");
-  for (const auto& [group, hosts] : settings.groups) all.push_back({"@" + group, hosts});
+  for (const auto& [group, hosts] : settings->groups) all.push_back({"@" + group, hosts});
   return all;
 }
 

@@ -9,8 +9,8 @@ _dtool() {
     if [[ $line == :files ]]; then
       files=yes
     elif [[ -n $line ]]; then
-      # _describe parts a word from what is said of it at the first bare colon.
-      candidates+=("${${line%%$'\t'*}//:/\\:}${${(M)line%%$'\t'*}:+:${line#*$'\t'}}")
+      # _describe parts a word from what is said of it at the first bare colon, and compadd quotes the word.
+      candidates+=("${${${line%%$'\t'*}//\\/\\\\}//:/\\:}${${(M)line%%$'\t'*}:+:${line#*$'\t'}}")
     fi
   done
   (( $#candidates )) && _describe -V dtool candidates

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# bash, zsh and fish, with the script of dtool completion, complete commands, flags, runs, groups and files.
+# bash, zsh and fish, with the script of dtool completion, complete commands, flags, runs, groups and files. What others chose as a name is a word
+# to them and no command.
 source "$(dirname "$0")/harness.sh"
 
 mkdir -p "$HOME/.dtool" bin
@@ -42,9 +43,42 @@ expect_equal "$run" "$(completed 'dtool kill ')"
 expect_equal "@lab @large" "$(completed 'dtool run --runs_on @l')"
 expect_equal "@large" "$(completed 'dtool run --runs_on=@lar')"
 expect_equal "always auto never" "$(completed 'dtool list --color=')"
-expect_equal "objectnav own folder" "$(completed 'dtool run o')"
+expect_equal 'objectnav own\ folder' "$(completed 'dtool run o')"
 expect_equal "bash fish zsh" "$(completed 'dtool completion ')"
 expect_equal "" "$(completed 'dtool kill --no-such-x')"
+
+# A project's file offers its groups once it is accepted.
+printf '[groups]\nlate = "h9"\n' >dtool.toml
+expect_equal '@lab @large' "$(completed 'dtool run --runs_on @l')"
+printf '[groups]\n"l$(id)" = "h9"\n' >dtool.toml
+expect_equal '@lab @large' "$(completed 'dtool run --runs_on @l')"
+expect_exit 2 dtool run -- true
+expect_error "a group's name holds letters"
+printf '[groups]\nlate = "h9"\n' >dtool.toml
+expect_exit 0 dtool trust --settings --yes
+expect_equal '@lab @large @late' "$(completed 'dtool run --runs_on @l')"
+rm dtool.toml
+
+# Whatever words dtool offers.
+nasty='x$(touch owned)`touch owned`;touch owned;"'"'"'\!*[a]{b,c} #<>~&|y'
+cat >words <<END
+#!/bin/bash
+case \$1 in
+  completion) exec "$DTOOL" "\$@" ;;
+  __complete) printf '%s\tabout\n' $(printf %q "$nasty") ;;
+  *) printf '%s' "\$2" >ran ;;
+esac
+END
+chmod 755 words
+expect_word() {
+  eventually 20 shows touch
+  "${tmux[@]}" send-keys Enter
+  eventually 20 test -s ran
+  finish
+  expect_no_file owned
+  expect_equal "$nasty" "$(cat ran)"
+  rm ran
+}
 
 # Through readline itself, and with a file name that wants a backslash.
 needs_program tmux
@@ -72,9 +106,15 @@ type_in bash 'dtool run --runs_on=@lab,@lar' --noprofile --rcfile bashrc
 eventually 20 shows '--runs_on=@lab,@large'
 finish
 
+printf 'PS1="ready> "\nsource <(dtool completion bash)\ncomplete -F _dtool words\nPATH=.:$PATH\n' >bashrc
+type_in bash 'words kill x' --noprofile --rcfile bashrc
+expect_word
+
 if command -v zsh >/dev/null; then
   mkdir zdot
-  printf 'PS1="ready> "\nautoload -Uz compinit; compinit -u -D\nsource <(dtool completion zsh)\n' >zdot/.zshrc
+  printf 'PS1="ready> "\nautoload -Uz compinit; compinit -u -D\nsource <(dtool completion zsh)\ncompdef _dtool words\n' >zdot/.zshrc
+  ZDOTDIR=$PWD/zdot type_in env 'words kill x' "ZDOTDIR=$PWD/zdot" "PATH=$PWD:$PATH" zsh -d -i
+  expect_word
   for case in "kill |kill $run" 'run --runs_on @lar|run --runs_on @large' 'list --color=ne|list --color=never' 'plot --file o|plot --file own\ folder'; do
     ZDOTDIR=$PWD/zdot type_in env "dtool ${case%|*}" "ZDOTDIR=$PWD/zdot" zsh -d -i
     eventually 20 shows "dtool ${case#*|}"
@@ -83,6 +123,9 @@ if command -v zsh >/dev/null; then
 fi
 if command -v fish >/dev/null; then
   printf 'function fish_prompt; echo -n "ready> "; end\nfunction fish_greeting; end\ndtool completion fish | source\n' >config.fish
+  printf 'complete -c words -f -a "(__dtool_complete)"\n' >>config.fish
+  type_in env 'words kill x' "PATH=$PWD:$PATH" "XDG_CONFIG_HOME=$PWD/fish" fish --no-config -i -C "source $PWD/config.fish"
+  expect_word
   for case in "kill |kill $run" 'run --runs_on @lar|run --runs_on @large' 'list --color=ne|list --color=never' 'plot --file o|plot --file own\ folder'; do
     type_in env "dtool ${case%|*}" "XDG_CONFIG_HOME=$PWD/fish" fish --no-config -i -C "source $PWD/config.fish"
     eventually 20 shows "dtool ${case#*|}"

@@ -17,7 +17,9 @@ using Variables = std::map<std::string, std::string>;
 class SettingsTest : public testing::Test {
  protected:
   Settings read(std::string_view user, std::string_view project = "") {
-    return read_settings(folder_.write("config.toml", user), folder_.write("dtool.toml", project));
+    const auto project_file = folder_.write("dtool.toml", project);
+    if (const auto found = read_project_file(project_file)) accept(*found);
+    return SettingsFiles(folder_.write("config.toml", user), project_file).all();
   }
 
   std::string fault(std::string_view user, std::string_view project = "") {
@@ -27,10 +29,11 @@ class SettingsTest : public testing::Test {
   }
 
   tests::TemporaryFolder folder_;
+  tests::TemporaryVariable home_{"HOME", folder_.path()};
 };
 
 TEST_F(SettingsTest, SayNothingWhereNoFileDoes) {
-  const Settings settings = read_settings(folder_.path() / "a", folder_.path() / "b");
+  const Settings settings = SettingsFiles(folder_.path() / "a", folder_.path() / "b").all();
   EXPECT_EQ(settings.runs_on, std::nullopt);
   EXPECT_TRUE(settings.groups.empty());
   EXPECT_EQ(settings.connect_timeout, std::nullopt);
@@ -151,7 +154,8 @@ TEST_F(SettingsTest, WithValuesThatCannotBeAreRefused) {
        {"runs_on = \"\"", "[groups]\na = \"\"", "[run]\ncode_path = \"\""}) {
     EXPECT_NE(fault(key).find(": is empty"), std::string::npos) << key;
   }
-  for (const std::string name : {"\"a b\"", "\"@a\"", "\"a,b\"", "\"a[1]\"", "\"\""}) {
+  for (const std::string name :
+       {"\"a b\"", "\"@a\"", "\"a,b\"", "\"a[1]\"", "\"\"", "\"$(x)\"", "\"a'b\"", "\"\u00e4\""}) {
     EXPECT_NE(fault("[groups]\n" + name + " = \"x\"\n").find("a group's name"), std::string::npos);
   }
 }
@@ -171,7 +175,7 @@ TEST_F(SettingsTest, OfTheEnvironmentMustBeVariables) {
 TEST_F(SettingsTest, ThatAreNoTomlAreRefusedWithTheirPlace) {
   EXPECT_EQ(fault("runs_on = \"a\"\nruns_on = \n").substr(0, 14), "config.toml:2:");
   EXPECT_NE(tests::fault_of([&] {
-              read_settings(folder_.path(), folder_.path() / "x");
+              SettingsFiles(folder_.path(), folder_.path() / "x").all();
             }).find("is no regular file"),
             std::string::npos);
 }

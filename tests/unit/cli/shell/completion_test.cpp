@@ -103,8 +103,9 @@ TEST_F(Completing, nothing_is_looked_up_before_it_is_asked_for) {
 }
 
 TEST_F(Completing, answers_stay_one_line_each) {
-  EXPECT_EQ(to_lines({{{"a", "one\nline"}, {"b", ""}, {"c\nd", ""}}, Files::yes}),
-            "a\tone line\nb\n:files\n");
+  EXPECT_EQ(to_lines({{{"a", "one\nline \x1b[31mred"}, {"b", ""}, {"c\nd", ""}, {"\x1b]0;x\a", ""}},
+                      Files::yes}),
+            "a\tone line red\nb\n:files\n");
 }
 
 using ManPage = Completing;
