@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sync/contents.h"
 
-#include <fcntl.h>
 #include <fmt/compile.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -84,18 +83,14 @@ std::string word_of(int file) {
 /// Nothing if it cannot be read, or is another file than the one that was looked at. It is read
 /// again if it was changed meanwhile: another link to it is a change of that kind, too.
 std::string read_content(const OpenFolder& root, const std::string& name, const Look& look) {
-  const ssh::OwnedFd fd(
-      ::openat(root.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const ssh::OwnedFd fd = root.open_file(name);
   Look before = look;
-  for (int tries = 5; fd && tries > 0; --tries) {
+  for (int tries = 5; tries > 0 && is_as_seen(fd.get(), look); --tries) {
     std::string word = word_of(fd.get());
     struct stat status {};
     if (word.empty() || ::fstat(fd.get(), &status) != 0) return {};
     const Look after = look_of(status);
     if (identity(after) == identity(before)) return word;
-    if (after.inode != look.inode || after.size != look.size || after.seconds != look.seconds ||
-        after.nanoseconds != look.nanoseconds)
-      return {};
     before = after;
   }
   return {};

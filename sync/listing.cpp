@@ -7,18 +7,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
+#include "ssh/host/messages/tree.h"
 #include "ssh/machine/sha256.h"
 #include "sync/open_folder.h"
 
 namespace dtool::tree_sync {
 namespace {
-
-namespace fs = std::filesystem;
 
 void add_with_end(std::string& text, std::string_view word) {
   text += word;
@@ -27,20 +24,19 @@ void add_with_end(std::string& text, std::string_view word) {
 
 /// As `find` prints them: its fractions have ten digits.
 void add_file(std::string& text, const std::string& name, std::string_view content,
-              const Look& look, const fs::path& root) {
+              const Look& look, const OpenFolder& root) {
   add_with_end(text, name);
   text.append(content).append(" ");
   fmt::format_to(std::back_inserter(text), FMT_COMPILE("{} {}.{:09}0 {:o} "), look.size,
-                 look.seconds, look.nanoseconds, look.mode & 07777U);
-  std::error_code error;
-  if (S_ISLNK(look.mode)) text += fs::read_symlink(root / name, error).native();
+                 look.seconds, look.nanoseconds, look.mode & host::kPermissions);
+  if (S_ISLNK(look.mode)) text += root.target_of(name).value_or("");
   text += '\0';
 }
 
 void add_folder(std::string& text, std::string_view folder, const OpenFolder& root) {
   add_with_end(text, folder);
-  const auto status = root.look_at(std::string(folder));
-  add_with_end(text, status ? fmt::format(" {:o}", status->st_mode & 07777U) : " gone");
+  const auto status = root.look_at(std::string(folder.substr(0, folder.size() - 1)));
+  add_with_end(text, status ? fmt::format(" {:o}", status->st_mode & host::kPermissions) : " gone");
 }
 
 std::vector<Entry> entries_in(std::string_view text) {
@@ -93,7 +89,7 @@ Listing list_tree(const Tree& tree, const std::vector<std::string>& contents) {
     for_each_new_folder(tree.files[i], predecessor,
                         [&](std::string_view folder) { add_folder(text, folder, root); });
     add_file(text, tree.files[i], i < contents.size() ? contents[i] : "",
-             i < tree.looks.size() ? tree.looks[i] : Look{}, tree.root);
+             i < tree.looks.size() ? tree.looks[i] : Look{}, root);
     predecessor = tree.files[i];
   }
   return make_listing(std::move(text));

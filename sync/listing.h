@@ -16,7 +16,7 @@ namespace dtool::tree_sync {
 /// One file, link, or folder that holds files. It points into a listing's text.
 struct Entry {
   std::string_view name;  ///< relative to the root; a folder's name ends with a slash
-  /// For a file: size, time to the nanosecond, mode, target; for a folder: mode.
+  /// For a file: size, time to the nanosecond, permissions, target; for a folder: permissions.
   std::string_view facts;
   /// The word from contents.h. Empty for links and folders, and if contents were not read.
   std::string_view content = {};

@@ -1,41 +1,59 @@
 // SPDX-License-Identifier: MIT
-// A folder that is held open, so that files below it are found by short names. With a hundred
-// thousand files this saves the kernel many folder lookups.
+// A folder that is held open, and what is below it. Whoever may write there can put a link in the
+// place of a file or folder at any moment, so no link is followed, on no part of a name.
 #pragma once
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "ssh/machine/owned_fd.h"
 
 namespace dtool::tree_sync {
 
+/// Opens what has that name below an open folder. None, and errno, if it is not there or if the
+/// name leads over a link. `flags`: as for open(2).
+ssh::OwnedFd open_below(int folder, const std::string& name, int flags);
+/// The same, as it is done where the kernel does not do it at once.
+ssh::OwnedFd open_step_by_step(int folder, const std::string& name, int flags);
+
+/// Names are relative to the folder, without a slash at their end. Fast for names that come sorted,
+/// since the folder of the last one stays open. For one thread.
 class OpenFolder {
  public:
-  /// If it cannot be opened, nothing is found below it.
-  explicit OpenFolder(const std::filesystem::path& path)
-      : fd_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
-  ~OpenFolder() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OpenFolder(const OpenFolder&) = delete;
-  OpenFolder& operator=(const OpenFolder&) = delete;
+  /// If it cannot be opened, nothing is found below it. `shown`: what to call it in messages.
+  OpenFolder(const std::filesystem::path& path, std::filesystem::path shown);
+  explicit OpenFolder(const std::filesystem::path& path) : OpenFolder(path, path) {}
 
-  int fd() const { return fd_; }
+  const std::filesystem::path& shown() const { return shown_; }
 
-  /// The file of that name below the folder; a link is not followed. Nothing if it cannot be looked
-  /// at; errno says why.
-  std::optional<struct stat> look_at(const std::string& name) const {
-    struct stat status {};
-    if (::fstatat(fd_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
-    return status;
-  }
+  /// Nothing if it cannot be looked at; errno says why.
+  std::optional<struct stat> look_at(const std::string& name) const;
+  /// Whether this user may read it, as far as its mode says.
+  bool may_read(const std::string& name) const;
+  /// Where a link leads; nothing if it is no link.
+  std::optional<std::string> target_of(const std::string& link) const;
+  /// A file to read. It may be called on any thread.
+  ssh::OwnedFd open_file(const std::string& name) const;
+  /// The names in a folder (empty: this one), sorted. A folder's name ends with a slash where the
+  /// file system tells at once that it is one: so they are in the order that the files of all
+  /// folders will have. Nothing, and errno, if it cannot be read.
+  std::optional<std::vector<std::string>> names_in(const std::string& folder) const;
 
  private:
-  int fd_;
+  struct Spot {
+    int folder;
+    const char* name;
+  };
+  Spot find(const std::string& name) const;
+
+  std::filesystem::path shown_;
+  ssh::OwnedFd fd_;
+  mutable std::string last_;  ///< the folder that is open
+  mutable ssh::OwnedFd last_fd_;
 };
 
 }  // namespace dtool::tree_sync

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sync/package.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,34 +56,40 @@ host::PackageEntry described(const Entry& entry) {
   return described;
 }
 
+/// An entry, and for a file how it was when the tree was read.
+struct Packed {
+  host::PackageEntry entry;
+  Look look = {};
+};
+
 /// The changed entries, with the folders above each, whose modes are sent along.
-std::vector<host::PackageEntry> entries_for(const std::vector<Entry>& changed, const Listing& now) {
-  std::vector<host::PackageEntry> entries;
+std::vector<Packed> entries_for(const std::vector<Entry>& changed, const Listing& now,
+                                const Tree& tree) {
+  std::vector<Packed> entries;
   std::string_view predecessor;
   for (const Entry& entry : changed) {
     for_each_new_folder(entry.name, predecessor, [&](std::string_view folder) {
       entries.push_back(
-          described(*std::ranges::lower_bound(now.entries, folder, {}, &Entry::name)));
+          {described(*std::ranges::lower_bound(now.entries, folder, {}, &Entry::name))});
     });
-    if (!entry.is_folder()) entries.push_back(described(entry));
     predecessor = entry.name;
+    if (entry.is_folder()) continue;
+    const auto file = std::ranges::lower_bound(tree.files, entry.name, std::ranges::less());
+    const auto place = static_cast<std::size_t>(file - tree.files.begin());
+    entries.push_back({described(entry), place < tree.looks.size() ? tree.looks[place] : Look{}});
   }
   return entries;
 }
 
 /// Throws std::runtime_error if the file is not as it was when the tree was read.
-void add_file(PackageWriter& package, host::PackageEntry entry, const OpenFolder& root) {
+void add_file(PackageWriter& package, const Packed& packed, const OpenFolder& root) {
   constexpr std::size_t kPiece = 1 << 18U;
+  host::PackageEntry entry = packed.entry;
   const auto changed = [&entry] {
     return std::runtime_error(fmt::format("{} changed while it was being sent", entry.name));
   };
-  const ssh::OwnedFd file(
-      ::openat(root.fd(), entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      static_cast<std::uint64_t>(status.st_size) != entry.size ||
-      status.st_mtim.tv_sec != entry.seconds || status.st_mtim.tv_nsec != entry.nanoseconds)
-    throw changed();
+  const ssh::OwnedFd file = root.open_file(entry.name);
+  if (!is_as_seen(file.get(), packed.look) || packed.look.size != entry.size) throw changed();
   std::uint64_t left = entry.size;
   std::string piece;
   for (bool is_first = true; is_first || left > 0; is_first = false) {
@@ -133,18 +137,18 @@ std::optional<Package> pack(const Tree& tree, const Listing& now, const std::vec
     };
   }
   content.make = [root = tree.root, compression, key = package.key, expected = package.expected,
-                  entries = entries_for(delta.changed, now),
+                  entries = entries_for(delta.changed, now, tree),
                   removed = std::vector<std::string>(delta.removed.begin(), delta.removed.end())](
                      const ssh::SharedBytes::Write& write) {
     PackageWriter writer(write, compression, key, expected);
     const OpenFolder folder(root);
     add_names(writer, removed);
-    for (const host::PackageEntry& entry : entries) {
-      const bool is_file = entry.target.empty() && !entry.name.ends_with('/');
+    for (const Packed& each : entries) {
+      const bool is_file = each.entry.target.empty() && !each.entry.name.ends_with('/');
       if (is_file) {
-        add_file(writer, entry, folder);
+        add_file(writer, each, folder);
       } else {
-        writer.add(host::to_frame(entry));
+        writer.add(host::to_frame(each.entry));
       }
     }
     writer.finish();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sync/tree.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -50,16 +46,11 @@ class Reader {
   void keep(std::string name, const struct stat& status);
   void sort();
   bool is_readable(const std::string& name, const struct stat& status) const;
-  bool is_below_link(const std::string& name);
-  bool leads_over_link(const std::string& folder);
 
   Excludes excludes_;
   OpenFolder root_;
   Tree tree_;
   bool takes_fetched_ = false;
-  std::map<std::string, bool> leads_over_link_;  ///< by folder
-  std::string last_folder_;                      ///< that is_below_link() was asked about
-  bool last_leads_over_link_ = false;
 };
 
 std::string join(const std::string& folder, std::string name) {
@@ -113,23 +104,11 @@ bool Reader::is_checkout(const std::string& folder) const {
   return root_.look_at(folder + "/.git").has_value();
 }
 
-/// A folder's name ends with a slash where the file system tells at once that it is one: so they
-/// are in the order that the files of all folders will have.
 std::vector<std::string> Reader::names_in(const std::string& folder) const {
-  const char* path = folder.empty() ? "." : folder.c_str();
-  const int fd = ::openat(root_.fd(), path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> opened(fd < 0 ? nullptr : ::fdopendir(fd), ::closedir);
-  if (opened == nullptr) fail("the folder", tree_.root / folder, errno);
-  std::vector<std::string> names;
-  for (errno = 0; const dirent* each = ::readdir(opened.get()); errno = 0) {
-    std::string name = each->d_name;
-    if (name == "." || name == ".." || name == ".git") continue;
-    if (each->d_type == DT_DIR) name += '/';
-    names.push_back(std::move(name));
-  }
-  if (errno != 0) fail("the folder", tree_.root / folder, errno);
-  std::ranges::sort(names);
-  return names;
+  auto names = root_.names_in(folder);
+  if (!names) fail("the folder", tree_.root / folder, errno);
+  std::erase_if(*names, [](const std::string& name) { return name == ".git" || name == ".git/"; });
+  return *std::move(names);
 }
 
 void Reader::add_folder(const std::string& name) {
@@ -143,10 +122,7 @@ void Reader::add_folder(const std::string& name) {
 }
 
 void Reader::add_checkout(const std::string& name) {
-  for (std::string& file : git_files(tree_.root / name)) {
-    std::string path = join(name, std::move(file));
-    if (!is_below_link(path)) add(std::move(path));
-  }
+  for (std::string& file : git_files(tree_.root / name)) add(join(name, std::move(file)));
 }
 
 void Reader::add_walked(const std::string& name) {
@@ -158,7 +134,7 @@ void Reader::add_walked(const std::string& name) {
 
 void Reader::add_included(const std::string& name) {
   if (!root_.look_at(name)) fail("the included file", tree_.root / name, errno);
-  if (!is_below_link(name)) add(name);
+  add(name);
 }
 
 /// Leftovers of an interrupted push to this folder, and rsync's unfinished files.
@@ -171,7 +147,8 @@ void Reader::add(std::string name) {
   if (is_of_a_push(name)) return;
   const auto status = root_.look_at(name);
   if (!status) {
-    if (errno == ENOENT || errno == ENOTDIR) return;  // tracked, and gone from the disk
+    // Tracked, and gone from the disk; or git's index names `a/b`, and `a` has become a link.
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return;
     fail("the file", tree_.root / name, errno);
   }
   if (S_ISDIR(status->st_mode)) {
@@ -192,29 +169,7 @@ void Reader::add(std::string name) {
 /// An owner's own files, which nearly all are, tell by their mode.
 bool Reader::is_readable(const std::string& name, const struct stat& status) const {
   const bool is_clear = status.st_uid == ::geteuid() && (status.st_mode & S_IRUSR) != 0;
-  return is_clear || ::faccessat(root_.fd(), name.c_str(), R_OK, 0) == 0;
-}
-
-/// Git's index may still name `a/b` where `a` has become a link.
-bool Reader::is_below_link(const std::string& name) {
-  const std::size_t slash = name.rfind('/');
-  if (slash == name.npos) return false;
-  const std::string_view folder = std::string_view(name).substr(0, slash);
-  if (folder != last_folder_) {
-    last_folder_ = folder;
-    last_leads_over_link_ = leads_over_link(last_folder_);
-  }
-  return last_leads_over_link_;
-}
-
-bool Reader::leads_over_link(const std::string& folder) {
-  const auto known = leads_over_link_.find(folder);
-  if (known != leads_over_link_.end()) return known->second;
-  const auto status = root_.look_at(folder);
-  const std::size_t slash = folder.rfind('/');
-  const bool is_link = status && S_ISLNK(status->st_mode);
-  return leads_over_link_[folder] =
-             is_link || (slash != folder.npos && leads_over_link(folder.substr(0, slash)));
+  return is_clear || root_.may_read(name);
 }
 
 fs::path real_folder(const fs::path& root) {
@@ -243,9 +198,18 @@ Look look_of(const struct stat& status) {
           status.st_mtim.tv_sec,
           nanoseconds(status.st_mtim.tv_nsec),
           status.st_mode,
+          status.st_dev,
           status.st_ino,
           status.st_ctim.tv_sec,
           nanoseconds(status.st_ctim.tv_nsec)};
+}
+
+bool is_as_seen(int file, const Look& look) {
+  struct stat status {};
+  if (file < 0 || ::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const Look now = look_of(status);
+  return now.device == look.device && now.inode == look.inode && now.size == look.size &&
+         now.seconds == look.seconds && now.nanoseconds == look.nanoseconds;
 }
 
 Tree read_tree(const fs::path& root, const std::vector<std::string>& excludes,
@@ -258,12 +222,12 @@ Tree tree_of(const fs::path& root, std::vector<std::string> files) {
   tree.root = fs::canonical(root);
   tree.files = std::move(files);
   std::ranges::sort(tree.files);
+  const OpenFolder folder(tree.root);
   for (const std::string& file : tree.files) {
-    struct stat status {};
-    if (::lstat((tree.root / file).c_str(), &status) != 0)
-      throw std::system_error(errno, std::generic_category(), tree.root / file);
-    tree.looks.push_back(look_of(status));
-    if (S_ISREG(status.st_mode)) tree.bytes += static_cast<std::uint64_t>(status.st_size);
+    const auto status = folder.look_at(file);
+    if (!status) throw std::system_error(errno, std::generic_category(), tree.root / file);
+    tree.looks.push_back(look_of(*status));
+    if (S_ISREG(status->st_mode)) tree.bytes += static_cast<std::uint64_t>(status->st_size);
   }
   return tree;
 }

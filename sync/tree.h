@@ -17,12 +17,16 @@ struct Look {
   std::int64_t seconds = 0;  ///< and nanoseconds since 1970: the last change
   std::uint32_t nanoseconds = 0;
   std::uint32_t mode = 0;  ///< with the file's type
+  std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::int64_t change_seconds = 0;  ///< and nanoseconds: the last change of any kind (ctime)
   std::uint32_t change_nanoseconds = 0;
 };
 
 Look look_of(const struct stat& status);
+
+/// Whether an open file is the regular file that was looked at, and has its size and time.
+bool is_as_seen(int file, const Look& look);
 
 /// The files of one folder. Empty folders are not sent.
 struct Tree {

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -36,62 +36,63 @@ class Lister {
   CopyList finish();
 
  private:
-  void add(const std::string& name, const fs::path& path, const struct stat& status);
-  void add_inside(const std::string& prefix, const fs::path& folder);
-  void keep(std::string name, const fs::path& path, const struct stat& status,
-            std::string target = {});
+  void add(const std::string& name, Origin origin, const struct stat& status);
+  void add_inside(const std::string& prefix, const Origin& folder);
+  void keep(std::string name, Origin origin, std::string target = {});
 
   Excludes excludes_;
   CopyList list_;
 };
 
-void Lister::keep(std::string name, const fs::path& path, const struct stat& status,
-                  std::string target) {
+void Lister::keep(std::string name, Origin origin, std::string target) {
+  const Look& look = origin.look;
   host::CopyEntry entry;
   entry.name = std::move(name);
-  entry.mode = status.st_mode & 07777U;
-  entry.seconds = status.st_mtim.tv_sec;
-  entry.nanoseconds = status.st_mtim.tv_nsec;
+  entry.mode = look.mode & host::kPermissions;
+  entry.seconds = look.seconds;
+  entry.nanoseconds = look.nanoseconds;
   entry.target = std::move(target);
-  if (S_ISREG(status.st_mode)) entry.size = static_cast<std::uint64_t>(status.st_size);
+  if (S_ISREG(look.mode)) entry.size = look.size;
   list_.bytes += entry.size;
-  if (!S_ISDIR(status.st_mode)) ++list_.files;
+  if (!S_ISDIR(look.mode)) ++list_.files;
   list_.entries.push_back(std::move(entry));
-  list_.paths.push_back(path);
+  list_.origins.push_back(std::move(origin));
 }
 
-void Lister::add_inside(const std::string& prefix, const fs::path& folder) {
-  std::error_code fault;
-  fs::directory_iterator files(folder, fault);
-  for (; !fault && files != fs::directory_iterator(); files.increment(fault)) {
-    struct stat status {};
-    if (::lstat(files->path().c_str(), &status) != 0) fail(files->path(), errno);
-    add(prefix + files->path().filename().native(), files->path(), status);
+void Lister::add_inside(const std::string& prefix, const Origin& folder) {
+  const auto names = folder.folder->names_in(folder.name);
+  if (!names) fail(folder.path(), errno);
+  for (std::string each : *names) {
+    if (each.ends_with('/')) each.pop_back();
+    Origin origin{folder.folder, folder.name.empty() ? each : folder.name + "/" + each};
+    const auto status = folder.folder->look_at(origin.name);
+    if (!status) fail(origin.path(), errno);
+    add(prefix + each, std::move(origin), *status);
   }
-  if (fault) fail(folder, fault.value());
 }
 
-void Lister::add(const std::string& name, const fs::path& path, const struct stat& status) {
-  if (path.filename().native().starts_with(kOwn)) return;
+void Lister::add(const std::string& name, Origin origin, const struct stat& status) {
+  if (name.substr(name.rfind('/') + 1).starts_with(kOwn)) return;
+  origin.look = look_of(status);
   if (S_ISDIR(status.st_mode)) {
     if (excludes_.match_folder(name)) return;
-    keep(name + "/", path, status);
-    add_inside(name + "/", path);
+    keep(name + "/", origin);
+    add_inside(name + "/", origin);
   } else if (excludes_.match_file(name)) {
     return;
   } else if (S_ISREG(status.st_mode)) {
-    if (::access(path.c_str(), R_OK) != 0) fail(path, errno);
-    keep(name, path, status);
+    if (!origin.folder->may_read(origin.name)) fail(origin.path(), errno);
+    keep(name, std::move(origin));
   } else if (S_ISLNK(status.st_mode)) {
-    std::error_code fault;
-    std::string target = fs::read_symlink(path, fault).native();
-    if (fault) fail(path, fault.value());
-    keep(name, path, status, std::move(target));
+    std::optional<std::string> target = origin.folder->target_of(origin.name);
+    if (!target) fail(origin.path(), errno);
+    keep(name, std::move(origin), *std::move(target));
   } else {
-    list_.skipped.push_back(path.native());
+    list_.skipped.push_back(origin.path().native());
   }
 }
 
+/// The folder of a source is held open from here on: what is below it is reached from there.
 void Lister::add_source(const std::string& source) {
   const bool is_content = source.ends_with('/');
   struct stat status {};
@@ -101,17 +102,25 @@ void Lister::add_source(const std::string& source) {
       throw std::runtime_error(fmt::format("{} is no folder", source));
     fail(source, errno);
   }
-  if (is_content) return add_inside("", source);
   // `.` and `..` get the names of the folders that they are.
   const fs::path named = fs::path(source).filename();
   const bool is_dots = named == "." || named == "..";
   const fs::path path = is_dots ? fs::canonical(source) : fs::path(source);
-  if (!path.has_filename())
+  if (!is_content && !path.has_filename())
     throw std::runtime_error(
         fmt::format("{} has no name to copy it under\nhint: {} stands for "
                     "what is in it",
                     source, source.ends_with('/') ? source : source + "/"));
-  add(path.filename().native(), path, status);
+  if (S_ISDIR(status.st_mode)) {
+    const Origin origin{std::make_shared<const OpenFolder>(path), ""};
+    if (is_content) return add_inside("", origin);
+    return add(path.filename().native(), origin, status);
+  }
+  const fs::path real = fs::canonical(source);
+  const auto folder = std::make_shared<const OpenFolder>(real.parent_path(), path.parent_path());
+  const auto file = folder->look_at(real.filename().native());
+  if (!file) fail(source, errno);
+  add(path.filename().native(), {folder, real.filename().native()}, *file);
 }
 
 /// A name without the slash of a folder, by which two of one name are found.
@@ -131,16 +140,16 @@ CopyList Lister::finish() {
       order, {}, [&](std::size_t at) { return bare(list_.entries[at]); });
   if (twice != order.end())
     throw std::runtime_error(
-        fmt::format("{} and {} would both be copied to {}", list_.paths[*twice].native(),
-                    list_.paths[*(twice + 1)].native(), bare(list_.entries[*twice])));
+        fmt::format("{} and {} would both be copied to {}", list_.origins[*twice].path().native(),
+                    list_.origins[*(twice + 1)].path().native(), bare(list_.entries[*twice])));
   sort_by([](const host::CopyEntry& entry) -> std::string_view { return entry.name; });
   CopyList sorted;
   for (const std::size_t at : order) {
     sorted.entries.push_back(std::move(list_.entries[at]));
-    sorted.paths.push_back(std::move(list_.paths[at]));
+    sorted.origins.push_back(std::move(list_.origins[at]));
   }
   list_.entries = std::move(sorted.entries);
-  list_.paths = std::move(sorted.paths);
+  list_.origins = std::move(sorted.origins);
   return std::move(list_);
 }
 

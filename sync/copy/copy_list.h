@@ -11,16 +11,27 @@
 
 #include "ssh/host/messages/copy.h"
 #include "ssh/remote.h"
+#include "sync/open_folder.h"
 #include "sync/package_writer.h"
+#include "sync/tree.h"
 
 namespace dtool::tree_sync {
 
+/// Where an entry is on this machine, and how it was when it was listed.
+struct Origin {
+  std::shared_ptr<const OpenFolder> folder;  ///< of the source
+  std::string name;                          ///< below it
+  Look look = {};
+
+  std::filesystem::path path() const { return folder->shown() / name; }
+};
+
 struct CopyList {
-  std::vector<host::CopyEntry> entries;      ///< sorted by name; a folder comes before its files
-  std::vector<std::filesystem::path> paths;  ///< where each is on this machine
-  std::uint64_t bytes = 0;                   ///< of all files
-  std::size_t files = 0;                     ///< with links
-  std::vector<std::string> skipped;          ///< sockets, pipes and devices
+  std::vector<host::CopyEntry> entries;  ///< sorted by name; a folder comes before its files
+  std::vector<Origin> origins;           ///< of each
+  std::uint64_t bytes = 0;               ///< of all files
+  std::size_t files = 0;                 ///< with links
+  std::vector<std::string> skipped;      ///< sockets, pipes and devices
 };
 
 /// Lists the sources, in the way of `cp -r`: `data` stands for the file or folder and keeps its

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sync/copy/parcels.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,19 +28,13 @@ constexpr std::uint64_t kHeaders = 256;   // bytes of a range beside its content
 class ListedFile {
  public:
   ListedFile(const CopyList& list, std::size_t entry)
-      : entry_(list.entries[entry]),
-        path_(list.paths[entry]),
-        fd_(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+      : origin_(list.origins[entry]), fd_(origin_.folder->open_file(origin_.name)) {
     require_as_listed();
   }
 
   /// Throws std::runtime_error.
   void require_as_listed() const {
-    struct stat now {};
-    if (!fd_ || ::fstat(fd_.get(), &now) != 0 || !S_ISREG(now.st_mode) ||
-        static_cast<std::uint64_t>(now.st_size) != entry_.size ||
-        now.st_mtim.tv_sec != entry_.seconds || now.st_mtim.tv_nsec != entry_.nanoseconds)
-      throw changed();
+    if (!is_as_seen(fd_.get(), origin_.look)) throw changed();
   }
 
   template <typename Take>
@@ -64,11 +56,11 @@ class ListedFile {
 
  private:
   std::runtime_error changed() const {
-    return std::runtime_error(fmt::format("{} changed while it was being sent", path_.native()));
+    return std::runtime_error(
+        fmt::format("{} changed while it was being sent", origin_.path().native()));
   }
 
-  const host::CopyEntry& entry_;
-  const std::filesystem::path& path_;
+  const Origin& origin_;
   ssh::OwnedFd fd_;
 };
 

@@ -12,6 +12,10 @@
 
 namespace dtool::host {
 
+/// The bits of a file's mode that are sent and taken. A set-user-id or set-group-id bit would
+/// arrive with another owner, in whose name the file would then run.
+inline constexpr std::uint32_t kPermissions = 0777;
+
 /// Lets a host recognise the very folder that is sent, if it can see it.
 struct TreeRoot {
   std::string boot;  ///< of the launcher's machine

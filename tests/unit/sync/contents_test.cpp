@@ -48,6 +48,14 @@ TEST_F(ContentsTest, AnEditThatKeepsSizeAndTimeIsSeen) {
   EXPECT_EQ(now[1], before[1]);
 }
 
+TEST_F(ContentsTest, NothingIsReadThroughALinkThatTookAFoldersPlace) {
+  write("sub/a", "abc");
+  const Tree tree = read_tree(scratch_.path() / "tree", {});
+  fs::rename(scratch_.path() / "tree/sub", scratch_.path() / "private");
+  fs::create_directory_symlink("../private", scratch_.path() / "tree/sub");
+  EXPECT_EQ(read_contents(tree, folder_, 0), std::vector<std::string>{""});
+}
+
 TEST_F(ContentsTest, WhatWasJustWrittenIsNotKept) {
   write("a", "abc");
   words(0);

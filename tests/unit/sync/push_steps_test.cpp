@@ -243,6 +243,20 @@ TEST_F(PushStepsTest, APackageThatNeverEndsHoldsUpNobody) {
   }
 }
 
+TEST_F(PushStepsTest, AFileWhoseFolderBecomesALinkAfterItWasListedIsNotPacked) {
+  scratch_.write("tree/sub/b", "listed");
+  const Tree tree = read_tree(scratch_.path() / "tree", {});
+  const Listing listing = list_tree(tree);
+  const auto package = pack(tree, listing, {});
+  fs::rename(scratch_.path() / "tree/sub", scratch_.path() / "private");
+  fs::create_directory_symlink("../private", scratch_.path() / "tree/sub");
+  const RemoteTree there{"~/code", listing.fingerprint, listing.digest};
+  run(ask_command(root_of(tree), there, {}));
+  const ssh::HostResult result = run(unpack_command(*package, there));
+  EXPECT_EQ(result.failure, ssh::Failure::local_program);
+  EXPECT_EQ(result.error, "sub/b changed while it was being sent");
+}
+
 TEST_F(PushStepsTest, AFileThatChangesAfterItWasListedIsNotPacked) {
   const Listing listing = list_tree(tree_);
   const auto package = pack(tree_, listing, {});

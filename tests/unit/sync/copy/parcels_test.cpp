@@ -93,6 +93,14 @@ TEST_F(ListSourcesTest, ASourceThatIsALinkIsFollowedAndOthersAreNot) {
   EXPECT_EQ(list.files, 2U);
 }
 
+TEST_F(ListSourcesTest, BitsThatActForAFilesOwnerAreNotListed) {
+  scratch_.write("data/program", "");
+  fs::permissions(scratch_.path() / "data/program", static_cast<fs::perms>(07755));
+  fs::permissions(scratch_.path() / "data", static_cast<fs::perms>(07755));
+  for (const auto& entry : list_sources({at("data")}, {}).entries)
+    EXPECT_EQ(entry.mode, 0755U) << entry.name;
+}
+
 TEST_F(ListSourcesTest, WhatIsMissingOrThereTwiceIsNamed) {
   scratch_.write("one", "");
   scratch_.write("other/one", "");
@@ -117,6 +125,31 @@ TEST_F(ListSourcesTest, SumsAreRightInWhateverOrderRangesAreRead) {
   sums.add(0, 7, content.substr(7, 9));  // of a file whose beginning the host has
   EXPECT_EQ(sums.finish(0, list), wanted);
   EXPECT_EQ(sums.take_finished().at(0), wanted);
+}
+
+TEST_F(ListSourcesTest, AFileThatWasSwappedSinceIsNotRead) {
+  const fs::path file = scratch_.write("data/sub/file", "listed");
+  const fs::path secret = scratch_.write("private/file", "secret");
+  fs::last_write_time(secret, fs::last_write_time(file));
+  const CopyList list = list_sources({at("data")}, {});
+  const std::size_t entry = list.entries.size() - 1;
+  EXPECT_NO_THROW(sum_of_file(list, entry));
+  fs::rename(scratch_.path() / "data/sub", scratch_.path() / "aside");
+  fs::create_directory_symlink("../private", scratch_.path() / "data/sub");
+  EXPECT_THROW(sum_of_file(list, entry), std::runtime_error) << "its folder for a link";
+  fs::remove(secret);
+  fs::create_hard_link(scratch_.path() / "aside/file", secret);
+  EXPECT_THROW(sum_of_file(list, entry), std::runtime_error) << "even to the very file";
+  fs::remove(scratch_.path() / "data/sub");
+  fs::rename(scratch_.path() / "aside", scratch_.path() / "data/sub");
+  EXPECT_NO_THROW(sum_of_file(list, entry));
+  fs::rename(file, scratch_.path() / "aside");
+  fs::create_symlink("../../private/file", file);
+  EXPECT_THROW(sum_of_file(list, entry), std::runtime_error) << "it for a link";
+  fs::remove(file);
+  fs::copy_file(scratch_.path() / "aside", file);
+  fs::last_write_time(file, fs::last_write_time(scratch_.path() / "aside"));
+  EXPECT_THROW(sum_of_file(list, entry), std::runtime_error) << "it for another file";
 }
 
 TEST_F(ListSourcesTest, AFileThatChangedSinceIsNotRead) {
