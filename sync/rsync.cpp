@@ -103,6 +103,7 @@ ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link l
       "--from0",
       "--links",
       "--perms",
+      "--chmod=ug-s,-t",  // host::kPermissions
       "--times",
       "--omit-dir-times",
       // An edit within the second of the last push must not be missed. rsync before 3.1.3 and

@@ -94,6 +94,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/rank_log_test.cpp
     tests/unit/ssh/host/sha256_test.cpp
     tests/unit/ssh/host/start_test.cpp
+    tests/unit/ssh/host/strangers_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_test.cpp
     tests/unit/ssh/hostfile_test.cpp
@@ -156,6 +157,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/host/unpack_test.cpp
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp
+    tests/unit/sync/open_folder_test.cpp
     tests/unit/sync/pull_test.cpp
     tests/unit/sync/push_every_way_test.cpp
     tests/unit/sync/push_faults_test.cpp

@@ -129,6 +129,19 @@ void tell(Console& console, const std::vector<CopyHost>& hosts, const tree_sync:
     console.note(fmt::format("{}  {}", console.styled_error(Style::bold, fold_hosts(names)), line));
 }
 
+/// Whose folders they are, if they are somebody else's.
+void tell_strangers(Console& console, const std::vector<CopyHost>& hosts) {
+  std::map<std::string, std::vector<ssh::Host>> folders;
+  for (const CopyHost& host : hosts)
+    if (host.result.ok() && !host.reply.stranger.empty())
+      folders[host.reply.stranger].push_back(host.result.host);
+  for (const auto& [stranger, names] : folders)
+    console.note(
+        fmt::format("{}: {}, who can change what is there; what was there is taken for the same "
+                    "only by its SHA-256",
+                    fold_hosts(names), without_controls(stranger)));
+}
+
 std::vector<ssh::HostResult> results_of(const std::vector<CopyHost>& hosts) {
   std::vector<ssh::HostResult> results;
   for (const CopyHost& host : hosts) results.push_back(host.result);
@@ -188,6 +201,7 @@ Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList&
   console.progress("");
   if (!remote.interrupted()) {
     settle_owners(copying);
+    tell_strangers(console, copying.hosts());
     if (std::vector<CopyHost> refusing = refusals(copying.hosts()); !refusing.empty()) {
       report_failures(console, results_of(refusing), doing);
       console.complain("nothing was copied");

@@ -61,6 +61,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/rank_log.cpp
   ssh/host/sha256.cpp
   ssh/host/start.cpp
+  ssh/host/strangers.cpp
   ssh/host/unseen.cpp
   ssh/host/versions.cpp
   ssh/host/words.cpp)

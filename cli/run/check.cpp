@@ -68,6 +68,9 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
   if (!needs.run_id.empty()) request.run_folder = killfiles::run_folder(needs.run_id);
   request.code_folder = needs.code_folders[host];
   request.code_must_exist = needs.code_must_exist;
+  if (!needs.outputs.empty())
+    request.output_folder =
+        ssh::is_anchored(needs.outputs) ? needs.outputs : request.code_folder + "/" + needs.outputs;
   request.environment.text = ready_script(needs, host);
   request.wants_torchrun = needs.environment.torchrun == Torchrun::yes;
   if (needs.trainer) {
@@ -230,6 +233,9 @@ void judge(Checked& checked, const Needs& needs) {
              fmt::format("there is no folder {}, and --no_sync sends none", reply.missing_code),
              "");
   }
+  if (!reply.stranger.empty())
+    set_lack(checked, "owner", reply.stranger,
+             "name a folder of your own (--code_path, --output_dir), or have it given to you");
   if (needs.trainer && reply.is_environment_ready) judge_trainer(needs, checked);
   if (const auto error = ssh::find_answer(checked.environment, "launcher_lack")) {
     set_lack(checked, "launcher", *error,

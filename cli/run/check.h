@@ -27,9 +27,10 @@ struct Needs {
   std::string run_id;                     ///< empty: no folder is made for a run
   std::vector<std::string> code_folders;  ///< one per host
   bool code_must_exist = false;           ///< the code will not be sent
-  Environment environment;                ///< only the parts that must exist already
-  bool environment_comes_later = false;   ///< its other parts are in the code that a run sends
-  bool trainer = false;                   ///< the bundled trainer
+  std::string outputs;  ///< the run's output folder, which may begin in the code folder; or empty
+  Environment environment;               ///< only the parts that must exist already
+  bool environment_comes_later = false;  ///< its other parts are in the code that a run sends
+  bool trainer = false;                  ///< the bundled trainer
   /// Whether a bundle of the trainer is sent to hosts that have none; its hash if it is known.
   bool sends_trainer = false;
   std::string trainer_bundle;
@@ -52,7 +53,7 @@ struct Needs {
 /// Something that a host lacks.
 struct Lack {
   std::string what;  ///< `programs`, `trainer`, `modules`, `activate`, `container`, `torchrun`,
-                     ///< `code`, `gpus`, `port`, `launcher`, `answer`
+                     ///< `code`, `owner`, `gpus`, `port`, `launcher`, `answer`
   std::string error;
   std::string hint;
 };

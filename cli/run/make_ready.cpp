@@ -51,6 +51,7 @@ Needs needs_of(const PendingRun& run, const std::vector<std::string>& code_folde
   needs.run_id = run.plan.run_id;
   needs.code_folders = code_folders;
   needs.code_must_exist = run.flags.no_sync && !run.plan.program.empty();
+  needs.outputs = outputs_of_run(run.plan);
   needs.environment = run.plan.environment;
   for (std::size_t i = 0; i < code_folders.size() && run.sends_to_code_folder(); ++i) {
     needs.environment_comes_later |= has_sent(run.plan.environment, code_folders[i]);

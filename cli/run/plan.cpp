@@ -25,10 +25,8 @@ std::string address_and_port(const std::string& address, std::uint16_t port) {
 }
 
 std::string folder_of_run(const RunPlan& plan, const MachinePlan& machine) {
-  const std::string base = ssh::is_anchored(plan.output_dir)
-                               ? plan.output_dir
-                               : machine.code_folder + "/" + plan.output_dir;
-  return base + "/" + (plan.chain.empty() ? plan.run_id : plan.chain.front());
+  const std::string outputs = outputs_of_run(plan);
+  return ssh::is_anchored(outputs) ? outputs : machine.code_folder + "/" + outputs;
 }
 
 std::string file_name(const std::string& path) {
@@ -106,6 +104,10 @@ std::string listener_of(const RunPlan& plan) {
 
 std::string coordinator_of(const RunPlan& plan) {
   return plan.coordinator_port == 0 ? "" : address_and_port(plan.listener, plan.coordinator_port);
+}
+
+std::string outputs_of_run(const RunPlan& plan) {
+  return plan.output_dir + "/" + (plan.chain.empty() ? plan.run_id : plan.chain.front());
 }
 
 std::string run_output_folder(const RunPlan& plan) {

@@ -85,7 +85,10 @@ std::string listener_of(const RunPlan& plan);
 /// `IP:PORT` for the machines' reports; empty if machine 0 does not listen.
 std::string coordinator_of(const RunPlan& plan);
 
-/// The run's own folder under the output folder, on the first machine.
+/// The run's own folder under the output folder: from `/`, from `~/`, or from the code folder.
+std::string outputs_of_run(const RunPlan& plan);
+
+/// The same on the first machine.
 std::string run_output_folder(const RunPlan& plan);
 
 /// The machine's part of it, there.

@@ -13,6 +13,7 @@
 #include "ssh/host/files.h"
 #include "ssh/host/holder.h"
 #include "ssh/host/identity.h"
+#include "ssh/host/strangers.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -153,6 +154,9 @@ StartReply start(const StartRequest& request) {
     const OwnersAlone private_files;
     if (!make_folder(state)) throw NotStarted("cannot make the folder " + state);
     if (!make_folders(folder_of(log))) throw NotStarted("cannot make the folder of " + log);
+    // It may have been made since the host was looked at.
+    if (const auto stranger = find_stranger(log, Strangers::uninvited))
+      throw NotStarted(to_string(*stranger) + ", who could change the outputs there");
     // Under the lock there is either kill's mark or a session that bears the run's id, so no start
     // slips past a kill.
     lock = lock_file(state + "/lock", 60'000);

@@ -49,8 +49,9 @@ Copied copy_file(Inside& from, Inside& to, const std::string& name, const std::s
   }
   const timespec times[] = {before.st_mtim, before.st_mtim};
   Copied copied;
-  if (::fchmod(copy.get(), before.st_mode & 07777U) != 0 || ::futimens(copy.get(), times) != 0 ||
-      ::fstat(source.get(), &copied.source) != 0 || ::fstat(copy.get(), &copied.copy) != 0)
+  if (::fchmod(copy.get(), before.st_mode & kPermissions) != 0 ||
+      ::futimens(copy.get(), times) != 0 || ::fstat(source.get(), &copied.source) != 0 ||
+      ::fstat(copy.get(), &copied.copy) != 0)
     throw std::runtime_error(with_reason(name));
   // Some file servers say only here that the disk is full.
   if (::close(copy.release()) != 0) throw std::runtime_error(with_reason(name));

@@ -17,8 +17,9 @@ struct Copied {
   struct stat copy;
 };
 
-/// Copies a file with its mode and time; `as` is its name in `to` if that is another one. Where the
-/// file system can, both share their bytes until one is changed. Throws std::runtime_error.
+/// Copies a file with its permissions and time; `as` is its name in `to` if that is another one.
+/// Where the file system can, both share their bytes until one is changed. Throws
+/// std::runtime_error.
 Copied copy_file(Inside& from, Inside& to, const std::string& name, const std::string& as = "");
 
 /// Tells whether a file is the one that was put there: `inode size time`. Unlike a stamp it stays

@@ -29,7 +29,7 @@ bool KeptCopy::has(const std::string& name, const std::string& stamp, const File
   while (at + 1 < record.size() && record[at] < name) at += 2;
   if (at + 1 >= record.size() || record[at] != name) return false;
   const auto file = inside_.look_at_file(name);
-  return file && mode_in(stamp) == (file->st_mode & 07777U) &&
+  return file && (mode_in(stamp) & kPermissions) == (file->st_mode & 07777U) &&
          record[at + 1] == identity_of_copy(*file) + " " + stamp;
 }
 

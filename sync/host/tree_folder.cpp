@@ -16,6 +16,7 @@
 #include <unordered_set>
 
 #include "ssh/host/sha256.h"
+#include "ssh/host/strangers.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -29,15 +30,10 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-/// In a folder like /tmp anybody could have made it before the user did.
 void refuse_strangers_folder(const std::string& path) {
-  for (std::string folder = path; folder != "/"; folder = folder_of(folder)) {
-    const struct stat status = status_of(folder);
-    const bool is_in_sticky = (status_of(folder_of(folder)).st_mode & S_ISVTX) != 0;
-    if (is_in_sticky && status.st_uid != ::geteuid() && status.st_uid != 0)
-      throw Refused("the folder " + folder + " belongs to " + name_of_user(status.st_uid) +
-                    ", who could put other code there");
-  }
+  if (const auto stranger = find_stranger(path, Strangers::uninvited))
+    throw Refused("the folder " + to_string(*stranger) + ", who could put other code there",
+                  "name a folder of your own with --code_path");
 }
 
 /// A name for the folder, readable if possible.
@@ -97,18 +93,6 @@ std::size_t length_of_stamp(std::string_view stamps, const std::string& name) {
 
 }  // namespace
 
-std::string name_of_user(uid_t user) {
-  const std::string number = std::to_string(user);
-  const std::string all = "\n" + read_file("/etc/passwd").value_or("");
-  for (std::size_t at = all.find('\n'); at != all.npos; at = all.find('\n', at + 1)) {
-    const std::size_t name = all.find(':', at);
-    const std::size_t password = name == all.npos ? name : all.find(':', name + 1);
-    if (password != all.npos && all.compare(password + 1, number.size() + 1, number + ":") == 0)
-      return all.substr(at + 1, name - at - 1);
-  }
-  return number;
-}
-
 Refused another_is_sending() {
   return Refused("another dtool is sending another tree there",
                  "try again when it has, or give each a folder of its own with --code_path");
@@ -156,7 +140,7 @@ std::string facts_of(const struct stat& file, const std::string& name, const std
   std::string text = "./" + name + " ";
   add_number(text, static_cast<std::uint64_t>(file.st_size));
   add_time(text, file.st_mtim);
-  add_number(text, file.st_mode & 07777U, 8);
+  add_number(text, file.st_mode & kPermissions, 8);
   return text.append(target).append("\n");
 }
 
@@ -203,7 +187,7 @@ TreeFolder::OwnEyes::~OwnEyes() {
 
 TreeFolder::TreeFolder(const std::string& path)
     : path_(made_folder(path)), inside_(path_), trees_(expand_home("~/.dtool/trees")) {
-  refuse_strangers_folder(path_);
+  refuse_strangers_folder(path);
   choose_key();
 }
 

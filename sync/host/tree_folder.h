@@ -35,9 +35,6 @@ class Refused : public std::runtime_error {
 /// For a host on which another launcher began to send another tree meanwhile.
 Refused another_is_sending();
 
-/// By /etc/passwd, since a static program has no name service; else the number.
-std::string name_of_user(uid_t user);
-
 using FileNames = std::vector<std::string>;
 
 /// The real path of a folder, which is made if it is missing. `path` may begin with `~/`. Throws
@@ -148,7 +145,7 @@ std::string stamp_of(const struct stat& file, const std::string& name);
 /// The file's size, in bytes, and its permissions, as the stamp says.
 std::uint64_t size_in(std::string_view stamp);
 mode_t mode_in(std::string_view stamp);
-/// Its name, size, time, mode and target: `find -printf './%P %s %T@ %m %l\n'`.
+/// Its name, size, time, permissions and target, as the launcher lists a file (sync/listing.h).
 std::string facts_of(const struct stat& file, const std::string& name, const std::string& target);
 /// Tells whether two machines see the very same file: `inode size time`.
 std::string identity_of(const struct stat& file);

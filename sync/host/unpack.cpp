@@ -84,7 +84,7 @@ void Unpacking::write(std::string_view bytes) {
   PackageEntry& entry = coming_.back();
   const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
   struct stat file;
-  if (::fchmod(file_.get(), static_cast<mode_t>(entry.mode)) != 0 ||
+  if (::fchmod(file_.get(), entry.mode & kPermissions) != 0 ||
       ::futimens(file_.get(), times) != 0 || ::fstat(file_.get(), &file) != 0)
     throw std::runtime_error(with_reason(entry.name));
   note_kept(entry, file);
@@ -202,7 +202,7 @@ std::size_t Unpacking::put_in_place(const std::string& tree) {
   const std::size_t removed = here.remove(names_without(before, stay));
   if (after != folder_.manifest()) folder_.write_manifest(after);
   for (auto each = folders_.rbegin(); each != folders_.rend(); ++each)
-    here.set_mode(each->name, static_cast<mode_t>(each->mode));
+    here.set_mode(each->name, each->mode & kPermissions);
   folder_.remove_marks();
 
   FileNames stamps;

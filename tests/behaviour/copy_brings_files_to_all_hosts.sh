@@ -13,7 +13,7 @@ uplink() { cat "/sys/class/net/$link/statistics/tx_bytes"; }
 facts() { (cd "$1" && find . -printf '%p %y %m %s %T@ %l\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
 expect_same() {
   local host
-  facts "$1" >"$work/wanted"
+  facts "$1" | sed 's: f [4567]\([0-7][0-7][0-7]\) : f \1 :' >"$work/wanted" # no file acts for another owner there
   for host in 1 2 3 4; do facts "$(root $host)/$2" | diff "$work/wanted" - >&2 || fail "host $host has something else than $1 in $2"; done
 }
 expect_no_leftovers() { expect_equal '' "$(find "$DTOOL_LAB_FOLDER"/host*/root -name '.~dtool~*')"; }

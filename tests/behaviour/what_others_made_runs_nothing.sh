@@ -145,6 +145,31 @@ done
 for folder in /tmp/own/code '~/group'; do
   expect_exit 0 dtool run --runs_on h1 --code_path "$folder" --follow -- bash p.sh
 done
+# The same of a folder that another user's link leads to, of a folder deeper down where all may write, and of outputs.
+as_nobody ln -s /root/group /tmp/link
+on 1 mkdir -m 777 /root/open
+on 1 chmod 755 /root
+as_nobody mkdir -m 777 /root/open/theirs
+for options in '--code_path /tmp/link' '--code_path /root/open/theirs/code' '--output_dir /tmp/mine' '--output_dir /tmp/link/x' '--output_dir /root/open/theirs'; do
+  # shellcheck disable=SC2086  # a flag and its value
+  expect_exit 2 dtool run --runs_on h1 $options --follow -- bash p.sh
+  expect_error 'the folder /[a-z/]* belongs to nobody, who could (put other code|change the outputs) there'
+  expect_error '^ *hint: name a folder of your own'
+done
+on 1 chmod 700 /root
+expect_exit 0 dtool run --runs_on h1 --output_dir /tmp/own/outputs --follow -- bash p.sh
+
+# Data may be in somebody else's folder, who is told; but what somebody else put there is not taken for it.
+mkdir ../set
+echo good >../set/file
+as_nobody mkdir -m 777 /tmp/set
+expect_exit 0 dtool run --runs_on h1 --data ../set:/tmp/set --follow -- cat /tmp/set/file
+expect_error '/tmp/set belongs to nobody, who can change what is there'
+as_nobody sh -c 'cd /tmp/set && echo evil >new && touch -r file new && mv -f new file'
+expect_exit 0 dtool run --runs_on h1 --data ../set:/tmp/set --follow -- cat /tmp/set/file
+expect_output ': good$'
+expect_exit 0 dtool copy --runs_on h1 ../set/ /tmp/set
+expect_error 'all was there already'
 
 # What would never end is not read: a link in a repository, known_hosts that are a pipe, a host that does not stop talking.
 ln -s /dev/zero dtool.toml

@@ -22,6 +22,7 @@
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
 #include "ssh/host/network.h"
+#include "ssh/host/strangers.h"
 #include "ssh/host/words.h"
 
 namespace dtool::host {
@@ -156,6 +157,18 @@ bool ends_at_logout() {
   return ends && !exists("/var/lib/systemd/linger/" + user_name());
 }
 
+/// Who is there that could change what the run uses, or what it leaves.
+std::string find_strangers(const CheckRequest& request) {
+  if (const auto stranger = find_stranger(request.code_folder, Strangers::uninvited))
+    return "the folder " + to_string(*stranger) + ", who could put other code there";
+  if (const auto stranger = find_stranger(request.output_folder, Strangers::uninvited))
+    return "the folder " + to_string(*stranger) + ", who could change the outputs there";
+  for (const std::string& name : list_folder(expand_home("~/.dtool")))
+    if (const auto stranger = find_stranger("~/.dtool/" + name, Strangers::uninvited))
+      return to_string(*stranger) + ", who could change what dtool keeps there";
+  return "";
+}
+
 }  // namespace
 
 CheckReply check_host(const CheckRequest& request) {
@@ -175,6 +188,7 @@ CheckReply check_host(const CheckRequest& request) {
                                 : !make_run_folder(expand_home(request.run_folder));
   find_listener(request, reply);
   if (request.code_must_exist && !is_folder(code)) reply.missing_code = code;
+  reply.stranger = find_strangers(request);
   const CommandPrefix inside = ready_environment(request, reply);
   reply.gpus = gpus.count_visible(request.visible_gpus, request.gpus);
   reply.gpu_lack = gpus.lack_of(request.visible_gpus, request.gpus);

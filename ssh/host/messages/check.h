@@ -60,6 +60,7 @@ struct CheckRequest {
   std::string run_folder;        ///< created; empty: none
   std::string code_folder;       ///< folder for the code
   bool code_must_exist = false;  ///< the code will not be sent
+  std::string output_folder;     ///< of the run; empty: it has none
   Hidden environment;            ///< bash that prepares the environment and answers what it finds
   bool wants_torchrun = false;
   std::string trainer;          ///< the launcher's own trainer, tried first; empty: none is needed
@@ -76,9 +77,9 @@ struct CheckRequest {
   std::string gpus;                  ///< the list of --gpus, all of which must be there; or empty
 
   void fields(auto visit) {
-    visit(wants, is_survey, run_folder, code_folder, code_must_exist, environment, wants_torchrun,
-          trainer, trainer_version, bundle, bundle_pytorch, experiment, machines, port,
-          is_supervised, peer, visible_gpus, gpus);
+    visit(wants, is_survey, run_folder, code_folder, code_must_exist, output_folder, environment,
+          wants_torchrun, trainer, trainer_version, bundle, bundle_pytorch, experiment, machines,
+          port, is_supervised, peer, visible_gpus, gpus);
   }
 };
 
@@ -117,6 +118,7 @@ struct CheckReply {
   ProgramLacks lacks;
   bool is_home_read_only = false;  ///< nothing can be written to ~/.dtool
   std::string missing_code;        ///< the code folder that should exist but does not; or empty
+  std::string stranger;  ///< which other user decides what is in the run's folders; or empty
   bool lacks_torchrun = false;
   std::string environment;            ///< `NAME=VALUE` lines, answers of the request's bash
   bool is_environment_ready = false;  ///< that bash ran to its end
@@ -141,7 +143,7 @@ struct CheckReply {
   std::optional<Survey> survey;
 
   void fields(auto visit) {
-    visit(host, lacks, is_home_read_only, missing_code, lacks_torchrun, environment,
+    visit(host, lacks, is_home_read_only, missing_code, stranger, lacks_torchrun, environment,
           is_environment_ready, trainer, trainer_version, is_trainer_fit, missing_libraries,
           processor, libc, pytorch, experiment_fault, hardware, gpus, gpu_lack, is_port_taken,
           lacks_port, port, coordinator_port, address, logout_kills, survey);

@@ -80,9 +80,13 @@ struct CopyReply {
   std::string folder;                ///< the folder's path
   std::string owner;  ///< launcher of another copy that is writing there, as it said; or empty
   bool reads_zstd = false;
+  /// `/data belongs to ann`: somebody else who decides what is in the folder; or empty. Files there
+  /// count as lacking or unsure unless their SHA-256 is right.
+  std::string stranger;
 
   void fields(auto visit) {
-    visit(lacks, parts, unsure, is_unsettled, blocked, needed, free, folder, owner, reads_zstd);
+    visit(lacks, parts, unsure, is_unsettled, blocked, needed, free, folder, owner, reads_zstd,
+          stranger);
   }
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ssh/host/sha256.h"
+#include "ssh/host/strangers.h"
 #include "sync/copy/host/copy_folder.h"
 #include "sync/host/inside.h"
 #include "sync/host/package_reader.h"
@@ -40,6 +41,7 @@ class Looking {
 
   Found compare(const CopyEntry& entry, const std::optional<struct stat>& there);
   Found compare_file(const CopyEntry& entry, const struct stat& there);
+  bool leads_over_strangers(const CopyEntry& entry) const;
   void add_lacking(const CopyEntry& entry);
   Mounted* mounted_for(const std::string& name);
   void block(const std::string& name, const std::string& why);
@@ -61,10 +63,17 @@ class Looking {
   std::map<dev_t, Mounted> mounted_;
   std::uint64_t largest_ = 0;         ///< file that is to go to one of these
   std::vector<CopyEntry> unsettled_;  ///< if the request settles
+  std::string strangers_folder_;      ///< below the folder, the last one that is somebody else's
 };
 
+/// A folder's own set-group-id bit, as in a folder that a group shares, is the host's matter.
+mode_t mode_for(const CopyEntry& entry, const struct stat& there) {
+  const mode_t own = S_ISDIR(there.st_mode) ? there.st_mode & S_ISGID : 0;
+  return own | (entry.mode & kPermissions);
+}
+
 bool has_other_mode(const CopyEntry& entry, const struct stat& there) {
-  return (there.st_mode & 07777U) != (entry.mode & 07777U);
+  return (there.st_mode & 07777U) != mode_for(entry, there);
 }
 
 bool has_other_time(const CopyEntry& entry, const struct stat& there) {
@@ -100,6 +109,8 @@ Looking::Looking(const CopyRequest& request) : request_(request) {
   if (::faccessat(AT_FDCWD, nearest_.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
     throw Refused("cannot write into " + nearest_,
                   "name another folder, or let the user there write into this one");
+  if (const auto stranger = find_stranger(path, Strangers::all))
+    reply_.stranger = to_string(*stranger);
   if (nearest_ != path) return;
   inside_.emplace(path);
   device_ = status.st_dev;
@@ -115,13 +126,22 @@ void Looking::block(const std::string& name, const std::string& why) {
     reply_.blocked.push_back(reply_.folder + "/" + without_slash(name) + " " + why);
 }
 
+/// Folders come before what is in them.
+bool Looking::leads_over_strangers(const CopyEntry& entry) const {
+  return !strangers_folder_.empty() && entry.name.starts_with(strangers_folder_);
+}
+
 Looking::Found Looking::compare_file(const CopyEntry& entry, const struct stat& there) {
   if (!S_ISREG(there.st_mode) || static_cast<std::uint64_t>(there.st_size) != entry.size)
     return Found::lacking;
-  const bool has_time = !has_other_time(entry, there);
-  if (has_time) return has_other_mode(entry, there) ? Found::unsettled : Found::as_it_was;
+  const bool is_changed = has_other_time(entry, there) || has_other_mode(entry, there);
+  const Found as_it_is = is_changed ? Found::unsettled : Found::as_it_was;
+  // Somebody else may have put it there: size and time can be set.
+  const bool is_own =
+      reply_.stranger.empty() && !is_strangers(there.st_uid) && !leads_over_strangers(entry);
+  if (is_own && !has_other_time(entry, there)) return as_it_is;
   if (entry.sha256.empty()) return Found::unsure;
-  return sum_of(*inside_, entry.name) == entry.sha256 ? Found::unsettled : Found::lacking;
+  return sum_of(*inside_, entry.name) == entry.sha256 ? as_it_is : Found::lacking;
 }
 
 Looking::Found Looking::compare(const CopyEntry& entry, const std::optional<struct stat>& there) {
@@ -136,6 +156,8 @@ Looking::Found Looking::compare(const CopyEntry& entry, const std::optional<stru
     block(entry.name, "is a folder, and a file is to be copied there");
     return Found::lacking;
   }
+  if (is_folder && is_strangers(there->st_uid) && !leads_over_strangers(entry))
+    strangers_folder_ = entry.name;
   if (is_folder)
     return has_other_mode(entry, *there) || has_other_time(entry, *there) ? Found::unsettled
                                                                           : Found::as_it_was;
@@ -235,7 +257,7 @@ void Looking::settle() {
     if (S_ISLNK(there.st_mode) || (there.st_uid != ::geteuid() && ::geteuid() != 0)) continue;
     const std::string path = "/proc/self/fd/" + std::to_string(file.get());
     const timespec times[] = {{0, UTIME_OMIT}, {entry->seconds, entry->nanoseconds}};
-    if (::chmod(path.c_str(), static_cast<mode_t>(entry->mode)) != 0 ||
+    if (::chmod(path.c_str(), mode_for(*entry, there)) != 0 ||
         ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0)
       throw Refused(with_reason("cannot set mode and time of " + folder.path() + "/" + name));
   }

@@ -17,6 +17,7 @@
 
 #include "ssh/host/message.h"
 #include "ssh/host/sha256.h"
+#include "ssh/host/strangers.h"
 #include "ssh/host/words.h"
 #include "sync/host/tree_folder.h"
 
@@ -201,7 +202,6 @@ std::string other_owner(const std::string& path, const CopyPlace& place) {
 CopyFolder::CopyFolder(const CopyPlace& place)
     : path_(made_folder(place.folder)),
       inside_(path_),
-      aside_(aside_in(path_)),
       turn_(place.copy + " " + std::to_string(place.round)) {
   lock(place);
   if (holder_) return;
@@ -210,8 +210,23 @@ CopyFolder::CopyFolder(const CopyPlace& place)
   ::unlink(parcel_path().c_str());
   note(path_);
   const std::string parts = aside_ + "/parts";
-  if (!make_folder(parts)) throw Refused(with_reason("cannot make the folder " + parts));
+  if (!make_folder(parts))
+    throw Refused(with_reason("cannot make the folder " + aside_in(path_) + "/parts"));
   parts_.emplace(parts);
+}
+
+/// Whoever may write in the folder can give the name to something else at any moment: what is used
+/// is the folder that was proven to be this user's. False: it is gone again.
+bool CopyFolder::hold_aside() {
+  const std::string path = aside_in(path_);
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    throw Refused(with_reason("cannot make the folder " + path),
+                  "name another folder, or let the user there write into this one");
+  held_ = Descriptor(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  aside_ = "/proc/self/fd/" + std::to_string(held_.get());
+  if (held_.is_open() && is_ours(aside_ + "/.")) return true;
+  if (exists(path)) require_ours(path);
+  return false;
 }
 
 /// Whoever held the lock before may have deleted it with the folder.
@@ -219,7 +234,7 @@ bool CopyFolder::is_lock_taken() {
   constexpr int kAtOnce = 200;  // milliseconds
   lock_ = lock_file(lock_in(aside_), kAtOnce);
   if (!lock_.is_open() && errno != EWOULDBLOCK && errno != ENOENT)
-    throw Refused(with_reason("cannot lock files in " + aside_));
+    throw Refused(with_reason("cannot lock files in " + aside_in(path_)));
   struct stat held {};
   struct stat named {};
   const bool is_there = lock_.is_open() && ::fstat(lock_.get(), &held) == 0 &&
@@ -234,11 +249,7 @@ bool CopyFolder::is_lock_taken() {
 void CopyFolder::lock(const CopyPlace& place) {
   const auto begin = Clock::now();
   for (;;) {
-    if (::mkdir(aside_.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-      throw Refused(with_reason("cannot make the folder " + aside_),
-                    "name another folder, or let the user there write into this one");
-    require_ours(aside_);
-    if (is_lock_taken()) return;
+    if (hold_aside() && is_lock_taken()) return;
     const auto owner = read_owner(owner_in(aside_));
     if (owner) holder_ = other_host(*owner, place);
     if (holder_) return;
@@ -248,8 +259,9 @@ void CopyFolder::lock(const CopyPlace& place) {
       write_in_place(lock_in(aside_), turn_ + "\n");
     const auto waited = Clock::now() - begin;
     if (is_gone && waited > kWaitForGone)
-      throw Refused("a host that does not answer any more holds " + lock_in(aside_),
-                    "delete " + aside_ + ", and copy again: files that are not whole come anew");
+      throw Refused(
+          "a host that does not answer any more holds " + lock_in(aside_in(path_)),
+          "delete " + aside_in(path_) + ", and copy again: files that are not whole come anew");
     if (!is_gone && waited > kWaitForLock)
       throw Refused("another dtool is copying into " + path_, "try again when it has ended");
   }
@@ -291,8 +303,8 @@ void CopyFolder::take(const CopyPlace& place) {
 
 void CopyFolder::finish() {
   parts_.reset();
-  remove_aside(inside_, aside_, lock_);
-  if (!exists(aside_)) ::unlink(note_of(path_).c_str());
+  remove_aside(inside_, aside_in(path_), lock_);
+  if (!exists(aside_in(path_))) ::unlink(note_of(path_).c_str());
 }
 
 void remove_given_up_copies() {

@@ -55,6 +55,7 @@ class CopyFolder {
 
  private:
   void lock(const CopyPlace& place);
+  bool hold_aside();
   bool is_lock_taken();
   void require_own_turn() const;
   void take(const CopyPlace& place);
@@ -62,8 +63,9 @@ class CopyFolder {
   std::string path_;
   OwnersAlone alone_;
   Inside inside_;
-  std::string aside_;
-  std::string turn_;  ///< the copy and its round
+  Descriptor held_;    ///< the folder that lies aside,
+  std::string aside_;  ///< and a path to it, whatever bears its name
+  std::string turn_;   ///< the copy and its round
   Descriptor lock_;
   std::optional<std::chrono::nanoseconds> asked_;  ///< when give_way() asked last
   std::optional<std::int64_t> holder_;

@@ -219,7 +219,7 @@ void Taking::end_file(const CopySum& sum) {
     reply_.spoilt.push_back(entry.name);
   } else {
     const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
-    if (::fchmod(file_.get(), static_cast<mode_t>(entry.mode)) != 0 ||
+    if (::fchmod(file_.get(), entry.mode & kPermissions) != 0 ||
         ::futimens(file_.get(), times) != 0)
       refuse(path_of(entry.name));
     whole_.emplace_back(part_, entry);

@@ -86,6 +86,20 @@ TEST_P(EveryWayTest, LinksPermissionsAndTimesAreKept) {
   EXPECT_EQ(fs::last_write_time(code / "plain"), time);
 }
 
+TEST_P(EveryWayTest, BitsThatActForAFilesOwnerStayHere) {
+  using fs::perms;
+  const perms special = perms::set_uid | perms::set_gid | perms::sticky_bit;
+  scratch_.write("tree/sub/program");
+  fs::permissions(scratch_.path() / "tree/sub/program", special | perms::owner_all);
+  fs::permissions(scratch_.path() / "tree/sub", special | perms::owner_all);
+  EXPECT_OK(push_to("~/code"));
+  const fs::path code = scratch_.path() / "home/code";
+  EXPECT_EQ(fs::status(code / "sub/program").permissions(), perms::owner_all);
+  EXPECT_EQ(fs::status(code / "sub").permissions(), perms::owner_all);
+  EXPECT_OK(push_to("~/code"));
+  EXPECT_EQ(pushed().sent.files, 0U) << "and they make no difference";
+}
+
 TEST_P(EveryWayTest, TheFoldersOwnPermissionsStay) {
   scratch_.write("tree/a");
   fs::permissions(scratch_.path() / "tree", static_cast<fs::perms>(0777));

@@ -17,6 +17,7 @@
 
 #include "ssh/host/messages/tree.h"
 #include "sync/host/answer_tree.h"
+#include "sync/host/copy_file.h"
 #include "sync/host/remove_tree.h"
 #include "sync/package_writer.h"
 #include "tests/unit/disk_steps.h"
@@ -117,6 +118,15 @@ TEST_F(OwnTreeTest, ItHasItsNameOnceItsFilesAreOnTheDisk) {
   const tests::DiskSteps steps;
   send(many(), "x_2", 'b', std::string(64, 'a'));
   EXPECT_TRUE(steps.are_flushed_before("file10000", "name ", ".copied.new"));
+}
+
+TEST_F(OwnTreeTest, BitsThatActForAFilesOwnerStayInTheCodeFolder) {
+  fs::create_directories(scratch_.path() / "copies");
+  ::chmod(scratch_.write("code/program").c_str(), 06750);
+  Inside from(scratch_.path() / "code");
+  Inside to(scratch_.path() / "copies");
+  copy_file(from, to, "program");
+  EXPECT_EQ(at("copies/program").st_mode & 07777U, 0750U);
 }
 
 TEST_F(OwnTreeTest, EachRunHasTheTreeThatWasSentForIt) {

@@ -93,6 +93,19 @@ TEST_F(UnpackTest, AWholePackageIsInItsPlace) {
   EXPECT_TRUE(fs::exists(scratch_.path() / "code/sub/b"));
 }
 
+TEST_F(UnpackTest, BitsThatActForAFilesOwnerAreNotTaken) {
+  PackageEntry folder;
+  folder.name = "sub/";
+  folder.mode = 07750;
+  PackageEntry program = file("sub/program", "A");
+  program.mode = 07755;
+  const auto unpacked = unpack(package_of({folder, program}));
+  EXPECT_TRUE(unpacked.is_whole) << unpacked.broken;
+  EXPECT_EQ(fs::status(scratch_.path() / "code/sub").permissions(), static_cast<fs::perms>(0750));
+  EXPECT_EQ(fs::status(scratch_.path() / "code/sub/program").permissions(),
+            static_cast<fs::perms>(0755));
+}
+
 TEST_F(UnpackTest, ATimeThatNoFileSystemKeepsIsNoMistake) {
   constexpr std::int64_t kYear = 31'557'600;
   PackageEntry old = file("a", "A");

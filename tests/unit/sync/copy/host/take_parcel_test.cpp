@@ -43,6 +43,29 @@ TEST_F(TakeParcelTest, AFileGetsItsNameWhenItIsOnTheDisk) {
   EXPECT_TRUE(steps.are_flushed_before(part, "name ", part)) << steps.text();
 }
 
+TEST_F(TakeParcelTest, BitsThatActForAFilesOwnerAreNotTaken) {
+  CopyEntry folder = entry_of("sub/", "");
+  folder.mode = 07750;
+  CopyEntry program = entry_of("sub/program", "abc");
+  program.mode = 07755;
+  take([&](PackageWriter& writer) {
+    writer.add(to_frame(CopyPiece{folder, 0, 0}));
+    add(writer, program, "abc", 0, 3);
+  });
+  const fs::path sub = scratch_.path() / "data/sub";
+  using fs::perms;
+  EXPECT_EQ(fs::status(sub / "program").permissions(), static_cast<perms>(0755));
+  EXPECT_TRUE(ask({folder, program}).is_unsettled);
+  EXPECT_FALSE(ask({folder, program}, true).is_unsettled);
+  EXPECT_EQ(fs::status(sub).permissions(), static_cast<perms>(0750));
+  // Those that an earlier dtool brought go; the ones of a folder there are its own.
+  fs::permissions(sub / "program", perms::set_uid, fs::perm_options::add);
+  fs::permissions(sub, perms::set_gid, fs::perm_options::add);
+  EXPECT_FALSE(ask({folder, program}, true).is_unsettled);
+  EXPECT_EQ(fs::status(sub / "program").permissions(), static_cast<perms>(0755));
+  EXPECT_EQ(fs::status(sub).permissions(), static_cast<perms>(0750) | perms::set_gid);
+}
+
 TEST_F(TakeParcelTest, AnotherCopyGoesOnWhereOneStopped) {
   send(content_, 0, 50'000);
   place_.copy = "another";
@@ -218,6 +241,40 @@ TEST_F(TakeParcelTest, WhatAnotherUserLeftIsNotInTheWay) {
         << refused.what();
     EXPECT_FALSE(refused.hint().empty());
   }
+}
+
+TEST_F(TakeParcelTest, WhatAnotherUserMayHavePutThereIsComparedBySha256) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be someone else";
+  constexpr uid_t kOther = 65534;
+  CopyEntry folder = entry_of("sub/", "");
+  CopyEntry entry = entry_of("sub/file", content_);
+  send(content_, 0, content_.size());
+  const fs::path file = scratch_.path() / "data/sub/file";
+  EXPECT_TRUE(ask({folder, entry}).unsure.empty());
+  EXPECT_EQ(ask({folder, entry}).stranger, "");
+  // A file of the same size and time that somebody put there, in a folder that all may write to.
+  const struct timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
+  const auto swap = [&] {
+    scratch_.write(file, std::string(content_.size(), 'y'));
+    ::utimensat(AT_FDCWD, file.c_str(), times, 0);
+  };
+  swap();
+  EXPECT_TRUE(ask({folder, entry}).lacks.empty()) << "as this user's own";
+  for (const fs::path& each : {file, file.parent_path(), scratch_.path() / "data"}) {
+    ASSERT_EQ(::chown(each.c_str(), kOther, kOther), 0);
+    entry.sha256 = "";
+    EXPECT_EQ(ask({folder, entry}).unsure.size(), 1U) << each;
+    entry.sha256 = to_hex(sha256(content_));
+    EXPECT_EQ(ask({folder, entry}).lacks.size(), 1U) << each;
+    const bool is_told = each == scratch_.path() / "data";
+    EXPECT_EQ(ask({folder, entry}).stranger, is_told ? each.native() + " belongs to nobody" : "");
+    ASSERT_EQ(::chown(each.c_str(), 0, 0), 0);
+  }
+  scratch_.write(file, content_);
+  ::utimensat(AT_FDCWD, file.c_str(), times, 0);
+  ASSERT_EQ(::chown(file.c_str(), kOther, kOther), 0);
+  EXPECT_TRUE(ask({folder, entry}).lacks.empty()) << "with the right SHA-256 it is there";
+  ASSERT_EQ(::chown(file.c_str(), 0, 0), 0);
 }
 
 // In a folder of a team another member can rename the user's folders.
