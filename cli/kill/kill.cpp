@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/action.h"
 #include "cli/failures.h"
@@ -16,6 +17,7 @@
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
 #include "cli/watch/machine_status.h"
+#include "cli/watch/run_states.h"
 #include "ssh/fleet.h"
 
 namespace dtool::cli {
@@ -33,9 +35,10 @@ class KillAction : public Action {
   int run(Invocation& invocation) override;
 
  private:
-  std::vector<Chosen> choose(Console& console) const;
+  std::optional<std::vector<Chosen>> choose(Invocation& invocation) const;
   std::vector<Chosen> choose_all() const;
-  std::vector<Chosen> ask_for_each(Console& console) const;
+  std::optional<std::vector<Chosen>> find_running(Invocation& invocation) const;
+  std::vector<Chosen> ask_for_each(Console& console, std::vector<Chosen> running) const;
   int end(Invocation& invocation, const Chosen& chosen, nlohmann::json& report) const;
   bool forget(Console& console, ssh::Remote& remote, const Chosen& chosen) const;
 
@@ -51,7 +54,7 @@ class KillAction : public Action {
 
 void KillAction::add_options(Options& command) {
   command.add_option("RUN", runs_,
-                     "run ids, or their beginnings; none: ask about each recorded run");
+                     "run ids, or their beginnings; none: ask about each run that runs");
   command.add_flag("--all", all_, "every recorded run");
   command
       .add_option("--screen_ids_file", screen_ids_file_,
@@ -59,7 +62,7 @@ void KillAction::add_options(Options& command) {
       .type_name("FILE");
   command.add_option("--grace", grace_, "seconds between TERM and KILL (5)")
       .check(must_be_from(0.0, 3600.0));
-  command.add_flag("--yes", yes_, "answer every question with yes");
+  command.add_flag("--yes", yes_, "end without asking; the killfile is kept (see --delete)");
   command.add_flag("--delete", delete_, "delete the killfile when nothing is left, without asking");
   command.add_flag(
       "--forget", forget_,
@@ -71,16 +74,27 @@ std::string title(const killfiles::Killfile& killfile, const std::filesystem::pa
   return killfile.run_id.empty() ? file.filename().string() : killfile.run_id;
 }
 
-/// `, over since 2026-…` of a run that is known to have ended.
-std::string known_end(const killfiles::Killfile& killfile) {
-  std::string ended = killfile.ended;
+/// Whether this machine knows of the run's end.
+bool has_known_end(const killfiles::Killfile& killfile) {
+  if (!killfile.ended.empty()) return true;
   try {
     const auto record = killfile.run_id.empty() ? std::nullopt : find_record(killfile.run_id);
-    if (ended.empty() && record && record->end) ended = record->end->at;
+    return record && record->end;
   } catch (const std::exception&) {
-    // dtool show tells why it cannot be read.
+    return false;  // dtool show tells why it cannot be read
   }
-  return ended.empty() ? "" : ", over since " + ended;
+}
+
+/// Where hosts do not answer any more, what is known here counts. That a run's program has ended
+/// does not mean that nothing of the run is left, so the hosts are asked nevertheless.
+bool has_ended(const killfiles::Killfile& killfile, const std::vector<MachineStatus>& machines) {
+  const bool is_known = has_known_end(killfile);
+  return !machines.empty() && std::ranges::all_of(machines, [&](const MachineStatus& each) {
+    const bool cannot_be_seen = each.state == MachineState::unreachable ||
+                                each.state == MachineState::unproven ||
+                                each.state == MachineState::not_started;
+    return is_over(each) || (is_known && cannot_be_seen);
+  });
 }
 
 std::string no_run_is_recorded() {
@@ -97,35 +111,65 @@ std::vector<Chosen> KillAction::choose_all() const {
   return chosen;
 }
 
-std::vector<Chosen> KillAction::ask_for_each(Console& console) const {
-  std::vector<Chosen> all = choose_all();
-  if (all.empty()) throw UsageError(no_run_is_recorded());
-  if (all.size() == 1 && yes_) return all;
-  if (yes_)
-    throw UsageError(fmt::format("{} runs are recorded", all.size()),
+/// Nothing after an interrupt.
+std::optional<std::vector<Chosen>> KillAction::find_running(Invocation& invocation) const {
+  std::vector<Chosen> running = choose_all();
+  if (running.empty()) throw UsageError(no_run_is_recorded());
+  std::vector<killfiles::Killfile> runs;
+  for (const Chosen& each : running) runs.push_back(each.killfile);
+  const AskedStates asked =
+      ask_states(invocation.console, runs, hosts_, invocation.settings.users());
+  if (asked.interrupted) return std::nullopt;
+  std::size_t place = 0;
+  std::string ended;
+  const std::size_t count = std::erase_if(running, [&](const Chosen& each) {
+    const bool is_ended = has_ended(each.killfile, asked.states[place++]);
+    if (is_ended) ended = title(each.killfile, each.file);
+    return is_ended;
+  });
+  if (count == 1) {
+    invocation.console.note(
+        fmt::format("{} has ended; to forget it: dtool kill {} --delete", ended, ended));
+  } else if (count > 1) {
+    invocation.console.note(
+        fmt::format("{} have ended (dtool list shows them); to forget one: dtool kill RUN --delete",
+                    counted(count, "run")));
+  }
+  return running;
+}
+
+std::vector<Chosen> KillAction::ask_for_each(Console& console, std::vector<Chosen> running) const {
+  if (yes_ && running.size() > 1)
+    throw UsageError(fmt::format("{} run", counted(running.size(), "run")),
                      "name one (dtool list shows them), or give --all");
+  if (yes_) return running;
   std::vector<Chosen> chosen;
-  for (const Chosen& each : all) {
-    const auto answer =
-        console.ask(fmt::format("end {} ({}, started {}{})?", title(each.killfile, each.file),
-                                counted(each.killfile.machines.size(), "machine"),
-                                each.killfile.created, known_end(each.killfile)));
+  for (Chosen& each : running) {
+    const auto answer = console.ask(
+        fmt::format("end {} ({}, started {})?", title(each.killfile, each.file),
+                    counted(each.killfile.machines.size(), "machine"), each.killfile.created));
     if (!answer)
       throw UsageError("no run was named", "name one (dtool list shows them), or give --all");
-    if (*answer) chosen.push_back(each);
+    if (*answer) chosen.push_back(std::move(each));
   }
   return chosen;
 }
 
-std::vector<Chosen> KillAction::choose(Console& console) const {
+/// Nothing after an interrupt.
+std::optional<std::vector<Chosen>> KillAction::choose(Invocation& invocation) const {
   if (static_cast<int>(all_) + static_cast<int>(!runs_.empty()) +
           static_cast<int>(!screen_ids_file_.empty()) >
       1) {
     throw UsageError("RUN, --all and --screen_ids_file each say what to end", "give one of them");
   }
-  if (!screen_ids_file_.empty()) return {{killfiles::read(screen_ids_file_), screen_ids_file_}};
+  if (!screen_ids_file_.empty())
+    return std::vector{Chosen{killfiles::read(screen_ids_file_), screen_ids_file_}};
   if (all_) return choose_all();
-  if (runs_.empty()) return ask_for_each(console);
+  if (runs_.empty()) {
+    auto running = find_running(invocation);
+    if (!running) return std::nullopt;
+    return ask_for_each(invocation.console, std::move(*running));
+  }
   std::vector<Chosen> chosen;
   for (const std::string& id : runs_) {
     const killfiles::Listed found = find_recorded(id);
@@ -137,9 +181,8 @@ std::vector<Chosen> KillAction::choose(Console& console) const {
 
 bool KillAction::forget(Console& console, ssh::Remote& remote, const Chosen& chosen) const {
   const bool wanted =
-      delete_ || yes_ ||
-      (!console.json() &&
-       console.ask(fmt::format("delete {}?", chosen.file.string())).value_or(false));
+      delete_ || (!yes_ && !console.json() &&
+                  console.ask(fmt::format("delete {}?", chosen.file.string())).value_or(false));
   if (!wanted) return false;
   forget_run(console, remote, chosen.killfile, chosen.file);
   return true;
@@ -222,9 +265,10 @@ int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json
 int KillAction::run(Invocation& invocation) {
   nlohmann::json report = nlohmann::json::array();
   int exit_code = kAllWell;
-  const std::vector<Chosen> all = choose(invocation.console);
-  if (all_ && all.empty()) invocation.console.note(no_run_is_recorded());
-  for (const Chosen& chosen : all) {
+  const auto all = choose(invocation);
+  if (!all) return kInterrupted;
+  if (all_ && all->empty()) invocation.console.note(no_run_is_recorded());
+  for (const Chosen& chosen : *all) {
     exit_code = std::max(exit_code, end(invocation, chosen, report));
     if (exit_code == kInterrupted) break;
   }

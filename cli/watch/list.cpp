@@ -4,14 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/host_options.h"
-#include "cli/host_output.h"
 #include "cli/recorded.h"
 #include "cli/remove_run.h"
 #include "cli/terminal_text.h"
@@ -23,16 +21,8 @@
 namespace dtool::cli {
 namespace {
 
-/// A list is wanted at once: hosts that are switched off must not hold it back for long.
-constexpr double kConnectSeconds = 3;
-/// Likewise a host whose disk hangs.
-constexpr std::chrono::seconds kListPatience{20};
-
-/// The hosts' answers; empty without --state.
-struct Answers {
-  std::vector<std::vector<MachineStatus>> states;  ///< one list a run, empty: not asked
-  std::vector<ssh::HostResult> results;            ///< one a host
-  bool interrupted = false;
+/// Empty without --state.
+struct Answers : AskedStates {
   std::size_t pruned = 0;  ///< runs
 };
 
@@ -42,7 +32,6 @@ class ListAction : public Action {
   int run(Invocation& invocation) override;
 
  private:
-  Answers ask(Invocation& invocation, const std::vector<killfiles::Killfile>& runs) const;
   void show(Console& console, const std::vector<killfiles::Killfile>& runs,
             const Answers& answers) const;
   void show_json(Console& console, const std::vector<killfiles::Listed>& listed,
@@ -68,36 +57,7 @@ void ListAction::add_options(Options& command) {
     of_asking_.push_back(command.find(flag).value());
   command.find("--connect_timeout")
       .value()
-      .description(fmt::format("seconds to wait for a connection ({})", kConnectSeconds));
-}
-
-Answers ListAction::ask(Invocation& invocation,
-                        const std::vector<killfiles::Killfile>& runs) const {
-  HostOptions options = hosts_;
-  if (options.connect_timeout == 0) options.connect_timeout = kConnectSeconds;
-  std::vector<Targets> targets;
-  Answers answers;
-  for (const killfiles::Killfile& run : runs) {
-    // AllenAct's killfiles tell nothing but sessions' names.
-    const bool can_be_asked = !run.run_id.empty();
-    targets.push_back(can_be_asked ? recorded_targets(run, options, invocation.settings.users())
-                                   : Targets());
-    answers.states.emplace_back(targets.back().hosts.size());
-  }
-  for (const HostsOfRuns& hosts : group_hosts(targets)) {
-    const auto remote = ssh::make_fleet(hosts.targets.hosts, hosts.targets.connect);
-    AnswerCount answered(invocation.console, hosts.targets.hosts, "answered");
-    ssh::RunOptions run_options;
-    run_options.timeout = kListPatience;
-    run_options.on_interrupt = ssh::OnInterrupt::leave;
-    const auto results = remote->run(state_tasks(runs, hosts), answered, run_options);
-    read_states(runs, hosts, results, answers.states);
-    answers.results.insert(answers.results.end(), results.begin(), results.end());
-    answers.interrupted = remote->interrupted();
-    if (answers.interrupted) break;
-  }
-  invocation.console.progress("");
-  return answers;
+      .description(fmt::format("seconds to wait for a connection ({})", kSecondsForStates));
 }
 
 void ListAction::show(Console& console, const std::vector<killfiles::Killfile>& runs,
@@ -143,29 +103,6 @@ void ListAction::show_json(Console& console, const std::vector<killfiles::Listed
   console.document(document);
 }
 
-/// Whether the machine's part is over for good.
-bool is_over(const MachineStatus& machine) {
-  switch (machine.state) {
-    case MachineState::exited:
-    case MachineState::stopped:
-    case MachineState::killed:
-    case MachineState::lost:
-    case MachineState::cancelled:
-    case MachineState::timed_out:
-    case MachineState::node_failed:
-    case MachineState::out_of_memory:
-      return machine.processes == 0;
-    case MachineState::preempted:  // it may go back into the queue
-    case MachineState::pending:
-    case MachineState::running:
-    case MachineState::not_started:  // the start may be on its way
-    case MachineState::unreachable:
-    case MachineState::unproven:
-      return false;
-  }
-  return false;
-}
-
 /// Returns how many runs had a copy of the code.
 std::size_t ListAction::prune(Invocation& invocation, const std::vector<killfiles::Killfile>& runs,
                               const Answers& answers) const {
@@ -197,7 +134,7 @@ int ListAction::run(Invocation& invocation) {
       throw UsageError(fmt::format("{} goes with --state or --prune: without them no host is asked",
                                    each.name()));
   }
-  if (state_) answers = ask(invocation, runs);
+  if (state_) answers = {ask_states(console, runs, hosts_, invocation.settings.users())};
   if (answers.interrupted) return kInterrupted;
   if (prune_) answers.pruned = prune(invocation, runs, answers);
   if (console.json()) {

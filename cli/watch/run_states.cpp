@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <utility>
 
+#include "cli/host_output.h"
 #include "cli/watch/status_answer.h"
+#include "ssh/fleet.h"
 
 namespace dtool::cli {
 namespace {
@@ -85,6 +88,56 @@ void read_states(const std::vector<killfiles::Killfile>& runs, const HostsOfRuns
     for (std::size_t i = 0; i < parts.size(); ++i)
       states[parts[i].run][parts[i].machine] = statuses[i];
   }
+}
+
+AskedStates ask_states(Console& console, const std::vector<killfiles::Killfile>& runs,
+                       HostOptions options, const UserSettings& users) {
+  constexpr std::chrono::seconds kPatience{20};
+  if (options.connect_timeout == 0) options.connect_timeout = kSecondsForStates;
+  std::vector<Targets> targets;
+  AskedStates answers;
+  for (const killfiles::Killfile& run : runs) {
+    // AllenAct's killfiles tell nothing but sessions' names.
+    const bool can_be_asked = !run.run_id.empty();
+    targets.push_back(can_be_asked ? recorded_targets(run, options, users) : Targets());
+    answers.states.emplace_back(targets.back().hosts.size());
+  }
+  for (const HostsOfRuns& hosts : group_hosts(targets)) {
+    const auto remote = ssh::make_fleet(hosts.targets.hosts, hosts.targets.connect);
+    AnswerCount answered(console, hosts.targets.hosts, "answered");
+    ssh::RunOptions run_options;
+    run_options.timeout = kPatience;
+    run_options.on_interrupt = ssh::OnInterrupt::leave;
+    const auto results = remote->run(state_tasks(runs, hosts), answered, run_options);
+    read_states(runs, hosts, results, answers.states);
+    answers.results.insert(answers.results.end(), results.begin(), results.end());
+    answers.interrupted = remote->interrupted();
+    if (answers.interrupted) break;
+  }
+  console.progress("");
+  return answers;
+}
+
+bool is_over(const MachineStatus& machine) {
+  switch (machine.state) {
+    case MachineState::exited:
+    case MachineState::stopped:
+    case MachineState::killed:
+    case MachineState::lost:
+    case MachineState::cancelled:
+    case MachineState::timed_out:
+    case MachineState::node_failed:
+    case MachineState::out_of_memory:
+      return machine.processes == 0;
+    case MachineState::preempted:  // it may go back into the queue
+    case MachineState::pending:
+    case MachineState::running:
+    case MachineState::not_started:  // the start may be on its way
+    case MachineState::unreachable:
+    case MachineState::unproven:
+      return false;
+  }
+  return false;
 }
 
 std::string state_word(const MachineStatus& machine) {

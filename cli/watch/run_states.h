@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Asks for the states of many recorded runs at once, with one connection and one round trip per
-// host, even if several runs are on it: for `dtool list --state`.
+// host, even if several runs are on it: for `dtool list --state`, and for `dtool kill` without a
+// run.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "cli/console.h"
 #include "cli/host_options.h"
 #include "cli/watch/machine_status.h"
 #include "killfiles/killfile.h"
@@ -39,6 +41,25 @@ std::vector<ssh::Task> state_tasks(const std::vector<killfiles::Killfile>& runs,
 void read_states(const std::vector<killfiles::Killfile>& runs, const HostsOfRuns& hosts,
                  const std::vector<ssh::HostResult>& results,
                  std::vector<std::vector<MachineStatus>>& states);
+
+/// The hosts' answers.
+struct AskedStates {
+  std::vector<std::vector<MachineStatus>> states;  ///< one list a run; empty: cannot be asked
+  std::vector<ssh::HostResult> results;            ///< one a host
+  bool interrupted = false;
+};
+
+/// The default of --connect_timeout: the answer is wanted at once, and hosts that are switched off
+/// must not hold it back for long.
+constexpr double kSecondsForStates = 3;
+
+/// Asks the hosts of all runs. A host that takes longer than 20 s counts as unreachable, such as
+/// one whose disk hangs.
+AskedStates ask_states(Console& console, const std::vector<killfiles::Killfile>& runs,
+                       HostOptions options, const UserSettings& users);
+
+/// Whether the machine's part is over for good.
+bool is_over(const MachineStatus& machine);
 
 /// The state of a machine in a word: `running`, `ended` (well), `failed`, `lost`, `killed`, `not
 /// started`, `unreachable`.

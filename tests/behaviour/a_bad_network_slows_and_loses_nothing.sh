@@ -30,7 +30,7 @@ for host in 1 2; do
 done
 for id in 0 1; do eventually 120 has_all $id "$work/logs.out"; done
 on h1 touch end
-expect_exit 0 timeout 120 "$DTOOL" kill --connect_timeout 60 --yes "$run_id"
+expect_exit 0 timeout 120 "$DTOOL" kill --connect_timeout 60 --yes --delete "$run_id"
 expect_error 'none is left'
 expect_no_process_with "$run_id"
 

@@ -36,7 +36,7 @@ expect_exit 0 dtool fetch bash_second fetched
 for id in 0 1 2; do expect_equal second "$(cat fetched/machine$id/result)"; done
 expect_exit 0 dtool fetch bash_second fetched --json
 expect_equal '[0, 0, 0]' "$(json '[m["files"] for m in d["machines"]]')"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 if [[ -x ${DTOOL_TRAINER:-} ]]; then
   expect_exit 0 timeout 100 "$DTOOL" run digits --follow --runs_on "$DTOOL_LAB_HOSTS" --config_kwargs '{"train":{"epochs":1}}'
@@ -50,7 +50,7 @@ for clock in -1h +30d; do
   expect_exit 0 env LD_PRELOAD="$library" FAKETIME=$clock "$DTOOL" status "$run_id"
   expect_output 'running on 3 of 3 machines'
 done
-expect_exit 0 env LD_PRELOAD="$library" FAKETIME=+30d "$DTOOL" kill --yes "$run_id"
+expect_exit 0 env LD_PRELOAD="$library" FAKETIME=+30d "$DTOOL" kill --yes --delete "$run_id"
 expect_error 'none is left'
 expect_no_process_with "$run_id"
 expect_equal '' "$(pgrep -fx "sleep $tag" || true)"

@@ -99,7 +99,7 @@ inside() { # processes of the run whose root is not this machine's
   echo "$count"
 }
 eventually 20 eval '[[ $(inside) == 10 ]]'
-expect_exit 0 dtool kill "$id" --yes --json
+expect_exit 0 dtool kill "$id" --yes --delete --json
 expect_equal "[True]" "$(json "[run['none_left'] for run in d['runs']]")"
 expect_no_process_with "$id"
 expect_equal 0 "$(inside)"

@@ -98,4 +98,4 @@ expect_equal 2 "$(json '[f["exit_code"] for f in d["failures"]][1]')"
 run_id=$(json 'd["run_id"]')
 expect_exit 1 dtool status "$run_id"
 ! grep -q 'attempt 2' "$out" || fail 'a mistake was tried again'
-expect_exit 0 timeout 60 "$DTOOL" kill --all --yes
+expect_exit 0 timeout 60 "$DTOOL" kill --all --yes --delete

@@ -80,7 +80,7 @@ END
   expect_output '^attempt 2 of 3$'
   expect_exit 0 dtool logs "$run_id" --first_failure --tail 1
   expect_output '^rank 2 on machine2 failed first in attempt 1: rank 2 .* was killed by signal 9 \(KILL\)'
-  expect_exit 0 dtool kill "$run_id" --yes
+  expect_exit 0 dtool kill "$run_id" --yes --delete
   expect_no_process_with "$run_id"
 fi
 
@@ -101,5 +101,5 @@ expect_equal 1 "$(on 1 bash -c "grep -c 'machine 1 .* was lost: no sign of life 
 quiet_on_2() { [[ -z $(on 2 pgrep -f '^bash program.sh$') ]]; }
 eventually 30 quiet_on_2
 fault mend h2
-expect_exit 0 dtool kill "$run_id" --yes
+expect_exit 0 dtool kill "$run_id" --yes --delete
 expect_no_process_with "$run_id"

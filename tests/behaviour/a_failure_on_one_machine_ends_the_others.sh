@@ -110,7 +110,7 @@ on 2 sh -c 'echo exit 3 > ~/do.new && mv ~/do.new ~/do'
 eventually 30 states_are 'running exited running'
 sleep 3
 states_are 'running exited running' || fail "with --on_failure leave: $(state_of)"
-expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+expect_exit 0 dtool kill "$run_id" --yes --delete --grace 0.5
 
 fault hide h1 perl
 fault hide h1 python3

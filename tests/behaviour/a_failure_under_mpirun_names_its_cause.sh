@@ -61,5 +61,5 @@ start_endless
 kill -KILL "$(victim screen)"
 sleep 1
 expect_exit 0 dtool status "$run_id" # a session outlives its screen
-expect_exit 0 dtool kill "$run_id" --yes
+expect_exit 0 dtool kill "$run_id" --yes --delete
 expect_no_process_with "$run_id"

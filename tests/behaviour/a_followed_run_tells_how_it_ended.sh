@@ -57,5 +57,5 @@ eventually 30 ready
 timeout 60 "$DTOOL" kill --quiet --delete bash_killed
 expect_ended 1 "$waiting" 'dtool run --follow, killed from elsewhere'
 expect_error '3 of 3 hosts failed'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 expect_equal '' "$(pgrep -f '^sleep (554433|665544|776655)' || true)"

@@ -25,7 +25,7 @@ expect_equal '' "$(killfiles)"
 on h2 umount /root/here
 expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" -- sha256sum file1 file20
 expect_equal 4 "$(grep -cF -f <(sha256sum file1 file20) "$out")"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 rm file*
 
 # Starting: the others are ended again.
@@ -59,7 +59,7 @@ expect_output "^cause: rank 1 on machine 1 \(${address[1]}\) ended with exit cod
 expect_output '^1 .* exited 5 +the disk at /root/.dtool is full; line '
 expect_exit 1 dtool status --json
 expect_equal 'None /root/.dtool' "$(json '" ".join(str(m.get("full_disk")) for m in d["machines"])')"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 on h2 umount /root/.dtool
 
 # Writing a checkpoint: there is room for two and a half.
@@ -75,4 +75,4 @@ kept=$(on h1 sh -c 'ls out/*/checkpoints')
 on h1 mount -o remount,size=20m /root/out
 expect_exit 0 on h1 "$DTOOL_TRAINER" "/root/.dtool/runs/$run_id/machine0/experiment.toml" --seed 3 --output_dir "/root/out/$run_id" --checkpoint latest
 expect_output 'test accuracy 0\.9'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

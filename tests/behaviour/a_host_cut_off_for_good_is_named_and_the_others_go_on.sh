@@ -24,7 +24,7 @@ eventually 30 has_begun "$work/logs.out"
 eventually 30 grep -q 'running on 3 of 3' "$work/watch.out"
 
 # In the middle of a kill, whose script does its work on that host all the same.
-timeout 280 "$DTOOL" kill --grace 3 --yes "$deaf" >"$out" 2>"$err" </dev/null &
+timeout 280 "$DTOOL" kill --grace 3 --yes --delete "$deaf" >"$out" 2>"$err" </dev/null &
 killing=$!
 marked() { [[ -e $DTOOL_LAB_FOLDER/host3/root/.dtool/runs/$deaf/machine2/killed ]]; }
 eventually 20 marked
@@ -60,11 +60,11 @@ for each in run logs; do
   done
 done
 
-expect_exit 1 dtool kill --connect_timeout 1 --yes --all
+expect_exit 1 dtool kill --connect_timeout 1 --yes --delete --all
 expect_error 'the killfile is kept'
 fault mend h3
 # For a moment the kernel remembers that nobody answered there.
 eventually 20 dtool command --runs_on "${address[2]}" --command true
-expect_exit 0 dtool kill --yes --all
+expect_exit 0 dtool kill --yes --delete --all
 expect_equal '' "$(ls "$HOME/.dtool/killfiles")"
 expect_equal '' "$(on 3 pgrep -f 'line ' || true)"

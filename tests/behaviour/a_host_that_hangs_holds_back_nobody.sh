@@ -24,7 +24,7 @@ expect_output "^cause: machine 1 \(${address[1]}\) cannot be asked: .*in time$"
 for host in 1 3; do on $host touch /root/end; done
 ended() { for host in 1 3; do on $host test -e ".dtool/runs/$run_id/machine$((host - 1))/exit_code" || return 1; done; }
 eventually 20 ended
-expect_exit 1 dtool kill --connect_timeout 2 --yes
+expect_exit 1 dtool kill --connect_timeout 2 --yes --delete
 expect_error "^  ${address[1]}: .*in time$"
 expect_error 'the killfile is kept'
 
@@ -34,5 +34,5 @@ expect_ended 0 "$following"
 for id in 0 1 2; do
   expect_equal "$(cat "$DTOOL_LAB_FOLDER/host$((id + 1))/root/here/experiment_output/$run_id/machine$id.log")" "$(sed -n "s/^machine$id: //p" "$work/logs.out")"
 done
-expect_exit 0 dtool kill --yes
+expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_no_process_with "$run_id"

@@ -19,7 +19,7 @@ begun() {
   expect_exit 0 timeout 100 "$DTOOL" run --json --runs_on "${address[0]},${address[1]}" --seed 3 --extra_tag "$@" e.toml
   run=$(json 'd["run_id"]') folder=$(folder_on 1)
   eventually 60 grep -q 'samples/s' "$folder/machine0.log"
-  expect_exit 0 timeout 60 "$DTOOL" kill --yes "$run"
+  expect_exit 0 timeout 60 "$DTOOL" kill --yes --delete "$run"
 }
 
 expect_exit 0 timeout 200 "$DTOOL" run --json --follow --runs_on "${address[0]},${address[1]}" --seed 3 e.toml

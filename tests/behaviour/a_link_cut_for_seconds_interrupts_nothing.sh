@@ -41,7 +41,7 @@ for when in before during; do
   start $when
   run_id=$(json 'd["run_id"]')
   [[ $when == during ]] || fault cut h2
-  timeout 100 "$DTOOL" kill --grace 4 --yes "$run_id" >"$out" 2>"$err" </dev/null &
+  timeout 100 "$DTOOL" kill --grace 4 --yes --delete "$run_id" >"$out" 2>"$err" </dev/null &
   killing=$!
   marked() { [[ -e $DTOOL_LAB_FOLDER/host2/root/.dtool/runs/$run_id/machine1/killed ]]; }
   [[ $when == before ]] || { eventually 20 marked && fault cut h2; }

@@ -40,7 +40,7 @@ eventually 60 grep -q 'machine1: connected again' "$work/followed.err"
 # shellcheck disable=SC2016
 answered() { [[ -z $(on h2 bash -c 'pgrep -P "$(pgrep -d , -f "^sshd: root@notty")"') ]]; }
 eventually 20 answered
-expect_exit 0 dtool kill --yes "$run_id"
+expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_error "$run_id: [0-9]+ processes ended on .*; none is left"
 expect_ended 1 "$following"
 grep -q '^machine1: .*; trying again' "$work/followed.err" || fail "logs -f did not tell of the loss: $(cat "$work/followed.err")"
@@ -53,6 +53,6 @@ expect_no_process_with "$run_id"
 expect_equal '' "$(pgrep -fx "sleep $tag" || true)"
 expect_equal "sleep 746352" "$(on h2 ps -o args= -p "$pid")"
 expect_process_with "$second"
-expect_exit 0 dtool kill --yes --all
+expect_exit 0 dtool kill --yes --delete --all
 expect_equal "sleep 746352" "$(on h2 ps -o args= -p "$pid")"
 expect_equal '' "$(ls "$HOME/.dtool/killfiles")"

@@ -135,7 +135,7 @@ if [[ $("$here/../lab" mode) == isolated ]]; then
   third=$(json 'd["run_id"]')
   expect_exit 0 dtool logs "$third"
   expect_output '^machine0: rank 0 of 1 goes on from state of 0 with open in here$'
-  expect_exit 0 dtool kill --yes "$third"
+  expect_exit 0 dtool kill --yes --delete "$third"
   rm "$HOME/.dtool/records/$third.json"
 fi
 # Another code folder has other outputs, and they are brought there.
@@ -159,7 +159,7 @@ expect_exit 0 dtool run --json --runs_on "${address[0]}" --export WAIT='sleep 10
 fourth=$(json 'd["run_id"]')
 expect_exit 2 dtool run --resume "$fourth" --export WAIT=true
 expect_error "$fourth still goes on: it is running"
-expect_exit 0 dtool kill --yes "$fourth"
+expect_exit 0 dtool kill --yes --delete "$fourth"
 for round in 1 2 3; do
   "$DTOOL" run --json --resume "$fourth" --export WAIT= >one 2>one.err </dev/null & one=$!
   "$DTOOL" run --json --resume "$fourth" --export WAIT= >two 2>two.err </dev/null & two=$!
@@ -172,7 +172,7 @@ for round in 1 2 3; do
   fifth=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["run_id"])' "$winner")
   grep -q "$fifth goes on from $fourth already" "$loser" || fail "the other does not name it in round $round: $(<"$loser")"
   expect_equal 1 "$(grep -l "^chain = \[\"$fourth\"\]" "$HOME"/.dtool/killfiles/*.killfile | wc -l)"
-  expect_exit 0 dtool kill --yes "$fifth"
+  expect_exit 0 dtool kill --yes --delete "$fifth"
   # That one is forgotten, but its outputs have gone on.
   expect_exit 2 dtool run --resume "$fourth" --export WAIT=
   expect_error "$fifth goes on from $fourth already"

@@ -56,19 +56,19 @@ expect_ended 0 "$following"
 for id in 0 1 2; do
   expect_equal "$(cat "$DTOOL_LAB_FOLDER/host$((id + 1))/root/here/experiment_output/$run_id/machine$id.log")" "$(sed -n "s/^machine$id: //p" "$work/logs.out")"
 done
-expect_exit 0 dtool kill --yes "$run_id"
+expect_exit 0 dtool kill --yes --delete "$run_id"
 
 # A kill that is killed in its grace: the next one ends what is left.
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'trap "" TERM; while :; do sleep 930214; done'
 run_id=$(json 'd["run_id"]')
-"$DTOOL" kill --yes --grace 60 "$run_id" >/dev/null 2>&1 </dev/null &
+"$DTOOL" kill --yes --delete --grace 60 "$run_id" >/dev/null 2>&1 </dev/null &
 killing=$!
 is_marked() { for id in 0 1 2; do [[ -e $DTOOL_LAB_FOLDER/host$((id + 1))/root/.dtool/runs/$run_id/machine$id/killed ]] || return 1; done; }
 eventually 20 is_marked
 kill -KILL "$killing"
 wait "$killing" 2>/dev/null || true
 expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
-expect_exit 0 dtool kill --yes --grace 0.5 "$run_id"
+expect_exit 0 dtool kill --yes --delete --grace 0.5 "$run_id"
 expect_error 'none is left'
 expect_no_process_with "$run_id"
 expect_equal '' "$(ls "$HOME/.dtool/killfiles")"

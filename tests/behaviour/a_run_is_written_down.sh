@@ -104,7 +104,7 @@ expect_exit 0 dtool show "$third"
 expect_output '^ended +not yet: running$'
 expect_exit 0 dtool diff "$first" "$third"
 expect_output "to +$third  running$"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 expect_equal killed "$(record 'd["end"]["state"]')"
 expect_exit 0 dtool show "$third"
 expect_output '^ended +20.*: killed$'

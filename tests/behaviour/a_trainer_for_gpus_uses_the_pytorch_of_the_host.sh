@@ -49,4 +49,4 @@ for host in h1 h2; do ! on $host test -e /root/imported || fail "PyTorch was imp
 rm "$work/host2/torch/lib/libtorch_cuda.so"
 train 2 venv
 expect_error "^  h2: .*$bundle/dtool-trainer lacks libtorch_cuda\.so"
-dtool kill --all --yes >/dev/null 2>&1
+dtool kill --all --yes --delete >/dev/null 2>&1

@@ -56,5 +56,5 @@ exec 3>&-
 expect_output 'interrupted: the run goes on by itself'
 expect_exit 0 dtool status digits_stays
 expect_output 'running'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 expect_equal '' "$(pgrep -f '^sleep 443322' || true)"

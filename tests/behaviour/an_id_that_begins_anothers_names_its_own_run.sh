@@ -40,7 +40,7 @@ expect_exit 0 dtool logs "$short"
 expect_output '^machine0: short$'
 expect_no_output 'the long one'
 
-expect_exit 0 dtool kill --yes "$short"
+expect_exit 0 dtool kill --yes --delete "$short"
 expect_error "^$short: [0-9]+ processes ended"
 expect_equal '0 2' "$(count 1) $(count 2)"
 expect_exit 0 dtool status "$long"
@@ -49,8 +49,8 @@ for host in 1 2; do expect_equal "$long" "$(on $host ls .dtool/runs)"; done
 
 # And the other way round: the long one is killed, the short one stays.
 short=$long long=${long}2
-expect_exit 2 dtool kill --yes "$long"
+expect_exit 2 dtool kill --yes --delete "$long"
 expect_equal 2 "$(count 2)"
-expect_exit 0 dtool kill --yes "$short"
+expect_exit 0 dtool kill --yes --delete "$short"
 expect_equal 0 "$(count 2)"
 expect_equal '' "$(ls "$HOME/.dtool/killfiles")"

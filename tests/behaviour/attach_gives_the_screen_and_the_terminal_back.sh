@@ -96,7 +96,7 @@ eventually 5 shows 'hint: dtool logs'
 # On this machine, without SSH.
 expect_exit 0 dtool run --json --runs_on local -- bash train.sh
 own=$(json 'd["run_id"]')
-at_end 'dtool kill --yes "$own" >/dev/null 2>&1'
+at_end 'dtool kill --yes --delete "$own" >/dev/null 2>&1'
 attaches "$own"
 eventually 30 shows 'size 20 70, terminal 0'
 pane resize-window -x 90 -y 25
@@ -110,7 +110,7 @@ eventually 30 shows 'size 25 90, terminal 0'
 pkill -TERM -f "^$DTOOL attach $own"
 ends_with 130
 expect_process_with "$own"
-expect_exit 0 dtool kill --yes "$own"
+expect_exit 0 dtool kill --yes --delete "$own"
 pane kill-server
 
-expect_exit 0 dtool kill --yes "$id"
+expect_exit 0 dtool kill --yes --delete "$id"

@@ -77,7 +77,7 @@ expect_equal 1 "$(expect_output_of_screens 2 1)"
 expect_exit 0 config --force --config_script slow.sh
 eventually 10 sleep_on 3
 expect_equal 1 "$(expect_output_of_screens 3 2)"
-expect_exit 0 timeout 60 "$DTOOL" kill --all --yes
+expect_exit 0 timeout 60 "$DTOOL" kill --all --yes --delete
 expect_equal '' "$(pgrep -f '^sleep 334455' || true)"
 
 # The key, once, also behind a line without its end

@@ -8,7 +8,7 @@ lab 3 --private_tmp
 touch code
 where_it_is() { on "$1" sh -c "find /root/.dtool/host /var/tmp /tmp -name dtool-host -type f 2>/dev/null; true"; }
 start_on() { expect_exit 0 dtool run --json --runs_on "$1" -- true; }
-end_all() { expect_exit 0 dtool kill --all --yes; }
+end_all() { expect_exit 0 dtool kill --all --yes --delete; }
 
 expect_exit 0 dtool command --runs_on h1 --command 'test ! -e ~/.dtool'
 expect_equal '' "$(on h1 ls -A /root/.dtool 2>/dev/null || true)"

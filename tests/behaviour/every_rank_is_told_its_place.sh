@@ -68,7 +68,7 @@ expect_equal "$wanted" "$(seen "$work/logs")"
 # This machine, without SSH and without --runs_on
 expect_exit 0 dtool run --follow --no_sync -s 3 -- bash -c "$show"
 expect_output '^machine0: seen: 0 0 1 1 0 0 127\.0\.0\.1 [0-9]+ 3  '
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # GPUs: `auto` starts a process for each that the run's processes will see.
 mkdir -p "$DTOOL_LAB_FOLDER/host1/root/gpus"
@@ -95,4 +95,4 @@ expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus 0 --expor
 expect_error '--gpus sets HIP_VISIBLE_DEVICES, and --export'
 expect_exit 2 dtool run --no_sync --code_path here --runs_on h1 --gpus 0 --export CUDA_VISIBLE_DEVICES=0 -- true
 expect_error '--gpus sets CUDA_VISIBLE_DEVICES, and --export'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

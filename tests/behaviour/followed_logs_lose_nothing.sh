@@ -85,4 +85,4 @@ expect_equal 'machine2: four' "$(cat "$out")"
 for host in 1 2 3; do on $host touch /root/end; done
 expect_exit 0 timeout 60 "$DTOOL" logs -f --fold --machine 0 --machine 1
 expect_equal "$(printf 'machine[0-1]: %s\n' one last)" "$(cat "$out")"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

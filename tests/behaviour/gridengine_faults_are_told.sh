@@ -47,13 +47,13 @@ on h1 bash -c 'qconf -sp one | sed "s/^allocation_rule .*/allocation_rule \$pe_s
   qconf -aattr queue pe_list together lab; rm /tmp/pe.$$' >/dev/null
 expect_exit 1 grid --nodes 2 --parallel_environment together --follow
 expect_output 'gave other slots than 1 on each of 2: h[23]: 2$'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # A folder that the submit host has alone.
 on h1 mount -t tmpfs none /srv
 expect_exit 1 grid --in_place --code_path /srv/code --output_dir /root/outputs --follow
 expect_output 'h[23].* does not see the code folder /srv/code: --code_path names one that all nodes see'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # A process on another node that ends by a signal, or in a way that Grid Engine has a meaning for: the cause is the process, and the job is over.
 ends() {  # exit code, program, cause
@@ -62,7 +62,7 @@ ends() {  # exit code, program, cause
   expect_output "cause: rank 1 on machine 1 \\(h[23]\\) $3"
   expect_exit 1 dtool logs -f
   expect_error "machine1 ended with exit code $1"
-  expect_exit 0 dtool kill --all --yes
+  expect_exit 0 dtool kill --all --yes --delete
 }
 ends 137 'kill -KILL $$' 'was killed by signal 9 \(KILL\)'
 ends 139 'exit 139' 'was killed by signal 11 \(SEGV\)'
@@ -71,7 +71,7 @@ expect_exit 1 grid_program --follow -- bash -c 'exit 99'
 eventually 10 queue_is_empty
 expect_exit 1 dtool status
 expect_output 'ended with exit code 99'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # An environment that fails in the job alone.
 # shellcheck disable=SC2016
@@ -83,7 +83,7 @@ expect_exit 1 dtool status
 expect_output 'cause: rank [01] on machine [01] .* exit code 1: dtool: /root/activate failed: no licence'
 expect_exit 1 dtool logs -f
 expect_error 'machine[01] ended with exit code 1'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # Deleted behind dtool's back.
 state() { on h1 qstat | awk 'NR > 2 { print $5 }'; }
@@ -95,13 +95,13 @@ cancelled() { expect_exit 1 dtool status && expect_output 'cause: job [0-9]+ was
 eventually 30 cancelled
 expect_exit 1 dtool logs -f
 expect_error 'the scheduler ended it: cancelled'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # The time limit of a program that nobody asked to go on.
 expect_exit 0 grid --nodes 2 --time 0:12
 timed_out() { expect_exit 1 dtool status && expect_output 'cause: job [0-9]+ reached its time limit' && expect_output 'timed out'; }
 eventually 60 timed_out
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # Grid Engine cannot begin the job: its folder is not there.
 expect_exit 0 grid --qsub_arg=-h
@@ -115,7 +115,7 @@ cannot_begin() { expect_exit 1 dtool status && expect_output 'cause: Grid Engine
 eventually 20 cannot_begin
 expect_exit 1 dtool logs -f
 expect_error 'Grid Engine could not begin it: do its nodes see'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 expect_equal '' "$(on h1 qstat)"
 
 # Its master is away: the run goes on, and nobody claims to know how it is, or to have ended it.
@@ -124,10 +124,10 @@ eventually 30 running
 fault stop-qmaster
 unknown() { expect_exit 1 dtool status && expect_output 'its scheduler does not answer'; }
 eventually 30 unknown
-expect_exit 1 dtool kill --all --yes
+expect_exit 1 dtool kill --all --yes --delete
 expect_error 'the scheduler may still have it'
 expect_exit 2 grid
 expect_error 'Grid Engine does not take the job'
 fault restart-qmaster
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 expect_equal '' "$(on h1 qstat)"

@@ -32,7 +32,7 @@ expect_exit 1 dtool status
 expect_output 'cause: rank 1 on machine 1 \(h[23]\) ended with exit code 3'
 expect_exit 1 grid --nodes 2 --on_failure leave --follow -- bash -c 'sleep $((4 - RANK * 3)); echo "rank $RANK ends"; exit $((RANK * 3))'
 expect_output 'rank 0 ends'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # A rank is killed: it is the cause, and not the connection that the other one lost by that.
 sed 's/epochs = 1/epochs = 1000000/' e.toml >endless.toml
@@ -44,13 +44,13 @@ eventually 60 grep -q samples/s "$out"
 signal_rank KILL 1 h2 h3
 expect_ended 1 "$waiting" 'dtool run --follow, a rank killed'
 expect_error 'the cause: rank 1 on machine 1 \(h[23]\) was killed by signal 9 \(KILL\)'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # A run for each seed.
 expect_exit 0 grid e.toml --seeds 4,8-9 --follow
 outputs=$(echo "$DTOOL_LAB_FOLDER"/host1/root/code/experiment_output/e_*)
 for seed in 4 8 9; do [[ -s $outputs/seed$seed/metrics.jsonl ]] || fail "no metrics of seed $seed"; done
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # The time limit.
 sed -i 's/epochs = 1/epochs = 1000000/' e.toml
@@ -61,7 +61,7 @@ eventually 180 went_on
 expect_output 'checkpoint written: step [0-9]+, since SIGUSR1 came'
 expect_exit 0 dtool status
 expect_output '^attempt 2$'
-expect_exit 0 dtool kill --yes
+expect_exit 0 dtool kill --yes --delete
 expect_equal '' "$(on h1 qstat)"
 
 # Grid Engine does not start a job of several nodes again, so that one ends.

@@ -30,12 +30,12 @@ id=$(basename "$(ls "$HOME"/.dtool/killfiles/*)" .killfile)
 expect_exit 0 dtool fetch "$id" fetched
 expect_equal 1 "$(find fetched -name 'listener?' -exec cat {} + | sort -u | wc -l)"
 expect_equal 4 "$(find fetched -name 'listener?' | wc -l)"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # One process needs no parallel environment.
 expect_exit 0 dtool run --launcher gridengine --runs_on "$login" --follow -- bash task.sh alone
 expect_output '^machine0: rank 0 of 1, local 0 of 1, machine 0 0, .* word alone'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # Running: status names the hosts, the killfile the job, and kill deletes it.
 expect_exit 0 run_there --nodes 2 --json -- bash task.sh word 1000
@@ -49,7 +49,7 @@ eventually 20 bears_id_on_both
 expect_exit 0 dtool status --json
 expect_equal "['running', 'running'] ['h2', 'h3'] ['$job', '$job']" \
   "$(json '[m["state"] for m in d["machines"]], sorted(m["node"] for m in d["machines"]), [m["job"] for m in d["machines"]]' | tr -d '()' | sed 's/\], \[/] [/g')"
-expect_exit 0 dtool kill --yes --json
+expect_exit 0 dtool kill --yes --delete --json
 expect_equal "job $job True" "$(json 'str(d["runs"][0]["cancelled"]) + " " + str(d["runs"][0]["none_left"])')"
 expect_equal '' "$(on h1 qstat)"
 expect_no_process_with "$id"
@@ -61,7 +61,7 @@ expect_exit 0 run_there --nodes 2 --json -- bash stubborn.sh
 id=$(json 'd["run_id"]')
 runs_twice_on_both() { [[ $(ps -o args= -p "$(processes_with "$id" | paste -sd,)" | grep -c 'stubborn.sh\|trap : TERM') == 4 ]]; }
 eventually 30 runs_twice_on_both
-expect_exit 0 dtool kill --yes
+expect_exit 0 dtool kill --yes --delete
 expect_no_process_with "$id"
 expect_equal '' "$(on h1 qstat)"
 
@@ -76,7 +76,7 @@ timeout 60 "$DTOOL" logs -f >"$work/followed" 2>&1 </dev/null &
 follower=$!
 eventually 30 test -s "$work/followed"
 sleep 2
-expect_exit 0 dtool kill --yes
+expect_exit 0 dtool kill --yes --delete
 expect_error 'job [0-9]+ cancelled, 0 processes ended'
 expect_equal '' "$(on h1 qstat)"
 followed=0

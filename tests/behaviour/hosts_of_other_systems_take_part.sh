@@ -63,6 +63,6 @@ id=$(json 'd["run_id"]')
 for ((i = 1; i <= count; i++)); do
   expect_equal 'file 2,new file' "$(on "$i" sh -c 'cd code && ls "file 1" "file 2" "new file" 2>/dev/null || true' | paste -sd,)"
 done
-expect_exit 0 dtool kill --yes "$id"
+expect_exit 0 dtool kill --yes --delete "$id"
 expect_error 'none is left'
 expect_no_process_with "$id"

@@ -84,4 +84,4 @@ eventually 60 expect_nothing_left
 for host in {5..8}; do cmp "$work/old" "$DTOOL_LAB_FOLDER/host$host/root/here/data" || fail "host $host has a broken tree"; done
 
 expect_exit 2 dtool run --relay --no_sync --runs_on h1 -- true
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

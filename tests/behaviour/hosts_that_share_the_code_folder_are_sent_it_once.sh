@@ -17,4 +17,4 @@ for round in 1 2 3; do
   for id in 0 1 2 3; do expect_output "^machine$id: $wanted$"; done
   expect_equal '' "$(find "$folder/code" -name '.~*')"
 done
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

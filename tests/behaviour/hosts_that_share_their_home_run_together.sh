@@ -23,7 +23,7 @@ said() {
   for id in 0 1 2 3; do expect_output "^machine$id: .*-$((id + 1))$"; done
 }
 eventually 20 said
-expect_exit 0 dtool kill --yes "$run_id"
+expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_no_process_with "$run_id"
 expect_equal '' "$(pgrep -fx "sleep $tag" || true)"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

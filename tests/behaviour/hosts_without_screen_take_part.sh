@@ -78,7 +78,7 @@ eventually 20 expect_no_process_with "$id"
 on 2 rm stop
 expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'setsid sleep 1000 & sleep 1000'
 id=$(json 'd["run_id"]')
-expect_exit 0 dtool kill --yes "$id"
+expect_exit 0 dtool kill --yes --delete "$id"
 expect_error "$id: [0-9]+ processes ended on .*; none is left"
 expect_no_process_with "$id"
 expect_equal 'mine' "$(on 1 tmux list-sessions -F '#S')"

@@ -50,14 +50,14 @@ expect_exit 0 dtool fetch "$run_id" fetched
 expect_error "machine0 \(login\): $strange"
 expect_exit 1 script -qec "$DTOOL attach $run_id" /dev/null
 expect_output "machine0 of $run_id: $strange"
-expect_exit 1 dtool kill --yes "$run_id"
+expect_exit 1 dtool kill --yes --delete "$run_id"
 expect_error "another host answers to this name, $(name_of 2) .*; the run was started on $(name_of 1) "
 expect_error "hint: lead the name to $(name_of 1) "
 expect_error 'the killfile is kept for login'
 expect_no_error 'none is left'
 expect_file "$(killfile "$run_id")"
 lives || fail 'another host has ended the run'
-expect_exit 1 dtool kill --yes --json "$run_id"
+expect_exit 1 dtool kill --yes --delete --json "$run_id"
 expect_equal "unproven $(name_of 1) $(name_of 2)" "$(jq -r '.runs[0].hosts[0] | .failure, .recorded_host.name, .found_host.name' "$out" | xargs)"
 # The host itself knows.
 lead_to 1
@@ -69,7 +69,7 @@ on 1 bash -c "kill -KILL \$(cut -d' ' -f1 .dtool/runs/$run_id/machine0/process)"
 on 1 mv ".dtool/runs/$run_id" elsewhere
 expect_exit 1 dtool status "$run_id"
 expect_output "^0 .* unproven \(no folder\) .* the run's folder is gone; [0-9]+ of its processes (is|are) left"
-expect_exit 1 dtool kill --yes "$run_id"
+expect_exit 1 dtool kill --yes --delete "$run_id"
 expect_error "the run's folder /root/.dtool/runs/$run_id is not there, so what was started cannot be known"
 expect_no_error 'none is left'
 expect_file "$(killfile "$run_id")"
@@ -77,7 +77,7 @@ expect_equal '' "$(on 1 ls .dtool/runs)"
 expect_equal 1 "$(pgrep -fcx "sleep $tag\.2" || true)"
 # So it is with a killfile of an older dtool, which did not record who the host is.
 sed -E '/^(machine_id|host_name|boot_id|process_namespace|host_key|ended) = /d' "$(killfile "$run_id")" >old.killfile
-expect_exit 1 dtool kill --yes --screen_ids_file old.killfile
+expect_exit 1 dtool kill --yes --delete --screen_ids_file old.killfile
 expect_error 'so what was started cannot be known'
 expect_file old.killfile
 on 1 mv elsewhere ".dtool/runs/$run_id"
@@ -87,7 +87,7 @@ expect_error 'none is left$'
 expect_equal '' "$(pgrep -fx "sleep $tag\.2" || true)"
 # The run's own folder without the machine's: its launcher was killed before it started anything.
 on 1 rm -r ".dtool/runs/$run_id/machine0"
-expect_exit 0 dtool kill --yes "$run_id"
+expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_error 'none is left$'
 expect_no_file "$(killfile "$run_id")"
 
@@ -95,19 +95,19 @@ expect_no_file "$(killfile "$run_id")"
 run_id=$(start locked)
 on 1 flock ".dtool/runs/$run_id/machine0/lock" sleep "$tag.7" &
 eventually 10 pgrep -fx "sleep $tag\.7"
-expect_exit 1 dtool kill --yes --grace 1 "$run_id"
+expect_exit 1 dtool kill --yes --delete --grace 1 "$run_id"
 expect_error "a start is at work in /root/.dtool/runs/$run_id/machine0 and does not end, so the run may still begin"
 expect_no_error 'none is left'
 expect_file "$(killfile "$run_id")"
 pkill -fx "sleep $tag\.7"
-expect_exit 0 dtool kill --yes "$run_id"
+expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_error 'none is left$'
 
 # The way out for who knows better.
 run_id=$(start forgotten)
 expect_exit 0 dtool kill "$run_id"
 on 1 rm -r ".dtool/runs/$run_id"
-expect_exit 1 dtool kill --yes "$run_id"
+expect_exit 1 dtool kill --yes --delete "$run_id"
 expect_error "hint: .*dtool kill $run_id --forget"
 expect_exit 1 dtool kill --forget "$run_id"
 expect_error 'something may be left on login'
@@ -120,7 +120,7 @@ eventually 10 pgrep -fx "sleep $tag\.3"
 expect_exit 0 dtool run --json --runs_on login -- bash -c "sleep 0.1; tmux -S ~/.tmux new-window -d 'exec sleep $tag.4'; screen -S own -X screen sleep $tag.5; exec sleep $tag.6"
 run_id=$(json 'd["run_id"]')
 for kind in 4 5 6; do eventually 20 pgrep -fx "sleep $tag\.$kind"; done
-expect_exit 0 dtool kill --yes --json "$run_id"
+expect_exit 0 dtool kill --yes --delete --json "$run_id"
 for each in "tmux .* 1 process .*: [0-9]* sleep $tag.4" "screen .* 1 process .*: [0-9]* sleep $tag.5"; do
   jq -r '.runs[0].hosts[0].unseen[]' "$out" | grep -q "^$each$" || fail "not named: $each"
 done
@@ -132,7 +132,7 @@ expect_equal '' "$(pgrep -fx "sleep $tag\.6" || true)"
 cat >within.sh <<'END_OF_PROGRAM'
 trap '' HUP TERM
 until [ -e go ]; do sleep 0.1; done
-"$DTOOL" kill --yes --grace 0.3 "$DTOOL_RUN_ID" > said 2>&1
+"$DTOOL" kill --yes --delete --grace 0.3 "$DTOOL_RUN_ID" > said 2>&1
 echo "exit code $?" >> said
 until [ -e stop ]; do sleep 0.1; done
 END_OF_PROGRAM
@@ -143,4 +143,4 @@ eventually 30 grep -q 'exit code' "$work/code/said"
 touch "$work/code/stop"
 grep -q 'exit code 1$' "$work/code/said" && grep -q 'it has called this very dtool kill' "$work/code/said" || fail "$(<"$work/code/said")"
 expect_file "$(killfile "$run_id")"
-expect_exit 0 dtool kill --yes "$run_id"
+expect_exit 0 dtool kill --yes --delete "$run_id"

@@ -80,7 +80,7 @@ headless() {
 has_all() { (($(headless | wc -l) >= 4)); }
 eventually 20 has_all
 before=$(headless)
-expect_exit 0 dtool kill --json --grace 1 --yes "$run_id"
+expect_exit 0 dtool kill --json --grace 1 --yes --delete "$run_id"
 for pid in $before; do [[ ! -e /proc/$pid ]] || fail "what has no main thread any more is left: $pid"; done
 expect_equal True "$(json 'd["runs"][0]["none_left"]')"
 ((0 < $(json 'd["runs"][0]["forced"]'))) || fail 'what ignored TERM was not counted as forced'

@@ -28,13 +28,13 @@ start() { # $1: before the program
 }
 
 start ''
-expect_exit 0 dtool kill --yes --grace 0.5 "$run_id"
+expect_exit 0 dtool kill --yes --delete --grace 0.5 "$run_id"
 expect_error 'none is left$'
 ! beats || fail 'it goes on'
 
 start 'setsid env -i'
 eventually 20 eval 'dtool status "$run_id" | grep -q "exited 0"'
-run dtool kill --yes --grace 0.5 "$run_id"
+run dtool kill --yes --delete --grace 0.5 "$run_id"
 if beats; then
   expect_error 'processes begin and end all the time, each the child of one that is gone \([0-9]+ .*hop.py\); whether the run had them started'
   expect_error "no process is left that is known to be the run's"

@@ -58,7 +58,7 @@ expect_error 'each say what to end'
 expect_exit 2 dtool kill
 expect_error 'no run was named'
 expect_exit 2 dtool kill --yes
-expect_error '3 runs are recorded'
+expect_error '^dtool: 3 runs run$'
 
 # Without an answer the killfile stays, and with it the folders on the hosts.
 expect_exit 0 dtool kill sleep_on
@@ -82,18 +82,46 @@ expect_error "^dtool: $one was ended, and its killfile was deleted"
 expect_exit 0 dtool show "$one"
 expect_output '^forgotten +20[0-9T:-]+Z$'
 
-# Of one that is over, the question says so. The newest is asked about first; then whether to delete.
+# Without a run it is about those that run, the newest first; of all others one line tells. Then comes the question whether to delete.
 expect_exit 0 dtool run --runs_on h1 --extra_tag over --follow -- true
-answer $'n\nn\nn' kill
-expect_output "end true_over_.* \(1 machine, started 20[0-9T:-]+Z, over since 20[0-9T:-]+Z\)\? \[y/N\]"
-expect_output "end $third \(2 machines, started 20[0-9T:-]+Z\)\? "
-expect_exit 0 dtool kill --yes true_over
 answer $'n\ny\nn' kill
 expect_equal 0 "$last_code"
+expect_no_output 'end true_over'
+over=$(basename "$(ls "$HOME"/.dtool/killfiles/true_over*)" .killfile)
+expect_output "$over has ended; to forget it: dtool kill $over --delete"
 expect_output "end $third \(2 machines, started 20.*Z\)\? \[y/N\]"
 expect_no_process_with "$another"
 expect_process_with "$third"
 expect_file "$(killfile "$another")"
+
+# --yes says that a run is to end, and not that it is to be forgotten: with --all, with a run, and without.
+expect_exit 0 dtool run --runs_on h1 --extra_tag more -- sleep "$tag"
+more=$(basename "$(ls "$HOME"/.dtool/killfiles/sleep_more*)" .killfile)
+for run in "$more" --all; do
+  expect_exit 0 dtool kill --yes "$run"
+  expect_no_process_with "$more"
+  expect_error "^$more: [0-9]+ process(es)? ended on .*; none is left"
+  expect_no_error '^deleted '
+done
+expect_no_process_with "$third"
+expect_equal 4 "$(ls "$HOME/.dtool/killfiles" | wc -l)"
+expect_equal "$more" "$(on 1 ls .dtool/runs | grep _more_)"
+expect_exit 0 dtool kill --yes
+expect_error '^4 runs have ended \(dtool list shows them\); to forget one: dtool kill RUN --delete$'
+expect_no_error ' ended on '
+answer $'y\ny\ny' kill --yes "$over"
+expect_file "$(killfile "$over")"
+# A host that is gone tells nothing any more: what is known here is enough.
+fault cut h1
+expect_exit 0 dtool kill --yes --connect_timeout 1
+expect_error '^4 runs have ended '
+fault mend h1
+third=$(start last)
+expect_exit 0 dtool kill --yes --delete
+expect_no_process_with "$third"
+expect_no_file "$(killfile "$third")"
+expect_equal 4 "$(ls "$HOME/.dtool/killfiles" | wc -l)"
+third=$(start last)
 
 # A host that cannot be reached keeps the killfile.
 fault cut h2
@@ -104,7 +132,7 @@ expect_file "$(killfile "$third")"
 expect_process_with "$third"
 expect_equal '' "$(on 1 pgrep -f "sleep $tag" || true)"
 fault mend h2
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 expect_no_process_with "$third"
 expect_equal '' "$(ls "$HOME/.dtool/killfiles")"
 

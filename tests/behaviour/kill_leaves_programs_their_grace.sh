@@ -27,7 +27,7 @@ for way in '--on_failure stop' '--on_failure leave' '--max_restarts 2' '--launch
   run_id=$(json 'd["run_id"]')
   folder=here/experiment_output/$run_id
   eventually 60 has_begun
-  expect_exit 0 dtool kill --json --grace 60 --yes "$run_id"
+  expect_exit 0 dtool kill --json --grace 60 --yes --delete "$run_id"
   expect_equal 0 "$(json 'd["runs"][0]["forced"]')"
   for rank in 0 1; do
     expect_equal cleaned "$(on $((rank + 1)) cat "$folder/cleaned.$rank")"

@@ -25,7 +25,7 @@ for ((i = 0; i < 30; i++)); do
   file=$(find "$HOME/.dtool/killfiles" -name '*.killfile' 2>/dev/null || true)
   [[ -n $file ]] || continue # it had come no further than checking the hosts
   run_id=$(basename "$file" .killfile)
-  expect_exit 0 dtool kill "$run_id" --yes --grace 1
+  expect_exit 0 dtool kill "$run_id" --yes --delete --grace 1
   expect_no_process_with "$run_id"
   sleep 1.5 # what was on its way would have arrived
   expect_no_process_with "$run_id"

@@ -26,13 +26,13 @@ nothing_is_left() {
 began=${EPOCHREALTIME/./}
 (start) >/dev/null 2>&1
 whole=$((${EPOCHREALTIME/./} - began))
-expect_exit 0 dtool kill --all --yes --grace 0.2
+expect_exit 0 dtool kill --all --yes --delete --grace 0.2
 nothing_is_left
 
 # What came of a launcher and of the kill that met it.
 judge() {
   case $killed,$started in
-    0,0) ! grep -q 'no run is recorded' "$err" || { run dtool status && expect_output 'running on 3 of 3 machines' && expect_exit 0 dtool kill --all --yes --grace 0.2; } ;;
+    0,0) ! grep -q 'no run is recorded' "$err" || { run dtool status && expect_output 'running on 3 of 3 machines' && expect_exit 0 dtool kill --all --yes --delete --grace 0.2; } ;;
     0,1) grep -q 'dtool kill came first' "$work/start.err" || fail "the launcher does not say why: $(cat "$work/start.err")"; ((++met)) ;;
     *) fail "kill ended with $killed, run with $started: $(cat "$err" "$work/start.err")" ;;
   esac
@@ -46,7 +46,7 @@ for ((i = 0; i < moments; i++)); do
   starting=$!
   moment=$((whole * (i + 1) * 12 / (moments * 10)))
   sleep "$(printf '%d.%06d' $((moment / 1000000)) $((moment % 1000000)))"
-  run dtool kill --all --yes --grace 0.2
+  run dtool kill --all --yes --delete --grace 0.2
   killed=$code started=0
   wait "$starting" || started=$?
   judge
@@ -61,7 +61,7 @@ for ((i = 0; i < 30 && met == 0; i++)); do
     read -rt 0.003 <> <(:) || true
   done
   kill -STOP "$starting" 2>/dev/null || true  # it may have ended
-  run dtool kill --all --yes --grace 0.2
+  run dtool kill --all --yes --delete --grace 0.2
   killed=$code
   kill -CONT "$starting" 2>/dev/null || true
   wait "$starting" || started=$?
@@ -77,7 +77,7 @@ for what in one all; do
     names=(--all)
     [[ $what == all ]] || names=("$(basename "$(killfiles)" .killfile)")
     for each in 1 2; do
-      timeout 60 "$DTOOL" kill --yes --grace 0.2 "${names[@]}" >"$work/kill$each" 2>&1 </dev/null &
+      timeout 60 "$DTOOL" kill --yes --delete --grace 0.2 "${names[@]}" >"$work/kill$each" 2>&1 </dev/null &
       killing[each]=$!
     done
     for each in 1 2; do

@@ -40,7 +40,7 @@ is_alone() { [[ $(ps -o ppid= -p "$(hidden)" | xargs) == 1 ]]; }
 eventually 20 is_alone
 ended() { "${as_nobody[@]}" "$DTOOL" status "$run_id" | grep -q 'exited 0'; }
 eventually 20 ended
-expect_exit 0 "${as_nobody[@]}" "$DTOOL" kill --yes "$run_id"
+expect_exit 0 "${as_nobody[@]}" "$DTOOL" kill --yes --delete "$run_id"
 expect_error "process $(hidden) \(.*hide.py $tag\) began after the run and hides its environment; whether the run had them started cannot be told"
 expect_error "no process is left that is known to be the run's"
 eventually 5 hidden
@@ -77,7 +77,7 @@ begin_container conmon 302 DTOOL_RUN_ID=another
 # Another user may call a process as he likes.
 chmod 755 "$root"
 begin_container containerd-shim 303 setpriv --reuid 65534 --clear-groups
-expect_exit 0 dtool kill --yes --grace 1 "$run_id"
+expect_exit 0 dtool kill --yes --delete --grace 1 "$run_id"
 expect_error 'at has job 7 of the run, which has not begun'
 expect_no_error 'job 8'
 expect_error 'containerd-shim .*has 1 process that began after the run: [0-9]+ sleep 300'

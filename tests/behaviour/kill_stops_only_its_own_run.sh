@@ -35,7 +35,7 @@ DTOOL_RUN_ID=$mine" sleep "$tag.8"
 for kind in 4 5 7 8; do eventually 10 pid_of "$tag.$kind"; done
 on 2 setsid screen -dmS "dtool_${mine}_machine10" sleep "$tag.9"
 
-expect_exit 0 dtool kill --yes "$mine"
+expect_exit 0 dtool kill --yes --delete "$mine"
 expect_error "$mine: [0-9]+ processes ended on .*; no process is left that is known to be the run"
 expect_equal '' "$(processes_with "$mine" | while read -r pid; do [[ $(stat -c %U "/proc/$pid") == nobody ]] || echo "$pid"; done)"
 ! pid_of "$tag.2" || fail 'something of the run itself is left'
@@ -46,6 +46,6 @@ expect_process_with "$nested"
 expect_process_with "$other"
 
 # The nested run is recorded where it was started, and ended from there.
-expect_exit 0 on 1 "$DTOOL" kill --yes "$nested"
+expect_exit 0 on 1 "$DTOOL" kill --yes --delete "$nested"
 ! pid_of "$tag.3" || fail 'the nested run is left'
 expect_process_with "$other"

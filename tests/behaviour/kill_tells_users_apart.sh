@@ -20,7 +20,7 @@ for kind in 1 2 3 4; do eventually 20 pgrep -fx "sleep $tag\.$kind"; done
 nobodys=$(left 3)
 dtool status --json "$run_id" >"$out"
 expect_equal "$(processes_with "$run_id" | grep -vxc "$nobodys")" "$(json 'd["machines"][0]["processes"]')"
-expect_exit 0 dtool kill --yes --grace 1 "$run_id"
+expect_exit 0 dtool kill --yes --delete --grace 1 "$run_id"
 expect_equal '' "$(left 1)$(left 4)"  # what root's run has itself started as another user, root ends
 [[ -n $(left 2) ]] || fail "kill has ended what is root's and not the run's"
 expect_equal "$nobodys" "$(left 3)"
@@ -31,7 +31,7 @@ kill "$nobodys"
 expect_exit 0 dtool run --json --runs_on h1 -- bash -c "(setsid ${as_nobody[*]} bash -c 'sleep $tag.5 &'); exec sleep $tag.1"
 run_id=$(json 'd["run_id"]')
 for kind in 1 5; do eventually 20 pgrep -fx "sleep $tag\.$kind"; done
-expect_exit 0 dtool kill --yes --grace 1 "$run_id"
+expect_exit 0 dtool kill --yes --delete --grace 1 "$run_id"
 expect_error 'no process is left that is known to be the run'
 expect_error "1 process of other users with the run's id: [0-9]+ sleep $tag.5; whether"
 expect_no_error 'none is left'

@@ -14,14 +14,14 @@ eventually 10 expect_process_with "$run_id"
 
 # With four open files, /proc can be listed, and no process in it can be looked at.
 echo 'ulimit -n 4' >"$profile"
-expect_exit 1 dtool kill --yes --grace 1 "$run_id"
+expect_exit 1 dtool kill --yes --delete --grace 1 "$run_id"
 expect_error 'processes cannot be looked at'
 expect_no_error 'none is left'
 expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
 rm "$profile"
 # And with a /proc that shows no process, none can be found in it.
 on 1 mount -t tmpfs tmpfs /proc
-expect_exit 1 dtool kill --yes --grace 1 "$run_id"
+expect_exit 1 dtool kill --yes --delete --grace 1 "$run_id"
 expect_error 'processes cannot be looked at'
 expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
 on 1 umount /proc
@@ -36,7 +36,7 @@ eventually 30 many
 echo 'ulimit -s 256; export ROOM=$(head -c 125000 /dev/zero | tr "\0" x)' >"$profile"
 expect_exit 0 dtool status "$run_id"
 expect_output '^0 .* running'
-expect_exit 0 dtool kill --yes --grace 1 "$run_id"
+expect_exit 0 dtool kill --yes --delete --grace 1 "$run_id"
 expect_error 'none is left$'
 expect_no_process_with "$run_id"
 expect_no_file "$HOME/.dtool/killfiles/$run_id.killfile"

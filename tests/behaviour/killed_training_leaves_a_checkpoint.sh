@@ -18,7 +18,7 @@ killed() {
   log=$(json 'd["machines"][0]["log"]') run=$(json 'd["run_id"]')
   log=$DTOOL_LAB_FOLDER/host1${log/#\~//root}
   eventually 60 grep -q samples/s "$log"
-  expect_exit 0 timeout 60 "$DTOOL" kill --yes
+  expect_exit 0 timeout 60 "$DTOOL" kill --yes --delete
   step=$(sed -n 's/^checkpoint written: step \([0-9]*\), since SIGTERM came$/\1/p' "$log")
   [[ -n $step && $((step % 15000)) != 0 ]] || fail "no checkpoint within an epoch: $(tail -n 3 "$log")"
   expect_file "$(dirname "$log")/checkpoints/$(printf 'step_%09d.safetensors' "$step")"
@@ -26,7 +26,7 @@ killed() {
   expect_equal "$1 2 ['$run']" "$(json '"%s %d %s" % (d["launcher"], d["world_size"], d["chain"])')"
   log=$(dirname "$log")/machine0.$(json 'd["run_id"]').log
   eventually 60 grep -q "^resumed from .*/checkpoints/$(printf 'step_%09d.safetensors' "$step") at .*step $step\$" "$log"
-  expect_exit 0 timeout 60 "$DTOOL" kill --yes
+  expect_exit 0 timeout 60 "$DTOOL" kill --yes --delete
 }
 killed mpi --runs_on h2,h3
 killed slurm --runs_on h1 --nodes 2

@@ -28,7 +28,7 @@ for round in 1 2 3; do
   expect_equal 3 "$(sed -n 's/^machine0: \([0-9]*\) bash_.*/\1/p' "$work"/out? | sort -u | wc -l)"
 done
 expect_equal 9 "$(dtool list --json 2>/dev/null | grep -c '"run_id"')"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # Two folders that are called alike, to one host, where the second of two always comes through.
 for tree in red blue; do
@@ -56,4 +56,4 @@ for round in 1 2 3 4; do
   expect_equal 1 "$(on h1 sh -c 'cat code/file[1-9]* | sort -u | wc -l')"
 done
 ((whole >= 4)) || fail "only $whole of 8 trees were sent"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

@@ -18,7 +18,7 @@ expect_exit 0 dtool kill sleep_ended
 start "$DTOOL_LAB_HOSTS" goes -- sleep 300
 start "${address[2]}" alone -- sleep 300
 start local here -- sleep 300
-at_end 'dtool kill --all --yes >/dev/null 2>&1'
+at_end 'dtool kill --all --yes --delete >/dev/null 2>&1'
 
 # expect_state TAG STATE
 expect_state() {

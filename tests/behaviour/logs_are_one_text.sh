@@ -66,6 +66,6 @@ expect_exit 2 timeout 60 "$DTOOL" logs --tail -3
 expect_error 'tail'
 expect_exit 2 timeout 60 "$DTOOL" logs nosuch
 expect_error 'nosuch'
-expect_exit 0 timeout 60 "$DTOOL" kill --all --yes
+expect_exit 0 timeout 60 "$DTOOL" kill --all --yes --delete
 expect_exit 2 timeout 60 "$DTOOL" logs
 expect_error 'no run is recorded'

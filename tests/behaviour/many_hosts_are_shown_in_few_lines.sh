@@ -27,7 +27,7 @@ expect_equal 83 "$(wc -l <"$out")"
 expect_exit 2 dtool status --each --watch
 
 fault mend h9
-expect_exit 0 dtool kill --all --yes --grace 1
+expect_exit 0 dtool kill --all --yes --delete --grace 1
 connects_anew
 for host in 20 21 22 23 40; do fault stop-sshd "h$host"; done
 expect_exit 1 dtool command --runs_on "$DTOOL_LAB_RANGE" --command true

@@ -60,6 +60,6 @@ for program in mpirun orted; do
   done
 done
 expect_equal 'mpirun orted orted' "$(sort "$work/bearers" | xargs)"
-expect_exit 0 dtool kill "$run_id" --yes --grace 1
+expect_exit 0 dtool kill "$run_id" --yes --delete --grace 1
 expect_error 'none is left'
 expect_no_process_with "$run_id"

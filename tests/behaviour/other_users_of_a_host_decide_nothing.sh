@@ -112,7 +112,7 @@ do_on 2 'echo sick; exit 7'
 eventually 30 has_ended
 expect_exit 1 dtool status "$run_id"
 expect_output '^cause: rank 1 on machine 1 \(h2\) ended with exit code 7: sick$'
-expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+expect_exit 0 dtool kill "$run_id" --yes --delete --grace 0.5
 
 # Its holder was killed: the thief gets the port, and that is all.
 on 1 touch /root/unheld
@@ -140,7 +140,7 @@ for host in 1 2; do do_on "$host" 'exit 0'; done
 eventually 30 has_ended
 expect_exit 0 dtool status "$run_id"
 on 2 test ! -e /root/owned || fail 'what the thief of a port said was run as a command'
-expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+expect_exit 0 dtool kill "$run_id" --yes --delete --grace 0.5
 
 # ---- strangers at the coordinator's port, from both hosts: noise, a lot of it, nothing, hundreds of connections that are held
 cat >"$work/strangers.py" <<'END'
@@ -210,7 +210,7 @@ eventually 30 has_ended
 expect_exit 1 dtool status "$run_id"
 expect_output '^cause: rank 1 on machine 1 \(h2\) ended with exit code 7: sick$'
 expect_no_stranger_was_answered
-expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+expect_exit 0 dtool kill "$run_id" --yes --delete --grace 0.5
 
 # A run whose port is flooded before it listens there is supervised all the same.
 for host in 1 2; do on "$host" rm -f /root/do; done
@@ -229,6 +229,6 @@ eventually 30 has_ended
 expect_exit 1 dtool status "$run_id"
 expect_output '^cause: rank 1 on machine 1 \(h2\) ended with exit code 7: sick$'
 expect_no_stranger_was_answered
-expect_exit 0 dtool kill "$run_id" --yes --grace 0.5
+expect_exit 0 dtool kill "$run_id" --yes --delete --grace 0.5
 on 1 umount "$(readlink -f /usr/bin/screen)"
 on 2 test ! -e /root/owned || fail 'what a stranger said was run as a command'

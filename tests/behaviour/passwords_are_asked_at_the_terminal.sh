@@ -103,7 +103,7 @@ expect_exit 0 types 'asks: .*assword: ' 'open sesame' 'open sesame' -- "$DTOOL" 
 expect_exit 0 dtool list --json
 id=$(json 'd["runs"][0]["run_id"]')
 expect_exit 0 dtool status "$id"
-expect_exit 0 dtool kill --yes "$id"
+expect_exit 0 dtool kill --yes --delete "$id"
 expect_no_process_with "$id"
 expect_exit 0 dtool disconnect
 eventually 20 no_program_is_left

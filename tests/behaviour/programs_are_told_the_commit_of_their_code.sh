@@ -49,4 +49,4 @@ on h1 mkdir steps
 cp "$work/code/tell.sh" "$DTOOL_LAB_FOLDER/host1/root/steps"
 expect_exit 0 timeout 100 ssh -tt h1 "cd steps && srun --nodes 1 --ntasks 1 --pty timeout --kill-after 5 80 $DTOOL run --follow -- bash tell.sh"
 expect_output 'the commit is <not set>'
-expect_exit 0 timeout 100 "$DTOOL" kill --all --yes
+expect_exit 0 timeout 100 "$DTOOL" kill --all --yes --delete

@@ -37,7 +37,7 @@ began=${EPOCHREALTIME/./}
 start
 whole=$((${EPOCHREALTIME/./} - began))
 [[ -n $(ids) ]] || fail 'the test does not test: no process bears an id'
-expect_exit 0 dtool kill --all --yes --grace 0.2
+expect_exit 0 dtool kill --all --yes --delete --grace 0.2
 
 with_killfile=0 with_processes=0
 # And longer, where the machine has become slower since.
@@ -55,7 +55,7 @@ for ((i = 0; i < moments || (with_processes == 0 && i < 5 * moments); i++)); do
   [[ -z $before ]] || ((with_processes += 1))
   if [[ -n $(recorded) ]]; then
     ((with_killfile += 1))
-    expect_exit 0 dtool kill --all --yes --grace 0.2
+    expect_exit 0 dtool kill --all --yes --delete --grace 0.2
   else
     expect_equal '' "$before"
   fi
@@ -77,4 +77,4 @@ on 1 mkdir -p .dtool/runs/fresh .dtool/runs/old .dtool/runs/used/machine0
 on 1 touch -d '2 days ago' .dtool/runs/old .dtool/runs/used
 start
 expect_equal 'fresh used' "$(on 1 ls .dtool/runs | grep -v '^bash_' | xargs)"
-expect_exit 0 dtool kill --all --yes --grace 0.2
+expect_exit 0 dtool kill --all --yes --delete --grace 0.2

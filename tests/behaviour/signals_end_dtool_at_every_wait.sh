@@ -265,4 +265,4 @@ _, status = os.waitpid(pid, 0)
 assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == number, status
 END
 done
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

@@ -42,7 +42,7 @@ expect_exit 1 dtool status
 expect_output 'cause: Slurm could not begin job [0-9]+ \(JobLaunchFailure\): do its nodes see'
 expect_exit 1 slurm --runs_on "$login" --in_place --code_path /srv/code --output_dir /root/outputs --follow
 expect_output 'h[23] does not see the code folder /srv/code: --code_path names one that all nodes see'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # Cancelled behind dtool's back.
 expect_exit 0 slurm --nodes 2
@@ -53,7 +53,7 @@ cancelled() { expect_exit 1 dtool status && expect_output 'cause: job [0-9]+ was
 eventually 20 cancelled
 expect_exit 1 dtool logs -f
 expect_error 'the scheduler ended it: cancelled'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # A node goes down in the middle: the job waits for its next turn, or, where it may not, has failed.
 expect_exit 0 slurm --nodes 2
@@ -61,7 +61,7 @@ eventually 30 running
 scontrol update nodename=h3 state=down reason=test
 waits() { expect_exit 0 dtool status && expect_output 'pending \('; }
 eventually 30 waits
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 node_is_back() { [[ $(sinfo --noheader --partition lab --states idle --format %D) == 2 ]]; }
 node_is_back || scontrol update nodename=h3 state=resume
 eventually 30 node_is_back
@@ -70,7 +70,7 @@ eventually 30 running
 scontrol update nodename=h3 state=down reason=test
 node_failed() { expect_exit 1 dtool status && expect_output 'cause: a node of job [0-9]+ failed' && expect_output 'node failed'; }
 eventually 30 node_failed
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 node_is_back || scontrol update nodename=h3 state=resume
 eventually 30 node_is_back
 
@@ -82,4 +82,4 @@ timed_out() { expect_exit 1 dtool status && expect_output 'cause: job [0-9]+ rea
 eventually 60 timed_out
 expect_exit 0 dtool list --state
 expect_output '  timed out  '
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

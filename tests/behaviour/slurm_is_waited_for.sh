@@ -37,7 +37,7 @@ fault stop-slurmctld
 fault restart-slurmctld
 expect_exit 0 dtool logs -f
 expect_output '^machine0: well$'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # A start that is cut off leaves nothing that kill does not find.
 for pause in 0.05 0.1 0.15 0.2 0.3 0.4 0.6; do
@@ -46,7 +46,7 @@ for pause in 0.05 0.1 0.15 0.2 0.3 0.4 0.6; do
   sleep "$pause"
   kill -KILL "$started" 2>/dev/null || true
   wait "$started" || true
-  run dtool kill --all --yes
+  run dtool kill --all --yes --delete
   sleep 0.5
   expect_equal '' "$(squeue --noheader)"
 done

@@ -30,7 +30,7 @@ expect_equal 'machine1: attempt 1 of rank 1' "$(tail -n 1 "$out")"
 expect_exit 1 dtool run --launcher slurm --nodes 2 --max_restarts 1 --follow -- bash -c 'sleep 1; exit $((RANK * 3))'
 expect_exit 1 dtool status
 expect_output 'cause: rank 1 on machine 1 \(h[23]\) ended with exit code 3'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # A rank is killed: it is the cause, and not the connection that the other one lost by that. A mistake is not tried again.
 sed 's/epochs = 1/epochs = 1000000/' e.toml >endless.toml
@@ -53,7 +53,7 @@ sed 's/"digits"/"mnist"/; $ a data.path = "/root/nothing"\ndata.download = false
 expect_exit 1 dtool run mistake.toml --launcher slurm --nodes 2 --max_restarts 3 --follow
 expect_error 'the cause: rank [01] on machine [01] \(h[23]\) ended with exit code 2: no train-images.*hint: '
 expect_no_output 'attempt 2'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # A run for each seed: the numbers are those of a run of that seed alone.
 expect_exit 0 dtool run e.toml --launcher slurm --seeds 4,8-9 --follow
@@ -63,7 +63,7 @@ losses() { sed -n 's/.*"loss": \([0-9.e-]*\).*/\1/p' "$1"; }
 for seed in 4 8 9; do [[ -s $(echo experiment_output/e_*/seed$seed/metrics.jsonl) ]] || fail "no metrics of seed $seed"; done
 expect_equal "$(losses experiment_output/e_*/metrics.jsonl)" "$(losses experiment_output/e_*/seed8/metrics.jsonl)"
 [[ -n $(losses experiment_output/e_*/metrics.jsonl) ]] || fail 'no losses'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # Inside an allocation.
 cat >inside.sh <<END
@@ -72,7 +72,7 @@ $DTOOL run --follow -- bash -c 'echo "rank \$RANK of \$WORLD_SIZE"'
 $DTOOL run --nodes 1 --nproc_per_node 1 -- sleep 1000
 until squeue --noheader --steps --format %j | grep -q sleep; do sleep 0.1; done
 $DTOOL status
-$DTOOL kill --all --yes
+$DTOOL kill --all --yes --delete
 [ -z "\$(squeue --noheader --steps --format %j | grep -v -e extern -e interactive)" ]
 ! $DTOOL run --partition lab -- true
 ! $DTOOL run --nodes 3 -- true
@@ -97,7 +97,7 @@ eventually 30 has_ended
 # dtool in the job has its own last work to do: until the job is over it may have left something on its host.
 no_job_runs() { [ -z "$(squeue --noheader --jobs "$job" --states RUNNING)" ]; }
 eventually 30 no_job_runs
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 # Whose allocation is gone is not taken for running any more.
 rm go
 job=$(sbatch --parsable --nodes 2 --ntasks-per-node 1 --output batch.out batch.sh)
@@ -105,7 +105,7 @@ eventually 30 runs_there
 scancel "$job"
 is_over() { expect_exit 1 dtool status && expect_no_output 'rebooted|  running  '; }
 eventually 60 is_over
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # The time limit: Slurm looks every 30 s, and waits 15 s before it starts a job again.
 sed -i 's/epochs = 1/epochs = 1000000/' e.toml
@@ -118,5 +118,5 @@ eventually 150 went_on
 expect_output 'checkpoint written: step [0-9]+, since SIGUSR1 came'
 expect_exit 0 dtool status
 expect_output '^attempt 2$'
-expect_exit 0 dtool kill --yes
+expect_exit 0 dtool kill --yes --delete
 expect_equal '' "$(squeue --noheader)"

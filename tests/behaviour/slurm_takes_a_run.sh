@@ -33,7 +33,7 @@ id=$(basename "$(ls "$HOME"/.dtool/killfiles/*)" .killfile)
 expect_exit 0 dtool fetch "$id" fetched
 expect_equal 1 "$(find fetched -name 'listener?' -exec cat {} + | sort -u | wc -l)"
 expect_equal 4 "$(find fetched -name 'listener?' | wc -l)"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # Running: status names the nodes, the killfile the job, and kill cancels it. The processes bear the run's id though sbatch and srun are told
 # to hand on no variables.
@@ -48,7 +48,7 @@ eventually 20 bears_id_on_both
 expect_exit 0 dtool status --json
 expect_equal "['running', 'running'] ['h2', 'h3'] ['$job', '$job']" \
   "$(json '[m["state"] for m in d["machines"]], sorted(m["node"] for m in d["machines"]), [m["job"] for m in d["machines"]]' | tr -d '()' | sed 's/\], \[/] [/g')"
-expect_exit 0 dtool kill --yes --json
+expect_exit 0 dtool kill --yes --delete --json
 expect_equal "job $job True" "$(json 'str(d["runs"][0]["cancelled"]) + " " + str(d["runs"][0]["none_left"])')"
 expect_equal '' "$(squeue --noheader)"
 expect_no_process_with "$id"
@@ -65,7 +65,7 @@ timeout 60 "$DTOOL" logs -f >"$work/followed" 2>&1 </dev/null &
 follower=$!
 eventually 30 test -s "$work/followed"
 sleep 2
-expect_exit 0 dtool kill --yes
+expect_exit 0 dtool kill --yes --delete
 expect_error 'job [0-9]+ cancelled, 0 processes ended'
 expect_equal '' "$(squeue --noheader)"
 followed=0

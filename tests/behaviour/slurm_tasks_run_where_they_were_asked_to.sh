@@ -56,4 +56,4 @@ expect_exit 0 timeout 100 "$DTOOL" command --runs_on 'h[2-4]' --command /bin/hos
 hosts 1 h2 h3 h4
 expect_exit 0 timeout 100 "$DTOOL" run --follow --runs_on h2,h4 --nproc_per_node 3 -- /bin/hostname
 hosts 3 h2 h4
-expect_exit 0 timeout 100 "$DTOOL" kill --all --yes
+expect_exit 0 timeout 100 "$DTOOL" kill --all --yes --delete

@@ -91,4 +91,4 @@ fault mend h3
 push 0
 expect_tree 1 2 3 4
 expect_equal '' "$(find "$(there 3)" -name '.~dtool~*')"
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete

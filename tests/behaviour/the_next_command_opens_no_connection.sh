@@ -33,7 +33,7 @@ cd tree
 expect_exit 0 dtool run --runs_on "$hosts" --code_path tree --follow -- bash -c 'sha256sum <numbers'
 expect_equal 3 "$(grep -c "$(sha256sum <numbers)" "$out")"
 expect_exit 0 dtool logs
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 expect_equal 3 "$(logins)"
 expect_exit 1 dtool command --runs_on h1 --timeout 3 --command 'echo begun; sleep 4711'
 expect_output '^h1: begun$'

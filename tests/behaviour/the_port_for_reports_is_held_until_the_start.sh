@@ -51,10 +51,10 @@ run_id=$(json 'd["run_id"]')
 eventually 2 is_free
 is_supervised() { [[ $(on 1 cat ".dtool/runs/$run_id/machine0/supervision") == ok && $(on 2 cat ".dtool/runs/$run_id/machine1/supervision") == ok ]]; }
 eventually 20 is_supervised
-expect_exit 0 dtool kill --yes "$run_id"
+expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_exit 0 dtool run --on_failure leave --json --runs_on h1,h2 -- sleep 1000
 is_free || fail 'a port is held for a run without supervision'
-expect_exit 0 dtool kill --yes --all
+expect_exit 0 dtool kill --yes --delete --all
 
 # Another user has every port, without listening there, on IPv6 alone: nothing shows it but the attempt.
 cat >"$work/take_all.py" <<'END'

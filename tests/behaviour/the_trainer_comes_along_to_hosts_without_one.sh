@@ -64,4 +64,4 @@ expect_file ~/.dtool/trainers/"$hash"/dtool-trainer
 on h2 sh -c 'mkdir -p /root/.dtool/bin && cp /root/.dtool/trainers/*/lib/dtool-trainer /root/.dtool/bin'
 expect_exit 0 dtool install --runs_on h2
 expect_output '^h2  there already: /root/.dtool/trainers/'
-dtool kill --all --yes >/dev/null 2>&1
+dtool kill --all --yes --delete >/dev/null 2>&1

@@ -14,7 +14,7 @@ expect_exit 0 timeout 250 "$DTOOL" run --follow --seed 1 --runs_on "$DTOOL_LAB_H
 at_least 0.9
 # The sessions take leave of each other.
 eventually 10 expect_no_process_with "$(basename "$HOME"/.dtool/killfiles/*.killfile .killfile)"
-expect_exit 0 timeout 60 "$DTOOL" kill --all --yes
+expect_exit 0 timeout 60 "$DTOOL" kill --all --yes --delete
 expect_error ': 0 processes ended on '
 
 [[ -n ${DTOOL_MNIST_DIR:-} ]] || skip "DTOOL_MNIST_DIR does not name a folder with MNIST's four files"

@@ -70,7 +70,7 @@ eventually 10 expect_no_process_with "$id"
 expect_exit 0 dtool run --json --runs_on "$hosts" --env_activate_path '~/venv' --nproc_per_node 2 --torchrun -- train.py wait
 id=$(json "d['run_id']")
 eventually 60 grep -q 'the sum is' "$DTOOL_LAB_FOLDER/host2/root/here/experiment_output/$id/machine1.log"
-expect_exit 0 dtool kill "$id" --yes
+expect_exit 0 dtool kill "$id" --yes --delete
 expect_no_process_with "$id"
 
 # Mistakes.

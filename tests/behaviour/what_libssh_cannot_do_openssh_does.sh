@@ -78,7 +78,7 @@ if command -v tmux >/dev/null; then
   pane send-keys C-a d
   eventually 60 shows '^code=0'
 fi
-expect_exit 0 dtool kill --yes "$id"
+expect_exit 0 dtool kill --yes --delete "$id"
 expect_no_process_with "$id"
 no_program_is_left || fail "an ssh is left: $(programs)"
 cd ..

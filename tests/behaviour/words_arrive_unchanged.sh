@@ -54,4 +54,4 @@ wanted = {'workload': 'x', 'a': {'odd "key"': "multi\nline $HOME \\ '", 'b': 'it
 if seen != wanted:
     sys.exit('wanted %r, got %r' % (wanted, seen))
 END
-expect_exit 0 timeout 60 "$DTOOL" kill --all --yes
+expect_exit 0 timeout 60 "$DTOOL" kill --all --yes --delete
