@@ -49,6 +49,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/machine_test.cpp
     tests/unit/cli/run/host/pytorch_test.cpp
     tests/unit/ssh/host/network_test.cpp
+    tests/unit/cli/run/host/rank_logs_test.cpp
     tests/unit/cli/run/host/rank_test.cpp
     tests/unit/cli/run/host/report_test.cpp
     tests/unit/cli/run/host/reports_over_tcp_test.cpp

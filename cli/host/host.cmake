@@ -22,6 +22,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/last_words.cpp
   cli/run/host/limits.cpp
   cli/run/host/line_merger.cpp
+  cli/run/host/merging.cpp
   cli/run/host/machine.cpp
   cli/run/host/port_holder.cpp
   cli/run/host/python_environment.cpp

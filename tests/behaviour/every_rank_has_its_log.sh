@@ -62,6 +62,19 @@ expect_equal 3 "$(wc -l <"$out")"
 expect_exit 0 dtool logs --first_failure --json
 expect_equal '1 4 1' "$(json '"%d %d %d" % (d["first_failure"]["machine"], d["first_failure"]["rank"], len(d["machines"]))')"
 
+# The process that puts the ranks' lines into the log is killed, again and again: no line is lost, and none comes twice.
+# shellcheck disable=SC2016
+expect_exit 0 dtool run --quiet --runs_on h1 --nproc_per_node 2 --extra_tag merged -- bash -c 'for i in {1..40}; do echo "line $i of $RANK"; sleep 0.1; done'
+merging() { on 1 ps -eo pid=,ppid=,sid=,comm= | awk '$4 == "dtool-host" { parent[$1] = $2; leads[$1] = $1 == $3 } END { for (each in parent) if (leads[each] && parent[each] in parent) print each }'; }
+for _ in 1 2 3; do
+  is_merged() { [[ -n $(merging) ]]; }
+  eventually 10 is_merged
+  on 1 kill -KILL "$(merging)"
+  sleep 0.5
+done
+expect_exit 0 dtool logs -f
+for rank in 0 1; do expect_equal "$(seq -f "machine0 r$rank: line %.0f of $rank" 1 40)" "$(grep " r$rank: " "$out")"; done
+
 # It waits for a host that does not answer, and ends at once when it is told to.
 fault cut h2
 env --default-signal=INT "$DTOOL" logs bash_half --first_failure --connect_timeout 60 >"$out" 2>"$err" </dev/null &
@@ -83,7 +96,7 @@ expect_exit 0 dtool logs --since 1h --rank 3
 expect_equal 'machine1 r3: early,machine1 r3: late' "$(paste -sd, "$out")"
 expect_exit 0 dtool status --json
 expect_equal late "$(json 'd["machines"][1]["last_line"]')"
-expect_exit 0 timeout 60 "$DTOOL" kill bash_told --yes
+expect_exit 0 timeout 60 "$DTOOL" kill bash_told --yes --delete
 expect_equal 'r0: bye 0,r1: bye 1' "$(on 1 sh -c "cat here/experiment_output/*told*/machine0.log" | grep bye | sort | paste -sd,)"
 expect_equal '' "$(on 1 pgrep -x dtool-host || true)"
 

@@ -13,13 +13,14 @@ constexpr Time kBetweenStates = std::chrono::seconds(5);
 }  // namespace
 
 LineMerger::LineMerger(const std::vector<int>& ranks) {
-  for (const int rank : ranks) ranks_.push_back({rank_mark(rank), {}, {}, -kBetweenStates});
+  for (const int rank : ranks) ranks_.push_back({rank_mark(rank), {}, {}, -kBetweenStates, 0});
 }
 
 void LineMerger::end_line(Rank& rank) {
   text_.append(rank.mark).append(rank.open.empty() ? rank.redrawn : rank.open).append(1, '\n');
   rank.open.clear();
   rank.redrawn.clear();
+  rank.held = 0;
 }
 
 void LineMerger::show_state(Rank& rank, Time now) {
@@ -32,6 +33,7 @@ void LineMerger::show_state(Rank& rank, Time now) {
 /// A part of a line, without its end. A carriage return before the end is part of the end.
 void LineMerger::add_part(Rank& rank, std::string_view part, Time now) {
   if (!part.empty()) show_state(rank, now);
+  rank.held += part.size();
   for (std::size_t end = part.find('\r'); end != part.npos; end = part.find('\r')) {
     rank.open += part.substr(0, end);
     part.remove_prefix(end + 1);
@@ -44,7 +46,9 @@ void LineMerger::add_part(Rank& rank, std::string_view part, Time now) {
     const std::size_t fits = std::min(part.size(), kLongestLine - rank.open.size());
     rank.open += part.substr(0, fits);
     part.remove_prefix(fits);
-    if (rank.open.size() == kLongestLine) end_line(rank);
+    if (rank.open.size() != kLongestLine) continue;
+    end_line(rank);
+    rank.held = part.size();
   }
 }
 

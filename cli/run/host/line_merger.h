@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ class LineMerger {
   void add(std::size_t which, std::string_view bytes, Time now);
   /// The rank has ended: a line without an end is complete.
   void end(std::size_t which);
+  /// How many of its bytes are of a line that is not complete.
+  std::uint64_t held(std::size_t which) const { return ranks_[which].held; }
   /// The text that is complete. The caller takes it.
   std::string& text() { return text_; }
 
@@ -33,6 +36,7 @@ class LineMerger {
     std::string open;     ///< line without its end, from its last carriage return on
     std::string redrawn;  ///< its state before that
     Time shown{};         ///< when such a state was last shown
+    std::uint64_t held = 0;
   };
 
   void add_part(Rank& rank, std::string_view part, Time now);

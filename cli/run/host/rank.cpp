@@ -133,10 +133,11 @@ void note(const std::string& file, const std::string& line) {
 
 /// Sends this process the signals whose names come on standard input. Returns the process that
 /// does.
-pid_t hear_words() {
+pid_t hear_words(RankLogs& logs) {
   const pid_t heard_by = ::getpid();
   const pid_t child = ::fork();
   if (child != 0) return child;
+  logs.let_go();
   ::setsid();
   try {
     std::string said;
@@ -167,9 +168,8 @@ int follow(const Start& start) {
   if (start.is_watched && self)
     note(start.record, std::to_string(self->pid) + " " + std::to_string(self->start) + "\n");
   tell_script_this_program();
-  // Before the channel to the merging process is there, which is to close when this process ends.
-  const pid_t hearing = start.has_input ? hear_words() : -1;
   RankLogs logs(start.state, start.attempt, start.ranks, start.processes);
+  pid_t hearing = start.has_input ? hear_words(logs) : -1;
   if (logs.are_open()) ::setenv("DTOOL_RANK_LOG", logs.path(0).c_str(), 1);
   const pid_t program = start_program(start.script, {}, Input::nothing);
   logs.start({program});
@@ -190,7 +190,13 @@ int follow(const Start& start) {
     constexpr timespec kSecond{1, 0};
     const int signal = ::sigtimedwait(&heard, nullptr, &kSecond);
     if (!start.is_watched) note_log_time(start.state);  // else the session does
-    if (signal == SIGCHLD) code = wait_for_child(program, 0ms);
+    if (signal == SIGCHLD) {
+      code = wait_for_child(program, 0ms);
+      logs.keep();
+      // One that was killed is replaced: else this process would hear of no end.
+      const auto heard_to_end = hearing > 0 ? wait_for_child(hearing, 0ms) : std::nullopt;
+      if (heard_to_end) hearing = *heard_to_end == 0 ? -1 : hear_words(logs);
+    }
     if (signal > 0 && signal != SIGCHLD) hear(signal);
   }
   logs.end(0);

@@ -7,9 +7,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/run/host/merging.h"
 #include "cli/run/host/report.h"
 #include "ssh/host/files.h"
 
@@ -31,6 +33,12 @@ class RankLogs {
   /// The merging process lives until they have ended, even if this one ends before. It takes no
   /// notice of TERM, because what they write at their end belongs into the log.
   void start(const std::vector<pid_t>& processes);
+  /// Starts the merging process again if it was killed: the log then goes on where that one was.
+  /// Call it after each SIGCHLD.
+  void keep();
+  /// For another child of this process: it is not to keep the channel to the merging process open,
+  /// which closes when this process ends.
+  void let_go();
   /// A rank has ended.
   void end(std::size_t which);
   /// Waits up to two seconds until the machine's log has all that the ranks have written.
@@ -39,6 +47,13 @@ class RankLogs {
   void finish();
 
  private:
+  struct Process {
+    pid_t pid;
+    std::uint64_t start;
+    bool has_ended;
+  };
+
+  void start_merging();
   void tell_lack() const;
 
   const std::string state_;
@@ -46,8 +61,11 @@ class RankLogs {
   std::vector<Descriptor> files_;
   std::vector<std::string> paths_;
   std::vector<std::uint64_t> begins_;  ///< sizes of the files before
-  Descriptor channel_;                 ///< to the merging process
+  std::vector<Process> processes_;
+  std::optional<MergeProgress> progress_;
+  Descriptor channel_;  ///< to the merging process
   pid_t merging_ = -1;
+  int starts_ = 0;
 };
 
 }  // namespace dtool::host

@@ -181,6 +181,7 @@ void Ranks::look() {
            code, read_last_words(path(last_words_file(plan_.attempt, rank->number)))},
           rank->number);
   }
+  logs_.keep();
   look_at_stopped();
 }
 

@@ -151,18 +151,20 @@ void SupervisedSession::end_processes() {
   std::set<pid_t> spared;
   if (viewer_ != -1) spared.insert(viewer_);
   if (guard_ && guard_->is_alive()) spared.insert(guard_->pid());
-  // end_part() spares its caller's own children, and the script is this process's child.
-  const pid_t child = ::fork();
-  if (child == 0) {
-    spared.insert(::getpid());
-    end_part(spared);
-    ::_exit(0);
+  // end_part() spares its caller's own children, and the script is this process's child. One that
+  // is killed at it leaves work for another.
+  constexpr int kMostTries = 3;
+  for (int i = 0; i < kMostTries; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      spared.insert(::getpid());
+      end_part(spared);
+      ::_exit(0);
+    }
+    if (child == -1) return note("ended", with_reason("no process can be made"));
+    if (wait_for_child(child) == 0) return;
   }
-  if (child == -1) {
-    note("ended", with_reason("no process can be made"));
-  } else {
-    wait_for_child(child);
-  }
+  note("ended", "the process that ends the others was killed");
 }
 
 std::uint64_t SupervisedSession::log_bytes() {
