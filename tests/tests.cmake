@@ -500,6 +500,7 @@ if(DTOOL_TESTS)
       files_that_dtool_did_not_send_are_not_overwritten
       sync_sends_each_host_what_it_lacks
       the_next_command_opens_no_connection
+      the_environment_that_was_named_is_used_or_refused
       the_port_for_reports_is_held_until_the_start
       the_trainer_comes_along_to_hosts_without_one
       text_from_outside_does_not_steer_the_terminal

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,11 +16,13 @@
 #include "cli/new_run.h"
 #include "cli/run/check.h"
 #include "cli/run/code_tree.h"
+#include "cli/run/environment/environment_lacks.h"
 #include "cli/run/environment/exports.h"
 #include "cli/run/python_environment.h"
 #include "cli/run/record_plan.h"
 #include "cli/run/supply.h"
 #include "cli/run/tree_push.h"
+#include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 #include "ssh/quote.h"
 #include "sync/fetched_folder.h"
@@ -97,6 +100,31 @@ void note_log_out(const std::vector<Checked>& checked, Console& console) {
       fold_hosts(at_risk)));
 }
 
+/// `h[1-2]: PYTHONPATH=/x of the log-in does not count …`
+void note_left_out(const std::vector<Checked>& checked, Console& console) {
+  std::map<std::string, std::vector<ssh::Host>> hosts;
+  for (const Checked& each : checked) {
+    for (const std::string& variable : left_out_variables(each.environment))
+      hosts[without_controls(variable)].push_back(each.result.host);
+  }
+  for (const auto& [variable, found] : hosts)
+    console.note(
+        fmt::format("{}: {} of the log-in does not count beside the environment that was "
+                    "named; --export sets it",
+                    fold_hosts(found), variable));
+}
+
+/// A shell may leave the environment that was named before it does anything.
+void note_log_in_shell(const RunPlan& plan, Console& console) {
+  const Environment& environment = plan.environment;
+  const bool is_bare = environment.modules.empty() && environment.activate.empty();
+  if (is_bare || !reads_log_in_files(plan.program)) return;
+  console.note(
+      fmt::format("{} {} reads the log-in's files, which may set PATH anew and lead to "
+                  "another Python; {} -c keeps to the environment",
+                  plan.program[0], plan.program[1], plan.program[0]));
+}
+
 /// Takes the identities of hosts that run the machines' sessions. A scheduler's nodes may be asked
 /// about on any of its login hosts.
 void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
@@ -108,15 +136,15 @@ void take_identities(const std::vector<Checked>& checked, RunPlan& plan) {
   }
 }
 
-/// The trainer is asked in the run's environment. If that comes with the code, the code goes first,
-/// and `needs` are then those of hosts that have it.
-bool send_before_trainer(const PendingRun& run, Needs& needs, RunReport& report, Console& console,
-                         ssh::Remote& remote, TreePush& push) {
+/// An environment that comes with the code is looked at, and the trainer asked in it, when the code
+/// is there: `needs` are then those of hosts that have it.
+bool send_before_check(const PendingRun& run, Needs& needs, RunReport& report, Console& console,
+                       ssh::Remote& remote, TreePush& push) {
   needs.trainer = false;
   const bool is_well = judge(run, check_hosts(console, remote, needs, &push.steps()),
                              "checking the hosts", report, remote) &&
                        report.all_well(push.finish(remote), "sending the code");
-  needs.trainer = true;
+  needs.trainer = run.plan.program.empty();
   needs.environment = run.plan.environment;
   needs.environment_comes_later = false;
   return is_well;
@@ -234,9 +262,8 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   SuppliedHosts hosts;
   try {
     Needs needs = needs_of(run, folders);
-    if (needs.trainer && needs.environment_comes_later) {
-      next_push();
-      if (!send_before_trainer(run, needs, report, console, remote, *push)) return false;
+    if (needs.environment_comes_later && next_push() != nullptr) {
+      if (!send_before_check(run, needs, report, console, remote, *push)) return false;
       is_code_sent = true;
     }
     hosts = check_and_supply(console, remote, needs, goes_on, next_push);
@@ -249,6 +276,8 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   }
   if (!hosts.went_on) return false;
   note_log_out(hosts.checked, console);
+  note_left_out(hosts.checked, console);
+  note_log_in_shell(run.plan, console);
   if (!run.launcher->complete(console, run.flags, targets, hosts.checked, run.plan)) return false;
   take_identities(hosts.checked, run.plan);
   record_plan(run.plan, hosts.checked, run.record);

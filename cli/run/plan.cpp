@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -51,11 +52,15 @@ std::optional<PythonTarget> python_target(const std::vector<std::string>& progra
   return std::nullopt;
 }
 
+bool is_shell(const std::vector<std::string>& program) {
+  constexpr std::array<std::string_view, 5> kShells = {"bash", "sh", "dash", "ksh", "zsh"};
+  return std::ranges::count(kShells, file_name(program.front())) > 0;
+}
+
 /// What a shell is told to run. Nothing if that is text.
 std::optional<std::string> shell_target(const std::vector<std::string>& program) {
-  constexpr std::array<std::string_view, 5> kShells = {"bash", "sh", "dash", "ksh", "zsh"};
   constexpr std::array<std::string_view, 2> kWithValue = {"--rcfile", "--init-file"};
-  if (std::ranges::count(kShells, file_name(program.front())) == 0) return std::nullopt;
+  if (!is_shell(program)) return std::nullopt;
   bool are_options_over = false;
   for (std::size_t i = 1; i < program.size(); ++i) {
     const std::string& word = program[i];
@@ -90,6 +95,17 @@ std::optional<std::string> script_of(const std::vector<std::string>& program) {
   // Without a slash it is looked for in PATH.
   return first.find('/') != first.npos && !ssh::is_anchored(first) ? std::optional(first)
                                                                    : std::nullopt;
+}
+
+bool reads_log_in_files(const std::vector<std::string>& program) {
+  if (program.empty() || !is_shell(program)) return false;
+  for (std::size_t i = 1; i < program.size() && program[i].starts_with('-'); ++i) {
+    const std::string& word = program[i];
+    const bool is_long = word.starts_with("--");
+    if (word == "--login" || (!is_long && word.find_first_of("li") != word.npos)) return true;
+    if (!is_long && word.find('c') != word.npos) return false;
+  }
+  return false;
 }
 
 std::string name_of_program(const std::vector<std::string>& program) {
@@ -153,7 +169,11 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
   std::vector<std::string> exported;
   text += "export_variables() {\n  :\n";
   for (const auto& [name, value] : plan.variables) {
-    text += fmt::format("  export {}={}\n", name, ssh::quote(value));
+    // A name without capital letters may be one of the scripts' own variables.
+    const bool is_late =
+        std::ranges::none_of(name, [](unsigned char c) { return std::isupper(c); });
+    const std::string_view before = is_late ? "later[" : "export ";
+    text += fmt::format("  {}{}{}={}\n", before, name, is_late ? "]" : "", ssh::quote(value));
     exported.push_back(name);
   }
   if (!plan.gpus.empty()) {

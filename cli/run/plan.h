@@ -76,6 +76,10 @@ void number_ranks(RunPlan& plan);
 /// path; nothing for a module, for text, or for a program elsewhere.
 std::optional<std::string> script_of(const std::vector<std::string>& program);
 
+/// Whether it is a shell that first reads what a log-in or a terminal reads (`bash -lc TEXT`),
+/// where PATH may be set anew.
+bool reads_log_in_files(const std::vector<std::string>& program);
+
 /// The name of a run of that program: its file's name; for Python, the script's or the module's.
 std::string name_of_program(const std::vector<std::string>& program);
 

@@ -48,6 +48,16 @@ expect_error '^built requirements.txt on 198\.18\.[0-9]*\.2$'
 expect_equal "$first" "$(environments_on 2)"
 expect_equal 1 "$(find "$HOME/.dtool/wheels" -name '*.resolved' | wc -l)"
 
+# What a host's log-in adds to Python's path is not used, and is told.
+on 2 bash -c 'mkdir ~/other && echo "print(\"another one\")" >~/other/greet.py && echo "export PYTHONPATH=\$HOME/other" >~/.bashrc'
+run_greet
+expect_output '^machine1: hello from /root/\.dtool/environments/'
+expect_no_output 'another one'
+expect_error '2: PYTHONPATH=/root/other of the log-in does not count beside the environment'
+run_greet 0 --export PYTHONPATH=/root/other
+expect_output '^machine1: another one'
+on 2 rm /root/.bashrc
+
 # A half-built environment does not count, nor one whose Python has gone.
 on 3 bash -c 'rm ~/.dtool/environments/*/complete'
 run_greet

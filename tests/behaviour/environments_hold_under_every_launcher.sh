@@ -25,7 +25,8 @@ cat >"$home/venv/bin/torchrun" <<'S'
 echo "torchrun $*"
 S
 chmod +x "$home/venv/bin/torchrun"
-echo 'PATH=$HOME/venv/bin:$PATH' >>"$home/venv/bin/activate"
+# Wherever it goes and whatever it leaves behind, the run's own folder, code and words are used.
+echo 'PATH=$HOME/venv/bin:$PATH; cd /; exec >/dev/null; program=(false) code=/ rank=7; export port=80; trap "" TERM' >>"$home/venv/bin/activate"
 
 places() {
   case $1 in

@@ -10,6 +10,7 @@ touch code
 tag=736455$$
 
 start() { expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag "$1" -- sleep "$tag"; json 'd["run_id"]'; }
+recorded() { find "$HOME/.dtool/killfiles" -name "*.killfile"; }
 killfile() { echo "$HOME/.dtool/killfiles/$1.killfile"; }
 # dtool kill on a terminal of its own, with these answers
 answer() {
@@ -104,7 +105,7 @@ for run in "$more" --all; do
   expect_no_error '^deleted '
 done
 expect_no_process_with "$third"
-expect_equal 4 "$(ls "$HOME/.dtool/killfiles" | wc -l)"
+expect_equal 4 "$(recorded | wc -l)"
 expect_equal "$more" "$(on 1 ls .dtool/runs | grep _more_)"
 expect_exit 0 dtool kill --yes
 expect_error '^4 runs have ended \(dtool list shows them\); to forget one: dtool kill RUN --delete$'
@@ -120,7 +121,7 @@ third=$(start last)
 expect_exit 0 dtool kill --yes --delete
 expect_no_process_with "$third"
 expect_no_file "$(killfile "$third")"
-expect_equal 4 "$(ls "$HOME/.dtool/killfiles" | wc -l)"
+expect_equal 4 "$(recorded | wc -l)"
 third=$(start last)
 
 # A host that cannot be reached keeps the killfile.

@@ -49,6 +49,9 @@ void add_module_lacks(const Answers& answers, std::string_view package_manager,
       {"modules", "--modules: " + *fault, name ? hint_at_module(*name, known) : std::string()});
 }
 
+constexpr const char* kHintAtEnvironment =
+    "a virtual environment serves the machine and the folder in which it was made; --environment "
+    "requirements.txt makes one on each host";
 constexpr const char* kHintAtCode = "it is in the current folder, which dtool run sends";
 
 std::string hint_at_activation(const Needs& needs) {
@@ -71,10 +74,10 @@ std::string hint_at_image(const std::string& image, const Needs& needs) {
 }
 
 void add_activation_lacks(const Answers& answers, const Needs& needs, std::vector<Lack>& lacks) {
-  if (const auto file = ssh::find_answer(answers, "no_activate")) {
-    lacks.push_back({"activate", fmt::format("--env_activate_path: there is no file {}", *file),
-                     hint_at_activation(needs)});
-  }
+  if (const auto fault = ssh::find_answer(answers, "bad_no_file"))
+    lacks.push_back({"activate", "--env_activate_path: " + *fault, hint_at_activation(needs)});
+  if (const auto fault = ssh::find_answer(answers, "bad_environment"))
+    lacks.push_back({"activate", "--env_activate_path: " + *fault, kHintAtEnvironment});
   if (const auto fault = ssh::find_answer(answers, "bad_activate"))
     lacks.push_back({"activate", "--env_activate_path: " + *fault, ""});
 }
@@ -111,6 +114,13 @@ std::string unseen_container(const Answers& answers) {
   if (const auto image = ssh::find_answer(answers, "unseen_no_image"))
     return "there is no image " + *image;
   return ssh::find_answer(answers, "unseen_container").value_or("");
+}
+
+std::vector<std::string> left_out_variables(const Answers& answers) {
+  std::vector<std::string> variables;
+  const auto [begin, end] = answers.equal_range("left_out");
+  for (auto each = begin; each != end; ++each) variables.push_back(each->second);
+  return variables;
 }
 
 std::vector<Lack> environment_lacks(const Answers& answers, std::string_view package_manager,

@@ -31,5 +31,8 @@ if [ "$attempt" = 0 ] && [ "$machine_id" = 0 ] && [ -z "$rank" ]; then (trap '' 
 # HUP is ignored there, because a short program may close the terminal before the list is complete.
 [ -n "$rank" ] || : > "$state/begun"
 [ "$torchrun" = no ] || : "${rank:=$first_rank}" "${local_rank:=0}"
-if [ -n "$rank" ]; then RANK=$rank LOCAL_RANK=$local_rank exec "${words[@]}"; fi
-exec -a dtool-host "$DTOOL_HOST" ranks "$state" "$attempt" "$place" "$first_rank" "$processes" "${words[@]}"
+if [ -n "$rank" ]; then
+  export RANK=$rank LOCAL_RANK=$local_rank
+  become "${words[0]}" "${words[@]}"
+fi
+become dtool-host "$DTOOL_HOST" ranks "$state" "$attempt" "$place" "$first_rank" "$processes" "${words[@]}"

@@ -68,7 +68,7 @@ keep_exported() {
   local name text=''
   for name in "${exported[@]}"; do
     # runs: names of the user's --export.
-    export "dtool_exported_$name=${!name}"
+    if is_late "$name"; then later[dtool_exported_$name]=${later[$name]}; else export "dtool_exported_$name=${!name}"; fi
     # runs: likewise.
     text+="export $name=\"\$dtool_exported_$name\"; unset dtool_exported_$name; "
   done
@@ -87,7 +87,7 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
       export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1
       # Otherwise an image's own value of a variable would win.
       # runs: names of the user's --export.
-      for name in "${exported[@]}"; do export "APPTAINERENV_$name=${!name}" "SINGULARITYENV_$name=${!name}"; done
+      for name in "${exported[@]}"; do export "APPTAINERENV_$name=${later[$name]-${!name}}" "SINGULARITYENV_$name=${later[$name]-${!name}}"; done
       inside=("$engine_program" exec --pwd "$1")
       ! has_gpus || inside+=(--nv)
       ;;
@@ -119,12 +119,13 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
 # Activates the environment inside: it was made for the image's system.
 activate_inside() {
   # shellcheck disable=SC2016
-  inside+=(bash -c "$(declare -f find_activation)"'
-activate=$1 program=("${@:2}")
-set --
+  inside+=(bash -c "$(declare -f is_late remember_late become find_activation begin_foreign end_foreign run_foreign take_limits take_variables last_complaint prepare_software check_python)"'
+declare -A later=()
+remember_late
+activate=$1 program=("${@:2}") modules=()
+fault() { echo "dtool: $2" >&2; exit 1; }
 find_activation "$activate"
-. "$to_source" < /dev/null || { echo "dtool: $activate failed" >&2; exit 1; }
-exec "${program[@]}"' bash "$activate")
+prepare_software "$PWD" && check_python "$environment" && become "${program[0]}" "${program[@]}"' bash "$activate")
 }
 
 # Charliecloud's images contain the driver's libraries, or lack them.

@@ -16,18 +16,7 @@ folder=${tree:-$code}
 [ -n "$tree" ] || [ -d "$code" ] || mkdir -p "$code"
 cd "$folder" || give_up 1 "cannot enter $folder"
 [ -d "$output" ] || mkdir -p "$output" || give_up 1 "cannot make $output"
-set --  # what is sourced below takes no arguments
-[ ${#modules[@]} = 0 ] || load_modules
-case $activate in '' | /*) ;; *) activate=$folder/$activate ;; esac
-if [ -n "$activate" ] && [ -z "$engine" ]; then
-  begin_trial activate "$activate"
-  find_activation "$activate"
-  # Not in a function, where what it declares would end with that.
-  # shellcheck source=/dev/null
-  # runs: what the user's --env_activate_path names.
-  . "$to_source" 2> "$complaints" < /dev/null
-  end_trial $?
-fi
+ready_software "$folder" "$code"
 export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_CODE_DIR=$code DTOOL_ATTEMPT=$attempt DTOOL_LOST_AFTER=$lost_after
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts
 [ "$is_resumed" = no ] || export DTOOL_RESUME_FROM=$output  # outputs go on in the folder of the earlier run

@@ -8,24 +8,12 @@
 lack_of() { answer launcher_lack "$1"; answer launcher_hint "${2-}"; }  # $1: what, $2: how to mend it
 fault() { answer "bad_$1" "$2"; }
 
-if [ ${#modules[@]} != 0 ] && ! load_modules && [ -n "${missing_module-}" ]; then
-  answer missing_module "$missing_module"
-  answer known_modules "$(module -t avail 2>&1 < /dev/null | sed -n 's/([^)]*)$//; /^[^ ]*[^ :]$/p' | sort -u | head -n 2000)"
+if ! ready_software "$code_place" "$code_place" && [[ ${failed[0]-} == 'module load '* ]]; then
+  read -r _ _ missing _ <<< "${failed[0]}"
+  answer missing_module "$missing"
+  answer known_modules "${failed[1]-}"
 fi
-case $activate in '' | /*) ;; *) activate=$code_place/$activate ;; esac
-if [ -n "$activate" ] && [ -z "$engine" ]; then
-  begin_trial activate "$activate"
-  find_activation "$activate"
-  if [ -f "$to_source" ] || [ "$to_source" = /dev/null ]; then
-    # shellcheck source=/dev/null
-    # runs: what the user's --env_activate_path names.
-    . "$to_source" 2> "$complaints" < /dev/null
-    end_trial $?
-  else
-    end_trial 0
-    answer no_activate "$to_source"
-  fi
-fi
+for each in "${left_out[@]}"; do answer left_out "$each"; done
 
 inside=()
 # Text that differs between hosts for no reason would keep equal failures from being folded.
@@ -76,6 +64,5 @@ check_launcher
 {
   echo ready
   printf '%s\0' "${#inside[@]}" "${inside[@]}"
-  # runs: names of this shell's own variables.
-  for name in $(compgen -e); do printf '%s=%s\0' "$name" "${!name}"; done
+  print_variables
 } >&5

@@ -110,7 +110,8 @@ TEST(RunCheck, AHomeThatCannotBeWrittenIsNoMissingPackage) {
 
 TEST(RunCheck, WhatTheEnvironmentsScriptAnswersIsNamed) {
   host::CheckReply reply = some_reply();
-  reply.environment = "no_activate=/x/activate\nlauncher_lack=no srun\nlauncher_hint=load it\n";
+  reply.environment =
+      "bad_no_file=there is no file /x/activate\nlauncher_lack=no srun\nlauncher_hint=load it\n";
   const Checked checked = judged(reply);
   EXPECT_EQ(checked.result.error, "--env_activate_path: there is no file /x/activate; no srun");
   EXPECT_EQ(checked.lacks.at(1).hint, "load it");

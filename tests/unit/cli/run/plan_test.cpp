@@ -304,6 +304,20 @@ TEST(NameOfProgram, IsThatOfThePythonScript) {
   EXPECT_EQ(name_of_program({"python3"}), "python3");
 }
 
+TEST(ReadsLogInFiles, ShellsThatAreToldTo) {
+  for (const std::vector<std::string>& program : {std::vector<std::string>{"bash", "-lc", "x"},
+                                                  {"/bin/sh", "-l", "x.sh"},
+                                                  {"bash", "--login", "x.sh"},
+                                                  {"bash", "-e", "-ic", "x"}})
+    EXPECT_TRUE(reads_log_in_files(program)) << program[1];
+  for (const std::vector<std::string>& program : {std::vector<std::string>{},
+                                                  {"bash", "-c", "x", "-l"},
+                                                  {"bash", "x.sh", "-l"},
+                                                  {"python", "-i"},
+                                                  {"bash", "--posix", "x"}})
+    EXPECT_FALSE(reads_log_in_files(program));
+}
+
 TEST(ScriptOf, ShellsAreToldScriptsAfterTheirOptions) {
   EXPECT_EQ(script_of({"bash", "helo.sh", "-c"}), "helo.sh");
   EXPECT_EQ(script_of({"/bin/sh", "-eu", "+x", "code/run.sh"}), "code/run.sh");

@@ -44,7 +44,7 @@ TEST(EnvironmentLacks, WhatIsInTheCodeFolderComesWithTheCode) {
   Needs needs;
   needs.environment_comes_later = true;
   needs.environment.container = Container{ContainerEngine::charliecloud, "x", {}};
-  for (const std::string answer : {"no_activate", "bad_no_image"}) {
+  for (const std::string answer : {"bad_no_file", "bad_no_image"}) {
     const std::vector<Lack> lacks = environment_lacks({{answer, "/root/code/x"}}, "", needs);
     ASSERT_EQ(lacks.size(), 1U);
     EXPECT_EQ(lacks[0].hint, "it is in the current folder, which dtool run sends");
@@ -58,7 +58,8 @@ TEST(EnvironmentLacks, ARelativePathIsSaidToBeginAtTheCodeFolder) {
                   "venv begins at the code folder there; ~/venv would begin at the home folder"),
         std::pair("~/venv", "dtool config runs a script that makes it")}) {
     needs.environment.activate = path;
-    const std::vector<Lack> lacks = environment_lacks({{"no_activate", "/x"}}, "", needs);
+    const std::vector<Lack> lacks =
+        environment_lacks({{"bad_no_file", "there is no file /x"}}, "", needs);
     ASSERT_EQ(lacks.size(), 1U);
     EXPECT_EQ(lacks[0].hint, hint);
   }

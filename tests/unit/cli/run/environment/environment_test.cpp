@@ -206,9 +206,7 @@ TEST(Container, ANameThatAnEngineWouldSplitIsAFault) {
 /// What the environment at `path` leaves behind, or its fault.
 std::string activated(const std::string& path, const std::string& then) {
   return run_bash(kFault + environment_script({{}, path, std::nullopt, Torchrun::no}, {}) +
-                  "begin_trial activate \"$activate\"\nfind_activation \"$activate\"\n"
-                  ". \"$to_source\" 2> \"$complaints\"\nend_trial $?\n" +
-                  then);
+                  "cd / && ready_software / /\n" + then);
 }
 
 TEST(Activation, AFolderOfAVirtualEnvironmentIsActivated) {
@@ -241,17 +239,76 @@ TEST(Activation, WhatAScriptDoesWrongIsTold) {
   EXPECT_EQ(with("set -u\necho $NOT_SET_ANYWHERE\n"),
             "activate: IT ended the shell with exit code 1: IT: line 2: NOT_SET_ANYWHERE: unbound "
             "variable\nexit code 1\n");
-  // Its options are its own.
-  EXPECT_EQ(with("set -eu\ntrue\n"), "went on\n");
+  EXPECT_EQ(with("exec true\n"), "activate: IT ended the shell with exit code 0\nexit code 1\n");
+  EXPECT_EQ(with("set -n\n"), "activate: IT ended the shell with exit code 0\nexit code 1\n");
 }
 
-TEST(Activation, TheEndThatAScriptHadPlannedIsStillItsEnd) {
+/// dtool goes on where it was, with what was its own.
+TEST(Activation, OnlyWhatProcessesInheritComesBackFromAScript) {
   const TemporaryFolder folder;
-  const std::string path = folder.write("activate", "exit 4\n").string();
-  EXPECT_EQ(run_bash("trap 'echo recorded $?' EXIT\nfault() { echo fault; exit 9; }\n" +
-                     environment_script({{}, path, std::nullopt, Torchrun::no}, {}) +
-                     "begin_trial activate x\n. \"$activate\" 2> \"$complaints\"\nend_trial $?\n"),
-            "recorded 1\nfault\nexit code 9\n");
+  const std::string path =
+      folder
+          .write("activate",
+                 "cd /tmp; set -eu; trap 'echo bye' EXIT; trap '' TERM; exec > /dev/null 5>&1\n"
+                 "cd() { :; }; exec() { :; }; fault() { :; }; IFS=:\n"
+                 "readonly code=/other; program=(other); export port=8080 COLOUR=$'red\\n'\n"
+                 "unset GONE; umask 027; ulimit -Sn 123; say() { echo said; }; export -f say\n")
+          .string();
+  EXPECT_EQ(run_bash(std::string("export GONE=no; code=/mine program=(mine words) port=29500\n") +
+                     kFault + environment_script({{}, path, std::nullopt, Torchrun::no}, {}) +
+                     "cd / && ready_software / / && cd .\n"
+                     "echo \"$PWD $code ${program[*]} $port $(umask) $(ulimit -Sn) $(say)\"\n"
+                     "echo \"${GONE-none} [$-] $(trap -p) [$IFS]\"\n"
+                     "become it sh -c 'echo \"$0 $port [$COLOUR]\"'\n"),
+            "/ /mine mine words 29500 0027 123 said\nnone [hB]  [ \t\n]\nit 8080 [red\n]\n");
+}
+
+TEST(Activation, AProgramSeesItsVariablesWhateverDtoolCallsItsOwn) {
+  EXPECT_EQ(
+      run_bash(std::string("export state=theirs modules=theirs\n") + kFault + "exec bash -c " +
+               ssh::quote(environment_script({}, {}) +
+                          "state=mine later[image]=given\n"
+                          "become sh sh -c 'echo \"$state $modules $image ${activate-}\"'\n")),
+      "theirs theirs given \n");
+}
+
+/// A virtual environment of this machine's, in a folder that goes to a host.
+TEST(Activation, AVirtualEnvironmentThatLeadsElsewhereIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path().string() + "/venv";
+  folder.write("venv/pyvenv.cfg", "");
+  std::filesystem::create_directories(folder.path() / "venv/bin");
+  std::filesystem::create_symlink("/bin/sh", path + "/bin/python3");
+  const auto made_for = [&](const std::string& place) {
+    folder.write("venv/bin/activate", "VIRTUAL_ENV=" + place + " PATH=" + place +
+                                          "/bin:/usr/bin:/bin; export VIRTUAL_ENV\n");
+    std::string said = activated(path, "echo went on\n");
+    while (said.find(path) != said.npos) said.replace(said.find(path), path.size(), "IT");
+    return said.substr(0, said.find(", and python3 is"));
+  };
+  EXPECT_EQ(made_for(path), "went on\n");
+  EXPECT_EQ(made_for("/home/ann/venv"),
+            "environment: IT is of no use here: it was made for /home/ann/venv");
+  std::filesystem::remove(path + "/bin/python3");
+  std::filesystem::create_symlink("/opt/python3.13", path + "/bin/python3");
+  EXPECT_EQ(made_for(path),
+            "environment: IT is of no use here: its python3 leads to /opt/python3.13, which is not "
+            "on this host\nexit code 1\n");
+}
+
+TEST(Activation, WhatALogInSaysOfPythonDoesNotCountBesideANamedEnvironment) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "env/conda-meta");
+  const std::string script = folder.write("script", "export A=b\n").string();
+  const std::string before = "export PYTHONPATH=/x PYTHONHOME=/y\n";
+  const std::string after = "echo \"${PYTHONPATH-none} ${PYTHONHOME-none} ${left_out[*]}\"\n";
+  const auto with = [&](const std::string& path) {
+    return run_bash(before + kFault +
+                    environment_script({{}, path, std::nullopt, Torchrun::no}, {}) +
+                    "ready_software / /\n" + after);
+  };
+  EXPECT_EQ(with(folder.path().string() + "/env"), "none none PYTHONPATH=/x PYTHONHOME=/y\n");
+  EXPECT_EQ(with(script), "/x /y \n") << "it may be made for that";
 }
 
 }  // namespace
