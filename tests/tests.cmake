@@ -159,6 +159,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp
     tests/unit/sync/open_folder_test.cpp
+    tests/unit/sync/other_kinds_test.cpp
     tests/unit/sync/pull_test.cpp
     tests/unit/sync/push_every_way_test.cpp
     tests/unit/sync/push_faults_test.cpp

@@ -75,7 +75,7 @@ std::vector<CopyHost> refusals(const std::vector<CopyHost>& hosts) {
     if (result.ok() && !reply.blocked.empty()) {
       result.exit_code = 1;
       result.error = fmt::format("{}", fmt::join(reply.blocked, "; "));
-      result.hint = "move it away, or name another folder";
+      result.hint = "move it away, or name another folder; --force replaces files and links";
     } else if (result.ok() && host.room > reply.free) {
       result.exit_code = 1;
       result.error = fmt::format(
@@ -192,10 +192,10 @@ std::string folder_on_hosts(const std::string& text) {
 }
 
 Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList& list,
-                     const std::string& folder) {
+                     const std::string& folder, tree_sync::Foreign foreign) {
   const std::string doing = fmt::format("copying to {}", folder);
   SendingReporter progress(console, "sending the files", remote.hosts().size(), kCopyInterrupted);
-  Copying copying(remote, list, folder, name_of_launcher(), progress);
+  Copying copying(remote, list, folder, name_of_launcher(), progress, foreign);
   console.progress(fmt::format("asking {} what they lack", counted(remote.hosts().size(), "host")));
   copying.ask();
   console.progress("");

@@ -37,9 +37,10 @@ std::string folder_on_hosts(const std::string& text);
 /// replaced.
 std::string path_here(const std::string& text);
 
-/// Copies to all hosts of the Remote, and names those that failed. Throws UsageError if another
+/// Copies to all hosts of the Remote, and names those that failed. `foreign` decides about files
+/// there that differ and did not come by a copy, or were edited since. Throws UsageError if another
 /// copy is at work in the folder.
 Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList& list,
-                     const std::string& folder);
+                     const std::string& folder, tree_sync::Foreign foreign);
 
 }  // namespace dtool::cli

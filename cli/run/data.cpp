@@ -74,9 +74,11 @@ std::vector<RunData> list_data(Console& console, const std::vector<std::string>&
   return data;
 }
 
-bool supply_data(Console& console, ssh::Remote& remote, std::vector<RunData>& data) {
+bool supply_data(Console& console, ssh::Remote& remote, std::vector<RunData>& data,
+                 tree_sync::Foreign foreign) {
   for (RunData& each : data)
-    if (copy_to_hosts(console, remote, each.list, each.folder).exit_code != kAllWell) return false;
+    if (copy_to_hosts(console, remote, each.list, each.folder, foreign).exit_code != kAllWell)
+      return false;
   return true;
 }
 

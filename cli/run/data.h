@@ -37,6 +37,7 @@ void leave_out_gone(Console& console, std::vector<std::string>& texts);
 std::vector<RunData> list_data(Console& console, const std::vector<std::string>& texts);
 
 /// Copies them to all hosts; whether all hosts have all.
-bool supply_data(Console& console, ssh::Remote& remote, std::vector<RunData>& data);
+bool supply_data(Console& console, ssh::Remote& remote, std::vector<RunData>& data,
+                 tree_sync::Foreign foreign);
 
 }  // namespace dtool::cli

@@ -171,7 +171,8 @@ bool bring_data(const PendingRun& run, RunReport& report, Console& console, ssh:
   needs.trainer = false;
   needs.experiment_toml.clear();
   return judge(run, check_hosts(console, remote, needs), "checking the hosts", report, remote) &&
-         supply_data(console, remote, data);
+         supply_data(console, remote, data,
+                     run.flags.force ? tree_sync::Foreign::overwrite : tree_sync::Foreign::refuse);
 }
 
 /// A script that is not here may be on the hosts, where it was put by hand. More often its name has

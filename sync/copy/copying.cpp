@@ -2,6 +2,7 @@
 #include "sync/copy/copying.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -62,13 +63,14 @@ Lacking lacking_of(std::size_t host, const host::CopyReply& reply) {
 }  // namespace
 
 Copying::Copying(ssh::Remote& remote, CopyList& list, std::string folder, std::string launcher,
-                 ssh::Events& events)
+                 ssh::Events& events, Foreign foreign)
     : remote_(remote),
       list_(list),
       folder_(std::move(folder)),
       name_(ssh::random_hex(8)),
       launcher_(std::move(launcher)),
       events_(events),
+      foreign_(foreign),
       hosts_(remote.hosts().size()) {
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     hosts_[i].result.host = remote.hosts()[i];
@@ -78,9 +80,13 @@ Copying::Copying(ssh::Remote& remote, CopyList& list, std::string folder, std::s
 
 host::CopyPlace Copying::place_on(std::size_t host) const {
   const auto owner = takes_over_.find(host);
-  return {folder_,   name_,
-          round_,    static_cast<std::int64_t>(host),
-          launcher_, owner == takes_over_.end() ? "" : owner->second};
+  return {folder_,
+          name_,
+          round_,
+          static_cast<std::int64_t>(host),
+          launcher_,
+          owner == takes_over_.end() ? "" : owner->second,
+          foreign_ == Foreign::refuse};
 }
 
 /// The hosts that have not failed, and are wanted.
@@ -170,6 +176,12 @@ void Copying::prove() {
   std::erase_if(followers_, [this](std::size_t host) { return !hosts_[host].result.ok(); });
   ask(followers_, Settles::no);
   followers_.clear();
+  for (CopyHost& host : hosts_) {
+    if (!host.result.ok() || host.reply.blocked.empty()) continue;
+    host.result.exit_code = 1;
+    host.result.error = fmt::format("{}", fmt::join(host.reply.blocked, "; "));
+    host.result.hint = "it was put or changed there while this copy was at work; move it away";
+  }
 }
 
 /// Returns whether anything was lacking.

@@ -14,6 +14,7 @@
 #include "ssh/remote.h"
 #include "sync/copy/copy_list.h"
 #include "sync/copy/parcels.h"
+#include "sync/push.h"
 #include "sync/relay/relaying.h"
 
 namespace dtool::tree_sync {
@@ -35,7 +36,7 @@ class Copying {
   /// `folder` is absolute or begins with `~/`. `launcher` names this process: another copy to the
   /// folder is told it (CopyReply::owner). All arguments must outlive it.
   Copying(ssh::Remote& remote, CopyList& list, std::string folder, std::string launcher,
-          ssh::Events& events);
+          ssh::Events& events, Foreign foreign = Foreign::refuse);
 
   /// Asks every host what it lacks. Nothing is written there.
   void ask();
@@ -69,6 +70,7 @@ class Copying {
   std::string launcher_;
   std::map<std::size_t, std::string> takes_over_;  ///< by host
   ssh::Events& events_;
+  Foreign foreign_;
   std::int64_t round_ = 0;
   std::vector<CopyHost> hosts_;
   std::vector<std::size_t> followers_;  ///< of this round: hosts that another one's folder serves

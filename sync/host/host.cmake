@@ -2,6 +2,7 @@
 # What dtool-host does for sync; cli/host/host.cmake links it.
 set(DTOOL_SYNC_HOST_SOURCES
   sync/copy/host/answer_copy.cpp
+  sync/copy/host/copied_files.cpp
   sync/copy/host/copy_folder.cpp
   sync/copy/host/take_parcel.cpp
   sync/host/answer_tree.cpp
@@ -10,6 +11,7 @@ set(DTOOL_SYNC_HOST_SOURCES
   sync/host/inside.cpp
   sync/host/kept_copy.cpp
   sync/host/look_at_source.cpp
+  sync/host/other_kinds.cpp
   sync/host/own_tree.cpp
   sync/host/package_reader.cpp
   sync/host/prepare_tree.cpp

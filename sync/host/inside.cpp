@@ -178,6 +178,12 @@ std::vector<std::string> Inside::list() const {
   return names_in(root_.get());
 }
 
+std::vector<std::string> Inside::list(const std::string& folder) {
+  const Spot spot = find(folder);
+  const Descriptor found(::openat(spot.folder, spot.name, O_PATH | kFolder));
+  return found.is_open() ? names_in(found.get()) : std::vector<std::string>();
+}
+
 void Inside::remove_folder(const std::string& name) {
   forget();
   remove_all(root_.get(), name);

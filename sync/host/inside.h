@@ -57,6 +57,8 @@ class Inside {
 
   /// The names directly in the folder.
   std::vector<std::string> list() const;
+  /// The names directly in a folder below; none if it is no folder.
+  std::vector<std::string> list(const std::string& folder);
   /// Deletes a folder directly below, with its content, as far as possible. What is mounted there
   /// stays.
   void remove_folder(const std::string& name);

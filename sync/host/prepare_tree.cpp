@@ -10,6 +10,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/sha256.h"
+#include "sync/host/other_kinds.h"
 #include "sync/host/package_reader.h"
 #include "sync/host/stored_tree.h"
 #include "sync/host/tree_folder.h"
@@ -78,6 +79,12 @@ PrepareReply prepare_tree(const PrepareRequest& request, FrameInput& input) {
   const FileNames coming =
       read_names(PackageReader(input, std::chrono::milliseconds(request.patience_ms),
                                request.is_compressed ? Compressed::yes : Compressed::no));
+  try {
+    refuse_other_kinds(folder, coming);
+  } catch (const Refused&) {
+    folder.remove_marks();
+    throw;
+  }
   FileNames foreign;
   FileNames folders;
   FileNames missing;

@@ -98,6 +98,11 @@ Refused another_is_sending() {
                  "try again when it has, or give each a folder of its own with --code_path");
 }
 
+std::string with_tilde(const std::string& path) {
+  const std::string home = expand_home("~/");
+  return path.starts_with(home) ? "~/" + path.substr(home.size()) : path;
+}
+
 std::string made_folder(const std::string& path) {
   const std::string expanded = expand_home(path);
   // Below the home folder what dtool makes is the user's alone; elsewhere the umask says it, since

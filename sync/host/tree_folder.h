@@ -35,6 +35,9 @@ class Refused : public std::runtime_error {
 /// For a host on which another launcher began to send another tree meanwhile.
 Refused another_is_sending();
 
+/// A path as the user writes it, below the home folder with `~/`.
+std::string with_tilde(const std::string& path);
+
 using FileNames = std::vector<std::string>;
 
 /// The real path of a folder, which is made if it is missing. `path` may begin with `~/`. Throws

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sync/host/other_kinds.h"
 #include "sync/host/package_reader.h"
 #include "sync/relay/host/passed_on.h"
 
@@ -30,6 +31,8 @@ class Unpacking {
   void receive(PackageReader reader);
   /// The files there that are not from dtool and would be overwritten.
   FileNames find_foreign();
+  /// Throws Refused if something of another kind is in the way.
+  void refuse_other_kinds() { host::refuse_other_kinds(folder_, names_); }
   /// Returns how many files went.
   std::size_t put_in_place(const std::string& tree);
 
@@ -221,12 +224,6 @@ std::size_t Unpacking::put_in_place(const std::string& tree) {
   return removed;
 }
 
-/// As the user writes it.
-std::string with_tilde(const std::string& path) {
-  const std::string home = expand_home("~/");
-  return path.starts_with(home) ? "~/" + path.substr(home.size()) : path;
-}
-
 }  // namespace
 
 Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& input,
@@ -247,6 +244,7 @@ Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& inpu
     } else {
       unpacking.receive(PackageReader(input, patience, compressed));
     }
+    unpacking.refuse_other_kinds();
     if (request.refuses_foreign) unpacked.first = unpacking.find_foreign();
     if (!unpacked.first.empty()) {
       unpacked.foreign = static_cast<std::int64_t>(unpacked.first.size());
@@ -261,6 +259,9 @@ Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& inpu
   } catch (const NotGiven& error) {
     unpacked.missed = error.what();
     unpacked.is_spoilt = error.is_spoilt;
+  } catch (const Refused&) {
+    folder.remove_marks();
+    throw;
   } catch (const std::exception& error) {
     unpacked.broken = error.what();
     input.leave();

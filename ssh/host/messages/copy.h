@@ -15,14 +15,18 @@ namespace dtool::host {
 
 /// What all requests of one `dtool copy` to a host share.
 struct CopyPlace {
-  std::string folder;      ///< absolute, or from `~/`
-  std::string copy;        ///< name of the copy
-  std::int64_t round = 0;  ///< of the copy: each begins with the question what is lacking
-  std::int64_t host = 0;   ///< its number in the copy
-  std::string launcher;    ///< the process that copies, in words that only launchers read
-  std::string takes_over;  ///< the process whose copy to the folder has ended; empty: none
+  std::string folder;            ///< absolute, or from `~/`
+  std::string copy;              ///< name of the copy
+  std::int64_t round = 0;        ///< of the copy: each begins with the question what is lacking
+  std::int64_t host = 0;         ///< its number in the copy
+  std::string launcher;          ///< the process that copies, in words that only launchers read
+  std::string takes_over;        ///< the process whose copy to the folder has ended; empty: none
+  bool refuses_foreign = false;  ///< replace no file or link that did not come by a copy, or was
+                                 ///< touched since, and differs
 
-  void fields(auto visit) { visit(folder, copy, round, host, launcher, takes_over); }
+  void fields(auto visit) {
+    visit(folder, copy, round, host, launcher, takes_over, refuses_foreign);
+  }
 };
 
 /// A file, a link, or a folder (its name ends with a slash) that is copied.
@@ -40,8 +44,8 @@ struct CopyEntry {
 };
 
 /// How much of the listing that follows (CopyEntries in a package, sorted by name) does a folder
-/// have? Nothing is written, unless `settles` is set and nothing is lacking: then modes and times
-/// are set, and what the copy left aside is deleted.
+/// have? Nothing is written there, unless `settles` is set and nothing is lacking: then modes and
+/// times are set, and what the copy left aside is deleted.
 struct CopyRequest {
   static constexpr Kind kKind = Kind::copy_request;
   CopyPlace place;

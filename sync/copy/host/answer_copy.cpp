@@ -14,6 +14,7 @@
 
 #include "ssh/host/sha256.h"
 #include "ssh/host/strangers.h"
+#include "sync/copy/host/copied_files.h"
 #include "sync/copy/host/copy_folder.h"
 #include "sync/host/inside.h"
 #include "sync/host/package_reader.h"
@@ -42,6 +43,7 @@ class Looking {
   Found compare(const CopyEntry& entry, const std::optional<struct stat>& there);
   Found compare_file(const CopyEntry& entry, const struct stat& there);
   bool leads_over_strangers(const CopyEntry& entry) const;
+  void refuse_foreign(const CopyEntry& entry, const struct stat& there);
   void add_lacking(const CopyEntry& entry);
   Mounted* mounted_for(const std::string& name);
   void block(const std::string& name, const std::string& why);
@@ -50,6 +52,7 @@ class Looking {
   }
   void look_at_room();
   void settle();
+  void note();
 
   const CopyRequest& request_;
   CopyReply reply_;
@@ -64,6 +67,7 @@ class Looking {
   std::uint64_t largest_ = 0;         ///< file that is to go to one of these
   std::vector<CopyEntry> unsettled_;  ///< if the request settles
   std::string strangers_folder_;      ///< below the folder, the last one that is somebody else's
+  CopiedFiles copied_;
 };
 
 /// A folder's own set-group-id bit, as in a folder that a group shares, is the host's matter.
@@ -161,9 +165,19 @@ Looking::Found Looking::compare(const CopyEntry& entry, const std::optional<stru
   if (is_folder)
     return has_other_mode(entry, *there) || has_other_time(entry, *there) ? Found::unsettled
                                                                           : Found::as_it_was;
-  if (entry.target.empty()) return compare_file(entry, *there);
   const bool is_same = S_ISLNK(there->st_mode) && inside_->target_of(entry.name) == entry.target;
-  return is_same ? Found::as_it_was : Found::lacking;
+  const Found as_link = is_same ? Found::as_it_was : Found::lacking;
+  const Found found = entry.target.empty() ? compare_file(entry, *there) : as_link;
+  if (found == Found::lacking) refuse_foreign(entry, *there);
+  if (found == Found::as_it_was) copied_.add(*there);
+  return found;
+}
+
+/// What a person put there, or edited there, is not replaced.
+void Looking::refuse_foreign(const CopyEntry& entry, const struct stat& there) {
+  if (!request_.place.refuses_foreign || copied_.has(there)) return;
+  const bool is_kind = S_ISREG(there.st_mode) || S_ISLNK(there.st_mode);
+  block(entry.name, is_kind ? "is not as dtool copied it, and differs" : "is no file");
 }
 
 /// Null if the file goes to the folder's own file system.
@@ -265,10 +279,20 @@ void Looking::settle() {
   reply_.is_unsettled = false;
 }
 
+/// All is there as it was sent. The times of what was settled have changed since it was looked at.
+void Looking::note() {
+  for (const CopyEntry& entry : unsettled_) {
+    const auto there = inside_->look_at_file(entry.name);
+    if (there) copied_.add(*there);
+  }
+  copied_.keep();
+}
+
 CopyReply Looking::finish() {
   look_at_room();
   const bool is_all_there = reply_.lacks.empty() && reply_.unsure.empty() && reply_.blocked.empty();
   if (request_.settles && is_all_there && reply_.is_unsettled) settle();
+  if (is_all_there) note();
   return std::move(reply_);
 }
 

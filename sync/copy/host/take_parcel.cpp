@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ssh/host/sha256.h"
+#include "sync/copy/host/copied_files.h"
 #include "sync/copy/host/copy_folder.h"
 #include "sync/host/copy_file.h"
 #include "sync/host/package_reader.h"
@@ -26,8 +27,8 @@ namespace {
 /// The pieces of one parcel on their way to their places.
 class Taking {
  public:
-  Taking(CopyFolder& folder, const std::string& copy, ParcelReply& reply)
-      : folder_(folder), copy_(copy), reply_(reply) {}
+  Taking(CopyFolder& folder, const CopyPlace& place, ParcelReply& reply)
+      : folder_(folder), place_(place), reply_(reply) {}
 
   void take(PackageReader reader);
 
@@ -46,7 +47,7 @@ class Taking {
   std::string sum_name() const { return part_ + ".sum"; }
 
   CopyFolder& folder_;
-  const std::string& copy_;
+  const CopyPlace& place_;
   ParcelReply& reply_;
   CopyPiece piece_;          ///< that comes
   std::string part_;         ///< name of its file's part
@@ -55,12 +56,20 @@ class Taking {
   bool awaits_sum_ = false;  ///< of the file whose last piece has come
   Sha256 sha_;
   std::vector<std::pair<std::string, CopyEntry>> whole_;  ///< parts that wait for their names
+  CopiedFiles copied_;
 };
 
 constexpr const char* kGoesOn = "what has come stays; the same command goes on from there";
 
 [[noreturn]] void refuse(const std::string& path) {
   throw Refused(with_reason(path), kGoesOn);
+}
+
+/// Part of this copy may come twice.
+bool is_as_listed(const CopyEntry& entry, const struct stat& there) {
+  return S_ISLNK(there.st_mode) == !entry.target.empty() && !S_ISDIR(there.st_mode) &&
+         there.st_mtim.tv_sec == entry.seconds && there.st_mtim.tv_nsec == entry.nanoseconds &&
+         (S_ISLNK(there.st_mode) || static_cast<std::uint64_t>(there.st_size) == entry.size);
 }
 
 bool is_link_made(const Inside::Spot& spot, const CopyEntry& entry) {
@@ -77,7 +86,14 @@ void Taking::make_link(const CopyEntry& entry) {
   put(name, entry);
 }
 
+/// Hours may have passed since the question was answered.
 void Taking::put(const std::string& part, const CopyEntry& entry) {
+  const auto there = folder_.inside().look(entry.name);
+  const bool is_foreign =
+      there && place_.refuses_foreign && !copied_.has(*there) && !is_as_listed(entry, *there);
+  if (is_foreign)
+    throw Refused(path_of(entry.name) + " was put or changed there while this copy was at work",
+                  "--force replaces it; to keep it, move it away");
   if (!folder_.inside().take_if_near(folder_.parts(), part, entry.name)) put_beside(part, entry);
 }
 
@@ -120,7 +136,7 @@ void Taking::hash_what_is_there() {
     if (!bytes) break;
     text += *bytes;
   }
-  const std::string head = copy_ + "\n" + std::to_string(piece_.offset) + "\n";
+  const std::string head = place_.copy + "\n" + std::to_string(piece_.offset) + "\n";
   if (text.starts_with(head) && sha_.go_on_from(std::string_view(text).substr(head.size()))) return;
   ::lseek(file_.get(), 0, SEEK_SET);
   for (std::uint64_t left = piece_.offset; left > 0;) {
@@ -192,7 +208,7 @@ void Taking::write(std::string_view bytes) {
 void Taking::end_range() {
   if (awaits_sum_ || !file_.is_open()) return;
   const std::string state =
-      copy_ + "\n" + std::to_string(piece_.offset + piece_.bytes) + "\n" + sha_.state();
+      place_.copy + "\n" + std::to_string(piece_.offset + piece_.bytes) + "\n" + sha_.state();
   const std::string name = sum_name();
   const Inside::Spot spot = folder_.parts().find(name);
   constexpr int kHow = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
@@ -257,7 +273,7 @@ void take_into(CopyFolder& folder, const ParcelRequest& request, FrameInput& inp
                const std::function<void(const TreeNews&)>& tell, ParcelReply& reply) {
   const std::chrono::milliseconds patience(request.patience_ms);
   const auto compressed = request.is_compressed ? Compressed::yes : Compressed::no;
-  Taking taking(folder, request.place.copy, reply);
+  Taking taking(folder, request.place, reply);
   if (!request.relay) return taking.take(PackageReader(input, patience, compressed));
   try {
     PassedOn passed_on(folder.parcel_path(), *request.relay, tell);

@@ -248,11 +248,12 @@ TEST_P(EveryWayTest, AForeignFileInAFolderThatIsToBecomeAFileStays) {
   scratch_.write("home/code/x/foreign");
   fs::remove_all(scratch_.path() / "tree/x");
   scratch_.write("tree/x", "now a file");
-  const auto result = push_to("~/code");
-  EXPECT_EQ(result.exit_code, 23);
-  EXPECT_NE(result.error.find("could not make way"), std::string::npos) << result.error;
-  EXPECT_NE(result.hint.find("did not send"), std::string::npos) << result.hint;
-  EXPECT_EQ(there(), (Names{"x/foreign"}));
+  for (const Foreign foreign : {Foreign::refuse, Foreign::overwrite}) {
+    const auto result = push_to("~/code", "tree", foreign);
+    EXPECT_EQ(result.error, "~/code/x is a folder, and a file is to be sent there");
+    EXPECT_NE(result.hint.find("move it away"), std::string::npos) << result.hint;
+    EXPECT_EQ(there(), (Names{"x/foreign", "x/sent"})) << "nothing was touched";
+  }
 }
 
 TEST_P(EveryWayTest, NothingIsDeletedThroughALink) {
