@@ -179,6 +179,7 @@ std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
     forget_packages();
     ssh::RunOptions options;
     options.timeout = options_.timeout;
+    options.on_interrupt = ssh::OnInterrupt::leave;
     remote.run(std::move(tasks), *this, options);
   }
   std::vector<ssh::HostResult> results;

@@ -64,7 +64,9 @@ std::vector<ssh::HostResult> send_tree(Console& console, ssh::Remote& remote,
   TreePush push(console, remote.hosts(), tree, destinations, std::move(sending));
   std::vector<ssh::Task> tasks;
   for (const auto& each : destinations) tasks.push_back(push.steps().first_task(each.host));
-  remote.run(std::move(tasks), push.steps(), {});
+  ssh::RunOptions options;
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  remote.run(std::move(tasks), push.steps(), options);
   return push.finish(remote);
 }
 

@@ -90,3 +90,18 @@ if [[ -n ${DTOOL_LAB_DEAD:-} ]]; then
   kill -INT "$pid"
   ends_with 130
 fi
+
+# Sending stops at the first one, however much is left to send.
+mkdir large
+head -c 30000000 /dev/urandom >large/data
+cd large
+fault slow h1 rate 4mbit
+began=$SECONDS
+begin run --runs_on 'h[1-2]' -- true
+eventually 20 grep -q 'interrupted\|sending the code' "$err" || true
+sleep 2
+kill -INT "$pid"
+ends_with 130
+((SECONDS - began < 30)) || fail "stopping took $((SECONDS - began)) s"
+expect_error 'nothing was started'
+fault mend h1
