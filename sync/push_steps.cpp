@@ -98,6 +98,18 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
       "give another --code_path";
 }
 
+void refuse_changed(ssh::HostResult& result, const Tree& tree) {
+  const std::vector<std::string> changed = find_changed(tree);
+  if (changed.empty()) return;  // it keeps times less finely
+  result.exit_code = 1;
+  result.error =
+      fmt::format("{}{} changed while the files were sent", changed.front(),
+                  changed.size() > 1 ? fmt::format(" and {} other files", changed.size() - 1) : "");
+  result.hint =
+      "the same command sends the files as they are now; a file that is written all the time is "
+      "left out by --exclude";
+}
+
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
                              const RemoteTree& tree) {
   host::PrepareRequest request{tree.folder, tree.fingerprint, tree.foreign == ForeignFiles::look,

@@ -68,6 +68,10 @@ ssh::Command leave_command(const RemoteTree& tree);
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
                  const std::vector<std::string>& first);
 
+/// After rsync, which sends files as it finds them: marks the host as failed if a file of the tree
+/// is not as it was listed any more, since another host may have got it as it was.
+void refuse_changed(ssh::HostResult& result, const Tree& tree);
+
 /// Before rsync: records which files are about to come (`names` has all names of the tree), and
 /// makes room for files whose names belonged to folders. Under ForeignFiles::look it does nothing
 /// if there are such files.

@@ -204,17 +204,31 @@ Look look_of(const struct stat& status) {
           nanoseconds(status.st_ctim.tv_nsec)};
 }
 
+/// A new name of the file, which changes its ctime, is no change of what it has.
+bool is_same(const Look& one, const Look& other) {
+  return one.device == other.device && one.inode == other.inode && one.size == other.size &&
+         one.seconds == other.seconds && one.nanoseconds == other.nanoseconds;
+}
+
 bool is_as_seen(int file, const Look& look) {
   struct stat status {};
   if (file < 0 || ::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  const Look now = look_of(status);
-  return now.device == look.device && now.inode == look.inode && now.size == look.size &&
-         now.seconds == look.seconds && now.nanoseconds == look.nanoseconds;
+  return is_same(look_of(status), look);
 }
 
 Tree read_tree(const fs::path& root, const std::vector<std::string>& excludes,
                const std::vector<std::string>& includes) {
   return Reader(real_folder(root), excludes).read(includes);
+}
+
+std::vector<std::string> find_changed(const Tree& tree) {
+  const OpenFolder root(tree.root);
+  std::vector<std::string> changed;
+  for (std::size_t i = 0; i < tree.looks.size(); ++i) {
+    const auto now = root.look_at(tree.files[i]);
+    if (!now || !is_same(look_of(*now), tree.looks[i])) changed.push_back(tree.files[i]);
+  }
+  return changed;
 }
 
 Tree tree_of(const fs::path& root, std::vector<std::string> files) {

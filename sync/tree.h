@@ -25,6 +25,9 @@ struct Look {
 
 Look look_of(const struct stat& status);
 
+/// Whether both are of the same file with the same size and time.
+bool is_same(const Look& one, const Look& other);
+
 /// Whether an open file is the regular file that was looked at, and has its size and time.
 bool is_as_seen(int file, const Look& look);
 
@@ -46,6 +49,9 @@ struct Tree {
 /// refused by git); std::invalid_argument on a pattern.
 Tree read_tree(const std::filesystem::path& root, const std::vector<std::string>& excludes,
                const std::vector<std::string>& includes = {});
+
+/// The names of the files that are not as they were when the tree was read.
+std::vector<std::string> find_changed(const Tree& tree);
 
 /// The tree of these files below `root`, regular files and links, whatever git says: a home folder
 /// may be a checkout that ignores them. Throws std::system_error naming a file that is not there.

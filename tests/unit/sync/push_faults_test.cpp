@@ -57,6 +57,24 @@ TEST_F(LocalPushTest, AnInterruptedPushLeavesTheOldTreeAndTheNextOneMendsIt) {
   EXPECT_EQ(scratch_.read("home/code/a"), "newer");
 }
 
+// Another host may have got it as it was.
+TEST_F(LocalPushTest, AFileThatChangesWhileItIsSentIsNamed) {
+  for (const Way way : {Way::rsync, Way::package}) {
+    way_ = way;
+    scratch_.write("tree/model.py", "version 1");
+    scratch_.write("tree/other");
+    Elsewhere elsewhere;
+    ssh::Remote& remote = way == Way::rsync ? *elsewhere.real : elsewhere;
+    const Tree tree = read_tree(scratch_.path() / "tree", {});
+    scratch_.write("tree/model.py", "version 2, longer");
+    const auto result = push(remote, tree, {{0, "~/code"}}, told_).at(0);
+    EXPECT_EQ(result.error, "model.py changed while the files were sent");
+    EXPECT_NE(result.hint, "");
+    EXPECT_OK(push_to("~/code"));
+    EXPECT_EQ(scratch_.read("home/code/model.py"), "version 2, longer");
+  }
+}
+
 enum class When { before, after };
 
 /// An rsync that lets another dtool begin to send before or after it has been the host's.
