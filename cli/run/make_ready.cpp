@@ -30,6 +30,20 @@
 namespace dtool::cli {
 namespace {
 
+/// Where the code is on this machine, or was: the folder's real path, and the one by which the user
+/// came there.
+std::vector<std::string> roots_of(const PendingRun& run) {
+  if (run.earlier_code) return {run.earlier->record().code.folder};
+  const std::filesystem::path here = current_folder();
+  std::vector<std::string> roots{here};
+  const char* path = std::getenv("PWD");
+  std::error_code gone;
+  if (path != nullptr && *path == '/' && path != here &&
+      std::filesystem::equivalent(path, here, gone))
+    roots.emplace_back(path);
+  return roots;
+}
+
 /// Machines that a scheduler chooses share the tree on its login host.
 std::optional<tree_sync::OwnTree> own_tree_on(const PendingRun& run, const ssh::Host& host) {
   for (const MachinePlan& machine : run.plan.machines) {
@@ -38,7 +52,7 @@ std::optional<tree_sync::OwnTree> own_tree_on(const PendingRun& run, const ssh::
         killfiles::run_folder(run.plan.run_id), outputs_inside(run.plan.output_dir),
         fmt::format("{}/machine{}{}.written", output_folder(run.plan, machine), machine.id,
                     log_mark(run.plan)),
-        run.repeats() ? machine.code_folder : ""};
+        run.repeats() ? machine.code_folder : "", roots_of(run)};
   }
   return std::nullopt;
 }

@@ -58,6 +58,14 @@ Copied copy_file(Inside& from, Inside& to, const std::string& name, const std::s
   return copied;
 }
 
+bool have_same_bytes(const Descriptor& one, const Descriptor& other) {
+  for (;;) {
+    const auto bytes = read_some(one.get());
+    if (bytes != read_some(other.get())) return false;
+    if (!bytes) return true;
+  }
+}
+
 std::string identity_of_copy(const struct stat& file) {
   return std::to_string(file.st_ino) + " " + std::to_string(file.st_size) + " " +
          std::to_string(file.st_mtim.tv_sec) + "." + std::to_string(file.st_mtim.tv_nsec);

@@ -22,6 +22,10 @@ struct Copied {
 /// std::runtime_error.
 Copied copy_file(Inside& from, Inside& to, const std::string& name, const std::string& as = "");
 
+/// Whether both files have the same bytes from where they are to be read next. Throws
+/// std::runtime_error.
+bool have_same_bytes(const Descriptor& one, const Descriptor& other);
+
 /// Tells whether a file is the one that was put there: `inode size time`. Unlike a stamp it stays
 /// as it is when another name of the file is made.
 std::string identity_of_copy(const struct stat& file);

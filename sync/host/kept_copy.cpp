@@ -17,41 +17,74 @@ std::string made(const std::string& path) {
   return path;
 }
 
+std::string time_of_change(const struct stat& file) {
+  return std::to_string(file.st_ctim.tv_sec) + "." + std::to_string(file.st_ctim.tv_nsec);
+}
+
 }  // namespace
 
 KeptCopy::KeptCopy(TreeFolder& folder)
     : folder_(folder), path_(made(folder.path_of(".copy"))), inside_(path_) {}
 
-/// Whether the copy has that file of the folder. `record` has a name and a value in turn, and `at`
-/// is the next name's place.
-bool KeptCopy::has(const std::string& name, const std::string& stamp, const FileNames& record,
-                   std::size_t& at) {
-  while (at + 1 < record.size() && record[at] < name) at += 2;
-  if (at + 1 >= record.size() || record[at] != name) return false;
-  const auto file = inside_.look_at_file(name);
-  return file && (mode_in(stamp) & kPermissions) == (file->st_mode & 07777U) &&
-         record[at + 1] == identity_of_copy(*file) + " " + stamp;
+/// Whether the copy has the folder's file of that place. `known`: what was noted of it. If anything
+/// of it was changed since, and be it the number of its names, its bytes are compared.
+bool KeptCopy::has(std::size_t place, const struct stat& file, std::string_view known) {
+  const std::string& stamp = stamps_[place];
+  const std::string identity = identity_of_copy(file) + " ";
+  if ((mode_in(stamp) & kPermissions) != (file.st_mode & 07777U) || !known.starts_with(identity) ||
+      !known.ends_with(" " + stamp))
+    return false;
+  if (known == identity + time_of_change(file) + " " + stamp) return true;
+  const std::string& name = names_[place];
+  const Descriptor original = folder_.inside().open_file(name);
+  const Descriptor copy = inside_.open_file(name);
+  struct stat read {};
+  return original.is_open() && copy.is_open() && have_same_bytes(original, copy) &&
+         ::fstat(original.get(), &read) == 0 && stamp_of(read, name) == stamp;
 }
 
-FileNames KeptCopy::update(const FileNames& names, const FileNames& stamps) {
+void KeptCopy::copy(std::size_t place) {
+  const std::string& name = names_[place];
+  if (inside_.look_at_file(name)) inside_.remove({name});
+  const Copied copied = copy_file(folder_.inside(), inside_, name);
+  if (stamp_of(copied.source, name) != stamps_[place])
+    throw std::runtime_error(name + " was changed meanwhile");
+  files_[place] = {identity_of_copy(copied.copy), time_of_change(copied.copy)};
+}
+
+void KeptCopy::clear() {
+  for (const std::string& each : inside_.list()) inside_.remove_folder(each);
+}
+
+void KeptCopy::write_list() {
+  FileNames list;
+  list.reserve(2 * names_.size());
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    list.push_back(names_[i]);
+    const File& file = files_[i];
+    list.push_back(file.identity.empty() ? ""
+                                         : file.identity + " " + file.changed + " " + stamps_[i]);
+  }
+  write_file(folder_.path_of(".copied"), join_names(list));
+}
+
+void KeptCopy::update(const FileNames& names, const FileNames& stamps) {
   const std::string list = folder_.path_of(".copied");
   const FileNames before = split_names(read_file(list, kLargestList).value_or(""));
-  const auto clear = [this] {
-    for (const std::string& each : inside_.list()) inside_.remove_folder(each);
-  };
+  names_ = names;
+  stamps_ = stamps;
+  files_.assign(names.size(), {});
   // What an interruption left is of unknown origin.
   if (before.empty()) clear();
-  FileNames files;
   FileNames stale;
-  for (std::size_t i = 0, each = 0; each < before.size() || i < names.size();) {
-    const bool is_gone = each < before.size() && (i == names.size() || before[each] < names[i]);
-    if (is_gone) stale.push_back(before[each]);
-    const bool is_both = !is_gone && each < before.size() && before[each] == names[i];
-    if (is_gone || is_both) each += 2;
-    if (!is_gone) ++i;
+  std::vector<std::string_view> known(names.size());
+  for (std::size_t each = 0, i = 0; each + 1 < before.size(); each += 2) {
+    while (i < names.size() && names[i] < before[each]) ++i;
+    const bool is_there = i < names.size() && names[i] == before[each];
+    if (is_there) known[i] = before[each + 1];
+    if (!is_there) stale.push_back(before[each]);
   }
   bool is_changed = false;
-  FileNames identities;
   const auto begin_change = [&] {
     if (!is_changed && !write_in_place(list, ""))
       throw std::runtime_error("cannot write " + list + ": is the disk full?");
@@ -60,40 +93,43 @@ FileNames KeptCopy::update(const FileNames& names, const FileNames& stamps) {
   try {
     if (!stale.empty()) begin_change();
     inside_.remove(stale);
-    FileNames after;
     FileNames made;
-    after.reserve(2 * names.size());
-    std::size_t at = 0;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const std::string& name = names[i];
-      after.push_back(name);
-      if (stamps[i].starts_with('l')) {
-        after.emplace_back();
-        identities.emplace_back();
+      if (stamps[i].starts_with('l')) continue;
+      const auto file = inside_.look_at_file(names[i]);
+      if (file && has(i, *file, known[i])) {
+        files_[i] = {identity_of_copy(*file), time_of_change(*file)};
         continue;
       }
-      if (has(name, stamps[i], before, at)) {
-        after.push_back(before[at + 1]);
-      } else {
-        begin_change();
-        if (inside_.look_at_file(name)) inside_.remove({name});
-        const Copied copied = copy_file(folder_.inside(), inside_, name);
-        if (stamp_of(copied.source, name) != stamps[i])
-          throw std::runtime_error(name + " was changed meanwhile");
-        after.push_back(identity_of_copy(copied.copy) + " " + stamps[i]);
-        made.push_back(name);
-      }
-      identities.push_back(after.back().substr(0, after.back().size() - stamps[i].size() - 1));
+      begin_change();
+      copy(i);
+      made.push_back(names[i]);
     }
     inside_.flush(made);
-    if (is_changed) write_file(list, join_names(after));
+    if (is_changed) write_list();
     ::utimensat(AT_FDCWD, list.c_str(), nullptr, 0);
-    return identities;
   } catch (const std::exception&) {
     ::unlink(list.c_str());
     clear();
     throw;
   }
+}
+
+bool KeptCopy::link(std::size_t place, const Inside::Spot& to) {
+  const std::string& name = names_[place];
+  const Inside::Spot from = inside_.find(name);
+  const auto look = [&from] {
+    struct stat file {};
+    const bool is_there = ::fstatat(from.folder, from.name, &file, AT_SYMLINK_NOFOLLOW) == 0;
+    return is_there ? File{identity_of_copy(file), time_of_change(file)} : File{};
+  };
+  File& known = files_[place];
+  const File now = look();
+  if (now.identity != known.identity || now.changed != known.changed)
+    throw std::runtime_error("a run changed the copy of " + name + " meanwhile");
+  if (::linkat(from.folder, from.name, to.folder, to.name, 0) != 0) return false;
+  known = look();
+  return true;
 }
 
 void remove_old_copies() {

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "ssh/host/sha256.h"
 #include "sync/host/copy_file.h"
@@ -27,19 +28,60 @@ constexpr std::uint64_t kMostCopiedBytes = 8U << 20U;
 /// The record in a tree: where to keep what is written, then each file's name and identity.
 const std::string kRecord = ".~dtool~tree";
 
-/// Where a link of the tree leads: one that leaves the tree leads from the code folder on.
-std::string target_in_tree(const std::string& name, const std::string& target,
-                           const std::string& code) {
-  if (target.starts_with('/')) return target;
-  auto depth = std::ranges::count(name, '/');
-  for (std::string_view rest = target; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find('/'));
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    if (part == "..") --depth;
-    if (!part.empty() && part != "." && part != "..") ++depth;
-    if (depth < 0) return code + "/" + folder_of("/" + name).substr(1) + "/" + target;
+using Parts = std::vector<std::string_view>;
+
+/// Adds the parts of a path, as far as that goes by their names alone. Returns whether the path
+/// never leaves where `parts` began.
+bool follow(Parts& parts, std::string_view path) {
+  bool stays = true;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+    if (part == ".." && parts.empty()) stays = false;
+    if (part == ".." && !parts.empty()) parts.pop_back();
+    if (!part.empty() && part != "." && part != "..") parts.push_back(part);
   }
-  return target;
+  return stays;
+}
+
+/// The way from the link `name` to the same place in the tree, for a link that leads from one of
+/// the folders `roots` out and into it again, or there by its whole path; or empty.
+std::string way_inside(std::string_view folder, const std::string& target, const FileNames& roots) {
+  for (const std::string& root : roots) {
+    Parts base;
+    follow(base, root);
+    Parts led;
+    if (!target.starts_with('/')) {
+      led = base;
+      follow(led, folder);
+    }
+    follow(led, target);
+    if (base.empty() || led.size() < base.size() ||
+        !std::equal(base.begin(), base.end(), led.begin()))
+      continue;
+    Parts up;
+    follow(up, folder);
+    std::string way = ".";
+    for (std::size_t i = 0; i < up.size(); ++i) way += "/..";
+    for (std::size_t i = base.size(); i < led.size(); ++i) way.append("/").append(led[i]);
+    return way.size() > 2 ? way.substr(2) : way;
+  }
+  return {};
+}
+
+/// Where a link of the tree leads: one that leaves the tree leads from the code folder on, unless
+/// it leads to the code folder itself.
+std::string target_in_tree(const std::string& name, const std::string& target,
+                           const std::string& code, FileNames roots) {
+  const std::size_t slash = name.rfind('/');
+  const std::string_view folder = std::string_view(name).substr(0, slash == name.npos ? 0 : slash);
+  Parts parts;
+  follow(parts, folder);
+  if (!target.starts_with('/') && follow(parts, target)) return target;
+  roots.push_back(code);
+  if (std::string way = way_inside(folder, target, roots); !way.empty()) return way;
+  if (target.starts_with('/')) return target;
+  return code + folder_of("/" + name) + "/" + target;
 }
 
 /// `stamps` are those of the tree's files.
@@ -60,8 +102,9 @@ class Making {
   Making(const Making&) = delete;
   Making& operator=(const Making&) = delete;
 
-  /// The code's files. `stamps`: how they were when the tree was whole; empty: not known.
-  void add_files(const FileNames& names, const FileNames& stamps);
+  /// The code's files. `stamps`: how they were when the tree was whole; empty: not known. `roots`:
+  /// OwnTree's.
+  void add_files(const FileNames& names, const FileNames& stamps, const FileNames& roots);
   /// Links to everything in the code folder that is not of the tree, and to where outputs go.
   void add_links(const FileNames& names, std::string outputs);
   /// SHA-256 over the facts of all files as they were in the code folder.
@@ -103,7 +146,7 @@ void Making::add_link(const std::string& name, const std::string& target) {
   note(name, link);
 }
 
-void Making::add_files(const FileNames& names, const FileNames& stamps) {
+void Making::add_files(const FileNames& names, const FileNames& stamps, const FileNames& roots) {
   FileNames found;
   for (std::size_t i = 0; i < names.size() && stamps.empty(); ++i) {
     const auto file = code_.inside().look_at_file(names[i]);
@@ -116,28 +159,24 @@ void Making::add_files(const FileNames& names, const FileNames& stamps) {
   if (found.empty()) found = stamps;
   assert(found.size() == names.size());
   std::optional<KeptCopy> kept;
-  FileNames identities;
   if (!is_small(found)) {
     kept.emplace(code_);
-    identities = kept->update(names, found);
-    assert(identities.size() == names.size());
+    kept->update(names, found);
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
     if (found[i].starts_with('l')) {
-      add_link(name, target_in_tree(name, code_.inside().target_of(name), code_.path()));
+      add_link(name, target_in_tree(name, code_.inside().target_of(name), code_.path(), roots));
       continue;
     }
     if (kept) {
-      const Inside::Spot from = kept->inside().find(name);
-      const Inside::Spot to = tree_->find(name, Inside::Way::made);
       // A file of the disk has a limit to its names, and some file systems have no links at all.
-      const bool is_linked = ::linkat(from.folder, from.name, to.folder, to.name, 0) == 0;
+      const bool is_linked = kept->link(i, tree_->find(name, Inside::Way::made));
       if (!is_linked && (errno == ENOSPC || errno == EDQUOT))
         throw std::runtime_error(with_reason(name));
       if (is_linked) {
         record_.push_back(name);
-        record_.push_back(identities[i]);
+        record_.push_back(kept->identity(i));
         continue;
       }
     }
@@ -147,6 +186,7 @@ void Making::add_files(const FileNames& names, const FileNames& stamps) {
     note(name, copied.copy);
     copied_.push_back(name);
   }
+  if (kept) kept->note_links();
 }
 
 void Making::add_links(const FileNames& names, std::string outputs) {
@@ -205,7 +245,7 @@ void make_of(TreeFolder& folder, const OwnTree& own, FileNames names, const File
   try {
     const OwnersAlone private_files;
     Making making(folder, run);
-    making.add_files(names, stamps);
+    making.add_files(names, stamps, own.roots);
     making.add_links(names, own.outputs);
     if (!digest.empty() && making.digest() != digest)
       throw std::runtime_error("files in " + folder.path() + " were changed meanwhile");

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sync/host/copy_file.h"
 #include "sync/host/other_kinds.h"
 #include "sync/host/package_reader.h"
 #include "sync/relay/host/passed_on.h"
@@ -156,12 +157,7 @@ bool Unpacking::is_like(const std::string& name) {
   if (!S_ISREG(one->st_mode) || one->st_size != other->st_size) return false;
   const Descriptor file = here.open_file(name);
   const Descriptor coming = files_->open_file(name);
-  if (!file.is_open() || !coming.is_open()) return false;
-  for (;;) {
-    const auto bytes = read_some(file.get());
-    if (bytes != read_some(coming.get())) return false;
-    if (!bytes) return true;
-  }
+  return file.is_open() && coming.is_open() && have_same_bytes(file, coming);
 }
 
 FileNames Unpacking::find_foreign() {

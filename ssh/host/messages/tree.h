@@ -56,8 +56,10 @@ struct OwnTree {
   /// The code folder, to which the copy's links lead; empty: it is the folder with the tree. If one
   /// is named, the folder with the tree is dtool's own, and dtool deletes it when it is old.
   std::string code = {};
+  /// Where the launcher has the code: links to there lead into the copy.
+  std::vector<std::string> roots = {};
 
-  void fields(auto visit) { visit(run_folder, outputs, written, code); }
+  void fields(auto visit) { visit(run_folder, outputs, written, code, roots); }
 };
 
 /// Two messages in one. The question (`is_asked` is not set): report how much of a code tree a

@@ -68,8 +68,11 @@ class OwnTreeTest : public testing::Test {
     request.has_package = true;
     request.is_compressed = true;
     request.patience_ms = 1000;
-    request.own =
-        OwnTree{"~/.dtool/runs/" + run, "outputs/", "~/code/outputs/" + run + "/machine0.written"};
+    request.own = OwnTree{"~/.dtool/runs/" + run,
+                          "outputs/",
+                          "~/code/outputs/" + run + "/machine0.written",
+                          "",
+                          {"/home/me/project"}};
     return answer_tree(request, frames, [](const TreeNews&) {});
   }
   static std::vector<Sent> many() {
@@ -150,6 +153,56 @@ TEST_F(OwnTreeTest, LinksLeadToWhatWasNotSent) {
   EXPECT_EQ(fs::read_symlink(scratch_.path() / (tree("x_1") + "outputs")), code / "outputs");
   // A link that leaves the code leads where it led.
   EXPECT_EQ(fs::read_symlink(scratch_.path() / (tree("x_1") + "out")), code / "../elsewhere");
+}
+
+TEST_F(OwnTreeTest, LinksToTheCodeFolderLeadIntoTheTree) {
+  const std::string code = (scratch_.path() / "code").native();
+  const std::vector<Sent> files = {{"all", "", "/home/me/project/"},
+                                   {"back", "", "../project/sub/b"},
+                                   {"here", "", code + "/sub/b"},
+                                   {"other", "", "/home/me/projects/b"},
+                                   {"sub/b", "sent"},
+                                   {"sub/c/far", "", "/home/me/./project/data/../sub/b"},
+                                   {"sub/unsent", "", "/home/me/project/data/set"},
+                                   {"sub/up", "", "../../code/sub/b"}};
+  send(files, "x_0");
+  scratch_.write("code/data/set", "data");
+  send(files, "x_1");
+  scratch_.write("code/sub/b", "edited");
+  const auto target = [&](const std::string& name) {
+    return fs::read_symlink(scratch_.path() / (tree("x_1") + name)).native();
+  };
+  EXPECT_EQ(target("all"), ".");
+  EXPECT_EQ(target("back"), "sub/b");
+  EXPECT_EQ(target("here"), "sub/b");
+  EXPECT_EQ(target("other"), "/home/me/projects/b");
+  EXPECT_EQ(target("sub/c/far"), "../../sub/b");
+  EXPECT_EQ(target("sub/up"), "../sub/b");
+  for (const char* name : {"back", "here", "sub/c/far", "sub/up"})
+    EXPECT_EQ(scratch_.read(tree("x_1") + name), "sent") << name;
+  EXPECT_EQ(scratch_.read(tree("x_1") + "sub/unsent"), "data");
+}
+
+TEST_F(OwnTreeTest, WhatARunWritesIntoASharedFileDoesNotReachTheNextThoughItSetsTheTimeBack) {
+  send(many(), "x_1");
+  const fs::path file = scratch_.path() / (tree("x_1") + "file10000");
+  const struct stat before = at(tree("x_1") + "file10000");
+  scratch_.write(tree("x_1") + "file10000", "CONTENT 10000");
+  const timespec times[] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+  send(many(), "x_2");
+  EXPECT_EQ(scratch_.read(tree("x_2") + "file10000"), "content 10000");
+  EXPECT_EQ(scratch_.read(tree("x_1") + "file10000"), "CONTENT 10000") << "its own tree is its own";
+}
+
+TEST_F(OwnTreeTest, OnlyLinksThatCameOrWentAreNoChangeOfASharedFile) {
+  send(many(), "x_1");
+  send(many(), "x_2");
+  const struct stat first = at(tree("x_2") + "file10000");
+  remove_run({"x_1", true});
+  send(many(), "x_3");
+  EXPECT_EQ(first.st_ino, at(tree("x_3") + "file10000").st_ino);
+  EXPECT_EQ(at(tree("x_3") + "file10000").st_nlink, 3U);
 }
 
 TEST_F(OwnTreeTest, LargeTreesOfRunsShareOneCopyThatEditorsDoNotKnow) {
