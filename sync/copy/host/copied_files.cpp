@@ -18,7 +18,7 @@ namespace dtool::host {
 namespace {
 
 /// Of more files than that, those that came first are forgotten.
-constexpr std::size_t kMost = std::size_t{1} << 24U;
+constexpr std::size_t kMostKept = std::size_t{1} << 24U;
 constexpr std::size_t kEach = sizeof(std::uint64_t);
 constexpr int kWaitForList = 10'000;  // milliseconds
 
@@ -74,7 +74,7 @@ void CopiedFiles::keep() {
     // Others may have added some since.
     std::vector<std::uint64_t> all = hashes_in(read_file(path, kLargestList).value_or(""));
     all.insert(all.end(), added.begin(), added.end());
-    if (all.size() > kMost) all.erase(all.begin(), all.end() - kMost);
+    if (all.size() > kMostKept) all.erase(all.begin(), all.end() - kMostKept);
     write_file(path, std::string(bytes_of(all)));
   } catch (const std::runtime_error&) {
   }

@@ -73,9 +73,9 @@ TEST_F(CodeTree, GoesWhereItIsTold) {
 
 TEST_F(CodeTree, TheHomeFolderIsNone) {
   stand_in(home.path());
-  EXPECT_THROW(read_code_tree({}, "out", {}), UsageError);
+  EXPECT_THROW(read_code_tree({.output_dir = "out"}), UsageError);
   stand_in("/");
-  EXPECT_THROW(read_code_tree({}, "out", {}), UsageError);
+  EXPECT_THROW(read_code_tree({.output_dir = "out"}), UsageError);
 }
 
 TEST_F(CodeTree, LeavesOutTheOutputFolder) {
@@ -85,9 +85,10 @@ TEST_F(CodeTree, LeavesOutTheOutputFolder) {
   home.write("p/skip/x", "");
   stand_in(home.path() / "p");
   using Files = std::vector<std::string>;
-  EXPECT_EQ(read_code_tree({"skip/"}, "./out/", {}).files, (Files{"a.py", "sub/out/kept"}));
+  EXPECT_EQ(read_code_tree({.excludes = {"skip/"}, .output_dir = "./out/"}).files,
+            (Files{"a.py", "sub/out/kept"}));
   for (const std::string outside : {"/data", "~/out", "../out", "."}) {
-    EXPECT_EQ(read_code_tree({"skip/"}, outside, {}).files,
+    EXPECT_EQ(read_code_tree({.excludes = {"skip/"}, .output_dir = outside}).files,
               (Files{"a.py", "out/run/log", "sub/out/kept"}))
         << outside;
   }
@@ -98,7 +99,7 @@ TEST_F(CodeTree, LeavesOutFilesWithSecrets) {
     home.write(file, "");
   stand_in(home.path() / "p");
   const std::vector<std::string> secrets = {".env", "./sub/../sub/s[1]*", "../outside"};
-  EXPECT_EQ(read_code_tree({}, "out", secrets).files,
+  EXPECT_EQ(read_code_tree({.output_dir = "out", .secrets = secrets}).files,
             (std::vector<std::string>{"a.py", "sub/.env", "sub/s1x"}));
 }
 
