@@ -53,10 +53,10 @@ expect_output 'machine1: /opt/tools:/bin red \$square$'
 for i in 1 2; do
   mkdir -p "$DTOOL_LAB_FOLDER/host$i/root/venv/bin"
   add_program "$DTOOL_LAB_FOLDER/host$i/root/image" /bin/bash
-  echo 'export IN="$(cat /etc/whose)"' >"$DTOOL_LAB_FOLDER/host$i/root/venv/bin/activate"
+  echo 'export IN="$(cat /etc/whose)"; cd /etc; exec >/dev/null; program=(false) activate=/x' >"$DTOOL_LAB_FOLDER/host$i/root/venv/bin/activate"
 done
-expect_exit 0 dtool run --follow --container '~/image' --runs_on "$hosts" --env_activate_path '~/venv' -- sh -c 'echo "activated in $IN"'
-expect_output '^machine1: activated in the image$'
+expect_exit 0 dtool run --follow --container '~/image' --runs_on "$hosts" --env_activate_path '~/venv' -- sh -c 'echo "activated in $IN, $PWD"'
+expect_output '^machine1: activated in the image, /root/\.dtool/runs/'
 echo 'cat /etc/nothing' >"$DTOOL_LAB_FOLDER/host2/root/venv/bin/activate"
 starts_nothing() {
   expect_exit 2 dtool run --runs_on "$hosts" "$@" -- sleep 1000
@@ -64,7 +64,7 @@ starts_nothing() {
 }
 starts_nothing --container '~/image' --env_activate_path '~/venv'
 expect_error "1 of 2 hosts failed"
-expect_error '--env_activate_path: in the container: cat: .*/etc/nothing.*; dtool: /root/venv failed$'
+expect_error '--env_activate_path: in the container: cat: .*/etc/nothing.*; dtool: /root/venv failed: .*No such file or directory$'
 
 # What is missing is named.
 rm -r "$DTOOL_LAB_FOLDER/host2/root/data set"

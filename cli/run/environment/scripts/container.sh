@@ -119,7 +119,7 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
 # Activates the environment inside: it was made for the image's system.
 activate_inside() {
   # shellcheck disable=SC2016
-  inside+=(bash -c "$(declare -f is_late remember_late become find_activation begin_foreign end_foreign run_foreign take_limits take_variables last_complaint prepare_software check_python)"'
+  inside+=(bash -c "$(declare -f is_late remember_late become find_activation begin_foreign end_foreign run_foreign take_limits take_variables last_complaint make_file prepare_software check_python)"'
 declare -A later=()
 remember_late
 activate=$1 program=("${@:2}") modules=()

@@ -175,10 +175,21 @@ take_variables() {  # NAME=VALUE...
   done
 }
 
-# The output of `module` begins with the fault, and then says whom to ask.
+# The output of `module` begins with the fault, and then says whom to ask. An image may be without grep and the like.
 last_complaint() {  # $1: a word for what was tried
-  { grep -iw error "$dtool_complaints" || tail -n 3 "$dtool_complaints"; } | sed -n 's/^[[:space:]]*//; s/^ERROR: //; /./p' |
-    if [ "$1" = modules ]; then head -n 1; else tail -n 1; fi
+  local line errors=() others=()
+  while IFS= read -r line || [ -n "$line" ]; do
+    line=${line#"${line%%[![:space:]]*}"}
+    if [[ ${line,,} =~ (^|[^a-z0-9_])error([^a-z0-9_]|$) ]]; then errors+=("${line#ERROR: }"); elif [ -n "$line" ]; then others+=("$line"); fi
+  done < "$dtool_complaints"
+  [ ${#errors[@]} != 0 ] || errors=("${others[@]}")
+  if [ ${#errors[@]} = 0 ]; then :; elif [ "$1" = modules ]; then printf '%s' "${errors[0]}"; else printf '%s' "${errors[-1]}"; fi
+}
+
+# Prints the name of a new file of this user's alone. An image may be without mktemp.
+make_file() {
+  local file=/tmp/.dtool.$BASHPID.$RANDOM$RANDOM
+  if type -P mktemp > /dev/null; then mktemp; else (umask 077; set -C; : > "$file") && echo "$file"; fi
 }
 
 # Runs the foreign code. False: it failed, and fault was told.
@@ -186,7 +197,8 @@ prepare_software() {  # $1: folder in which each foreign script begins
   local dtool_folder=$1 dtool_file dtool_complaints dtool_cat code last told=()
   [ ${#modules[@]} != 0 ] || [ ${#scripts[@]} != 0 ] || [ -n "$environment" ] || return 0
   [ -d "$dtool_folder" ] || dtool_folder=$PWD
-  dtool_cat=$(type -P cat) dtool_file=$(mktemp) dtool_complaints=$(mktemp)
+  dtool_cat=$(type -P cat) dtool_file=$(make_file) dtool_complaints=$(make_file)
+  if [ -z "$dtool_cat" ]; then fault activate 'there is no program cat'; return 1; fi
   if [ -z "$dtool_complaints" ]; then fault activate 'cannot make a temporary file'; return 1; fi
   # Whatever goes on running there does not hold the answers (5) of ready.sh open.
   (run_foreign) 5>&-
@@ -194,7 +206,9 @@ prepare_software() {  # $1: folder in which each foreign script begins
   mapfile -d '' -t told < "$dtool_file"
   last=$(last_complaint "${told[1]-}")
   [ "${told[0]-}" != failed ] || cat "$dtool_complaints" >&2
-  rm -f "$dtool_file" "$dtool_complaints"
+  # What variables say may be a secret.
+  : > "$dtool_file"
+  ! type -P rm > /dev/null || rm -f "$dtool_file" "$dtool_complaints"
   if [ "${told[0]-},$code" = ready,0 ] && [[ " ${told[*]} " == *' DTOOL_READY=yes '* ]]; then
     umask "${told[1]}"
     take_limits "${told[@]:2:2}"
