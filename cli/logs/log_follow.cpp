@@ -25,6 +25,12 @@ bool may_come_back(const ssh::HostResult& result) {
          result.failure == ssh::Failure::connect_timed_out;
 }
 
+/// The process that answers was killed there: nothing says that the log is over.
+bool was_cut_off(const ssh::HostResult& result, const LogStream& stream) {
+  return result.failure == ssh::Failure::none && result.exit_code != 0 && !stream.log_end() &&
+         stream.fault().empty();
+}
+
 }  // namespace
 
 FollowedLogs::FollowedLogs(Console& console, const killfiles::Killfile& run, Fold fold,
@@ -55,12 +61,13 @@ void FollowedLogs::on_output(std::size_t host, ssh::Stream stream_of, std::strin
 std::optional<ssh::NextTask> FollowedLogs::next_task(std::size_t host,
                                                      const ssh::HostResult& result) {
   const int most_tries = has_run_failed() ? kMostTriesAfterFailure : kMostTries;
-  if (is_interrupted_ || !was_reached_[host] || !may_come_back(result) ||
+  const bool is_cut_off = was_cut_off(result, stream(host));
+  if (is_interrupted_ || !was_reached_[host] || !(may_come_back(result) || is_cut_off) ||
       tries_[host] >= most_tries)
     return std::nullopt;
   if (tries_[host] == 0)
     console_.note(fmt::format("{}: {}; trying again (Ctrl-C ends this, not the run)", name(host),
-                              result.error));
+                              is_cut_off ? "the answer ended early" : result.error));
   const auto pause = std::min(kLongestPause, kFirstPause * (1 << std::min(tries_[host], 8)));
   ++tries_[host];
   host::LogRequest again = request(host);

@@ -76,7 +76,7 @@ expect_exit 0 timeout 120 "$DTOOL" run --runs_on h2 --environment requirements.t
 on 2 bash -c 'rm ~/.dtool/environments/*/venv/lib/python3*/site-packages/words.py'
 run_greet 2
 expect_error '\.2: the environment .* is not as it was built: .*/words\.py is gone, and the run sleep_[^ ]* uses it$'
-expect_exit 0 dtool kill --all --yes
+expect_exit 0 dtool kill --all --yes --delete
 
 # Another version in the same folder of wheels is another environment.
 rm wheels/words*

@@ -18,6 +18,9 @@ waiting=$!
 last_command='dtool logs -f' last_code=
 has_lines() { [[ $(grep -c "^machine$1: " "$out") -gt $2 && $(grep -c "^machine$1: " "$followed") -gt $2 ]]; }
 for id in 0 1 2; do eventually 30 has_lines $id 50; done
+on h1 pkill -KILL -f 'dtool-host serve'  # what reads the log there
+eventually 10 grep -q 'machine0: the answer ended early; trying again' "$err"
+eventually 10 grep -q 'machine0: connected again' "$err"
 fault cut h1
 on h2 pkill -KILL -f 'sshd: root@notty'
 log=$(readlink "$DTOOL_LAB_FOLDER"/host3/root/.dtool/runs/*counts*/machine2/log)
