@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "ssh/host_error.h"
-#include "sync/push_steps.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -98,14 +97,6 @@ std::string hint_of_pull(int exit_code, std::string_view reason) {
 }
 
 }  // namespace
-
-ssh::Command look_command(const Source& source, const std::string& run_id) {
-  return ssh::ask_host(host::LookRequest{source.folder, source.file, run_id});
-}
-
-std::optional<host::LookReply> read_look(ssh::HostResult& result) {
-  return reply_in<host::LookReply>(result);
-}
 
 void explain_pull(ssh::HostResult& result) {
   if (result.failure == ssh::Failure::local_program && result.hint.empty()) {

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/tree.h"
 #include "ssh/remote.h"
 #include "sync/rsync.h"
 
@@ -36,15 +35,6 @@ struct Pulled {
 /// meanwhile is not a failure. An interrupt keeps the files that have come, and the next pull
 /// continues from there.
 std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls, ssh::Events& events);
-
-/// Asks a host whether the source exists. If that is the output folder of a run with that id, the
-/// host first puts there what the run's processes wrote in their tree.
-ssh::Command look_command(const Source& source, const std::string& run_id = {});
-
-/// What the source's folder is known by, and the host. Hosts that share the folder answer alike,
-/// others do not, as long as their files have different names. Nothing where there is no source;
-/// then `result` is given its error and hint.
-std::optional<host::LookReply> read_look(ssh::HostResult& result);
 
 /// Gives the result of a failed pull_program its sentence, with rsync's own message and a hint.
 void explain_pull(ssh::HostResult& result);

@@ -43,7 +43,8 @@ struct Slot {
   bool has_unpacked = false;
   bool follows = false;  ///< it shares the folder of a host that has unpacked: the tree is there,
                          ///< and any number of hosts may check it at once
-  const Package* package = nullptr;  ///< that it is sent: with the question a guess
+  std::optional<host::TreeRoot> root = {};  ///< with the mark by which it proves that it sees it
+  const Package* package = nullptr;         ///< that it is sent: with the question a guess
   host::RelayPart part = {};
   host::PrepareReply prepared = {};
   bool has_compared = false;  ///< with the files there that are not as dtool sent them
@@ -90,7 +91,7 @@ class Push : public Pushing {
 
   const std::vector<ssh::Host>& hosts_;
   const Tree& tree_;
-  const host::TreeRoot root_ = root_of(tree_);
+  Root root_{tree_};
   const Listing listing_;
   const std::string name_ = ssh::random_hex(8);
   int round_ = 0;  ///< one more each time that hosts go on which had to wait
@@ -228,7 +229,7 @@ ssh::Command Push::command(const Slot& slot, const RemoteTree& tree) const {
   InPush push;
   const bool shares_nothing = slots_.size() == 1 || slot.follows;
   if (!shares_nothing) push = {fmt::format("{}.{}", name_, round_), slot.destination.host};
-  return ask_command(root_, tree, push, slot.package);
+  return ask_command(slot.root.value_or(root_.unproven()), tree, push, slot.package);
 }
 
 ssh::Task Push::task(const Slot& slot) const {
@@ -346,6 +347,11 @@ Step Push::after_ask(Slot& slot) {
   const auto reply = read_tree_reply(slot.result);
   if (!reply) return Step::done;
   slot.reply = *reply;
+  if (reply->is_same_folder && !slot.root && !hosts_.at(slot.destination.host).is_local) {
+    if ((slot.root = root_.marked())) return Step::ask;
+    set_unproven(slot.result, slot.destination.folder);
+    return Step::done;
+  }
   slot.pushed.is_the_tree = reply->is_same_folder;
   slot.shares = reply->holder.has_value();
   if (slot.pushed.is_the_tree) return slot.destination.own ? Step::freeze : Step::done;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ssh/host/messages/tree.h"
+#include "ssh/machine/random_hex.h"
 #include "ssh/machine/read_file.h"
 #include "sync/host/tree_folder.h"
 
@@ -21,9 +22,33 @@ host::TreeRoot root_of(const Tree& tree) {
   ::stat(tree.root.c_str(), &root);
   ::statfs(tree.root.c_str(), &file_system);
   ::lstat((tree.root / tree.files.front()).c_str(), &first);
-  return {ssh::boot_id(),     root.st_dev,
-          root.st_ino,        static_cast<std::uint32_t>(file_system.f_type),
-          tree.files.front(), host::identity_of(first)};
+  return {ssh::boot_id(),
+          root.st_dev,
+          root.st_ino,
+          static_cast<std::uint32_t>(file_system.f_type),
+          tree.files.front(),
+          host::identity_of(first),
+          ""};
+}
+
+/// Numbers of no host: this machine in its mark, and whoever only looks for one.
+constexpr std::int64_t kLauncher = -2;
+constexpr std::int64_t kNobody = -1;
+
+std::optional<host::TreeRoot> Root::marked() {
+  host::TreeRoot root = root_;
+  if (!mark_) {
+    name_ = ssh::random_hex(8);
+    mark_.emplace(folder_, name_, kLauncher);
+    mark_->take();
+  }
+  root.mark = name_;
+  const bool is_there = host::Mark(folder_, name_, kNobody).holder().has_value();
+  return is_there ? std::optional(root) : std::nullopt;
+}
+
+Root::~Root() {
+  if (mark_) mark_->let_go();
 }
 
 namespace {
@@ -108,6 +133,13 @@ void refuse_changed(ssh::HostResult& result, const Tree& tree) {
   result.hint =
       "the same command sends the files as they are now; a file that is written all the time is "
       "left out by --exclude";
+}
+
+void set_unproven(ssh::HostResult& result, const std::string& folder) {
+  result.exit_code = 1;
+  result.error = fmt::format(
+      "{} may be this very folder, and this cannot be found out: no file can be made here", folder);
+  result.hint = "let the user here write into the folder, or give another --code_path";
 }
 
 ssh::Command prepare_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,

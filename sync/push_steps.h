@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "ssh/host/messages/tree.h"
 #include "ssh/host_request.h"
 #include "ssh/remote.h"
+#include "sync/host/mark.h"
 #include "sync/package.h"
 #include "sync/tree.h"
 
@@ -43,6 +45,25 @@ struct InPush {
 /// The properties by which a host recognises the tree's own folder.
 host::TreeRoot root_of(const Tree& tree);
 
+/// The tree's own folder, and the mark in it that proves to hosts that they see it.
+class Root {
+ public:
+  explicit Root(const Tree& tree) : folder_(tree.root), root_(root_of(tree)) {}
+  Root(const Root&) = delete;
+  Root& operator=(const Root&) = delete;
+  ~Root();
+
+  const host::TreeRoot& unproven() const { return root_; }
+  /// The same with the mark, which is made first; nothing if the folder cannot be written to.
+  std::optional<host::TreeRoot> marked();
+
+ private:
+  std::filesystem::path folder_;
+  host::TreeRoot root_;
+  std::optional<host::Mark> mark_;
+  std::string name_;
+};
+
 /// First step: makes the folder if it is missing, and finds out how much of the tree is there.
 /// `guess` (may be null) is sent along; the host unpacks it at once if it has the guess's basis.
 ssh::Command ask_command(const host::TreeRoot& root, const RemoteTree& tree, const InPush& push,
@@ -71,6 +92,9 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
 /// After rsync, which sends files as it finds them: marks the host as failed if a file of the tree
 /// is not as it was listed any more, since another host may have got it as it was.
 void refuse_changed(ssh::HostResult& result, const Tree& tree);
+
+/// Marks the host as failed: its folder may be the tree's own, and that cannot be proven.
+void set_unproven(ssh::HostResult& result, const std::string& folder);
 
 /// Before rsync: records which files are about to come (`names` has all names of the tree), and
 /// makes room for files whose names belonged to folders. Under ForeignFiles::look it does nothing

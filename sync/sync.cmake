@@ -13,6 +13,7 @@ add_library(dtool_sync STATIC
   sync/kept_listings.cpp
   sync/listing.cpp
   sync/open_folder.cpp
+  sync/look.cpp
   sync/package.cpp
   sync/package_writer.cpp
   sync/pull.cpp

@@ -154,12 +154,14 @@ if(DTOOL_TESTS)
     tests/unit/sync/git_files_test.cpp
     tests/unit/sync/host/cipher_test.cpp
     tests/unit/sync/host/inside_test.cpp
+    tests/unit/sync/host/mark_test.cpp
     tests/unit/sync/host/own_tree_test.cpp
     tests/unit/sync/host/unpack_test.cpp
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp
     tests/unit/sync/open_folder_test.cpp
     tests/unit/sync/other_kinds_test.cpp
+    tests/unit/sync/look_test.cpp
     tests/unit/sync/pull_test.cpp
     tests/unit/sync/push_every_way_test.cpp
     tests/unit/sync/push_faults_test.cpp

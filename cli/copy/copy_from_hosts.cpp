@@ -17,6 +17,7 @@
 #include "cli/run/sending_progress.h"
 #include "cli/terminal_text.h"
 #include "ssh/machine/home_folder.h"
+#include "sync/look.h"
 #include "sync/pull.h"
 
 namespace dtool::cli {
@@ -66,7 +67,6 @@ class FromHosts {
   ssh::Remote& remote_;
   std::vector<FromHost> hosts_;
   std::vector<std::size_t> times_same_;
-  std::map<std::string, std::size_t> known_;  ///< folders by what they are known by: their host
 };
 
 FromHosts::FromHosts(Console& console, ssh::Remote& remote, const fs::path& destination)
@@ -93,26 +93,20 @@ fs::path FromHosts::make_folder(std::size_t host, const std::string& name) const
 
 void FromHosts::look(const std::vector<std::size_t>& hosts, const tree_sync::Source& source,
                      Found& found) {
-  std::vector<ssh::Task> tasks;
-  for (const std::size_t host : hosts) tasks.push_back({host, tree_sync::look_command(source)});
-  ssh::RunOptions options;
-  options.timeout = std::chrono::seconds(60);
+  std::vector<tree_sync::SourceQuestion> looks;
+  for (const std::size_t host : hosts) looks.push_back({host, source});
   ssh::Events nobody;
-  auto results = remote_.run(std::move(tasks), nobody, options);
-  for (std::size_t i = 0; i < results.size(); ++i) {
+  auto looked = tree_sync::look_at_sources(remote_, looks, nobody, std::chrono::seconds(60));
+  for (std::size_t i = 0; i < looked.size(); ++i) {
     FromHost& host = hosts_[hosts[i]];
-    host.result = std::move(results[i]);
-    const auto reply = tree_sync::read_look(host.result);
-    host.result.out.clear();
+    host.result = std::move(looked[i].result);
     if (host.result.hint.find("the run") != std::string::npos) host.result.hint.clear();
-    if (!reply) continue;
-    const auto [first, is_new] =
-        known_.try_emplace(source.folder + "\n" + source.file + "\n" + reply->identity, hosts[i]);
-    if (is_new) {
-      found[hosts[i]] = source;
-    } else {
-      host.same_as = first->second;
+    if (!host.result.ok()) continue;
+    if (const auto same = looked[i].same_as) {
+      host.same_as = hosts[*same];
       ++times_same_[hosts[i]];
+    } else {
+      found[hosts[i]] = source;
     }
   }
 }

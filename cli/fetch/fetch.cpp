@@ -19,6 +19,8 @@
 #include "cli/terminal_text.h"
 #include "ssh/fleet.h"
 #include "sync/fetched_folder.h"
+#include "sync/look.h"
+#include "sync/pull.h"
 #include "sync/pull.h"
 
 namespace dtool::cli {
@@ -171,24 +173,17 @@ std::vector<Part> FetchAction::plan(const killfiles::Killfile& killfile,
 /// Whether each source is there. Machines that share their output folder are fetched once.
 void FetchAction::look(Console& console, ssh::Remote& remote, const std::string& run_id,
                        std::vector<Part>& parts) {
-  std::vector<ssh::Task> tasks;
-  for (const Part& part : parts)
-    tasks.push_back({part.host, tree_sync::look_command(part.sources.front(), run_id)});
+  std::vector<tree_sync::SourceQuestion> looks;
+  for (const Part& part : parts) looks.push_back({part.host, part.sources.front(), run_id});
   AnswerCount progress(console, remote.hosts(), "looked at");
-  ssh::RunOptions options;
-  options.timeout = std::chrono::minutes(10);  // it may copy what was written to another disk
-  const auto results = remote.run(std::move(tasks), progress, options);
-  std::map<std::string, std::size_t> known;
+  // A host may copy what was written to another disk.
+  auto looked = tree_sync::look_at_sources(remote, looks, progress, std::chrono::minutes(10));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Part& part = parts[i];
-    part.result = results[i];
-    const auto reply = tree_sync::read_look(part.result);
-    part.result.out.clear();
-    if (reply) part.stranger = stranger_at(*part.machine, reply->host, part.result);
-    if (!reply || !part.sources.front().file.empty()) continue;
-    const auto [first, is_new] =
-        known.try_emplace(part.sources.front().folder + " " + reply->identity, i);
-    if (!is_new) part.same = first->second;
+    part.result = std::move(looked[i].result);
+    if (!part.result.ok()) continue;
+    part.stranger = stranger_at(*part.machine, looked[i].host, part.result);
+    if (part.sources.front().file.empty()) part.same = looked[i].same_as;
   }
 }
 

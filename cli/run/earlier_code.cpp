@@ -16,6 +16,7 @@
 #include "cli/terminal_text.h"
 #include "ssh/host_error.h"
 #include "sync/listing.h"
+#include "sync/look.h"
 #include "sync/pull.h"
 
 namespace dtool::cli {
@@ -95,13 +96,12 @@ bool EarlierCode::look_here() {
 bool EarlierCode::look_on(std::size_t host) {
   const std::string name = ssh::to_string(remote_->hosts()[host]);
   CodeProgress progress(console_, remote_->hosts(), "gave its code");
-  ssh::RunOptions options;
-  options.timeout = kForLookAtTree;
-  ssh::HostResult looked =
-      remote_->run({{host, tree_sync::look_command({trees_[host]})}}, progress, options).front();
-  const bool is_there = tree_sync::read_look(looked).has_value();
+  const ssh::HostResult looked =
+      tree_sync::look_at_sources(*remote_, {{host, {trees_[host]}}}, progress, kForLookAtTree)
+          .front()
+          .result;
   if (remote_->interrupted()) return false;
-  if (!is_there) {
+  if (!looked.ok()) {
     lacks_.push_back(fmt::format("{}: {}", name, looked.error));
     return true;
   }

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sync/host/answer_tree.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <string>
 
-#include "ssh/host/child.h"
-#include "ssh/host/words.h"
+#include "sync/host/mark.h"
 #include "sync/host/own_tree.h"
 #include "sync/host/package_reader.h"
 #include "sync/host/stored_tree.h"
@@ -16,53 +11,6 @@
 
 namespace dtool::host {
 namespace {
-
-/// How hosts of a push that share the folder find each other: a file of that push, which names the
-/// host that is handling the folder. Leftovers of an interrupted push do no harm.
-class Mark {
- public:
-  Mark(const TreeFolder& folder, const TreeRequest& request)
-      : path_(folder.path() + "/" + std::string(kMark) + "." + request.push), host_(request.host) {
-    if (request.push.find('/') != request.push.npos) throw BadMessage("a push has no such name");
-    is_used_ = !request.push.empty();
-  }
-
-  /// The other host that has the folder in hand.
-  std::optional<std::int64_t> holder() const {
-    if (!is_used_ || !exists(path_)) return std::nullopt;
-    std::string said = read_line(path_);
-    // One that is being made is empty for a moment.
-    for (int tries = 20; said.empty() && exists(path_) && tries > 0; --tries) {
-      pause(std::chrono::milliseconds(50));
-      said = read_line(path_);
-    }
-    const auto holder = parse_number<std::int64_t>(said);
-    return holder == host_ ? std::nullopt : holder;
-  }
-
-  /// This host has it in hand, unless another one was there before.
-  std::optional<std::int64_t> take() const {
-    // Again where the one that was there has gone meanwhile.
-    for (int tries = 20; is_used_ && tries > 0; --tries) {
-      const Descriptor mark(
-          ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-      if (mark.is_open()) {
-        write_all(mark.get(), std::to_string(host_) + "\n");
-        ::fchmod(mark.get(), 0644);  // hosts that are reached as other users read it, too
-        break;
-      }
-      if (errno != EEXIST) break;
-      if (const auto other = holder()) return other;
-      if (exists(path_)) break;  // its own
-    }
-    return std::nullopt;
-  }
-
- private:
-  std::string path_;
-  std::int64_t host_;
-  bool is_used_ = false;
-};
 
 /// Without the lock: whether there is nothing to do here, or nothing yet.
 bool is_answered(TreeFolder& folder, const Mark& mark, const TreeRequest& request,
@@ -82,7 +30,7 @@ TreeReply answer(TreeFolder& folder, const TreeRequest& request, FrameInput& inp
                  const TellNews& tell) {
   TreeReply reply;
   reply.reads_zstd = reads_zstd();
-  const Mark mark(folder, request);
+  const Mark mark(folder.path(), request.push, request.host);
   if (!request.is_asked && is_answered(folder, mark, request, reply)) {
     input.leave();
     return reply;

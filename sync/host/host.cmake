@@ -12,6 +12,7 @@ set(DTOOL_SYNC_HOST_SOURCES
   sync/host/kept_copy.cpp
   sync/host/look_at_source.cpp
   sync/host/other_kinds.cpp
+  sync/host/mark.cpp
   sync/host/own_tree.cpp
   sync/host/package_reader.cpp
   sync/host/prepare_tree.cpp

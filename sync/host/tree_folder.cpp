@@ -18,6 +18,7 @@
 #include "ssh/host/sha256.h"
 #include "ssh/host/strangers.h"
 #include "ssh/host/words.h"
+#include "sync/host/mark.h"
 
 namespace dtool::host {
 namespace {
@@ -211,6 +212,7 @@ bool TreeFolder::has(const std::string& tree) {
 bool TreeFolder::is_at(const TreeRoot& root) {
   const struct stat status = status_of(path_);
   if (status.st_ino != root.inode) return false;
+  if (!root.mark.empty() && !Mark(path_, root.mark, -1).holder()) return false;
   if (read_line("/proc/sys/kernel/random/boot_id") == root.boot)
     return status.st_dev == root.device;
   // Local file systems of two machines may be copies of one image.

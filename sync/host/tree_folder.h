@@ -63,7 +63,7 @@ class TreeFolder {
   /// the lock: KEY.whole is emptied before any file is touched.
   bool has(const std::string& tree);
   /// Whether this is the very folder that is sent: on this machine, or seen from another machine
-  /// over a network file system with the same inode numbers and times.
+  /// over a network file system with the same inode numbers and times. With a mark that is proven.
   bool is_at(const TreeRoot& root);
 
   enum class Use { read, write };

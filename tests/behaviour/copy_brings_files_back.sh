@@ -39,6 +39,13 @@ expect_exit 0 dtool copy --json --from "$DTOOL_LAB_HOSTS" "$work/one" shared
 expect_equal 2 "$(json 'sum("same_as" in h for h in d["hosts"])')"
 expect_equal 1 "$(find shared -name file | wc -l)"
 
+# Folders of equal numbers, as machines of one image have them, are not one folder.
+for host in 1 2 3; do on "$host" bash -c "mkdir /dev/shm/results && echo of $host >/dev/shm/results/out.txt"; done
+expect_equal 1 "$(for host in 1 2 3; do on "$host" stat -c %i /dev/shm/results; done | sort -u | wc -l)"
+expect_exit 0 dtool copy --from "$DTOOL_LAB_HOSTS" /dev/shm/results alike
+expect_equal 'of 1 of 2 of 3' "$(cat alike/*/results/out.txt | sort | xargs)"
+expect_equal out.txt "$(on 1 ls -A /dev/shm/results)"
+
 rm "$(root 2)/log"
 expect_exit 1 dtool copy --from "$DTOOL_LAB_HOSTS" log lacking
 expect_error "^  ${address[1]}: there is no file /root/log"

@@ -18,8 +18,8 @@
 #include "ssh/job/screen_job.h"
 #include "ssh/program/master_protocol.h"
 #include "ssh/session/login_output.h"
-#include "sync/pull.h"
 #include "sync/push.h"
+#include "sync/push_steps.h"
 #include "sync/relay/relaying.h"
 #include "sync/rsync.h"
 #include "tests/fuzz/mutate.h"
@@ -108,7 +108,7 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
 TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
   fuzz::Mutator mutator({host::to_frame(host::StartReply{"no screen", "", ""}),
                          host::to_frame(host::StartReply{"", "1 2 boot", "7"}),
-                         host::to_frame(host::LookReply{"1f"}), "Welcome\n"},
+                         host::to_frame(host::LookReply{31}), "Welcome\n"},
                         kRelayTokens);
   int starts = 0;
   fuzz::feed(mutator, 3'000, [&](const std::string& text) {
@@ -122,7 +122,7 @@ TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
       ++starts;
     }
     ssh::HostResult looked = result;
-    if (!tree_sync::read_look(looked)) {
+    if (!tree_sync::reply_in<host::LookReply>(looked)) {
       EXPECT_NE(looked.error, "") << result.out;
     }
   });

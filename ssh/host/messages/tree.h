@@ -24,8 +24,11 @@ struct TreeRoot {
   std::uint64_t file_system = 0;  ///< as statfs has it
   std::string first;              ///< the tree's first file,
   std::string first_identity;     ///< and how the host would see it if it is the same file
+  /// A random mark that the launcher has written there; empty: not yet. The numbers alone may agree
+  /// by chance, and prove nothing.
+  std::string mark;
 
-  void fields(auto visit) { visit(boot, device, inode, file_system, first, first_identity); }
+  void fields(auto visit) { visit(boot, device, inode, file_system, first, first_identity, mark); }
 };
 
 /// What a host does with a package that hosts pass on to each other.
@@ -125,7 +128,7 @@ struct Unpacked {
 /// and unpacked is set, the content is unknown.
 struct TreeReply {
   static constexpr Kind kKind = Kind::tree_reply;
-  bool is_same_folder = false;         ///< it is the tree's own folder: there is nothing to do
+  bool is_same_folder = false;         ///< it is the tree's own folder, as far as TreeRoot tells
   bool is_whole = false;               ///< it has the whole tree, unchanged since it was sent
   bool is_empty = false;               ///< it is empty
   std::string basis;                   ///< an earlier tree that it has whole and unchanged
@@ -249,18 +252,22 @@ struct RemoveReply {
 struct LookRequest {
   static constexpr Kind kKind = Kind::look_request;
   std::string folder;
-  std::string file;    ///< empty: the folder
-  std::string run_id;  ///< first put there what its processes wrote in their tree; or empty
+  std::string file;       ///< empty: the folder
+  std::string run_id;     ///< first put there what its processes wrote in their tree; or empty
+  std::string mark;       ///< hosts that share the folder recognise each other by this; or empty
+  std::int64_t host = 0;  ///< its number among those that look for the mark
+  bool lets_go = false;   ///< only remove the mark that an earlier request made
 
-  void fields(auto visit) { visit(folder, file, run_id); }
+  void fields(auto visit) { visit(folder, file, run_id, mark, host, lets_go); }
 };
 
 struct LookReply {
   static constexpr Kind kKind = Kind::look_reply;
-  std::string identity;   ///< hosts that answer alike share the folder
-  std::string host = {};  ///< its identity, as identify_host() writes it
+  std::uint64_t inode = 0;             ///< of the folder; hosts with another one do not share it
+  std::string host = {};               ///< its identity, as identify_host() writes it
+  std::optional<std::int64_t> holder;  ///< another host, which has made the mark in this folder
 
-  void fields(auto visit) { visit(identity, host); }
+  void fields(auto visit) { visit(inode, host, holder); }
 };
 
 }  // namespace dtool::host

@@ -30,6 +30,9 @@ std::string empty() {
 std::string whole() {
   return reply([](auto& each) { each.is_whole = true; });
 }
+std::string same_folder() {
+  return reply([](auto& each) { each.is_same_folder = true; });
+}
 std::string shared() {
   return reply([](auto& each) { each.holder = 0; });
 }
@@ -158,16 +161,21 @@ TEST_F(PushTest, AHostIsPreparedSentToAndPruned) {
 }
 
 TEST_F(PushTest, AHostThatHasTheTreeIsAskedAndNoMore) {
-  FakeRemote remote(2);
+  FakeRemote remote(3);
   Told told;
   remote.answers[0]["ask"] = {ended(0, whole())};
-  remote.answers[1]["ask"] = {ended(0, reply([](auto& each) { each.is_same_folder = true; }))};
-  const auto results = push(remote, small_tree(), {{0, "~/code"}, {1, "~/code"}}, told);
+  remote.answers[1]["ask"] = {ended(0, same_folder()), ended(0, same_folder())};
+  remote.answers[2]["ask"] = {ended(0, same_folder()), ended(0, whole())};
+  const auto results =
+      push(remote, small_tree(), {{0, "~/code"}, {1, "~/code"}, {2, "~/code"}}, told);
   EXPECT_EQ(remote.steps[0], (Names{"ask"}));
-  EXPECT_EQ(remote.steps[1], (Names{"ask"}));
+  // That its folder is the tree's own a host proves by a mark.
+  EXPECT_EQ(remote.steps[1], (Names{"ask", "ask"}));
+  EXPECT_EQ(remote.steps[2], (Names{"ask", "ask"}));
   EXPECT_TRUE(results.at(0).ok());
   EXPECT_FALSE(told.pushed[0].is_the_tree);
   EXPECT_TRUE(told.pushed[1].is_the_tree);
+  EXPECT_FALSE(told.pushed[2].is_the_tree);
 }
 
 TEST_F(PushTest, HostsThatLackTheSameShareOnePackage) {
