@@ -3,42 +3,69 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <utility>
 
 #include "ssh/host_error.h"
+#include "sync/staging.h"
 
 namespace dtool::tree_sync {
 namespace {
 
 constexpr int kVanished = 24;  ///< rsync: some files vanished before they could be sent
 
-/// One host's output, as far as it is needed.
-struct HostOutput {
-  std::size_t index = 0;  ///< in pulls
+constexpr int kPartly = 23;  ///< rsync: some files could not be sent
+constexpr int kMostPasses = 5;
+
+/// Before the next question whether what came has changed since: a checkpoint is written within
+/// seconds, as a rule.
+std::chrono::milliseconds pause_after(int pass) {
+  return std::chrono::milliseconds(pass == 1 ? 0 : 700);
+}
+
+/// One host on its way: each pass of rsync brings what has changed since the one before.
+struct Receiver {
+  Receiver(std::size_t place, const Pull& pull) : index(place), staging(pull.destination) {}
+
+  std::size_t index;  ///< in pulls
+  Staging staging;
+  int passes = 0;
+  bool is_complete = false;              ///< rsync has run to its end
+  std::vector<std::string> moving = {};  ///< files that had changed when they were last asked for
+  std::optional<ssh::HostResult> fault = {};  ///< of a pass after which the others go on
+  Sent sent = {};
   ProgressReader reader = {};
   RsyncProgress progress = {};
   std::string out_tail = {};
   std::string err = {};
 };
 
-class PullOutput : public ssh::Events {
+class Pulling : public ssh::Events {
  public:
-  PullOutput(const std::vector<Pull>& pulls, ssh::Events& events) : pulls_(pulls), events_(events) {
-    for (std::size_t i = 0; i < pulls.size(); ++i) slots_[pulls[i].host].index = i;
+  Pulling(ssh::Remote& remote, const std::vector<Pull>& pulls, ssh::Events& events)
+      : remote_(remote), pulls_(pulls), events_(events) {
+    for (std::size_t i = 0; i < pulls.size(); ++i) slots_.try_emplace(pulls[i].host, i, pulls[i]);
+  }
+
+  ssh::Task first_task(const Pull& pull) {
+    slots_.at(pull.host).staging.make();
+    return task(pull, pull.source);
   }
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
     constexpr std::size_t kTail = 4096;  // rsync's figures at the end take 700 bytes
     constexpr std::size_t kMostErrors = 1 << 20;
-    HostOutput& slot = slots_.at(host);
+    Receiver& slot = slots_.at(host);
     if (stream == ssh::Stream::err) {
       if (slot.err.size() < kMostErrors) slot.err += bytes;
       return;
     }
     slot.out_tail += bytes;
     if (slot.out_tail.size() > 2 * kTail) slot.out_tail.erase(0, slot.out_tail.size() - kTail);
+    if (slot.passes > 0) return;
     slot.progress = slot.reader.add(bytes);
     const auto& [sent, fraction] = slot.progress;
     ssh::Transferred progress{sent.bytes};
@@ -52,6 +79,7 @@ class PullOutput : public ssh::Events {
                            "allow more, or name with --only what is to come");
   }
 
+  std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override {
     events_.on_result(host, result);
   }
@@ -59,12 +87,19 @@ class PullOutput : public ssh::Events {
     events_.on_interrupt(running);
   }
 
-  const HostOutput& slot(std::size_t host) const { return slots_.at(host); }
+  /// Puts into their places what is known to be whole.
+  Pulled finish(std::size_t host, ssh::HostResult result);
 
  private:
+  ssh::Task task(const Pull& pull, const Source& source) const {
+    const Link link = remote_.hosts().at(pull.host).is_local ? Link::local : Link::network;
+    return {pull.host, pull_program(source, pull.destination, link, pull.silence)};
+  }
+
+  ssh::Remote& remote_;
   const std::vector<Pull>& pulls_;
   ssh::Events& events_;
-  std::map<std::size_t, HostOutput> slots_;
+  std::map<std::size_t, Receiver> slots_;
 };
 
 /// Words of rsync's that have a known mend. The receiver is here.
@@ -117,31 +152,93 @@ void explain_pull(ssh::HostResult& result) {
     return;
   }
   const std::string reason = complaint(result.err);
+  // A file was made shorter while it was read: it is asked for again.
+  if (result.exit_code == kPartly && reason.find("read errors mapping") != reason.npos) {
+    result.exit_code = 0;
+    return;
+  }
   result.error = fmt::format("rsync failed with exit code {}{}{}", result.exit_code,
                              reason.empty() ? "" : ": ", reason);
   result.hint = hint_of_pull(result.exit_code, reason);
 }
 
-std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls, ssh::Events& events) {
-  std::vector<ssh::Task> tasks;
-  for (const Pull& each : pulls) {
-    const Link link = remote.hosts().at(each.host).is_local ? Link::local : Link::network;
-    tasks.push_back({each.host, pull_program(each.source, each.destination, link, each.silence)});
+namespace {
+
+std::string first_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNamed = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i)
+    text += (i == 0 ? "" : ", ") + names[i];
+  return text + (names.size() > kMostNamed ? ", …" : "");
+}
+
+std::optional<ssh::NextTask> Pulling::next_task(std::size_t host, const ssh::HostResult& result) {
+  Receiver& slot = slots_.at(host);
+  ssh::HostResult ended = result;
+  ended.err = std::exchange(slot.err, {});
+  const std::string figures = std::exchange(slot.out_tail, {});
+  if (++slot.passes == 1) {
+    const Sent whole = read_sent(figures);
+    slot.sent = whole.files > 0 ? whole : slot.progress.sent;
   }
-  PullOutput output(pulls, events);
+  explain_pull(ended);
+  // A file that has vanished since has no further pass.
+  const bool is_partly = ended.failure == ssh::Failure::none && ended.exit_code == kPartly;
+  if (!ended.ok() && (slot.passes == 1 || !is_partly)) slot.fault = ended;
+  if (!ended.ok() && !is_partly) return std::nullopt;
+  slot.moving = slot.staging.look();
+  slot.is_complete = slot.moving.empty() || slot.passes == kMostPasses;
+  if (slot.is_complete) return std::nullopt;
+  if (slot.passes == kMostPasses - 1) slot.staging.remember(slot.moving);
+  const Pull& pull = pulls_[slot.index];
+  return ssh::NextTask{task(pull, {pull.source.folder, "", {}, slot.moving}),
+                       pause_after(slot.passes)};
+}
+
+Pulled Pulling::finish(std::size_t host, ssh::HostResult result) {
+  Receiver& slot = slots_.at(host);
+  Pulled pulled{slot.fault.value_or(std::move(result)), slot.sent};
+  if (slot.passes == 0) explain_pull(pulled.result);
+  if (!slot.is_complete) return pulled;
+  if (!slot.fault) pulled.result.exit_code = 0;
+  std::vector<std::string> left_out;
+  for (const std::string& name : slot.moving)
+    (slot.staging.cut_to_remembered(name) ? pulled.grown : left_out).push_back(name);
+  try {
+    const std::vector<std::string> in_the_way = slot.staging.place(left_out);
+    if (!in_the_way.empty() && pulled.result.ok()) {
+      pulled.result.exit_code = 1;
+      pulled.result.error =
+          fmt::format("something of another kind (file, link or folder) is in the place of {}",
+                      first_of(in_the_way));
+      pulled.result.hint = "move it away here, or name another folder";
+    }
+  } catch (const std::filesystem::filesystem_error& error) {
+    pulled.result.exit_code = 1;
+    pulled.result.error = error.what();
+  }
+  if (!left_out.empty() && pulled.result.ok()) {
+    pulled.result.exit_code = 1;
+    pulled.result.error =
+        fmt::format("changed whenever it was read, and did not come: {}", first_of(left_out));
+    pulled.result.hint = "the same command brings it when it is written";
+  }
+  return pulled;
+}
+
+}  // namespace
+
+std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls, ssh::Events& events) {
+  Pulling pulling(remote, pulls, events);
+  std::vector<ssh::Task> tasks;
+  for (const Pull& each : pulls) tasks.push_back(pulling.first_task(each));
   ssh::RunOptions options;
   options.keep_output = ssh::KeepOutput::no;
   options.on_interrupt = ssh::OnInterrupt::leave;
-  std::vector<ssh::HostResult> results = remote.run(std::move(tasks), output, options);
+  std::vector<ssh::HostResult> results = remote.run(std::move(tasks), pulling, options);
   std::vector<Pulled> answers;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const HostOutput& slot = output.slot(pulls[i].host);
-    ssh::HostResult& result = results[i];
-    result.err = slot.err;
-    explain_pull(result);
-    const Sent whole = read_sent(slot.out_tail);
-    answers.push_back({std::move(result), whole.files > 0 ? whole : slot.progress.sent});
-  }
+  for (std::size_t i = 0; i < results.size(); ++i)
+    answers.push_back(pulling.finish(pulls[i].host, std::move(results[i])));
   return answers;
 }
 

@@ -28,12 +28,18 @@ struct Pull {
 struct Pulled {
   ssh::HostResult result;
   Sent sent;  ///< files that came in this pull; if it failed, those that came whole
+  /// Files that grew all the time: of these came what they had when they were seen.
+  std::vector<std::string> grown = {};
 };
 
 /// Runs all pulls, at most one per host; results in the order of `pulls`. If rsync failed,
 /// `exit_code` is its exit code and `error` its own message. A file that vanished on the host
-/// meanwhile is not a failure. An interrupt keeps the files that have come, and the next pull
-/// continues from there.
+/// meanwhile is not a failure.
+///
+/// A file gets its name here when it is known to be whole: the host is asked again for what it sent
+/// until nothing has changed since. A file that never holds still does not come, and neither does
+/// one in whose place is something of another kind; both are named, and the pull has failed. An
+/// interrupt keeps aside what has come, and the next pull continues from there.
 std::vector<Pulled> pull(ssh::Remote& remote, const std::vector<Pull>& pulls, ssh::Events& events);
 
 /// Gives the result of a failed pull_program its sentence, with rsync's own message and a hint.

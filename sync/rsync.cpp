@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ssh/quote.h"
+#include "sync/staging.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -203,7 +204,11 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
       "--links",
       "--safe-links",
       // Else a file of the size and time that a broken-off one has would pass for it.
-      "--partial-dir=.dtool-partial",
+      fmt::format("--partial-dir={}", kPartial),
+      // The files that are in their places.
+      "--compare-dest=..",
+      // Marks and parts of other commands that are at work there.
+      "--filter=- .~dtool~*",
       fmt::format("--timeout={}", silence.count()),
       // All names first: else how far it is would be told of what was found so far.
       "--no-inc-recursive",
@@ -218,7 +223,9 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
   std::vector<std::string> files = source.files;
   if (!source.file.empty()) files.push_back(source.file);
   if (!files.empty()) {
-    words.insert(words.end(), {"--no-recursive", "--files-from=-", "--from0"});
+    // Of what is gone there, nothing stays aside.
+    words.insert(words.end(),
+                 {"--no-recursive", "--files-from=-", "--from0", "--delete-missing-args"});
     for (const std::string& file : files) program.input += '/' + file + '\0';
   } else if (!source.only.empty()) {
     words.insert(words.end(), {"--prune-empty-dirs", "--filter=+ */"});
@@ -231,7 +238,7 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
     words.emplace_back("--filter=- *");
   }
   words.emplace_back("dtool:./");
-  words.push_back(destination + "/");
+  words.push_back(destination + "/" + kPartial + "/");
   return program;
 }
 

@@ -66,12 +66,11 @@ struct Source {
   std::string left_out = {};            ///< a name in the folder itself that is not fetched
 };
 
-/// The rsync that fetches `source` into `destination`, an existing absolute folder of this machine.
-/// Files of equal size and time are not sent again; no file here is deleted. A file moves to its
-/// place when it is complete; a partial one stays in a folder `.dtool-partial` beside it for the
-/// next time. The host can write only below `destination`: files, folders, and links to paths
-/// there, but no devices, owners or set-uid bits. If no byte comes for `silence`, rsync ends with
-/// kTimedOut.
+/// The rsync that fetches `source` into the folder `.dtool-partial` (staging.h) of `destination`,
+/// an absolute folder of this machine; both are there. Files that have equal size and time in
+/// `destination` are not sent again. A file that is cut off stays for the next time. The host can
+/// write only below `destination`: files, folders, and links to paths there, but no devices, owners
+/// or set-uid bits. If no byte comes for `silence`, rsync ends with kTimedOut.
 ssh::LocalProgram pull_program(const Source& source, const std::string& destination, Link link,
                                std::chrono::seconds silence = std::chrono::seconds(300));
 inline constexpr int kTimedOut = 30;  ///< rsync's exit code

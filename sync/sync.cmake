@@ -23,6 +23,7 @@ add_library(dtool_sync STATIC
   sync/relay/relaying.cpp
   sync/restored_tree.cpp
   sync/rsync.cpp
+  sync/staging.cpp
   sync/tree.cpp)
 dtool_join_sources(dtool_sync 12)
 target_link_libraries(dtool_sync PUBLIC dtool_warnings dtool_ssh fmt::fmt)

@@ -172,6 +172,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/relay_push_test.cpp
     tests/unit/sync/restored_tree_test.cpp
     tests/unit/sync/rsync_test.cpp
+    tests/unit/sync/staging_test.cpp
     tests/unit/sync/tree_test.cpp)
   target_link_libraries(sync_tests PRIVATE dtool_warnings dtool_sync GTest::gtest)
   dtool_join_sources(sync_tests 12)

@@ -21,7 +21,6 @@
 #include "sync/fetched_folder.h"
 #include "sync/look.h"
 #include "sync/pull.h"
-#include "sync/pull.h"
 
 namespace dtool::cli {
 namespace {
@@ -50,6 +49,7 @@ struct Part {
   std::vector<tree_sync::Source> sources;
   ssh::HostResult result = {};
   tree_sync::Sent sent = {};
+  std::vector<std::string> grown = {};   ///< files that are here as they were when they were seen
   bool is_fetched = false;               ///< something was asked of rsync
   std::string stranger = {};             ///< what stranger_at() says
   std::optional<std::size_t> same = {};  ///< the part that has the same folder on the hosts
@@ -210,6 +210,7 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, const std::string
       asked[i]->result = std::move(pulled[i].result);
       asked[i]->sent.files += pulled[i].sent.files;
       asked[i]->sent.bytes += pulled[i].sent.bytes;
+      asked[i]->grown.insert(asked[i]->grown.end(), pulled[i].grown.begin(), pulled[i].grown.end());
       asked[i]->is_fetched = true;
     }
   }
@@ -240,6 +241,7 @@ void FetchAction::tell(Console& console, const std::vector<Part>& parts) const {
                                size_text(part.sent.bytes), as_seen_from_here(part.folder).string(),
                                part.result.ok() ? "" : ", and then it broke off"));
     }
+    if (!part.grown.empty()) console.note(fmt::format("{}: {}", name, grown_text(part.grown)));
   }
 }
 

@@ -2,11 +2,13 @@
 #include "cli/fetch/fetch_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
 #include "cli/action.h"
+#include "cli/terminal_text.h"
 #include "ssh/machine/home_folder.h"
 #include "sync/fetched_folder.h"
 
@@ -64,6 +66,11 @@ void require_apart(const tree_sync::Source& source, const fs::path& destination)
   throw UsageError(fmt::format("the files lie in {} already, and cannot be copied into {}",
                                from.string(), to.string()),
                    "name another folder");
+}
+
+std::string grown_text(const std::vector<std::string>& names) {
+  return fmt::format("still growing, so these came as far as they were: {}",
+                     without_controls(fmt::format("{}", fmt::join(names, ", "))));
 }
 
 std::string size_text(std::uint64_t bytes) {

@@ -28,6 +28,9 @@ std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
 /// other way round.
 void require_apart(const tree_sync::Source& source, const std::filesystem::path& destination);
 
+/// What is told of files that were still growing (sync/pull.h).
+std::string grown_text(const std::vector<std::string>& names);
+
 /// `512 B`, `3.4 MB`.
 std::string size_text(std::uint64_t bytes);
 

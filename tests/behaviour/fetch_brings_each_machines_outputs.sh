@@ -103,14 +103,37 @@ for signal in TERM KILL; do
   wait "$fetching" 2>/dev/null || code=$?
   [[ $signal == KILL ]] || expect_equal 130 "$code"
   expect_no_file broken/machine0/big
-  eventually 20 test -s broken/machine0/.dtool-partial/big
+  eventually 20 test -s broken/machine0/.dtool-partial/.dtool-partial/big
 done
-began=$(stat -c %s broken/machine0/.dtool-partial/big)
+began=$(stat -c %s broken/machine0/.dtool-partial/.dtool-partial/big)
 fault mend h1
 expect_exit 0 dtool fetch "$id" broken --machine 0 --only big
 cmp broken/machine0/big "$DTOOL_LAB_FOLDER/host1/root/code/experiment_output/$id/big"
 ((began > 0)) || fail 'nothing was kept'
-expect_no_file broken/machine0/.dtool-partial/big
+expect_no_file broken/machine0/.dtool-partial
+
+# What is written meanwhile comes as it was at one moment, or not at all.
+outputs=$DTOOL_LAB_FOLDER/host1/root/code/experiment_output/$id
+on 1 bash -c "cd 'code/experiment_output/$id' && setsid bash -c 'while [[ ! -e stop ]]; do echo \$((++n)) >>growing; head -c 400000 /dev/urandom | dd of=moving conv=notrunc status=none; sleep 0.03; done' >/dev/null 2>&1 </dev/null &"
+eventually 10 test -s "$outputs/moving"
+expect_exit 1 dtool fetch "$id" meanwhile --machine 0 --only moving --only growing --only metrics.jsonl
+expect_error 'changed whenever it was read, and did not come: moving$'
+expect_error '^machine0 .*: still growing, so these came as far as they were: growing$'
+expect_no_file meanwhile/machine0/moving
+expect_file meanwhile/machine0/metrics.jsonl
+cmp -n "$(stat -c %s meanwhile/machine0/growing)" meanwhile/machine0/growing "$outputs/growing"
+touch "$outputs/stop"
+sleep 0.3
+# In the place of a file of mine no folder comes, and what is no longer written does.
+rm meanwhile/machine0/metrics.jsonl
+mkdir -p "$outputs/growing.d" && touch "$outputs/growing.d/new"
+echo mine >meanwhile/machine0/growing.d
+expect_exit 1 dtool fetch "$id" meanwhile --machine 0 --only moving --only growing --only growing.d
+expect_error 'something of another kind \(file, link or folder\) is in the place of growing\.d$'
+expect_equal mine "$(cat meanwhile/machine0/growing.d)"
+cmp meanwhile/machine0/moving "$outputs/moving"
+cmp meanwhile/machine0/growing "$outputs/growing"
+rm -r "$outputs"/{moving,growing,growing.d,stop}
 
 # A disk that is full.
 mkdir small

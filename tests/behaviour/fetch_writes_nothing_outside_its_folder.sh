@@ -48,7 +48,8 @@ expect_equal '' "$(ls outside)"
 ln -s deep "$host/inner"
 expect_exit 0 dtool fetch "$id" here
 rm "$host/inner" && mkdir "$host/inner" && echo attack >"$host/inner/new"
-expect_exit 0 dtool fetch "$id" here
+expect_exit 1 dtool fetch "$id" here
+expect_error 'something of another kind .* is in the place of inner$'
 expect_no_file here/machine0/deep/new
 
 # An rsync there that sends other names than those it was asked for.

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tests/unit/fake_remote.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -23,7 +24,7 @@ TEST(Pull, TheHostsFolderIsEnteredAndEverythingInItComes) {
   const auto program = pull_program({"~/it's out"}, "/here/machine0", Link::network);
   EXPECT_GE(place_of(program, "--rsync-path=cd \"$HOME\"/'it'\\''s out' && exec rsync"), 0);
   EXPECT_EQ(program.arguments[program.arguments.size() - 2], "dtool:./");
-  EXPECT_EQ(program.arguments.back(), "/here/machine0/");
+  EXPECT_EQ(program.arguments.back(), "/here/machine0/.dtool-partial/");
   EXPECT_EQ(program.input, "");
 }
 
@@ -72,7 +73,8 @@ double told_fraction(const std::string& printed) {
   } told;
   tests::FakeRemote remote("h1");
   remote.answers[0] = tests::answered(printed);
-  pull(remote, {{0, {"/out"}, "/here", std::chrono::seconds(1), std::nullopt}}, told);
+  const tests::TemporaryFolder here;
+  pull(remote, {{0, {"/out"}, here.path(), std::chrono::seconds(1), std::nullopt}}, told);
   return told.fraction;
 }
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "sync/staging.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "ssh/host/files.h"
+#include "ssh/host/sha256.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of the file's first bytes, so many; empty if it has fewer.
+std::string sum_of_first(const fs::path& file, std::uint64_t bytes) {
+  const host::Descriptor opened(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  host::Sha256 sha;
+  while (opened.is_open() && bytes > 0) {
+    const auto piece = host::read_some(opened.get());
+    if (!piece) return "";
+    sha.add(std::string_view(*piece).substr(0, bytes));
+    bytes -= std::min<std::uint64_t>(bytes, piece->size());
+  }
+  return opened.is_open() ? host::to_hex(sha.finish()) : "";
+}
+
+enum class Kind { none, folder, link, file };
+
+Kind kind_of(const fs::path& path) {
+  std::error_code unseen;
+  const fs::file_type type = fs::symlink_status(path, unseen).type();
+  if (type == fs::file_type::not_found) return Kind::none;
+  if (type == fs::file_type::directory) return Kind::folder;
+  return type == fs::file_type::symlink ? Kind::link : Kind::file;
+}
+
+/// What an earlier pull left there is not known to be whole: rsync goes on from it.
+void set_aside(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (fs::recursive_directory_iterator each(folder); each != fs::recursive_directory_iterator();
+       ++each) {
+    if (each->path().filename() == kPartial) {
+      each.disable_recursion_pending();
+    } else if (kind_of(each->path()) != Kind::folder) {
+      files.push_back(each->path());
+    }
+  }
+  for (const fs::path& file : files) {
+    const fs::path aside = file.parent_path() / kPartial;
+    fs::create_directory(aside);
+    fs::rename(file, aside / file.filename());
+  }
+}
+
+}  // namespace
+
+void Staging::make() const {
+  std::error_code fault;
+  fs::create_directory(folder_, fault);
+  if (fault || kind_of(folder_) != Kind::folder)
+    throw fs::filesystem_error("cannot make the folder", folder_,
+                               fault ? fault : make_error_code(std::errc::file_exists));
+  set_aside(folder_);
+}
+
+std::vector<std::string> Staging::look() {
+  std::map<std::string, Seen> found;
+  std::vector<std::string> changed;
+  std::error_code fault;
+  fs::recursive_directory_iterator each(folder_, fault);
+  for (; !fault && each != fs::recursive_directory_iterator(); each.increment(fault)) {
+    if (each->path().filename() == kPartial) each.disable_recursion_pending();
+    struct stat status {};
+    if (::lstat(each->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    const std::string name = each->path().lexically_relative(folder_);
+    found[name] = {status.st_ino, status.st_size, status.st_mtim};
+    const auto before = seen_.find(name);
+    const bool is_same = before != seen_.end() && before->second.inode == status.st_ino &&
+                         before->second.size == status.st_size &&
+                         before->second.time.tv_sec == status.st_mtim.tv_sec &&
+                         before->second.time.tv_nsec == status.st_mtim.tv_nsec;
+    if (!is_same) changed.push_back(name);
+  }
+  seen_ = std::move(found);
+  return changed;
+}
+
+void Staging::remember(const std::vector<std::string>& names) {
+  remembered_.clear();
+  for (const std::string& name : names) {
+    const auto size = static_cast<std::uint64_t>(seen_.at(name).size);
+    remembered_[name] = {size, sum_of_first(folder_ / name, size)};
+  }
+}
+
+bool Staging::cut_to_remembered(const std::string& name) const {
+  const auto found = remembered_.find(name);
+  if (found == remembered_.end()) return false;
+  const auto& [size, sha256] = found->second;
+  const fs::path file = folder_ / name;
+  if (sha256.empty() || sum_of_first(file, size) != sha256) return false;
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0 || ::truncate(file.c_str(), static_cast<off_t>(size)) != 0)
+    return false;
+  const timespec times[] = {status.st_mtim, status.st_mtim};
+  ::utimensat(AT_FDCWD, file.c_str(), times, 0);
+  return true;
+}
+
+std::vector<std::string> Staging::place(const std::vector<std::string>& left_out) {
+  std::vector<std::string> in_the_way;
+  std::vector<fs::path> folders;
+  std::error_code fault;
+  for (fs::recursive_directory_iterator each(folder_, fault);
+       !fault && each != fs::recursive_directory_iterator(); each.increment(fault)) {
+    const fs::path from = each->path();
+    if (from.filename() == kPartial) {
+      each.disable_recursion_pending();
+      continue;
+    }
+    const std::string name = from.lexically_relative(folder_);
+    const fs::path to = destination_ / name;
+    const Kind kind = kind_of(from);
+    const Kind there = kind_of(to);
+    if (there != Kind::none && there != kind) {
+      in_the_way.push_back(name);
+      if (kind == Kind::folder) each.disable_recursion_pending();
+    } else if (kind == Kind::folder) {
+      folders.push_back(from);
+      if (there == Kind::none) fs::create_directory(to);
+    } else if (std::ranges::count(left_out, name) == 0) {
+      fs::rename(from, to);
+    }
+  }
+  if (fault) throw fs::filesystem_error("cannot look into", folder_, fault);
+  // What stays aside keeps its folders.
+  for (auto each = folders.rbegin(); each != folders.rend(); ++each) ::rmdir(each->c_str());
+  ::rmdir(folder_.c_str());
+  return in_the_way;
+}
+
+}  // namespace dtool::tree_sync

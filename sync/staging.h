@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What a pull has received lies aside, in the folder `.dtool-partial` of its destination, until it
+// is known to be whole. Then each file goes to its place, and nothing of another kind there makes
+// way for it.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dtool::tree_sync {
+
+/// The folder's name; within it, rsync's folders of files that were cut off.
+inline constexpr const char* kPartial = ".dtool-partial";
+
+class Staging {
+ public:
+  /// `destination`: an absolute folder, which is there.
+  explicit Staging(const std::filesystem::path& destination)
+      : destination_(destination), folder_(destination / kPartial) {}
+
+  const std::filesystem::path& folder() const { return folder_; }
+  /// Throws std::filesystem::filesystem_error.
+  void make() const;
+
+  /// Looks at what lies there. Returns the files that are new or others since the last look.
+  std::vector<std::string> look();
+  /// Before the host sends these files once more: remembers how they are.
+  void remember(const std::vector<std::string>& names);
+  /// Whether the file has only grown since remember(). Then it is cut at its size of that time.
+  bool cut_to_remembered(const std::string& name) const;
+
+  /// Moves all but the files `left_out` to their places. Returns the names that are of another kind
+  /// at their place (a file, a link, a folder), and stay aside. Throws
+  /// std::filesystem::filesystem_error.
+  std::vector<std::string> place(const std::vector<std::string>& left_out);
+
+ private:
+  struct Seen {
+    ino_t inode = 0;
+    off_t size = 0;
+    timespec time = {};
+  };
+  struct Remembered {
+    std::uint64_t size = 0;
+    std::string sha256;
+  };
+
+  std::filesystem::path destination_;
+  std::filesystem::path folder_;
+  std::map<std::string, Seen> seen_;
+  std::map<std::string, Remembered> remembered_;
+};
+
+}  // namespace dtool::tree_sync

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// What has come lies aside until it is whole, and replaces nothing of another kind.
+#include "sync/staging.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::tree_sync {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+class StagingTest : public ::testing::Test {
+ protected:
+  void SetUp() override { staging_.make(); }
+  /// As rsync does it: under another name first.
+  void receive(const std::string& name, const std::string& text) {
+    const fs::path file = folder_.write(".dtool-partial/" + name + ".new", text);
+    fs::rename(file, staging_.folder() / name);
+  }
+  std::string here(const std::string& name) { return tests::read_text(folder_.path() / name); }
+
+  tests::TemporaryFolder folder_;
+  Staging staging_{folder_.path()};
+};
+
+TEST_F(StagingTest, WhatCameGoesToItsPlaceAndReplacesFilesThere) {
+  folder_.write("a/file", "old");
+  folder_.write("a/mine", "mine");
+  receive("a/file", "new");
+  fs::create_directory(staging_.folder() / "empty");
+  fs::create_symlink("file", staging_.folder() / "a/link");
+  EXPECT_EQ(staging_.place({}), Names{});
+  EXPECT_EQ(here("a/file"), "new");
+  EXPECT_EQ(here("a/mine"), "mine");
+  EXPECT_EQ(fs::read_symlink(folder_.path() / "a/link"), "file");
+  EXPECT_TRUE(fs::is_directory(folder_.path() / "empty"));
+  EXPECT_FALSE(fs::exists(staging_.folder()));
+}
+
+TEST_F(StagingTest, NothingOfAnotherKindMakesWay) {
+  folder_.write("file", "mine");
+  folder_.write("folder/mine", "mine");
+  folder_.write("elsewhere/mine", "mine");
+  fs::create_symlink("elsewhere", folder_.path() / "link");
+  receive("file/new", "new");
+  receive("folder", "new");
+  receive("link/mine", "new");
+  Names in_the_way = staging_.place({});
+  std::ranges::sort(in_the_way);
+  EXPECT_EQ(in_the_way, (Names{"file", "folder", "link"}));
+  EXPECT_EQ(here("file"), "mine");
+  EXPECT_EQ(here("folder/mine"), "mine");
+  EXPECT_EQ(here("elsewhere/mine"), "mine");
+  EXPECT_TRUE(fs::is_symlink(folder_.path() / "link"));
+}
+
+TEST_F(StagingTest, AFileCountsAsChangedUntilItComesNoMore) {
+  receive("file", "one");
+  receive("other", "one");
+  Names changed = staging_.look();
+  std::ranges::sort(changed);
+  EXPECT_EQ(changed, (Names{"file", "other"}));
+  receive("file", "two");
+  EXPECT_EQ(staging_.look(), Names{"file"});
+  EXPECT_EQ(staging_.look(), Names{});
+}
+
+TEST_F(StagingTest, AFileThatOnlyGrewIsCutAndOneThatChangedIsNot) {
+  receive("grown", "one\n");
+  receive("changed", "one\n");
+  staging_.remember(staging_.look());
+  receive("grown", "one\ntwo\n");
+  receive("changed", "two\ntwo\n");
+  EXPECT_TRUE(staging_.cut_to_remembered("grown"));
+  EXPECT_FALSE(staging_.cut_to_remembered("changed"));
+  EXPECT_FALSE(staging_.cut_to_remembered("new"));
+  EXPECT_EQ(staging_.place({"changed"}), Names{});
+  EXPECT_EQ(here("grown"), "one\n");
+  EXPECT_FALSE(fs::exists(folder_.path() / "changed"));
+  EXPECT_TRUE(fs::exists(staging_.folder() / "changed"));
+}
+
+TEST_F(StagingTest, WhatAnEarlierPullLeftIsNotTakenForWhole) {
+  receive("a/file", "half");
+  staging_.make();
+  EXPECT_EQ(staging_.look(), Names{});
+  EXPECT_EQ(here(".dtool-partial/a/.dtool-partial/file"), "half");
+  EXPECT_EQ(staging_.place({}), Names{});
+  EXPECT_FALSE(fs::exists(folder_.path() / "a/file"));
+}
+
+}  // namespace
+}  // namespace dtool::tree_sync
