@@ -12,9 +12,9 @@
 
 namespace dtool::killfiles {
 
-/// Throws std::invalid_argument with `name:line:` if keys or values of the TOML text are nested more
-/// than 64 deep. toml++ bounds values only, and frees what it has read recursively: 50,000 dotted
-/// parts of a key overflow the stack. Call it before toml::parse.
+/// Throws std::invalid_argument with `name:line:` if keys or values of the TOML text are nested
+/// more than 64 deep. toml++ bounds values only, and frees what it has read recursively: 50,000
+/// dotted parts of a key overflow the stack. Call it before toml::parse.
 void require_shallow(std::string_view text, const std::string& name);
 
 /// One table of a document; it keeps the document alive. All faults are std::invalid_argument
