@@ -21,6 +21,8 @@ constexpr std::string_view kAfter = " into this folder: they are no code\n*\n";
 
 std::optional<std::string> fetched_run(const fs::path& folder) {
   constexpr std::size_t kMost = 1000;
+  std::error_code fault;
+  if (!fs::is_regular_file(folder / kFetchedMark, fault)) return std::nullopt;  // a pipe would wait
   std::ifstream file(folder / kFetchedMark, std::ios::binary);
   std::string text(kMost, '\0');
   file.read(text.data(), kMost);

@@ -109,6 +109,7 @@ void add_file(PackageWriter& package, const Packed& packed, const OpenFolder& ro
       package.add(host::to_frame(host::Kind::package_bytes, piece));
     }
   }
+  if (!is_as_seen(file.get(), packed.look)) throw changed();
 }
 
 /// Where listings of trees that were sent are kept, to know what a host has that has one of them.

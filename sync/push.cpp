@@ -436,7 +436,7 @@ Step Push::next_step(Slot& slot) {
   }
   if (const auto pruned = reply_in<host::PruneReply>(slot.result)) {
     slot.pushed.removed = static_cast<std::size_t>(pruned->removed);
-    if (!pruned->is_whole) refuse_changed(slot.result, tree_);
+    refuse_changed(slot.result, tree_);
   }
   return Step::done;
 }

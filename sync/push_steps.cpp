@@ -125,7 +125,7 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
 
 void refuse_changed(ssh::HostResult& result, const Tree& tree) {
   const std::vector<std::string> changed = find_changed(tree);
-  if (changed.empty()) return;  // it keeps times less finely
+  if (changed.empty()) return;
   result.exit_code = 1;
   result.error =
       fmt::format("{}{} changed while the files were sent", changed.front(),

@@ -89,8 +89,9 @@ ssh::Command leave_command(const RemoteTree& tree);
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
                  const std::vector<std::string>& first);
 
-/// After rsync, which sends files as it finds them: marks the host as failed if a file of the tree
-/// is not as it was listed any more, since another host may have got it as it was.
+/// After rsync, which sends files as it finds them, with the times that it found first: marks the
+/// host as failed if a file of the tree is not as it was listed any more, since another host may
+/// have got it as it was.
 void refuse_changed(ssh::HostResult& result, const Tree& tree);
 
 /// Marks the host as failed: its folder may be the tree's own, and that cannot be proven.

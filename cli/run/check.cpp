@@ -384,7 +384,7 @@ std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Ne
   Checking checking(console, hosts, needs, push);
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);
-  options.on_interrupt = ssh::OnInterrupt::leave;  // nothing has begun, and sending may take long
+  if (push != nullptr) options.on_interrupt = ssh::OnInterrupt::leave;  // sending may take long
   remote.run(std::move(tasks), checking, options);
   return checking.take_all();
 }

@@ -54,8 +54,8 @@ bool refuses(TreeFolder& folder, FileNames foreign, const FileNames& stale, Prep
 }
 
 /// Notes that the tree is whole, if it is: where times are kept less finely than on the launcher,
-/// the next push compares again. Returns whether it is.
-bool settle(TreeFolder& folder, const PruneRequest& request) {
+/// the next push compares again.
+void settle(TreeFolder& folder, const PruneRequest& request) {
   Sha256 sha;
   FileNames stamps;
   Inside& inside = folder.inside();
@@ -65,9 +65,7 @@ bool settle(TreeFolder& folder, const PruneRequest& request) {
     if (!file) continue;
     sha.add(facts_of(*file, name, S_ISLNK(file->st_mode) ? inside.target_of(name) : ""));
   }
-  const bool is_whole = to_hex(sha.finish()) == request.digest;
-  if (is_whole) folder.end_change(request.tree, stamps);
-  return is_whole;
+  if (to_hex(sha.finish()) == request.digest) folder.end_change(request.tree, stamps);
 }
 
 }  // namespace
@@ -130,7 +128,7 @@ PruneReply prune_tree(const PruneRequest& request) {
     folder.write_manifest(std::move(coming));
     ::unlink(folder.path_of(".coming").c_str());
   }
-  reply.is_whole = settle(folder, request);
+  settle(folder, request);
   folder.remove_marks();
   if (request.own) make_own_tree_of_code(folder, *request.own, request.tree);
   return reply;

@@ -206,9 +206,8 @@ struct PruneRequest {
 struct PruneReply {
   static constexpr Kind kKind = Kind::prune_reply;
   std::int64_t removed = 0;
-  bool is_whole = false;  ///< all files are there as the digest has them
 
-  void fields(auto visit) { visit(removed, is_whole); }
+  void fields(auto visit) { visit(removed); }
 };
 
 /// Make the run a copy of a tree that is not sent, since the folder is the launcher's own. The
