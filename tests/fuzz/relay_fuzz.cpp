@@ -108,7 +108,7 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
 TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
   fuzz::Mutator mutator({host::to_frame(host::StartReply{"no screen", "", ""}),
                          host::to_frame(host::StartReply{"", "1 2 boot", "7"}),
-                         host::to_frame(host::LookReply{31}), "Welcome\n"},
+                         host::to_frame(host::LookReply{31, "", {}}), "Welcome\n"},
                         kRelayTokens);
   int starts = 0;
   fuzz::feed(mutator, 3'000, [&](const std::string& text) {
