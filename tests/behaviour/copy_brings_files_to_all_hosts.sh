@@ -61,13 +61,10 @@ expect_equal "$((4 * (90000000 + 4)))" "$(sent)"
 expect_same data sets/data
 # A file that was edited there, keeping size and time, is none of what differs; with another time it is, and stays until the user says otherwise.
 echo own >"$(root 2)/sets/data/a b/file5"
-echo newer >'data/a b/file6'
 expect_exit 2 dtool copy --runs_on "$DTOOL_LAB_HOSTS" data '~/sets'
 expect_error '/root/sets/data/a b/file5 is not as dtool copied it, and differs$'
+expect_error 'nothing was copied'
 expect_equal own "$(cat "$(root 2)/sets/data/a b/file5")"
-expect_equal '6 '* "$(cat "$(root 1)/sets/data/a b/file6")"
-echo own >"$(root 2)/sets/data/a b/file6"
-touch -r 'data/a b/file6' "$(root 2)/sets/data/a b/file6"
 expect_exit 0 dtool copy --force --json --runs_on "$DTOOL_LAB_HOSTS" data '~/sets'
 expect_equal '0 4 0 0' "$(json '" ".join(str(h["sent_bytes"]) for h in d["hosts"])')"
 expect_same data sets/data

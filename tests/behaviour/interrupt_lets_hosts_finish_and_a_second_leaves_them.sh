@@ -98,8 +98,7 @@ cd large
 fault slow h1 rate 4mbit
 began=$SECONDS
 begin run --runs_on 'h[1-2]' -- true
-eventually 20 grep -q 'interrupted\|sending the code' "$err" || true
-sleep 2
+sleep 4
 kill -INT "$pid"
 ends_with 130
 ((SECONDS - began < 30)) || fail "stopping took $((SECONDS - began)) s"
