@@ -50,7 +50,9 @@ class OtherKindsTest : public LocalPushTest {
     if (there == There::file) scratch_.write("home/code/x", "theirs");
     if (there == There::link) fs::create_directory_symlink(scratch_.path() / "home/scratch", x);
     if (there == There::dangling) fs::create_symlink("gone", x);
-    if (there == There::pipe) ASSERT_EQ(::mkfifo(x.c_str(), 0600), 0);
+    if (there == There::pipe) {
+      ASSERT_EQ(::mkfifo(x.c_str(), 0600), 0);
+    }
     if (there == There::empty_folder) fs::create_directory(x);
     if (there == There::folder) scratch_.write("home/code/x/theirs", "theirs");
   }
@@ -140,7 +142,9 @@ class OtherKindsTest : public LocalPushTest {
     }
     EXPECT_TRUE(has_come(sent));
     EXPECT_EQ(scratch_.read("home/code/beside"), "sent");
-    if (there == There::folder) EXPECT_EQ(scratch_.read("home/code/x/theirs"), "theirs");
+    if (there == There::folder) {
+      EXPECT_EQ(scratch_.read("home/code/x/theirs"), "theirs");
+    }
     EXPECT_EQ(scratch_.read("home/scratch/theirs"), "precious") << "nothing is written over a link";
     EXPECT_FALSE(fs::exists(scratch_.path() / "home/scratch/y"));
   }

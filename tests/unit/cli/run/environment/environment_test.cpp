@@ -258,7 +258,7 @@ TEST(Activation, OnlyWhatProcessesInheritComesBackFromAScript) {
                      kFault + environment_script({{}, path, std::nullopt, Torchrun::no}, {}) +
                      "cd / && ready_software / / && cd .\n"
                      "echo \"$PWD $code ${program[*]} $port $(umask) $(ulimit -Sn) $(say)\"\n"
-                     "echo \"${GONE-none} [$-] $(trap -p) [$IFS]\"\n"
+                     "echo \"${GONE-none} [$-] $(trap -p EXIT TERM) [$IFS]\"\n"
                      "become it sh -c 'echo \"$0 $port [$COLOUR]\"'\n"),
             "/ /mine mine words 29500 0027 123 said\nnone [hB]  [ \t\n]\nit 8080 [red\n]\n");
 }
