@@ -205,12 +205,16 @@ Pulled Pulling::finish(std::size_t host, ssh::HostResult result) {
   for (const std::string& name : slot.moving)
     (slot.staging.cut_to_remembered(name) ? pulled.grown : left_out).push_back(name);
   try {
-    const std::vector<std::string> in_the_way = slot.staging.place(left_out);
-    if (!in_the_way.empty() && pulled.result.ok()) {
+    const auto [other_kinds, foreign] = slot.staging.place(left_out);
+    if ((!other_kinds.empty() || !foreign.empty()) && pulled.result.ok()) {
       pulled.result.exit_code = 1;
       pulled.result.error =
-          fmt::format("something of another kind (file, link or folder) is in the place of {}",
-                      first_of(in_the_way));
+          foreign.empty()
+              ? fmt::format(
+                    "something of another kind (file, link or folder) is in the place of {}",
+                    first_of(other_kinds))
+              : fmt::format("what is here did not come from there, or was edited here: {}",
+                            first_of(foreign));
       pulled.result.hint = "move it away here, or name another folder";
     }
   } catch (const std::filesystem::filesystem_error& error) {

@@ -9,6 +9,7 @@
 
 #include "ssh/host/files.h"
 #include "ssh/host/sha256.h"
+#include "sync/copy/host/copied_files.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -36,6 +37,17 @@ Kind kind_of(const fs::path& path) {
   if (type == fs::file_type::not_found) return Kind::none;
   if (type == fs::file_type::directory) return Kind::folder;
   return type == fs::file_type::symlink ? Kind::link : Kind::file;
+}
+
+/// Of two files, or of two links.
+bool have_same_content(const fs::path& one, const fs::path& other) {
+  std::error_code fault;
+  if (kind_of(one) == Kind::link)
+    return fs::read_symlink(one, fault) == fs::read_symlink(other, fault) && !fault;
+  const std::uint64_t size = fs::file_size(one, fault);
+  if (fault || fs::file_size(other, fault) != size || fault) return false;
+  const std::string sum = sum_of_first(one, size);
+  return !sum.empty() && sum == sum_of_first(other, size);
 }
 
 /// What an earlier pull left there is not known to be whole: rsync goes on from it.
@@ -111,8 +123,13 @@ bool Staging::cut_to_remembered(const std::string& name) const {
   return true;
 }
 
-std::vector<std::string> Staging::place(const std::vector<std::string>& left_out) {
-  std::vector<std::string> in_the_way;
+Staging::InTheWay Staging::place(const std::vector<std::string>& left_out) {
+  InTheWay in_the_way;
+  host::CopiedFiles copied;
+  const auto is_foreign = [&](const fs::path& from, const fs::path& to) {
+    struct stat there {};
+    return ::lstat(to.c_str(), &there) == 0 && !copied.has(there) && !have_same_content(from, to);
+  };
   std::vector<fs::path> folders;
   std::error_code fault;
   for (fs::recursive_directory_iterator each(folder_, fault);
@@ -127,15 +144,22 @@ std::vector<std::string> Staging::place(const std::vector<std::string>& left_out
     const Kind kind = kind_of(from);
     const Kind there = kind_of(to);
     if (there != Kind::none && there != kind) {
-      in_the_way.push_back(name);
+      in_the_way.other_kinds.push_back(name);
       if (kind == Kind::folder) each.disable_recursion_pending();
     } else if (kind == Kind::folder) {
       folders.push_back(from);
       if (there == Kind::none) fs::create_directory(to);
-    } else if (std::ranges::count(left_out, name) == 0) {
+    } else if (std::ranges::count(left_out, name) != 0) {
+      continue;
+    } else if (there != Kind::none && is_foreign(from, to)) {
+      in_the_way.foreign.push_back(name);
+    } else {
       fs::rename(from, to);
+      struct stat placed {};
+      if (::lstat(to.c_str(), &placed) == 0) copied.add(placed);
     }
   }
+  copied.keep();
   if (fault) throw fs::filesystem_error("cannot look into", folder_, fault);
   // What stays aside keeps its folders.
   for (auto each = folders.rbegin(); each != folders.rend(); ++each) ::rmdir(each->c_str());

@@ -33,10 +33,13 @@ class Staging {
   /// Whether the file has only grown since remember(). Then it is cut at its size of that time.
   bool cut_to_remembered(const std::string& name) const;
 
-  /// Moves all but the files `left_out` to their places. Returns the names that are of another kind
-  /// at their place (a file, a link, a folder), and stay aside. Throws
-  /// std::filesystem::filesystem_error.
-  std::vector<std::string> place(const std::vector<std::string>& left_out);
+  /// What stays aside, since something else is at its place.
+  struct InTheWay {
+    std::vector<std::string> other_kinds;  ///< a file, a link or a folder, and another one is there
+    std::vector<std::string> foreign;      ///< what is there did not come so, or was touched since
+  };
+  /// Moves all but the files `left_out` to their places. Throws std::filesystem::filesystem_error.
+  InTheWay place(const std::vector<std::string>& left_out);
 
  private:
   struct Seen {

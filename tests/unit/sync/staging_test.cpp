@@ -20,24 +20,45 @@ class StagingTest : public ::testing::Test {
     const fs::path file = folder_.write(".dtool-partial/" + name + ".new", text);
     fs::rename(file, staging_.folder() / name);
   }
+  Names place(const Names& left_out = {}) { return staging_.place(left_out).other_kinds; }
   std::string here(const std::string& name) { return tests::read_text(folder_.path() / name); }
 
   tests::TemporaryFolder folder_;
+  tests::TemporaryFolder home_;
+  tests::TemporaryVariable home_variable_{"HOME", home_.path().string()};
   Staging staging_{folder_.path()};
 };
 
-TEST_F(StagingTest, WhatCameGoesToItsPlaceAndReplacesFilesThere) {
-  folder_.write("a/file", "old");
+TEST_F(StagingTest, WhatCameGoesToItsPlaceAndReplacesWhatCameBefore) {
+  receive("a/file", "old");
+  EXPECT_EQ(place(), Names{});
   folder_.write("a/mine", "mine");
   receive("a/file", "new");
   fs::create_directory(staging_.folder() / "empty");
   fs::create_symlink("file", staging_.folder() / "a/link");
-  EXPECT_EQ(staging_.place({}), Names{});
+  EXPECT_EQ(place(), Names{});
   EXPECT_EQ(here("a/file"), "new");
   EXPECT_EQ(here("a/mine"), "mine");
   EXPECT_EQ(fs::read_symlink(folder_.path() / "a/link"), "file");
   EXPECT_TRUE(fs::is_directory(folder_.path() / "empty"));
   EXPECT_FALSE(fs::exists(staging_.folder()));
+}
+
+TEST_F(StagingTest, WhatAPersonPutThereOrEditedStays) {
+  receive("edited", "one");
+  receive("link", "one");
+  EXPECT_EQ(place(), Names{});
+  folder_.write("edited", "notes");
+  folder_.write("own", "notes");
+  folder_.write("alike", "same");
+  for (const char* name : {"alike", "edited", "own"}) receive(name, "same");
+  receive("link", "two");
+  Names foreign = staging_.place({}).foreign;
+  std::ranges::sort(foreign);
+  EXPECT_EQ(foreign, (Names{"edited", "own"}));
+  EXPECT_EQ(here("edited"), "notes");
+  EXPECT_EQ(here("own"), "notes");
+  EXPECT_EQ(here("link"), "two");
 }
 
 TEST_F(StagingTest, NothingOfAnotherKindMakesWay) {
@@ -48,7 +69,7 @@ TEST_F(StagingTest, NothingOfAnotherKindMakesWay) {
   receive("file/new", "new");
   receive("folder", "new");
   receive("link/mine", "new");
-  Names in_the_way = staging_.place({});
+  Names in_the_way = place();
   std::ranges::sort(in_the_way);
   EXPECT_EQ(in_the_way, (Names{"file", "folder", "link"}));
   EXPECT_EQ(here("file"), "mine");
@@ -77,7 +98,7 @@ TEST_F(StagingTest, AFileThatOnlyGrewIsCutAndOneThatChangedIsNot) {
   EXPECT_TRUE(staging_.cut_to_remembered("grown"));
   EXPECT_FALSE(staging_.cut_to_remembered("changed"));
   EXPECT_FALSE(staging_.cut_to_remembered("new"));
-  EXPECT_EQ(staging_.place({"changed"}), Names{});
+  EXPECT_EQ(place({"changed"}), Names{});
   EXPECT_EQ(here("grown"), "one\n");
   EXPECT_FALSE(fs::exists(folder_.path() / "changed"));
   EXPECT_TRUE(fs::exists(staging_.folder() / "changed"));
@@ -88,7 +109,7 @@ TEST_F(StagingTest, WhatAnEarlierPullLeftIsNotTakenForWhole) {
   staging_.make();
   EXPECT_EQ(staging_.look(), Names{});
   EXPECT_EQ(here(".dtool-partial/a/.dtool-partial/file"), "half");
-  EXPECT_EQ(staging_.place({}), Names{});
+  EXPECT_EQ(place(), Names{});
   EXPECT_FALSE(fs::exists(folder_.path() / "a/file"));
 }
 
