@@ -10,6 +10,7 @@
 #include "ssh/host/files.h"
 #include "ssh/host/sha256.h"
 #include "sync/copy/host/copied_files.h"
+#include "sync/host/copy_file.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -44,10 +45,12 @@ bool have_same_content(const fs::path& one, const fs::path& other) {
   std::error_code fault;
   if (kind_of(one) == Kind::link)
     return fs::read_symlink(one, fault) == fs::read_symlink(other, fault) && !fault;
-  const std::uint64_t size = fs::file_size(one, fault);
+  const std::uint64_t size = fs::file_size(one, fault);  // of regular files only
   if (fault || fs::file_size(other, fault) != size || fault) return false;
-  const std::string sum = sum_of_first(one, size);
-  return !sum.empty() && sum == sum_of_first(other, size);
+  constexpr int kRead = O_RDONLY | O_NOFOLLOW | O_CLOEXEC;
+  const host::Descriptor first(::open(one.c_str(), kRead));
+  const host::Descriptor second(::open(other.c_str(), kRead));
+  return first.is_open() && second.is_open() && host::have_same_bytes(first, second);
 }
 
 /// What an earlier pull left there is not known to be whole: rsync goes on from it.
